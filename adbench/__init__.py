@@ -1,0 +1,55 @@
+"""adbench: is it right, is it fast, is it small? Benchmarks and verifies automatic differentiation libraries.
+
+The public names; each is imported when it is first used, so that `adbench --version` answers at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from adbench.version import __version__
+
+if TYPE_CHECKING:
+    from adbench.suite.backend import Operator
+    from adbench.suite.case import Case
+    from adbench.suite.errors import AdbenchError, BadFile, MissingFunction, UnknownName, Unsupported, UsageError
+    from adbench.suite.namespace import Namespace, loop
+    from adbench.suite.record import Job, Record, Run
+
+_HOME = {
+    "AdbenchError": "adbench.suite.errors",
+    "BadFile": "adbench.suite.errors",
+    "Case": "adbench.suite.case",
+    "Job": "adbench.suite.record",
+    "MissingFunction": "adbench.suite.errors",
+    "Namespace": "adbench.suite.namespace",
+    "Operator": "adbench.suite.backend",
+    "Record": "adbench.suite.record",
+    "Run": "adbench.suite.record",
+    "UnknownName": "adbench.suite.errors",
+    "Unsupported": "adbench.suite.errors",
+    "UsageError": "adbench.suite.errors",
+    "loop": "adbench.suite.namespace",
+}
+
+__all__ = [
+    "AdbenchError",
+    "BadFile",
+    "Case",
+    "Job",
+    "MissingFunction",
+    "Namespace",
+    "Operator",
+    "Record",
+    "Run",
+    "UnknownName",
+    "Unsupported",
+    "UsageError",
+    "__version__",
+    "loop",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'adbench' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)

@@ -1,0 +1,1 @@
+"""Clock, memory, machine: how long, how much, where. Knows nothing of derivatives."""

@@ -1,0 +1,89 @@
+"""What a backend is: one short file that says how a library traces, is called and is waited for.
+
+A backend file is a Python module. Only `prepare` is required; the rest has defaults for libraries that work on numpy arrays.
+
+    '''My library: one line that lists show.'''
+    REQUIRES = ("mylib",)                 # distributions that must be installed; read without importing the file
+    CLAIMED_RELATIVE_ERROR = 1e-5         # only for methods that are approximate by nature
+
+    xp = Namespace(mylib.numpy)           # the array-API names that cases call
+
+    def prepare(operator, f, args, wrt): ...   # -> call(*args) -> native result; raise Unsupported(reason)
+    def to_native(leaf): ...                   # a float or float64 array -> what the library computes with
+    def to_numpy(leaf): ...                    # and back
+    def sync(result): ...                      # wait until the result is there
+
+`f(*args)` is the case on `xp`; `args` are its native inputs, with Python ints, bools and texts left as they are; `wrt` the positions
+of the active ones. `prepare` may trace, record and compile: it is timed apart from the call. See docs/write-a-backend.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from adbench.suite import tree
+from adbench.suite.errors import BadFile
+from adbench.suite.namespace import Namespace
+
+Operator = Literal["value", "gradient", "value_and_gradient", "jacobian", "jvp", "vjp", "hvp", "hessian"]
+"""What is asked of a backend.
+
+value                f(x), as the backend computes it
+gradient             one entry for each active input, of that input's structure
+value_and_gradient   the pair of both
+The others are reserved: no backend is asked for them yet.
+"""
+
+OPERATORS: tuple[Operator, ...] = get_args(Operator)
+Call = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A backend file, loaded: the contract's parts under their names, defaults filled in."""
+
+    name: str
+    xp: Any
+    prepare: Callable[[Operator, Callable[..., Any], tuple[Any, ...], tuple[int, ...]], Call]
+    to_native: Callable[[Any], Any]
+    to_numpy: Callable[[Any], Any]
+    sync: Callable[[Any], Any] | None
+    claimed_relative_error: float | None
+
+    def native_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The inputs as the library wants them; what is static stays as it is."""
+        return tuple(
+            tree.map_leaves(lambda leaf: leaf if tree.is_static(leaf) else self.to_native(leaf), arg) for arg in args
+        )
+
+    def numpy_result(self, result: Any) -> Any:
+        """A native result as numpy arrays, in the same structure."""
+        return tree.map_leaves(self.to_numpy, result)
+
+
+def from_module(name: str, module: ModuleType) -> Backend:
+    """The backend that a module defines. Raises BadFile where it has no `prepare` or a part is not callable."""
+    path = getattr(module, "__file__", name)
+    if not callable(getattr(module, "prepare", None)):
+        raise BadFile(f"{path}: a backend needs a function prepare(operator, f, args, wrt); there is none")
+    for part in ("to_native", "to_numpy", "sync"):
+        if not callable(getattr(module, part, from_module)):
+            raise BadFile(f"{path}: {part} is {getattr(module, part)!r}; it must be a function")
+    return Backend(
+        name=name,
+        xp=getattr(module, "xp", None) or Namespace(np),
+        prepare=module.prepare,
+        to_native=getattr(module, "to_native", _identity),
+        to_numpy=getattr(module, "to_numpy", np.asarray),
+        sync=getattr(module, "sync", None),
+        claimed_relative_error=getattr(module, "CLAIMED_RELATIVE_ERROR", None),
+    )
+
+
+def _identity(leaf: Any) -> Any:
+    return leaf

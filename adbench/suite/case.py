@@ -1,0 +1,95 @@
+"""What a case is: the maths once, for every library.
+
+A case file sets `CASE = Case(...)`, or `CASES = {"name": Case(...), ...}` for a close family. The case's name is the
+file's, or the key. See docs/write-a-case.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from adbench.suite.errors import UsageError
+
+if TYPE_CHECKING:  # numpy is not imported by the parent until it has to be
+    import numpy as np
+
+Inputs = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A function to differentiate, its inputs at every size, and what is known about its gradient.
+
+    f          f(xp, **inputs) -> scalar. `xp` has array-API names, `xp.linalg` and `xp.loop(step, state, n)`, where
+               `step(i, state) -> state`. The function must not modify its inputs nor import a library.
+    inputs     inputs(n, rng) -> mapping from argument name to value: a float, a float64 array, a Python int or bool (which is
+               static: a length, a switch), or a nested dict, list or tuple of these. Must be the same for the same seed.
+    wrt        the names of the active inputs: those that the gradient is taken in.
+    sizes      the sizes measured by default, ascending. A case with one size accepts no other.
+    quick      the sizes of a quick run; by default those of `sizes` that `quick_sizes` picks.
+    gradient   gradient(**inputs) -> one array (or tree of arrays) for each name in `wrt`, by hand in plain numpy, where a closed
+               form exists.
+    flops      flops(n): elementary operations in one evaluation of `f`.
+    tags       words to select by.
+    """
+
+    f: Callable[..., Any]
+    inputs: Callable[[int, np.random.Generator], Inputs]
+    wrt: tuple[str, ...]
+    sizes: tuple[int, ...]
+    quick: tuple[int, ...] = ()
+    gradient: Callable[..., tuple[Any, ...]] | None = None
+    flops: Callable[[int], float] | None = None
+    tags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.wrt, str):
+            raise UsageError(f"wrt is the text {self.wrt!r}; write it as a tuple of names, ({self.wrt!r},)")
+        if not self.wrt:
+            raise UsageError("wrt is empty; name at least one input to differentiate in")
+        if not self.sizes or any(not isinstance(n, int) or n < 1 for n in (*self.sizes, *self.quick)):
+            raise UsageError(f"sizes must be positive whole numbers, at least one; there are: {self.sizes} {self.quick}")
+
+    def accepts(self, size: int) -> bool:
+        """Whether the case can be built at this size: any positive one, unless it has only one."""
+        return size in self.sizes if len(self.sizes) == 1 else size >= 1
+
+    @property
+    def quick_sizes(self) -> tuple[int, ...]:
+        """The sizes of a quick run: `quick`, or the first, the middle and, of more than four, the one between them."""
+        if self.quick:
+            return self.quick
+        middle = len(self.sizes) // 2
+        return tuple(dict.fromkeys(self.sizes[i] for i in (0, middle // 2, middle)))
+
+    def bind(self, size: int, seed: int) -> tuple[tuple[str, ...], tuple[Any, ...], tuple[int, ...]]:
+        """The names and values of the inputs at this size, and the positions of the active ones.
+
+        The generator is seeded by (seed, size), so that one size does not depend on which others were asked for.
+
+        Raises UsageError where `wrt` names no input, or an active input holds no floating-point number.
+        """
+        import numpy as np  # here, not above: listing cases must not wait for numpy
+
+        from adbench.suite import tree
+
+        inputs = dict(self.inputs(size, np.random.default_rng([seed, size])))
+        names = tuple(inputs)
+        for name in self.wrt:
+            if name not in inputs:
+                raise UsageError(f"wrt names {name!r}, which is no input; there are: {', '.join(names)}")
+            if not all(tree.is_active(leaf) for leaf in tree.leaves(inputs[name])):
+                raise UsageError(f"input {name!r} is active, so it must hold floats or float64 arrays; got {inputs[name]!r}")
+        return names, tuple(inputs.values()), tuple(names.index(name) for name in self.wrt)
+
+
+def function_of(case: Case, names: tuple[str, ...], xp: Any) -> Callable[..., Any]:
+    """`case.f` on the namespace `xp`, as a function of its inputs in the order of `names`."""
+
+    def f(*args: Any) -> Any:
+        return case.f(xp, **dict(zip(names, args, strict=True)))
+
+    f.__name__ = f.__qualname__ = getattr(case.f, "__name__", "f")
+    return f
