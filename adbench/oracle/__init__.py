@@ -1,0 +1,18 @@
+"""What the right answer is, and the verdict. Knows no backend."""
+
+from adbench.oracle.compute import reference
+from adbench.oracle.evidence import EntryEvidence
+from adbench.oracle.reference import Direction, Entry, Known, Leaf, Reference
+from adbench.oracle.verdict import Verdict, judge
+
+__all__ = [
+    "Direction",
+    "Entry",
+    "EntryEvidence",
+    "Known",
+    "Leaf",
+    "Reference",
+    "Verdict",
+    "judge",
+    "reference",
+]

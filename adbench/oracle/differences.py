@@ -1,0 +1,179 @@
+"""Central differences in double precision with an honest error bar: the oracle's weaker voice, for black boxes.
+
+    f'(0) ≈ 1/h Σ_k w_k (f(kh) - f(-kh)),  k = 1..4,  w = 4/5, -1/5, 4/105, -1/280
+
+(nine points with the centre, error h^8 f^(9) / 630; Fornberg (1988), table 1). Steps h are tried from large to
+small by halves, so that half of the points are shared. At each step the error is estimated twice: truncation by
+what the neighbouring steps answer, rounding by the size of f over h. The step with the smallest sum wins, but
+only if every smaller step agrees with it: where f is smooth only close by (an `if`, a loop that takes one round
+more), the large steps agree with each other and are wrong together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+UNIT_ROUNDOFF = 2.0**-53
+CENTRAL_WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+FORWARD_WEIGHTS = (-25 / 12, 4.0, -3.0, 4 / 3, -1 / 4)
+
+# Sum of |weights|, both signs: how a rounding error of one value of f grows into one of h f'.
+CENTRAL_GROWTH = 2 * sum(map(abs, CENTRAL_WEIGHTS))
+FORWARD_GROWTH = sum(map(abs, FORWARD_WEIGHTS))
+
+# A step may end this many halvings below the scale of x; further down nothing is left of f' but rounding.
+DEEPEST = 26
+LONGEST_LADDER = 64
+
+
+@dataclass(frozen=True)
+class Slope:
+    """A derivative as an interval (one number where f is smooth) with an absolute error bar.
+
+    kind: "smooth"; "kink" (one-sided derivatives differ); "one-sided" (f exists on one side only);
+    "unknown" (no step gave a finite answer: derivative and bar are NaN).
+    """
+
+    lower: float
+    upper: float
+    bar: float
+    kind: str
+    evaluations: int
+
+
+class Line:
+    """f along a line, t -> f(x + t d), remembering every point; what is not a finite real number counts as NaN."""
+
+    def __init__(self, f: Callable[[float], float]) -> None:
+        self._f = f
+        self._values: dict[float, float] = {}
+
+    def __call__(self, t: float) -> float:
+        """f at t, evaluated once."""
+        if t not in self._values:
+            self._values[t] = self._f(t)
+        return self._values[t]
+
+    @property
+    def evaluations(self) -> int:
+        """How often f was called."""
+        return len(self._values)
+
+
+@dataclass(frozen=True)
+class _Rung:
+    """One step of the ladder: the estimate, and the error that rounding alone explains."""
+
+    step: float
+    derivative: float
+    rounding: float
+
+
+def slope(f: Callable[[float], float], size: float, *, longest: int = LONGEST_LADDER) -> Slope:
+    """The derivative of t -> f(t) at 0, where t is added to a number of magnitude ``size`` (0: no magnitude).
+
+    ``longest`` bounds the number of steps tried, at four to eight evaluations each.
+    """
+    line = Line(f)
+    centre = line(0.0)
+    if not math.isfinite(centre):
+        return Slope(math.nan, math.nan, math.nan, "unknown", line.evaluations)
+    small = size if 0 < size < 1 else max(1.0, size)
+    if _kinked(line, small):
+        sides = [_chosen(_ladder(line, size, side, longest)) for side in (-1.0, 1.0)]
+        return _interval(sides, "kink", line.evaluations)
+    best = _chosen(_ladder(line, size, 0.0, longest))
+    if best is not None:
+        return _interval([best], "smooth", line.evaluations)
+    sides = [_chosen(_ladder(line, size, side, longest)) for side in (-1.0, 1.0)]
+    return _interval(sides, "one-sided", line.evaluations)
+
+
+def _interval(found: list[tuple[float, float] | None], kind: str, evaluations: int) -> Slope:
+    finite = [pair for pair in found if pair is not None]
+    if not finite:
+        return Slope(math.nan, math.nan, math.nan, "unknown", evaluations)
+    derivatives, bars = zip(*finite, strict=True)
+    return Slope(min(derivatives), max(derivatives), max(bars), kind, evaluations)
+
+
+def _ladder(line: Line, size: float, side: float, longest: int) -> list[_Rung]:
+    """Estimates at h = S/4, S/8, ...: central for side 0, else from that side only (side = ±1)."""
+    largest = math.ldexp(1.0, math.frexp(max(1.0, size))[1] - 3)
+    smallest = (size if size > 0 else 1.0) * 2.0**-DEEPEST
+    rungs: list[_Rung] = []
+    best_error, risen = math.inf, 0
+    step = largest
+    while step >= smallest and len(rungs) < longest:
+        rung = _central(line, step, size) if side == 0 else _one_sided(line, step * side, size)
+        rungs.append(rung)
+        if len(rungs) >= 2:
+            error = abs(rung.derivative - rungs[-2].derivative) + rung.rounding
+            # Further down only rounding grows; but a rise that rounding does not explain is a jump nearby,
+            # and then the way down is the way out.
+            worse = error > 4 * best_error and error < 1e3 * rung.rounding
+            risen = risen + 1 if worse else 0
+            if risen == 4:
+                break
+            best_error = min(best_error, error) if math.isfinite(error) else best_error
+        step /= 2
+    return rungs
+
+
+def _central(line: Line, step: float, size: float) -> _Rung:
+    values = [(line(k * step), line(-k * step)) for k in (1, 2, 3, 4)]
+    derivative = (
+        math.fsum(w * (up - down) for w, (up, down) in zip(CENTRAL_WEIGHTS, values, strict=True)) / step
+        if all(math.isfinite(up) and math.isfinite(down) for up, down in values)
+        else math.nan
+    )
+    largest = max(abs(value) for pair in values for value in pair)
+    return _Rung(step, derivative, _rounding(largest, derivative, step, size, CENTRAL_GROWTH))
+
+
+def _one_sided(line: Line, step: float, size: float) -> _Rung:
+    values = [line(k * step) for k in range(5)]
+    finite = all(map(math.isfinite, values))
+    derivative = math.fsum(w * v for w, v in zip(FORWARD_WEIGHTS, values, strict=True)) / step if finite else math.nan
+    largest = max(map(abs, values))
+    return _Rung(step, derivative, _rounding(largest, derivative, abs(step), size, FORWARD_GROWTH))
+
+
+def _rounding(largest: float, derivative: float, step: float, size: float, growth: float) -> float:
+    """Error of the estimate if each f, and each point x + kh, is off by one rounding."""
+    return UNIT_ROUNDOFF * (growth * largest + abs(derivative) * (size + 4 * step)) / step
+
+
+def _chosen(rungs: list[_Rung]) -> tuple[float, float] | None:
+    """(derivative, bar) of the step with the least estimated error that no smaller step contradicts."""
+    judged: list[tuple[float, float]] = []
+    for before, rung, after in zip(rungs, rungs[1:], rungs[2:], strict=False):
+        gaps = [abs(rung.derivative - near.derivative) for near in (before, after)]
+        # At the edge of f's domain the larger step has no answer; the smaller neighbour then speaks alone.
+        known = [gap for gap in gaps if math.isfinite(gap)]
+        bar = max(known) + rung.rounding if known else math.nan
+        judged.append((rung.derivative, bar))
+    finite = [pair for pair in judged if all(map(math.isfinite, pair))]
+    best: tuple[float, float] | None = None
+    for k, (derivative, bar) in enumerate(finite):
+        agrees = all(abs(derivative - other) <= 10 * (bar + error) for other, error in finite[k + 1 :])
+        if agrees and (best is None or bar < best[1]):
+            best = (derivative, bar)
+    return best
+
+
+def _kinked(line: Line, scale: float) -> bool:
+    """Whether f has a kink at 0: (f(h) - 2 f(0) + f(-h)) / h falls with h where f is smooth, and stays at a kink."""
+    centre = line(0.0)
+    jumps = []
+    for power in (14, 17, 20):
+        step = math.ldexp(1.0, math.frexp(scale)[1] - power)
+        up, down = line(step), line(-step)
+        noise = 8 * UNIT_ROUNDOFF * max(abs(up), abs(down), abs(centre)) / step
+        jumps.append(((up - 2 * centre + down) / step, noise))
+    (first, _), (second, _), (third, noise) = jumps
+    if not all(math.isfinite(jump) for jump, _ in jumps) or abs(third) < 50 * noise:
+        return False
+    return abs(third) > 0.5 * abs(first) and abs(second) > 0.5 * abs(first)

@@ -1,0 +1,103 @@
+"""One compared number: what a backend got, what is true, how far apart they may be, and the word for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from adbench.oracle.differences import UNIT_ROUNDOFF
+from adbench.oracle.reference import Known
+
+Word = Literal["right", "wrong", "inconclusive", "approximate"]
+
+BARS = 25.0
+SIGMAS = 20.0
+ROUNDINGS = 8.0
+RESOLVED = 0.5e-9
+SMALLEST_NORMAL = float(np.finfo(np.float64).smallest_normal)
+MOST_DIGITS = 17.0
+
+
+@dataclass(frozen=True)
+class EntryEvidence:
+    """One compared number. ``expected`` is the true value nearest to ``got``, ``interval`` all that are true.
+
+    where: "the value", the path of a leaf, or the direction over all entries; index: the place in the leaf.
+    bound: tau. digits_correct, digits_resolvable: significant decimal digits, 0 to 17.
+    """
+
+    where: str
+    index: tuple[int, ...]
+    got: float
+    expected: float
+    interval: tuple[float, float]
+    bound: float
+    word: Word
+    digits_correct: float
+    digits_resolvable: float
+
+    @property
+    def place(self) -> str:
+        """The entry as one would index it: ``params[0]['w'][2, 3]``."""
+        return self.where + (f"[{', '.join(map(str, self.index))}]" if self.index else "")
+
+    def __str__(self) -> str:
+        truth = repr(self.expected)
+        if math.isnan(self.expected):
+            truth = "a finite number" if self.interval[0] == -math.inf else "a number that is not known"
+        elif self.interval[0] < self.interval[1]:
+            truth = f"any value in [{self.interval[0]!r}, {self.interval[1]!r}]"
+        return (
+            f"{self.place}: got {self.got!r}, expected {truth} "
+            f"({self.digits_correct:.1f} digits correct, {self.digits_resolvable:.1f} resolvable)"
+        )
+
+
+def compare(
+    where: str, index: tuple[int, ...], got: float, known: Known, zero_scale: float, extra: float = 0.0
+) -> EntryEvidence:
+    """The entry's word. ``extra`` widens the bound, ``zero_scale`` is what a true zero is compared with."""
+    interval = (known.lower, known.upper)
+    if math.isnan(known.size) or math.isnan(known.bar) or math.isnan(known.noise):
+        return EntryEvidence(where, index, got, math.nan, interval, math.nan, "inconclusive", 0.0, 0.0)
+    expected = known.nearest(got)
+    size = known.size
+    bound = BARS * known.bar + SIGMAS * known.noise + ROUNDINGS * UNIT_ROUNDOFF * size + SMALLEST_NORMAL + extra
+    word: Word
+    if math.isinf(size) or not math.isfinite(got):
+        same = got == expected
+        word = "right" if same else "wrong"
+        digits = MOST_DIGITS if same else 0.0
+        return EntryEvidence(where, index, got, expected, interval, bound, word, digits, MOST_DIGITS)
+    error, scale = abs(got - expected), size or zero_scale
+    word = "wrong" if error > bound else "right" if bound < RESOLVED * scale else "inconclusive"
+    digits, resolvable = _digits(error, scale), _digits(bound, scale)
+    return EntryEvidence(where, index, got, expected, interval, bound, word, digits, resolvable)
+
+
+def _digits(error: float, size: float) -> float:
+    """Significant decimal digits that an absolute error leaves of a number of this size, held in 0 .. 17."""
+    if error == 0 or math.isinf(size):
+        return MOST_DIGITS
+    if size == 0 or error >= size:
+        return 0.0
+    return min(MOST_DIGITS, math.log10(size) - math.log10(error))
+
+
+def worst(evidence: Sequence[EntryEvidence]) -> EntryEvidence | None:
+    """The entry that decides: a wrong one furthest beyond its bound, else the least resolvable, else the least sure."""
+
+    def badness(item: EntryEvidence) -> tuple[int, float]:
+        error = abs(item.got - item.expected)
+        ratio = error / item.bound if item.bound > 0 else math.inf
+        if item.word == "wrong":
+            return (2, ratio if math.isfinite(ratio) else math.inf)
+        if item.word == "inconclusive":
+            return (1, -item.digits_resolvable)
+        return (0, ratio if math.isfinite(ratio) else 0.0)
+
+    return max(evidence, key=badness, default=None)

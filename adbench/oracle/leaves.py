@@ -1,0 +1,123 @@
+"""The active numbers of a function's arguments: where they are, what they are called, how to move one.
+
+An argument may be a float, an array or a nested dict, list or tuple of such. Its *leaves* are the arrays and
+floats inside; a leaf has a path as text (``params[0]['w']``), a shape and a flat index for every entry.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optree
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ActiveLeaf:
+    """One differentiated array: ``wrt[position]`` at ``keys``, its values as float64 and its name in messages."""
+
+    position: int
+    keys: tuple[int | str, ...]
+    path: str
+    values: FloatArray
+
+    @property
+    def scale(self) -> float:
+        """The power of two nearest to the median of |values| that are not zero; 1 where all are zero."""
+        sizes = np.abs(self.values[np.isfinite(self.values) & (self.values != 0)])
+        return power_of_two(float(np.median(sizes))) if sizes.size else 1.0
+
+
+def power_of_two(size: float) -> float:
+    """The power of two at or below ``size``, held in 2^-300 .. 2^300 so that its products stay finite."""
+    return math.ldexp(1.0, max(-300, min(300, math.frexp(size)[1] - 1)))
+
+
+class Point:
+    """Arguments with some of them active: ``leaves`` are the active ones, ``moved`` gives the arguments elsewhere."""
+
+    def __init__(self, args: tuple[Any, ...], wrt: Sequence[int], names: Sequence[str]) -> None:
+        self.args, self.wrt = args, tuple(wrt)
+        leaves: list[ActiveLeaf] = []
+        constants: list[tuple[int | str, ...]] = []
+        self._slots: list[tuple[int, int]] = []
+        self._trees: dict[int, tuple[list[Any], Any]] = {}
+        for position, which in enumerate(self.wrt):
+            found, tree = optree.tree_flatten(args[which], namespace="")
+            self._trees[which] = (list(found), tree)
+            accessors = optree.tree_accessors(args[which])
+            for slot, (leaf, accessor) in enumerate(zip(found, accessors, strict=True)):
+                if _is_active(leaf, alone=len(accessor) == 0):
+                    keys = tuple(accessor.path)
+                    values = np.array(leaf, dtype=np.float64)
+                    leaves.append(ActiveLeaf(position, keys, accessor.codify(names[which]), values))
+                    self._slots.append((which, slot))
+                else:
+                    constants.append((position, *accessor.path))
+        self.leaves, self.constants = tuple(leaves), tuple(constants)
+
+    def replaced(self, arrays: Sequence[Any], others: Callable[[Any], Any] = lambda leaf: leaf) -> tuple[Any, ...]:
+        """The arguments with the active leaves replaced by ``arrays``, and ``others`` applied to every other leaf."""
+        new = {
+            which: [None if (which, slot) in self._slots else others(leaf) for slot, leaf in enumerate(found)]
+            for which, (found, _) in self._trees.items()
+        }
+        for (which, slot), array in zip(self._slots, arrays, strict=True):
+            new[which][slot] = array
+        return tuple(
+            optree.tree_unflatten(self._trees[which][1], new[which])
+            if which in new
+            else optree.tree_map(others, argument)
+            for which, argument in enumerate(self.args)
+        )
+
+    def moved(self, offsets: Sequence[FloatArray | None]) -> tuple[Any, ...]:
+        """The arguments with ``offsets[k]`` added to leaf k (None: not moved); floats stay floats."""
+        arrays: list[Any] = []
+        for (which, slot), leaf, offset in zip(self._slots, self.leaves, offsets, strict=True):
+            values = leaf.values.copy() if offset is None else leaf.values + offset
+            is_array = isinstance(self._trees[which][0][slot], np.ndarray)
+            arrays.append(values if is_array else float(values))
+        return self.replaced(arrays, _fresh)
+
+
+def _fresh(leaf: Any) -> Any:
+    # A function that writes into its inputs must not spoil the next evaluation.
+    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
+
+
+def _is_active(leaf: Any, *, alone: bool) -> bool:
+    """Floats are active; whole numbers only where the argument is nothing else (x^2 at 100 is asked for)."""
+    if isinstance(leaf, bool):
+        return False
+    if isinstance(leaf, int):
+        return alone
+    kind = np.asarray(leaf).dtype.kind
+    return kind == "f" or (kind in "iu" and alone)
+
+
+def argument_names(f: Callable[..., Any], count: int, skip: int = 0) -> tuple[str, ...]:
+    """Names of f's arguments for messages, the first ``skip`` left out; ``args[k]`` where the signature is silent."""
+    try:
+        parameters = list(inspect.signature(f).parameters.values())[skip:]
+    except (TypeError, ValueError):
+        parameters = []
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [p.name for p in parameters if p.kind in positional]
+    return tuple(names[k] if k < len(names) else f"args[{k}]" for k in range(count))
+
+
+def direction_signs(seed: int, number: int, shapes: Sequence[tuple[int, ...]]) -> list[FloatArray]:
+    """Random signs, one array per leaf: the direction is signs times the leaf's scale.
+
+    Signs times a power of two keep the products g_i v_i exact, so that <g, v> can be summed without rounding.
+    """
+    rng = np.random.default_rng([seed, number])
+    return [2.0 * rng.integers(0, 2, size=shape).astype(np.float64) - 1.0 for shape in shapes]

@@ -1,0 +1,109 @@
+"""Nine-point differences: right, honest about their error, and not fooled by what is only piecewise smooth."""
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+
+from adbench.oracle.differences import Slope, slope
+
+
+def at(f: Callable[[float], float], x: float) -> Slope:
+    def shifted(t: float) -> float:
+        try:
+            return f(x + t)
+        except (ValueError, ArithmeticError):
+            return math.nan
+
+    return slope(shifted, abs(x))
+
+
+SMOOTH: dict[str, tuple[Callable[[float], float], Callable[[float], float]]] = {
+    "square": (lambda x: x * x, lambda x: 2 * x),
+    "exp": (math.exp, math.exp),
+    "log": (math.log, lambda x: 1 / x),
+    "sqrt": (math.sqrt, lambda x: 0.5 / math.sqrt(x)),
+    "runge": (lambda x: 1 / (1 + 25 * x * x), lambda x: -50 * x / (1 + 25 * x * x) ** 2),
+    "fast sine": (lambda x: math.sin(50 * x), lambda x: 50 * math.cos(50 * x)),
+    "sine on an offset of 1e8": (lambda x: math.sin(x) + 1e8, math.cos),
+    "seventh power": (lambda x: x**7, lambda x: 7 * x**6),
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_the_error_is_within_twenty_five_bars(name: str) -> None:
+    f, derivative = SMOOTH[name]
+    rng = random.Random(1)
+    for _ in range(80):
+        x = rng.choice([rng.uniform(0.01, 3), 10 ** rng.uniform(-6, 0.7)])
+        found = at(f, x)
+        assert found.kind == "smooth"
+        assert abs(found.lower - derivative(x)) <= 25 * found.bar + 8 * 2.0**-53 * abs(derivative(x)), x
+
+
+def test_most_digits_are_right_for_ordinary_functions() -> None:
+    for f, x, derivative in [(math.exp, 0.7, math.exp(0.7)), (math.log, 0.3, 1 / 0.3), (math.sin, 1.1, math.cos(1.1))]:
+        found = at(f, x)
+        assert abs(found.lower / derivative - 1) < 1e-12
+        assert found.bar < 2e-12 * derivative
+
+
+@pytest.mark.parametrize("distance", [0.5, 1e-2, 1e-4, 1e-6])
+def test_small_steps_win_where_the_function_is_smooth_only_close_by(distance: float) -> None:
+    found = at(lambda x: x**2 if x < 3 else 1000 * x, 3 - distance)
+    slack = 25 * found.bar
+    assert found.lower - slack <= 2 * (3 - distance) <= found.upper + slack
+    assert found.bar < 1e-6
+
+
+def test_a_step_count_that_changes_when_the_input_moves_does_not_spoil_the_slope() -> None:
+    def flight(speed: float) -> float:
+        height, up, distance = 0.0, speed, 0.0
+        while height >= 0:
+            height, up, distance = height + 0.01 * up, up - 0.0981, distance + 0.01 * speed
+        return distance
+
+    speed = 5.0
+    while abs(flight(speed) - flight(speed + 3e-5)) < 1e-3:
+        speed += 1e-5
+    found = at(flight, speed)
+    steps = round(flight(speed) / (0.01 * speed))
+    assert abs(found.lower - 0.01 * steps) < 1e-6
+
+
+def test_a_kink_gives_the_interval_of_both_one_sided_derivatives() -> None:
+    found = at(lambda x: abs(x - 2) + x, 2.0)
+    assert found.kind == "kink"
+    assert (found.lower, found.upper) == pytest.approx((0.0, 2.0), abs=1e-9)
+
+
+def test_a_smooth_bend_is_no_kink() -> None:
+    assert at(lambda x: x * abs(x), 0.0).kind == "smooth"
+    assert at(lambda x: math.hypot(x, 1e-2), 0.0).kind == "smooth"
+
+
+def test_the_edge_of_the_domain_is_examined_from_inside() -> None:
+    found = at(lambda x: x * math.sqrt(x) + 3 * x if x >= 0 else math.nan, 0.0)
+    assert found.kind == "one-sided"
+    assert abs(found.lower - 3) <= 25 * found.bar
+
+
+def test_a_function_that_exists_nowhere_near_is_unknown() -> None:
+    found = at(lambda x: math.nan, 1.0)
+    assert found.kind == "unknown"
+    assert math.isnan(found.bar)
+
+
+def test_a_function_that_computes_in_single_precision_has_a_wide_bar() -> None:
+    import numpy as np
+
+    found = at(lambda x: float(np.sin(np.float32(x))), 1.0)
+    assert abs(found.lower - math.cos(1.0)) <= 25 * found.bar
+    assert found.bar > 1e-8
+
+
+def test_the_ladder_is_bounded() -> None:
+    noise = random.Random(3)
+    found = slope(lambda t: noise.random(), 1.0)
+    assert found.evaluations < 400
