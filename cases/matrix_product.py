@@ -1,0 +1,34 @@
+"""Sum of the entries of a matrix product, in both matrices.
+
+    f(A, B) = Σ_ij (A B)_ij,   A, B of shape (n, n)
+
+    ∂f/∂A_ij = Σ_k B_jk   (the row sums of B in every row)
+    ∂f/∂B_ij = Σ_k A_ki   (the column sums of A in every column)
+
+One of the evaluations of Carpenter et al. (2015), "The Stan Math Library", arXiv:1509.07164. The gradient does not need
+A B itself: a compiler may leave the forward product out of `gradient`, but not out of `value_and_gradient`.
+"""
+
+import numpy as np
+
+from adbench import Case
+
+
+def f(xp, A, B):
+    return xp.sum(A @ B)
+
+
+def gradient(A, B):
+    return np.tile(B.sum(axis=1), (len(A), 1)), np.tile(A.sum(axis=0)[:, None], (1, len(B)))
+
+
+CASE = Case(
+    f=f,
+    inputs=lambda n, rng: {"A": rng.normal(size=(n, n)), "B": rng.normal(size=(n, n))},
+    wrt=("A", "B"),
+    sizes=(2, 4, 8, 16, 32, 64, 128, 256),
+    quick=(2, 8, 32),
+    gradient=gradient,
+    flops=lambda n: 2 * n**3,
+    tags=("matrix",),
+)

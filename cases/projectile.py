@@ -1,0 +1,53 @@
+"""Range of a projectile, stepped until it is below the ground, in the angle and the speed of its launch.
+
+    x ← x + vx dt,   y ← y + vy dt,   vy ← vy - g dt   while y ≥ 0
+    from x = y = 0, (vx, vy) = speed (cos angle, sin angle)
+
+    f(angle, speed) = (x y' - x' y) / (y' - y)   where (x', y') is the point before the last: the impact, interpolated
+
+With K steps in all and v the last vy used: f = vx ((K - 1) dt - y' / v). How many steps there are depends on the data.
+
+Neal (2019), "An Automatic Differentiation Extension for R, and its Implementation in pqR": `distance_travelled`.
+"""
+
+import math
+
+from adbench import Case
+
+G = 9.8
+
+
+def f(xp, angle, speed, dt):
+    vx, vy = speed * xp.cos(angle), speed * xp.sin(angle)
+    x = y = 0.0
+    while y >= 0:
+        last_x, last_y = x, y
+        x, y, vy = x + vx * dt, y + vy * dt, vy - G * dt
+    return (x * last_y - last_x * y) / (last_y - y)
+
+
+def inputs(n, rng):
+    # A flight of n + 1 steps; the ground is reached half-way between the n-th and the next, far from a change of K.
+    angle, speed = rng.uniform(0.4, 0.7), rng.uniform(0.5, 1.5)
+    return {"angle": angle, "speed": speed, "dt": 2 * speed * math.sin(angle) / (G * (n - 0.5))}
+
+
+def gradient(angle, speed, dt):
+    vx, vy = speed * math.cos(angle), speed * math.sin(angle)
+    before = math.floor(2 * vy / (G * dt)) + 1  # K - 1: y_k = k dt (vy - G dt (k - 1) / 2) is not negative up to here
+    t, y = before * dt, before * dt * (vy - G * dt * (before - 1) / 2)
+    v = vy - G * t
+    by_vx, by_vy = t - y / v, -vx * (t / v - y / v**2)
+    return -vy * by_vx + vx * by_vy, (vx * by_vx + vy * by_vy) / speed
+
+
+CASE = Case(
+    f=f,
+    inputs=inputs,
+    wrt=("angle", "speed"),
+    sizes=(1, 10, 100, 1_000),
+    quick=(1, 10, 100),
+    gradient=gradient,
+    flops=lambda n: 6 * (n + 1) + 9,
+    tags=("data-dependent", "scalar-loop"),
+)
