@@ -1,0 +1,161 @@
+"""What came out of each cell: the words, times and reasons that every report shows, decided in one place.
+
+A cell is a case at a size on a backend. It is judged by all its operators and shown with the time of one of them, the
+run's leading operator: the gradient where the run has it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from adbench.suite.record import Figure, Job, Record, Run, Time
+from .wording import OUTCOMES, Word
+
+LEADING_OPERATORS = ("gradient", "value_and_gradient", "value")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Seconds per call: the median and both quartiles over epochs."""
+
+    median: float
+    low: float
+    high: float
+
+    def overlaps(self, other: Spread) -> bool:
+        """Whether the two cannot be told apart by their quartiles."""
+        return self.low <= other.high and other.low <= self.high
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One outcome. `reason` is a sentence for every word but "right"; `spread` is None where there is no time to show."""
+
+    job: Job
+    word: Word
+    reason: str | None = None
+    spread: Spread | None = None
+    record: Record | None = None
+
+    @property
+    def ranked(self) -> bool:
+        """Only what is right and timed is ever compared in speed."""
+        return self.word == "right" and self.spread is not None
+
+    @property
+    def measured(self) -> bool:
+        """Whether figures of this cell are shown at all: those of a wrong result are not."""
+        return self.word in {"right", "approximate", "inconclusive", "unchecked"}
+
+    @property
+    def time(self) -> Time | None:
+        """The phases, where they may be shown."""
+        return self.record.time if self.record and self.measured else None
+
+
+class Cells:
+    """Every cell of a run, by name. Cases and backends keep the order of the run; sizes ascend."""
+
+    def __init__(self, run: Run) -> None:
+        self._by_job: dict[Job, Cell] = {}
+        for record in run.records:
+            cell = cell_of(record)
+            there = self._by_job.get(record.job)
+            # Of two records of one job the graver stands: a later success must not hide a wrong derivative.
+            if there is None or not (_graver(there, cell)):
+                self._by_job[record.job] = cell
+        self.cases = tuple(dict.fromkeys(job.case for job in self._by_job))
+        self.backends = tuple(dict.fromkeys(job.backend for job in self._by_job))
+        self.operators = tuple(dict.fromkeys(job.operator for job in self._by_job))
+        self.operator = next((op for op in LEADING_OPERATORS if op in self.operators), (*self.operators, "gradient")[0])
+
+    @cached_property
+    def sizes(self) -> dict[str, tuple[int, ...]]:
+        """case -> its sizes in this run, ascending."""
+        found: dict[str, set[int]] = {case: set() for case in self.cases}
+        for job in self._by_job:
+            found[job.case].add(job.size)
+        return {case: tuple(sorted(numbers)) for case, numbers in found.items()}
+
+    @property
+    def places(self) -> Iterator[tuple[str, int]]:
+        """Every case at every size: the rows of a table."""
+        return ((case, size) for case in self.cases for size in self.sizes[case])
+
+    @property
+    def total(self) -> int:
+        """How many cells each backend could be right on."""
+        return sum(map(len, self.sizes.values()))
+
+    def single(self, job: Job) -> Cell:
+        """The outcome of one operator alone."""
+        return self._by_job.get(job) or Cell(job, "not_run", "not part of this run")
+
+    def cell(self, case: str, size: int, backend: str) -> Cell:
+        """The outcome of the leading operator; wrong where any operator is wrong there, unless it was not measured at all.
+
+        A backend whose value is wrong is not ranked for the speed of its gradient.
+        """
+        lead = self.single(Job(case, size, backend, self.operator))
+        for operator in self.operators:
+            other = self.single(replace(lead.job, operator=operator))
+            if other.word == "wrong" and lead.word != "wrong":
+                return replace(other, reason=f"{operator}: {other.reason}", spread=None)
+        return lead
+
+    def row(self, case: str, size: int) -> tuple[Cell, ...]:
+        """The cells of every backend at one place."""
+        return tuple(self.cell(case, size, backend) for backend in self.backends)
+
+    def column(self, backend: str) -> tuple[Cell, ...]:
+        """The cells of one backend, at every place."""
+        return tuple(self.cell(case, size, backend) for case, size in self.places)
+
+    def every_single(self) -> Iterable[Cell]:
+        """The outcome of each job, operator by operator, in the order of the run."""
+        return self._by_job.values()
+
+
+def cell_of(record: Record) -> Cell:
+    """The outcome of a record: its status, then its verdict, then what was timed."""
+    word, reason = outcome(record)
+    cell = Cell(record.job, word, reason, None, record)
+    return replace(cell, spread=spread(record.time)) if cell.measured else cell
+
+
+def outcome(record: Record) -> tuple[Word, str | None]:
+    """(word, reason): the graver of what happened and what the oracle said."""
+    verdict = record.verdict
+    if record.status == "wrong" or (verdict is not None and verdict.word == "wrong"):
+        return "wrong", record.reason or (verdict.sentence if verdict else None) or "no reason was recorded"
+    if record.status != "ok":
+        return record.status, record.reason or "no reason was recorded"
+    if verdict is None:
+        return "unchecked", record.reason or "no verdict was recorded"
+    return verdict.word, None if verdict.word == "right" else verdict.sentence
+
+
+def spread(time: Time | None) -> Spread | None:
+    """The time per call; None where there is none that could be drawn: no epoch, or one below the clock's resolution."""
+    if time is None or not time.epochs or any(epoch.calls <= 0 for epoch in time.epochs):
+        return None
+    median, (low, high) = time.seconds_per_call, time.quartiles
+    return Spread(median, low, high) if 0 < median < math.inf else None
+
+
+def known(figure: Figure) -> tuple[float | None, str | None]:
+    """(value, reason): a figure that is no finite number is missing, and says so."""
+    if figure.value is None:
+        return None, figure.reason or "no reason was recorded"
+    if not math.isfinite(figure.value):
+        return None, f"the measured figure is {figure.value}"
+    return figure.value, None
+
+
+def _graver(a: Cell, b: Cell) -> bool:
+    order = ("wrong", *(word for word, outcome in OUTCOMES.items() if outcome.bad))
+    weight = {word: len(order) - i for i, word in reversed(list(enumerate(order)))}
+    return weight.get(a.word, 0) > weight.get(b.word, 0)

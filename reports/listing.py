@@ -1,0 +1,34 @@
+"""`adbench list` for people: rows of plain data as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+
+def listing(rows: Sequence[Mapping[str, Any]], *, width: int, colour: bool) -> str:
+    """The rows of `adbench.suite.listing.rows`, in columns; the summary wraps where the terminal is narrow."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    is_cases = bool(rows) and "sizes" in rows[0]
+    for title in ("case", "sizes", "in") if is_cases else ("backend", "version"):
+        table.add_column(title, overflow="fold")
+    table.add_column("what it is", ratio=1, overflow="fold")
+    for row in rows:
+        facts = (_sizes(row["sizes"]), ", ".join(row["wrt"])) if is_cases else (_version(row),)
+        table.add_row(*(Text(text) for text in (row["name"], *facts, row["summary"])))
+    console = Console(width=width, no_color=not colour, force_terminal=colour, highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    return f"{sizes[0]} … {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
+
+
+def _version(row: Mapping[str, Any]) -> str:
+    return row["install"] or row["version"] or "built in"

@@ -1,0 +1,139 @@
+"""What is drawn in which figure: points, spreads, and what is left out and why. Drawing itself is in figures.py.
+
+A wrong result is not drawn. One that is not exact or not certain is drawn as not ranked: hollow, on a loosely dotted line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from . import figures, wording
+from .cells import Cell, Cells, known
+from .figures import Panel, Point, Series
+from .wording import OUTCOMES
+
+MEMORY_METHODS = (
+    ("resident_peak_bytes", "Resident peak"),
+    ("python_peak_bytes", "Python-visible peak"),
+)
+SHOWN_OPERATORS = ("value", "gradient")
+
+MOST_FIGURES = 60
+"""Of each kind on one page: a figure takes twenty milliseconds or more, and nobody looks at hundreds."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """One entry of a legend: a backend, and the number that picks its colour, marker and dashes."""
+
+    backend: str
+    number: int
+    ranked: bool
+
+
+@dataclass(frozen=True)
+class CaseFigure:
+    """Panels of one case side by side on the same axes, their legend, and a sentence for each thing left out."""
+
+    case: str
+    svgs: tuple[str, ...]
+    keys: tuple[Key, ...]
+    left_out: tuple[str, ...]
+
+
+def time_figures(cells: Cells) -> list[CaseFigure]:
+    """Seconds per call against n, one figure for each case, one panel for each operator."""
+    operators = [op for op in SHOWN_OPERATORS if op in cells.operators] or list(cells.operators)
+    titles = {op: f"{op.replace('_', ' ').capitalize()}, time per call" for op in operators}
+
+    def figure(number: int, case: str) -> CaseFigure | None:
+        panels = [
+            Panel(f"t{number}-{op}", titles[op], "seconds", _series(cells, case, lambda c, op=op: _time(cells, c, op)))
+            for op in operators
+        ]
+        return _figure(cells, case, panels)
+
+    return _all(cells.cases, figure)
+
+
+def memory_figures(cells: Cells) -> list[CaseFigure]:
+    """Bytes of one call against n, for the cases with at least two sizes, one panel for each method."""
+
+    def figure(number: int, case: str) -> CaseFigure | None:
+        if len(cells.sizes[case]) < 2:
+            return None
+        panels = [
+            Panel(f"m{number}-{method}", title, "bytes", _series(cells, case, lambda c, m=method: _memory(c, m)))
+            for method, title in MEMORY_METHODS
+        ]
+        return _figure(cells, case, panels)
+
+    return _all(cells.cases, figure)
+
+
+def memory_bytes(cell: Cell, method: str) -> tuple[float | None, str | None]:
+    """(bytes, reason) by one method; what is not measured has a reason."""
+    if not cell.measured:
+        return None, None  # the cell's own reason says it
+    memory = cell.record.memory if cell.record else None
+    if memory is None:
+        return None, "memory was not measured in this run"
+    return known(getattr(memory, method))
+
+
+def _time(cells: Cells, cell: Cell, operator: str) -> Point | None:
+    single = cells.single(replace(cell.job, operator=operator))
+    if single.spread is None or cell.word == "wrong":
+        return None
+    spread = single.spread
+    return Point(cell.job.size, spread.median, spread.low, spread.high, single.ranked)
+
+
+def _memory(cell: Cell, method: str) -> Point | None:
+    """A point; None for no figure and for nothing at all, which a logarithmic axis cannot show."""
+    found, _ = memory_bytes(cell, method)
+    return Point(cell.job.size, found, found, found, cell.word == "right") if found and found > 0 else None
+
+
+def _series(cells: Cells, case: str, point: Callable[[Cell], Point | None]) -> tuple[Series, ...]:
+    found: list[Series] = []
+    for number, backend in enumerate(cells.backends):
+        points = (point(cells.cell(case, size, backend)) for size in cells.sizes[case] if size > 0)
+        there = tuple(p for p in points if p is not None)
+        if there:
+            found.append(Series(number, there))
+    return tuple(found)
+
+
+def _figure(cells: Cells, case: str, panels: Sequence[Panel]) -> CaseFigure | None:
+    """Draws the panels on common axes; None where there is nothing to draw."""
+    points = [point for panel in panels for series in panel.series for point in series.points]
+    if not points:
+        return None
+    limits = figures.y_limits([x for p in points for x in (p.middle, p.low, p.high) if x > 0])
+    sizes = [size for size in cells.sizes[case] if size > 0]
+    drawn = [panel for panel in panels if panel.series]
+    ranked = {series.number for panel in drawn for series in panel.series if any(p.ranked for p in series.points)}
+    there = sorted({series.number for panel in drawn for series in panel.series})
+    keys = tuple(Key(cells.backends[number], number, number in ranked) for number in there)
+    svgs = tuple(figures.draw(panel, sizes, limits) for panel in drawn)
+    return CaseFigure(case, svgs, keys, tuple(_left_out(cells, case, panels)))
+
+
+def _left_out(cells: Cells, case: str, panels: Sequence[Panel]) -> Iterator[str]:
+    """What the figure does not show: cells without a figure by word, and points that one panel lacks."""
+    for backend in cells.backends:
+        column = [cells.cell(case, size, backend) for size in cells.sizes[case]]
+        for word in dict.fromkeys(cell.word for cell in column if not cell.measured):
+            gone = [cell.job.size for cell in column if cell.word == word]
+            where = "" if len(gone) == len(column) else f" at {wording.sizes(gone)}"
+            yield f"{wording.short(backend, 40)}{where}: {OUTCOMES[word].label}"
+    for panel in panels:
+        if not panel.series:
+            yield f"{panel.title}: nothing to draw"
+
+
+def _all(cases: Sequence[str], figure: Callable[[int, str], CaseFigure | None]) -> list[CaseFigure]:
+    with figures.style():
+        return [found for number, case in enumerate(cases[:MOST_FIGURES]) if (found := figure(number, case))]

@@ -1,0 +1,177 @@
+"""How numbers, names and outcomes read: shared by the page and the terminal, so that both say the same thing.
+
+Quantities stay in seconds and bytes everywhere else; they get their unit here, when they are printed.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Word = Literal[
+    "right",
+    "approximate",
+    "inconclusive",
+    "unchecked",
+    "wrong",
+    "unsupported",
+    "failed",
+    "crashed",
+    "timed_out",
+    "skipped",
+    "not_run",
+]
+"""How a cell came out, in one word: the verdict where the cell was checked, else why it was not."""
+
+MISSING = "—"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What stands for a word. `bad` counts as a failure of the backend; every word but "right" stays out of the ranking."""
+
+    sign: str
+    label: str
+    meaning: str
+    bad: bool = False
+
+
+OUTCOMES: dict[Word, Outcome] = {
+    "right": Outcome("✓", "right", "agrees with the reference"),
+    "approximate": Outcome("≈", "approximate", "agrees only as far as its method promises; never ranked"),
+    "inconclusive": Outcome("?", "inconclusive", "the reference cannot tell; never ranked"),
+    "unchecked": Outcome("○", "unchecked", "measured without a check; never ranked"),
+    "wrong": Outcome("✗", "wrong", "a wrong, NaN or mis-shaped result; never ranked", bad=True),
+    "crashed": Outcome("†", "crashed", "the process died", bad=True),
+    "failed": Outcome("!", "failed", "raised an error", bad=True),
+    "timed_out": Outcome("◷", "timed out", "no answer within the limit", bad=True),
+    "unsupported": Outcome("∅", "unsupported", "the backend cannot do this, and says why"),
+    "skipped": Outcome("»", "skipped", "not tried, because of what happened before"),
+    "not_run": Outcome("·", "not run", "not part of this run"),
+}
+"""In the order in which they are told: what was measured first, then by weight."""
+
+SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps"))
+BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+def seconds(value: float) -> str:
+    """Three significant digits with a unit: 1.2345e-6 -> "1.23 µs"."""
+    return _with_unit(value, SECONDS)
+
+
+def seconds_range(low: float, high: float, like: float) -> str:
+    """A spread in the unit that `like` is printed in, without repeating it: "1.21–1.27"."""
+    scale, _ = _unit(like, SECONDS)
+    texts = [_three_digits(x / scale) for x in (low, high)]
+    return texts[0] if texts[0] == texts[1] else "–".join(texts)
+
+
+def byte_size(value: float) -> str:
+    """Decimal units: 4_512_345 -> "4.51 MB"; whole bytes below a kilobyte."""
+    if 0 <= value < 999.5:
+        return f"{value:.0f} B"
+    return _with_unit(value, BYTES)
+
+
+def ratio(value: float) -> str:
+    """How many times as much: 3.218 -> "3.2×"."""
+    return f"{_digits(value, 2)}×"
+
+
+def count(n: int) -> str:
+    """A whole number in groups of three: 1000000 -> "1 000 000"."""
+    return f"{n:,}".replace(",", "\u202f")
+
+
+def tick(value: float, quantity: Literal["seconds", "bytes"]) -> str:
+    """A round number on an axis: 2e-5 seconds -> "20 µs"."""
+    scale, name = _unit(value, SECONDS if quantity == "seconds" else BYTES)
+    number = value / scale
+    text = f"{number:g}" if 1e-3 <= number < 1e4 else power_of_ten(round(math.log10(number)))
+    return f"{text}\u00a0{name}"
+
+
+def power_of_ten(exponent: int) -> str:
+    """For a logarithmic axis: 0 -> "1", 2 -> "100", 6 -> "10⁶"."""
+    return str(10**exponent) if 0 <= exponent < 4 else f"10{str(exponent).translate(SUPERSCRIPTS)}"
+
+
+def plural(n: int, one: str, many: str | None = None) -> str:
+    """plural(1, "cell") -> "1 cell"; plural(3, "cell") -> "3 cells"."""
+    return f"{count(n)} {one if n == 1 else many or one + 's'}"
+
+
+def listed(items: Iterable[str], *, most: int = 6) -> str:
+    """ "a, b and c"; past `most` the rest is counted: "a, b and 7 more"."""
+    texts = list(items)
+    if len(texts) > most:
+        texts = [*texts[: most - 1], f"{len(texts) - most + 1} more"]
+    if len(texts) < 2:
+        return "".join(texts)
+    return f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def sizes(numbers: Sequence[int]) -> str:
+    """Where something happened: "n = 10, 100 and 1 000"."""
+    return f"n = {listed(map(count, sorted(numbers)), most=5)}"
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    """The text with every character shown that would otherwise act: controls, direction marks, unpaired surrogates.
+
+    A name is data: an escape sequence must not colour a terminal, a right-to-left mark must not turn a table round.
+    Characters in `keep` (newlines, for the end of stderr) stay.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c in keep or not _acts(c) else _escaped(c) for c in text)
+
+
+def short(text: str, most: int) -> str:
+    """At most `most` characters, with the middle left out, where names of one family are alike the least."""
+    text = visible(text)
+    if len(text) <= most:
+        return text
+    head = (most - 1) // 2
+    return f"{text[: most - 1 - head]}…{text[len(text) - head :] if head else ''}"
+
+
+def _acts(c: str) -> bool:
+    return unicodedata.category(c) in {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}
+
+
+def _escaped(c: str) -> str:
+    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(c, f"\\u{{{ord(c):x}}}")
+
+
+def _unit(value: float, units: Sequence[tuple[float, str]]) -> tuple[float, str]:
+    """The largest unit of which the value, as printed, holds at least one; the smallest where it holds none."""
+    size = abs(value) * (1 + 5e-4)  # 999.7 ns prints as 1.00 µs, not as 1000 ns
+    return next(((scale, name) for scale, name in units if size >= scale), units[-1])
+
+
+def _with_unit(value: float, units: Sequence[tuple[float, str]]) -> str:
+    scale, name = _unit(value, units)
+    return f"{_three_digits(value / scale)}\u00a0{name}"
+
+
+def _three_digits(value: float) -> str:
+    return _digits(value, 3)
+
+
+def _digits(value: float, significant: int) -> str:
+    """Plain digits where they are readable, a power of ten where they are not."""
+    if not math.isfinite(value):
+        return MISSING
+    if value == 0:
+        return "0"
+    mantissa, _, power = f"{value:.{significant - 1}e}".partition("e")
+    exponent = int(power)
+    if exponent >= 4 or exponent < -3:
+        return f"{mantissa}·10{str(exponent).translate(SUPERSCRIPTS)}"
+    return f"{value:.{max(significant - 1 - exponent, 0)}f}"

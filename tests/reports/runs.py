@@ -1,0 +1,81 @@
+"""Runs made by hand: a small factory, so that each test says only what matters to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from adbench.oracle import Verdict
+from adbench.suite.record import Epoch, Figure, Job, Memory, Record, Run, Status, Time
+
+SENTENCES = {
+    "right": "all 2 compared numbers are right",
+    "wrong": "1 of 2 wrong, the worst is sigma: got 3.0, expected 2.0 (0.3 digits correct, 12.0 resolvable)",
+    "inconclusive": "nothing wrong, but 1 of 2 cannot be resolved to nine digits",
+    "approximate": "within the claimed relative error of 1e-06",
+}
+
+
+def verdict(word: str = "right") -> Verdict:
+    """A verdict with nothing but its word and a sentence."""
+    counts = {"right": 2, "wrong": 0, "inconclusive": 0}
+    return Verdict(word, SENTENCES[word], None, None, 2, **counts, method="by hand", reason="")  # type: ignore[arg-type]
+
+
+def time(seconds: float = 1e-6, *, spread: float = 0.05, prepare: float = 1e-4, first: float = 1e-5) -> Time:
+    """Five epochs around `seconds` per call; the quartiles are `spread` away from it, up and down."""
+    calls = 10**6
+    factors = (1 + 2 * spread, 1 - 2 * spread, 1 + spread, 1 - spread, 1.0)
+    epochs = tuple(Epoch(calls, max(1, round(seconds * 1e9 * calls * factor))) for factor in factors)
+    return Time(prepare, first, epochs)
+
+
+def memory(python: float | None = 1024.0, resident: float | None = 8192.0, reason: str | None = None) -> Memory:
+    """Both methods; None needs the reason."""
+    return Memory(
+        Figure(python, reason if python is None else None), Figure(resident, reason if resident is None else None)
+    )
+
+
+def record(
+    case: str = "quadratic",
+    size: int = 10,
+    backend: str = "tape",
+    operator: str = "gradient",
+    *,
+    status: Status = "ok",
+    word: str | None = "right",
+    seconds: float | None = 1e-6,
+    spread: float = 0.05,
+    reason: str | None = None,
+    stderr: str | None = None,
+    memory: Memory | None = None,
+) -> Record:
+    """A record; one that is not `ok` has neither verdict nor figures."""
+    job = Job(case, size, backend, operator)
+    if status != "ok":
+        judged = verdict("wrong") if status == "wrong" else None
+        return Record(job, status, reason or f"{backend} {status}", judged, stderr=stderr)
+    timed = None if seconds is None else time(seconds, spread=spread)
+    return Record(job, "ok", reason, None if word is None else verdict(word), timed, memory, stderr)
+
+
+def run(records: Iterable[Record] = (), **changes: object) -> Run:
+    """A run of these records, on a machine of no name."""
+    found = tuple(records)
+    about: dict[str, object] = {
+        "schema_version": 1,
+        "created": "2025-01-02T03:04:05+00:00",
+        "adbench_version": "0.0.0",
+        "seed": 7,
+        "settings": {"seed": 7, "rounds": 5, "epoch_ns": 4_000_000, "time": True},
+        "machine": {"processor": "a processor", "cores": 2, "memory_bytes": 8_000_000_000, "max_mhz": None},
+        "versions": {r.job.backend: "1.0" for r in found},
+        "cases": {r.job.case: f"What {r.job.case} is." for r in found},
+        "records": found,
+    }
+    return Run(**(about | changes))  # type: ignore[arg-type]
+
+
+def race(times: Sequence[tuple[str, float]], *, case: str = "quadratic", size: int = 10) -> list[Record]:
+    """Right gradients of several backends at one place."""
+    return [record(case, size, backend, seconds=seconds) for backend, seconds in times]
