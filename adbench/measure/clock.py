@@ -36,7 +36,8 @@ def epoch(call: Call, calls: int, *, clock: Clock = perf_counter_ns) -> int:
 
 
 def warm_up(call: Call, *, at_least_ns: int, at_most_ns: int = 2_000_000_000, clock: Clock = perf_counter_ns) -> int:
-    """Call at least three times and for `at_least_ns`, but start no call after `at_most_ns`; returns the number of calls."""
+    """Call at least three times and for `at_least_ns`, but start no call after `at_most_ns`; returns the number of
+    calls."""
     start = clock()
     calls = 0
     while (elapsed := clock() - start) < at_most_ns and (calls < 3 or elapsed < at_least_ns):

@@ -7,6 +7,7 @@ resident_peak (VmHWM)            yes       yes              yes                 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import sys
@@ -17,8 +18,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-# The allocator must hand memory back and take large blocks from the system, or a block that a warm-up call left behind is
-# used again and the growth reads 0. For the environment of the process that measures.
+# The allocator must hand memory back and take large blocks from the system, or a block that a warm-up call left
+# behind is used again and the growth reads 0. For the environment of the process that measures.
 ALLOCATOR_ENVIRONMENT: Mapping[str, str] = {
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_MMAP_THRESHOLD_": "65536",
@@ -35,7 +36,8 @@ class Figure:
 
 
 def python_peak(call: Callable[[], Any]) -> Figure:
-    """Bytes that Python's allocators (numpy's included) held at the peak of one call, above what they held before it."""
+    """Bytes that Python's allocators (numpy's included) held at the peak of one call, above what they held before
+    it."""
     gc.collect()
     started_here = not tracemalloc.is_tracing()
     if started_here:
@@ -55,15 +57,14 @@ def python_peak(call: Callable[[], Any]) -> Figure:
 def resident_peak(call: Callable[[], Any], *, proc: Path = Path("/proc/self")) -> Figure:
     """Bytes by which the resident set grew at the peak of one call: everything that was touched, in whole pages.
 
-    Writing 5 to `clear_refs` resets the high-water mark (Linux ≥ 4.0, proc(5)). `ru_maxrss` would not do: it is inherited.
+    Writing 5 to `clear_refs` resets the high-water mark (Linux ≥ 4.0, proc(5)). `ru_maxrss` would not do: it is
+    inherited.
     """
     if not sys.platform.startswith("linux"):
         return Figure(None, f"needs Linux's /proc/self/clear_refs; this is {sys.platform}")
     gc.collect()
-    try:
+    with contextlib.suppress(AttributeError):  # not glibc: freed memory may be used again; the figure is a lower bound
         ctypes.CDLL(None).malloc_trim(0)
-    except AttributeError:
-        pass  # not glibc: freed memory may be used again, so the figure is a lower bound
     try:
         (proc / "clear_refs").write_text("5")
         before = _status_bytes(proc, "VmRSS")

@@ -1,6 +1,7 @@
 """What a backend is: one short file that says how a library traces, is called and is waited for.
 
-A backend file is a Python module. Only `prepare` is required; the rest has defaults for libraries that work on numpy arrays.
+A backend file is a Python module. Only `prepare` is required; the rest has defaults for libraries that work on numpy
+arrays.
 
     '''My library: one line that lists show.'''
     REQUIRES = ("mylib",)                 # distributions that must be installed; read without importing the file
@@ -13,8 +14,9 @@ A backend file is a Python module. Only `prepare` is required; the rest has defa
     def to_numpy(leaf): ...                    # and back
     def sync(result): ...                      # wait until the result is there
 
-`f(*args)` is the case on `xp`; `args` are its native inputs, with Python ints, bools and texts left as they are; `wrt` the positions
-of the active ones. `prepare` may trace, record and compile: it is timed apart from the call. See docs/write-a-backend.md.
+`f(*args)` is the case on `xp`; `args` are its native inputs, with Python ints, bools and texts left as they are;
+`wrt` the positions of the active ones. `prepare` may trace, record and compile: it is timed apart from the call. See
+docs/write-a-backend.md.
 """
 
 from __future__ import annotations

@@ -24,13 +24,14 @@ class Case:
 
     f          f(xp, **inputs) -> scalar. `xp` has array-API names, `xp.linalg` and `xp.loop(step, state, n)`, where
                `step(i, state) -> state`. The function must not modify its inputs nor import a library.
-    inputs     inputs(n, rng) -> mapping from argument name to value: a float, a float64 array, a Python int or bool (which is
-               static: a length, a switch), or a nested dict, list or tuple of these. Must be the same for the same seed.
+    inputs     inputs(n, rng) -> mapping from argument name to value: a float, a float64 array, a Python int or bool
+               (which is static: a length, a switch), or a nested dict, list or tuple of these. The same for the same
+               seed.
     wrt        the names of the active inputs: those that the gradient is taken in.
     sizes      the sizes measured by default, ascending. A case with one size accepts no other.
     quick      the sizes of a quick run; by default those of `sizes` that `quick_sizes` picks.
-    gradient   gradient(**inputs) -> one array (or tree of arrays) for each name in `wrt`, by hand in plain numpy, where a closed
-               form exists.
+    gradient   gradient(**inputs) -> one array (or tree of arrays) for each name in `wrt`, by hand in plain numpy,
+               where a closed form exists.
     flops      flops(n): elementary operations in one evaluation of `f`.
     tags       words to select by.
     """
@@ -45,12 +46,15 @@ class Case:
     tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.wrt, str):
-            raise UsageError(f"wrt is the text {self.wrt!r}; write it as a tuple of names, ({self.wrt!r},)")
+        given: object = self.wrt  # of whatever type a user's file gave
+        if isinstance(given, str):
+            raise UsageError(f"wrt is the text {given!r}; write it as a tuple of names, ({given!r},)")
         if not self.wrt:
             raise UsageError("wrt is empty; name at least one input to differentiate in")
         if not self.sizes or any(not isinstance(n, int) or n < 1 for n in (*self.sizes, *self.quick)):
-            raise UsageError(f"sizes must be positive whole numbers, at least one; there are: {self.sizes} {self.quick}")
+            raise UsageError(
+                f"sizes must be positive whole numbers, at least one; there are: {self.sizes} {self.quick}"
+            )
 
     def accepts(self, size: int) -> bool:
         """Whether the case can be built at this size: any positive one, unless it has only one."""
@@ -81,7 +85,9 @@ class Case:
             if name not in inputs:
                 raise UsageError(f"wrt names {name!r}, which is no input; there are: {', '.join(names)}")
             if not all(tree.is_active(leaf) for leaf in tree.leaves(inputs[name])):
-                raise UsageError(f"input {name!r} is active, so it must hold floats or float64 arrays; got {inputs[name]!r}")
+                raise UsageError(
+                    f"input {name!r} is active, so it must hold floats or float64 arrays; got {inputs[name]!r}"
+                )
         return names, tuple(inputs.values()), tuple(names.index(name) for name in self.wrt)
 
 

@@ -1,7 +1,7 @@
 """Which cases, backends and reports there are, and how their files are loaded.
 
-The folder listing is the registry: a file `x.py` in a folder of cases is the case `x`. Built-in files and a user's own take
-the same road. This is the only place where `adbench` reaches `cases`, `backends` and `reports`.
+The folder listing is the registry: a file `x.py` in a folder of cases is the case `x`. Built-in files and a user's
+own take the same road. This is the only place where `adbench` reaches `cases`, `backends` and `reports`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ Kind = Literal["cases", "backends", "reports"]
 class Source:
     """A file that defines a case or a backend; enough to load it in another process.
 
-    builtin   whether it ships with adbench: a user's broken file is the user's to mend, a broken built-in one is a record
+    builtin   whether it ships with adbench: a user's broken file is the user's to mend, a broken built-in one is a
+              record
     requires  distributions that a backend needs, read without importing it
     """
 
@@ -52,7 +53,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Catalog:
-    """What there is: cases by name (loaded: they are light), backends by name (not loaded: they import their library)."""
+    """What there is: cases by name (loaded: they are light), backends by name (not loaded: they import their
+    library)."""
 
     cases: Mapping[str, Case]
     case_sources: Mapping[str, Source]
@@ -69,7 +71,8 @@ def builtin_folder(kind: Kind) -> Path:
 def catalog(case_paths: Iterable[str | Path] = (), backend_paths: Iterable[str | Path] = ()) -> Catalog:
     """The built-in cases and backends, those that installed packages announce, and those in the given folders or files.
 
-    A user's file takes the place of a built-in one of the same name. Raises BadFile for a path or a file that cannot be used.
+    A user's file takes the place of a built-in one of the same name. Raises BadFile for a path or a file that cannot
+    be used.
     """
     cases: dict[str, Case] = {}
     sources: dict[str, Source] = {}
@@ -87,7 +90,9 @@ def load_cases(source: Source) -> Mapping[str, Case]:
     for name, case in found.items():
         if not isinstance(case, Case):
             there = "CASE" if hasattr(module, "CASE") or hasattr(module, "CASES") else "no CASE"
-            raise BadFile(f"{source.path}: expected CASE = Case(...) for {name!r}; there is {there} of type {type(case).__name__}")
+            raise BadFile(
+                f"{source.path}: expected CASE = Case(...) for {name!r}; there is {there} of type {type(case).__name__}"
+            )
     return dict(found)
 
 
@@ -194,7 +199,9 @@ def _requires(tree: ast.Module, file: Path) -> tuple[str, ...]:
             except ValueError:
                 value = None
             if not isinstance(value, tuple | list) or not all(isinstance(name, str) for name in value):
-                raise BadFile(f"{file}: line {node.lineno}: REQUIRES must be a tuple of distribution names, as plain texts")
+                raise BadFile(
+                    f"{file}: line {node.lineno}: REQUIRES must be a tuple of distribution names, as plain texts"
+                )
             return tuple(value)
     return ()
 
@@ -204,12 +211,15 @@ def _announced(kind: Kind) -> Iterator[Path]:
     for entry in importlib.metadata.entry_points(group=f"adbench.{kind}"):
         spec = importlib.util.find_spec(entry.module)
         if spec is None or not spec.submodule_search_locations:
-            raise BadFile(f"entry point {entry.name!r} of group adbench.{kind} names {entry.value!r}, which is no package")
+            raise BadFile(
+                f"entry point {entry.name!r} of group adbench.{kind} names {entry.value!r}, which is no package"
+            )
         yield Path(next(iter(spec.submodule_search_locations)))
 
 
 def _package(kind: Kind, folder: Path, builtin: bool) -> str:
-    """The name of the package that stands for a folder, made on first use: `adbench.cases`, or one of its own for a user's."""
+    """The name of the package that stands for a folder, made on first use: `adbench.cases`, or one of its own for a
+    user's."""
     digest = hashlib.sha256(str(folder).encode()).hexdigest()[:8]
     name = f"adbench.{kind}" if builtin else f"adbench_{kind}_{digest}"
     if name not in sys.modules:

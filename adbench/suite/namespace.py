@@ -44,7 +44,8 @@ def loop(step: Callable[[int, State], State], state: State, n: int) -> State:
 class Namespace:
     """A library's functions under array-API names.
 
-    Namespace(module, loop=..., **more)   `more` adds or replaces functions by name; everything else is looked up in `module`
+    Namespace(module, loop=..., **more)   `more` adds or replaces functions by name; everything else is looked up in
+    `module`
                                           under the standard's name, then under its older numpy name.
 
     `xp.linalg` is the same for `module.linalg`; replace single functions in it by `linalg={"slogdet": ...}`.

@@ -48,7 +48,7 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Time:
-    """Seconds, by phase: what happens once (prepare, first call) and what happens every time (epochs)."""
+    """Seconds, by phase: what happens once (prepare, first call) and what happens every time (epochs, at least one)."""
 
     prepare_seconds: float
     first_call_seconds: float
@@ -70,7 +70,8 @@ class Time:
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes that one warmed-up call takes at its peak, by method; the methods see different things, so both are labelled.
+    """Bytes that one warmed-up call takes at its peak, by method; the methods see different things, so both are
+    labelled.
 
     python_peak_bytes     what Python's allocators saw (tracemalloc): numpy yes, the inside of jax and torch no
     resident_peak_bytes   growth of the resident set (VmHWM after a reset): everything that was touched, in whole pages

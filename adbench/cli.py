@@ -1,0 +1,221 @@
+"""The command `adbench`: from argv to the calls that do the work. Data goes to stdout, progress and errors to stderr.
+
+Exit codes: 0 fine, 1 a wrong derivative, 2 usage or unreadable input, 4 a backend crashed, timed out or raised, 130
+interrupted.
+Imports of the suite are inside the functions: `adbench --version` must answer at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from adbench.suite.errors import AdbenchError
+from adbench.version import __version__
+
+if TYPE_CHECKING:
+    from adbench.suite.record import Record, Run
+    from adbench.suite.session import Session
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def main() -> None:
+    """Run the command line; every error that a user can cause is one line on stderr and exit code 2."""
+    try:
+        sys.exit(cli.main(standalone_mode=False))
+    except click.ClickException as error:
+        click.echo(f"adbench: {error.format_message()}", err=True)
+        sys.exit(2)
+    except AdbenchError as error:
+        click.echo(f"adbench: {' '.join(str(error).split())}", err=True)
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:  # `adbench list cases | head -1`
+        sys.stderr.close()
+        sys.exit(0)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="adbench", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Is it right, is it fast, is it small? Checks and measures automatic differentiation libraries.
+
+    \b
+    adbench run --quick                 check and measure everything, and write a page
+    adbench run -c normal_* -b jax      some cases, one backend
+    adbench check -b my_backend.py      only check derivatives: for CI
+    adbench list cases
+    """
+
+
+def adding_folders(command: Command) -> Command:
+    """The options that add a user's own cases and backends."""
+    for option in (
+        click.option("--backends", "backend_folders", multiple=True, metavar="DIR", help="Add a folder of backends."),
+        click.option("--cases", "case_folders", multiple=True, metavar="DIR", help="Add a folder of cases."),
+    ):
+        command = option(command)
+    return command
+
+
+def selecting(command: Command) -> Command:
+    """The options that choose cases, backends and sizes, the same for every verb; each may be given several times."""
+    for option in (
+        adding_folders,
+        click.option("-n", "--size", "sizes", multiple=True, metavar="N", help="A size, or a glob over a case's own."),
+        click.option(
+            "-b", "--backend", "backends", multiple=True, metavar="NAME", help="A backend, a glob, or a file."
+        ),
+        click.option("-c", "--case", "cases", multiple=True, metavar="NAME", help="A case, a glob, or a file."),
+    ):
+        command = option(command)
+    return command
+
+
+def running(command: Command) -> Command:
+    """The options of the verbs that start workers."""
+    seconds = click.FloatRange(0, min_open=True)
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of a table."),
+        click.option(
+            "--timeout", type=seconds, default=60.0, show_default=True, metavar="SECONDS", help="For one step."
+        ),
+        click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="In every library."),
+        click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the cases' inputs."),
+    ):
+        command = option(command)
+    return command
+
+
+@cli.command("list")
+@click.argument("kind", type=click.Choice(["cases", "backends"]))
+@adding_folders
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def list_(kind: str, as_json: bool, case_folders: tuple[str, ...], backend_folders: tuple[str, ...]) -> None:
+    """List the cases or the backends there are."""
+    from adbench.suite import catalog, listing
+    from adbench.suite.resolve import resolve
+
+    rows = listing.rows(kind, resolve(case_folders=case_folders, backend_folders=backend_folders).catalog)
+    if as_json:
+        click.echo(json.dumps(rows, indent=1))
+    else:
+        click.echo(catalog.report("listing").listing(rows, width=_width(), colour=_colour()))
+
+
+@cli.command()
+@selecting
+@click.option("--operator", "operators", multiple=True, metavar="NAME", help="Default: all that backends have.")
+@running
+def check(as_json: bool, **asked: Any) -> None:
+    """Check values and derivatives, without timing them. Exit code 1 where one is wrong.
+
+    \b
+    adbench check                      everything installed, at small sizes
+    adbench check -b my_backend.py -c matrix_product -n 8
+    """
+    session = _session(asked, time=False, memory=False, quick=True)
+    found, code = _go(session)
+    _show(found, as_json)
+    sys.exit(code)
+
+
+@cli.command()
+@selecting
+@click.option("--operator", "operators", multiple=True, metavar="NAME", help="Default: value and gradient.")
+@click.option("--quick", is_flag=True, help="Fewer sizes and epochs: a first look in under two minutes.")
+@click.option("--memory/--no-memory", default=True, help="Measure memory too, in processes of its own.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Default: results/<time>/.")
+@running
+def run(output: Path | None, as_json: bool, **asked: Any) -> None:
+    """Check, then measure time and memory; write run.json and report.html.
+
+    \b
+    adbench run --quick
+    adbench run -c 'normal_*' -n 1000 -b jax -b autograd -o out
+    """
+    from adbench.suite import catalog
+    from adbench.suite.store import Store, default_folder, write_whole
+
+    session = _session(asked, time=True)
+    with Store(output or default_folder()) as store:
+        found, code = _go(session, store.add)
+        store.finish(found)  # before the page: a fault in drawing it must not cost what was measured
+    write_whole(store.page_file, catalog.report("html").render(found))
+    _show(found, as_json)
+    click.echo(f"data: {store.run_file}\npage: {store.page_file}", err=as_json)
+    sys.exit(code)
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="HTML", help="Default: report.html beside FILE."
+)
+def report(file: Path, output: Path | None) -> None:
+    """Make the page again from the run.json of a run."""
+    from adbench.suite import catalog
+    from adbench.suite.store import read_run, write_whole
+
+    page = output or file.with_name("report.html")
+    write_whole(page, catalog.report("html").render(read_run(file)))
+    click.echo(f"page: {page}")
+
+
+def _session(asked: dict[str, Any], **settings: Any) -> Session:
+    """What was asked for on the command line, planned; says on stderr what of it does not exist."""
+    from adbench.suite.session import prepare
+
+    session = prepare(**asked, **settings)
+    for text in session.plan.left_out:
+        click.echo(f"adbench: left out: {text}", err=True)
+    return session
+
+
+def _go(session: Session, keep: Callable[[Record], None] = lambda record: None) -> tuple[Run, int]:
+    """Run the session under a progress bar. After Ctrl-C: what was finished, and 130."""
+    from adbench.suite import catalog
+    from adbench.suite.runner import Finished
+    from adbench.suite.session import exit_code
+
+    interrupted = False
+    with catalog.report("progress").Bar(len(session.plan.jobs)) as bar, closing(session.events()) as events:
+        try:
+            for event in events:
+                bar.show(event)
+                if isinstance(event, Finished):
+                    keep(event.record)
+        except KeyboardInterrupt:
+            interrupted = True
+    found = session.result()
+    return found, 130 if interrupted else exit_code(found.records)
+
+
+def _show(found: Run, as_json: bool) -> None:
+    """Print the table, or the run as JSON."""
+    from adbench.suite import catalog
+    from adbench.suite.store import dumps
+
+    if as_json:
+        click.echo(dumps(found), nl=False)
+    else:
+        click.echo(catalog.report("terminal").table(found, width=_width(), colour=_colour()))
+
+
+def _width() -> int:
+    return shutil.get_terminal_size((100, 24)).columns
+
+
+def _colour() -> bool:
+    """Colours only on a terminal, and not where NO_COLOR is set (no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")

@@ -1,0 +1,96 @@
+"""What will be measured: from what was asked for to a list of jobs, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import groupby
+
+from adbench.suite.case import Case
+from adbench.suite.catalog import Catalog, select
+from adbench.suite.errors import UsageError
+from adbench.suite.record import Job
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Jobs in the order in which they run, and what was asked for but does not exist, in words."""
+
+    jobs: tuple[Job, ...]
+    left_out: tuple[str, ...] = ()
+
+    def groups(self) -> Iterator[tuple[Job, ...]]:
+        """Jobs that differ in the backend only: checked against one reference, timed in turns."""
+        for _, jobs in groupby(self.jobs, key=lambda job: (job.case, job.size, job.operator)):
+            yield tuple(jobs)
+
+
+def plan(
+    catalog: Catalog,
+    *,
+    cases: Sequence[str] = (),
+    backends: Sequence[str] = (),
+    sizes: Sequence[str] = (),
+    operators: Sequence[str] = ("value", "gradient"),
+    quick: bool = False,
+) -> Plan:
+    """Every selected case at its sizes, each operator, each selected backend; patterns are names or globs.
+
+    Raises UnknownName for a pattern that matches nothing, and UsageError for a size that is no positive whole number
+    or that no selected case has.
+    """
+    backend_names = select("backend", catalog.backends, backends)
+    jobs: list[Job] = []
+    left_out: list[str] = []
+    for name in select("case", catalog.cases, cases):
+        case = catalog.cases[name]
+        chosen = sizes_of(case, sizes, quick=quick)
+        if not chosen:
+            left_out.append(f"{name} has no size {' or '.join(sizes)}; it has: {', '.join(map(str, case.sizes))}")
+        jobs += [Job(name, n, b, operator) for n in chosen for operator in operators for b in backend_names]
+    if not jobs:
+        raise UsageError("; ".join(left_out) or "nothing is selected: there are no cases or no backends")
+    return Plan(tuple(jobs), tuple(left_out))
+
+
+def sizes_of(case: Case, wanted: Sequence[str], *, quick: bool) -> tuple[int, ...]:
+    """The sizes to run a case at: its own where none is wanted; else each wanted number it accepts and each of its
+    own that a wanted glob matches, ascending.
+    """
+    if not wanted:
+        return case.quick_sizes if quick else case.sizes
+    found: set[int] = set()
+    for text in wanted:
+        if set(text) & set("*?["):
+            found |= {n for n in case.sizes if fnmatchcase(str(n), text)}
+        elif case.accepts(positive(text)):
+            found.add(positive(text))
+    return tuple(sorted(found))
+
+
+def positive(text: str) -> int:
+    """A size as a number. Raises UsageError where it is not a positive whole one."""
+    digits = text.replace("_", "")
+    if not digits.isascii() or not digits.isdigit() or int(digits) < 1:
+        raise UsageError(f"size {text!r} is not a positive whole number; write -n 100, or a glob such as -n '1*'")
+    return int(digits)
+
+
+def check_inputs(catalog: Catalog, jobs: Sequence[Job], seed: int) -> None:
+    """Build the inputs of every user's case once, at its smallest size, so that a fault is said before anything is
+    measured.
+
+    Raises UsageError in one line for whatever the case's `inputs` raises.
+    """
+    smallest: Mapping[str, int] = {job.case: job.size for job in sorted(jobs, reverse=True)}
+    for name, size in smallest.items():
+        source = catalog.case_sources[name]
+        if source.builtin:
+            continue
+        try:
+            catalog.cases[name].bind(size, seed)
+        except UsageError as error:
+            raise UsageError(f"{source.path}: {error}") from error
+        except Exception as error:  # a user's function may raise anything
+            raise UsageError(f"{source.path}: inputs({size}, rng) raises {type(error).__name__}: {error}") from error

@@ -1,0 +1,190 @@
+"""The process in which a library is imported, prepared, checked and timed: answers one request after another.
+
+Requests and answers are messages on a private socket (channel.py). An answer holds `value`, or one of `unsupported`,
+`failed` and `bad_file` with a reason; a worker that dies or hangs is the runner's business (process.py).
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import os
+import socket
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from time import perf_counter_ns
+from typing import Any
+
+from adbench.measure import clock, memory
+from adbench.oracle import Reference, Verdict, judge, reference
+from adbench.suite import backend as contract
+from adbench.suite import catalog
+from adbench.suite.case import Case, function_of
+from adbench.suite.channel import Channel, Closed
+from adbench.suite.errors import BadFile, Unsupported, UsageError
+from adbench.suite.namespace import Namespace
+from adbench.suite.plain import from_plain, to_plain
+
+MOST_EVALUATIONS = 20_000  # of a case, for its reference: 300 entries or so
+
+
+@dataclass
+class Bench:
+    """What is on the bench: a backend for the worker's life, one prepared call at a time."""
+
+    backend: contract.Backend | None = None
+    call: Callable[[], Any] | None = None
+
+
+def main() -> None:
+    """Serve the socket whose descriptor is the first argument until the other side closes it."""
+    faulthandler.enable()
+    end = socket.socket(fileno=int(sys.argv[1]))
+    os.set_inheritable(end.fileno(), False)  # what a library starts must not hold our line open
+    channel, bench = Channel(end), Bench()
+    try:
+        while True:
+            channel.send(answer(bench, channel.receive()))
+    except Closed:
+        return
+
+
+def answer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Do what is asked; whatever is raised becomes a reason."""
+    try:
+        return {"value": REQUESTS[request["do"]](bench, request)}
+    except Unsupported as reason:
+        return {"unsupported": str(reason)}
+    except UsageError as reason:
+        return {"bad_file": str(reason)}
+    except (Exception, SystemExit) as error:  # a library may raise anything, even an attempt to leave
+        return {"failed": describe(error), "traceback": traceback.format_exc(limit=-8)}
+
+
+def describe(error: BaseException) -> str:
+    """An exception in one line: its type, its first line, and where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {catalog.first_line(error)[:500]}{where}"
+
+
+def load(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Import a backend; its time is the phase `import`."""
+    source = from_plain(request["source"], catalog.Source)
+    start = perf_counter_ns()
+    bench.backend = contract.from_module(source.name, catalog.load(source))
+    seconds = (perf_counter_ns() - start) * 1e-9
+    gc.collect()
+    gc.freeze()  # a collection before each epoch would else walk the whole library: 50 ms instead of 1
+    return {"import_seconds": seconds}
+
+
+def refer(bench: Bench, request: Mapping[str, Any]) -> Any:
+    """What is known about the case's value and gradient at its inputs, from the case alone, on plain numpy."""
+    import numpy as np
+
+    case, names, args, wrt = _inputs(request)
+    f = function_of(case, names, Namespace(np))
+    _, ns = clock.once(lambda: f(*args))
+    affordable = int(request["reference_seconds"] * 1e9 / max(ns, 1))
+    known = reference(
+        f, args, wrt, seed=request["seed"], max_evaluations=min(MOST_EVALUATIONS, affordable), names=names
+    )
+    return known.to_plain()
+
+
+def prepare(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Prepare the operator, call it once, and judge what came out. The inputs are bound before any clock starts."""
+    bench.call = None
+    gc.collect()  # the last cell's tapes and arrays are not this one's
+    case, names, args, wrt = _inputs(request)
+    backend, operator = _loaded(bench), request["operator"]
+    native = backend.native_inputs(args)
+    f = function_of(case, names, backend.xp)
+    call, prepare_ns = clock.once(lambda: backend.prepare(operator, f, native, wrt))
+    bench.call = _bound(call, native, backend.sync)
+    result, first_call_ns = clock.once(bench.call)
+    known = Reference.from_plain(request["reference"])
+    verdict = _judged(operator, backend.numpy_result(result), known, backend.claimed_relative_error)
+    return {
+        "prepare_seconds": prepare_ns * 1e-9,
+        "first_call_seconds": first_call_ns * 1e-9,
+        "verdict": to_plain(verdict),
+    }
+
+
+def warm_up(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Warm up, and say how many calls make an epoch."""
+    call = _prepared(bench)
+    clock.warm_up(call, at_least_ns=request["warm_ns"])
+    return {"calls": clock.calls_per_epoch(call, request["epoch_ns"])}
+
+
+def epoch(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Time one epoch."""
+    return {"calls": request["calls"], "ns": clock.epoch(_prepared(bench), request["calls"])}
+
+
+def peak(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The memory of one call, by both methods, after one more warming call."""
+    call = _prepared(bench)
+    call()
+    return {
+        "python_peak_bytes": to_plain(memory.median_of(memory.python_peak, call)),
+        "resident_peak_bytes": to_plain(memory.median_of(memory.resident_peak, call)),
+    }
+
+
+REQUESTS: Mapping[str, Callable[[Bench, Mapping[str, Any]], Any]] = {
+    "load": load,
+    "reference": refer,
+    "prepare": prepare,
+    "warm_up": warm_up,
+    "epoch": epoch,
+    "memory": peak,
+}
+
+
+def _inputs(request: Mapping[str, Any]) -> tuple[Case, tuple[str, ...], tuple[Any, ...], tuple[int, ...]]:
+    source = from_plain(request["case"], catalog.Source)
+    case = catalog.load_cases(source)[source.name]
+    return case, *case.bind(request["size"], request["seed"])
+
+
+def _bound(call: contract.Call, native: tuple[Any, ...], sync: Callable[[Any], Any] | None) -> Callable[[], Any]:
+    """The call with its inputs bound and its result waited for, with as little between as there can be."""
+    if sync is None:
+        return lambda: call(*native)
+
+    def waited() -> Any:
+        result = call(*native)
+        sync(result)
+        return result
+
+    return waited
+
+
+def _judged(operator: str, result: Any, known: Reference, claimed: float | None) -> Verdict:
+    """The verdict on what an operator returned: on a value, a gradient, or the pair of both."""
+    if operator == "value":
+        only_value = replace(known, count=0, leaves=(), directions=(), constants=())
+        return judge(result, (), only_value, claimed_relative_error=claimed)
+    if operator == "gradient":
+        return judge(None, result, known, claimed_relative_error=claimed)
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise BadFile(f"value_and_gradient must return the pair (value, gradient); got {type(result).__name__}")
+    return judge(result[0], result[1], known, claimed_relative_error=claimed)
+
+
+def _loaded(bench: Bench) -> contract.Backend:
+    if bench.backend is None:
+        raise RuntimeError("no backend is loaded: the request `load` comes first")
+    return bench.backend
+
+
+def _prepared(bench: Bench) -> Callable[[], Any]:
+    if bench.call is None:
+        raise RuntimeError("nothing is prepared: the request `prepare` comes first")
+    return bench.call

@@ -1,0 +1,48 @@
+# Sourced by run, test and check: `venv EXTRAS` makes .venv hold adbench with these extras, once.
+# A stamp remembers what was installed, so the second time costs nothing.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+venv_python="$root/.venv/bin/python"
+
+say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
+
+python_command() {
+    local candidate
+    for candidate in "${PYTHON:-python3}" python3.11 python3.12 python3.13 python3.14; do
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            printf '%s\n' "$candidate"
+            return
+        fi
+    done
+    say "needs Python 3.11 or newer; found $(python3 --version 2>/dev/null || echo none). On Debian: apt install python3"
+    exit 2
+}
+
+venv() {
+    local extras=$1 python stamp wanted log
+    stamp="$root/.venv/.installed-$extras"
+    wanted=$(cat "$root/pyproject.toml" "$root/constraints.txt" | cksum)
+    if [ -x "$venv_python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then return; fi
+    if [ ! -x "$venv_python" ]; then
+        python=$(python_command) || exit 2
+        if ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
+            say "this Python cannot make virtual environments. On Debian: apt install python3-venv"
+            exit 2
+        fi
+        say "making .venv"
+        "$python" -m venv "$root/.venv"
+    fi
+    say "installing adbench[$extras] into .venv (once; takes a minute)"
+    log="$root/.venv/install.log"
+    if ! "$venv_python" -m pip install --disable-pip-version-check --constraint "$root/constraints.txt" \
+        --editable "$root[$extras]" >"$log" 2>&1; then
+        tail -n 5 "$log" >&2
+        if command -v cc >/dev/null; then
+            say "installing failed; the whole story is in $log"
+        else
+            say "installing failed, and there is no C compiler, which a package without a wheel needs. On Debian: apt install build-essential"
+        fi
+        exit 2
+    fi
+    printf '%s' "$wanted" >"$stamp"
+}
