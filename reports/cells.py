@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from adbench.suite.record import Figure, Job, Record, Run, Time
+
 from .wording import OUTCOMES, Word
 
 LEADING_OPERATORS = ("gradient", "value_and_gradient", "value")
@@ -32,7 +33,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Cell:
-    """One outcome. `reason` is a sentence for every word but "right"; `spread` is None where there is no time to show."""
+    """One outcome. `reason` is a sentence for every word but "right"; `spread` is None where no time is to be shown."""
 
     job: Job
     word: Word
@@ -95,7 +96,7 @@ class Cells:
         return self._by_job.get(job) or Cell(job, "not_run", "not part of this run")
 
     def cell(self, case: str, size: int, backend: str) -> Cell:
-        """The outcome of the leading operator; wrong where any operator is wrong there, unless it was not measured at all.
+        """The outcome of the leading operator, but wrong where any operator is wrong there.
 
         A backend whose value is wrong is not ranked for the speed of its gradient.
         """
@@ -139,7 +140,7 @@ def outcome(record: Record) -> tuple[Word, str | None]:
 
 
 def spread(time: Time | None) -> Spread | None:
-    """The time per call; None where there is none that could be drawn: no epoch, or one below the clock's resolution."""
+    """The time per call; None where none can be drawn: no epoch, or one below the clock's resolution."""
     if time is None or not time.epochs or any(epoch.calls <= 0 for epoch in time.epochs):
         return None
     median, (low, high) = time.seconds_per_call, time.quartiles

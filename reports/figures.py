@@ -1,6 +1,7 @@
-"""Log–log plots as SVG text, by matplotlib. What is drawn is decided elsewhere (panels.py); no name of a backend gets in here.
+"""Log–log plots as SVG text, by matplotlib. What is drawn is decided elsewhere (panels.py); no name gets in here.
 
-The same panel gives the same bytes. Colours come from the page's style sheet, by class: `s0` … `s7` for series, `grid-lines`.
+The same panel gives the same bytes. Colours come from the page's style sheet, by class: `s0` … `s7` for series,
+`grid-lines` for the rest.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import svg, wording
@@ -94,7 +95,6 @@ def style() -> Iterator[None]:
 
 def draw(panel: Panel, sizes: Sequence[int], limits: tuple[float, float]) -> str:
     """The panel as an SVG element. `sizes` are the places on the x axis; `limits` bound the y axis, both positive."""
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH, HEIGHT))
@@ -105,7 +105,7 @@ def draw(panel: Panel, sizes: Sequence[int], limits: tuple[float, float]) -> str
         _draw_series(axes, series)
     buffer = io.StringIO()
     nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
-    FigureCanvasSVG(figure).print_svg(buffer, metadata=nothing)
+    figure.savefig(buffer, format="svg", metadata=nothing)
     spans = f"n from {wording.count(min(sizes))} to {wording.count(max(sizes))}"
     lines = wording.plural(len(panel.series), "line")
     description = f"{lines}, {spans}, both axes logarithmic. The tables hold the numbers."
@@ -121,7 +121,7 @@ def y_limits(values: Sequence[float]) -> tuple[float, float]:
 
 
 def y_ticks(low: float, high: float) -> list[float]:
-    """1, 2, 5 of each decade where there are at most two decades; powers of ten, thinned out to eight, where there are more."""
+    """1, 2, 5 of each decade where there are less than two decades, else powers of ten, thinned out to eight."""
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     if last - first >= 2:
         step = -(-(last - first) // 7)
@@ -134,7 +134,7 @@ def x_ticks(sizes: Sequence[int]) -> list[tuple[float, str]]:
     """The sizes themselves where they are few and apart; powers of ten where they are not."""
     places = sorted(set(sizes))
     span = math.log10(places[-1] / places[0]) or 1.0
-    gaps = [math.log10(b / a) / span for a, b in zip(places, places[1:], strict=False)]
+    gaps = [math.log10(b / a) / span for a, b in pairwise(places)]
     if min(gaps, default=1.0) > 0.1:
         return [(n, _size_label(n)) for n in places]
     first, last = math.ceil(math.log10(places[0])), math.floor(math.log10(places[-1]))

@@ -1,7 +1,7 @@
 """A run as one HTML page: complete in itself, no request to anywhere, the same bytes for the same run.
 
-The page's policy (Content-Security-Policy in a meta element) allows its own style sheet and its own script, by hash, and
-nothing else: what a hostile name might smuggle in would not run.
+The page's policy (Content-Security-Policy in a meta element) allows its own style sheet and its own script, by hash,
+and nothing else: what a hostile name might smuggle in would not run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 
 
 def render(run: Run) -> str:
-    """The page. Raises nothing for any valid Run: an empty one, one of failures only, and hostile names have a page too."""
+    """The page. Every valid Run has one: an empty one, one of failures only, one full of hostile names."""
     from markupsafe import Markup
 
     cells = Cells(run)
@@ -62,7 +62,8 @@ def render(run: Run) -> str:
 
 def policy(style: str, script: str) -> str:
     """The Content-Security-Policy that allows exactly this style sheet and this script."""
-    return f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
+    allowed = f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"
+    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 
 def embedded_json(run: Run) -> str:

@@ -1,12 +1,13 @@
 """What is drawn in which figure: points, spreads, and what is left out and why. Drawing itself is in figures.py.
 
-A wrong result is not drawn. One that is not exact or not certain is drawn as not ranked: hollow, on a loosely dotted line.
+A wrong result is not drawn. One that is not exact or not certain is drawn as not ranked: hollow, on loose dots.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from . import figures, wording
 from .cells import Cell, Cells, known
@@ -49,7 +50,7 @@ def time_figures(cells: Cells) -> list[CaseFigure]:
 
     def figure(number: int, case: str) -> CaseFigure | None:
         panels = [
-            Panel(f"t{number}-{op}", titles[op], "seconds", _series(cells, case, lambda c, op=op: _time(cells, c, op)))
+            Panel(f"t{number}-{op}", titles[op], "seconds", _series(cells, case, partial(_time, cells, op)))
             for op in operators
         ]
         return _figure(cells, case, panels)
@@ -64,7 +65,7 @@ def memory_figures(cells: Cells) -> list[CaseFigure]:
         if len(cells.sizes[case]) < 2:
             return None
         panels = [
-            Panel(f"m{number}-{method}", title, "bytes", _series(cells, case, lambda c, m=method: _memory(c, m)))
+            Panel(f"m{number}-{method}", title, "bytes", _series(cells, case, partial(_memory, method)))
             for method, title in MEMORY_METHODS
         ]
         return _figure(cells, case, panels)
@@ -82,7 +83,7 @@ def memory_bytes(cell: Cell, method: str) -> tuple[float | None, str | None]:
     return known(getattr(memory, method))
 
 
-def _time(cells: Cells, cell: Cell, operator: str) -> Point | None:
+def _time(cells: Cells, operator: str, cell: Cell) -> Point | None:
     single = cells.single(replace(cell.job, operator=operator))
     if single.spread is None or cell.word == "wrong":
         return None
@@ -90,7 +91,7 @@ def _time(cells: Cells, cell: Cell, operator: str) -> Point | None:
     return Point(cell.job.size, spread.median, spread.low, spread.high, single.ranked)
 
 
-def _memory(cell: Cell, method: str) -> Point | None:
+def _memory(method: str, cell: Cell) -> Point | None:
     """A point; None for no figure and for nothing at all, which a logarithmic axis cannot show."""
     found, _ = memory_bytes(cell, method)
     return Point(cell.job.size, found, found, found, cell.word == "right") if found and found > 0 else None

@@ -97,7 +97,7 @@ def scores(cells: Cells) -> list[Score]:
 
 
 def right_on(found: Sequence[Score]) -> list[tuple[int, list[str]]]:
-    """(number of cells, the backends that are right on so many), most first; those that are right on none are left out."""
+    """(number of cells, the backends that are right on so many), most first; without those that are right on none."""
     groups: dict[int, list[str]] = {}
     for score in found:
         if score.right:

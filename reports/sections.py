@@ -15,7 +15,7 @@ from .ranking import Lead, Score, Trouble
 
 @dataclass(frozen=True)
 class Entry:
-    """A cell of a table: a figure, or a dash and where its reason stands. `notes` link to the page's numbered reasons."""
+    """A cell of a table: a figure, or a dash and where its reason stands. `note` is the number of one on the page."""
 
     text: str
     cell: Cell | None = None
@@ -50,7 +50,7 @@ class Headline:
 
     total: int
     right: list[tuple[int, list[str]]]
-    never: list[str]
+    nowhere: list[str]
     scores: list[Score]
     leads: tuple[Lead, ...]
     wins: list[tuple[str, int]]
@@ -68,7 +68,7 @@ def headline(cells: Cells) -> Headline:
     return Headline(
         total=cells.total,
         right=ranking.right_on(found),
-        never=[score.backend for score in found if not score.right],
+        nowhere=[s.backend for s in found if not s.right and not s.words["approximate"]],
         scores=found,
         leads=races,
         wins=ranking.wins(races),

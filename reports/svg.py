@@ -1,8 +1,8 @@
 """Turns the SVG that matplotlib writes into a part of a page.
 
 Three things must change. A page may hold many figures, so ids get a prefix and those that nothing refers to go. The
-page's policy forbids style attributes, so they become plain attributes. And a figure must be readable on light and on dark
-paper, so that every colour becomes `currentColor`: the style sheet says which, by the class of the group.
+page's policy forbids style attributes, so they become plain attributes. And a figure must be readable on light and on
+dark paper, so that every colour becomes `currentColor`: the style sheet says which, by the class of the group.
 """
 
 from __future__ import annotations

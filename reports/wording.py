@@ -31,7 +31,7 @@ MISSING = "—"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What stands for a word. `bad` counts as a failure of the backend; every word but "right" stays out of the ranking."""
+    """What stands for a word. `bad` is a failure of the backend; no word but "right" is ranked."""
 
     sign: str
     label: str

@@ -1,0 +1,220 @@
+"""A run as the table at the end of `adbench run`: the verdict and the time of each cell, then why cells have none.
+
+Readable without colour: the sign carries the word. Where the backends do not fit side by side the table goes on below.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from adbench.suite.record import Run
+
+from . import ranking, wording
+from .cells import Cell, Cells
+from .notes import Notes
+from .wording import OUTCOMES, Word
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+FASTEST = "★"
+UNBROKEN = "\u00a0"  # a space at which no line ends
+NARROWEST = 16  # columns; below, nothing can be read anyway
+MOST_REASONS = 20
+LONGEST_REASON = 400
+
+SHORT_LABELS: dict[Word, str] = {"timed_out": "timeout", "unsupported": "unsupp."}
+"""Where the page's label is too long for a column."""
+
+STYLES: dict[Word, str] = {
+    "right": "green",
+    "approximate": "yellow",
+    "inconclusive": "yellow",
+    "wrong": "bold red",
+    "crashed": "red",
+    "failed": "red",
+    "timed_out": "red",
+}
+
+
+def table(run: Run, *, width: int | None = None, colour: bool = False) -> str:
+    """The table as text that ends in a newline, no line longer than `width` (by default the terminal's)."""
+    from rich.console import Console
+
+    width = max(NARROWEST, width or shutil.get_terminal_size().columns)
+    buffer = io.StringIO()
+    console = Console(
+        file=buffer,
+        width=width,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        no_color=not colour,
+        markup=False,  # a backend called [red] is called [red]
+        emoji=False,
+        highlight=False,
+    )
+    _print(console, run)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+
+
+def _print(console: Console, run: Run) -> None:
+    cells = Cells(run)
+    if not run.records:
+        console.print("Nothing was measured: this run holds no record.")
+        return
+    console.print(f"Time per call of {_plain(cells.operator.replace('_', ' '))}, median over epochs")
+    texts = _texts(cells)
+    for backends, widths, gap in _blocks(cells, texts, console.width):
+        console.print()
+        _print_block(console, cells, texts, backends, widths, gap)
+    console.print()
+    _print_legend(console, cells)
+    _print_reasons(console, cells, Notes(cells))
+
+
+def _texts(cells: Cells) -> dict[tuple[str, int, str], Text]:
+    """What stands in each cell: sign and time, or sign and word."""
+    from rich.text import Text
+
+    found: dict[tuple[str, int, str], Text] = {}
+    for case, size in cells.places:
+        row = cells.row(case, size)
+        race = ranking.race(row)
+        leaders = race.leaders if race and len(race.ranked) > 1 else ()
+        for cell in row:
+            first = cell in leaders
+            style = "bold green" if first else STYLES.get(cell.word, "")
+            found[case, size, cell.job.backend] = Text(_text(cell, first), style)
+    return found
+
+
+def _text(cell: Cell, first: bool) -> str:
+    sign = FASTEST if first else OUTCOMES[cell.word].sign
+    if cell.spread:
+        return f"{sign} {_plain(wording.seconds(cell.spread.median))}"
+    if cell.measured:
+        return f"{sign} {wording.MISSING}"
+    return f"{sign} {SHORT_LABELS.get(cell.word, OUTCOMES[cell.word].label)}"
+
+
+def _blocks(
+    cells: Cells, texts: dict[tuple[str, int, str], Text], width: int
+) -> Iterator[tuple[Sequence[str], Sequence[int], int]]:
+    """(backends, widths, gap) of tables that fit below each other, each with as many backends as fit side by side."""
+    needed = {b: max(texts[case, size, b].cell_len for case, size in cells.places) for b in cells.backends}
+    wanted = {b: max(needed[b], _longest_part(b)) for b in cells.backends}
+    first = _size_width(cells)
+    for widths, gap in ((wanted, 2), (needed, 1)):
+        if first + sum(w + gap for w in widths.values()) <= width:
+            yield cells.backends, list(widths.values()), gap
+            return
+    block: list[str] = []
+    for backend in cells.backends:
+        if block and first + sum(wanted[b] + 2 for b in (*block, backend)) > width:
+            yield block, [wanted[b] for b in block], 2
+            block = []
+        block.append(backend)
+    yield block, [min(wanted[b], max(1, width - first - 2)) for b in block], 2
+
+
+def _print_block(
+    console: Console,
+    cells: Cells,
+    texts: dict[tuple[str, int, str], Text],
+    backends: Sequence[str],
+    widths: Sequence[int],
+    gap: int,
+) -> None:
+    """One table for each case under a common head: in rich no cell spans columns, as the name of a case must."""
+    from rich.table import Table
+    from rich.text import Text
+
+    def lines() -> Table:
+        found = Table(box=None, show_header=False, padding=(0, gap, 0, 0), pad_edge=False)
+        for width in (_size_width(cells), *widths):
+            found.add_column(justify="right", width=width, no_wrap=True, vertical="bottom")
+        return found
+
+    head = lines()
+    head.add_row("n", *map(_head, backends, widths), style="bold")
+    console.print(head)
+    for case in cells.cases:
+        console.print(Text(wording.short(case, console.width), "bold"))
+        body = lines()
+        for size in cells.sizes[case]:
+            body.add_row(_plain(wording.count(size)), *(texts[case, size, b] for b in backends))
+        console.print(body)
+
+
+def _head(backend: str, width: int) -> str:
+    """A name over several lines, broken after underscores; what is still too long loses its middle."""
+    lines: list[str] = []
+    for part in _parts(backend):
+        if lines and len(lines[-1]) + len(part) <= width:
+            lines[-1] += part
+        else:
+            lines.append(part)
+    return "\n".join(wording.short(line, width) for line in lines[:3])
+
+
+def _parts(backend: str) -> list[str]:
+    name = wording.short(backend, 40)
+    return [part for part in name.replace("_", "_\n").replace("-", "-\n").split("\n") if part] or [" "]
+
+
+def _longest_part(backend: str) -> int:
+    return min(14, max(map(len, _parts(backend))))
+
+
+def _size_width(cells: Cells) -> int:
+    return max(len(wording.count(size)) for _, size in cells.places)
+
+
+def _print_legend(console: Console, cells: Cells) -> None:
+    there = {cell.word for backend in cells.backends for cell in cells.column(backend)}
+    races = (ranking.race(cells.row(case, size)) for case, size in cells.places)
+    signs = [f"{FASTEST} right and fastest"] if any(race and len(race.ranked) > 1 for race in races) else []
+    signs += [f"{outcome.sign} {outcome.label}" for word, outcome in OUTCOMES.items() if word in there]
+    legend = "   ".join(sign.replace(" ", UNBROKEN) for sign in signs)
+    console.print("\n".join(_plain(line) for line in textwrap.wrap(legend, console.width)))
+
+
+def _print_reasons(console: Console, cells: Cells, notes: Notes) -> None:
+    """One entry for each distinct reason, graver ones first: who, why, where."""
+    from rich.text import Text
+
+    grouped: dict[tuple[Word, str], list[Cell]] = {}
+    for note in notes.troubles:
+        grouped.setdefault((note.word, note.reason), []).extend(note.cells)
+    if grouped:
+        console.print()
+    for (word, reason), group in list(grouped.items())[:MOST_REASONS]:
+        who = wording.listed(wording.short(b, 30) for b in dict.fromkeys(cell.job.backend for cell in group))
+        sign = OUTCOMES[word].sign
+        line = f"{sign} {who}: {wording.short(reason, LONGEST_REASON)} ({_where(group, cells.operator)})"
+        lines = textwrap.wrap(line, console.width, subsequent_indent="  ", break_on_hyphens=False)
+        text = Text(_plain("\n".join(lines)))
+        text.stylize(STYLES.get(word, ""), 0, len(sign))
+        console.print(text)
+    if len(grouped) > MOST_REASONS:
+        console.print(f"… and {len(grouped) - MOST_REASONS} more reasons; the page lists all of them.")
+
+
+def _where(group: Sequence[Cell], operator: str) -> str:
+    """One place by name, more as a count; the operators where they are not the one that the table shows."""
+    places = dict.fromkeys((cell.job.case, cell.job.size) for cell in group)
+    operators = dict.fromkeys(cell.job.operator for cell in group)
+    case, size = next(iter(places))
+    where = f"{wording.short(case, 30)}, n = {wording.count(size)}" if len(places) == 1 else ""
+    what = "" if operator in operators else f" of {wording.short(wording.listed(operators), 40)}"
+    return (where or wording.plural(len(places), "cell")) + what
+
+
+def _plain(text: str) -> str:
+    """Ordinary spaces: not every terminal's font has the narrow one, and people search for what they see."""
+    return text.replace("\u202f", " ").replace(UNBROKEN, " ")
