@@ -18,29 +18,32 @@ from . import svg, wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.path import Path
 
 WIDTH, HEIGHT = 5.6, 3.5  # inches of 72 points; the page scales the figure to its column
 COLOURS = 8
+MARKER_SIZE = 6.2
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
+INK = "#123456"  # any colour but black, which matplotlib leaves unsaid: the page puts its own in its place
 LOOSE = (0, (1.5, 3))  # between points that are not ranked
 
 
-def _polygon(corners: int, turn: float, inner: float = 1.0) -> tuple[tuple[float, float], ...]:
-    """Points on the unit circle, every second one at radius `inner`; the first at `turn` (in turns, from the right)."""
+def _polygon(corners: int, turn: float, radius: float, inner: float = 1.0) -> tuple[tuple[float, float], ...]:
+    """Corners around 0, the first at `turn` (in turns, from the right); every second one at `inner` of the radius."""
     angles = [2 * math.pi * (k / corners + turn) for k in range(corners)]
-    radii = [inner if k % 2 else 1.0 for k in range(corners)]
+    radii = [radius * (inner if k % 2 else 1.0) for k in range(corners)]
     return tuple((round(r * math.cos(a), 3), round(r * math.sin(a), 3)) for r, a in zip(radii, angles, strict=True))
 
 
 MARKERS = (
-    _polygon(24, 0),  # circle
-    _polygon(4, 1 / 8),  # square
-    _polygon(3, 1 / 4),  # triangle, up
-    _polygon(4, 0),  # diamond
-    _polygon(3, 3 / 4),  # triangle, down
-    _polygon(10, 1 / 4, 0.45),  # star
-    _polygon(6, 0),  # hexagon
-    _polygon(8, 0, 0.4),  # four-pointed star
+    _polygon(24, 0, 1.0),  # circle
+    _polygon(4, 1 / 8, 1.25),  # square
+    _polygon(3, 1 / 4, 1.35),  # triangle, up
+    _polygon(4, 0, 1.3),  # diamond
+    _polygon(3, 3 / 4, 1.35),  # triangle, down
+    _polygon(10, 1 / 4, 1.5, 0.45),  # star
+    _polygon(6, 0, 1.1),  # hexagon
+    _polygon(8, 0, 1.5, 0.4),  # four-pointed star
 )
 """One shape for each colour, as corners: the legend on the page draws the same ones."""
 
@@ -163,34 +166,43 @@ def _prepare_axes(axes: Axes, panel: Panel, sizes: Sequence[int], limits: tuple[
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.hlines(y, *axes.get_xlim(), linewidth=0.7, clip_on=False, gid=f"{svg.CLASS}grid-lines")
-    axes.set_title(panel.title, loc="left", fontsize=10.5, pad=9, gid=f"{svg.CLASS}heading")
+    axes.set_title(panel.title, loc="left", fontsize=10.5, y=1.035, gid=f"{svg.CLASS}heading")
     axes.text(1.0, -0.135, "n", transform=axes.transAxes, ha="right", va="baseline", gid=f"{svg.CLASS}axis-name")
 
 
 def _draw_series(axes: Axes, series: Series) -> None:
     """A band and whiskers for the spread, a line and filled markers where ranked; hollow markers on dots where not."""
     number = series.number
+    corners = MARKERS[number % len(MARKERS)]
     dashes = DASHES[number // COLOURS % len(DASHES)]
     for ranked, group in groupby(series.points, key=lambda p: p.ranked):
         points = list(group)
         x = [p.size for p in points]
         name = f"{svg.CLASS}series s{number % COLOURS} {'ranked' if ranked else 'unranked'}"
         middle, low, high = ([getattr(p, f) for p in points] for f in ("middle", "low", "high"))
-        axes.fill_between(x, low, high, alpha=0.18, linewidth=0, clip_on=False, gid=f"{name} band")
-        axes.vlines(x, low, high, linewidth=1.1, clip_on=False, gid=f"{name} spread")
+        axes.fill_between(x, low, high, alpha=0.18, linewidth=0, color=INK, clip_on=False, gid=f"{name} band")
+        axes.vlines(x, low, high, linewidth=1.1, color=INK, clip_on=False, gid=f"{name} spread")
         axes.plot(
             x,
             middle,
             linestyle=dashes if ranked else LOOSE,
             linewidth=1.6 if ranked else 1.1,
-            marker=MARKERS[number % len(MARKERS)],
-            markersize=6.5,
-            markerfacecolor="black" if ranked else "none",
-            markeredgecolor="none" if ranked else "black",
+            marker=_marker(corners),
+            markersize=MARKER_SIZE * max(abs(c) for corner in corners for c in corner),  # matplotlib scales to this
+            color=INK,
+            markerfacecolor=INK if ranked else "none",
+            markeredgecolor="none" if ranked else INK,
             markeredgewidth=0 if ranked else 1.1,
             clip_on=False,
             gid=name,
         )
+
+
+def _marker(corners: Sequence[tuple[float, float]]) -> Path:
+    """A closed polygon: without its last edge it would look broken where it is hollow."""
+    from matplotlib.path import Path
+
+    return Path([*corners, corners[0]], closed=True)
 
 
 def _size_label(n: int) -> str:

@@ -85,7 +85,7 @@ def _asset(name: str) -> str:
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -95,6 +95,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
+        # Long names may be broken after an underscore.
+        "breakable": lambda text: Markup(escape(text).replace("_", Markup("_<wbr>"))),
         "count": wording.count,
         "plural": wording.plural,
         "ratio": wording.ratio,

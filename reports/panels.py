@@ -20,17 +20,21 @@ MEMORY_METHODS = (
 )
 SHOWN_OPERATORS = ("value", "gradient")
 
-MOST_FIGURES = 60
+MOST_FIGURES = 40
 """Of each kind on one page: a figure takes twenty milliseconds or more, and nobody looks at hundreds."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """One entry of a legend: a backend, and the number that picks its colour, marker and dashes."""
+    """One entry of a legend: a backend, and the number that picks its colour, marker and dashes.
+
+    ranked: whether any of its points is; hollow: whether any of its points is not.
+    """
 
     backend: str
     number: int
     ranked: bool
+    hollow: bool
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ def time_figures(cells: Cells) -> list[CaseFigure]:
             Panel(f"t{number}-{op}", titles[op], "seconds", _series(cells, case, partial(_time, cells, op)))
             for op in operators
         ]
-        return _figure(cells, case, panels)
+        return _figure(cells, case, panels, shared=True)
 
     return _all(cells.cases, figure)
 
@@ -68,7 +72,7 @@ def memory_figures(cells: Cells) -> list[CaseFigure]:
             Panel(f"m{number}-{method}", title, "bytes", _series(cells, case, partial(_memory, method)))
             for method, title in MEMORY_METHODS
         ]
-        return _figure(cells, case, panels)
+        return _figure(cells, case, panels, shared=False)
 
     return _all(cells.cases, figure)
 
@@ -107,19 +111,24 @@ def _series(cells: Cells, case: str, point: Callable[[Cell], Point | None]) -> t
     return tuple(found)
 
 
-def _figure(cells: Cells, case: str, panels: Sequence[Panel]) -> CaseFigure | None:
-    """Draws the panels on common axes; None where there is nothing to draw."""
-    points = [point for panel in panels for series in panel.series for point in series.points]
-    if not points:
-        return None
-    limits = figures.y_limits([x for p in points for x in (p.middle, p.low, p.high) if x > 0])
-    sizes = [size for size in cells.sizes[case] if size > 0]
+def _figure(cells: Cells, case: str, panels: Sequence[Panel], *, shared: bool) -> CaseFigure | None:
+    """Draws the panels, on a `shared` y axis where their figures may be compared; None where there is nothing to draw."""
     drawn = [panel for panel in panels if panel.series]
-    ranked = {series.number for panel in drawn for series in panel.series if any(p.ranked for p in series.points)}
-    there = sorted({series.number for panel in drawn for series in panel.series})
-    keys = tuple(Key(cells.backends[number], number, number in ranked) for number in there)
+    if not drawn:
+        return None
+    sizes = [size for size in cells.sizes[case] if size > 0]
+    every = [x for panel in drawn for x in _values(panel)]
+    svgs = [figures.draw(panel, sizes, figures.y_limits(every if shared else _values(panel))) for panel in drawn]
+    how = sorted({(series.number, point.ranked) for p in drawn for series in p.series for point in series.points})
+    there = dict.fromkeys(number for number, _ in how)
+    keys = tuple(Key(cells.backends[k], k, (k, True) in how, (k, False) in how) for k in there)
     svgs = tuple(figures.draw(panel, sizes, limits) for panel in drawn)
-    return CaseFigure(case, svgs, keys, tuple(_left_out(cells, case, panels)))
+    return CaseFigure(case, tuple(svgs), keys, tuple(_left_out(cells, case, panels)))
+
+
+def _values(panel: Panel) -> list[float]:
+    points = [point for series in panel.series for point in series.points]
+    return [x for point in points for x in (point.middle, point.low, point.high) if x > 0]
 
 
 def _left_out(cells: Cells, case: str, panels: Sequence[Panel]) -> Iterator[str]:

@@ -180,6 +180,8 @@ def _print_legend(console: Console, cells: Cells) -> None:
     races = (ranking.race(cells.row(case, size)) for case, size in cells.places)
     signs = [f"{FASTEST} right and fastest"] if any(race and len(race.ranked) > 1 for race in races) else []
     signs += [f"{outcome.sign} {outcome.label}" for word, outcome in OUTCOMES.items() if word in there]
+    untimed = any(c.measured and not c.spread for backend in cells.backends for c in cells.column(backend))
+    signs += [f"{wording.MISSING} not timed"] if untimed else []
     legend = "   ".join(sign.replace(" ", UNBROKEN) for sign in signs)
     console.print("\n".join(_plain(line) for line in textwrap.wrap(legend, console.width)))
 
