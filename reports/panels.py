@@ -112,7 +112,7 @@ def _series(cells: Cells, case: str, point: Callable[[Cell], Point | None]) -> t
 
 
 def _figure(cells: Cells, case: str, panels: Sequence[Panel], *, shared: bool) -> CaseFigure | None:
-    """Draws the panels, on a `shared` y axis where their figures may be compared; None where there is nothing to draw."""
+    """Draws the panels, on a `shared` y axis where their figures may be compared; None where nothing is to be drawn."""
     drawn = [panel for panel in panels if panel.series]
     if not drawn:
         return None
@@ -122,7 +122,6 @@ def _figure(cells: Cells, case: str, panels: Sequence[Panel], *, shared: bool) -
     how = sorted({(series.number, point.ranked) for p in drawn for series in p.series for point in series.points})
     there = dict.fromkeys(number for number, _ in how)
     keys = tuple(Key(cells.backends[k], k, (k, True) in how, (k, False) in how) for k in there)
-    svgs = tuple(figures.draw(panel, sizes, limits) for panel in drawn)
     return CaseFigure(case, tuple(svgs), keys, tuple(_left_out(cells, case, panels)))
 
 
