@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 import cattrs
+from cattrs.strategies import configure_union_passthrough
 
 T = TypeVar("T")
 
@@ -18,6 +19,7 @@ T = TypeVar("T")
 @cache
 def _converter() -> cattrs.Converter:
     converter = cattrs.Converter(forbid_extra_keys=True)
+    configure_union_passthrough(str | int | float | bool | None, converter)
     converter.register_unstructure_hook(float, lambda x: x if math.isfinite(x) else str(float(x)))
     converter.register_structure_hook(float, lambda x, _: float(x))
     return converter

@@ -1,0 +1,69 @@
+"""From what was asked for to a list of jobs."""
+
+import numpy as np
+import pytest
+
+from adbench import Case, Job, UsageError
+from adbench.suite.catalog import Catalog, Source
+from adbench.suite.errors import UnknownName
+from adbench.suite.plan import check_inputs, plan, positive, sizes_of
+
+
+def case(*sizes: int, inputs: object = None) -> Case:
+    made = inputs or (lambda n, rng: {"x": rng.normal(size=n)})
+    return Case(f=lambda xp, x: xp.sum(x), inputs=made, wrt=("x",), sizes=sizes)  # type: ignore[arg-type]
+
+
+def catalog_of(**cases: Case) -> Catalog:
+    sources = {name: Source("cases", name, f"/mine/{name}.py", builtin=False) for name in cases}
+    backends = {name: Source("backends", name, "", builtin=True) for name in ("left", "right")}
+    return Catalog(cases, sources, backends)
+
+
+def test_backends_of_one_cell_stand_side_by_side() -> None:
+    made = plan(catalog_of(a=case(1, 10), b=case(5)), operators=("gradient",))
+    assert [tuple(job.backend for job in group) for group in made.groups()] == [("left", "right")] * 3
+    assert made.jobs[0] == Job("a", 1, "left", "gradient")
+
+
+def test_sizes_are_numbers_the_case_accepts_and_globs_over_its_own() -> None:
+    several = case(1, 10, 100, 1000)
+    assert sizes_of(several, [], quick=False) == (1, 10, 100, 1000)
+    assert sizes_of(several, ["10*", "7"], quick=False) == (7, 10, 100, 1000)
+    assert sizes_of(case(1), ["7"], quick=False) == ()
+
+
+@pytest.mark.parametrize("text", ["0", "x", "-3", "1.5", "", "٣", "1e3"])
+def test_a_size_that_is_no_positive_whole_number_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a positive whole number"):
+        positive(text)
+    with pytest.raises(UsageError, match="is not a positive whole number"):
+        plan(catalog_of(a=case(1, 2)), sizes=[text])
+
+
+def test_a_size_that_one_case_lacks_is_left_out_with_a_word_and_one_that_all_lack_is_refused() -> None:
+    both = catalog_of(a=case(1, 10), b=case(1))
+    made = plan(both, sizes=["10"])
+    assert {job.case for job in made.jobs} == {"a"}
+    assert made.left_out == ("b has no size 10; it has: 1",)
+    with pytest.raises(UsageError, match="b has no size 10; it has: 1"):
+        plan(both, cases=["b"], sizes=["10"])
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(UnknownName, match="no case 'c'; there are: a"):
+        plan(catalog_of(a=case(1)), cases=["c"])
+    with pytest.raises(UnknownName, match="no backend 'j\\*'; there are: left, right"):
+        plan(catalog_of(a=case(1)), backends=["j*"])
+
+
+def test_a_users_inputs_are_tried_before_anything_is_measured() -> None:
+    def broken(n: int, rng: np.random.Generator) -> dict[str, object]:
+        raise KeyError("y")
+
+    asked = catalog_of(a=case(3, inputs=broken))
+    with pytest.raises(UsageError, match=r"/mine/a\.py: inputs\(3, rng\) raises KeyError"):
+        check_inputs(asked, plan(asked).jobs, seed=0)
+    asked = catalog_of(a=case(3, inputs=lambda n, rng: {"z": 1.0}))
+    with pytest.raises(UsageError, match=r"/mine/a\.py: wrt names 'x', which is no input; there are: z"):
+        check_inputs(asked, plan(asked).jobs, seed=0)
