@@ -27,8 +27,9 @@ sync = jax.block_until_ready
 def prepare(
     operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 ) -> Callable[..., Any]:
-    def program(*traced: Any) -> Any:
-        # What is static is part of the program; floats and arrays stay data, or XLA would fold them away.
+    static = tuple(i for i, arg in enumerate(args) if is_static(arg))
+
+    def program(*traced: Any) -> Any:  # statics inside nested inputs become part of it too
         return f(*jax.tree.map(lambda given, leaf: given if is_static(given) else leaf, args, traced))
 
     transformed = {
@@ -38,7 +39,10 @@ def prepare(
     }
     if operator not in transformed:
         raise Unsupported(f"adbench asks jax for {', '.join(transformed)}, not {operator}")
-    try:
-        return jax.jit(transformed[operator]).lower(*args).compile()  # type: ignore[no-any-return]
-    except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
-        raise Unsupported("a Python loop or branch depends on data: jax.jit traces one program for all data") from error
+    try:  # floats and arrays are traced, never closed over: XLA would compute with them while compiling
+        compiled = jax.jit(transformed[operator], static_argnums=static).lower(*args).compile()
+    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
+        reason = "a Python loop or branch depends on data, and jax.jit compiles one program for all data"
+        raise Unsupported(f"{reason} ({type(error).__name__})") from error
+    data = tuple(i for i in range(len(args)) if i not in static)
+    return (lambda *args: compiled(*(args[i] for i in data))) if static else compiled
