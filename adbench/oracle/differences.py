@@ -115,11 +115,36 @@ def _ladder(line: Line, size: float, side: float, longest: int) -> list[_Rung]:
             # and then the way down is the way out.
             worse = error > 4 * best_error and error < 1e3 * rung.rounding
             risen = risen + 1 if worse else 0
-            if risen == 4:
+            if risen == 4 and _holds_below(line, rungs, side, size):
                 break
             best_error = min(best_error, error) if math.isfinite(error) else best_error
         step /= 2
     return rungs
+
+
+def _holds_below(line: Line, rungs: list[_Rung], side: float, size: float) -> bool:
+    """Whether much smaller steps answer what the best of the larger ones answered, as far as rounding lets them tell.
+
+    A smooth trend with a fine sawtooth on it (a loop that takes one round more every thousandth) has large steps that
+    agree to twelve digits on the trend's slope, which is not the slope at the point.
+    """
+    best = min(zip(rungs, rungs[1:], strict=False), key=lambda pair: _gap(*pair))
+    answer, error = best[1].derivative, _gap(*best)
+    step = rungs[-1].step / 8
+    while step > 0:
+        probe = _central(line, step, size) if side == 0 else _one_sided(line, step * side, size)
+        if not probe.rounding < 1e-8 * abs(answer):
+            return True
+        if abs(probe.derivative - answer) > 10 * (error + probe.rounding):
+            return False
+        step /= 8
+    return True
+
+
+def _gap(before: _Rung, rung: _Rung) -> float:
+    """Estimated error of a rung: what changed from the step before, and rounding; infinite where that is not a number."""
+    error = abs(rung.derivative - before.derivative) + rung.rounding
+    return error if math.isfinite(error) else math.inf
 
 
 def _central(line: Line, step: float, size: float) -> _Rung:
