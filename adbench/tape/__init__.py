@@ -1,0 +1,334 @@
+"""The reference engine: automatic differentiation by a tape, in both modes, to any order.
+
+Use it
+------
+Direct style (Carpenter et al., "The stan::agrad C++ automatic differentiation library", section 2.1):
+
+    mu, sigma = tape.Var(0.5), tape.Var(1.2)
+    lp = -0.5 * ((1.3 - mu) / sigma) ** 2 - tape.log(sigma)
+    lp.grad()                                  # lp.grad([mu, sigma]) also returns the adjoints
+    mu.adj, sigma.adj
+
+Functional style (section 2.3), which nests to any order:
+
+    fx, g = tape.gradient(f, x)                # also jacobian hessian vjp jvp hvp
+    tape.gradient(lambda x: tape.gradient(f, x)[1], 7.0)
+
+Read it
+-------
+    rule          a function and its gradient functions, one rule for both modes: `function_gradients`
+    elementwise, special, shapes, indexing, reductions, products, linalg, fourier      the rules, by family
+    operand       operators, methods and numpy's protocols of every active value
+    recording     `Tape`, records and the cells where adjoints collect
+    sweep         the reverse sweep, and what zero times infinity is
+    node          `Scalar`, `Array`: the values on a tape
+    dual          forward mode
+    variable      `Var`, the current tape, `nested`
+    functionals   gradient, jacobian, …
+    callbacks     custom nodes from Python functions
+
+Imports go down this list's order only. Rules know nothing of tapes: a value function for plain numbers, gradient
+functions written with the functions of this package, so that they can themselves be differentiated.
+
+Extend it
+---------
+An elementwise function: one gradient function for each argument, `(val, adj, *inputs)`, for both modes.
+
+    cube = function_gradients(lambda x: x**3, (lambda val, adj, x: adj * 3.0 * x * x,), name="cube")
+
+A matrix function: `reverse` adds to the argument's adjoint, `forward` gives the result's tangent.
+
+    inverse = function_gradients(np.linalg.inv, reverse=(lambda c, adj, a: -c.T @ adj @ c.T,),
+                                                forward=(lambda c, tan, a: -c @ tan @ c,))
+
+Options are keyword arguments; they must be plain data and reach the gradient functions by name. `AllInputs` is for
+functions of any number of arguments or with work to share; a parameter named with an underscore in front is not kept
+in memory. A node from a plain Python callback: `make_callback_var`, `reverse_pass_callback`.
+
+Conventions
+-----------
+Everything is float64: integers, booleans and float32 are promoted, complex numbers raise `ComplexError`. A scalar is
+a Python float. Where a function has a kink, the derivative taken is written at the head of its module; zero times
+infinity is zero along a path of the chain rule (`sweep`).
+"""
+
+from . import linalg
+from .callbacks import make_callback_var, reverse_pass_callback
+from .dual import Dual
+from .elementwise import (
+    absolute,
+    add,
+    arccos,
+    arccosh,
+    arcsin,
+    arcsinh,
+    arctan,
+    arctan2,
+    arctanh,
+    cbrt,
+    ceil,
+    clip,
+    cos,
+    cosh,
+    degrees,
+    divide,
+    exp,
+    exp2,
+    expm1,
+    floor,
+    floor_divide,
+    hypot,
+    log,
+    log1p,
+    log2,
+    log10,
+    logaddexp,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    positive,
+    power,
+    radians,
+    reciprocal,
+    remainder,
+    rint,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    stop_gradient,
+    subtract,
+    tan,
+    tanh,
+    trunc,
+    where,
+)
+from .functionals import NotScalarError, gradient, hessian, hvp, jacobian, jvp, loop, vjp
+from .indexing import argsort, cummax, diag, diagonal, getitem, put, set_at, sort, take, take_along_axis
+from .node import Array, Scalar
+from .numpy_names import UnsupportedError
+from .plain import ComplexError, value_of
+from .products import dot, einsum, inner, kron, matmul, outer, tensordot, vdot, vecdot
+from .recording import ClosedTapeError, Tape
+from .reductions import (
+    argmax,
+    argmin,
+    cumprod,
+    cumsum,
+    diff,
+    log_softmax,
+    logsumexp,
+    max,
+    mean,
+    min,
+    prod,
+    softmax,
+    std,
+    sum,
+    trace,
+    var,
+)
+from .rule import Active, AllInputs, Rule, RuleError, TapeError, function_gradients
+from .shapes import (
+    asarray,
+    atleast_1d,
+    broadcast_arrays,
+    broadcast_to,
+    concatenate,
+    copy,
+    expand_dims,
+    flip,
+    matrix_transpose,
+    moveaxis,
+    pad,
+    ravel,
+    repeat,
+    reshape,
+    roll,
+    split,
+    squeeze,
+    stack,
+    swapaxes,
+    tile,
+    transpose,
+    tril,
+    triu,
+    unstack,
+)
+from .special import digamma, erf, erfc, expit, gammaln, polygamma
+from .variable import ForwardModeError, Var, current_tape, nested, recover_memory, set_zero_all_adjoints
+
+# The array API's names for the same functions.
+abs = absolute
+acos, acosh, asin, asinh = arccos, arccosh, arcsin, arcsinh
+atan, atan2, atanh = arctan, arctan2, arctanh
+concat = concatenate
+cumulative_prod, cumulative_sum = cumprod, cumsum
+flatten = ravel
+permute_dims = transpose
+pow = power
+round = rint
+
+__all__ = [
+    "Active",
+    "AllInputs",
+    "Array",
+    "ClosedTapeError",
+    "ComplexError",
+    "Dual",
+    "ForwardModeError",
+    "NotScalarError",
+    "Rule",
+    "RuleError",
+    "Scalar",
+    "Tape",
+    "TapeError",
+    "UnsupportedError",
+    "Var",
+    "abs",
+    "absolute",
+    "acos",
+    "acosh",
+    "add",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "argmax",
+    "argmin",
+    "argsort",
+    "asarray",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "atleast_1d",
+    "broadcast_arrays",
+    "broadcast_to",
+    "cbrt",
+    "ceil",
+    "clip",
+    "concat",
+    "concatenate",
+    "copy",
+    "cos",
+    "cosh",
+    "cummax",
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "current_tape",
+    "degrees",
+    "diag",
+    "diagonal",
+    "diff",
+    "digamma",
+    "divide",
+    "dot",
+    "einsum",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expand_dims",
+    "expit",
+    "expm1",
+    "flatten",
+    "flip",
+    "floor",
+    "floor_divide",
+    "function_gradients",
+    "gammaln",
+    "getitem",
+    "gradient",
+    "hessian",
+    "hvp",
+    "hypot",
+    "inner",
+    "jacobian",
+    "jvp",
+    "kron",
+    "linalg",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "log_softmax",
+    "logaddexp",
+    "logsumexp",
+    "loop",
+    "make_callback_var",
+    "matmul",
+    "matrix_transpose",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "moveaxis",
+    "multiply",
+    "negative",
+    "nested",
+    "outer",
+    "pad",
+    "permute_dims",
+    "polygamma",
+    "positive",
+    "pow",
+    "power",
+    "prod",
+    "put",
+    "radians",
+    "ravel",
+    "reciprocal",
+    "recover_memory",
+    "remainder",
+    "repeat",
+    "reshape",
+    "reverse_pass_callback",
+    "rint",
+    "roll",
+    "round",
+    "set_at",
+    "set_zero_all_adjoints",
+    "sign",
+    "sin",
+    "sinh",
+    "softmax",
+    "sort",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "stop_gradient",
+    "subtract",
+    "sum",
+    "swapaxes",
+    "take",
+    "take_along_axis",
+    "tan",
+    "tanh",
+    "tensordot",
+    "tile",
+    "trace",
+    "transpose",
+    "tril",
+    "triu",
+    "trunc",
+    "unstack",
+    "value_of",
+    "var",
+    "vdot",
+    "vecdot",
+    "vjp",
+    "where",
+]

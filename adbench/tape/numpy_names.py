@@ -1,0 +1,132 @@
+"""numpy's functions and the ones of this package that take their place on an active value.
+
+`__array_ufunc__` and `__array_function__` look here. A function that is not listed raises `UnsupportedError`: it never
+runs on a silent constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from . import elementwise, fourier, indexing, linalg, products, reductions, shapes, special
+from .plain import shape_of, value_of
+from .rule import Rule, TapeError, Value
+
+
+class UnsupportedError(TapeError, TypeError):
+    """A numpy function that has no derivative here was called on an active value."""
+
+
+UFUNCS: dict[Any, Callable[..., Value]] = {
+    rule.value: rule
+    for rule in vars(elementwise).values()
+    if isinstance(rule, Rule) and isinstance(rule.value, np.ufunc)
+}
+UFUNCS |= {rule.value: rule for rule in (special.erf, special.erfc, special.expit, special.gammaln)}
+UFUNCS |= {special.special.digamma: special.digamma, special.special.psi: special.digamma}
+UFUNCS |= {np.positive: elementwise.positive, np.matmul: products.matmul, np.fabs: elementwise.absolute}
+UFUNCS |= {np.deg2rad: elementwise.radians, np.rad2deg: elementwise.degrees, np.vecdot: products.vecdot}
+
+PREDICATES = frozenset(
+    (np.isfinite, np.isnan, np.isinf, np.signbit, np.logical_not, np.logical_and, np.logical_or, np.logical_xor)
+    + (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
+)
+"""ufuncs whose results are truth values: they run on the plain values and return plain booleans."""
+
+METHODS: dict[tuple[Any, str], Callable[..., Value]] = {
+    (np.add, "reduce"): lambda x, axis=0, keepdims=False: reductions.sum(x, axis, keepdims),
+    (np.multiply, "reduce"): lambda x, axis=0, keepdims=False: reductions.prod(x, axis, keepdims),
+    (np.maximum, "reduce"): lambda x, axis=0, keepdims=False: reductions.max(x, axis, keepdims),
+    (np.minimum, "reduce"): lambda x, axis=0, keepdims=False: reductions.min(x, axis, keepdims),
+    (np.add, "accumulate"): lambda x, axis=0: reductions.cumsum(x, axis),
+    (np.multiply, "accumulate"): lambda x, axis=0: reductions.cumprod(x, axis),
+    (np.maximum, "accumulate"): lambda x, axis=0: indexing.cummax(x, axis),
+    (np.multiply, "outer"): lambda x, y: x[(...,) + (None,) * len(shape_of(y))] * y,
+}
+"""What a ufunc's methods mean."""
+
+
+def _named(module: Any, source: Any, names: str) -> Iterable[tuple[Any, Any]]:
+    return ((getattr(source, name), getattr(module, name)) for name in names.split())
+
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = dict(
+    [
+        *_named(reductions, np, "sum mean var std max min amax amin prod cumsum cumprod trace argmax argmin diff"
+                .replace("amax amin ", "")),
+        *_named(shapes, np, "broadcast_to broadcast_arrays reshape ravel transpose swapaxes matrix_transpose moveaxis"),
+        *_named(shapes, np, "expand_dims squeeze flip roll tril triu repeat tile concatenate stack split unstack pad"),
+        *_named(shapes, np, "atleast_1d copy"),
+        *_named(indexing, np, "take take_along_axis diagonal diag argsort sort"),
+        *_named(products, np, "dot inner outer vdot tensordot kron einsum"),
+        *_named(elementwise, np, "where clip"),
+        *_named(linalg, np.linalg, "cholesky det inv norm slogdet solve vector_norm"),
+        *_named(fourier, np.fft, "fft ifft rfft irfft"),
+        (np.linalg.matmul, products.matmul),
+        (np.linalg.outer, products.outer),
+        (np.linalg.trace, lambda x, offset=0: reductions.trace(x, offset, -2, -1)),
+        (np.linalg.diagonal, lambda x, offset=0: indexing.diagonal(x, offset, -2, -1)),
+        (np.shape, shape_of),
+        (np.ndim, lambda a: len(shape_of(a))),
+        (np.size, lambda a, axis=None: int(np.prod(shape_of(a))) if axis is None else shape_of(a)[axis]),
+        (np.fliplr, lambda m: shapes.flip(m, 1)),
+        (np.flipud, lambda m: shapes.flip(m, 0)),
+        (np.vstack, lambda tup: shapes.concatenate([a if len(shape_of(a)) > 1 else a[None, :] for a in tup])),
+        (np.hstack, lambda tup: shapes.concatenate(tup, 0 if len(shape_of(tup[0])) < 2 else 1)),
+        (np.zeros_like, lambda a, **kw: np.zeros(shape_of(a))),
+        (np.ones_like, lambda a, **kw: np.ones(shape_of(a))),
+        (np.empty_like, lambda a, **kw: np.zeros(shape_of(a))),
+        (np.full_like, lambda a, fill_value, **kw: shapes.broadcast_to(fill_value, shape_of(a))),
+        (np.any, lambda a, axis=None, **kw: np.any(value_of(a), axis, **kw)),
+        (np.all, lambda a, axis=None, **kw: np.all(value_of(a), axis, **kw)),
+        (np.allclose, lambda a, b, **kw: np.allclose(value_of(a), value_of(b), **kw)),
+        (np.isclose, lambda a, b, **kw: np.isclose(value_of(a), value_of(b), **kw)),
+        (np.array_equal, lambda a, b, **kw: np.array_equal(value_of(a), value_of(b), **kw)),
+        (np.nonzero, lambda a: np.nonzero(value_of(a))),
+        (np.count_nonzero, lambda a, **kw: np.count_nonzero(value_of(a), **kw)),
+        (np.round, lambda a, decimals=0: elementwise.rint(a * 10.0**decimals) / 10.0**decimals),
+        (np.isscalar, lambda a: not shape_of(a)),
+    ]
+)  # fmt: skip
+
+
+def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Value:
+    """What `ufunc.method(*inputs, **options)` is on active values."""
+    if options.get("out") is not None or "where" in options or options.get("dtype") is not None:
+        given = sorted(k for k, v in options.items() if v is not None)
+        raise UnsupportedError(f"numpy.{ufunc.__name__}: options {given} are not differentiable; leave them out")
+    options = {k: v for k, v in options.items() if k in ("axis", "keepdims")}
+    if method == "__call__":
+        if ufunc in UFUNCS:
+            return UFUNCS[ufunc](*inputs, **options)
+        if ufunc in PREDICATES:
+            return ufunc(*map(value_of, inputs))
+    elif (ufunc, method) in METHODS:
+        return METHODS[ufunc, method](*inputs, **options)
+    name = ufunc.__name__ + ("" if method == "__call__" else f".{method}")
+    raise UnsupportedError(_advice(f"numpy.{name}"))
+
+
+def call_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What `function(*args, **options)` is on active values."""
+    if function not in FUNCTIONS:
+        raise UnsupportedError(_advice(f"{function.__module__}.{function.__name__}"))
+    options = {k: v for k, v in options.items() if v is not None and v is not np._NoValue}
+    try:
+        return FUNCTIONS[function](*args, **options)
+    except TypeError as error:
+        if "unexpected keyword" in str(error) or "positional argument" in str(error):
+            raise UnsupportedError(
+                f"numpy.{function.__name__}: {error}; not differentiable with these options"
+            ) from None
+        raise
+
+
+def _advice(name: str) -> str:
+    return (
+        f"{name} has no derivative here. Write it with the functions of adbench.tape, give its derivative with "
+        f"function_gradients, or take the plain number with .val if it is meant to be a constant"
+    )

@@ -1,0 +1,109 @@
+"""What a value may be, and how plain numbers become one.
+
+The engine computes in float64. A scalar is a Python `float`, an array a float64 `numpy.ndarray` of at least one
+dimension; integers, booleans and narrower floats given to it are promoted, complex numbers are refused. Boolean
+arrays pass as they are: they are conditions, not numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .rule import Active, TapeError, Value
+
+_NUMERIC = frozenset("fiu")
+
+
+class ComplexError(TapeError, TypeError):
+    """Complex numbers have no place on a real tape."""
+
+
+def settle(value: Value) -> Value:
+    """The result of a value function in normal form: a float, or a float64 array of one or more dimensions."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        if value.dtype == np.float64:
+            return value
+        if value.dtype.kind == "c":
+            raise ComplexError(
+                f"expected real numbers, got an array of {value.dtype}; take its real and imaginary parts"
+            )
+        return value.astype(np.float64)
+    if isinstance(value, Active):
+        return value
+    if isinstance(value, (complex, np.complexfloating)):
+        raise ComplexError(f"expected a real number, got {value!r}")
+    return float(value)
+
+
+def constant(value: Value, what: str, *, keep: bool = True) -> Value:
+    """A constant argument in normal form; `what` names it in errors.
+
+    With `keep`, an array that its owner could still change is copied: what the sweep reads must be what the forward
+    pass read.
+    """
+    if isinstance(value, (float, int)):  # np.float64 is a float, bool an int
+        return float(value)
+    if isinstance(value, Active) or value is None:
+        return value
+    if isinstance(value, (np.ndarray, list, tuple, np.generic)):
+        return _constant_array(value, what, keep)
+    if hasattr(value, "__array__"):
+        return _constant_array(np.asarray(value), what, keep)
+    if isinstance(value, complex):
+        raise ComplexError(f"{what}: expected real numbers, got {value!r}")
+    raise TypeError(f"{what}: expected numbers, got {type(value).__name__} {value!r:.60}")
+
+
+def _constant_array(value: Value, what: str, keep: bool) -> Value:
+    array = np.asarray(value)
+    kind = array.dtype.kind
+    if kind == "c":
+        raise ComplexError(f"{what}: expected real numbers, got an array of {array.dtype}")
+    if array.ndim == 0 and kind in "fiub":
+        return bool(array) if kind == "b" else float(array)
+    if kind == "b":
+        return array.copy() if keep else array
+    if kind not in _NUMERIC:
+        raise TypeError(f"{what}: expected an array of numbers, got an array of {array.dtype}")
+    if array.dtype != np.float64:
+        return array.astype(np.float64)
+    return array.copy() if keep and array is value and array.flags.writeable else array
+
+
+def leaf_value(value: Value, what: str) -> Value:
+    """An independent variable in normal form, owned by the engine: later changes to `value` do not reach it."""
+    if isinstance(value, Active):
+        return value
+    value = constant(value, what)
+    if value is None or (isinstance(value, np.ndarray) and value.dtype.kind == "b"):
+        raise TypeError(f"{what}: expected real numbers, got {'None' if value is None else 'an array of booleans'}")
+    return value
+
+
+def value_of(value: Value) -> Value:
+    """The plain number or array under all levels of derivatives."""
+    while isinstance(value, Active):
+        value = value.val  # type: ignore[attr-defined]  # every active type has `val`; Active itself has no data
+    return value
+
+
+def shape_of(value: Value) -> tuple[int, ...]:
+    """Shape of a float, an array or an active value; () for a scalar."""
+    return () if isinstance(value, (float, int)) else tuple(np.shape(value)) if isinstance(value, list) else value.shape
+
+
+def has_nan(value: Value) -> bool:
+    """Whether a float, an array or an active value holds a NaN."""
+    value = value_of(value)
+    if isinstance(value, np.ndarray):
+        return bool(np.isnan(value).any())
+    return bool(value != value)
+
+
+def any_active(values: Any) -> bool:
+    """Whether an active value is among these, at any depth of lists and tuples."""
+    if isinstance(values, (list, tuple)):
+        return any(any_active(v) for v in values)
+    return isinstance(values, Active)

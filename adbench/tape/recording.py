@@ -1,0 +1,110 @@
+"""The recording: a tape of records, and the cells where adjoints collect.
+
+A node of the expression graph is one record, a tuple on the tape, in one of two forms:
+
+    (rule, out, a, b, p, q)                          a scalar of one or two scalars: p = ∂out/∂a, q = ∂out/∂b. A
+                                                     constant argument has None for a or b, and p or q is then the
+                                                     constant itself
+    (rule, out, cells, (val, inputs), params, ASK)   any other: the sweep asks the rule for the contributions
+
+`out`, `a`, `b` and `cells` are where adjoints collect: the `Scalar` itself, or the `Cell` of an `Array`. A constant
+has None in its place: no edge. Of `val` and `inputs` only what the rule's gradient functions read is kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .rule import TapeError, Value, function_gradients
+
+ASK = object()
+"""In the place of a partial: ask the rule in the reverse sweep."""
+
+LEAF = function_gradients(lambda x: x, reverse=(), name="independent variable")
+"""The rule of a record that only introduces an independent variable."""
+
+CALLBACK = function_gradients(lambda: None, reverse=(), name="callback")
+"""The rule of a record that runs a Python function in the sweep; the function is in the place of `(val, inputs)`."""
+
+Record = tuple[Any, Any, Any, Any, Any, Any]
+
+
+class ClosedTapeError(TapeError):
+    """A variable was used after the tape that held it was cleared."""
+
+
+class Tape(list[Record]):
+    """The recording: an append-only stack of records, operands before results.
+
+    `level` orders nested tapes. `observed` is None, or a list to which every comparison that looks at a value on this
+    tape adds (compare, left, right, result): what a compiled recording has to check before it may be used again.
+    """
+
+    __slots__ = ("level", "observed", "swept")
+    __hash__ = object.__hash__
+
+    def __init__(self, level: int) -> None:
+        super().__init__()
+        self.level = level
+        self.observed: list[tuple[Any, Any, Any, bool]] | None = None
+        self.swept = False
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def close(self) -> None:
+        """Frees all records. Using a variable of this tape afterwards is an error."""
+        self.clear()
+        self.__class__ = ClosedTape
+
+    def edges(self) -> int:
+        """Number of edges of the expression graph: active arguments, counted at each node."""
+        count = 0
+        for _, _, a, b, _, q in self:
+            count += sum(c is not None for c in a) if q is ASK else (a is not None) + (b is not None)
+        return count
+
+    def zero_adjoints(self) -> None:
+        """Sets the adjoint of every value on the tape to zero."""
+        for record in self:
+            record[1].adj = 0.0
+        self.swept = False
+
+
+class ClosedTape(Tape):
+    """A tape that has given its memory back."""
+
+    __slots__ = ()
+
+    def append(self, record: Record) -> None:
+        """Refuses: nothing may be recorded any more."""
+        raise ClosedTapeError(
+            f"{record[0].name}: an argument is a variable of a tape that was cleared: its `gradient` or `nested` block "
+            f"has ended. Take what should outlive the block with .val"
+        )
+
+
+class Cell:
+    """Where the adjoint of an array collects.
+
+    adj    the sum of the contributions so far; the float 0.0 stands for an array of zeros
+    own    whether `adj` was made by the sweep and belongs to nobody else, so that it may be added into
+    """
+
+    __slots__ = ("adj", "own", "shape")
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.adj: Value = 0.0
+        self.own = False
+        self.shape = shape
+
+    def writable(self) -> Any:
+        """The adjoint as an array that may be changed in place."""
+        adj = self.adj
+        if not isinstance(adj, np.ndarray):
+            self.adj, self.own = np.zeros(self.shape) if type(adj) is float else adj, True
+        elif not self.own:
+            self.adj, self.own = adj.copy(), True
+        return self.adj
