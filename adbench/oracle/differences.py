@@ -11,6 +11,7 @@ more), the large steps agree with each other and are wrong together.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -128,21 +129,22 @@ def _holds_below(line: Line, rungs: list[_Rung], side: float, size: float) -> bo
     A smooth trend with a fine sawtooth on it (a loop that takes one round more every thousandth) has large steps that
     agree to twelve digits on the trend's slope, which is not the slope at the point.
     """
-    best = min(zip(rungs, rungs[1:], strict=False), key=lambda pair: _gap(*pair))
+    best = min(itertools.pairwise(rungs), key=lambda pair: _gap(*pair))
     answer, error = best[1].derivative, _gap(*best)
     step = rungs[-1].step / 8
     while step > 0:
         probe = _central(line, step, size) if side == 0 else _one_sided(line, step * side, size)
-        if not probe.rounding < 1e-8 * abs(answer):
+        rounding = 100 * probe.rounding  # a value that took thousands of operations is off by many roundings
+        if not rounding < 1e-8 * abs(answer):
             return True
-        if abs(probe.derivative - answer) > 10 * (error + probe.rounding):
+        if abs(probe.derivative - answer) > 10 * error + rounding:
             return False
         step /= 8
     return True
 
 
 def _gap(before: _Rung, rung: _Rung) -> float:
-    """Estimated error of a rung: what changed from the step before, and rounding; infinite where that is not a number."""
+    """Estimated error of a rung: what changed from the step before, and rounding; infinite where that is NaN."""
     error = abs(rung.derivative - before.derivative) + rung.rounding
     return error if math.isfinite(error) else math.inf
 
