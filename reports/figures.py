@@ -107,8 +107,7 @@ def draw(panel: Panel, sizes: Sequence[int], limits: tuple[float, float]) -> str
     for series in panel.series:
         _draw_series(axes, series)
     buffer = io.StringIO()
-    nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
-    figure.savefig(buffer, format="svg", metadata=nothing)
+    figure.savefig(buffer, format="svg", metadata={"Date": None})
     spans = f"n from {wording.count(min(sizes))} to {wording.count(max(sizes))}"
     lines = wording.plural(len(panel.series), "line")
     description = f"{lines}, {spans}, both axes logarithmic. The tables hold the numbers."
@@ -166,7 +165,7 @@ def _prepare_axes(axes: Axes, panel: Panel, sizes: Sequence[int], limits: tuple[
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.hlines(y, *axes.get_xlim(), linewidth=0.7, clip_on=False, gid=f"{svg.CLASS}grid-lines")
-    axes.set_title(panel.title, loc="left", fontsize=10.5, y=1.035, gid=f"{svg.CLASS}heading")
+    axes.set_title(panel.title, loc="left", fontsize=10.5, y=1.035, parse_math=False, gid=f"{svg.CLASS}heading")
     axes.text(1.0, -0.135, "n", transform=axes.transAxes, ha="right", va="baseline", gid=f"{svg.CLASS}axis-name")
 
 

@@ -50,12 +50,11 @@ class CaseFigure:
 def time_figures(cells: Cells) -> list[CaseFigure]:
     """Seconds per call against n, one figure for each case, one panel for each operator."""
     operators = [op for op in SHOWN_OPERATORS if op in cells.operators] or list(cells.operators)
-    titles = {op: f"{op.replace('_', ' ').capitalize()}, time per call" for op in operators}
 
     def figure(number: int, case: str) -> CaseFigure | None:
         panels = [
-            Panel(f"t{number}-{op}", titles[op], "seconds", _series(cells, case, partial(_time, cells, op)))
-            for op in operators
+            Panel(f"t{number}-{place}", _title(op), "seconds", _series(cells, case, partial(_time, cells, op)))
+            for place, op in enumerate(operators)
         ]
         return _figure(cells, case, panels, shared=True)
 
@@ -85,6 +84,12 @@ def memory_bytes(cell: Cell, method: str) -> tuple[float | None, str | None]:
     if memory is None:
         return None, "memory was not measured in this run"
     return known(getattr(memory, method))
+
+
+def _title(operator: str) -> str:
+    """In ASCII: a file may hold any name for an operator, and the font that measures the title has not every letter."""
+    name = wording.short(operator, 30).replace("_", " ")
+    return f"{name[:1].upper()}{name[1:]}, time per call".encode("ascii", "backslashreplace").decode()
 
 
 def _time(cells: Cells, operator: str, cell: Cell) -> Point | None:

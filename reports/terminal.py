@@ -67,7 +67,8 @@ def _print(console: Console, run: Run) -> None:
     if not run.records:
         console.print("Nothing was measured: this run holds no record.")
         return
-    console.print(f"Time per call of {_plain(cells.operator.replace('_', ' '))}, median over epochs")
+    operator = wording.short(cells.operator, 30).replace("_", " ")
+    console.print(f"Time per call of {_plain(operator)}, median over epochs")
     texts = _texts(cells)
     for backends, widths, gap in _blocks(cells, texts, console.width):
         console.print()

@@ -60,7 +60,9 @@ SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def seconds(value: float) -> str:
-    """Three significant digits with a unit: 1.2345e-6 -> "1.23 µs"."""
+    """Three significant digits with a unit: 1.2345e-6 -> "1.23 µs". A 0 is what the clock could not see."""
+    if value == 0:
+        return "< 1\u00a0ns"
     return _with_unit(value, SECONDS)
 
 
@@ -156,6 +158,8 @@ def _unit(value: float, units: Sequence[tuple[float, str]]) -> tuple[float, str]
 
 
 def _with_unit(value: float, units: Sequence[tuple[float, str]]) -> str:
+    if not math.isfinite(value):
+        return MISSING
     scale, name = _unit(value, units)
     return f"{_three_digits(value / scale)}\u00a0{name}"
 

@@ -1,0 +1,85 @@
+"""Who is called right and fast: decisions, tested as values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from adbench.suite.record import Record
+from reports import ranking
+from reports.cells import Cells, cell_of
+from tests.reports import runs
+
+
+def _lead(records: list[Record]) -> ranking.Lead | None:
+    return ranking.lead(Cells(runs.run(records)), "quadratic")
+
+
+def _names(cells: tuple[object, ...]) -> list[str]:
+    return [cell.job.backend for cell in cells]  # type: ignore[attr-defined]
+
+
+def test_the_fastest_right_result_leads_and_the_next_is_told_with_its_factor() -> None:
+    lead = _lead(runs.race([("slow", 6e-6), ("fast", 2e-6)]))
+    assert lead is not None
+    assert _names(lead.leaders) == ["fast"]
+    assert lead.next is not None
+    assert lead.next.job.backend == "slow"
+    assert lead.margin == pytest.approx(3)
+
+
+def test_overlapping_quartiles_share_the_lead() -> None:
+    lead = _lead(runs.race([("a", 1.00e-6), ("b", 1.04e-6), ("c", 2e-6)]))
+    assert lead is not None
+    assert _names(lead.leaders) == ["a", "b"]
+    assert ranking.wins([lead]) == []
+
+
+@pytest.mark.parametrize("word", ["approximate", "inconclusive", "wrong", None])
+def test_nothing_but_right_is_ranked_however_fast(word: str | None) -> None:
+    quick = runs.record(backend="quick", word=word, seconds=1e-12)
+    lead = _lead([quick, *runs.race([("tape", 1e-6)])])
+    assert lead is not None
+    assert _names(lead.ranked) == ["tape"]
+
+
+def test_the_largest_common_size_is_where_most_backends_are_right() -> None:
+    records = [runs.record(size=n, backend=b) for n in (1, 10, 100) for b in ("a", "b") if (n, b) != (100, "b")]
+    lead = _lead(records)
+    assert lead is not None
+    assert lead.size == 10
+
+
+def test_one_backend_alone_wins_nothing() -> None:
+    lead = _lead([runs.record()])
+    assert lead is not None
+    assert ranking.wins([lead]) == []
+
+
+def test_a_later_success_does_not_hide_a_wrong_derivative() -> None:
+    cells = Cells(runs.run([runs.record(status="wrong"), runs.record()]))
+    assert cells.cell("quadratic", 10, "tape").word == "wrong"
+    cells = Cells(runs.run([runs.record(), runs.record(status="wrong")]))
+    assert cells.cell("quadratic", 10, "tape").word == "wrong"
+
+
+def test_a_status_that_contradicts_its_verdict_is_taken_at_its_worst() -> None:
+    assert cell_of(replace(runs.record(), verdict=runs.verdict("wrong"))).word == "wrong"
+    assert cell_of(replace(runs.record(status="crashed"), verdict=runs.verdict("right"))).word == "crashed"
+
+
+def test_who_is_right_on_most_cells_comes_first() -> None:
+    records = [runs.record(size=n, backend=b) for n in (1, 10) for b in ("half", "all", "whole")]
+    records[0] = runs.record(size=1, backend="half", status="failed")
+    scores = ranking.scores(Cells(runs.run(records)))
+    assert ranking.right_on(scores) == [(2, ["all", "whole"]), (1, ["half"])]
+    (trouble,) = ranking.troubles(Cells(runs.run(records)))
+    assert (trouble.backend, trouble.word, len(trouble.cells)) == ("half", "failed", 1)
+
+
+def test_a_run_without_gradients_leads_with_what_it_has() -> None:
+    cells = Cells(runs.run([runs.record(operator="value")]))
+    assert cells.operator == "value"
+    assert Cells(runs.run()).operator == "gradient"
+    assert Cells(runs.run([runs.record(operator="hessian")])).operator == "hessian"

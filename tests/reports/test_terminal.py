@@ -1,0 +1,113 @@
+"""The table at the end of a run: readable in 80 and in 60 columns, with and without colour."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from rich.cells import cell_len
+
+from adbench.suite.record import Run
+from reports import terminal
+from tests.reports import runs
+
+FIVE = ("tape", "finite_differences", "autograd", "jax", "torch")
+USUAL = runs.run(
+    [
+        runs.record(
+            case,
+            n,
+            backend,
+            seconds=(k + 1) * 1.5e-6 * n,
+            word="approximate" if backend == "finite_differences" else "right",
+        )
+        for case in ("normal_log_density", "matrix_product")
+        for n in (1, 1000, 1_000_000)
+        for k, backend in enumerate(FIVE)
+    ]
+)
+
+
+def _widest(text: str) -> int:
+    return max(cell_len(line) for line in text.splitlines())
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_five_backends_fit_side_by_side(width: int) -> None:
+    text = terminal.table(USUAL, width=width)
+    assert _widest(text) <= width
+    if width >= 80:
+        assert len(re.findall(r"^1 000 000 .*ms.*ms|^1 000 000 .*s", text, flags=re.M)) == 2
+
+
+@pytest.mark.parametrize("width", [1, 16, 20, 30, 45])
+def test_a_narrow_terminal_gets_the_backends_below_each_other(width: int) -> None:
+    text = terminal.table(USUAL, width=width)
+    assert _widest(text) <= max(width, terminal.NARROWEST)
+    assert text.count("matr") >= 2
+
+
+def test_the_fastest_right_result_is_marked_by_a_sign() -> None:
+    text = terminal.table(runs.run(runs.race([("tape", 3e-6), ("jax", 1e-6)])), width=80)
+    assert "★ 1.00 µs" in text
+    assert "✓ 3.00 µs" in text
+    assert "★ right and fastest" in text
+
+
+@pytest.mark.parametrize("word", ["approximate", "inconclusive", "wrong", None])
+def test_nothing_but_right_gets_the_mark(word: str | None) -> None:
+    quick = runs.record(backend="quick", word=word, seconds=1e-9)
+    text = terminal.table(runs.run([quick, *runs.race([("tape", 3e-6), ("jax", 1e-6)])]), width=80)
+    assert text.count("★") == 2  # in the table and in the legend
+    assert "★ 1.00 ns" not in text
+
+
+def test_a_wrong_result_shows_its_word_and_its_reason_once() -> None:
+    records = [runs.record(size=n, backend="liar", status="wrong", reason="sigma is off") for n in (1, 10)]
+    text = terminal.table(runs.run([*records, runs.record()]), width=80)
+    assert text.count("✗ wrong") == 3  # two cells and the legend
+    assert text.count("sigma is off") == 1
+    assert "✗ liar: sigma is off (2 cells)" in text
+
+
+def test_the_legend_explains_the_signs_that_occur_and_no_others() -> None:
+    text = terminal.table(runs.run([runs.record(), runs.record(backend="b", status="timed_out")]), width=80)
+    assert "◷ timed out" in text
+    assert "crashed" not in text
+
+
+def test_colour_is_added_only_on_request_and_changes_no_character() -> None:
+    plain, coloured = (terminal.table(USUAL, width=80, colour=colour) for colour in (False, True))
+    assert "\x1b" not in plain
+    assert "\x1b[" in coloured
+    bare = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
+    assert [line.rstrip() for line in bare.splitlines()] == plain.splitlines()
+
+
+def test_the_environment_does_not_change_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = terminal.table(USUAL, width=80)
+    for name, value in {"FORCE_COLOR": "1", "COLUMNS": "20", "TERM": "dumb"}.items():
+        monkeypatch.setenv(name, value)
+        assert terminal.table(USUAL, width=80) == expected
+
+
+@pytest.mark.parametrize(
+    ("run", "says"),
+    [
+        (runs.run(), "Nothing was measured"),
+        (runs.run([runs.record(seconds=None)]), "— not timed"),
+        (runs.run([runs.record(status="unsupported", reason="no cholesky")]), "∅ tape: no cholesky"),
+        (runs.run([runs.record(seconds=1e-12), runs.record(backend="slow", seconds=1e12)]), "1.00·10¹² s"),
+    ],
+    ids=["empty", "not timed", "unsupported", "extremes"],
+)
+def test_a_run_of_little_says_so(run: Run, says: str) -> None:
+    assert says in terminal.table(run, width=80)
+
+
+def test_hundreds_of_reasons_are_counted_after_the_first_twenty() -> None:
+    records = [runs.record(size=n, status="failed", reason=f"reason {n}") for n in range(1, 301)]
+    text = terminal.table(runs.run(records), width=80)
+    assert "reason 20 " in text
+    assert "reason 21 " not in text
+    assert "… and 280 more reasons" in text

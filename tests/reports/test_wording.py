@@ -1,0 +1,83 @@
+"""Numbers and names as they are read."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adbench.suite.record import Status
+from reports import wording
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (1.2345e-6, "1.23 µs"),
+        (1e-12, "1.00 ps"),
+        (1e-15, "0.00100 ps"),
+        (1e-18, "1.00·10⁻⁶ ps"),
+        (999.4e-9, "999 ns"),
+        (999.6e-9, "1.00 µs"),
+        (0.5, "500 ms"),
+        (60.0, "60.0 s"),
+        (1e12, "1.00·10¹² s"),
+        (9.996e-3, "10.0 ms"),
+        (0.0, "< 1 ns"),
+        (float("nan"), "—"),
+        (float("inf"), "—"),
+    ],
+)
+def test_seconds_have_three_digits_and_a_unit(seconds: float, text: str) -> None:
+    assert wording.seconds(seconds).replace("\u00a0", " ") == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0.0, "0 B"),
+        (512.0, "512 B"),
+        (999.6, "1.00 kB"),
+        (4_512_345.0, "4.51 MB"),
+        (16e9, "16.0 GB"),
+        (1e15, "1000 TB"),
+    ],
+)
+def test_bytes_have_decimal_units(size: float, text: str) -> None:
+    assert wording.byte_size(size).replace("\u00a0", " ") == text
+
+
+def test_a_spread_takes_the_unit_of_its_median() -> None:
+    assert wording.seconds_range(0.9e-6, 1.1e-6, like=1e-6) == "0.900–1.10"
+    assert wording.seconds_range(1e-6, 1e-6, like=1e-6) == "1.00"
+
+
+def test_a_list_reads_as_one_says_it() -> None:
+    assert wording.listed([]) == ""
+    assert wording.listed(["a"]) == "a"
+    assert wording.listed(["a", "b", "c"]) == "a, b and c"
+    assert wording.listed("abcdefgh", most=3) == "a, b and 6 more"
+
+
+def test_every_status_has_words() -> None:
+    assert set(get_args(Status)) - {"ok"} <= set(wording.OUTCOMES)
+    assert set(wording.OUTCOMES) == set(get_args(wording.Word))
+    signs = [outcome.sign for outcome in wording.OUTCOMES.values()]
+    assert len(signs) == len(set(signs))
+
+
+@given(st.text(st.characters(codec=None)))
+def test_no_character_of_a_visible_text_acts(text: str) -> None:
+    shown = wording.visible(text)
+    assert all(c.isprintable() or unicodedata.category(c) == "Zs" for c in shown)
+    assert text != shown or not any(unicodedata.category(c) in {"Cc", "Cf", "Cs"} for c in text)
+    assert wording.visible(shown) == shown
+    shown.encode()
+
+
+@given(st.text(), st.integers(1, 50))
+def test_a_shortened_text_is_no_longer_than_asked(text: str, most: int) -> None:
+    assert len(wording.short(text, most)) <= most
