@@ -45,13 +45,15 @@ def _slopes(f: Callable[[int, Any], Any], k: int, leaf: Any) -> Any:
     """∂f/∂leaf[k], entry by entry, in its shape."""
     x = np.array(leaf)  # a copy: the caller's array is never written to
     slopes = np.empty_like(x)
+
+    def at(i: tuple[int, ...], entry: float) -> float:
+        x[i] = entry
+        return float(f(k, x if x.ndim else entry))  # a number at once: f may return x itself
+
     for i in np.ndindex(x.shape):
         centre = float(x[i])
         h = STEP * max(abs(centre), 1.0)
         above, below = centre + h, centre - h
-        x[i] = above
-        f_above = f(k, x)
-        x[i] = below
-        slopes[i] = (f_above - f(k, x)) / (above - below)  # the step that was taken: x ± h is rounded
+        slopes[i] = (at(i, above) - at(i, below)) / (above - below)  # the step that was taken: x ± h is rounded
         x[i] = centre
     return slopes
