@@ -1,4 +1,4 @@
-"""Central differences on numpy: two evaluations per input, about nine digits."""
+"""Two evaluations per input on numpy, by central differences: about nine digits."""
 
 import sys
 from collections.abc import Callable

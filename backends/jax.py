@@ -1,4 +1,4 @@
-"""JAX: traced once at these shapes, compiled by XLA, in double precision."""
+"""Traced once at these shapes and compiled by XLA, in double precision."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""PyTorch, eager: records tensor operations anew at every call, in double precision on one thread."""
+"""Eager: records tensor operations anew at every call, in double precision."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Logarithm of the absolute value of a determinant, in every entry of the matrix.
+"""Logarithm of |det A|, for an n × n matrix.
 
     f(A) = log |det A|,   A of shape (n, n)
 

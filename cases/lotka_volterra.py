@@ -1,4 +1,4 @@
-"""Lotka-Volterra's predators and prey after n Runge-Kutta steps, in the parameters and the initial state.
+"""Lotka-Volterra's predators and prey after n Runge-Kutta steps.
 
     prey' = prey (α - β predators),   predators' = predators (δ prey - γ),   f(θ, start) = prey(T) + predators(T)
 

@@ -1,4 +1,4 @@
-"""Sum of the entries of a matrix product, in both matrices.
+"""Sum of the entries of the product of two n × n matrices.
 
     f(A, B) = Σ_ij (A B)_ij,   A, B of shape (n, n)
 

@@ -1,4 +1,4 @@
-"""Normal log density of many observations, in the mean and the scale.
+"""Normal log density of n observations, in the mean and the scale.
 
     f(μ, σ) = Σ_n  -½ ((y_n - μ) / σ)² - log σ - ½ log 2π
 

@@ -1,4 +1,4 @@
-"""Range of a projectile, stepped until it is below the ground, in the angle and the speed of its launch.
+"""Range of a projectile after about n steps: a loop that ends where the data say.
 
     x ← x + vx dt,   y ← y + vy dt,   vy ← vy - g dt   while y ≥ 0
     from x = y = 0, (vx, vy) = speed (cos angle, sin angle)

@@ -1,4 +1,4 @@
-"""A recurrence that every element goes through a hundred times, then squares of cumulative sums.
+"""A recurrence that n elements go through a hundred times, then sums of squares.
 
     s ← s + (x² + 1) / s, from s = 1, 100 times;   f(x) = Σ_k 4 c_k²,   c_k = s_1 + … + s_k
 
