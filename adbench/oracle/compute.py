@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from adbench.oracle.differences import UNIT_ROUNDOFF, slope
-from adbench.oracle.leaves import FloatArray, Point, argument_names, direction_signs
+from adbench.oracle.leaves import ActiveLeaf, FloatArray, Point, argument_names, direction_signs
+from adbench.oracle.noise import DRAWS, Noise, with_noise
+from adbench.oracle.precise import NotPrecise, by_high_precision, contradicted_zeros
 from adbench.oracle.reference import Direction, Entry, Known, Leaf, Reference
+from adbench.oracle.sampling import chosen_entries
 
 DIFFERENCES = "nine-point differences in double precision"
+ENGINE_NOISE = "Monte Carlo arithmetic on the engine's tape"
 
-EVALUATIONS_PER_SLOPE = 60
+EVALUATIONS_PER_SLOPE = 90
 """Typical cost of one nine-point slope: used to turn a budget of evaluations into a number of entries."""
 
 
@@ -24,46 +29,88 @@ def reference(
     wrt: Sequence[int],
     *,
     seed: int = 0,
+    xp_function: Callable[..., Any] | None = None,
+    noise: Noise | None = None,
+    zeros: Sequence[Any] | None = None,
+    names: Sequence[str] | None = None,
     max_entries: int = 64,
     max_directions: int = 4,
     max_evaluations: int = 20_000,
-    names: Sequence[str] | None = None,
+    max_seconds: float = 3.0,
 ) -> Reference:
     """What is known about f(*args) and its derivatives in the arguments ``wrt``.
 
-    f runs on floats and float64 arrays and returns a scalar. All entries are examined where there are at most
-    ``max_entries``, else that many, drawn with ``seed``, and ``max_directions`` random directions over all of them.
-    About ``max_evaluations`` calls of f at most: fewer entries are taken where they would not do.
+    f runs on floats and float64 arrays and returns a scalar. ``xp_function(xp, *args)`` is the same text on a
+    namespace: with it the truth comes from fifty digits, and from differences in double precision only where that
+    does not work (the reference says why). ``noise`` is an engine's Monte Carlo run (`adbench.oracle.noise`); without
+    one the noise comes from the text. ``zeros``: for every argument in ``wrt`` None, or a boolean array (nested like
+    the argument) that is true where the derivative is zero for structural reasons; ValueError where that is not so.
+
+    All entries are examined where there are at most ``max_entries`` and the time allows, else a sample drawn with
+    ``seed``, and up to ``max_directions`` random directions over all of them. The high precision plans for about
+    ``max_seconds``, the differences for ``max_evaluations`` calls of f; both take fewer entries rather than longer.
     """
     point = Point(args, wrt, names or argument_names(f, len(args)))
-    total = sum(leaf.values.size for leaf in point.leaves)
-    whole = total <= max_entries and total * EVALUATIONS_PER_SLOPE <= max_evaluations
-    directions = max_directions if total and not whole else 0
-    affordable = max_evaluations // EVALUATIONS_PER_SLOPE - directions
-    sample = chosen_entries([leaf.values.size for leaf in point.leaves], max(1, min(max_entries, affordable)), seed)
-    return by_differences(f, point, sample, directions, seed)
-
-
-def chosen_entries(sizes: Sequence[int], most: int, seed: int) -> list[list[int]]:
-    """Flat indices to examine, per leaf: all where they fit, else an equal share of ``most`` for each leaf.
-
-    A leaf smaller than its share leaves the rest to the others; first and last entry are always among the chosen:
-    that is where loops and slices go wrong.
-    """
-    rng = np.random.default_rng([seed, 0x5A])
-    chosen: list[list[int]] = [[] for _ in sizes]
-    left = most
-    for rank, which in enumerate(sorted(range(len(sizes)), key=lambda k: sizes[k])):
-        share = max(1, left // (len(sizes) - rank))
-        size = sizes[which]
-        if size <= share:
-            chosen[which] = list(range(size))
+    declared = [_declared(zeros, leaf) for leaf in point.leaves]
+    reason = "the function is given as a black box"
+    found = None
+    if xp_function is not None:
+        try:
+            found = by_high_precision(
+                xp_function,
+                point,
+                seed=seed,
+                max_entries=max_entries,
+                max_directions=max_directions,
+                max_seconds=max_seconds,
+                estimate_noise=noise is None,
+                fallback=lambda leaf, index: replace(one_slope(f, point, leaf, index)[0], kind="unsure"),
+            )
+        except NotPrecise as error:
+            reason = str(error)
         else:
-            ends = [0, size - 1][:share]
-            drawn = (rng.choice(size - 2, share - len(ends), replace=False) + 1).tolist() if share > 2 else []
-            chosen[which] = sorted({*ends, *map(int, drawn)})
-        left -= len(chosen[which])
-    return chosen
+            if any(declared) and (path := contradicted_zeros(xp_function, point, declared, seed)):
+                raise ValueError(f"{path}: entries declared to have a zero derivative change the function")
+    if found is None:
+        found = _planned_differences(f, point, max_entries, max_directions, max_evaluations, seed, reason)
+    if any(declared):
+        leaves = zip(found.leaves, declared, strict=True)
+        found = replace(found, leaves=tuple(replace(leaf, zeros=mask) for leaf, mask in leaves))
+    if noise is None or xp_function is None:
+        return found
+    return _engine_noise(noise, xp_function, args, point, found, seed)
+
+
+def _planned_differences(
+    f: Callable[..., Any], point: Point, most: int, max_directions: int, evaluations: int, seed: int, reason: str
+) -> Reference:
+    total = sum(leaf.values.size for leaf in point.leaves)
+    whole = total <= most and total * EVALUATIONS_PER_SLOPE <= evaluations
+    directions = max_directions if total and not whole else 0
+    affordable = max(1, min(most, evaluations // EVALUATIONS_PER_SLOPE - directions))
+    sample = chosen_entries([leaf.values.size for leaf in point.leaves], affordable, seed)
+    return by_differences(f, point, sample, directions, seed, reason)
+
+
+def _engine_noise(
+    noise: Noise, xp_function: Callable[..., Any], args: tuple[Any, ...], point: Point, found: Reference, seed: int
+) -> Reference:
+    try:
+        measured = with_noise(found, noise(xp_function, args, point.wrt, DRAWS, seed))
+    except Exception as error:  # an engine may lack an operation; the verdict must stand all the same
+        because = f"the noise is the text's own, as the engine failed: {type(error).__name__}: {error}"
+        return replace(found, reason="; ".join(filter(None, (found.reason, because))))
+    return replace(measured, noise=ENGINE_NOISE)
+
+
+def _declared(zeros: Sequence[Any] | None, leaf: ActiveLeaf) -> tuple[int, ...]:
+    mask = None if zeros is None else zeros[leaf.position]
+    for key in leaf.keys:
+        mask = None if mask is None else mask[key]
+    if mask is None:
+        return ()
+    flags = np.broadcast_to(np.asarray(mask, dtype=np.bool_), leaf.values.shape)
+    return tuple(map(int, np.flatnonzero(flags)))
 
 
 def by_differences(
@@ -80,10 +127,7 @@ def by_differences(
     for k, leaf in enumerate(point.leaves):
         entries: list[Entry] = []
         for index in sample[k]:
-            unit = np.zeros(leaf.values.size)
-            unit[index] = 1.0
-            one = [None] * k + [unit.reshape(leaf.values.shape)] + [None] * (len(point.leaves) - k - 1)
-            derivative, calls = _slope_along(f, point, one, abs(float(leaf.values.flat[index])))
+            derivative, calls = one_slope(f, point, k, index)
             entries.append(Entry(index, derivative))
             evaluations += calls
         shape = tuple(map(int, leaf.values.shape))
@@ -106,6 +150,15 @@ def by_differences(
         evaluations,
         point.constants,
     )
+
+
+def one_slope(f: Callable[..., Any], point: Point, leaf: int, index: int) -> tuple[Known, int]:
+    """The derivative in one entry by nine-point differences, and the evaluations it took."""
+    values = point.leaves[leaf].values
+    unit = np.zeros(values.size)
+    unit[index] = 1.0
+    step = [unit.reshape(values.shape) if k == leaf else None for k in range(len(point.leaves))]
+    return _slope_along(f, point, step, abs(float(values.flat[index])))
 
 
 def _slope_along(

@@ -88,7 +88,8 @@ class Reference:
 
     method: the name of the method; reason: why not a stronger one ("" where there is none stronger).
     count: the length of ``wrt``; evaluations: how often f was evaluated; constants: where (position in wrt, then
-    keys) the arguments hold whole numbers and other things that have no derivative.
+    keys) the arguments hold whole numbers and other things that have no derivative; noise: how the noise was found
+    ("": not at all).
     """
 
     value: Known
@@ -100,6 +101,7 @@ class Reference:
     reason: str
     evaluations: int
     constants: tuple[tuple[int | str, ...], ...] = ()
+    noise: str = ""
 
     def to_plain(self) -> dict[str, Any]:
         """Dicts, lists, numbers and texts only, none of them infinite or NaN: valid JSON of any strictness."""
@@ -120,6 +122,7 @@ class Reference:
             reason=str(plain["reason"]),
             evaluations=int(plain["evaluations"]),
             constants=tuple(_keys(place) for place in plain["constants"]),
+            noise=str(plain["noise"]),
         )
 
 

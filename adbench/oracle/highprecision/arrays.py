@@ -1,0 +1,228 @@
+"""Making, arranging and reducing arrays of `Real`: the part of the high-precision namespace that is about shapes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mpmath import libmp
+
+from adbench.oracle.highprecision.products import RealArray, objects
+from adbench.oracle.highprecision.real import NAN, NEAREST, ZERO, Raw, Real, common_integers, exact_dot
+
+
+class Arrays:
+    """Arrays of numbers of the type ``real``; elementwise functions come from the namespace that inherits this."""
+
+    real: type[Real]
+    if TYPE_CHECKING:
+        exp: Callable[[Any], Any]
+        log: Callable[[Any], Any]
+        sqrt: Callable[[Any], Any]
+
+        def check_time(self) -> None:
+            """Raises TooSlow once the deadline has passed."""
+
+    # Creation --------------------------------------------------------------------------------------------------
+
+    def reals(self, x: Any) -> Any:
+        """x with every number as a Real; arrays of whole numbers and booleans too."""
+        if isinstance(x, Real):
+            return x
+        array = np.array(x, dtype=object)
+        if array.ndim == 0:
+            return self.real.of(array[()])
+        flat = [element if isinstance(element, Real) else self.real.of(element) for element in array.ravel()]
+        return objects(flat, array.shape)
+
+    def asarray(self, x: Any, dtype: Any = None, **_: Any) -> Any:
+        """A scalar or an array: floats become Reals, whole numbers and booleans stay."""
+        if dtype is None and not isinstance(x, Real):
+            array = np.asarray(x) if not _holds_reals(x) else np.array(x, dtype=object)
+            return array if array.dtype.kind in "iub" else self.reals(x)
+        return self.astype(x, dtype)
+
+    array = asarray
+
+    def astype(self, x: Any, dtype: Any, **_: Any) -> Any:
+        """Whole numbers by truncation, as numpy has it; every float type means Real."""
+        kind = np.dtype(dtype).kind if dtype is not None else "O"
+        if kind in "fOc":
+            return self.reals(x)
+        convert = np.frompyfunc(bool if kind == "b" else int, 1, 1)
+        result = convert(x)
+        return result.astype(dtype) if isinstance(result, np.ndarray) else result
+
+    def full(self, shape: Any, fill: Any, dtype: Any = None, **_: Any) -> Any:
+        """An array of one number."""
+        return self.asarray(np.full(shape, fill if not isinstance(fill, float) else self.real.of(fill)), dtype)
+
+    def zeros(self, shape: Any, dtype: Any = np.float64, **_: Any) -> Any:
+        """Zeros; Real unless a whole-number or boolean dtype is asked for."""
+        return self.astype(np.zeros(shape, dtype=np.int64), dtype)
+
+    def ones(self, shape: Any, dtype: Any = np.float64, **_: Any) -> Any:
+        """Ones."""
+        return self.astype(np.ones(shape, dtype=np.int64), dtype)
+
+    empty = zeros
+
+    def zeros_like(self, x: Any, dtype: Any = None, **_: Any) -> Any:
+        """Zeros of x's shape."""
+        return self.zeros(np.shape(x), _kind_of(x, dtype))
+
+    def ones_like(self, x: Any, dtype: Any = None, **_: Any) -> Any:
+        """Ones of x's shape."""
+        return self.ones(np.shape(x), _kind_of(x, dtype))
+
+    def full_like(self, x: Any, fill: Any, dtype: Any = None, **_: Any) -> Any:
+        """An array of one number, of x's shape."""
+        return self.full(np.shape(x), fill, _kind_of(x, dtype))
+
+    empty_like = zeros_like
+
+    def eye(self, rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = np.float64, **_: Any) -> Any:
+        """The identity."""
+        return self.astype(np.eye(rows, columns, k=k, dtype=np.int64), dtype)
+
+    identity = eye
+
+    def _arange(self, *bounds: Any, dtype: Any = None, **_: Any) -> Any:
+        return self.asarray(np.arange(*bounds), dtype)
+
+    def linspace(self, start: Any, stop: Any, num: int, endpoint: Any = True, **_: Any) -> Any:
+        """num numbers from start to stop; where both are floats, those of float64."""
+        if not _holds_reals(start) and not _holds_reals(stop):
+            return self.reals(np.linspace(start, stop, num, endpoint=endpoint))
+        parts = max(1, num - 1 if endpoint else num)
+        return self.stack([start + (stop - start) * k / parts for k in range(num)])
+
+    # Arrangement -----------------------------------------------------------------------------------------------
+
+    def stack(self, arrays: Sequence[Any], axis: int = 0) -> Any:
+        """Arrays of one shape side by side along a new axis."""
+        return np.stack([np.asarray(self.reals(part)) for part in arrays], axis=axis).view(RealArray)
+
+    def concat(self, arrays: Sequence[Any], axis: int | None = 0) -> Any:
+        """Arrays one after the other."""
+        return np.concatenate([np.asarray(self.reals(part)) for part in arrays], axis=axis).view(RealArray)
+
+    # Reductions ------------------------------------------------------------------------------------------------
+
+    def _reduce(self, function: Callable[[list[Raw]], Real], x: Any, axis: Any, keepdims: Any) -> Any:
+        """``function`` over rows of raw numbers along ``axis`` (all of them for None)."""
+        self.check_time()
+        array = np.asarray(self.reals(x), dtype=object)
+        axes = tuple(range(array.ndim)) if axis is None else tuple(np.atleast_1d(axis) % max(1, array.ndim))
+        kept = [a for a in range(array.ndim) if a not in axes]
+        rows = array.transpose([*kept, *axes]).reshape([array.shape[a] for a in kept] + [-1 if array.size else 0])
+        shape = tuple(1 if a in axes else n for a, n in enumerate(array.shape)) if keepdims else rows.shape[:-1]
+        flat = rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1])
+        results = [function([element.raw for element in row]) for row in flat]
+        return objects(results, shape)[()]
+
+    def sum(self, x: Any, axis: Any = None, *, keepdims: Any = False, dtype: Any = None, **_: Any) -> Any:
+        """Σ x, rounded once."""
+        if isinstance(x, np.ndarray) and x.dtype.kind in "iub":
+            return np.sum(x, axis=axis, keepdims=bool(keepdims))
+        return self._reduce(self.total, x, axis, keepdims)
+
+    def total(self, raws: list[Raw]) -> Real:
+        """The sum of raw numbers, rounded once; each term times its factor in Monte Carlo arithmetic."""
+        whole = common_integers(raws)
+        if whole is None:
+            added = ZERO
+            for raw in raws:
+                added = libmp.mpf_add(added, raw, self.real.bits, NEAREST)
+            return self.real(added)
+        terms, exponent = whole
+        if (factors := self.real.term_factors(len(terms))) is not None:
+            terms, exponent = [exact_dot(terms, factors[0])], exponent - factors[1]
+        return self.real(libmp.from_man_exp(sum(terms), exponent, self.real.bits, NEAREST))
+
+    def prod(self, x: Any, axis: Any = None, *, keepdims: Any = False, **_: Any) -> Any:
+        """Π x; 1 for no factors."""
+
+        def product(raws: list[Raw]) -> Real:
+            result = self.real(libmp.fone)
+            for raw in raws:
+                result = result * self.real(raw)
+            return result
+
+        return self._reduce(product, x, axis, keepdims)
+
+    def mean(self, x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+        """Σ x / n."""
+        total = self.sum(self.reals(x), axis, keepdims=keepdims)
+        return total / (np.size(x) // max(1, np.size(total)))
+
+    def var(self, x: Any, axis: Any = None, *, correction: Any = 0, keepdims: Any = False, ddof: Any = None) -> Any:
+        """Σ (x - mean)² / (n - correction)."""
+        gap = self.reals(x) - self.mean(x, axis, keepdims=True)
+        total = self.sum(gap * gap, axis, keepdims=keepdims)
+        return total / (np.size(x) // max(1, np.size(total)) - (correction if ddof is None else ddof))
+
+    def std(self, x: Any, axis: Any = None, *, correction: Any = 0, keepdims: Any = False, ddof: Any = None) -> Any:
+        """The square root of `var`."""
+        squared = self.var(x, axis, correction=correction, keepdims=keepdims, ddof=ddof)
+        return self.sqrt(squared)
+
+    def max(self, x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+        """The largest."""
+        return self._reduce(lambda raws: self._fold(raws, libmp.mpf_gt), x, axis, keepdims)
+
+    def min(self, x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+        """The smallest."""
+        return self._reduce(lambda raws: self._fold(raws, libmp.mpf_lt), x, axis, keepdims)
+
+    def _fold(self, raws: list[Raw], beats: Callable[[Raw, Raw], Any]) -> Real:
+        if not raws:
+            raise ValueError("the maximum or minimum of nothing")
+        best = raws[0]
+        for raw in raws[1:]:
+            best = extreme(best, raw, beats)
+        return self.real(best)
+
+    def cumulative_sum(self, x: Any, axis: int = -1, **_: Any) -> Any:
+        """Running sums."""
+        return np.cumsum(np.asarray(self.reals(x), dtype=object), axis=axis)
+
+    def cumulative_prod(self, x: Any, axis: int = -1, **_: Any) -> Any:
+        """Running products."""
+        return np.cumprod(np.asarray(self.reals(x), dtype=object), axis=axis)
+
+    cumsum, cumprod = cumulative_sum, cumulative_prod
+
+    def logsumexp(self, x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+        """log Σ exp x: no overflow here, so the plain formula."""
+        grown = self.exp(x)
+        return self.log(self.sum(grown, axis, keepdims=keepdims))
+
+    log_sum_exp = logsumexp
+
+    def softmax(self, x: Any, axis: Any = None) -> Any:
+        """exp x / Σ exp x."""
+        grown = self.exp(x)
+        return grown / self.sum(grown, axis, keepdims=True)
+
+
+def _holds_reals(x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        return any(_holds_reals(part) for part in x)
+    return isinstance(x, Real) or (isinstance(x, np.ndarray) and x.dtype == object)
+
+
+def _kind_of(x: Any, dtype: Any) -> Any:
+    if dtype is not None:
+        return dtype
+    kind = np.asarray(x).dtype
+    return kind if kind.kind in "iub" else np.float64
+
+
+def extreme(a: Raw, b: Raw, beats: Callable[[Raw, Raw], Any]) -> Raw:
+    """b where it beats a, else a; NaN where one of them is."""
+    if NAN in (a, b):
+        return NAN
+    return b if beats(b, a) else a

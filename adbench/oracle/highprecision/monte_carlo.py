@@ -1,0 +1,139 @@
+"""Monte Carlo arithmetic: every rounded result times 1 + u ξ, ξ uniform in [-1, 1], u = 2^-53.
+
+The perturbations belong to the place of an operation in the run and are the same for every evaluation of one draw.
+A perturbed text is therefore a smooth function of its inputs, and its differences at fifty digits show how far double
+precision moves a derivative: all that the roundings of the values do, and all that the roundings of products and sums
+along the way do, because a sum's partial results are perturbed too (Parker (1997), "Monte Carlo arithmetic").
+
+A derivative formula that cancels inside (1 - tanh²) shows in no value; for those the slope itself is perturbed:
+f(x) + s u ξ (x - x₀), where x₀ is what the operation saw at the point itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from mpmath import libmp
+from numpy.typing import NDArray
+
+from adbench.oracle.highprecision.elementary import SLOPE_NOISE
+from adbench.oracle.highprecision.real import (
+    NEAREST,
+    ZERO,
+    Raw,
+    Real,
+    divide,
+    floor_divide,
+    made_operators,
+    modulo,
+    power,
+)
+
+FRACTION_BITS = 73
+ULP = 2 ** (FRACTION_BITS - 53)
+"""u = 2^-53 in units of 2^-FRACTION_BITS."""
+
+TABLE = 1021
+"""A prime: loops whose length divides a power of two do not meet the same perturbations in step."""
+
+
+@functools.cache
+def _table() -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+    steps = np.random.default_rng(0x5EED).integers(-ULP, ULP, TABLE, endpoint=True)
+    factors = np.empty(TABLE, dtype=object)
+    factors[:] = [libmp.from_man_exp((1 << FRACTION_BITS) + step, -FRACTION_BITS) for step in steps.tolist()]
+    return factors, steps
+
+
+class Stream:
+    """The perturbations of one draw: `restart` before every evaluation, the first of which is at the point itself."""
+
+    def __init__(self, seed: int, draw: int) -> None:
+        rng = np.random.default_rng([seed, draw, 0xA0])
+        order = (int(rng.integers(TABLE)) + int(rng.integers(1, TABLE)) * np.arange(TABLE)) % TABLE
+        factors, steps = _table()
+        self._factors: list[Raw] = factors[order].tolist()
+        self._steps = steps[order]
+        self._walk = np.cumsum(np.concatenate([[0], self._steps, self._steps]))
+        self._centres: list[Raw] = []
+        self._evaluations = 0
+
+    def restart(self) -> None:
+        """Back to the first perturbation."""
+        self.factor = itertools.cycle(self._factors).__next__
+        self._step = itertools.cycle(self._steps.tolist()).__next__
+        self._centre: Iterator[Raw] = iter(self._centres)
+        self._position = 0
+        self._evaluations += 1
+
+    def centre(self, x: Raw) -> Raw:
+        """What this operation saw in the first evaluation."""
+        if self._evaluations == 1:
+            self._centres.append(x)
+            return x
+        return next(self._centre, x)
+
+    def slope_step(self) -> int:
+        """ξ in units of 1 / ULP."""
+        return int(self._step())
+
+    def partial_sums(self, count: int) -> list[int]:
+        """Factors of the terms of a running sum all of whose partial results are perturbed, in 2^-FRACTION_BITS.
+
+        Term k meets the perturbations of all partial sums from k on: 1 + ε_k + ... + ε_count.
+        """
+        self._position = (self._position + 1237) % TABLE
+        walk = self._walk[self._position : self._position + count + 1]
+        if len(walk) < count + 1:  # longer than the table: go round again
+            rounds = -(-(self._position + count) // TABLE)
+            steps = np.tile(self._steps, rounds)[self._position : self._position + count]
+            walk = np.concatenate([[0], np.cumsum(steps)])
+        return list(((1 << FRACTION_BITS) + (walk[-1] - walk[:-1]).astype(object)).tolist())
+
+
+class Noisy(Real):
+    """A real number whose every operation is perturbed by the type's ``stream``."""
+
+    __slots__ = ()
+    stream: ClassVar[Stream]
+
+    __add__, __radd__ = made_operators(libmp.mpf_add)
+    __sub__, __rsub__ = made_operators(libmp.mpf_sub)
+    __mul__, __rmul__ = made_operators(libmp.mpf_mul)
+    __truediv__, __rtruediv__ = made_operators(divide)
+    __floordiv__, __rfloordiv__ = made_operators(floor_divide)
+    __mod__, __rmod__ = made_operators(modulo)
+    __pow__, __rpow__ = made_operators(power)
+
+    @classmethod
+    def made(cls, raw: Raw) -> Self:
+        """``raw`` perturbed. Zeros, infinities and NaN stay."""
+        return cls(libmp.mpf_mul(raw, cls.stream.factor(), cls.bits, NEAREST) if raw[1] else raw)
+
+    @classmethod
+    def bent(cls, name: str, x: Raw, y: Raw) -> Raw:
+        """y = f(x), with f's slope as wrong as its usual formula in double precision."""
+        slope = SLOPE_NOISE.get(name)
+        if slope is None or not (y[1] or y == ZERO) or not (x[1] or x == ZERO):
+            return y
+        centre = cls.stream.centre(x)
+        size = slope(libmp.to_float(centre), libmp.to_float(y)) * cls.stream.slope_step()
+        tilt = libmp.mpf_shift(libmp.from_float(size), -FRACTION_BITS)
+        bend = libmp.mpf_mul(tilt, libmp.mpf_sub(x, centre, cls.bits, NEAREST))
+        return libmp.mpf_add(y, bend, cls.bits, NEAREST)
+
+    @classmethod
+    def term_factors(cls, count: int) -> tuple[list[int], int] | None:
+        """Factors of a sum's terms as integers times 2^-bits."""
+        return cls.stream.partial_sums(count), FRACTION_BITS
+
+
+@functools.cache
+def noisy_type(bits: int) -> type[Noisy]:
+    """The perturbed numbers of this many binary digits; set its ``stream`` before use."""
+    made: Any = type(f"Noisy{bits}", (Noisy,), {"__slots__": (), "bits": bits})
+    return made  # type: ignore[no-any-return]

@@ -1,0 +1,61 @@
+"""What double precision makes of a derivative, from the case's own text: Monte Carlo arithmetic under differences.
+
+Each draw fixes the perturbation of every operation (`monte_carlo`) and takes the same one-sided quotient, at the same
+step, as the truth was taken from: what differs is noise, truncation drops out. The standard deviation is about the
+truth, not about the mean of the draws: a bias counts too.
+
+This knows nothing of the adjoint operations a backend really does; an engine that can run its own tape in Monte Carlo
+arithmetic knows better, and is preferred where one is handed in (`adbench.oracle.noise`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mpmath import libmp
+
+from adbench.oracle.highprecision.evaluation import COARSE, Move, Quotients, Text, widened
+from adbench.oracle.highprecision.monte_carlo import Stream, noisy_type
+from adbench.oracle.highprecision.real import NAN
+from adbench.oracle.highprecision.truth import nearest
+from adbench.oracle.leaves import Point
+
+
+def own_noise(
+    xp_function: Callable[..., Any],
+    point: Point,
+    moves: Sequence[tuple[Move, int]],
+    quotients: Sequence[Quotients],
+    value: float,
+    *,
+    draws: int,
+    seed: int,
+    deadline: float,
+) -> tuple[float, list[float]]:
+    """The noise of the value, and of the derivative along every move (a move, and the log2 of its length).
+
+    ``quotients``: the one-sided ones of the truth at the coarse step, per unit; the right-hand one is compared, the
+    left-hand one where that is not known. Infinite where a draw leaves the function's domain.
+    """
+    real = noisy_type(widened(COARSE, point).bits)
+    value_errors: list[float] = []
+    errors: list[list[float]] = [[] for _ in moves]
+    for draw in range(draws):
+        real.stream = Stream(seed, draw)
+        text = Text(xp_function, point, real, deadline)
+        value_errors.append(nearest(text.centre) - value)
+        for (move, exponent), truth, found in zip(moves, quotients, errors, strict=True):
+            side, expected = (-1, truth.left) if truth.right == NAN else (1, truth.right)
+            got = libmp.mpf_shift(text.quotient(move, COARSE.power, side), -exponent)
+            found.append(nearest(libmp.mpf_sub(got, expected)))
+    return _spread(value_errors), [_spread(found) for found in errors]
+
+
+def _spread(errors: Sequence[float]) -> float:
+    """The root of the mean square; infinite where that is not a number."""
+    largest = max(map(abs, errors), default=0.0)
+    if any(map(math.isnan, errors)) or math.isinf(largest):
+        return math.inf
+    return largest and largest * math.sqrt(math.fsum((e / largest) ** 2 for e in errors) / len(errors))

@@ -1,0 +1,259 @@
+"""Derivatives of a text to the last digit of float64: central differences at fifty digits, confirmed at seventy-five.
+
+With h = 2^-56 |x| the truncation error is h² f''' / 6, relatively 1e-34, and rounding at 170 bits leaves 1e-33: the
+float64 nearest to the quotient is the float64 nearest to the derivative. What could go wrong is tested, not assumed:
+
+* digits cancelled inside the text: the value at 253 bits says how wrong the one at 170 bits is;
+* steps that see another branch: the derivative along random directions, at 253 bits with h = 2^-83, must equal the
+  sum of the entries to 18 digits; where not, every entry is taken again by itself;
+* kinks: the one-sided quotients differ at both steps;
+* power laws (x sqrt(x) at 0): the limit of four steps by Aitken's Δ².
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from mpmath import libmp
+
+from adbench.oracle.highprecision.evaluation import (
+    COARSE,
+    FINE,
+    Move,
+    Precision,
+    Quotients,
+    Text,
+    one_entry,
+    widened,
+)
+from adbench.oracle.highprecision.real import NAN, ZERO, Raw, real_type
+from adbench.oracle.leaves import Point
+from adbench.oracle.reference import Known
+
+UNSURE = Known(float("nan"), float("nan"), float("nan"), 0.0, "unsure")
+LIMIT_POWERS = (60, 80, 100, 120)
+LIMIT_BITS = 600
+FINEST = (Precision(400, 130), Precision(1000, 300))
+
+
+class Truth:
+    """The text at both precisions, and what its differences say."""
+
+    def __init__(self, xp_function: Callable[..., Any], point: Point, deadline: float) -> None:
+        self.point = point
+        self._function, self._deadline = xp_function, deadline
+        self.coarse: Text = self._make(COARSE)
+        self._others: dict[Precision, Text] = {}
+
+    @property
+    def evaluations(self) -> int:
+        """How often the text ran."""
+        return self.coarse.evaluations + sum(text.evaluations for text in self._others.values())
+
+    def _make(self, precision: Precision) -> Text:
+        real = real_type(widened(precision, self.point).bits)
+        return Text(self._function, self.point, real, self._deadline)
+
+    def text(self, precision: Precision) -> Text:
+        """The text at another precision than the coarse one, made when first needed."""
+        if precision not in self._others:
+            self._others[precision] = self._make(precision)
+        return self._others[precision]
+
+    def value(self) -> Known:
+        """f(x); its bar is what the last two precisions differ by."""
+        before = self.coarse.centre
+        for precision in (FINE, *FINEST):
+            now = self.text(precision).centre
+            if now == before or _bits_above(now, _gap(now, before)) >= 80:
+                break
+            before = now
+        number = nearest(now)
+        if not math.isfinite(number):
+            return Known(number, number, 0.0, 0.0, "unknown" if math.isnan(number) else "infinite")
+        return Known(number, number, nearest(_gap(now, before)))
+
+    def entries(self, sample: Sequence[tuple[int, int]], seed: int) -> list[tuple[Known, Quotients]]:
+        """For every (leaf, flat index): the derivative, and the one-sided quotients at the coarse step."""
+        found: list[Known | None] = []
+        quotients: list[Quotients] = []
+        moves = [one_entry(self.point, leaf, index) for leaf, index in sample]
+        for move, exponent in moves:
+            sides = _per_unit(self.coarse.quotients(move, COARSE.power), exponent)
+            quotients.append(sides)
+            found.append(self._settled(move, exponent, sides))
+        # Left as None so far: entries that look smooth. They are confirmed together.
+        smooth = [k for k, known in enumerate(found) if known is None]
+        confirmed = self._confirmed([moves[k] for k in smooth], [quotients[k].central for k in smooth], seed)
+        sharp = self._error() == ZERO or _bits_above(self.coarse.centre, self._error()) >= 100
+        for k in smooth:
+            central, resolution = quotients[k].central, self._resolution(moves[k][1])
+            # A zero has no digits; it is believed where the value itself has many.
+            digits_left = _bits_above(central, resolution) >= 40 or (central == ZERO and sharp)
+            if confirmed and digits_left:
+                found[k] = Known(nearest(central), nearest(central), nearest(resolution))
+            else:
+                found[k] = self._by_itself(*moves[k], central)
+        return [(known or UNSURE, sides) for known, sides in zip(found, quotients, strict=True)]
+
+    def direction(self, move: Move) -> tuple[Known, Quotients]:
+        """The derivative along a move, and the one-sided quotients at the coarse step."""
+        coarse = self.coarse.quotients(move, COARSE.power)
+        fine = self.text(FINE).quotients(move, FINE.power)
+        if NAN in (coarse.central, fine.central):
+            return UNSURE, coarse
+        if _is_kink(coarse, fine):
+            return _interval(fine, coarse), coarse
+        gap = _gap(coarse.central, fine.central)
+        if _bits_above(fine.central, gap) < 40 and _bits_above(gap, self._resolution(0)) > 0:
+            return UNSURE, coarse
+        # The truncation error falls with h²; the coarse one is 2^54 times the fine one, 2^10 is claimed.
+        bar = nearest(libmp.mpf_add(libmp.mpf_shift(gap, -10), self._resolution(0, FINE)))
+        return Known(nearest(fine.central), nearest(fine.central), bar), coarse
+
+    def vanishes(self, move: Move) -> bool:
+        """Whether f does not change at all along a move, to the last of fifty digits, on both sides."""
+        sides = self.coarse.quotients(move, COARSE.power)
+        return bool(sides.left == ZERO and sides.right == ZERO)
+
+    def _settled(self, move: Move, exponent: int, sides: Quotients) -> Known | None:
+        """The derivative where it is anything but plainly smooth; None where it looks smooth."""
+        left, right = sides.left, sides.right
+        if NAN in (left, right):
+            return UNSURE if left == right else self._limit(move, exponent, 1 if left == NAN else -1)
+        gap, resolution = _gap(left, right), self._resolution(exponent)
+        if _bits_above(_larger(left, right), gap) >= 33 or not _bits_above(gap, resolution) > 3:
+            return None
+        fine = _per_unit(self.text(FINE).quotients(move, FINE.power), exponent)
+        if NAN in (fine.left, fine.right):
+            return UNSURE
+        return _interval(fine, sides) if _is_kink(sides, fine) else None
+
+    def _confirmed(self, moves: Sequence[tuple[Move, int]], derivatives: Sequence[Raw], seed: int) -> bool:
+        """Whether D_v f at the fine step is Σ D_i v_i for two random directions over the moved entries."""
+        rng = np.random.default_rng([seed, 0xC0])
+        for _ in range(min(2, len(moves))):
+            together: list[dict[int, Raw] | None] = [None] * len(self.point.leaves)
+            predicted = total = ZERO
+            for (move, _exponent), derivative in zip(moves, derivatives, strict=True):
+                flip = bool(rng.integers(2))
+                for k, part in enumerate(move):
+                    for index, unit in (part or {}).items():
+                        step = libmp.mpf_neg(unit) if flip else unit
+                        together[k] = {**(together[k] or {}), index: step}
+                        term = libmp.mpf_mul(derivative, step)
+                        predicted = libmp.mpf_add(predicted, term)
+                        total = libmp.mpf_add(total, libmp.mpf_abs(term))
+            found = self.text(FINE).quotients(tuple(together), FINE.power).central
+            if found == NAN:
+                return False
+            gap = _gap(found, predicted)
+            resolution = libmp.mpf_mul(libmp.from_int(len(moves)), self._resolution(0))
+            if _bits_above(gap, resolution) > 0 and _bits_above(total, gap) < 60:
+                return False
+        return True
+
+    def _by_itself(self, move: Move, exponent: int, before: Raw) -> Known:
+        """An entry that was not confirmed, or has few digits left: finer and finer, until two steps agree."""
+        for precision in (FINE, *FINEST):
+            now = _per_unit(self.text(precision).quotients(move, precision.power), exponent).central
+            if now == NAN:
+                return UNSURE
+            gap, resolution = _gap(before, now), self._resolution(exponent, precision)
+            if _bits_above(now, resolution) >= 40 and _bits_above(now, gap) >= 40:
+                bar = nearest(libmp.mpf_add(libmp.mpf_shift(gap, -10), resolution))
+                return Known(nearest(now), nearest(now), bar)
+            before = now
+        if _bits_above(now, resolution) <= 3:  # nothing but rounding, however fine: a zero
+            return Known(nearest(now), nearest(now), nearest(resolution))
+        return self._limit(move, exponent, 0)
+
+    def _limit(self, move: Move, exponent: int, side: int) -> Known:
+        """The limit of quotients with ever smaller steps, from one side (±1) or central (0)."""
+        text = self.text(Precision(LIMIT_BITS, LIMIT_POWERS[-1]))
+        found = []
+        for power in LIMIT_POWERS:
+            if side:
+                found.append(libmp.mpf_shift(text.quotient(move, power, side), -exponent))
+            else:
+                found.append(_per_unit(text.quotients(move, power), exponent).central)
+        kind = "one-sided" if side else "smooth"
+        if NAN in found:
+            return UNSURE
+        sizes = [libmp.mpf_abs(raw) for raw in found]
+        if all(_bits_above(b, a) >= 2 for a, b in itertools.pairwise(sizes)):
+            infinite = float("inf") * libmp.mpf_sign(found[-1])
+            return Known(infinite, infinite, 0.0, 0.0, "infinite")
+        first, second = _aitken(*found[:3]), _aitken(*found[1:])
+        gap, left = _gap(first, second), _gap(second, found[-1])
+        if gap != ZERO and _bits_above(left, gap) < 10:
+            return UNSURE
+        return Known(nearest(second), nearest(second), nearest(gap), 0.0, kind)
+
+    def _resolution(self, exponent: int, precision: Precision = COARSE) -> Raw:
+        """What rounding leaves of a quotient: 16 errors of a value, over h.
+
+        The error of a value is measured: the coarse value against the fine one. A finer one has 2^-bits of it each.
+        """
+        error = _larger(libmp.mpf_shift(self.coarse.centre, 1 - self.coarse.bits), self._error())
+        return libmp.mpf_shift(error, COARSE.bits - precision.bits + 4 + precision.power - exponent)
+
+    def _error(self) -> Raw:
+        """The error of the coarse value, as the fine one shows it."""
+        return _gap(self.coarse.centre, self.text(FINE).centre)
+
+
+def nearest(raw: Raw) -> float:
+    """The nearest float64."""
+    return float(libmp.to_float(raw, rnd="n"))
+
+
+def _per_unit(sides: Quotients, exponent: int) -> Quotients:
+    """Quotients per scale 2^exponent, turned into derivatives."""
+    return Quotients(libmp.mpf_shift(sides.left, -exponent), libmp.mpf_shift(sides.right, -exponent))
+
+
+def _gap(a: Raw, b: Raw) -> Raw:
+    return libmp.mpf_abs(libmp.mpf_sub(a, b))
+
+
+def _larger(a: Raw, b: Raw) -> Raw:
+    a, b = libmp.mpf_abs(a), libmp.mpf_abs(b)
+    return b if libmp.mpf_lt(a, b) else a
+
+
+def _bits_above(a: Raw, b: Raw) -> float:
+    """log2 |a / b|, to one bit; infinite for b = 0."""
+    if b == ZERO:
+        return float("inf") if a != ZERO else float("-inf")
+    return float("-inf") if a == ZERO else (a[2] + a[3]) - (b[2] + b[3])
+
+
+def _is_kink(coarse: Quotients, fine: Quotients) -> bool:
+    """The gap of the one-sided quotients falls with h where f is smooth, by 2^-27 from coarse to fine."""
+    before, after = _gap(coarse.left, coarse.right), _gap(fine.left, fine.right)
+    seen = _bits_above(_larger(coarse.left, coarse.right), before) < 33
+    return seen and _bits_above(before, after) < 3
+
+
+def _interval(fine: Quotients, coarse: Quotients) -> Known:
+    """[D-, D+] in order; infinite where the quotients grow from the coarse to the fine step."""
+    if _bits_above(_larger(fine.left, fine.right), _larger(coarse.left, coarse.right)) > 8:
+        return Known(float("-inf"), float("inf"), 0.0, 0.0, "infinite")
+    ends = sorted((nearest(fine.left), nearest(fine.right)))
+    moved = max(nearest(_gap(fine.left, coarse.left)), nearest(_gap(fine.right, coarse.right)))
+    # One-sided quotients are off by h f'' / 2: 2^-27 of the coarse one's error.
+    return Known(ends[0], ends[1], moved * 2.0**-20, 0.0, "kink")
+
+
+def _aitken(a: Raw, b: Raw, c: Raw) -> Raw:
+    """The limit of a geometric approach: c - (c - b)² / ((c - b) - (b - a))."""
+    last, first = libmp.mpf_sub(c, b), libmp.mpf_sub(b, a)
+    bend = libmp.mpf_sub(last, first)
+    if bend == ZERO:
+        return c
+    return libmp.mpf_sub(c, libmp.mpf_div(libmp.mpf_mul(last, last), bend, LIMIT_BITS, "n"))

@@ -1,0 +1,202 @@
+"""The strongest reference: the case's own text at fifty and seventy-five digits, and float64's noise beside it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from adbench.oracle.highprecision.evaluation import COARSE, Move, Quotients, many_entries, one_entry
+from adbench.oracle.highprecision.namespace import TooSlow
+from adbench.oracle.highprecision.noise import own_noise
+from adbench.oracle.highprecision.truth import Truth
+from adbench.oracle.leaves import Point, direction_signs
+from adbench.oracle.reference import Direction, Entry, Known, Leaf, Reference
+from adbench.oracle.sampling import chosen_entries
+
+METHOD = "central differences at 50 digits, confirmed at 75"
+OWN_NOISE = "Monte Carlo arithmetic under differences of the case's text"
+NO_NOISE = ""
+
+OWN_DRAWS = 6
+"""Fewer than an engine's: each costs as much as half of the truth, and twenty sigmas are allowed for."""
+
+FEWEST_DRAWS = 3
+"""Where time is short: three are off by a factor of three once in thirty times, and the bound has twenty to spare."""
+
+NOISY_COST = 1.7
+FINE_COST = 1.3
+"""Time of an evaluation with perturbations, or at 75 digits, in evaluations at 50 digits (measured)."""
+
+OVERDUE = 3.0
+"""Gives up after this many times the planned time: the plan rests on one evaluation."""
+
+
+class NotPrecise(Exception):
+    """The text cannot be run at high precision, or not in the time allowed; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many entries (all of them: whole) and directions fit into the time, and the draws of the noise."""
+
+    entries: int
+    directions: int
+    draws: int
+    whole: bool
+
+
+def plan(total: int, evaluations: float, max_entries: int, max_directions: int, draws: int) -> Plan:
+    """What fits into the time of so many evaluations at 50 digits; raises NotPrecise where that is next to nothing."""
+    per_entry = 2 + NOISY_COST * draws
+    fixed = 6 * FINE_COST + NOISY_COST * draws
+    if total <= max_entries and fixed + total * per_entry <= evaluations:
+        return Plan(total, 0, draws, True)
+    if draws > FEWEST_DRAWS:
+        return plan(total, evaluations, max_entries, max_directions, FEWEST_DRAWS)
+    directions = max_directions
+    while True:
+        left = evaluations - fixed - directions * (per_entry + 2 * FINE_COST)
+        entries = min(total, max_entries, int(left / per_entry))
+        if entries >= min(total, 4) or directions <= 1:
+            break
+        directions -= 1
+    if entries < 1:
+        raise NotPrecise("the text takes too long at 50 digits")
+    # Powers of two, so that a slightly slower machine takes the same sample.
+    return Plan(
+        1 << (entries.bit_length() - 1) if entries < min(total, max_entries) else entries, directions, draws, False
+    )
+
+
+def by_high_precision(
+    xp_function: Callable[..., Any],
+    point: Point,
+    *,
+    seed: int,
+    max_entries: int,
+    max_directions: int,
+    max_seconds: float,
+    estimate_noise: bool,
+    fallback: Callable[[int, int], Known],
+) -> Reference:
+    """The reference from the text itself; raises NotPrecise with the reason where that is not to be had.
+
+    estimate_noise: whether the text's own noise is wanted (not where an engine measures it). fallback: (leaf, flat
+    index) -> what differences in double precision say, for entries the high precision cannot settle.
+    """
+    started = time.monotonic()
+    deadline = started + OVERDUE * max_seconds
+    draws = OWN_DRAWS if estimate_noise else 0
+    try:
+        truth = Truth(xp_function, point, deadline)
+        seconds = max(1e-6, truth.coarse.seconds)
+        total = sum(leaf.values.size for leaf in point.leaves)
+        planned = plan(total, max_seconds / seconds, max_entries, max_directions, draws)
+        return _reference(truth, xp_function, planned, seed, deadline, fallback)
+    except TooSlow:
+        raise NotPrecise("the text takes too long at 50 digits") from None
+    except NotPrecise:
+        raise
+    except Exception as error:  # the text is anybody's: whatever it raises is the reason, and differences take over
+        first_line = (str(error).splitlines() or [""])[0]
+        raise NotPrecise(f"the text does not run at 50 digits: {type(error).__name__}: {first_line}") from error
+
+
+def _reference(
+    truth: Truth,
+    xp_function: Callable[..., Any],
+    planned: Plan,
+    seed: int,
+    deadline: float,
+    fallback: Callable[[int, int], Known],
+) -> Reference:
+    point = truth.point
+    value = truth.value()
+    chosen = chosen_entries([leaf.values.size for leaf in point.leaves], planned.entries, seed)
+    sample = [(k, index) for k, indices in enumerate(chosen) for index in indices]
+    found = truth.entries(sample, seed)
+    moves: list[tuple[Move, int]] = [one_entry(point, *which) for which in sample]
+    along: list[Move] = []
+    for number in range(planned.directions):
+        signs = direction_signs(seed, number, [leaf.values.shape for leaf in point.leaves])
+        along.append(many_entries([s * leaf.scale for s, leaf in zip(signs, point.leaves, strict=True)]))
+    found += [truth.direction(move) for move in along]
+    moves += [(move, 0) for move in along]
+    known = [
+        fallback(*which) if settled.kind == "unsure" else settled
+        for which, (settled, _) in zip(sample, found, strict=False)
+    ] + [settled for settled, _ in found[len(sample) :]]
+    noisy = bool(planned.draws) and math.isfinite(value.size)
+    if noisy:
+        value, known = _with_own_noise(
+            xp_function, point, moves, [q for _, q in found], value, known, planned, seed, deadline
+        )
+    entries = {which: Entry(which[1], derivative) for which, derivative in zip(sample, known, strict=False)}
+    leaves = tuple(
+        Leaf(
+            leaf.position,
+            leaf.keys,
+            leaf.path,
+            tuple(map(int, leaf.values.shape)),
+            leaf.scale,
+            tuple(entries[k, index] for index in chosen[k]),
+        )
+        for k, leaf in enumerate(point.leaves)
+    )
+    directions = tuple(Direction(n, derivative) for n, derivative in enumerate(known[len(sample) :]))
+    return Reference(
+        value,
+        len(point.wrt),
+        leaves,
+        directions,
+        seed,
+        METHOD,
+        "",
+        truth.evaluations + planned.draws * (1 + len(moves)),
+        point.constants,
+        OWN_NOISE if noisy else NO_NOISE,
+    )
+
+
+def _with_own_noise(
+    xp_function: Callable[..., Any],
+    point: Point,
+    moves: Sequence[tuple[Move, int]],
+    quotients: Sequence[Quotients],
+    value: Known,
+    known: Sequence[Known],
+    planned: Plan,
+    seed: int,
+    deadline: float,
+) -> tuple[Known, list[Known]]:
+    of_value, of_moves = own_noise(
+        xp_function, point, moves, quotients, value.lower, draws=planned.draws, seed=seed, deadline=deadline
+    )
+    return replace(value, noise=of_value), [
+        replace(one, noise=noise) if math.isfinite(one.size) else one
+        for one, noise in zip(known, of_moves, strict=True)
+    ]
+
+
+def contradicted_zeros(
+    xp_function: Callable[..., Any], point: Point, zeros: Sequence[tuple[int, ...]], seed: int
+) -> str:
+    """The path of a leaf whose entries declared as zeros do change f at fifty digits; "" where there is none."""
+    truth = Truth(xp_function, point, math.inf)
+    rng = np.random.default_rng([seed, 0x20])
+    for k, leaf in enumerate(point.leaves):
+        if zeros[k]:
+            step = np.zeros(leaf.values.size)
+            step[list(zeros[k])] = 2.0 * rng.integers(0, 2, len(zeros[k])) - 1.0
+            move = many_entries([step.reshape(leaf.values.shape) if j == k else None for j in range(len(point.leaves))])
+            if not truth.vanishes(move):
+                return leaf.path
+    return ""
+
+
+__all__ = ["COARSE", "METHOD", "NotPrecise", "by_high_precision", "contradicted_zeros"]
