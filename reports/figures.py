@@ -61,10 +61,18 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """The points of one backend; `number` picks colour, marker and dashes and is the same in every figure of a page."""
+    """The points of one backend, None where a size has none.
+
+    `number` picks colour, marker and dashes and is the same in every figure of a page.
+    """
 
     number: int
-    points: tuple[Point, ...]
+    points: tuple[Point | None, ...]
+
+    @property
+    def there(self) -> tuple[Point, ...]:
+        """The points that there are."""
+        return tuple(point for point in self.points if point is not None)
 
 
 @dataclass(frozen=True)
@@ -174,12 +182,14 @@ def _draw_series(axes: Axes, series: Series) -> None:
     number = series.number
     corners = MARKERS[number % len(MARKERS)]
     dashes = DASHES[number // COLOURS % len(DASHES)]
-    for ranked, group in groupby(series.points, key=lambda p: p.ranked):
-        points = list(group)
+    for ranked, group in groupby(series.points, key=lambda p: p and p.ranked):
+        points = [point for point in group if point is not None]
+        if not points:
+            continue
         x = [p.size for p in points]
         name = f"{svg.CLASS}series s{number % COLOURS} {'ranked' if ranked else 'unranked'}"
         middle, low, high = ([getattr(p, f) for p in points] for f in ("middle", "low", "high"))
-        axes.fill_between(x, low, high, alpha=0.18, linewidth=0, color=INK, clip_on=False, gid=f"{name} band")
+        axes.fill_between(x, low, high, alpha=0.1, linewidth=0, color=INK, clip_on=False, gid=f"{name} band")
         axes.vlines(x, low, high, linewidth=1.1, color=INK, clip_on=False, gid=f"{name} spread")
         axes.plot(
             x,

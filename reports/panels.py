@@ -107,12 +107,12 @@ def _memory(method: str, cell: Cell) -> Point | None:
 
 
 def _series(cells: Cells, case: str, point: Callable[[Cell], Point | None]) -> tuple[Series, ...]:
+    """A line for each backend that has a point; None where one is missing, so that no line bridges the gap."""
     found: list[Series] = []
     for number, backend in enumerate(cells.backends):
-        points = (point(cells.cell(case, size, backend)) for size in cells.sizes[case] if size > 0)
-        there = tuple(p for p in points if p is not None)
-        if there:
-            found.append(Series(number, there))
+        points = tuple(point(cells.cell(case, size, backend)) for size in cells.sizes[case] if size > 0)
+        if any(points):
+            found.append(Series(number, points))
     return tuple(found)
 
 
@@ -124,28 +124,37 @@ def _figure(cells: Cells, case: str, panels: Sequence[Panel], *, shared: bool) -
     sizes = [size for size in cells.sizes[case] if size > 0]
     every = [x for panel in drawn for x in _values(panel)]
     svgs = [figures.draw(panel, sizes, figures.y_limits(every if shared else _values(panel))) for panel in drawn]
-    how = sorted({(series.number, point.ranked) for p in drawn for series in p.series for point in series.points})
+    how = sorted({(series.number, point.ranked) for p in drawn for series in p.series for point in series.there})
     there = dict.fromkeys(number for number, _ in how)
     keys = tuple(Key(cells.backends[k], k, (k, True) in how, (k, False) in how) for k in there)
     return CaseFigure(case, tuple(svgs), keys, tuple(_left_out(cells, case, panels)))
 
 
 def _values(panel: Panel) -> list[float]:
-    points = [point for series in panel.series for point in series.points]
+    points = [point for series in panel.series for point in series.there]
     return [x for point in points for x in (point.middle, point.low, point.high) if x > 0]
 
 
 def _left_out(cells: Cells, case: str, panels: Sequence[Panel]) -> Iterator[str]:
-    """What the figure does not show: cells without a figure by word, and points that one panel lacks."""
-    for backend in cells.backends:
-        column = [cells.cell(case, size, backend) for size in cells.sizes[case]]
+    """What the figure does not show: cells that were not measured, by word; then the points that one panel lacks."""
+    columns = {backend: [cells.cell(case, size, backend) for size in cells.sizes[case]] for backend in cells.backends}
+    for backend, column in columns.items():
         for word in dict.fromkeys(cell.word for cell in column if not cell.measured):
             gone = [cell.job.size for cell in column if cell.word == word]
-            where = "" if len(gone) == len(column) else f" at {wording.sizes(gone)}"
-            yield f"{wording.short(backend, 40)}{where}: {OUTCOMES[word].label}"
+            yield f"{_place(backend, gone, len(column))}: {OUTCOMES[word].label}"
     for panel in panels:
-        if not panel.series:
-            yield f"{panel.title}: nothing to draw"
+        drawn = {(series.number, point.size) for series in panel.series for point in series.there}
+        lacking = []
+        for number, (backend, column) in enumerate(columns.items()):
+            gone = [cell.job.size for cell in column if cell.measured and (number, cell.job.size) not in drawn]
+            lacking += [_place(backend, gone, len(column))] * bool(gone)
+        if lacking:
+            yield f"no figure above 0 in “{panel.title}”: {', '.join(lacking)}"
+
+
+def _place(backend: str, sizes: Sequence[int], of: int) -> str:
+    name = wording.short(backend, 40)
+    return name if len(sizes) == of else f"{name} at {wording.sizes(sizes)}"
 
 
 def _all(cases: Sequence[str], figure: Callable[[int, str], CaseFigure | None]) -> list[CaseFigure]:

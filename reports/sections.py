@@ -12,6 +12,9 @@ from .cells import Cell, Cells
 from .notes import Notes
 from .ranking import Lead, Score, Trouble
 
+NO_GROWTH = "no growth"
+"""For a peak of 0 bytes: what the call took had been there before, which is not the same as taking nothing."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -97,7 +100,7 @@ def memory_table(run: Run, cells: Cells, notes: Notes, method: str) -> list[Grou
 
     def entry(cell: Cell) -> Entry:
         found, reason = panels.memory_bytes(cell, method)
-        return _figure(notes, cell, None if found is None else wording.byte_size(found), reason)
+        return _figure(notes, cell, None if found is None else wording.byte_size(found) if found else NO_GROWTH, reason)
 
     def rows(case: str) -> Iterator[Row]:
         for size in cells.sizes[case]:

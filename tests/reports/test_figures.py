@@ -90,6 +90,20 @@ def test_a_line_does_not_bridge_a_size_that_came_out_differently() -> None:
     assert [len(list(group.iter(f"{SVG}use"))) for group in _series(plot, "unranked")] == [1]
 
 
+def test_a_line_does_not_bridge_a_size_without_a_figure() -> None:
+    records = [runs.record(size=n, seconds=1e-6 * n, status="failed" if n == 100 else "ok") for n in (1, 10, 100, 1000)]
+    (plot,) = _plots(records)
+    assert [len(list(group.iter(f"{SVG}use"))) for group in _series(plot, "ranked")] == [2, 1]
+
+
+def test_no_growth_is_left_out_of_a_logarithmic_plot_and_said() -> None:
+    records = [runs.record(size=n, memory=runs.memory(1024.0, 0.0 if n == 10 else 4096.0)) for n in (1, 10, 100)]
+    found = page.read(html.render(runs.run(records)))
+    assert page.cell(found, "resident peak", "quadratic", "10", "tape").words == "no growth"
+    caption = found.one("section", id="memory").one("figcaption").words
+    assert "no figure above 0 in “Resident peak”: tape at n = 10" in caption
+
+
 def test_the_spread_is_drawn() -> None:
     (plot,) = _plots(_right(spread=0.3))
     groups = [group.attrib.get("class", "") for group in plot.iter(f"{SVG}g")]

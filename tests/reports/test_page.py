@@ -197,6 +197,13 @@ def test_memory_is_shown_by_method_with_its_unit(mixed: page.Element) -> None:
     assert page.cell(mixed, "python-visible peak", "quadratic", "10", "tape").words == "1.02 kB"
 
 
+def test_a_figure_that_is_not_ranked_carries_its_sign_in_every_table(mixed: page.Element) -> None:
+    assert "≈" in page.cell(mixed, "resident peak", "quadratic", "10", "differences").words
+    rows = [r for r in mixed.one("section", id="phases").all("tr") if r.words.startswith("differences")]
+    assert rows
+    assert all("≈" in cell.words for row in rows for cell in row.all("td")[1:])
+
+
 def test_phases_stand_apart(mixed: page.Element) -> None:
     table = mixed.one("section", id="phases").all("table")[0]
     row = next(r for r in table.all("tr") if r.words.startswith("tape"))

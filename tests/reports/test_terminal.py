@@ -67,7 +67,7 @@ def test_a_wrong_result_shows_its_word_and_its_reason_once() -> None:
     text = terminal.table(runs.run([*records, runs.record()]), width=80)
     assert text.count("✗ wrong") == 3  # two cells and the legend
     assert text.count("sigma is off") == 1
-    assert "✗ liar: sigma is off (2 cells)" in text
+    assert "✗ liar: sigma is off [2 cells]" in text
 
 
 def test_the_legend_explains_the_signs_that_occur_and_no_others() -> None:
