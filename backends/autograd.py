@@ -7,13 +7,11 @@ import autograd
 import autograd.numpy
 
 from adbench import Namespace, Operator, Unsupported
-from adbench.suite.namespace import ALIASES
 
 REQUIRES = ("autograd",)
 
 # autograd wraps every name of numpy but has derivatives under the older ones only: `cumsum`, not `cumulative_sum`.
-_OLDER = {name: getattr(autograd.numpy, older[0]) for name, older in ALIASES.items() if older}
-xp = Namespace(autograd.numpy, **_OLDER, matrix_transpose=lambda x: autograd.numpy.swapaxes(x, -1, -2))
+xp = Namespace(autograd.numpy, prefer_older=True, matrix_transpose=lambda x: autograd.numpy.swapaxes(x, -1, -2))
 
 
 def prepare(

@@ -51,6 +51,7 @@ CASES = {
         gradient=gradient,
         flops=lambda n: 4 * n + 5,
         tags=("density", "vectorised"),
+        summary="Normal log density of many observations as one array, in the mean and the scale.",
     ),
     "normal_log_density_loop": Case(
         f=scalar_loop,
@@ -61,5 +62,6 @@ CASES = {
         gradient=gradient,
         flops=lambda n: 8 * n,
         tags=("density", "scalar-loop"),
+        summary="Normal log density of many observations one after the other, in the mean and the scale.",
     ),
 }

@@ -31,4 +31,4 @@ def _sizes(sizes: Sequence[int]) -> str:
 
 
 def _version(row: Mapping[str, Any]) -> str:
-    return row["install"] or row["version"] or "built in"
+    return row["install"] or row["version"] or ("built in" if row["builtin"] else "your file")

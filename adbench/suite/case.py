@@ -24,7 +24,7 @@ class Case:
 
     f          f(xp, **inputs) -> scalar. `xp` has array-API names, `xp.linalg` and `xp.loop(step, state, n)`, where
                `step(i, state) -> state`. The function must not modify its inputs nor import a library.
-    inputs     inputs(n, rng) -> mapping from argument name to value: a float, a float64 array, a Python int or bool
+    inputs     inputs(n, rng) -> mapping from argument name to value: a float, a float64 array, a Python int, bool or text
                (which is static: a length, a switch), or a nested dict, list or tuple of these. The same for the same
                seed.
     wrt        the names of the active inputs: those that the gradient is taken in.
@@ -34,6 +34,7 @@ class Case:
                where a closed form exists.
     flops      flops(n): elementary operations in one evaluation of `f`.
     tags       words to select by.
+    summary    one line for lists; by default the first line of the file's docstring.
     """
 
     f: Callable[..., Any]
@@ -44,6 +45,7 @@ class Case:
     gradient: Callable[..., tuple[Any, ...]] | None = None
     flops: Callable[[int], float] | None = None
     tags: tuple[str, ...] = ()
+    summary: str = ""
 
     def __post_init__(self) -> None:
         given: object = self.wrt  # of whatever type a user's file gave

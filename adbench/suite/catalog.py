@@ -79,7 +79,7 @@ def catalog(case_paths: Iterable[str | Path] = (), backend_paths: Iterable[str |
     for source in _sources("cases", case_paths):
         for name, case in load_cases(source).items():
             cases[name] = case
-            sources[name] = Source("cases", name, source.path, source.builtin, source.summary)
+            sources[name] = Source("cases", name, source.path, source.builtin, case.summary or source.summary)
     return Catalog(cases, sources, {s.name: s for s in _sources("backends", backend_paths)})
 
 

@@ -35,6 +35,7 @@ def backend_rows(catalog: Catalog) -> list[dict[str, Any]]:
             "version": source.version,
             "missing": list(source.missing),
             "install": f"pip install {' '.join(source.missing)}" if source.missing else None,
+            "builtin": source.builtin,
             "summary": source.summary,
             "file": source.path,
         }

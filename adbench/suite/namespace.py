@@ -48,12 +48,18 @@ class Namespace:
     `module`
                                           under the standard's name, then under its older numpy name.
 
+    With `prefer_older`, the older name is tried first: for a library that passes every name of numpy on but knows
+    derivatives under the older ones only.
+
     `xp.linalg` is the same for `module.linalg`; replace single functions in it by `linalg={"slogdet": ...}`.
     A name that the library lacks raises MissingFunction, which the harness records as "unsupported" with that reason.
     """
 
-    def __init__(self, module: Any, *, linalg: Mapping[str, Any] | None = None, **more: Any) -> None:
+    def __init__(
+        self, module: Any, *, linalg: Mapping[str, Any] | None = None, prefer_older: bool = False, **more: Any
+    ) -> None:
         self._module = module
+        self._prefer_older = prefer_older
         self._title = getattr(module, "__name__", type(module).__name__)
         self.__dict__.update({"loop": loop, **more})
         if not self._title.endswith("linalg"):
@@ -62,7 +68,8 @@ class Namespace:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # copy, pickle and inspect ask for these; they are not functions of the library
             raise AttributeError(name)
-        for candidate in (name, *ALIASES.get(name, ())):
+        older = ALIASES.get(name, ())
+        for candidate in (*older, name) if self._prefer_older else (name, *older):
             found = getattr(self._module, candidate, None)
             if found is not None:
                 setattr(self, name, found)  # the next look-up is a plain attribute: no cost inside the clock

@@ -82,7 +82,7 @@ def load(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refer(bench: Bench, request: Mapping[str, Any]) -> Any:
-    """What is known about the case's value and gradient at its inputs, from the case alone, on plain numpy."""
+    """What is known about the case's value and gradient at its inputs, from its own text: no backend is asked."""
     import numpy as np
 
     case, names, args, wrt = _inputs(request)
@@ -90,7 +90,14 @@ def refer(bench: Bench, request: Mapping[str, Any]) -> Any:
     _, ns = clock.once(lambda: f(*args))
     affordable = int(request["reference_seconds"] * 1e9 / max(ns, 1))
     known = reference(
-        f, args, wrt, seed=request["seed"], max_evaluations=min(MOST_EVALUATIONS, affordable), names=names
+        f,
+        args,
+        wrt,
+        seed=request["seed"],
+        xp_function=lambda xp, *args: function_of(case, names, xp)(*args),
+        names=names,
+        max_evaluations=min(MOST_EVALUATIONS, affordable),
+        max_seconds=request["reference_seconds"],
     )
     return known.to_plain()
 

@@ -91,6 +91,11 @@ def test_a_namespace_finds_functions_under_the_standards_names_and_the_older_one
     assert xp.linalg.trace is np.trace
 
 
+def test_a_namespace_may_prefer_the_older_names() -> None:
+    assert Namespace(np).cumulative_sum is np.cumulative_sum
+    assert Namespace(np, prefer_older=True).cumulative_sum is np.cumsum
+
+
 def test_what_a_library_lacks_is_unsupported_under_its_name() -> None:
     xp = Namespace(np, linalg={"slogdet": len}, exp=abs)
     assert xp.linalg.slogdet is len
