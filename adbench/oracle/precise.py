@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.oracle.highprecision.evaluation import COARSE, Move, Quotients, many_entries, one_entry
+from adbench.oracle.highprecision.evaluation import Move, many_entries, one_entry
 from adbench.oracle.highprecision.namespace import TooSlow
 from adbench.oracle.highprecision.noise import own_noise
 from adbench.oracle.highprecision.truth import Truth
@@ -127,15 +127,20 @@ def _reference(
         along.append(many_entries([s * leaf.scale for s, leaf in zip(signs, point.leaves, strict=True)]))
     found += [truth.direction(move) for move in along]
     moves += [(move, 0) for move in along]
-    known = [
-        fallback(*which) if settled.kind == "unsure" else settled
-        for which, (settled, _) in zip(sample, found, strict=False)
-    ] + [settled for settled, _ in found[len(sample) :]]
+    known = [settled.known for settled in found]
+    for k, which in enumerate(sample):
+        if known[k].kind == "unsure":
+            known[k] = fallback(*which)
     noisy = bool(planned.draws) and math.isfinite(value.size)
     if noisy:
-        value, known = _with_own_noise(
-            xp_function, point, moves, [q for _, q in found], value, known, planned, seed, deadline
+        of_value, noises = own_noise(
+            xp_function, point, moves, found, value.lower, draws=planned.draws, seed=seed, deadline=deadline
         )
+        value = replace(value, noise=of_value)
+        known = [
+            replace(one, noise=noise) if math.isfinite(one.size) else one
+            for one, noise in zip(known, noises, strict=True)
+        ]
     entries = {which: Entry(which[1], derivative) for which, derivative in zip(sample, known, strict=False)}
     leaves = tuple(
         Leaf(
@@ -163,26 +168,6 @@ def _reference(
     )
 
 
-def _with_own_noise(
-    xp_function: Callable[..., Any],
-    point: Point,
-    moves: Sequence[tuple[Move, int]],
-    quotients: Sequence[Quotients],
-    value: Known,
-    known: Sequence[Known],
-    planned: Plan,
-    seed: int,
-    deadline: float,
-) -> tuple[Known, list[Known]]:
-    of_value, of_moves = own_noise(
-        xp_function, point, moves, quotients, value.lower, draws=planned.draws, seed=seed, deadline=deadline
-    )
-    return replace(value, noise=of_value), [
-        replace(one, noise=noise) if math.isfinite(one.size) else one
-        for one, noise in zip(known, of_moves, strict=True)
-    ]
-
-
 def contradicted_zeros(
     xp_function: Callable[..., Any], point: Point, zeros: Sequence[tuple[int, ...]], seed: int
 ) -> str:
@@ -199,4 +184,4 @@ def contradicted_zeros(
     return ""
 
 
-__all__ = ["COARSE", "METHOD", "NotPrecise", "by_high_precision", "contradicted_zeros"]
+__all__ = ["METHOD", "NotPrecise", "by_high_precision", "contradicted_zeros"]

@@ -16,10 +16,10 @@ from typing import Any
 
 from mpmath import libmp
 
-from adbench.oracle.highprecision.evaluation import COARSE, Move, Quotients, Text, widened
+from adbench.oracle.highprecision.evaluation import COARSE, Move, Precision, Text, widened
 from adbench.oracle.highprecision.monte_carlo import Stream, noisy_type
 from adbench.oracle.highprecision.real import NAN
-from adbench.oracle.highprecision.truth import nearest
+from adbench.oracle.highprecision.truth import Settled, nearest
 from adbench.oracle.leaves import Point
 
 
@@ -27,7 +27,7 @@ def own_noise(
     xp_function: Callable[..., Any],
     point: Point,
     moves: Sequence[tuple[Move, int]],
-    quotients: Sequence[Quotients],
+    truths: Sequence[Settled],
     value: float,
     *,
     draws: int,
@@ -36,20 +36,23 @@ def own_noise(
 ) -> tuple[float, list[float]]:
     """The noise of the value, and of the derivative along every move (a move, and the log2 of its length).
 
-    ``quotients``: the one-sided ones of the truth at the coarse step, per unit; the right-hand one is compared, the
-    left-hand one where that is not known. Infinite where a draw leaves the function's domain.
+    The right-hand quotient is compared with the truth's, the left-hand one where that is not known, at the precision
+    that could resolve the truth. Infinite where a draw leaves the function's domain.
     """
-    real = noisy_type(widened(COARSE, point).bits)
     value_errors: list[float] = []
     errors: list[list[float]] = [[] for _ in moves]
     for draw in range(draws):
-        real.stream = Stream(seed, draw)
-        text = Text(xp_function, point, real, deadline)
-        value_errors.append(nearest(text.centre) - value)
-        for (move, exponent), truth, found in zip(moves, quotients, errors, strict=True):
-            side, expected = (-1, truth.left) if truth.right == NAN else (1, truth.right)
-            got = libmp.mpf_shift(text.quotient(move, COARSE.power, side), -exponent)
-            found.append(nearest(libmp.mpf_sub(got, expected)))
+        texts: dict[Precision, Text] = {}
+        for precision in dict.fromkeys([COARSE, *(truth.precision for truth in truths)]):
+            real = noisy_type(widened(precision, point).bits)
+            real.stream = Stream(seed, draw)
+            texts[precision] = Text(xp_function, point, real, deadline)
+        value_errors.append(nearest(texts[COARSE].centre) - value)
+        for (move, exponent), truth, found in zip(moves, truths, errors, strict=True):
+            left, right = truth.quotients.left, truth.quotients.right
+            side, expected = (-1, left) if right == NAN else (1, right)
+            quotient = texts[truth.precision].quotient(move, truth.precision.power, side)
+            found.append(nearest(libmp.mpf_sub(libmp.mpf_shift(quotient, -exponent), expected)))
     return _spread(value_errors), [_spread(found) for found in errors]
 
 

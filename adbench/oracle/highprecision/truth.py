@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,15 @@ UNSURE = Known(float("nan"), float("nan"), float("nan"), 0.0, "unsure")
 LIMIT_POWERS = (60, 80, 100, 120)
 LIMIT_BITS = 600
 FINEST = (Precision(400, 130), Precision(1000, 300))
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A derivative, with the one-sided quotients (per unit) and the precision that could resolve it."""
+
+    known: Known
+    quotients: Quotients
+    precision: Precision = COARSE
 
 
 class Truth:
@@ -77,50 +87,51 @@ class Truth:
             return Known(number, number, 0.0, 0.0, "unknown" if math.isnan(number) else "infinite")
         return Known(number, number, nearest(_gap(now, before)))
 
-    def entries(self, sample: Sequence[tuple[int, int]], seed: int) -> list[tuple[Known, Quotients]]:
-        """For every (leaf, flat index): the derivative, and the one-sided quotients at the coarse step."""
-        found: list[Known | None] = []
+    def entries(self, sample: Sequence[tuple[int, int]], seed: int) -> list[Settled]:
+        """The derivatives in these (leaf, flat index)."""
+        found: list[Settled | None] = []
         quotients: list[Quotients] = []
         moves = [one_entry(self.point, leaf, index) for leaf, index in sample]
         for move, exponent in moves:
             sides = _per_unit(self.coarse.quotients(move, COARSE.power), exponent)
             quotients.append(sides)
-            found.append(self._settled(move, exponent, sides))
+            special = self._special(move, exponent, sides)
+            found.append(None if special is None else Settled(special, sides))
         # Left as None so far: entries that look smooth. They are confirmed together.
         smooth = [k for k, known in enumerate(found) if known is None]
         confirmed = self._confirmed([moves[k] for k in smooth], [quotients[k].central for k in smooth], seed)
-        sharp = self._error() == ZERO or _bits_above(self.coarse.centre, self._error()) >= 100
+        nothing = self._nothing([moves[k][0] for k in smooth if quotients[k].central == ZERO], seed)
         for k in smooth:
             central, resolution = quotients[k].central, self._resolution(moves[k][1])
-            # A zero has no digits; it is believed where the value itself has many.
-            digits_left = _bits_above(central, resolution) >= 40 or (central == ZERO and sharp)
+            digits_left = _bits_above(central, resolution) >= 40 or (central == ZERO and nothing)
             if confirmed and digits_left:
-                found[k] = Known(nearest(central), nearest(central), nearest(resolution))
+                known = Known(nearest(central), nearest(central), 0.0 if central == ZERO else nearest(resolution))
+                found[k] = Settled(known, quotients[k])
             else:
-                found[k] = self._by_itself(*moves[k], central)
-        return [(known or UNSURE, sides) for known, sides in zip(found, quotients, strict=True)]
+                found[k] = self._by_itself(*moves[k], quotients[k])
+        return [settled for settled in found if settled is not None]
 
-    def direction(self, move: Move) -> tuple[Known, Quotients]:
-        """The derivative along a move, and the one-sided quotients at the coarse step."""
+    def direction(self, move: Move) -> Settled:
+        """The derivative along a move."""
         coarse = self.coarse.quotients(move, COARSE.power)
         fine = self.text(FINE).quotients(move, FINE.power)
         if NAN in (coarse.central, fine.central):
-            return UNSURE, coarse
+            return Settled(UNSURE, coarse)
         if _is_kink(coarse, fine):
-            return _interval(fine, coarse), coarse
+            return Settled(_interval(fine, coarse), coarse)
         gap = _gap(coarse.central, fine.central)
         if _bits_above(fine.central, gap) < 40 and _bits_above(gap, self._resolution(0)) > 0:
-            return UNSURE, coarse
+            return Settled(UNSURE, coarse)
         # The truncation error falls with h²; the coarse one is 2^54 times the fine one, 2^10 is claimed.
         bar = nearest(libmp.mpf_add(libmp.mpf_shift(gap, -10), self._resolution(0, FINE)))
-        return Known(nearest(fine.central), nearest(fine.central), bar), coarse
+        return Settled(Known(nearest(fine.central), nearest(fine.central), bar), coarse)
 
     def vanishes(self, move: Move) -> bool:
         """Whether f does not change at all along a move, to the last of fifty digits, on both sides."""
         sides = self.coarse.quotients(move, COARSE.power)
         return bool(sides.left == ZERO and sides.right == ZERO)
 
-    def _settled(self, move: Move, exponent: int, sides: Quotients) -> Known | None:
+    def _special(self, move: Move, exponent: int, sides: Quotients) -> Known | None:
         """The derivative where it is anything but plainly smooth; None where it looks smooth."""
         left, right = sides.left, sides.right
         if NAN in (left, right):
@@ -137,18 +148,14 @@ class Truth:
         """Whether D_v f at the fine step is Σ D_i v_i for two random directions over the moved entries."""
         rng = np.random.default_rng([seed, 0xC0])
         for _ in range(min(2, len(moves))):
-            together: list[dict[int, Raw] | None] = [None] * len(self.point.leaves)
+            flips = [bool(flip) for flip in rng.integers(0, 2, len(moves))]
             predicted = total = ZERO
-            for (move, _exponent), derivative in zip(moves, derivatives, strict=True):
-                flip = bool(rng.integers(2))
-                for k, part in enumerate(move):
-                    for index, unit in (part or {}).items():
-                        step = libmp.mpf_neg(unit) if flip else unit
-                        together[k] = {**(together[k] or {}), index: step}
-                        term = libmp.mpf_mul(derivative, step)
-                        predicted = libmp.mpf_add(predicted, term)
-                        total = libmp.mpf_add(total, libmp.mpf_abs(term))
-            found = self.text(FINE).quotients(tuple(together), FINE.power).central
+            for (_, exponent), derivative, flip in zip(moves, derivatives, flips, strict=True):
+                term = libmp.mpf_shift(libmp.mpf_neg(derivative) if flip else derivative, exponent)
+                predicted = libmp.mpf_add(predicted, term)
+                total = libmp.mpf_add(total, libmp.mpf_abs(term))
+            together = _together([move for move, _ in moves], flips)
+            found = self.text(FINE).quotients(together, FINE.power).central
             if found == NAN:
                 return False
             gap = _gap(found, predicted)
@@ -157,20 +164,34 @@ class Truth:
                 return False
         return True
 
-    def _by_itself(self, move: Move, exponent: int, before: Raw) -> Known:
+    def _nothing(self, moves: Sequence[Move], seed: int) -> bool:
+        """Whether the moves together leave f unchanged to the last of three hundred digits.
+
+        A zero at fifty digits may be a small derivative beside a large value.
+        """
+        if not moves:
+            return True
+        rng = np.random.default_rng([seed, 0x0])
+        together = _together(moves, [bool(flip) for flip in rng.integers(0, 2, len(moves))])
+        sides = self.text(FINEST[-1]).quotients(together, FINEST[-1].power)
+        return bool(sides.left == ZERO and sides.right == ZERO)
+
+    def _by_itself(self, move: Move, exponent: int, coarse: Quotients) -> Settled:
         """An entry that was not confirmed, or has few digits left: finer and finer, until two steps agree."""
+        before, precision, sides = coarse.central, COARSE, coarse
         for precision in (FINE, *FINEST):
-            now = _per_unit(self.text(precision).quotients(move, precision.power), exponent).central
+            sides = _per_unit(self.text(precision).quotients(move, precision.power), exponent)
+            now = sides.central
             if now == NAN:
-                return UNSURE
+                return Settled(UNSURE, coarse)
             gap, resolution = _gap(before, now), self._resolution(exponent, precision)
             if _bits_above(now, resolution) >= 40 and _bits_above(now, gap) >= 40:
                 bar = nearest(libmp.mpf_add(libmp.mpf_shift(gap, -10), resolution))
-                return Known(nearest(now), nearest(now), bar)
+                return Settled(Known(nearest(now), nearest(now), bar), sides, precision)
             before = now
-        if _bits_above(now, resolution) <= 3:  # nothing but rounding, however fine: a zero
-            return Known(nearest(now), nearest(now), nearest(resolution))
-        return self._limit(move, exponent, 0)
+        if _bits_above(before, resolution) <= 3:  # nothing but rounding, however fine: a zero
+            return Settled(Known(nearest(before), nearest(before), nearest(resolution)), sides, precision)
+        return Settled(self._limit(move, exponent, 0), coarse)
 
     def _limit(self, move: Move, exponent: int, side: int) -> Known:
         """The limit of quotients with ever smaller steps, from one side (±1) or central (0)."""
@@ -205,6 +226,16 @@ class Truth:
     def _error(self) -> Raw:
         """The error of the coarse value, as the fine one shows it."""
         return _gap(self.coarse.centre, self.text(FINE).centre)
+
+
+def _together(moves: Sequence[Move], flips: Sequence[bool]) -> Move:
+    """The sum of moves of different entries, some with the other sign."""
+    parts: list[dict[int, Raw]] = [{} for _ in moves[0]]
+    for move, flip in zip(moves, flips, strict=True):
+        for part, single in zip(parts, move, strict=True):
+            for index, unit in (single or {}).items():
+                part[index] = libmp.mpf_neg(unit) if flip else unit
+    return tuple(part or None for part in parts)
 
 
 def nearest(raw: Raw) -> float:
