@@ -91,6 +91,11 @@ class Cells:
         """How many cells each backend could be right on."""
         return sum(map(len, self.sizes.values()))
 
+    @property
+    def timed(self) -> bool:
+        """Whether anything was timed: a check times nothing."""
+        return any(cell.record is not None and cell.record.time is not None for cell in self._by_job.values())
+
     def single(self, job: Job) -> Cell:
         """The outcome of one operator alone."""
         return self._by_job.get(job) or Cell(job, "not_run", "not part of this run")

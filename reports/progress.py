@@ -10,7 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from adbench.suite.runner import Event, Finished, Started
 
-SIGNS = {"wrong": "✗ wrong", "crashed": "✗ crashed", "timed_out": "✗ timed out", "failed": "✗ failed"}
+from .cells import outcome
+from .wording import OUTCOMES
 
 
 class Bar:
@@ -37,10 +38,10 @@ class Bar:
             )
         elif isinstance(event, Finished) and event.last:
             self._progress.advance(self._task)
-            record = event.record
-            if record.status in SIGNS and self._console.is_terminal:
-                job = record.job
-                text = f"{SIGNS[record.status]}: {job.backend}, {job.case} {job.size}, {job.operator}: {record.reason}"
+            word, reason = outcome(event.record)
+            if OUTCOMES[word].bad and self._console.is_terminal:
+                job, told = event.record.job, OUTCOMES[word]
+                text = f"{told.sign} {told.label}: {job.backend}, {job.case} {job.size}, {job.operator}: {reason}"
                 self._console.print(text, markup=False)
 
     def __enter__(self) -> Bar:

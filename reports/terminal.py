@@ -28,7 +28,12 @@ NARROWEST = 16  # columns; below, nothing can be read anyway
 MOST_REASONS = 20
 LONGEST_REASON = 400
 
-SHORT_LABELS: dict[Word, str] = {"timed_out": "timeout", "unsupported": "unsupp."}
+SHORT_LABELS: dict[Word, str] = {
+    "timed_out": "timeout",
+    "unsupported": "unsupp.",
+    "inconclusive": "unsure",
+    "approximate": "approx.",
+}
 """Where the page's label is too long for a column."""
 
 STYLES: dict[Word, str] = {
@@ -67,8 +72,7 @@ def _print(console: Console, run: Run) -> None:
     if not run.records:
         console.print("Nothing was measured: this run holds no record.")
         return
-    operator = wording.short(cells.operator, 30).replace("_", " ")
-    console.print(f"Time per call of {_plain(operator)}, median over epochs")
+    console.print(_title(cells))
     texts = _texts(cells)
     for backends, widths, gap in _blocks(cells, texts, console.width):
         console.print()
@@ -90,15 +94,22 @@ def _texts(cells: Cells) -> dict[tuple[str, int, str], Text]:
         for cell in row:
             first = cell in leaders
             style = "bold green" if first else STYLES.get(cell.word, "")
-            found[case, size, cell.job.backend] = Text(_text(cell, first), style)
+            found[case, size, cell.job.backend] = Text(_text(cell, first, cells.timed), style)
     return found
 
 
-def _text(cell: Cell, first: bool) -> str:
+def _title(cells: Cells) -> str:
+    if not cells.timed:
+        return f"Checked: {wording.short(wording.listed(cells.operators), 60)}"
+    operator = wording.short(cells.operator, 30).replace("_", " ")
+    return f"Time per call of {_plain(operator)}, median over epochs"
+
+
+def _text(cell: Cell, first: bool, timed: bool) -> str:
     sign = FASTEST if first else OUTCOMES[cell.word].sign
     if cell.spread:
         return f"{sign} {_plain(wording.seconds(cell.spread.median))}"
-    if cell.measured:
+    if cell.measured and timed:
         return f"{sign} {wording.MISSING}"
     return f"{sign} {SHORT_LABELS.get(cell.word, OUTCOMES[cell.word].label)}"
 
@@ -182,7 +193,7 @@ def _print_legend(console: Console, cells: Cells) -> None:
     signs = [f"{FASTEST} right and fastest"] if any(race and len(race.ranked) > 1 for race in races) else []
     signs += [f"{outcome.sign} {outcome.label}" for word, outcome in OUTCOMES.items() if word in there]
     untimed = any(c.measured and not c.spread for backend in cells.backends for c in cells.column(backend))
-    signs += [f"{wording.MISSING} not timed"] if untimed else []
+    signs += [f"{wording.MISSING} not timed"] if untimed and cells.timed else []
     legend = "   ".join(sign.replace(" ", UNBROKEN) for sign in signs)
     console.print("\n".join(_plain(line) for line in textwrap.wrap(legend, console.width)))
 

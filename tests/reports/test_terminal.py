@@ -95,11 +95,12 @@ def test_the_environment_does_not_change_the_table(monkeypatch: pytest.MonkeyPat
     ("run", "says"),
     [
         (runs.run(), "Nothing was measured"),
-        (runs.run([runs.record(seconds=None)]), "— not timed"),
+        (runs.run([runs.record(seconds=None)]), "Checked: gradient"),
+        (runs.run([runs.record(seconds=None), runs.record(backend="other")]), "— not timed"),
         (runs.run([runs.record(status="unsupported", reason="no cholesky")]), "∅ tape: no cholesky"),
         (runs.run([runs.record(seconds=1e-12), runs.record(backend="slow", seconds=1e12)]), "1.00·10¹² s"),
     ],
-    ids=["empty", "not timed", "unsupported", "extremes"],
+    ids=["empty", "nothing timed", "one not timed", "unsupported", "extremes"],
 )
 def test_a_run_of_little_says_so(run: Run, says: str) -> None:
     assert says in terminal.table(run, width=80)
