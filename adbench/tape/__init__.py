@@ -52,6 +52,7 @@ a Python float. Where a function has a kink, the derivative taken is written at 
 infinity is zero along a path of the chain rule (`sweep`).
 """
 
+from . import fourier as fft
 from . import linalg
 from .callbacks import make_callback_var, reverse_pass_callback
 from .dual import Dual
@@ -156,6 +157,7 @@ from .shapes import (
     tril,
     triu,
     unstack,
+    zeros_like,
 )
 from .special import digamma, erf, erfc, expit, gammaln, polygamma
 from .variable import ForwardModeError, Var, current_tape, nested, recover_memory, set_zero_all_adjoints
@@ -240,6 +242,7 @@ __all__ = [
     "expand_dims",
     "expit",
     "expm1",
+    "fft",
     "flatten",
     "flip",
     "floor",
@@ -331,4 +334,5 @@ __all__ = [
     "vecdot",
     "vjp",
     "where",
+    "zeros_like",
 ]

@@ -12,7 +12,7 @@ from typing import Any
 
 from .node import new_leaf
 from .plain import leaf_value
-from .recording import ASK, CALLBACK, Cell
+from .recording import ASK, CALLBACK, new_cell
 from .rule import Value
 from .variable import callback_tape
 
@@ -25,7 +25,7 @@ def reverse_pass_callback(fn: Callable[[], None]) -> None:
         a.adj += y.adj
         b.adj += y.adj
     """
-    callback_tape().append((CALLBACK, Cell(()), (), fn, {}, ASK))
+    callback_tape().append((CALLBACK, new_cell(()), (), fn, {}, ASK))
 
 
 def make_callback_var(value: Value, fn: Callable[[Any], None]) -> Any:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from . import elementwise as e
 from . import indexing
+from .elementwise import add, divide, multiply, negative, power, subtract
 from .operand import Operand
-from .plain import constant, settle, shape_of, value_of
-from .recording import ASK, LEAF, Cell, Tape
-from .rule import Rule, Value
+from .plain import FLOAT64, constant, settle, shape_of, value_of
+from .recording import ASK, LEAF, MINUS_ONE, ONE, Cell, Tape, new_cell
+from .rule import Active, Rule, Value
 from .sweep import grad_from
 
 
@@ -29,6 +31,8 @@ class Recorded(Operand):
     def interpret(self, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
         """Evaluates the rule on the values and records it; arguments of other levels are constants."""
         tape = self.tape
+        if len(args) == 1:
+            return _interpret_one(self, rule, params)
         cells: list[Any] = []
         inputs: list[Value] = []
         for arg in args:
@@ -46,8 +50,17 @@ class Recorded(Operand):
         for i, cell in enumerate(cells):
             if cell is None and type(inputs[i]) is not float:
                 inputs[i] = constant(inputs[i], f"{rule.name}: argument {i}", keep=kept is None or kept[i + 1])
-        val = settle(_evaluate(rule, inputs, params))
-        return push(tape, rule, val, cells, inputs, params, kept)
+        try:
+            val = rule(*inputs, **params)
+        except ValueError as error:
+            raise _with_shapes(error, rule, inputs) from None
+        if kept is None:
+            return push(tape, rule, val, cells, val, inputs, params)
+        # What no gradient function reads is not kept; a cell stands in, which has the shape and no more.
+        for i, cell in enumerate(cells):
+            if cell is not None and not kept[i + 1]:
+                inputs[i] = cell
+        return push(tape, rule, val, cells, val if kept[0] else None, inputs, params)
 
     def grad(self, wrt: Any = None) -> Any:
         """Sweeps the tape from this scalar: afterwards v.adj = ∂self/∂v for every v on the tape.
@@ -67,43 +80,88 @@ class Recorded(Operand):
         return result
 
 
-def _evaluate(rule: Rule, inputs: list[Value], params: dict[str, Any]) -> Value:
+def _interpret_one(node: Any, rule: Rule, params: dict[str, Any]) -> Value:
+    """`interpret` for a function of one argument, which needs no sorting of arguments."""
+    a, cell = node.val, node.cell
     try:
-        return rule(*inputs, **params)
+        val = rule(a, **params) if isinstance(a, Active) else rule.value(a, **params)
     except ValueError as error:
-        shapes = ", ".join(str(shape_of(x)) for x in inputs if x is not None)
-        raise type(error)(f"{rule.name} of shapes {shapes}: {error}") from None
+        raise _with_shapes(error, rule, [a]) from None
+    kept = rule.kept((True,))
+    if kept is None:
+        return push(node.tape, rule, val, (cell,), val, (a,), params)
+    return push(node.tape, rule, val, (cell,), val if kept[0] else None, (a if kept[1] else cell,), params)
+
+
+def _with_shapes(error: ValueError, rule: Rule, inputs: list[Value]) -> ValueError:
+    """The same error, naming the function and the shapes it was given."""
+    shapes = ", ".join(str(shape_of(x)) for x in inputs if x is not None)
+    return type(error)(f"{rule.name} of shapes {shapes}: {error}")
 
 
 def push(
     tape: Tape,
     rule: Rule,
     val: Value,
-    cells: list[Any],
-    inputs: list[Value],
+    cells: Sequence[Any],
+    kept_val: Value,
+    kept_inputs: Sequence[Value],
     params: dict[str, Any],
-    kept: tuple[bool, ...] | None,
 ) -> Value:
-    """Appends a record of the general form and returns its result, a new variable."""
+    """Appends a record of the general form and returns its result, a new variable of value `val`."""
     node: Any
+    if type(val) is not np.ndarray or val.dtype is not FLOAT64 or not val.ndim:
+        val = settle(val)
     if type(val) is float:
         node = out = Scalar()
-        node.adj = 0.0
     else:
         node = Array()
-        node.cell = out = Cell(val.shape)
+        node.cell = out = Cell()
+        out.shape = val.shape
+    out.adj = 0.0
     node.val = val
     node.tape = tape
-    if kept is None:
-        saved = (val, inputs)
-    else:
-        # What no gradient function reads is not kept; a cell stands in, which has the shape and no more.
-        for i, cell in enumerate(cells):
-            if cell is not None and not kept[i + 1]:
-                inputs[i] = cell
-        saved = (val if kept[0] else None, inputs)
-    tape.append((rule, out, cells, saved, params, ASK))
+    tape.append((rule, out, cells, (kept_val, kept_inputs), params, ASK))
     return node
+
+
+def _array_operator(
+    rule: Rule, compute: Callable[[Any, Any], Any], partials: tuple[float, float] | None, reflected: bool = False
+) -> Callable[[Any, Any], Value]:
+    """An operator between arrays of one shape, or an array and a constant: what the rule does, without detours.
+
+    `partials` are constants, or None for a product, each of whose partials is the other argument.
+    """
+
+    def operate(self: Array, other: Any) -> Value:
+        kind, tape, cell, mine = type(other), self.tape, self.cell, self.val
+        if type(mine) is not np.ndarray:  # a value of an outer level
+            return rule(other, self) if reflected else rule(self, other)
+        if kind is Array and other.tape is tape and other.cell.shape == cell.shape and type(other.val) is np.ndarray:
+            theirs, its_cell = other.val, other.cell
+        elif kind is float or kind is int:
+            theirs, its_cell = other, None
+        elif kind is np.ndarray and other.shape == cell.shape and other.dtype is FLOAT64:
+            theirs, its_cell = constant(other, rule.name, keep=partials is None), None
+        else:
+            return rule(other, self) if reflected else rule(self, other)
+        a, b = (theirs, mine) if reflected else (mine, theirs)
+        node = Array()
+        node.val = compute(a, b)
+        node.tape = tape
+        node.cell = out = Cell()
+        out.adj = 0.0
+        out.shape = cell.shape
+        p, q = partials or (b, a)
+        if its_cell is not None:
+            tape.append((rule, out, (cell, its_cell), (p, q), None, ASK))
+        elif reflected:
+            tape.append((rule, out, (None, cell), (theirs, q), None, ASK))
+        else:
+            tape.append((rule, out, (cell, None), (p, theirs), None, ASK))
+        return node
+
+    return operate
 
 
 class Array(Recorded):
@@ -113,6 +171,13 @@ class Array(Recorded):
 
     val: Any
     cell: Cell
+
+    __add__ = _array_operator(add, operator.add, (ONE, ONE))
+    __sub__ = _array_operator(subtract, operator.sub, (ONE, MINUS_ONE))
+    __mul__ = _array_operator(multiply, operator.mul, None)
+    __radd__ = _array_operator(add, operator.add, (ONE, ONE), reflected=True)
+    __rsub__ = _array_operator(subtract, operator.sub, (ONE, MINUS_ONE), reflected=True)
+    __rmul__ = _array_operator(multiply, operator.mul, None, reflected=True)
 
     @property
     def adj(self) -> Value:
@@ -168,70 +233,66 @@ class Scalar(Recorded):
     shape = ()  # type: ignore[assignment]  # a constant is enough, and quicker than the property
 
     def __add__(self, other: Any) -> Value:
-        kind = type(other)
-        if kind is Scalar:
+        if type(other) is Scalar:
             tape = self.tape
             if other.tape is tape:
                 node = Scalar()
                 node.adj = 0.0
                 node.tape = tape
                 node.val = self.val + other.val
-                tape.append((e.add, node, self, other, 1.0, 1.0))
+                tape.append((add, node, self, other, 1.0, 1.0))
                 return node
-        elif kind is float or kind is int:
+        elif (kind := type(other)) is float or kind is int:
             node = Scalar()
             node.adj = 0.0
             node.tape = tape = self.tape
             node.val = self.val + other
-            tape.append((e.add, node, self, None, 1.0, other))
+            tape.append((add, node, self, None, 1.0, other))
             return node
-        return e.add(self, other)
+        return add(self, other)
 
     def __sub__(self, other: Any) -> Value:
-        kind = type(other)
-        if kind is Scalar:
+        if type(other) is Scalar:
             tape = self.tape
             if other.tape is tape:
                 node = Scalar()
                 node.adj = 0.0
                 node.tape = tape
                 node.val = self.val - other.val
-                tape.append((e.subtract, node, self, other, 1.0, -1.0))
+                tape.append((subtract, node, self, other, 1.0, -1.0))
                 return node
-        elif kind is float or kind is int:
+        elif (kind := type(other)) is float or kind is int:
             node = Scalar()
             node.adj = 0.0
             node.tape = tape = self.tape
             node.val = self.val - other
-            tape.append((e.subtract, node, self, None, 1.0, other))
+            tape.append((subtract, node, self, None, 1.0, other))
             return node
-        return e.subtract(self, other)
+        return subtract(self, other)
 
     def __mul__(self, other: Any) -> Value:
-        kind = type(other)
-        if kind is Scalar:
+        if type(other) is Scalar:
             tape = self.tape
             if other.tape is tape:
                 node = Scalar()
                 node.adj = 0.0
                 node.tape = tape
                 node.val = (a := self.val) * (b := other.val)
-                tape.append((e.multiply, node, self, other, b, a))
+                tape.append((multiply, node, self, other, b, a))
                 return node
-        elif kind is float or kind is int:
+        elif (kind := type(other)) is float or kind is int:
             node = Scalar()
             node.adj = 0.0
             node.tape = tape = self.tape
             node.val = self.val * other
-            tape.append((e.multiply, node, self, None, other, other))
+            tape.append((multiply, node, self, None, other, other))
             return node
-        return e.multiply(self, other)
+        return multiply(self, other)
 
     def __truediv__(self, other: Any) -> Value:
         # The partials of a scalar quotient are computed at once: that costs less than to ask for them later.
-        kind = type(other)
         try:
-            if kind is Scalar:
+            if type(other) is Scalar:
                 tape = self.tape
                 if other.tape is tape:
                     b = other.val
@@ -240,71 +301,67 @@ class Scalar(Recorded):
                     node.adj = 0.0
                     node.tape = tape
                     node.val = val
-                    tape.append((e.divide, node, self, other, 1.0 / b, -val / b))
+                    tape.append((divide, node, self, other, 1.0 / b, -val / b))
                     return node
-            elif kind is float or kind is int:
+            elif (kind := type(other)) is float or kind is int:
                 val = self.val / other
                 node = Scalar()
                 node.adj = 0.0
                 node.tape = tape = self.tape
                 node.val = val
-                tape.append((e.divide, node, self, None, 1.0 / other, other))
+                tape.append((divide, node, self, None, 1.0 / other, other))
                 return node
         except (ZeroDivisionError, OverflowError):
             pass  # numpy's answer, inf or nan with a warning, is the one wanted
-        return e.divide(self, other)
+        return divide(self, other)
 
     def __radd__(self, other: Any) -> Value:
-        kind = type(other)
-        if kind is float or kind is int:
+        if (kind := type(other)) is float or kind is int:
             node = Scalar()
             node.adj = 0.0
             node.tape = tape = self.tape
             node.val = other + self.val
-            tape.append((e.add, node, None, self, other, 1.0))
+            tape.append((add, node, None, self, other, 1.0))
             return node
-        return e.add(other, self)
+        return add(other, self)
 
     def __rsub__(self, other: Any) -> Value:
-        kind = type(other)
-        if kind is float or kind is int:
+        if (kind := type(other)) is float or kind is int:
             node = Scalar()
             node.adj = 0.0
             node.tape = tape = self.tape
             node.val = other - self.val
-            tape.append((e.subtract, node, None, self, other, -1.0))
+            tape.append((subtract, node, None, self, other, -1.0))
             return node
-        return e.subtract(other, self)
+        return subtract(other, self)
 
     def __rmul__(self, other: Any) -> Value:
-        kind = type(other)
-        if kind is float or kind is int:
+        if (kind := type(other)) is float or kind is int:
             node = Scalar()
             node.adj = 0.0
             node.tape = tape = self.tape
             node.val = other * self.val
-            tape.append((e.multiply, node, None, self, other, other))
+            tape.append((multiply, node, None, self, other, other))
             return node
-        return e.multiply(other, self)
+        return multiply(other, self)
 
     def __rtruediv__(self, other: Any) -> Value:
-        kind = type(other)
-        if (kind is float or kind is int) and (b := self.val):
+        if ((kind := type(other)) is float or kind is int) and (b := self.val):
             val = other / b
             node = Scalar()
             node.adj = 0.0
             node.tape = tape = self.tape
             node.val = val
-            tape.append((e.divide, node, None, self, other, -val / b))
+            tape.append((divide, node, None, self, other, -val / b))
             return node
-        return e.divide(other, self)
+        return divide(other, self)
 
     def __neg__(self) -> Value:
         node = Scalar()
         node.adj = 0.0
         node.tape = tape = self.tape
         node.val = -self.val
-        tape.append((e.negative, node, self, None, -1.0, None))
+        tape.append((negative, node, self, None, -1.0, None))
         return node
 
     def __pow__(self, other: Any) -> Value:
@@ -313,9 +370,9 @@ class Scalar(Recorded):
             node.adj = 0.0
             node.tape = tape = self.tape
             node.val = (a := self.val) * a
-            tape.append((e.power, node, self, None, a + a, other))
+            tape.append((power, node, self, None, a + a, other))
             return node
-        return e.power(self, other)
+        return power(self, other)
 
 
 def new_leaf(tape: Tape, val: Value) -> Any:
@@ -326,7 +383,7 @@ def new_leaf(tape: Tape, val: Value) -> Any:
         node.adj = 0.0
     else:
         node = Array()
-        node.cell = Cell(val.shape)
+        node.cell = new_cell(val.shape)
     node.val = val
     node.tape = tape
     tape.append((LEAF, node.cell, (), None, {}, ASK))

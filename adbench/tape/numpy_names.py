@@ -55,8 +55,7 @@ def _named(module: Any, source: Any, names: str) -> Iterable[tuple[Any, Any]]:
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = dict(
     [
-        *_named(reductions, np, "sum mean var std max min amax amin prod cumsum cumprod trace argmax argmin diff"
-                .replace("amax amin ", "")),
+        *_named(reductions, np, "sum mean var std max min prod cumsum cumprod trace argmax argmin diff"),
         *_named(shapes, np, "broadcast_to broadcast_arrays reshape ravel transpose swapaxes matrix_transpose moveaxis"),
         *_named(shapes, np, "expand_dims squeeze flip roll tril triu repeat tile concatenate stack split unstack pad"),
         *_named(shapes, np, "atleast_1d copy"),
@@ -76,9 +75,9 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = dict(
         (np.flipud, lambda m: shapes.flip(m, 0)),
         (np.vstack, lambda tup: shapes.concatenate([a if len(shape_of(a)) > 1 else a[None, :] for a in tup])),
         (np.hstack, lambda tup: shapes.concatenate(tup, 0 if len(shape_of(tup[0])) < 2 else 1)),
-        (np.zeros_like, lambda a, **kw: np.zeros(shape_of(a))),
-        (np.ones_like, lambda a, **kw: np.ones(shape_of(a))),
-        (np.empty_like, lambda a, **kw: np.zeros(shape_of(a))),
+        (np.zeros_like, lambda a, shape=None: shapes.zeros_like(a, shape)),
+        (np.ones_like, lambda a, shape=None: shapes.zeros_like(a, shape) + 1.0),
+        (np.empty_like, lambda a, shape=None: shapes.zeros_like(a, shape)),
         (np.full_like, lambda a, fill_value, **kw: shapes.broadcast_to(fill_value, shape_of(a))),
         (np.any, lambda a, axis=None, **kw: np.any(value_of(a), axis, **kw)),
         (np.all, lambda a, axis=None, **kw: np.all(value_of(a), axis, **kw)),

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import elementwise as e
 from . import indexing, products, reductions, shapes
-from .numpy_names import call_function, call_ufunc
+from .numpy_names import UFUNCS, call_function, call_ufunc
 from .plain import value_of
 from .rule import Active, Value
 
@@ -211,6 +211,8 @@ class Operand(Active):
 
     # numpy's functions
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if method == "__call__" and not options and ufunc in UFUNCS:
+            return UFUNCS[ufunc](*inputs)
         return call_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, _types: Any, args: Any, options: Any) -> Any:

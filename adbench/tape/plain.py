@@ -13,6 +13,9 @@ import numpy as np
 
 from .rule import Active, TapeError, Value
 
+FLOAT64 = np.dtype(np.float64)
+"""numpy's one object for float64 in native byte order."""
+
 _NUMERIC = frozenset("fiu")
 
 
@@ -43,6 +46,8 @@ def constant(value: Value, what: str, *, keep: bool = True) -> Value:
     With `keep`, an array that its owner could still change is copied: what the sweep reads must be what the forward
     pass read.
     """
+    if type(value) is np.ndarray and value.dtype is FLOAT64 and value.ndim:
+        return value.copy() if keep and value.flags.writeable else value
     if isinstance(value, (float, int)):  # np.float64 is a float, bool an int
         return float(value)
     if isinstance(value, Active) or value is None:

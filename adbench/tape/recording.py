@@ -1,10 +1,11 @@
 """The recording: a tape of records, and the cells where adjoints collect.
 
-A node of the expression graph is one record, a tuple on the tape, in one of two forms:
+A node of the expression graph is one record, a tuple on the tape, in one of three forms:
 
     (rule, out, a, b, p, q)                          a scalar of one or two scalars: p = ∂out/∂a, q = ∂out/∂b. A
                                                      constant argument has None for a or b, and p or q is then the
                                                      constant itself
+    (rule, out, cells, partials, None, ASK)          the same for arrays of one shape
     (rule, out, cells, (val, inputs), params, ASK)   any other: the sweep asks the rule for the contributions
 
 `out`, `a`, `b` and `cells` are where adjoints collect: the `Scalar` itself, or the `Cell` of an `Array`. A constant
@@ -21,6 +22,9 @@ from .rule import TapeError, Value, function_gradients
 
 ASK = object()
 """In the place of a partial: ask the rule in the reverse sweep."""
+
+ONE, MINUS_ONE = 1.0, -1.0
+"""The partials of sums of arrays. The sweep knows these objects, and does not multiply by them."""
 
 LEAF = function_gradients(lambda x: x, reverse=(), name="independent variable")
 """The rule of a record that only introduces an independent variable."""
@@ -95,16 +99,23 @@ class Cell:
 
     __slots__ = ("adj", "own", "shape")
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.adj: Value = 0.0
-        self.own = False
-        self.shape = shape
+    adj: Value
+    own: bool  # unset until the first contribution
+    shape: tuple[int, ...]
 
     def writable(self) -> Any:
         """The adjoint as an array that may be changed in place."""
         adj = self.adj
-        if not isinstance(adj, np.ndarray):
-            self.adj, self.own = np.zeros(self.shape) if type(adj) is float else adj, True
-        elif not self.own:
+        if type(adj) is float:
+            self.adj, self.own = np.zeros(self.shape), True
+        elif isinstance(adj, np.ndarray) and not self.own:
             self.adj, self.own = adj.copy(), True
         return self.adj
+
+
+def new_cell(shape: tuple[int, ...]) -> Cell:
+    """A cell with nothing in it yet. (`Cell()` takes no arguments because that is quicker, see `Var`.)"""
+    cell = Cell()
+    cell.adj = 0.0
+    cell.shape = shape
+    return cell

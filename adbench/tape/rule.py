@@ -80,9 +80,10 @@ class Rule:
                  add into them; a rule from outside is not trusted with this
     scatter      for a function that reads part of its first argument: scatter(buffer, adj, **params) adds the
                  contribution in place, at the cost of the part and not of the whole
+    special      whether the sweep must look at `scatter` or `AllInputs`
     """
 
-    __slots__ = ("_kept", "elementwise", "forward", "fresh", "name", "reads", "reverse", "scatter", "value")
+    __slots__ = ("_kept", "elementwise", "forward", "fresh", "name", "reads", "reverse", "scatter", "special", "value")
 
     def __init__(
         self,
@@ -102,12 +103,16 @@ class Rule:
         self.elementwise = elementwise
         self.fresh = fresh
         self.scatter = scatter
+        self.special = scatter is not None or isinstance(reverse, AllInputs)
         listed = reverse is not None and not isinstance(reverse, AllInputs)
         self.reads = tuple(map(_parameters_read, reverse)) if listed else None
         self._kept: dict[tuple[bool, ...], tuple[bool, ...] | None] = {}
 
     def __call__(self, *args: Value, **params: Any) -> Value:
-        top: Any = None
+        if len(args) == 1:
+            top = args[0]
+            return top.interpret(self, args, params) if isinstance(top, Active) else self.value(top, **params)
+        top = None
         for arg in args:
             if isinstance(arg, Active) and (top is None or arg.level > top.level):
                 top = arg
@@ -127,10 +132,15 @@ class Rule:
             return kept
 
     def _find_kept(self, active: tuple[bool, ...]) -> tuple[bool, ...] | None:
+        if self.reverse is None:
+            raise RuleError(f"{self.name} has no reverse mode")
         if self.reads is None:
             return None
         if len(active) != len(self.reads):
             raise RuleError(f"{self.name}: called with {len(active)} arguments, but the rule has {len(self.reads)}")
+        for i, is_active in enumerate(active):
+            if is_active and self.reverse[i] is None:
+                raise RuleError(f"{self.name} has no derivative in argument {i}; take its plain value with .val")
         asked = [reads for reads, is_active in zip(self.reads, active, strict=True) if is_active]
         if any(reads is None for reads in asked):
             return None

@@ -186,6 +186,21 @@ def triu(x: Value, k: int = 0) -> Value:
     return _triu(x, k=k)
 
 
+# New arrays
+
+_zeros = function_gradients(
+    lambda _x, shape: np.zeros(shape)[()],
+    reverse=(lambda _v, _adj, _x, shape: 0.0,),
+    forward=(lambda _v, _tan, _x, shape: np.zeros(shape)[()],),
+    name="zeros_like",
+)
+
+
+def zeros_like(x: Value, shape: Shape | None = None) -> Value:
+    """Zeros, to be filled by y[i] = v with values computed from x. They are active where x is."""
+    return _zeros(x, shape=shape_of(x) if shape is None else shape)
+
+
 # Repeating
 
 _repeat = linear(

@@ -19,8 +19,8 @@ import numpy as np
 
 from .elementwise import where
 from .plain import has_nan, settle, shape_of, value_of
-from .recording import ASK, CALLBACK, LEAF, Record, Tape
-from .rule import Active, AllInputs, Rule, RuleError, TapeError, Value, function_gradients
+from .recording import ASK, CALLBACK, LEAF, MINUS_ONE, ONE, Record, Tape
+from .rule import AllInputs, Rule, RuleError, TapeError, Value, function_gradients
 from .shapes import sum_to
 
 _EDGES = function_gradients(
@@ -39,83 +39,107 @@ def sweep(records: Iterable[Record], *, careful: bool = False, keep: bool = Fals
             ask(rule, out, a, b, p, careful)
             if a and not keep:
                 out.adj = 0.0
-            continue
-        adj = out.adj
-        if adj == 0.0 and type(adj) is float:
-            continue
-        if a is not None:
-            a.adj += adj * p
-        if b is not None:
-            b.adj += adj * q
+        elif (adj := out.adj) or type(adj) is not float:  # an active adjoint of value 0 has derivatives all the same
+            if a is not None:
+                a.adj += adj * p
+            if b is not None:
+                b.adj += adj * q
 
 
-def ask(rule: Rule, out: Any, cells: Sequence[Any], saved: Any, params: dict[str, Any], careful: bool) -> None:
-    """One step for a record of the general form: the rule's contribution to the adjoint of each active argument."""
+def ask(rule: Rule, out: Any, cells: Sequence[Any], saved: Any, params: dict[str, Any] | None, careful: bool) -> None:
+    """One step for a record of a general form: the rule's contribution to the adjoint of each active argument."""
     if not cells:  # an independent variable, or a callback
         if rule is CALLBACK:
             saved()
         return
     adj = out.adj
-    if (type(adj) is float and adj == 0.0) or (careful and not np.any(value_of(adj)) and type(adj) is not float):
+    if type(adj) is float and adj == 0.0:
+        return
+    if params is None:
+        (a, b), (p, q) = cells, saved
+        if a is not None:
+            add_product(rule, a, adj, p, careful)
+        if b is not None:
+            add_product(rule, b, adj, q, careful)
         return
     val, inputs = saved
-    reverse = rule.reverse
-    if type(reverse) is AllInputs:
-        wanted = [cell is not None for cell in cells]
-        parts = reverse.fn(wanted, val, adj, *inputs, **params)
-        for i, cell in enumerate(cells):
-            if cell is not None:
-                accumulate(rule, i, cell, parts[i], adj)
+    if rule.special and _ask_special(rule, adj, cells, val, inputs, params):
         return
-    for i, cell in enumerate(cells):
+    gradients = iter(rule.reverse)
+    for cell in cells:
+        gradient = next(gradients)
         if cell is None:
             continue
-        if rule.scatter is not None and type(adj) in PLAIN and type(cell.adj) in PLAIN:
-            rule.scatter(cell.writable(), adj, **params)
-            continue
-        gradient = reverse[i] if reverse is not None else None
-        if gradient is None:
-            raise RuleError(f"{rule.name} has no derivative in argument {i} in reverse mode")
-        part = gradient(val, adj, *inputs, **params)
-        if careful and rule.elementwise and has_nan(part):
-            part = zero_wins(part, adj, gradient(val, _ones_like(adj), *inputs, **params))
-        accumulate(rule, i, cell, part, adj)
+        part = gradient(val, adj, *inputs, **params) if params else gradient(val, adj, *inputs)
+        if careful and has_nan(part):
+            part = _zero_wins_at(rule, part, adj, gradient, val, inputs, params)
+        accumulate(rule, cell, part, adj)
+
+
+def add_product(rule: Rule, cell: Any, adj: Value, partial: Value, careful: bool) -> None:
+    """cell.adj += adj · partial, for arrays of one shape."""
+    part = adj if partial is ONE else -adj if partial is MINUS_ONE else adj * partial
+    if careful and has_nan(part):
+        part = zero_wins(part, adj, partial)
+    if type(cell.adj) is float:
+        cell.adj = part
+        cell.own = part is not adj
+    else:
+        accumulate(rule, cell, part, adj)
+
+
+def _ask_special(
+    rule: Rule, adj: Value, cells: Sequence[Any], val: Value, inputs: Sequence[Value], params: dict[str, Any]
+) -> bool:
+    """The rules with one gradient function for all arguments, and those that add in place; False if neither helps."""
+    if type(rule.reverse) is AllInputs:
+        wanted = [cell is not None for cell in cells]
+        parts = rule.reverse.fn(wanted, val, adj, *inputs, **params)
+        for i, cell in enumerate(cells):
+            if cell is not None:
+                accumulate(rule, cell, parts[i], adj)
+        return True
+    if rule.scatter is not None and type(adj) in PLAIN and type(cells[0].adj) in PLAIN:
+        rule.scatter(cells[0].writable(), adj, **params)
+        return True
+    return False
 
 
 PLAIN = (float, np.ndarray)
 
 
-def accumulate(rule: Rule, i: int, cell: Any, part: Value, adj: Value) -> None:
+def accumulate(rule: Rule, cell: Any, part: Value, adj: Value) -> None:
     """cell.adj += part; adds in place only into an array that the sweep itself has made."""
-    if not isinstance(part, (float, np.ndarray, Active)):
-        part = float(part)
-    if shape_of(part) != cell.shape:
-        part = _fitted(rule, i, cell.shape, part)
-        if part is None:
-            return
     have = cell.adj
-    if type(part) is not np.ndarray or not cell.shape:
+    if type(part) is np.ndarray and part.shape == (shape := cell.shape) and shape:
+        if type(have) is float:
+            cell.adj = part
+            cell.own = rule.fresh and part is not adj and part.base is None
+        elif cell.own and type(have) is np.ndarray:
+            have += part
+        else:
+            cell.adj = have + part
+            cell.own = type(have) is np.ndarray
+        return
+    if type(part) is not float:
         part = settle(part)
-        cell.adj = part if type(have) is float and have == 0.0 else have + part
-    elif type(have) is float:
-        cell.adj = part
-        cell.own = rule.fresh and part is not adj and part.base is None
-    elif cell.own and type(have) is np.ndarray:
-        have += part
-    else:
-        cell.adj = have + part
-        cell.own = type(have) is np.ndarray
+    if shape_of(part) != cell.shape:
+        part = _fitted(rule, cell.shape, part)
+        if part is not None:
+            accumulate(rule, cell, part, adj)
+        return
+    cell.adj = part if type(have) is float and have == 0.0 else have + part
 
 
-def _fitted(rule: Rule, i: int, shape: tuple[int, ...], part: Value) -> Value:
+def _fitted(rule: Rule, shape: tuple[int, ...], part: Value) -> Value:
     """A contribution in the argument's shape: broadcasting is undone for elementwise rules; the float 0.0 is nothing."""
     got = shape_of(part)
-    if got == () and type(value_of(part)) is float and value_of(part) == 0.0 and not isinstance(part, Active):
+    if type(part) is float and part == 0.0:
         return None
     lead = len(got) - len(shape)
     if rule.elementwise and lead >= 0 and all(n in (1, m) for n, m in zip(shape, got[lead:], strict=True)):
-        return sum_to(part, shape)
-    raise RuleError(f"{rule.name}: the gradient for argument {i} has the wrong shape: expected {shape}, got {got}")
+        return settle(sum_to(part, shape))
+    raise RuleError(f"{rule.name}: a gradient function returned the wrong shape: expected {shape}, got {got}")
 
 
 def _ones_like(adj: Value) -> Value:
@@ -130,6 +154,15 @@ def zero_wins(part: Value, factor: Value, partial: Value) -> Value:
     plain, slope = value_of(factor), value_of(partial)
     is_zero = (plain == 0.0) | ((slope == 0.0) & np.isinf(plain))
     return where(is_zero & np.isnan(value_of(part)), 0.0, part)
+
+
+def _zero_wins_at(
+    rule: Rule, part: Value, adj: Value, gradient: Any, val: Value, inputs: Sequence[Value], params: dict[str, Any]
+) -> Value:
+    """The contribution of one argument with zero times infinity as zero, as far as the rule tells its factors."""
+    if rule.elementwise:
+        return zero_wins(part, adj, gradient(val, _ones_like(adj), *inputs, **params))
+    return part if np.any(value_of(adj)) else 0.0
 
 
 def _spelled_out(record: Record) -> Record:

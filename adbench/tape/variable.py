@@ -50,20 +50,27 @@ def callback_tape() -> Tape:
     return tape
 
 
-@contextmanager
-def nested() -> Iterator[Tape]:
+class nested:  # noqa: N801  # used as `with nested():`, and quicker than a generator
     """A tape of its own for the block, whose memory is recovered at the end, also after an exception.
 
     Variables made in the block live on the new tape; variables from outside are constants to its `grad()`. What
     should outlive the block is taken out with `.val` or `.adj`.
     """
-    tapes = _current.tapes
-    tape = Tape(next_level())
-    tapes.append(tape)
-    try:
-        yield tape
-    finally:
-        del tapes[tapes.index(tape) :]
+
+    __slots__ = ("tape", "tapes")
+
+    def __enter__(self) -> Tape:
+        self.tapes = _current.tapes
+        self.tape = Tape(next_level())
+        self.tapes.append(self.tape)
+        return self.tape
+
+    def __exit__(self, *_exception: object) -> None:
+        tapes, tape = self.tapes, self.tape
+        if tapes[-1] is tape:
+            tapes.pop()
+        else:  # a level inside was left open
+            del tapes[tapes.index(tape) :]
         tape.close()
 
 
