@@ -11,7 +11,7 @@ import numpy as np
 
 from adbench.oracle.differences import UNIT_ROUNDOFF, slope
 from adbench.oracle.leaves import ActiveLeaf, FloatArray, Point, argument_names, direction_signs
-from adbench.oracle.noise import DRAWS, Noise, with_noise
+from adbench.oracle.noise import DRAWS, Noise, Sample, with_noise
 from adbench.oracle.precise import NotPrecise, by_high_precision, contradicted_zeros
 from adbench.oracle.reference import Direction, Entry, Known, Leaf, Reference
 from adbench.oracle.sampling import chosen_entries
@@ -52,6 +52,7 @@ def reference(
     """
     point = Point(args, wrt, names or argument_names(f, len(args)))
     declared = [_declared(zeros, leaf) for leaf in point.leaves]
+    samples, lament = _engine_runs(noise, xp_function, args, point.wrt, seed)
     reason = "the function is given as a black box"
     found = None
     if xp_function is not None:
@@ -63,7 +64,7 @@ def reference(
                 max_entries=max_entries,
                 max_directions=max_directions,
                 max_seconds=max_seconds,
-                estimate_noise=noise is None,
+                estimate_noise=samples is None,
                 fallback=lambda leaf, index: replace(one_slope(f, point, leaf, index)[0], kind="unsure"),
             )
         except NotPrecise as error:
@@ -76,9 +77,9 @@ def reference(
     if any(declared):
         leaves = zip(found.leaves, declared, strict=True)
         found = replace(found, leaves=tuple(replace(leaf, zeros=mask) for leaf, mask in leaves))
-    if noise is None or xp_function is None:
-        return found
-    return _engine_noise(noise, xp_function, args, point, found, seed)
+    if samples is not None:
+        found = replace(with_noise(found, samples), noise=ENGINE_NOISE)
+    return replace(found, reason="; ".join(filter(None, (found.reason, lament))))
 
 
 def _planned_differences(
@@ -92,15 +93,16 @@ def _planned_differences(
     return by_differences(f, point, sample, directions, seed, reason)
 
 
-def _engine_noise(
-    noise: Noise, xp_function: Callable[..., Any], args: tuple[Any, ...], point: Point, found: Reference, seed: int
-) -> Reference:
+def _engine_runs(
+    noise: Noise | None, xp_function: Callable[..., Any] | None, args: tuple[Any, ...], wrt: tuple[int, ...], seed: int
+) -> tuple[Sequence[Sample] | None, str]:
+    """The engine's plain and perturbed runs, or None and why the engine failed."""
+    if noise is None or xp_function is None:
+        return None, ""
     try:
-        measured = with_noise(found, noise(xp_function, args, point.wrt, DRAWS, seed))
+        return noise(xp_function, args, wrt, DRAWS, seed), ""
     except Exception as error:  # an engine may lack an operation; the verdict must stand all the same
-        because = f"the noise is the text's own, as the engine failed: {type(error).__name__}: {error}"
-        return replace(found, reason="; ".join(filter(None, (found.reason, because))))
-    return replace(measured, noise=ENGINE_NOISE)
+        return None, f"the noise is not the engine's, which failed: {type(error).__name__}: {error}"
 
 
 def _declared(zeros: Sequence[Any] | None, leaf: ActiveLeaf) -> tuple[int, ...]:

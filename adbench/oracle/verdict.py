@@ -35,7 +35,7 @@ class Verdict:
 
     value: None where no value was handed in; worst: the entry that decided, None where the structure was wrong or
     there is no entry. checked, right, wrong, inconclusive: how many entries and directions were compared, and how
-    they came out. method, reason: of the reference.
+    they came out. conventions: what was taken at each kink. method, reason: of the reference.
     """
 
     word: Word
@@ -48,6 +48,7 @@ class Verdict:
     inconclusive: int
     method: str
     reason: str
+    conventions: tuple[EntryEvidence, ...] = ()
 
 
 def judge(value: Any, gradient: Any, reference: Reference, *, claimed_relative_error: float | None = None) -> Verdict:
@@ -234,4 +235,5 @@ def _verdict(
         inconclusive=words.count("inconclusive"),
         method=reference.method,
         reason=reference.reason,
+        conventions=tuple(item for item in evidence if item.interval[0] < item.interval[1]),
     )

@@ -138,9 +138,12 @@ class Arrays:
                 added = libmp.mpf_add(added, raw, self.real.bits, NEAREST)
             return self.real(added)
         terms, exponent = whole
-        if (factors := self.real.term_factors(len(terms))) is not None:
-            terms, exponent = [exact_dot(terms, factors[0])], exponent - factors[1]
-        return self.real(libmp.from_man_exp(sum(terms), exponent, self.real.bits, NEAREST))
+        plain = libmp.from_man_exp(sum(terms), exponent, self.real.bits, NEAREST)
+        if (factors := self.real.term_factors(len(terms))) is None:
+            return self.real(plain)
+        total = exact_dot(terms, factors[0])
+        noisy = libmp.from_man_exp(total, exponent - factors[1], self.real.bits, NEAREST)
+        return self.real.summed(noisy, plain, sum(map(abs, terms)) < 2**53)
 
     def prod(self, x: Any, axis: Any = None, *, keepdims: Any = False, **_: Any) -> Any:
         """Π x; 1 for no factors."""

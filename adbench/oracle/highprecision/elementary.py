@@ -268,18 +268,18 @@ _COMPOSED: Mapping[str, Callable[..., Any]] = {
 }
 
 # How wrong the usual double-precision formula for the derivative is, in units of 2^-53: (x, y = f(x)) -> |error|.
-# Only those that cancel are listed: 1 - tanh^2 has no digits left at x = 19, whatever is known about tanh.
+# Only those that cancel are listed: 1 - tanh^2 has no digits left at x = 19, whatever is known about tanh. Library
+# functions are allowed a few units in the last place.
 SLOPE_NOISE: Mapping[str, Callable[[float, float], float]] = {
     "acos": lambda x, y: _steep(1 - x * x, 1.5),
     "acosh": lambda x, y: x * x * _steep(x * x - 1, 1.5),
     "asin": lambda x, y: _steep(1 - x * x, 1.5),
     "atanh": lambda x, y: _steep(1 - x * x, 2),
-    "digamma": lambda x, y: 4.0,
+    "digamma": lambda x, y: 8.0,
     "expit": lambda x, y: y,
     "expm1": lambda x, y: 1 + abs(y),
-    "lgamma": lambda x, y: 4.0,
-    "sigmoid": lambda x, y: y,
-    "tanh": lambda x, y: 2 * y * y,
+    "lgamma": lambda x, y: 8.0,
+    "tanh": lambda x, y: 5 * y * y,
 }
 
 

@@ -1,8 +1,9 @@
 """`xp.linalg` at high precision: textbook algorithms on rows of raw numbers.
 
 Backward stable algorithms in double precision are right for a matrix near the given one. So Monte Carlo arithmetic
-enters here as a perturbation of the matrix, u ξ √(largest of row × largest of column) per entry, and once more in
-the results; the algorithms themselves run unperturbed (Golub and Van Loan (2013), sections 3.4, 4.2, 5.2, 8.5).
+enters here as a perturbation of the matrix, u ξ √(largest of row × largest of column) per entry (elimination does not
+mix scales; rotations and reflections do: u ξ × largest of all), and once more in the results; the algorithms
+themselves run unperturbed (Golub and Van Loan (2013), sections 3.4, 4.2, 5.2, 8.5).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from mpmath import libmp
 
 from adbench.oracle.highprecision import factorizations as fac
 from adbench.oracle.highprecision.products import Objects, RealArray, matmul
-from adbench.oracle.highprecision.real import NEAREST, ONE, ZERO, Raw
+from adbench.oracle.highprecision.real import NEAREST, ZERO, Raw
 
 if TYPE_CHECKING:
     from adbench.oracle.highprecision.namespace import HighPrecision
@@ -182,7 +183,7 @@ class Linalg:
     def eigh(self, a: Any) -> EighResult:
         """Eigenvalues ascending and eigenvectors of the symmetric matrix whose lower triangle a holds."""
         n = np.shape(a)[-1]
-        both = self._each(fac.eigh, a, symmetric=True)
+        both = self._each(fac.eigh, a, symmetric=True, mixing=True)
         return EighResult(both[..., n, :], both[..., :n, :])
 
     def eigvalsh(self, a: Any) -> Any:
@@ -193,7 +194,7 @@ class Linalg:
         """Householder's Q R, with LAPACK's signs (R's diagonal opposes the column it eliminates)."""
         rows, columns = np.shape(a)[-2:]
         k = min(rows, columns)
-        both = self._each(fac.qr, a)
+        both = self._each(fac.qr, a, mixing=True)
         return (
             QRResult(both[..., :k], np.swapaxes(both[..., :columns, k:], -1, -2))
             if rows >= columns
@@ -216,7 +217,9 @@ class Linalg:
         """Singular values, descending."""
         return self.svd(a).S
 
-    def _each(self, compute: Callable[..., list[list[Raw]]], *matrices: Any, symmetric: bool = False) -> Objects:
+    def _each(
+        self, compute: Callable[..., list[list[Raw]]], *matrices: Any, symmetric: bool = False, mixing: bool = False
+    ) -> Objects:
         """``compute`` on every matrix of a batch; the first of ``matrices`` is the one that is perturbed."""
         self._xp.check_time()
         arrays = [np.asarray(self._xp.reals(matrix), dtype=object) for matrix in matrices]
@@ -227,24 +230,23 @@ class Linalg:
         results = []
         for place in np.ndindex(*batch):
             rows = [[[element.raw for element in row] for row in array[place]] for array in arrays]
-            rows[0] = self._perturbed(rows[0], symmetric)
+            rows[0] = self._perturbed(rows[0], symmetric, mixing)
             result = compute(*rows, self._real.bits)
             results.append([[self._real.made(raw) for raw in row] for row in result])
         made = np.array(results, dtype=object)
         return made.reshape(batch + made.shape[1:]).view(RealArray)
 
-    def _perturbed(self, rows: list[list[Raw]], symmetric: bool) -> list[list[Raw]]:
-        """Each entry plus u ξ √(largest of its row × largest of its column); as it is in plain arithmetic."""
-        probe = self._real.made(ONE)
-        if probe.raw == ONE and self._real.term_factors(1) is None:
+    def _perturbed(self, rows: list[list[Raw]], symmetric: bool, mixing: bool) -> list[list[Raw]]:
+        """Each entry plus u ξ times its scale; as it is in plain arithmetic."""
+        if self._real.rounding() is None:
             return rows
         sizes = np.array([[abs(libmp.to_float(raw)) for raw in row] for row in rows])
         scale = np.sqrt(sizes.max(axis=1)[:, None] * sizes.max(axis=0)[None, :])
+        if mixing:
+            scale = np.full_like(scale, sizes.max())
         moved = [list(row) for row in rows]
         for i, row in enumerate(moved):
-            for j in range(len(row)):
-                if symmetric and j > i:
-                    continue
-                step = libmp.mpf_sub(self._real.made(ONE).raw, ONE)
-                row[j] = libmp.mpf_add(row[j], libmp.mpf_mul(step, libmp.from_float(float(scale[i, j]))))
+            for j in range(i + 1 if symmetric else len(row)):
+                step = libmp.mpf_mul(self._real.rounding(), libmp.from_float(float(scale[i, j])))
+                row[j] = libmp.mpf_add(row[j], step)
         return moved

@@ -37,6 +37,8 @@ FRACTION_BITS = 73
 ULP = 2 ** (FRACTION_BITS - 53)
 """u = 2^-53 in units of 2^-FRACTION_BITS."""
 
+FLOAT64_BITS = 53
+
 TABLE = 1021
 """A prime: loops whose length divides a power of two do not meet the same perturbations in step."""
 
@@ -60,6 +62,7 @@ class Stream:
         self._steps = steps[order]
         self._walk = np.cumsum(np.concatenate([[0], self._steps, self._steps]))
         self._centres: list[Raw] = []
+        self._exact: list[Raw] = []
         self._evaluations = 0
 
     def restart(self) -> None:
@@ -67,12 +70,41 @@ class Stream:
         self.factor = itertools.cycle(self._factors).__next__
         self._step = itertools.cycle(self._steps.tolist()).__next__
         self._centre: Iterator[Raw] = iter(self._centres)
+        self._exactly: Iterator[Raw] = iter(self._exact)
         self._position = 0
         self._evaluations += 1
 
+    @property
+    def _at_the_point(self) -> bool:
+        return self._evaluations == 1
+
+    def perturbed(self, raw: Raw, bits: int) -> Raw:
+        """raw (1 + u ξ); c + (raw - c)(1 + u ξ) where the result c at the point itself is a float64.
+
+        Operations with exact results do not round, but their derivatives may: x² at 3.
+        """
+        factor = self.factor()  # always: the next operation must meet the same one in every evaluation
+        if self._at_the_point:
+            exact = raw[3] <= FLOAT64_BITS and (raw[1] or raw == ZERO)
+            self._exact.append(raw if exact else None)
+            if exact:
+                return raw
+        elif (centre := next(self._exactly, None)) is not None:
+            gap = libmp.mpf_mul(libmp.mpf_sub(raw, centre, bits, NEAREST), factor, bits, NEAREST)
+            return libmp.mpf_add(centre, gap, bits, NEAREST)
+        return libmp.mpf_mul(raw, factor, bits, NEAREST) if raw[1] else raw
+
+    def recentred(self, noisy: Raw, plain: Raw, exact: bool, bits: int) -> Raw:
+        """The same for a sum: what its noise was at the point is taken off where it is exact there."""
+        if self._at_the_point:
+            self._exact.append(libmp.mpf_sub(plain, noisy) if exact else None)
+            return plain if exact else noisy
+        shift = next(self._exactly, None)
+        return noisy if shift is None else libmp.mpf_add(noisy, shift, bits, NEAREST)
+
     def centre(self, x: Raw) -> Raw:
         """What this operation saw in the first evaluation."""
-        if self._evaluations == 1:
+        if self._at_the_point:
             self._centres.append(x)
             return x
         return next(self._centre, x)
@@ -111,8 +143,8 @@ class Noisy(Real):
 
     @classmethod
     def made(cls, raw: Raw) -> Self:
-        """``raw`` perturbed. Zeros, infinities and NaN stay."""
-        return cls(libmp.mpf_mul(raw, cls.stream.factor(), cls.bits, NEAREST) if raw[1] else raw)
+        """``raw`` perturbed. Infinities and NaN stay."""
+        return cls(cls.stream.perturbed(raw, cls.bits))
 
     @classmethod
     def bent(cls, name: str, x: Raw, y: Raw) -> Raw:
@@ -130,6 +162,16 @@ class Noisy(Real):
     def term_factors(cls, count: int) -> tuple[list[int], int] | None:
         """Factors of a sum's terms as integers times 2^-bits."""
         return cls.stream.partial_sums(count), FRACTION_BITS
+
+    @classmethod
+    def rounding(cls) -> Raw | None:
+        """u ξ."""
+        return libmp.from_man_exp(cls.stream.slope_step(), -FRACTION_BITS)
+
+    @classmethod
+    def summed(cls, noisy: Raw, plain: Raw, exact: bool) -> Self:
+        """The sum of terms taken with their factors; ``exact``: no partial sum needs more than 53 bits."""
+        return cls(cls.stream.recentred(noisy, plain, exact, cls.bits))
 
 
 @functools.cache

@@ -157,6 +157,16 @@ class Real:
         return None
 
     @classmethod
+    def rounding(cls) -> Raw | None:
+        """One relative rounding error, u ξ; None where there are none."""
+        return None
+
+    @classmethod
+    def summed(cls, noisy: Raw, plain: Raw, exact: bool) -> Self:
+        """The sum Σ x_k from the one with factors and the plain one."""
+        return cls(plain)
+
+    @classmethod
     def of(cls, number: Any) -> Self:
         """A number of Python, numpy or another precision, exactly."""
         raw = raw_of(number)
