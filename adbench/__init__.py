@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from adbench.version import __version__
 
 if TYPE_CHECKING:
-    from adbench.suite.backend import Operator
+    from adbench.suite.backend import Operator, of_active, on_active
     from adbench.suite.case import Case
     from adbench.suite.errors import AdbenchError, BadFile, MissingFunction, UnknownName, Unsupported, UsageError
     from adbench.suite.namespace import Namespace, loop
@@ -29,6 +29,8 @@ _HOME = {
     "Unsupported": "adbench.suite.errors",
     "UsageError": "adbench.suite.errors",
     "loop": "adbench.suite.namespace",
+    "of_active": "adbench.suite.backend",
+    "on_active": "adbench.suite.backend",
 }
 
 __all__ = [
@@ -46,6 +48,8 @@ __all__ = [
     "UsageError",
     "__version__",
     "loop",
+    "of_active",
+    "on_active",
 ]
 
 

@@ -3,9 +3,19 @@
 from collections.abc import Callable
 from typing import Any
 
-from adbench import Namespace, Operator, Unsupported, tape
+from adbench import Namespace, Operator, Unsupported, on_active, tape
 
 xp = Namespace(tape, linalg=vars(tape.linalg))
+
+OPERATIONS: dict[Operator, Callable[..., Any]] = {
+    "gradient": lambda g, x: tape.gradient(g, x)[1],
+    "value_and_gradient": tape.gradient,
+    "jacobian": lambda g, x: tape.jacobian(g, x)[1],
+    "jvp": lambda g, x, v: tape.jvp(g, x, v)[1],
+    "vjp": lambda g, x, w: tape.vjp(g, x, w)[1],
+    "hvp": lambda g, x, v: tape.hvp(g, x, v)[1],
+    "hessian": lambda g, x: tape.hessian(g, x)[2],
+}
 
 
 def prepare(
@@ -13,18 +23,6 @@ def prepare(
 ) -> Callable[..., Any]:
     if operator == "value":
         return f
-
-    def value_and_gradient(*args: Any) -> tuple[Any, Any]:
-        def of_active(active: tuple[Any, ...]) -> Any:
-            every = list(args)
-            for position, arg in zip(wrt, active, strict=True):
-                every[position] = arg
-            return f(*every)
-
-        return tape.gradient(of_active, tuple(args[position] for position in wrt))  # type: ignore[no-any-return]
-
-    if operator == "value_and_gradient":
-        return value_and_gradient
-    if operator == "gradient":
-        return lambda *args: value_and_gradient(*args)[1]
-    raise Unsupported(f"adbench asks its tape for value, gradient and value_and_gradient, not {operator}")
+    if operator not in OPERATIONS:
+        raise Unsupported(f"the tape has no {operator}")
+    return on_active(OPERATIONS[operator], operator, f, wrt)

@@ -6,8 +6,9 @@ from typing import Any
 import array_api_compat.torch
 import optree
 import torch
+from torch import func
 
-from adbench import Namespace, Operator, Unsupported
+from adbench import Namespace, Operator, on_active
 
 REQUIRES = ("torch", "array-api-compat")
 
@@ -21,25 +22,31 @@ def to_native(leaf: Any) -> Any:
     return torch.tensor(leaf, dtype=torch.float64)  # copies
 
 
+def pull_back(g: Callable[..., Any], x: Any, w: Any = None) -> tuple[Any, Any]:
+    """(g(x), wᵀ J) as torch's users write it: mark, compute, sweep back; the graph is freed."""
+    # Users mark their parameters once. To mark a view at each call costs about as little, and leaves the caller's
+    # tensors as they are: one marked for this call would be recorded by another that holds it constant.
+    plain, structure = optree.tree_flatten(x)
+    leaves = [leaf.detach().requires_grad_() for leaf in plain]
+    value = g(optree.tree_unflatten(structure, leaves))
+    # An input that the value does not depend on has gradient zero.
+    gradient = torch.autograd.grad(value, leaves, w, materialize_grads=True)
+    return value.detach(), optree.tree_unflatten(structure, gradient)
+
+
+OPERATIONS: dict[Operator, Callable[..., Any]] = {
+    "gradient": lambda g, x: pull_back(g, x)[1],
+    "value_and_gradient": pull_back,
+    "vjp": lambda g, x, w: pull_back(g, x, w)[1],
+    # What eager sweeps do not give in one call, torch.func does.
+    "jacobian": lambda g, x: func.jacrev(g)(x),
+    "jvp": lambda g, x, v: func.jvp(g, (x,), (v,))[1],
+    "hvp": lambda g, x, v: func.jvp(func.grad(g), (x,), (v,))[1],
+    "hessian": lambda g, x: func.hessian(g)(x),
+}
+
+
 def prepare(
     operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 ) -> Callable[..., Any]:
-    def value_and_gradient(*args: Any) -> tuple[Any, Any]:
-        # Users mark their parameters once. To mark a view at each call costs about as little, and leaves the caller's
-        # tensors as they are: one marked for this call would be recorded by another that holds it constant.
-        arguments: Any = tuple(args[i] for i in wrt)
-        plain, structure = optree.tree_flatten(arguments)
-        leaves = [leaf.detach().requires_grad_() for leaf in plain]
-        active = dict(zip(wrt, optree.tree_unflatten(structure, leaves), strict=True))
-        value = f(*(active.get(i, arg) for i, arg in enumerate(args)))
-        # The graph is freed here; an input that the value does not depend on has gradient zero.
-        gradient = torch.autograd.grad(value, leaves, materialize_grads=True)
-        return value.detach(), optree.tree_unflatten(structure, gradient)
-
-    if operator == "value":
-        return f
-    if operator == "gradient":
-        return lambda *args: value_and_gradient(*args)[1]
-    if operator == "value_and_gradient":
-        return value_and_gradient
-    raise Unsupported(f"adbench asks torch for value, gradient and value_and_gradient, not {operator}")
+    return f if operator == "value" else on_active(OPERATIONS[operator], operator, f, wrt)

@@ -35,14 +35,51 @@ from adbench.suite.namespace import Namespace
 Operator = Literal["value", "gradient", "value_and_gradient", "jacobian", "jvp", "vjp", "hvp", "hessian"]
 """What is asked of a backend.
 
+With g the function of the tuple x of active inputs, as `of_active` makes it:
+
 value                f(x), as the backend computes it
-gradient             one entry for each active input, of that input's structure
+gradient             ∇g(x): a tuple with one entry for each active input, of that input's structure
 value_and_gradient   the pair of both
-The others are reserved: no backend is asked for them yet.
+jacobian             as the gradient; each leaf has the shape of f's value before that of the input
+jvp                  J v, of the shape of f's value; v is a tuple like x
+vjp                  wᵀ J, as the gradient; w is like f's value
+hvp                  H v, as the gradient; v is a tuple like x
+hessian              H: a tuple of tuples, H[i][j] of the shape of input i before that of input j
+
+What a backend does not have (it raises Unsupported) the harness makes from what it has, labelled as a fallback.
 """
+
+WITH_VECTOR: frozenset[Operator] = frozenset({"jvp", "vjp", "hvp"})
+"""Operators whose call takes one argument more, the last: the vector v or w. `args` in `prepare` has it too."""
 
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
 Call = Callable[..., Any]
+
+
+def of_active(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Callable[[tuple[Any, ...]], Any]:
+    """g(x) = f(*args) with the tuple x in place of the active arguments."""
+
+    def g(x: tuple[Any, ...]) -> Any:
+        every = list(args)
+        for position, arg in zip(wrt, x, strict=True):
+            every[position] = arg
+        return f(*every)
+
+    return g
+
+
+def on_active(operation: Callable[..., Any], operator: Operator, f: Callable[..., Any], wrt: tuple[int, ...]) -> Call:
+    """call(*args) = operation(g, x), or operation(g, x, vector) for an operator that takes one.
+
+    For libraries whose operators take a function of one nested argument: a backend is then a table of operations.
+    """
+    vectors = 1 if operator in WITH_VECTOR else 0
+
+    def call(*args: Any) -> Any:
+        inputs = args[: len(args) - vectors]
+        return operation(of_active(f, inputs, wrt), tuple(inputs[i] for i in wrt), *args[len(inputs) :])
+
+    return call
 
 
 @dataclass(frozen=True)

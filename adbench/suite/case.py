@@ -24,9 +24,9 @@ class Case:
 
     f          f(xp, **inputs) -> scalar. `xp` has array-API names, `xp.linalg` and `xp.loop(step, state, n)`, where
                `step(i, state) -> state`. The function must not modify its inputs nor import a library.
-    inputs     inputs(n, rng) -> mapping from argument name to value: a float, a float64 array, a Python int, bool or text
-               (which is static: a length, a switch), or a nested dict, list or tuple of these. The same for the same
-               seed.
+    inputs     inputs(n, rng) -> mapping from argument name to value: a float, a float64 array, a Python int, bool or
+               text (which is static: a length, a switch), or a nested dict, list or tuple of these. The same for the
+               same seed.
     wrt        the names of the active inputs: those that the gradient is taken in.
     sizes      the sizes measured by default, ascending. A case with one size accepts no other.
     quick      the sizes of a quick run; by default those of `sizes` that `quick_sizes` picks.

@@ -7,7 +7,7 @@ from functools import cache
 from adbench.suite.backend import Backend, from_module
 from adbench.suite.catalog import catalog, load
 
-NAMES = ("autograd", "finite_differences", "jax", "torch")
+NAMES = ("autograd", "finite_differences", "jax", "tape", "torch")
 
 
 @cache

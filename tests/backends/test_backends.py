@@ -18,6 +18,8 @@ from adbench.suite.case import function_of
 from adbench.suite.catalog import catalog
 from tests.backends.loaded import NAMES, backend
 from tests.cases.high_precision import gradient as high_precision_gradient
+from tests.suite.test_fallback import TRUTH, A, B, V, W, X
+from tests.suite.test_fallback import f as quadratic
 
 CASES = catalog().cases
 OFFERED: tuple[Operator, ...] = ("value", "gradient", "value_and_gradient")
@@ -85,12 +87,32 @@ def test_operators_are_right_on_every_case(name: str, operator: Operator, case: 
             np.testing.assert_array_equal(before, after)  # the call left its inputs as they were
 
 
+# What each library has itself; the rest the harness makes from these.
+OWN: dict[str, set[str]] = {
+    "autograd": {*OFFERED, "jvp", "vjp", "hvp"},
+    "finite_differences": {*OFFERED},
+    "jax": {*OPERATORS},
+    "tape": {*OPERATORS},
+    "torch": {*OPERATORS},
+}
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
 @every_backend
-def test_other_operators_are_unsupported_with_a_reason(name: str) -> None:
-    for operator in OPERATORS:
-        if operator not in OFFERED:
-            with pytest.raises(Unsupported, match=operator):
-                backend(name).prepare(operator, lambda x: x, backend(name).native_inputs((1.0,)), (0,))
+def test_each_operator_is_the_librarys_own_or_refused_and_right(name: str, operator: Operator) -> None:
+    used = backend(name)
+    vector = {"jvp": (V,), "hvp": (V,), "vjp": (W,)}.get(operator, ())
+    args = used.native_inputs((X, B, *vector))
+    if operator not in OWN[name]:
+        with pytest.raises(Unsupported, match=operator):
+            used.prepare(operator, quadratic, args, (0, 1))
+        return
+    call = used.prepare(operator, lambda x, b: quadratic(x, b, used.to_native(A)), args, (0, 1))
+    for _ in range(2):
+        got, expected = used.numpy_result(call(*args)), TRUTH[operator]
+        for part, truth_part in zip(tree.leaves(got), tree.leaves(expected), strict=True):
+            assert np.shape(part) == np.shape(truth_part)
+            np.testing.assert_allclose(part, truth_part, rtol=1e-6 if used.claimed_relative_error else 1e-13)
 
 
 def test_jax_says_in_one_line_that_it_cannot_follow_data() -> None:

@@ -1,0 +1,185 @@
+"""Operators that a library lacks, made from those it has, and labelled so.
+
+One of `jvp` and `vjp` is enough for first order, one of `hvp` and `hessian` for second. Everything here is for
+functions whose value is a scalar; for others the library's own refusal stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adbench.suite import tree
+from adbench.suite.backend import WITH_VECTOR, Backend, Call, Operator
+from adbench.suite.errors import Unsupported
+
+NATIVE = "native"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A prepared operator: `call(*args)`, and `how`: "native", or "from …" with the operators it is made from."""
+
+    call: Call
+    how: str
+
+
+Part = Callable[..., Any]
+Make = Callable[[Mapping[str, Part], tuple[Any, ...], tuple[Any, ...]], Any]
+"""(parts, x, vectors) -> result: `parts[operator](*vectors)` calls an operator at the present inputs, in numpy."""
+
+
+def prepare(
+    backend: Backend, operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
+) -> Prepared:
+    """The backend's own operator, or a fallback from others it has.
+
+    Raises Unsupported, with the backend's reason, where there is neither.
+    """
+    try:
+        return Prepared(backend.prepare(operator, f, args, wrt), NATIVE)
+    except Unsupported as refusal:
+        vectors = 1 if operator in WITH_VECTOR else 0
+        inputs = args[: len(args) - vectors]
+        for needed, make in FALLBACKS.get(operator, ()):
+            try:
+                calls = {part: _prepared_part(backend, part, f, inputs, wrt) for part in needed}
+            except Unsupported:
+                continue
+            return Prepared(_composed(backend, calls, make, wrt, vectors), f"from {' and '.join(needed)}")
+        raise refusal
+
+
+def _prepared_part(
+    backend: Backend, operator: Operator, f: Callable[..., Any], inputs: tuple[Any, ...], wrt: tuple[int, ...]
+) -> Call:
+    """One of the operators that a fallback is made from; its example vector is of ones."""
+    if operator not in WITH_VECTOR:
+        return backend.prepare(operator, f, inputs, wrt)
+    ones = 1.0 if operator == "vjp" else _like(tuple(backend.numpy_result(inputs[i]) for i in wrt), np.ones_like)
+    return backend.prepare(operator, f, (*inputs, *backend.native_inputs((ones,))), wrt)
+
+
+def _composed(backend: Backend, calls: Mapping[Operator, Call], make: Make, wrt: tuple[int, ...], vectors: int) -> Call:
+    def call(*args: Any) -> Any:
+        inputs = args[: len(args) - vectors]
+
+        def part(name: Operator) -> Part:
+            return lambda *v: backend.numpy_result(_waited(backend, calls[name](*inputs, *backend.native_inputs(v))))
+
+        x = tuple(backend.numpy_result(inputs[i]) for i in wrt)
+        return make({name: part(name) for name in calls}, x, backend.numpy_result(args[len(inputs) :]))
+
+    return call
+
+
+def _waited(backend: Backend, result: Any) -> Any:
+    if backend.sync is not None:
+        backend.sync(result)
+    return result
+
+
+def _like(x: Any, make: Callable[[Any], Any]) -> Any:
+    """The structure of x with leaves made anew; a leaf without axes becomes a float, as inputs are."""
+
+    def leaf(value: Any) -> Any:
+        made = make(np.asarray(value, dtype=np.float64))
+        return made if np.ndim(made) else float(made)
+
+    return tree.map_leaves(leaf, x)
+
+
+def _units(x: Any) -> Iterator[Any]:
+    """The unit vectors: trees like x, zero but for one entry, in the order of leaves and entries."""
+    leaves = [np.asarray(leaf, dtype=np.float64) for leaf in tree.leaves(x)]
+    for k, leaf in enumerate(leaves):
+        for place in np.ndindex(leaf.shape):
+            unit = [np.zeros_like(other) for other in leaves]
+            unit[k][place] = 1.0
+            yield _rebuilt(x, unit)
+
+
+def _rebuilt(x: Any, leaves: Sequence[Any]) -> Any:
+    """The structure of x with these leaves."""
+    following = iter(leaves)
+    return _like(x, lambda _: next(following))
+
+
+def _dot(a: Any, b: Any) -> Any:
+    return sum(np.sum(p * q) for p, q in zip(tree.leaves(a), tree.leaves(b), strict=True))
+
+
+def _gradient_by_columns(parts: Mapping[str, Part], x: tuple[Any, ...], _: Any) -> Any:
+    """∇g, entry by entry: J e_i for every unit vector e_i."""
+    entries = iter([_scalar(parts["jvp"](unit)) for unit in _units(x)])
+    return _like(x, lambda leaf: np.array([next(entries) for _ in range(leaf.size)]).reshape(leaf.shape))
+
+
+def _hessian_by_columns(parts: Mapping[str, Part], x: tuple[Any, ...], _: Any) -> Any:
+    """H[i][j], column by column: H e for every unit vector e of input j; H is symmetric."""
+    columns = [parts["hvp"](unit) for unit in _units(x)]
+    blocks, start = [], 0
+    for part in x:
+        shape = np.shape(part)
+        chosen, start = columns[start : start + int(np.prod(shape))], start + int(np.prod(shape))
+        blocks.append([np.reshape([column[i] for column in chosen], shape + np.shape(x[i])) for i in range(len(x))])
+    return tuple(
+        tuple(np.moveaxis(blocks[j][i], range(np.ndim(x[j])), range(-np.ndim(x[j]), 0)) for j in range(len(x)))
+        for i in range(len(x))
+    )
+
+
+def _hvp_by_hessian(parts: Mapping[str, Part], x: tuple[Any, ...], vectors: tuple[Any, ...]) -> Any:
+    """(H v)_i = Σ_j H[i][j] · v_j."""
+    (v,) = vectors
+    rows = parts["hessian"]()
+    return tuple(
+        sum(np.tensordot(block, np.asarray(v[j]), axes=np.ndim(v[j])) for j, block in enumerate(row)) for row in rows
+    )
+
+
+def _scalar(value: Any) -> float:
+    if np.shape(value) != ():
+        raise Unsupported(f"a fallback needs a function whose value is a scalar; it has shape {np.shape(value)}")
+    return float(value)
+
+
+FALLBACKS: Mapping[Operator, tuple[tuple[tuple[Operator, ...], Make], ...]] = {
+    "value": ((("value_and_gradient",), lambda parts, x, _: parts["value_and_gradient"]()[0]),),
+    "gradient": (
+        (("value_and_gradient",), lambda parts, x, _: parts["value_and_gradient"]()[1]),
+        (("vjp",), lambda parts, x, _: parts["vjp"](1.0)),
+        (("jvp",), _gradient_by_columns),
+    ),
+    "value_and_gradient": (
+        (("value", "gradient"), lambda parts, x, _: (parts["value"](), parts["gradient"]())),
+        (("value", "vjp"), lambda parts, x, _: (parts["value"](), parts["vjp"](1.0))),
+        (("value", "jvp"), lambda parts, x, _: (parts["value"](), _gradient_by_columns(parts, x, _))),
+    ),
+    "jacobian": (
+        (("gradient",), lambda parts, x, _: parts["gradient"]()),
+        (("vjp",), lambda parts, x, _: parts["vjp"](1.0)),
+        (("jvp",), _gradient_by_columns),
+    ),
+    "jvp": (
+        (("gradient",), lambda parts, x, vectors: _dot(parts["gradient"](), vectors[0])),
+        (("vjp",), lambda parts, x, vectors: _dot(parts["vjp"](1.0), vectors[0])),
+    ),
+    "vjp": (
+        (
+            ("gradient",),
+            lambda parts, x, vectors: tree.map_leaves(lambda g: g * _scalar(vectors[0]), parts["gradient"]()),
+        ),
+        (
+            ("jvp",),
+            lambda parts, x, vectors: tree.map_leaves(
+                lambda g: g * _scalar(vectors[0]), _gradient_by_columns(parts, x, ())
+            ),
+        ),
+    ),
+    "hvp": ((("hessian",), _hvp_by_hessian),),
+    "hessian": ((("hvp",), _hessian_by_columns),),
+}
