@@ -18,8 +18,8 @@ import numpy as np
 
 from .products import matmul
 from .reductions import sum, trace  # numpy's names for them
-from .rule import Value, function_gradients
-from .solving import _invertible, cover, square, t
+from .rule import Rule, Value, function_gradients
+from .solving import cover, invertible, square, t
 
 _WELL_CONDITIONED = 1e8
 """Up to this condition number A⁻¹ is used, which takes a tenth of the time of the singular value decomposition."""
@@ -72,7 +72,7 @@ def _slope_value(a: Value, h: Value) -> Value:
     def along(s: Value, u: Value, vt: Value) -> Value:
         g = np.swapaxes(u, -1, -2) @ h @ np.swapaxes(vt, -1, -2)
         n = s.shape[-1]
-        pairs = np.zeros(s.shape + (n,))
+        pairs = np.zeros((*s.shape, n))
         for i, j in np.ndindex(n, n):
             if i != j:
                 pairs[..., i, j] = _without(s, i, j)
@@ -87,7 +87,7 @@ def _third(a: Value, x: Value, y: Value) -> Value:
 
     With X = A⁻¹x, Y = A⁻¹y: det A · ((tr X tr Y - tr XY) I - tr X · Y - tr Y · X + XY + YX) A⁻¹, transposed.
     """
-    c = _invertible("det: the third derivative", a)
+    c = invertible("det: the third derivative", a)
     x, y = matmul(c, x), matmul(c, y)
     xy = matmul(x, y)
     tr_x, tr_y, tr_xy = (trace(m, 0, -2, -1) for m in (x, y, xy))
@@ -97,7 +97,7 @@ def _third(a: Value, x: Value, y: Value) -> Value:
 
 
 # D²det is symmetric in its two directions, so the derivative of the cofactors is its own transpose in each argument.
-_slope = function_gradients(
+_slope: Rule = function_gradients(
     _slope_value,
     reverse=(lambda _v, adj, a, h: _third(a, h, adj), lambda _v, adj, a, _h: _slope(a, adj)),
     forward=(lambda _v, tan, a, h: _third(a, h, tan), lambda _v, tan, a, _h: _slope(a, tan)),

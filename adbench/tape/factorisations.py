@@ -27,7 +27,7 @@ from .products import matmul
 from .reductions import sum  # numpy's name for it
 from .rule import Active, Value, function_gradients
 from .shapes import asarray, concatenate, matrix_transpose, reshape, tril
-from .solving import _triangular, diagonal_matrix, square
+from .solving import diagonal_matrix, square, triangular
 from .spectrum import EqualEigenvaluesError, direction_basis, eigenvalue_rates, equal_pairs, quotient, zero_pairs
 
 t = matrix_transpose
@@ -65,7 +65,7 @@ def _lower_half(a: Value) -> Value:
 
 
 def _as_lower(symmetric: Value) -> Value:
-    """The gradient for the lower triangle alone, from half of that for a symmetric matrix: G + Gᵀ, half the diagonal."""
+    """The gradient for the lower triangle alone of that for a symmetric matrix: twice the off-diagonal entries."""
     return _lower_half(symmetric + t(symmetric))
 
 
@@ -78,14 +78,14 @@ def _from_lower(tan: Value) -> Value:
 def _cholesky_back(lower: Value, adj: Value, _a: Value) -> Value:
     """S = L⁻ᵀ Φ(Lᵀ L̄) L⁻¹ (Murray 2016, equation 10), then what S means for the triangle that was read."""
     inner = _lower_half(matmul(t(lower), tril(adj)))
-    left = _triangular(lower, inner, lower=True, transposed=True)
-    return _as_lower(t(_triangular(lower, t(left), lower=True, transposed=True)))
+    left = triangular(lower, inner, lower=True, transposed=True)
+    return _as_lower(t(triangular(lower, t(left), lower=True, transposed=True)))
 
 
 def _cholesky_along(lower: Value, tan: Value, _a: Value) -> Value:
     """L̇ = L Φ(L⁻¹ Ȧ L⁻ᵀ) (Murray 2016, equation 8)."""
-    left = _triangular(lower, _from_lower(tan), lower=True, transposed=False)
-    return matmul(lower, _lower_half(_triangular(lower, t(left), lower=True, transposed=False)))
+    left = triangular(lower, _from_lower(tan), lower=True, transposed=False)
+    return matmul(lower, _lower_half(triangular(lower, t(left), lower=True, transposed=False)))
 
 
 _cholesky = function_gradients(
@@ -135,8 +135,9 @@ def _eigh_back(val: Value, adj: Value, _a: Value, basis: Value) -> Value:
         if isinstance(val, Active) and np.any(equal):
             raise EqualEigenvaluesError("eigh: a second derivative through eigenvectors" + _ADVICE)
         off = where(np.eye(shape_of(w)[-1], dtype=bool), 0.0, m)
-        inner = inner + quotient(0.5 * (off - t(off)), _differences(w), equal, off, "eigh" + _ADVICE)
-    return _as_lower(0.5 * matmul(v, matmul(inner, t(v))))
+        evidence = [(m, adj[..., 1:, :])]
+        inner = inner + quotient(0.5 * (off - t(off)), _differences(w), equal, evidence, "eigh" + _ADVICE)
+    return _as_lower(matmul(v, matmul(inner, t(v))))
 
 
 def _eigh_along(val: Value, tan: Value, _a: Value, basis: Value) -> Value:
@@ -148,7 +149,7 @@ def _eigh_along(val: Value, tan: Value, _a: Value, basis: Value) -> Value:
     if isinstance(val, Active) and np.any(equal):
         raise EqualEigenvaluesError("eigh: a second derivative through eigenvectors" + _ADVICE)
     off = where(np.eye(n, dtype=bool), 0.0, p)
-    turn = quotient(off, _differences(w), equal, off, "eigh: forward mode" + _ADVICE)
+    turn = quotient(off, _differences(w), equal, [(p, tan)], "eigh: forward mode" + _ADVICE)
     return concatenate([sum(p * np.eye(n), -1)[..., None, :], matmul(v, turn)], -2)
 
 
@@ -180,7 +181,7 @@ def eigh(a: Value, UPLO: str = "L") -> EighResult:  # numpy's name for it
 
 def _eigvalsh_back(_w: Value, adj: Value, a: Value) -> Value:
     v = eigh(a).eigenvectors
-    return _as_lower(0.5 * matmul(v * adj[..., None, :], t(v)))
+    return _as_lower(matmul(v * adj[..., None, :], t(v)))
 
 
 def _eigvalsh_along(w: Value, tan: Value, a: Value) -> Value:
@@ -240,7 +241,7 @@ def _svd_back(val: Value, adj: Value, _a: Value) -> Value:
     uu, vv = where(on, 0.0, uu), where(on, 0.0, vv)
     row, column = s[..., None, :], reshape(s, (*shape_of(s), 1))
     turned = (uu - t(uu)) * row + column * (vv - t(vv))
-    evidence = concatenate([uu, vv], -1)
+    evidence = [(uu, u_adj), (vv, v_adj)]
     equal = equal_pairs(value_of(s))
     if isinstance(val, Active) and np.any(equal):
         raise EqualEigenvaluesError(_SVD)
@@ -266,8 +267,8 @@ def _svd_along(val: Value, tan: Value, _a: Value) -> Value:
     equal = equal_pairs(value_of(s))
     if isinstance(val, Active) and np.any(equal):
         raise EqualEigenvaluesError(_SVD)
-    u_tan = matmul(u, quotient(off * row + column * t(off), gaps, equal, off, _SVD))
-    v_tan = matmul(v, quotient(column * off + t(off) * row, gaps, equal, off, _SVD))
+    u_tan = matmul(u, quotient(off * row + column * t(off), gaps, equal, [(off, tan)], _SVD))
+    v_tan = matmul(v, quotient(column * off + t(off) * row, gaps, equal, [(off, tan)], _SVD))
     if rows > k:
         u_tan = u_tan + _over(av - matmul(u, p), s, av)
     if columns > k:
@@ -343,7 +344,7 @@ def _qr_value(a: Value) -> Value:
 
 def _over_r(x: Value, r: Value) -> Value:
     """X R⁻¹."""
-    return t(_triangular(r, t(x), lower=False, transposed=True))
+    return t(triangular(r, t(x), lower=False, transposed=True))
 
 
 def _qr_back(val: Value, adj: Value, _a: Value) -> Value:
@@ -353,7 +354,7 @@ def _qr_back(val: Value, adj: Value, _a: Value) -> Value:
     q_adj, r_adj = adj[..., :rows, :], t(adj[..., rows:, :])
     m = matmul(r, t(r_adj)) - matmul(t(q_adj), q)
     symmetric = tril(m) + t(tril(m, -1))
-    return t(_triangular(r, t(q_adj + matmul(q, symmetric)), lower=False, transposed=False))
+    return t(triangular(r, t(q_adj + matmul(q, symmetric)), lower=False, transposed=False))
 
 
 def _qr_along(val: Value, tan: Value, _a: Value) -> Value:

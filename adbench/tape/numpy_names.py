@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+import scipy.special
 
 from . import elementwise, fourier, indexing, linalg, products, reductions, shapes, special
 from .plain import shape_of, value_of
@@ -26,13 +27,16 @@ UFUNCS: dict[Any, Callable[..., Value]] = {
     if isinstance(rule, Rule) and isinstance(rule.value, np.ufunc)
 }
 UFUNCS |= {rule.value: rule for rule in (special.erf, special.erfc, special.expit, special.gammaln)}
-UFUNCS |= {special.special.digamma: special.digamma, special.special.psi: special.digamma}
+UFUNCS |= {scipy.special.digamma: special.digamma}
 UFUNCS |= {np.positive: elementwise.positive, np.matmul: products.matmul, np.fabs: elementwise.absolute}
 UFUNCS |= {np.deg2rad: elementwise.radians, np.rad2deg: elementwise.degrees, np.vecdot: products.vecdot}
 
 PREDICATES = frozenset(
-    (np.isfinite, np.isnan, np.isinf, np.signbit, np.logical_not, np.logical_and, np.logical_or, np.logical_xor)
-    + (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
+    getattr(np, name)
+    for name in (
+        "isfinite isnan isinf signbit logical_not logical_and logical_or logical_xor "
+        "less less_equal greater greater_equal equal not_equal"
+    ).split()
 )
 """ufuncs whose results are truth values: they run on the plain values and return plain booleans."""
 
@@ -62,12 +66,11 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = dict(
         *_named(indexing, np, "take take_along_axis diagonal diag argsort sort"),
         *_named(products, np, "dot inner outer vdot tensordot kron einsum"),
         *_named(elementwise, np, "where clip"),
-        *_named(linalg, np.linalg, "cholesky det inv norm slogdet solve vector_norm"),
+        *_named(linalg, np.linalg, "cholesky det inv pinv solve slogdet eigh eigvalsh svd svdvals qr norm vector_norm"),
+        *_named(linalg, np.linalg, "matrix_norm matrix_power matrix_rank matrix_transpose matmul multi_dot outer"),
+        *_named(linalg, np.linalg, "tensordot vecdot trace diagonal cross"),
+        (np.cross, linalg.cross),
         *_named(fourier, np.fft, "fft ifft rfft irfft"),
-        (np.linalg.matmul, products.matmul),
-        (np.linalg.outer, products.outer),
-        (np.linalg.trace, lambda x, offset=0: reductions.trace(x, offset, -2, -1)),
-        (np.linalg.diagonal, lambda x, offset=0: indexing.diagonal(x, offset, -2, -1)),
         (np.shape, shape_of),
         (np.ndim, lambda a: len(shape_of(a))),
         (np.size, lambda a, axis=None: int(np.prod(shape_of(a))) if axis is None else shape_of(a)[axis]),

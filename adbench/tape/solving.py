@@ -165,7 +165,7 @@ def _triangular_back(
     wanted: Sequence[bool], x: Value, adj: Value, a: Value, b: Value, lower: bool, transposed: bool
 ) -> tuple[Value, Value]:
     is_vector = _is_vector(b)
-    b_back = _triangular(a, _column(adj, is_vector), lower=lower, transposed=not transposed)
+    b_back = triangular(a, _column(adj, is_vector), lower=lower, transposed=not transposed)
     a_back = None
     if wanted[0]:
         columns = _column(x, is_vector)
@@ -182,10 +182,10 @@ def _triangular_along(x: Value, tans: Sequence[Value], a: Value, b: Value, lower
         half = _triangle(a_tan, lower)
         moved = matmul(t(half) if transposed else half, _column(x, is_vector))
         right = -moved if right is None else right - moved
-    return _flat(_triangular(a, right, lower=lower, transposed=transposed), is_vector)
+    return _flat(triangular(a, right, lower=lower, transposed=transposed), is_vector)
 
 
-_triangular = function_gradients(
+triangular = function_gradients(
     _triangular_value,
     reverse=AllInputs(_triangular_back),
     forward=AllInputs(_triangular_along),
@@ -200,13 +200,13 @@ def solve_triangular(a: Value, b: Value, *, lower: bool = False, transposed: boo
     The other triangle of A is not read: its derivative is exactly 0. B̄ = T⁻ᵀ X̄, T̄ = -tri(B̄ Xᵀ).
     Raises LinAlgError if the diagonal holds a zero.
     """
-    return _triangular(square("solve_triangular", a), asarray(b), lower=bool(lower), transposed=bool(transposed))
+    return triangular(square("solve_triangular", a), asarray(b), lower=bool(lower), transposed=bool(transposed))
 
 
 # Determinants
 
 
-def _invertible(name: str, a: Value) -> Value:
+def invertible(name: str, a: Value) -> Value:
     """A⁻¹, with an error that says what needed it."""
     try:
         return _inv(a)
@@ -216,8 +216,8 @@ def _invertible(name: str, a: Value) -> Value:
 
 _log_abs_det = function_gradients(
     lambda a: np.linalg.slogdet(a)[1],
-    reverse=(lambda _v, adj, a: cover(adj) * t(_invertible("slogdet: the derivative of log |det A|", a)),),
-    forward=(lambda _v, tan, a: sum(t(_invertible("slogdet: the derivative of log |det A|", a)) * tan, (-2, -1)),),
+    reverse=(lambda _v, adj, a: cover(adj) * t(invertible("slogdet: the derivative of log |det A|", a)),),
+    forward=(lambda _v, tan, a: sum(t(invertible("slogdet: the derivative of log |det A|", a)) * tan, (-2, -1)),),
     name="slogdet",
     fresh=True,
 )

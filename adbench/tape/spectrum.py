@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .elementwise import where
-from .plain import shape_of, value_of
+from .plain import value_of
 from .reductions import sum  # numpy's name for it
 from .rule import Active, TapeError, Value
+
+Evidence = Sequence[tuple[Value, Value]]
 
 _ROUNDINGS = 8.0
 """Values closer than so many rounding errors, times n, of the largest are equal."""
@@ -34,19 +38,18 @@ def zero_pairs(s: Value, shape: tuple[int, ...]) -> Value:
     return np.broadcast_to((s <= limit[..., None])[..., None, :], shape)
 
 
-def quotient(numerator: Value, gaps: Value, equal: Value, evidence: Value, what: str) -> Value:
-    """numerator / gaps off the diagonal, and 0 where two values are equal, if the evidence is 0 there.
+def quotient(numerator: Value, gaps: Value, equal: Value, evidence: Evidence, what: str) -> Value:
+    """numerator / gaps, and 0 where two values are equal or a gap is 0, if the evidence is no more than rounding there.
 
-    The evidence is everything that could make the derivative depend on the vectors of the equal values. If it is more
-    than rounding the derivative does not exist, or is not to be known: EqualEigenvaluesError.
+    The evidence is everything that could make the derivative depend on the vectors of the equal values: pairs of
+    matrices and what they were computed from. If it is more than rounding, the derivative does not exist or is not to
+    be known: EqualEigenvaluesError with the text `what`.
     """
-    n = shape_of(numerator)[-1]
     if np.any(equal):
-        plain = np.abs(value_of(evidence))
-        largest = np.max(plain, initial=0.0)
-        parts = [plain[..., i : i + n] for i in range(0, plain.shape[-1], n)]
-        if any(np.any(part[np.broadcast_to(equal, part.shape)] > _NOTHING * largest) for part in parts):
-            raise EqualEigenvaluesError(what)
+        for matrices, source in evidence:
+            largest = np.max(np.abs(value_of(source)), (-2, -1), keepdims=True, initial=0.0)
+            if np.any(equal & (np.abs(value_of(matrices)) > _NOTHING * largest)):
+                raise EqualEigenvaluesError(what)
     skipped = equal | (value_of(gaps) == 0.0)
     return where(skipped, 0.0, numerator / where(skipped, 1.0, gaps))
 
