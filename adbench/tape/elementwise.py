@@ -53,7 +53,7 @@ absolute = _fresh(np.absolute, lambda _v, adj, x: adj * sign(x))
 
 # Selection
 
-where = function_gradients(
+where: Rule = function_gradients(
     np.where,
     (None, lambda _v, adj, c, _x, _y: where(c, adj, 0.0), lambda _v, adj, c, _x, _y: where(c, 0.0, adj)),
     name="where",
@@ -94,7 +94,7 @@ def clip(x: Value, low: Value = None, high: Value = None) -> Value:
     return _clip(x, -np.inf if low is None else low, np.inf if high is None else high)
 
 
-sign = _piecewise_constant(np.sign)
+sign: Rule = _piecewise_constant(np.sign)
 floor = _piecewise_constant(np.floor)
 ceil = _piecewise_constant(np.ceil)
 trunc = _piecewise_constant(np.trunc)
@@ -162,7 +162,7 @@ logaddexp = _fresh(
 # Trigonometric and hyperbolic functions
 
 sin = _fresh(np.sin, lambda _v, adj, x: adj * cos(x))
-cos = _fresh(np.cos, lambda _v, adj, x: -adj * sin(x))
+cos: Rule = _fresh(np.cos, lambda _v, adj, x: -adj * sin(x))
 tan = _fresh(np.tan, lambda val, adj, _x: adj * (1.0 + val * val))
 arcsin = _fresh(np.arcsin, lambda _v, adj, x: adj / sqrt((1.0 - x) * (1.0 + x)))
 arccos = _fresh(np.arccos, lambda _v, adj, x: -adj / sqrt((1.0 - x) * (1.0 + x)))
@@ -180,7 +180,7 @@ arctan2 = _fresh(
     lambda _v, adj, y, x: -adj * (y / _squared_radius(y, x)),
 )
 sinh = _fresh(np.sinh, lambda _v, adj, x: adj * cosh(x))
-cosh = _fresh(np.cosh, lambda _v, adj, x: adj * sinh(x))
+cosh: Rule = _fresh(np.cosh, lambda _v, adj, x: adj * sinh(x))
 # 1/cosh², not 1 - tanh²: that would cancel in the tails; from 356 on it is 0 in double precision.
 tanh = _fresh(np.tanh, lambda _v, adj, x: adj / cosh(clip(x, -380.0, 380.0)) ** 2.0)
 arcsinh = _fresh(np.arcsinh, lambda _v, adj, x: adj / hypot(1.0, x))

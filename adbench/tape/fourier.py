@@ -7,6 +7,7 @@ as an array P of shape (2, …), y = F x has the adjoint Fᴴ: n · ifft for fft
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ class Complex:
     __rmul__ = __mul__
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        table = {
+        table: dict[Any, Callable[..., Any]] = {
             np.add: Complex.__add__,
             np.multiply: Complex.__mul__,
             np.subtract: lambda a, b: as_complex(a) + -as_complex(b),
@@ -91,10 +92,16 @@ class Complex:
             raise TypeError(f"numpy.{ufunc.__name__} of a complex spectrum: use its .real and .imag parts")
         if ufunc in (np.add, np.multiply) and not isinstance(inputs[0], Complex):
             inputs = inputs[::-1]
-        return table[ufunc](*inputs)
+        result: Complex | Value = table[ufunc](*inputs)
+        return result
 
     def __array_function__(self, function: Any, _types: Any, args: Any, options: Any) -> Any:
-        table = {np.fft.fft: fft, np.fft.ifft: ifft, np.fft.irfft: irfft, np.angle: Complex.angle}
+        table: dict[Any, Callable[..., Any]] = {
+            np.fft.fft: fft,
+            np.fft.ifft: ifft,
+            np.fft.irfft: irfft,
+            np.angle: Complex.angle,
+        }
         if function not in table:
             raise TypeError(f"numpy.{function.__name__} of a complex spectrum: use its .real and .imag parts")
         return table[function](*args, **{k: v for k, v in options.items() if v is not None})

@@ -72,10 +72,14 @@ def gradient(f: Function, x: Any) -> tuple[Value, Any]:
         leaves = [new_leaf(tape, value) for value in values]
         cells = [leaf.cell for leaf in leaves]  # before f, which may rebind a leaf by x[i] = v
         y = f(rebuild(leaves))
-        if not isinstance(y, (float, int, Active, np.ndarray, np.generic)) or shape_of(y) != ():
+        if not _is_scalar(y):
             raise NotScalarError(f"gradient: {_name(f)} should return a scalar, got {_described(y)}; see jacobian, vjp")
         propagate(tape, [(y.cell, 1.0)] if _is_on(y, tape) else [], cells)
         return _plain(y, tape), rebuild([_finished(cell) for cell in cells])
+
+
+def _is_scalar(y: Any) -> bool:
+    return isinstance(y, (float, int, Active, np.ndarray, np.generic)) and shape_of(y) == ()
 
 
 def _described(y: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .plain import shape_of, value_of
-from .rule import Active, Value, function_gradients
+from .rule import Active, Rule, Value, function_gradients
 from .shapes import Shape, linear, moveaxis, ravel, sum_to
 
 Index = Any
@@ -94,7 +94,7 @@ def _adjoint_of_rest(_val: Value, adj: Value, _x: Value, _v: Value, index: Index
     return set_at(adj, 0.0, index=index)
 
 
-set_at = function_gradients(
+set_at: Rule = function_gradients(
     _written,
     reverse=(_adjoint_of_rest, _adjoint_of_written),
     forward=(

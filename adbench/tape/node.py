@@ -110,6 +110,7 @@ def push(
 ) -> Value:
     """Appends a record of the general form and returns its result, a new variable of value `val`."""
     node: Any
+    out: Any
     if type(val) is not np.ndarray or val.dtype is not FLOAT64 or not val.ndim:
         val = settle(val)
     if type(val) is float:
@@ -189,6 +190,7 @@ class Array(Recorded):
         if shape_of(value) != self.cell.shape:
             raise ValueError(f"adj: expected shape {self.cell.shape}, got {shape_of(value)}")
         self.cell.adj = value
+        self.cell.own = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -230,7 +232,7 @@ class Scalar(Recorded):
         """Where its adjoint collects: itself."""
         return self
 
-    shape = ()  # type: ignore[assignment]  # a constant is enough, and quicker than the property
+    shape = ()  # a constant is enough, and quicker than the property
 
     def __add__(self, other: Any) -> Value:
         if type(other) is Scalar:

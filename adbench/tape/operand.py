@@ -106,7 +106,7 @@ class Operand(Active):
     def __int__(self) -> int:
         self._refuse("int()")
 
-    def __index__(self) -> int:
+    def __index__(self) -> int:  # noqa: PLE0305  # it always raises
         self._refuse("an index")
 
     def __complex__(self) -> complex:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .rule import Active, TapeError, Value
+from .rule import Active, Gradient, TapeError, Value
 
 FLOAT64 = np.dtype(np.float64)
 """numpy's one object for float64 in native byte order."""
@@ -85,6 +85,15 @@ def leaf_value(value: Value, what: str) -> Value:
     if value is None or (isinstance(value, np.ndarray) and value.dtype.kind == "b"):
         raise TypeError(f"{what}: expected real numbers, got {'None' if value is None else 'an array of booleans'}")
     return value
+
+
+def with_infinities(gradient: Gradient) -> Gradient:
+    """A gradient function whose floats divide as numpy's do: 1 / 0 is inf, where Python raises an error."""
+
+    def lifted(*args: Value, **params: Any) -> Value:
+        return gradient(*(np.float64(v) if type(v) is float else v for v in args), **params)
+
+    return lifted
 
 
 def value_of(value: Value) -> Value:

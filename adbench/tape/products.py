@@ -15,7 +15,7 @@ import numpy as np
 from .indexing import diagonal
 from .plain import shape_of
 from .reductions import sum  # numpy's name for it
-from .rule import AllInputs, Value, function_gradients
+from .rule import AllInputs, Rule, Value, function_gradients
 from .shapes import (
     Axes,
     Shape,
@@ -60,7 +60,7 @@ def _right(_val: Value, adj: Value, a: Value, _b: Value) -> Value:
     return reshape(sum_to(back, b_shape), _b.shape)
 
 
-matmul = function_gradients(
+matmul: Rule = function_gradients(
     np.matmul,
     reverse=(_left, _right),
     forward=(lambda _v, tan, _a, b: matmul(tan, b), lambda _v, tan, a, _b: matmul(a, tan)),

@@ -47,7 +47,7 @@ class Tape(list[Record]):
     """
 
     __slots__ = ("level", "observed", "swept")
-    __hash__ = object.__hash__
+    __hash__ = object.__hash__  # type: ignore[assignment]  # equal only to itself, see __eq__
 
     def __init__(self, level: int) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ import numpy as np
 from .elementwise import exp_difference, sqrt, square, where
 from .indexing import diagonal
 from .plain import shape_of, value_of
-from .rule import Active, Rule, Value, function_gradients
+from .rule import Rule, Value, function_gradients
 from .shapes import (
     Axes,
     Shape,
@@ -137,10 +137,10 @@ def argmin(x: Value, axis: int | None = None, keepdims: bool = False) -> Any:
 
 def _others(x: Value) -> Value:
     """For each element of the last axis the product of the others; right with zeros, and differentiable."""
-    if isinstance(x, Active):
-        plain = value_of(x)
+    plain = value_of(x)
+    if plain is not x:
         if np.all(plain):
-            return _prod(x, axes=(plain.ndim - 1,))[..., None] / x
+            return _keep(_prod(x, axes=(plain.ndim - 1,)), plain.shape, (plain.ndim - 1,)) / x
         others: Value = np.ones(plain.shape)
         for j in range(plain.shape[-1]):  # n products of n elements: only where a zero forbids the quotient
             others = others * where(np.arange(plain.shape[-1]) == j, 1.0, x[..., j : j + 1])
@@ -206,7 +206,7 @@ def logsumexp(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:
 
 # Cumulative functions
 
-_cumsum = linear(
+_cumsum: Rule = linear(
     lambda x, axis: np.add.accumulate(x, axis),
     lambda _v, adj, _x, axis: flip(_cumsum(flip(adj, axis), axis=axis), axis),
     "cumsum",

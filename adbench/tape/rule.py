@@ -47,6 +47,7 @@ class Active:
 
     @property
     def level(self) -> int:
+        """The number of the level it belongs to; the highest is the innermost."""
         raise NotImplementedError
 
     def interpret(self, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
@@ -73,8 +74,8 @@ class Rule:
 
     name         as printed in errors and tables
     value        value(*inputs, **params) on plain floats and arrays
-    reverse      a tuple with for each argument, or `AllInputs`: (val, adj, *inputs, **params) -> contribution to the argument's adjoint
-    forward      a tuple with for each argument, or `AllInputs`: (val, tan, *inputs, **params) -> contribution to the result's tangent
+    reverse      for each argument (val, adj, *inputs, **params) -> contribution to its adjoint; or `AllInputs`
+    forward      for each argument (val, tan, *inputs, **params) -> contribution to the result's tangent; or `AllInputs`
     elementwise  the Jacobian is diagonal up to broadcasting, which the engine undoes
     fresh        contributions are always newly made arrays (or `adj`, or views of it), so that the sweep may
                  add into them; a rule from outside is not trusted with this
@@ -195,7 +196,7 @@ def function_gradients(
 
     Source: Stan RFC "generalized_function_gradients" (2022).
     """
-    name = name or getattr(value, "__name__", "function")
+    name = name or str(getattr(value, "__name__", "function"))
     if gradients is not None:
         if reverse is not None or forward is not None:
             raise TypeError(f"{name}: give either gradients, for an elementwise function, or reverse and forward")

@@ -283,7 +283,7 @@ def _numbers(_wanted: Sequence[bool], _val: Value, adj: Value, *_inputs: Value) 
     return adj.tolist() if isinstance(adj, np.ndarray) else unstack(adj)
 
 
-_gather_scalars = function_gradients(
+_gather_scalars: Rule = function_gradients(
     lambda *numbers: np.array(numbers, float),
     reverse=AllInputs(_numbers),
     forward=AllInputs(lambda _val, tans, *_numbers: _gather_scalars(*(0.0 if t is None else t for t in tans))),

@@ -7,7 +7,7 @@ import math
 from scipy import special
 
 from .elementwise import exp, square
-from .rule import Value, function_gradients
+from .rule import Rule, Value, function_gradients
 
 _TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 
@@ -19,7 +19,7 @@ def _gauss(x: Value) -> Value:
 
 erf = function_gradients(special.erf, (lambda _v, adj, x: adj * _gauss(x),), fresh=True)
 erfc = function_gradients(special.erfc, (lambda _v, adj, x: -adj * _gauss(x),), fresh=True)
-expit = function_gradients(special.expit, (lambda val, adj, x: adj * (val * expit(-x)),), fresh=True)
+expit: Rule = function_gradients(special.expit, (lambda val, adj, x: adj * (val * expit(-x)),), fresh=True)
 gammaln = function_gradients(special.gammaln, (lambda _v, adj, x: adj * polygamma(x, 0),), fresh=True)
 
 
@@ -28,7 +28,7 @@ def polygamma(x: Value, order: int) -> Value:
     return _polygamma(x, float(order))
 
 
-_polygamma = function_gradients(
+_polygamma: Rule = function_gradients(
     lambda x, order: special.digamma(x) if order == 0 else special.polygamma(int(order), x),
     (lambda _v, adj, x, order: adj * _polygamma(x, order + 1.0), None),
     name="polygamma",

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .elementwise import where
-from .plain import has_nan, settle, shape_of, value_of
+from .plain import has_nan, settle, shape_of, value_of, with_infinities
 from .recording import ASK, CALLBACK, LEAF, MINUS_ONE, ONE, Record, Tape
 from .rule import AllInputs, Rule, RuleError, TapeError, Value, function_gradients
 from .shapes import sum_to
@@ -70,7 +70,11 @@ def ask(rule: Rule, out: Any, cells: Sequence[Any], saved: Any, params: dict[str
         gradient = next(gradients)
         if cell is None:
             continue
-        part = gradient(val, adj, *inputs, **params) if params else gradient(val, adj, *inputs)
+        try:
+            part = gradient(val, adj, *inputs, **params) if params else gradient(val, adj, *inputs)
+        except ArithmeticError:
+            gradient = with_infinities(gradient)
+            part = gradient(val, adj, *inputs, **params)
         if careful and has_nan(part):
             part = _zero_wins_at(rule, part, adj, gradient, val, inputs, params)
         accumulate(rule, cell, part, adj)
@@ -115,7 +119,7 @@ def accumulate(rule: Rule, cell: Any, part: Value, adj: Value) -> None:
         if type(have) is float:
             cell.adj = part
             cell.own = rule.fresh and part is not adj and part.base is None
-        elif cell.own and type(have) is np.ndarray:
+        elif type(have) is np.ndarray and cell.own:
             have += part
         else:
             cell.adj = have + part
@@ -132,7 +136,7 @@ def accumulate(rule: Rule, cell: Any, part: Value, adj: Value) -> None:
 
 
 def _fitted(rule: Rule, shape: tuple[int, ...], part: Value) -> Value:
-    """A contribution in the argument's shape: broadcasting is undone for elementwise rules; the float 0.0 is nothing."""
+    """A contribution in its argument's shape: undoes broadcasting for elementwise rules; the float 0.0 is nothing."""
     got = shape_of(part)
     if type(part) is float and part == 0.0:
         return None
@@ -179,6 +183,8 @@ def propagate(tape: Tape, seeds: Sequence[tuple[Any, Value]], leaves: Sequence[A
         tape.swept = True
         for cell, adj in seeds:
             cell.adj = adj
+            if cell.shape:
+                cell.own = False
         with np.errstate(all="ignore"):  # 0 · inf is dealt with here; of all else the forward pass has warned
             sweep(map(_spelled_out, reversed(tape)) if careful else reversed(tape), careful=careful, keep=keep)
         if not any(has_nan(leaf.adj) for leaf in leaves):
