@@ -27,7 +27,7 @@ class EntryEvidence:
     """One compared number. ``expected`` is the true value nearest to ``got``, ``interval`` all that are true.
 
     where: "the value", the path of a leaf, or the direction over all entries; index: the place in the leaf.
-    bound: tau. digits_correct, digits_resolvable: significant decimal digits, 0 to 17.
+    bound: tau. digits_correct, digits_resolvable: significant decimal digits, 0 to 17. kind: of the truth (`Known`).
     """
 
     where: str
@@ -39,6 +39,7 @@ class EntryEvidence:
     word: Word
     digits_correct: float
     digits_resolvable: float
+    kind: str = "smooth"
 
     @property
     def place(self) -> str:
@@ -51,9 +52,10 @@ class EntryEvidence:
             truth = "a finite number" if self.interval[0] == -math.inf else "a number that is not known"
         elif self.interval[0] < self.interval[1]:
             truth = f"any value in [{self.interval[0]!r}, {self.interval[1]!r}]"
+        weaker = "; the two precisions disagree, so this is from differences" if self.kind == "unsure" else ""
         return (
             f"{self.place}: got {self.got!r}, expected {truth} "
-            f"({self.digits_correct:.1f} digits correct, {self.digits_resolvable:.1f} resolvable)"
+            f"({self.digits_correct:.1f} digits correct, {self.digits_resolvable:.1f} resolvable{weaker})"
         )
 
 
@@ -61,22 +63,21 @@ def compare(
     where: str, index: tuple[int, ...], got: float, known: Known, zero_scale: float, extra: float = 0.0
 ) -> EntryEvidence:
     """The entry's word. ``extra`` widens the bound, ``zero_scale`` is what a true zero is compared with."""
-    interval = (known.lower, known.upper)
+
+    def evidence(expected: float, bound: float, word: Word, correct: float, resolvable: float) -> EntryEvidence:
+        interval = (known.lower, known.upper)
+        return EntryEvidence(where, index, got, expected, interval, bound, word, correct, resolvable, known.kind)
+
     if math.isnan(known.size) or math.isnan(known.bar) or math.isnan(known.noise):
-        return EntryEvidence(where, index, got, math.nan, interval, math.nan, "inconclusive", 0.0, 0.0)
-    expected = known.nearest(got)
-    size = known.size
+        return evidence(math.nan, math.nan, "inconclusive", 0.0, 0.0)
+    expected, size = known.nearest(got), known.size
     bound = BARS * known.bar + SIGMAS * known.noise + ROUNDINGS * UNIT_ROUNDOFF * size + SMALLEST_NORMAL + extra
-    word: Word
     if math.isinf(size) or not math.isfinite(got):
         same = got == expected
-        word = "right" if same else "wrong"
-        digits = MOST_DIGITS if same else 0.0
-        return EntryEvidence(where, index, got, expected, interval, bound, word, digits, MOST_DIGITS)
+        return evidence(expected, bound, "right" if same else "wrong", MOST_DIGITS if same else 0.0, MOST_DIGITS)
     error, scale = abs(got - expected), size or zero_scale
-    word = "wrong" if error > bound else "right" if bound < RESOLVED * scale else "inconclusive"
-    digits, resolvable = _digits(error, scale), _digits(bound, scale)
-    return EntryEvidence(where, index, got, expected, interval, bound, word, digits, resolvable)
+    word: Word = "wrong" if error > bound else "right" if bound < RESOLVED * scale else "inconclusive"
+    return evidence(expected, bound, word, _digits(error, scale), _digits(bound, scale))
 
 
 def _digits(error: float, size: float) -> float:

@@ -172,8 +172,9 @@ def _exact(value: EntryEvidence | None, evidence: list[EntryEvidence], reference
         least = worst([*evidence, *([value] if value else [])])
         sentence = f"nothing wrong, but {unresolved} of {len(words)} cannot be resolved to nine digits, least {least}"
         return _verdict("inconclusive", sentence, value, evidence, reference)
-    sentence = f"all {len(words)} compared numbers are right, the least sure is {worst(evidence)}"
-    return _verdict("right", sentence if words else "nothing to compare", value, evidence, reference)
+    compared = [*evidence, *([value] if value else [])]
+    sentence = f"all {len(compared)} compared numbers are right, the least sure is {worst(compared)}"
+    return _verdict("right", sentence if compared else "nothing to compare", value, evidence, reference)
 
 
 def _approximate(

@@ -177,6 +177,32 @@ def test_a_kink_accepts_everything_between_its_one_sided_derivatives() -> None:
         assert "any value in [-1.0" in verdict.sentence
 
 
+def test_sums_over_all_entries_say_nothing_where_there_are_kinks() -> None:
+    x = np.random.default_rng(8).normal(size=300)
+    x[0] = x[-1] = 0.0
+
+    def text(xp: Any, x: Any) -> Any:
+        return xp.sum(abs(x)) - 2 * abs(x[-1])
+
+    known = reference(lambda x: text(np, x), (x,), (0,), xp_function=text)
+    assert known.directions
+    gradient = np.sign(x)
+    for first, last in [(0.0, 0.0), (1.0, 0.0), (-1.0, 1.0)]:
+        gradient[0], gradient[-1] = first, last
+        verdict = judge(text(np, x), (gradient,), known)
+        assert verdict.word == "right", verdict.sentence
+        assert [kink.place for kink in verdict.conventions] == ["x[0]", "x[299]"]
+
+
+def test_a_value_alone_is_judged_too(density: Reference) -> None:
+    from dataclasses import replace
+
+    only = replace(density, count=0, leaves=(), directions=())
+    assert "the value" in judge(VALUE, (), only).sentence
+    assert judge(VALUE, (), only).word == "right"
+    assert judge(VALUE * (1 + 1e-9), (), only).word == "wrong"
+
+
 def test_declared_zeros_are_checked_exactly() -> None:
     leaf = Leaf(0, (), "a", (2, 2), 1.0, (Entry(0, Known(1.0, 1.0)),), zeros=(1,))
     known = Reference(Known(1.0, 1.0), 1, (leaf,), (), 0, "by hand", "", 0)
