@@ -46,7 +46,7 @@ class Tape(list[Record]):
     tape adds (compare, left, right, result): what a compiled recording has to check before it may be used again.
     """
 
-    __slots__ = ("level", "observed", "swept")
+    __slots__ = ("__weakref__", "level", "observed", "swept")
     __hash__ = object.__hash__  # type: ignore[assignment]  # equal only to itself, see __eq__
 
     def __init__(self, level: int) -> None:

@@ -29,6 +29,10 @@ _EDGES = function_gradients(
 """A record of the compact form as a rule, for the careful sweep: its inputs are the partials."""
 
 
+class WrongShapeError(RuleError):
+    """A contribution does not have the shape of the argument it is for."""
+
+
 def sweep(records: Iterable[Record], *, careful: bool = False, keep: bool = False) -> None:
     """Propagates adjoints through the records, given last to first.
 
@@ -63,21 +67,26 @@ def ask(rule: Rule, out: Any, cells: Sequence[Any], saved: Any, params: dict[str
             add_product(rule, b, adj, q, careful)
         return
     val, inputs = saved
-    if rule.special and _ask_special(rule, adj, cells, val, inputs, params):
-        return
-    gradients = iter(rule.reverse)
-    for cell in cells:
-        gradient = next(gradients)
-        if cell is None:
-            continue
-        try:
-            part = gradient(val, adj, *inputs, **params) if params else gradient(val, adj, *inputs)
-        except ArithmeticError:
-            gradient = with_infinities(gradient)
-            part = gradient(val, adj, *inputs, **params)
-        if careful and has_nan(part):
-            part = _zero_wins_at(rule, part, adj, gradient, val, inputs, params)
-        accumulate(rule, cell, part, adj)
+    i = -1
+    try:
+        if rule.special and _ask_special(rule, adj, cells, val, inputs, params):
+            return
+        for cell in cells:
+            i += 1
+            if cell is None:
+                continue
+            gradient = rule.reverse[i]
+            try:
+                part = gradient(val, adj, *inputs, **params) if params else gradient(val, adj, *inputs)
+            except ArithmeticError:
+                gradient = with_infinities(gradient)
+                part = gradient(val, adj, *inputs, **params)
+            if careful and has_nan(part):
+                part = _zero_wins_at(rule, part, adj, gradient, val, inputs, params)
+            accumulate(rule, cell, part, adj)
+    except WrongShapeError as wrong:
+        whose = f"of argument {i}" if i >= 0 else "of all arguments"
+        raise RuleError(f"{rule.name}: the gradient function {whose} returned the wrong shape: {wrong}") from None
 
 
 def add_product(rule: Rule, cell: Any, adj: Value, partial: Value, careful: bool) -> None:
@@ -143,7 +152,7 @@ def _fitted(rule: Rule, shape: tuple[int, ...], part: Value) -> Value:
     lead = len(got) - len(shape)
     if rule.elementwise and lead >= 0 and all(n in (1, m) for n, m in zip(shape, got[lead:], strict=True)):
         return settle(sum_to(part, shape))
-    raise RuleError(f"{rule.name}: a gradient function returned the wrong shape: expected {shape}, got {got}")
+    raise WrongShapeError(f"expected {shape}, got {got}")
 
 
 def _ones_like(adj: Value) -> Value:
