@@ -6,6 +6,7 @@ arrays.
     '''My library: one line that lists show.'''
     REQUIRES = ("mylib",)                 # distributions that must be installed; read without importing the file
     CLAIMED_RELATIVE_ERROR = 1e-5         # only for methods that are approximate by nature
+    KNOWN = {"trap": "nan: why, and where it is discussed"}   # wrong or failing on these cases, as is known
 
     xp = Namespace(mylib.numpy)           # the array-API names that cases call
 
@@ -21,8 +22,8 @@ docs/write-a-backend.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Literal, get_args
 
@@ -93,6 +94,7 @@ class Backend:
     to_numpy: Callable[[Any], Any]
     sync: Callable[[Any], Any] | None
     claimed_relative_error: float | None
+    known: Mapping[str, str] = field(default_factory=dict)
 
     def native_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The inputs as the library wants them; what is static stays as it is."""
@@ -113,6 +115,9 @@ def from_module(name: str, module: ModuleType) -> Backend:
     for part in ("to_native", "to_numpy", "sync"):
         if not callable(getattr(module, part, from_module)):
             raise BadFile(f"{path}: {part} is {getattr(module, part)!r}; it must be a function")
+    known = getattr(module, "KNOWN", {})
+    if not isinstance(known, dict) or not all(isinstance(text, str) for pair in known.items() for text in pair):
+        raise BadFile(f"{path}: KNOWN must be a dict from names of cases to reasons")
     return Backend(
         name=name,
         xp=getattr(module, "xp", None) or Namespace(np),
@@ -121,6 +126,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
         to_numpy=getattr(module, "to_numpy", np.asarray),
         sync=getattr(module, "sync", None),
         claimed_relative_error=getattr(module, "CLAIMED_RELATIVE_ERROR", None),
+        known=known,
     )
 
 

@@ -7,7 +7,7 @@ file's, or the key. See docs/write-a-case.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from adbench.suite.errors import UsageError
@@ -33,7 +33,10 @@ class Case:
     gradient   gradient(**inputs) -> one array (or tree of arrays) for each name in `wrt`, by hand in plain numpy,
                where a closed form exists.
     flops      flops(n): elementary operations in one evaluation of `f`.
-    tags       words to select by.
+    declared   whether `gradient` is the truth by declaration, where differences of `f` cannot know it: a stopped
+               gradient, a convention. Elsewhere the truth is computed and `gradient` held to it.
+    prepared   prepared(n, rng): inputs to prepare the backend with, where a trap lies in calling at others than those.
+    tags       words to select by. A case tagged "trap" is checked and shown, never timed.
     summary    one line for lists; by default the first line of the file's docstring.
     """
 
@@ -44,6 +47,8 @@ class Case:
     quick: tuple[int, ...] = ()
     gradient: Callable[..., tuple[Any, ...]] | None = None
     flops: Callable[[int], float] | None = None
+    declared: bool = False
+    prepared: Callable[[int, np.random.Generator], Inputs] | None = None
     tags: tuple[str, ...] = ()
     summary: str = ""
 
@@ -53,6 +58,8 @@ class Case:
             raise UsageError(f"wrt is the text {given!r}; write it as a tuple of names, ({given!r},)")
         if not self.wrt:
             raise UsageError("wrt is empty; name at least one input to differentiate in")
+        if self.declared and self.gradient is None:
+            raise UsageError("declared says that `gradient` is the truth, but there is no gradient")
         if not self.sizes or any(not isinstance(n, int) or n < 1 for n in (*self.sizes, *self.quick)):
             raise UsageError(
                 f"sizes must be positive whole numbers, at least one; there are: {self.sizes} {self.quick}"
@@ -63,12 +70,23 @@ class Case:
         return size in self.sizes if len(self.sizes) == 1 else size >= 1
 
     @property
+    def is_trap(self) -> bool:
+        """Whether the case is there to be got wrong: checked, never timed."""
+        return "trap" in self.tags
+
+    @property
     def quick_sizes(self) -> tuple[int, ...]:
         """The sizes of a quick run: `quick`, or the first, the middle and, of more than four, the one between them."""
         if self.quick:
             return self.quick
         middle = len(self.sizes) // 2
         return tuple(dict.fromkeys(self.sizes[i] for i in (0, middle // 2, middle)))
+
+    def bind_prepared(self, size: int, seed: int) -> tuple[Any, ...]:
+        """The values of the inputs to prepare with: those of `prepared` where the case has it, else those of `bind`."""
+        if self.prepared is None:
+            return self.bind(size, seed)[1]
+        return replace(self, inputs=self.prepared, prepared=None).bind(size, seed)[1]
 
     def bind(self, size: int, seed: int) -> tuple[tuple[str, ...], tuple[Any, ...], tuple[int, ...]]:
         """The names and values of the inputs at this size, and the positions of the active ones.

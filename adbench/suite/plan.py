@@ -34,8 +34,11 @@ def plan(
     sizes: Sequence[str] = (),
     operators: Sequence[str] = ("value", "gradient"),
     quick: bool = False,
+    traps: bool = True,
 ) -> Plan:
     """Every selected case at its sizes, each operator, each selected backend; patterns are names or globs.
+
+    A trap is asked for its gradient only, and left out where `traps` is False and no pattern names a case.
 
     Raises UnknownName for a pattern that matches nothing, and UsageError for a size that is no positive whole number
     or that no selected case has.
@@ -45,10 +48,13 @@ def plan(
     left_out: list[str] = []
     for name in select("case", catalog.cases, cases):
         case = catalog.cases[name]
+        if case.is_trap and not traps and not cases:
+            continue
         chosen = sizes_of(case, sizes, quick=quick)
         if not chosen:
             left_out.append(f"{name} has no size {' or '.join(sizes)}; it has: {', '.join(map(str, case.sizes))}")
-        jobs += [Job(name, n, b, operator) for n in chosen for operator in operators for b in backend_names]
+        asked = tuple(op for op in operators if op == "gradient") if case.is_trap else operators
+        jobs += [Job(name, n, b, operator) for n in chosen for operator in asked for b in backend_names]
     if not jobs:
         raise UsageError("; ".join(left_out) or "nothing is selected: there are no cases or no backends")
     return Plan(tuple(jobs), tuple(left_out))

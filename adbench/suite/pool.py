@@ -29,6 +29,7 @@ class Pool:
         self._workers: dict[str, WorkerProcess] = {}
         self._crashes: Counter[tuple[str, str]] = Counter()
         self._timed_out: dict[tuple[str, str, str], int] = {}
+        self._known: dict[str, Mapping[str, str]] = {}
         self._references: dict[tuple[str, int], dict[str, Any]] = {}
 
     def __enter__(self) -> Pool:
@@ -46,6 +47,7 @@ class Pool:
             if isinstance(loaded, Record):
                 self._bury(job.backend)
                 return loaded
+            self._known[job.backend] = loaded["known"]
         return self._ask(job, request)
 
     def skipped(self, job: Job) -> Record | None:
@@ -60,6 +62,14 @@ class Pool:
         if smaller < job.size:
             return Record(job, "skipped", f"timed out at size {smaller}")
         return None
+
+    def is_trap(self, job: Job) -> bool:
+        """Whether the job's case is there to be got wrong: checked, never timed."""
+        return self._catalog.cases[job.case].is_trap
+
+    def known(self, job: Job) -> str | None:
+        """Why the backend is known to be wrong or to fail on the job's case, as its file says; None where it is not."""
+        return self._known.get(job.backend, {}).get(job.case)
 
     def reference(self, job: Job) -> dict[str, Any]:
         """The answer to `reference` for the job's case and size: computed once, in a process that has no backend."""

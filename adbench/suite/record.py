@@ -15,11 +15,13 @@ from adbench.oracle import Verdict
 
 __all__ = ["Epoch", "Figure", "Job", "Memory", "Record", "Run", "Status", "Time"]
 
-Status = Literal["ok", "wrong", "unsupported", "failed", "crashed", "timed_out", "skipped"]
+Status = Literal["ok", "wrong", "known", "surprise", "unsupported", "failed", "crashed", "timed_out", "skipped"]
 """How a cell ended.
 
 ok            prepared, checked, and timed where that was asked for
 wrong         a wrong, NaN or mis-shaped value or derivative: not timed, never ranked
+known         wrong or failing as its backend's file says it is known to be; never ranked, and no alarm
+surprise      known to be wrong or failing, but it is not any more: the backend's file is out of date
 unsupported   the backend cannot do it, or is not installed, and says why
 failed        an exception
 crashed       the process died
@@ -92,6 +94,7 @@ class Record:
     time: Time | None = None
     memory: Memory | None = None
     stderr: str | None = None
+    how: str = "native"  # or "from …": made by the harness from other operators of the library
 
 
 @dataclass(frozen=True)

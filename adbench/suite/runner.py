@@ -80,16 +80,29 @@ def _measure(pool: Pool, jobs: Sequence[Job], settings: Settings) -> Generator[E
     cells: list[_Cell] = []
     for job in jobs:
         yield Started(job, "check")
-        checked = pool.skipped(job) or _check(pool, job)
-        if isinstance(checked, _Cell) and settings.time:
+        checked = _as_known(pool, pool.skipped(job) or _check(pool, job))
+        if isinstance(checked, _Cell) and settings.time and not pool.is_trap(job):
             cells.append(checked)
         else:
             record = checked.record if isinstance(checked, _Cell) else checked
-            yield Finished(record, last=record.status != "ok" or not settings.memory)
+            yield Finished(record, last=record.status != "ok" or not settings.memory or pool.is_trap(job))
     if cells:
         yield Started(cells[0].record.job, "time")
     for record in _time(pool, cells, settings):
         yield Finished(record, last=record.status != "ok" or not settings.memory)
+
+
+def _as_known(pool: Pool, checked: _Cell | Record) -> _Cell | Record:
+    """What is wrong or fails as its backend's file says is no alarm; what should by that file and does not, is one."""
+    record = checked.record if isinstance(checked, _Cell) else checked
+    known = pool.known(record.job)
+    if known is None:
+        return checked
+    if record.status in ("wrong", "failed", "crashed"):
+        return replace(record, status="known", reason=f"{known}. Here: {record.reason}")
+    if record.status == "ok" and record.job.operator == "gradient":
+        return replace(record, status="surprise", reason=f"right, but its file says that it is known to be: {known}")
+    return checked
 
 
 def _check(pool: Pool, job: Job) -> _Cell | Record:
@@ -103,8 +116,9 @@ def _check(pool: Pool, job: Job) -> _Cell | Record:
         return found
     verdict = from_plain(found["verdict"], Verdict)
     if verdict.word == "wrong":
-        return Record(job, "wrong", verdict.sentence, verdict)
-    return _Cell(Record(job, "ok", None, verdict), found["prepare_seconds"], found["first_call_seconds"])
+        return Record(job, "wrong", verdict.sentence, verdict, how=found["how"])
+    record = Record(job, "ok", None, verdict, how=found["how"])
+    return _Cell(record, found["prepare_seconds"], found["first_call_seconds"])
 
 
 def _time(pool: Pool, cells: Sequence[_Cell], settings: Settings) -> Iterator[Record]:

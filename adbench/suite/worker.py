@@ -20,7 +20,7 @@ from typing import Any
 from adbench.measure import clock, memory
 from adbench.oracle import Reference, Verdict, judge, reference
 from adbench.suite import backend as contract
-from adbench.suite import catalog
+from adbench.suite import catalog, fallback
 from adbench.suite.case import Case, function_of
 from adbench.suite.channel import Channel, Closed
 from adbench.suite.errors import BadFile, Unsupported, UsageError
@@ -78,7 +78,7 @@ def load(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     seconds = (perf_counter_ns() - start) * 1e-9
     gc.collect()
     gc.freeze()  # a collection before each epoch would else walk the whole library: 50 ms instead of 1
-    return {"import_seconds": seconds}
+    return {"import_seconds": seconds, "known": dict(bench.backend.known)}
 
 
 def refer(bench: Bench, request: Mapping[str, Any]) -> Any:
@@ -110,8 +110,9 @@ def prepare(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     backend, operator = _loaded(bench), request["operator"]
     native = backend.native_inputs(args)
     f = function_of(case, names, backend.xp)
-    call, prepare_ns = clock.once(lambda: backend.prepare(operator, f, native, wrt))
-    bench.call = _bound(call, native, backend.sync)
+    elsewhere = backend.native_inputs(case.bind_prepared(request["size"], request["seed"]))
+    made, prepare_ns = clock.once(lambda: fallback.prepare(backend, operator, f, elsewhere, wrt))
+    bench.call = _bound(made.call, native, backend.sync)
     result, first_call_ns = clock.once(bench.call)
     known = Reference.from_plain(request["reference"])
     verdict = _judged(operator, backend.numpy_result(result), known, backend.claimed_relative_error)
@@ -119,6 +120,7 @@ def prepare(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
         "prepare_seconds": prepare_ns * 1e-9,
         "first_call_seconds": first_call_ns * 1e-9,
         "verdict": to_plain(verdict),
+        "how": made.how,
     }
 
 

@@ -77,7 +77,8 @@ def test_a_check_times_nothing_and_prints_json_when_asked(folder: Path) -> None:
     assert done.code == 0
     data = json.loads(done.out)
     assert [record["job"]["operator"] for record in data["records"]] == ["value", "gradient", "value_and_gradient"]
-    assert [record["status"] for record in data["records"]] == ["ok", "ok", "unsupported"]
+    assert [record["status"] for record in data["records"]] == ["ok", "ok", "ok"]
+    assert [record["how"] for record in data["records"]] == ["native", "native", "from value and gradient"]
     assert all(record["time"] is None for record in data["records"])
 
 
