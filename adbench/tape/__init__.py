@@ -17,7 +17,8 @@ Functional style (section 2.3), which nests to any order:
 Read it
 -------
     rule          a function and its gradient functions, one rule for both modes: `function_gradients`
-    elementwise, special, shapes, indexing, reductions, products, linalg, fourier      the rules, by family
+    elementwise, special, shapes, indexing, reductions, products, fourier      the rules, by family
+    solving, determinant, spectrum, factorisations, norms, quadratic, linalg   matrix functions; linalg has them all
     operand       operators, methods and numpy's protocols of every active value
     recording     `Tape`, records and the cells where adjoints collect
     sweep         the reverse sweep, and what zero times infinity is
@@ -26,6 +27,7 @@ Read it
     variable      `Var`, the current tape, `nested`
     functionals   gradient, jacobian, …
     callbacks     custom nodes from Python functions
+    ode_solver, ode_adjoint, ode     differential equations: `odeint`, `rk4`
 
 Imports go down this list's order only. Rules know nothing of tapes: a value function for plain numbers, gradient
 functions written with the functions of this package, so that they can themselves be differentiated.
@@ -55,6 +57,7 @@ infinity is zero along a path of the chain rule (`sweep`).
 from . import fourier as fft
 from . import linalg
 from .callbacks import make_callback_var, reverse_pass_callback
+from .determinant import det
 from .dual import Dual
 from .elementwise import (
     absolute,
@@ -106,12 +109,17 @@ from .elementwise import (
     trunc,
     where,
 )
+from .factorisations import cholesky, eigh, eigvalsh, qr, svd, svdvals
 from .functionals import NotScalarError, gradient, hessian, hvp, jacobian, jvp, loop, vjp
 from .indexing import argsort, cummax, diag, diagonal, getitem, put, set_at, sort, take, take_along_axis
 from .node import Array, Scalar
+from .norms import matrix_norm, norm, vector_norm
 from .numpy_names import UnsupportedError
+from .ode import odeint, rk4
+from .ode_solver import OdeError
 from .plain import ComplexError, value_of
 from .products import dot, einsum, inner, kron, matmul, outer, tensordot, vdot, vecdot
+from .quadratic import quad_form, quad_form_sym, trace_quad_form
 from .recording import ClosedTapeError, Tape
 from .reductions import (
     argmax,
@@ -159,7 +167,9 @@ from .shapes import (
     unstack,
     zeros_like,
 )
+from .solving import expm, inv, log_determinant, matrix_power, pinv, slogdet, solve, solve_triangular
 from .special import digamma, erf, erfc, expit, gammaln, polygamma
+from .spectrum import EqualEigenvaluesError
 from .variable import ForwardModeError, Var, current_tape, nested, recover_memory, set_zero_all_adjoints
 
 # The array API's names for the same functions.
@@ -180,8 +190,10 @@ __all__ = [
     "ClosedTapeError",
     "ComplexError",
     "Dual",
+    "EqualEigenvaluesError",
     "ForwardModeError",
     "NotScalarError",
+    "OdeError",
     "Rule",
     "RuleError",
     "Scalar",
@@ -215,6 +227,7 @@ __all__ = [
     "broadcast_to",
     "cbrt",
     "ceil",
+    "cholesky",
     "clip",
     "concat",
     "concatenate",
@@ -228,12 +241,15 @@ __all__ = [
     "cumulative_sum",
     "current_tape",
     "degrees",
+    "det",
     "diag",
     "diagonal",
     "diff",
     "digamma",
     "divide",
     "dot",
+    "eigh",
+    "eigvalsh",
     "einsum",
     "erf",
     "erfc",
@@ -241,6 +257,7 @@ __all__ = [
     "exp2",
     "expand_dims",
     "expit",
+    "expm",
     "expm1",
     "fft",
     "flatten",
@@ -255,6 +272,7 @@ __all__ = [
     "hvp",
     "hypot",
     "inner",
+    "inv",
     "jacobian",
     "jvp",
     "kron",
@@ -263,12 +281,15 @@ __all__ = [
     "log1p",
     "log2",
     "log10",
+    "log_determinant",
     "log_softmax",
     "logaddexp",
     "logsumexp",
     "loop",
     "make_callback_var",
     "matmul",
+    "matrix_norm",
+    "matrix_power",
     "matrix_transpose",
     "max",
     "maximum",
@@ -279,15 +300,21 @@ __all__ = [
     "multiply",
     "negative",
     "nested",
+    "norm",
+    "odeint",
     "outer",
     "pad",
     "permute_dims",
+    "pinv",
     "polygamma",
     "positive",
     "pow",
     "power",
     "prod",
     "put",
+    "qr",
+    "quad_form",
+    "quad_form_sym",
     "radians",
     "ravel",
     "reciprocal",
@@ -297,6 +324,7 @@ __all__ = [
     "reshape",
     "reverse_pass_callback",
     "rint",
+    "rk4",
     "roll",
     "round",
     "set_at",
@@ -304,7 +332,10 @@ __all__ = [
     "sign",
     "sin",
     "sinh",
+    "slogdet",
     "softmax",
+    "solve",
+    "solve_triangular",
     "sort",
     "split",
     "sqrt",
@@ -315,6 +346,8 @@ __all__ = [
     "stop_gradient",
     "subtract",
     "sum",
+    "svd",
+    "svdvals",
     "swapaxes",
     "take",
     "take_along_axis",
@@ -323,6 +356,7 @@ __all__ = [
     "tensordot",
     "tile",
     "trace",
+    "trace_quad_form",
     "transpose",
     "tril",
     "triu",
@@ -332,6 +366,7 @@ __all__ = [
     "var",
     "vdot",
     "vecdot",
+    "vector_norm",
     "vjp",
     "where",
     "zeros_like",

@@ -6,8 +6,8 @@ The derivative is that of the exact solution, itself the solution of differentia
 that a solver happened to take. With J = ∂f/∂y, and f written with the functions of this package:
 
 forward sensitivities     U̇ = J U + ∂f/∂θ,  U = ∂y/∂(y0, θ)           solved along with y
-adjoint sensitivities     λ̇ = -Jᵀ λ,  θ̄ = ∫ (∂f/∂θ)ᵀ λ dt              solved backwards from the last time, where at each
-                                                                       of ts the adjoint of that state is added to λ
+adjoint sensitivities     λ̇ = -Jᵀ λ,  θ̄ = ∫ (∂f/∂θ)ᵀ λ dt              solved backwards from the last time; at each of
+                                                                       ts the adjoint of that state is added to λ
 ends                      ∂y(t1)/∂t1 = f(t1, y(t1)),  ∂y(t1)/∂t0 = -∂y(t1)/∂y0 · f(t0, y0)
 
 Forward sensitivities take one solution of a system of n (1 + n + p) equations, the adjoint one of n + p: it pays for
@@ -29,16 +29,14 @@ from typing import Any
 
 import numpy as np
 
-from .functionals import flatten, jacobian, jvp, loop, vjp
+from .functionals import flatten, jacobian, jvp, loop
+from .ode_adjoint import Field, adjoint_sensitivities, of_moving, plain_field, plain_jacobian, sizes
 from .ode_solver import METHODS, Options, integrate_to
 from .plain import leaf_value, shape_of, value_of
 from .products import einsum, matmul
 from .reductions import sum  # numpy's name for it
-from .rule import Active, AllInputs, TapeError, Value, function_gradients
+from .rule import Active, AllInputs, Value, function_gradients
 from .shapes import asarray, concatenate, ravel, reshape, stack
-
-Field = Callable[..., Value]
-"""f(t, y, *leaves) with y a vector (n,), the parameters' numbers and arrays one by one, and a vector (n,) as result."""
 
 
 def odeint(
@@ -105,29 +103,11 @@ def _rate(value: Any, shape: tuple[int, ...]) -> Value:
     return ravel(rate) if shape else reshape(rate, (1,))
 
 
-def _plain_field(field: Field, leaves: Sequence[Value]) -> Callable[[float, Value], Value]:
-    """f on plain numbers, with a check that no derivative is lost."""
-
-    def plain(t: float, y: Value) -> Value:
-        rate = field(float(t), y, *leaves)
-        if isinstance(rate, Active):
-            raise TapeError("odeint: f uses a variable being differentiated from outside; pass it as a parameter")
-        return rate
-
-    return plain
-
-
-def _plain_jacobian(field: Field, leaves: Sequence[Value]) -> Callable[[float, Value], Value]:
-    return lambda t, y: jacobian(lambda u: field(float(t), u, *leaves), y)[1]
-
-
-def _solve(
-    y0: Value, t0: Value, ts: Value, *leaves: Value, field: Field, options: Options, sensitivity: str
-) -> Value:
+def _solve(y0: Value, t0: Value, ts: Value, *leaves: Value, field: Field, options: Options, sensitivity: str) -> Value:
     """The value: plain states, shape (len(ts), n), whatever the order of the times."""
     direction = -1.0 if np.any(ts < t0) else 1.0
     times, places = np.unique(direction * ts, return_inverse=True)
-    rate, slope = _plain_field(field, leaves), _plain_jacobian(field, leaves)
+    rate, slope = plain_field(field, leaves), plain_jacobian(field, leaves)
     return integrate_to(rate, slope, y0, float(t0), direction * times, options)[places]
 
 
@@ -156,18 +136,14 @@ def _along(
             u0 = u0 - field(t0, y0, *leaves) * t0_tan
 
         def pair(t: Value, z: Value, *both: Value) -> Value:
-            def at(point: Any) -> Value:
-                merged = list(both[:count])
-                for i, leaf in zip(moving, point[1], strict=True):
-                    merged[i] = leaf
-                return field(t, point[0], *merged)
-
+            at = of_moving(field, t, both[:count], moving)
             rate, moved = jvp(at, (z[:n], [both[i] for i in moving]), (z[n:], list(both[count:])))
             return concatenate([rate, moved])
 
         given = [*leaves, *(leaf_tans[i] for i in moving)]
         z0 = concatenate([y0, u0])
-        total = _solution(z0, t0, ts, *given, field=pair, options=options, sensitivity=sensitivity)[:, n:]
+        wider = options._replace(atol=np.tile(options.tolerances(n), 2))
+        total = _solution(z0, t0, ts, *given, field=pair, options=wider, sensitivity=sensitivity)[:, n:]
     if ts_tan is not None:
         total = total + _rates(states, ts, leaves, field) * reshape(ts_tan, (-1, 1))
     return total
@@ -199,7 +175,7 @@ def _back(
         return [None, None, ts_back, *([None] * len(leaves))]
     plain = not any(isinstance(x, Active) for x in (adj, y0, t0, ts, *leaves))
     # Only the first derivative is by the adjoint: its own derivative needs y(t) with derivatives.
-    back = _adjoint if sensitivity == "adjoint" and plain else _by_sensitivities
+    back = adjoint_sensitivities if sensitivity == "adjoint" and plain else _by_sensitivities
     y0_back, t0_back, *leaves_back = back(wanted, adj, y0, t0, ts, leaves, field, options)
     return [y0_back, t0_back, ts_back, *leaves_back]
 
@@ -217,28 +193,26 @@ def _by_sensitivities(
     """Solves for U, a column for each element of y0, for t0 and for each element of a parameter; back is Σ ȳᵀ U."""
     n = shape_of(y0)[0]
     moving = [i for i in range(len(leaves)) if wanted[3 + i]]
-    sizes = [int(np.prod(shape_of(leaves[i]), dtype=int)) for i in moving]
+    lengths = [int(np.prod(shape_of(leaves[i]), dtype=int)) for i in moving]
     states_first = (n if wanted[0] else 0) + (1 if wanted[1] else 0)
-    width = states_first + int(np.sum(sizes, dtype=int))
+    width = states_first + int(np.sum(lengths, dtype=int))
     columns: list[Value] = [np.eye(n)] if wanted[0] else []
     if wanted[1]:
         columns.append(reshape(-field(t0, y0, *leaves), (n, 1)))
     columns.append(np.zeros((n, width - states_first)))
 
     def coupled(t: Value, z: Value, *leaves: Value) -> Value:
-        def at(point: Any) -> Value:
-            merged = list(leaves)
-            for i, leaf in zip(moving, point[1], strict=True):
-                merged[i] = leaf
-            return field(t, point[0], *merged)
-
+        at = of_moving(field, t, leaves, moving)
         rate, (slope, partials) = jacobian(at, (z[:n], [leaves[i] for i in moving]), "reverse")
-        drive = [np.zeros((n, states_first)), *(reshape(p, (n, s)) for p, s in zip(partials, sizes, strict=True))]
+        drive = [np.zeros((n, states_first)), *(reshape(p, (n, s)) for p, s in zip(partials, lengths, strict=True))]
         moved = matmul(slope, reshape(z[n:], (n, width))) + concatenate(drive, 1)
         return concatenate([rate, ravel(moved)])
 
+    weights = np.concatenate([np.ones(states_first), sizes(leaves, moving)])
+    atol = options.tolerances(n)
+    wider = options._replace(atol=np.concatenate([atol, np.ravel(atol[:, None] / weights)]))
     z0 = concatenate([y0, ravel(concatenate(columns, 1))])
-    z = _solution(z0, t0, ts, *leaves, field=coupled, options=options, sensitivity="forward")
+    z = _solution(z0, t0, ts, *leaves, field=coupled, options=wider, sensitivity="forward")
     rows = einsum("ti,tik->k", adj, reshape(z[:, n:], (-1, n, width)))
     back: list[Value] = [None] * (2 + len(leaves))
     place = 0
@@ -246,85 +220,13 @@ def _by_sensitivities(
         back[0], place = rows[:n], n
     if wanted[1]:
         back[1], place = rows[place], place + 1
-    for i, size in zip(moving, sizes, strict=True):
+    for i, size in zip(moving, lengths, strict=True):
         back[2 + i] = reshape(rows[place : place + size], shape_of(leaves[i]))
         place += size
     return back
 
 
-def _adjoint(
-    wanted: Sequence[bool],
-    adj: Value,
-    y0: Value,
-    t0: Value,
-    ts: Value,
-    leaves: Sequence[Value],
-    field: Field,
-    options: Options,
-) -> list[Value]:
-    """Solves (λ, θ̄) backwards, from each time to the one before; λ(t0) is the adjoint of y0."""
-    n = shape_of(y0)[0]
-    moving = [i for i in range(len(leaves)) if wanted[3 + i]]
-    sizes = [int(np.prod(shape_of(leaves[i]), dtype=int)) for i in moving]
-    direction = -1.0 if np.any(ts < t0) else 1.0
-    times, places = np.unique(direction * ts, return_inverse=True)
-    jumps = np.zeros((len(times), n))
-    np.add.at(jumps, places, adj)
-    pieces: list[Any] = []
-    plain = _plain_field(field, leaves)
-    integrate_to(plain, _plain_jacobian(field, leaves), y0, float(t0), direction * times, options, pieces)
-    solution = _Interpolant(pieces, direction)
-
-    def at(t: float) -> Callable[[Any], Value]:
-        def rate(point: Any) -> Value:
-            merged = list(leaves)
-            for i, leaf in zip(moving, point[1], strict=True):
-                merged[i] = leaf
-            return field(float(t), point[0], *merged)
-
-        return rate
-
-    def backwards(t: float, z: Value) -> Value:
-        _, (moved, partials) = vjp(at(t), (solution(t), [leaves[i] for i in moving]), z[:n])
-        return -np.concatenate([moved, *(np.ravel(p) for p in partials)])
-
-    def slope(t: float, z: Value) -> Value:
-        _, (moved, partials) = jacobian(at(t), (solution(t), [leaves[i] for i in moving]), "reverse")
-        rows = [moved, *(np.reshape(p, (n, s)) for p, s in zip(partials, sizes, strict=True))]
-        full = np.zeros((len(z), len(z)))
-        full[:, :n] = -np.concatenate(rows, 1).T
-        return full
-
-    z = np.zeros(n + int(np.sum(sizes, dtype=int)))
-    for k in range(len(times) - 1, -1, -1):
-        z[:n] += jumps[k]
-        before = float(t0) if k == 0 else float(direction * times[k - 1])
-        z = integrate_to(backwards, slope, z, float(direction * times[k]), np.array([before]), options)[0]
-    cuts = np.split(z[n:], np.cumsum(sizes)[:-1]) if sizes else []
-    back: list[Value] = [None] * (2 + len(leaves))
-    for i, part in zip(moving, cuts, strict=True):
-        back[2 + i] = np.reshape(part, shape_of(leaves[i])) if shape_of(leaves[i]) else float(part[0])
-    back[0] = z[:n]
-    back[1] = -float(z[:n] @ plain(float(t0), y0)) if wanted[1] else None
-    return back
-
-
-class _Interpolant:
-    """y(t) from the interpolants of the solver's steps."""
-
-    def __init__(self, pieces: Sequence[Any], direction: float) -> None:
-        self.ends = direction * np.array([end for _, end, _ in pieces])
-        self.pieces = [piece for _, _, piece in pieces]
-        self.direction = direction
-
-    def __call__(self, t: float) -> Value:
-        place = int(np.searchsorted(self.ends, self.direction * t))
-        return self.pieces[min(place, len(self.pieces) - 1)](t)
-
-
-_solution = function_gradients(
-    _solve, reverse=AllInputs(_back), forward=AllInputs(_along), name="odeint", fresh=True
-)
+_solution = function_gradients(_solve, reverse=AllInputs(_back), forward=AllInputs(_along), name="odeint", fresh=True)
 
 
 def rk4(f: Callable[..., Any], y0: Any, t0: Any, t1: Any, steps: int, *parameters: Any) -> Value:

@@ -28,12 +28,16 @@ class OdeError(TapeError, RuntimeError):
 
 
 class Options(NamedTuple):
-    """How to solve: method, relative and absolute tolerance of each state, most steps between two given times."""
+    """How to solve: method, relative and absolute tolerance (one, or one for each state), most steps in all."""
 
     method: str
     rtol: float
-    atol: float
+    atol: Any
     max_steps: int
+
+    def tolerances(self, n: int) -> Any:
+        """The absolute tolerance of each of n states."""
+        return np.broadcast_to(np.asarray(self.atol, float), (n,))
 
 
 def integrate_to(
@@ -47,8 +51,8 @@ def integrate_to(
 ) -> Value:
     """y at each of the times (monotone, beginning at t0 or later), shape (len(times), n), of ẏ = f(t, y), y(t0) = y0.
 
-    With a list `dense`, also appends the interpolant of every step to it. Raises OdeError naming method, time and the
-    solver's reason.
+    With a list `dense`, also appends (end, interpolant) of every step to it. Raises OdeError naming method, time and
+    the solver's reason.
     """
     states = np.empty((len(times), len(y0)))
     done = 0
@@ -57,17 +61,21 @@ def integrate_to(
         done += 1
     if done == len(times) or not len(y0):
         return states
-    settings: dict[str, Any] = {"rtol": options.rtol, "atol": options.atol}
+    settings: dict[str, Any] = {"rtol": options.rtol, "atol": options.tolerances(len(y0))}
     if options.method in STIFF:
         settings["jac"] = jacobian
     end = float(times[-1])
     steps = 0
-    # Trial steps may leave the domain of f or overflow; the solver then takes shorter ones, or fails, which is an error.
+    # Trial steps may leave the domain of f or overflow; the solver then takes shorter ones, or fails: an error.
     with np.errstate(all="ignore"):
+        if not np.all(np.isfinite(f(t0, y0))):
+            raise _failed(options, t0, end, f"f is not finite at the start, y = {y0}")
         try:
             solver = METHODS[options.method](f, t0, np.array(y0, float), end, **settings)
         except ValueError as error:
             raise _failed(options, t0, end, str(error)) from None
+        if not np.isfinite(getattr(solver, "h_abs", 0.0)):  # f is not finite near the start; shorter steps will tell
+            solver.h_abs = 1e-6 * abs(end - t0)
         while done < len(times):
             try:
                 message = solver.step()
@@ -78,7 +86,7 @@ def integrate_to(
                 raise _failed(options, solver.t, end, message or "the state is not finite")
             piece = solver.dense_output()
             if dense is not None:
-                dense.append((solver.t_old, solver.t, piece))
+                dense.append((solver.t, piece))
             while done < len(times) and (times[done] - solver.t) * solver.direction <= 0.0:
                 states[done] = solver.y if times[done] == solver.t else piece(times[done])
                 done += 1
@@ -90,5 +98,6 @@ def integrate_to(
 def _failed(options: Options, reached: float, end: float, reason: str) -> OdeError:
     return OdeError(
         f"odeint: method {options.method!r} reached t = {float(reached):.12g} on the way to {end:.12g} and failed: "
-        f"{reason} A stiff problem needs 'bdf', 'radau' or 'lsoda'; a solution that grows without bound has no more"
+        f"{reason.rstrip('.')}. A stiff problem needs 'bdf', 'radau' or 'lsoda'; look also for a solution that grows "
+        f"without bound, or leaves the domain of f"
     )
