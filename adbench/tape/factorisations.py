@@ -219,9 +219,8 @@ _SVD = "svd" + _ADVICE.replace("eigenvectors", "singular vectors").replace("equa
 
 def _over(columns: Value, s: Value, like: Value) -> Value:
     """columns · S⁻¹; a column that is nothing but rounding stays 0 over a singular value of 0."""
-    return quotient(
-        columns, s[..., None, :], zero_pairs(value_of(s), shape_of(columns)), like, "svd: of rank < k;" + _SVD
-    )
+    zero = zero_pairs(value_of(s), shape_of(columns))
+    return quotient(columns, s[..., None, :], zero, [(columns, like)], _SVD + "; a singular value of 0 counts as equal")
 
 
 def _svd_back(val: Value, adj: Value, _a: Value) -> Value:

@@ -1,8 +1,8 @@
 """Derivatives of functions: the functional style of the paper, and what nests.
 
-Each takes a function `f` of one argument and a point `x`: a number, an array, or a nest of tuples, lists and dicts of
-them; results have the structure of `x`. Every call opens a level of its own, so they nest freely: a Hessian is the
-Jacobian of a gradient. At the outermost level results are plain floats and arrays.
+Each takes a function `f` of one argument and a point `x`: a number, an array, or a nest of tuples, lists, dicts and
+dataclasses of them (see `trees`); results have the structure of `x`. Every call opens a level of its own, so they
+nest freely: a Hessian is the Jacobian of a gradient. At the outermost level results are plain floats and arrays.
 
 Integers and narrower floats in `x` are promoted to float64; complex numbers raise an error.
 """
@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import optree
 
 from .dual import Dual, tangent_of
 from .node import Array, Scalar, new_leaf
@@ -22,6 +21,7 @@ from .recording import Tape
 from .rule import Active, RuleError, TapeError, Value
 from .shapes import asarray
 from .sweep import propagate
+from .trees import tree_flatten, tree_leaves, tree_unflatten
 from .variable import ForwardModeError, forward_level, on_tape
 
 Function = Callable[[Any], Any]
@@ -36,8 +36,8 @@ def flatten(x: Any, what: str) -> tuple[list[Value], Callable[[Sequence[Any]], A
     """The numbers and arrays in x in normal form, and the function that puts others in their places."""
     if isinstance(x, _SINGLE):
         return [leaf_value(x, what)], lambda leaves: leaves[0]
-    leaves, structure = optree.tree_flatten(x)
-    return [leaf_value(leaf, what) for leaf in leaves], lambda leaves: optree.tree_unflatten(structure, leaves)
+    leaves, structure = tree_flatten(x)
+    return [leaf_value(leaf, what) for leaf in leaves], lambda leaves: tree_unflatten(structure, leaves)
 
 
 def _name(f: Function) -> str:
@@ -94,8 +94,8 @@ def _outputs(y: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
         return [y], lambda leaves: leaves[0]
     if isinstance(y, list):
         return [asarray(y)], lambda leaves: leaves[0]
-    leaves, structure = optree.tree_flatten(y)
-    return list(leaves), lambda new: optree.tree_unflatten(structure, new)
+    leaves, structure = tree_flatten(y)
+    return list(leaves), lambda new: tree_unflatten(structure, new)
 
 
 def vjp(f: Function, x: Any, w: Any) -> tuple[Value, Any]:
@@ -122,7 +122,7 @@ def _merged(seeds: Sequence[tuple[Any, Value]]) -> list[tuple[Any, Value]]:
 
 def _matching(v: Any, like: Sequence[Any], what: str) -> list[Value]:
     """The leaves of v, checked against the shapes of these values."""
-    leaves = [v] if isinstance(v, _SINGLE) or (isinstance(v, list) and len(like) == 1) else optree.tree_leaves(v)
+    leaves = [v] if isinstance(v, _SINGLE) or (isinstance(v, list) and len(like) == 1) else tree_leaves(v)
     if len(leaves) != len(like):
         raise ValueError(f"{what}: expected {len(like)} arrays, got {len(leaves)}")
     parts = [constant(asarray(leaf), what) for leaf in leaves]
@@ -233,9 +233,13 @@ def _forward_blocks(f: Function, values: list[Value], rebuild: Callable[[Sequenc
         fx = structure(ys)
         return fx, [[np.zeros(shape_of(y) + shape_of(u)) for u in values] for y in ys], structure, rebuild
     rows = []
-    for i in range(len(columns[0][0])):
+    first = next(column[0] for column in columns if column)
+    for i in range(len(first)):
         row = []
         for column, value in zip(columns, values, strict=True):
+            if not column:  # an input without elements
+                row.append(np.zeros(shape_of(first[i]) + shape_of(value)))
+                continue
             slices = asarray([parts[i] for parts in column])  # one axis for the element of x, in front
             shape = shape_of(column[0][i])
             last = slices if not shape else np.moveaxis(slices, 0, -1)
