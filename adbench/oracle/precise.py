@@ -28,7 +28,7 @@ OWN_DRAWS = 6
 FEWEST_DRAWS = 3
 """Where time is short: three are off by a factor of three once in thirty times, and the bound has twenty to spare."""
 
-NOISY_COST = 1.7
+NOISY_COST = 2.2
 FINE_COST = 1.3
 """Time of an evaluation with perturbations, or at 75 digits, in evaluations at 50 digits (measured)."""
 

@@ -58,6 +58,10 @@ RIGHT: dict[str, tuple[Text, Gradient]] = {
     "log sum exp": (lambda xp, x: xp.log(xp.sum(xp.exp(5 * x))), lambda x: 5 * softmax(5 * x)),
     "hyperbolic tangents": (lambda xp, x: xp.sum(xp.tanh(4 * x)), lambda x: 4 * (1 - np.tanh(4 * x) ** 2)),
     "logistic": (lambda xp, x: xp.sum(1 / (1 + xp.exp(-x))), lambda x: np.exp(-x) / (1 + np.exp(-x)) ** 2),
+    "quotient rule": (
+        lambda xp, x: xp.sum((3 * x) ** 2 / (1 + (3 * x) ** 2)),
+        lambda x: 18 * x / (1 + 9 * x**2) - 9 * x**2 * 18 * x / (1 + 9 * x**2) ** 2,
+    ),
     "norm": (lambda xp, x: xp.sqrt(xp.sum(x * x)), lambda x: x / np.sqrt(np.sum(x * x))),
     "variance": (lambda xp, x: xp.sum((x - xp.sum(x) / N) ** 2) / N, variance_gradient),
     "product": (lambda xp, x: xp.prod(x), product_gradient),

@@ -151,13 +151,25 @@ def test_where_the_function_does_not_exist_nothing_is_claimed() -> None:
     assert judge(math.nan, (math.nan,), found).word == "inconclusive"
 
 
-def test_a_rough_function_is_unsure_and_falls_back_to_differences_for_that_entry() -> None:
-    # Wiggles of 1e-20 with slope 1e3: two step sizes see two different functions.
+def test_wiggles_between_the_two_steps_are_resolved_by_finer_ones() -> None:
     f: Function = lambda xp, x: xp.sum(x * x) + 1e-20 * xp.sin(1e23 * x[0])  # noqa: E731  a text is one expression
-    found = known(f, np.array([1.0, 2.0]))
-    kinds = [entry.derivative.kind for entry in found.leaves[0].entries]
-    assert kinds[1] == "smooth"
-    assert found.leaves[0].entries[1].derivative.lower == 4.0
+    slopes = [entry.derivative for entry in known(f, np.array([1.0, 2.0])).leaves[0].entries]
+    assert slopes[0].lower == pytest.approx(2 + 1e3 * exact(lambda x: mpmath.cos(mpmath.mpf(1e23) * x), 1.0), rel=1e-12)
+    assert slopes[1].lower == 4.0
+
+
+def test_where_no_limit_exists_the_entry_is_unsure_and_says_so() -> None:
+    def spiral(xp: Any, x: Any) -> Any:
+        size = xp.where(x[0] == 0, 1.0, abs(x[0]))
+        return x[0] * xp.sin(xp.log(size)) + 3 * x[1]
+
+    found = known(spiral, np.array([0.0, 2.0]))
+    unsure, smooth = (entry.derivative for entry in found.leaves[0].entries)
+    assert (unsure.kind, smooth.kind, smooth.lower) == ("unsure", "smooth", 3.0)
+    verdict = judge(6.0, (np.array([0.1, 3.0]),), found)
+    assert verdict.word == "inconclusive"
+    assert "differences" in verdict.sentence
+    assert judge(6.0, (np.array([0.1, 3.0 + 1e-8]),), found).word == "wrong"
 
 
 def test_a_wrong_branch_seen_by_the_coarse_step_is_noticed_by_the_fine_one() -> None:

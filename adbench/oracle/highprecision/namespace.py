@@ -112,6 +112,9 @@ FROM_NUMPY = (
 )
 """Names under which numpy's own function already does the right thing for arrays of objects."""
 
+ROUNDED = ("reciprocal", "sqrt", "square")
+"""Functions that IEEE 754 wants correctly rounded."""
+
 SAME = ("isdtype", "result_type", "can_cast", "finfo", "iinfo")
 
 
@@ -184,18 +187,24 @@ class HighPrecision(Arrays):
 
     def _unary(self, name: str, function: Callable[[Raw, int, str], Raw]) -> Callable[[Raw], Raw]:
         real, bits = self.real, self.real.bits
-        return lambda x: real.made(real.bent(name, x, ieee(function, x, bits=bits))).raw
+        finish = real.made if name in ROUNDED else real.looked_up
+
+        def compute(x: Raw) -> Raw:
+            x = real.operand(x)
+            return finish(real.bent(name, x, ieee(function, x, bits=bits))).raw
+
+        return compute
 
     def _rounded(self, function: Callable[..., Raw]) -> Callable[..., Raw]:
         real, bits = self.real, self.real.bits
-        return lambda *raws: real.made(ieee(function, *raws, bits=bits)).raw
+        return lambda *raws: real.looked_up(ieee(function, *map(real.operand, raws), bits=bits)).raw
 
     def _special(self, name: str) -> Callable[..., Any]:
         real = self.real
 
         def apply(*arguments: Any) -> Any:
             def compute(*raws: Raw) -> Raw:
-                return real.made(through_context(name, raws, real.bits)).raw
+                return real.looked_up(through_context(name, tuple(map(real.operand, raws)), real.bits)).raw
 
             return self._elementwise(compute, len(arguments))(*arguments)
 

@@ -84,7 +84,7 @@ def plain_operators(function: RawOperator) -> tuple[Operator, Operator]:
 
     def forward(self: Real, other: Any) -> Any:
         kind = type(self)
-        raw = other.raw if type(other) is kind else _scalar(other)
+        raw = other.raw if type(other) is kind else raw_scalar(other)
         if raw is None:
             return NotImplemented
         result = new(kind)
@@ -92,35 +92,22 @@ def plain_operators(function: RawOperator) -> tuple[Operator, Operator]:
         return result
 
     def backward(self: Real, other: Any) -> Any:
-        raw = _scalar(other)
+        raw = raw_scalar(other)
         return NotImplemented if raw is None else type(self)(function(raw, self.raw, self.bits, NEAREST))
-
-    return forward, backward
-
-
-def made_operators(function: RawOperator) -> tuple[Operator, Operator]:
-    """The same, with the result passed through the type's `made`."""
-
-    def forward(self: Real, other: Any) -> Any:
-        raw = other.raw if type(other) is type(self) else _scalar(other)
-        return NotImplemented if raw is None else self.made(function(self.raw, raw, self.bits, NEAREST))
-
-    def backward(self: Real, other: Any) -> Any:
-        raw = _scalar(other)
-        return NotImplemented if raw is None else self.made(function(raw, self.raw, self.bits, NEAREST))
 
     return forward, backward
 
 
 def _comparison(function: Callable[[Raw, Raw], bool]) -> Callable[[Real, object], Any]:
     def compare(self: Real, other: object) -> Any:
-        raw = other.raw if isinstance(other, Real) else _scalar(other)
+        raw = other.raw if isinstance(other, Real) else raw_scalar(other)
         return NotImplemented if raw is None else bool(function(self.raw, raw))
 
     return compare
 
 
-def _scalar(number: Any) -> Raw:
+def raw_scalar(number: Any) -> Raw:
+    """`raw_of`, None for arrays."""
     # An array must answer itself, element by element.
     return None if isinstance(number, np.ndarray) else raw_of(number)
 
@@ -144,6 +131,16 @@ class Real:
     @classmethod
     def made(cls, raw: Raw) -> Self:
         """The result of an operation that rounds: the place where Monte Carlo arithmetic comes in."""
+        return cls(raw)
+
+    @classmethod
+    def operand(cls, raw: Raw) -> Raw:
+        """``raw`` as one operation sees it: the place where noise of adjoints comes in."""
+        return raw
+
+    @classmethod
+    def looked_up(cls, raw: Raw) -> Self:
+        """The result of a function that libraries do not round correctly: exp, but not sqrt."""
         return cls(raw)
 
     @classmethod

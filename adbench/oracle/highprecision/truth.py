@@ -142,7 +142,11 @@ class Truth:
         fine = _per_unit(self.text(FINE).quotients(move, FINE.power), exponent)
         if NAN in (fine.left, fine.right):
             return UNSURE
-        return _interval(fine, sides) if _is_kink(sides, fine) else None
+        if not _is_kink(sides, fine):
+            return None
+        # Wiggles between the two steps look like a kink too; a kink is there at any step.
+        finest = _per_unit(self.text(FINEST[0]).quotients(move, FINEST[0].power), exponent)
+        return _interval(finest, fine) if _is_kink(fine, finest) else None
 
     def _confirmed(self, moves: Sequence[tuple[Move, int]], derivatives: Sequence[Raw], seed: int) -> bool:
         """Whether D_v f at the fine step is Σ D_i v_i for two random directions over the moved entries."""
@@ -277,7 +281,7 @@ def _interval(fine: Quotients, coarse: Quotients) -> Known:
         return Known(float("-inf"), float("inf"), 0.0, 0.0, "infinite")
     ends = sorted((nearest(fine.left), nearest(fine.right)))
     moved = max(nearest(_gap(fine.left, coarse.left)), nearest(_gap(fine.right, coarse.right)))
-    # One-sided quotients are off by h f'' / 2: 2^-27 of the coarse one's error.
+    # One-sided quotients are off by h f'' / 2: 2^-27 or less of the coarser one's error.
     return Known(ends[0], ends[1], moved * 2.0**-20, 0.0, "kink")
 
 
