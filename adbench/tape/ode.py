@@ -81,7 +81,7 @@ def odeint(
 
 
 def _number(x: Any, name: str) -> Value:
-    return leaf_value(asarray(x), f"odeint: argument {name}")
+    return leaf_value(asarray(x) if isinstance(x, (list, tuple)) else x, f"odeint: argument {name}")
 
 
 def _check_times(begin: Value, times: Value) -> None:

@@ -72,7 +72,7 @@ class _Solution:
 def _backwards(
     field: Field, solution: _Solution, leaves: Sequence[Value], moving: Sequence[int], end: float, direction: float
 ) -> tuple[Callable[[float, Value], Value], Callable[[float, Value], Value]]:
-    """The rate of (λ, θ̄) at τ = |end - t|, and its Jacobian.
+    """The rate of (λ, θ̄) at τ = |end - t|, and its Jacobian; the direction is -1 where time ran backwards.
 
     Time runs from 0 upwards: the first steps after a jump can be shorter than t itself can resolve.
     """
@@ -84,14 +84,14 @@ def _backwards(
     def rate(tau: float, z: Value) -> Value:
         at, where = point(tau)
         _, (moved, partials) = vjp(at, where, z[: len(where[0])])
-        return np.concatenate([moved, *(np.ravel(p) for p in partials)])
+        return direction * np.concatenate([moved, *(np.ravel(p) for p in partials)])
 
     def slope(tau: float, z: Value) -> Value:
         at, where = point(tau)
         _, (moved, partials) = jacobian(at, where, "reverse")
         n = len(where[0])
         full = np.zeros((len(z), len(z)))
-        full[:, :n] = np.concatenate([moved, *(np.reshape(p, (n, -1)) for p in partials)], 1).T
+        full[:, :n] = direction * np.concatenate([moved, *(np.reshape(p, (n, -1)) for p in partials)], 1).T
         return full
 
     return rate, slope
