@@ -18,7 +18,9 @@ Read it
 -------
     rule          a function and its gradient functions, one rule for both modes: `function_gradients`
     elementwise, special, shapes, indexing, reductions, products, fourier      the rules, by family
+    compound, gammas       functions that keep their digits: log1p_exp, log_sum_exp, lbeta, …
     solving, determinant, spectrum, factorisations, norms, quadratic, linalg   matrix functions; linalg has them all
+    density, continuous, discrete, multivariate    log densities, each one node: `normal_lpdf`, …
     operand       operators, methods and numpy's protocols of every active value
     recording     `Tape`, records and the cells where adjoints collect
     sweep         the reverse sweep, and what zero times infinity is
@@ -57,7 +59,48 @@ infinity is zero along a path of the chain rule (`sweep`).
 from . import fourier as fft
 from . import linalg
 from .callbacks import make_callback_var, reverse_pass_callback
+from .compound import (
+    Phi,
+    Phi_approx,
+    erfinv,
+    inv_logit,
+    inv_Phi,
+    log1m,
+    log1m_exp,
+    log1m_inv_logit,
+    log1p_exp,
+    log1p_square,
+    log_diff_exp,
+    log_inv_logit,
+    log_softmax,
+    log_sum_exp,
+    logit,
+    multiply_log,
+    sinc,
+    std_normal_lcdf,
+    xlog1py,
+    xlogy,
+)
+from .continuous import (
+    beta_lpdf,
+    cauchy_lpdf,
+    exponential_lpdf,
+    gamma_lpdf,
+    lognormal_lpdf,
+    normal_lpdf,
+    student_t_lpdf,
+)
+from .density import Density, DomainError
 from .determinant import det
+from .discrete import (
+    bernoulli_logit_lpmf,
+    bernoulli_lpmf,
+    binomial_lpmf,
+    categorical_logit_lpmf,
+    categorical_lpmf,
+    poisson_log_lpmf,
+    poisson_lpmf,
+)
 from .dual import Dual
 from .elementwise import (
     absolute,
@@ -111,7 +154,15 @@ from .elementwise import (
 )
 from .factorisations import cholesky, eigh, eigvalsh, qr, svd, svdvals
 from .functionals import NotScalarError, gradient, hessian, hvp, jacobian, jvp, loop, vjp
+from .gammas import binomial_coefficient_log, digamma_rise, lbeta, lgamma, lmgamma, trigamma
 from .indexing import argsort, cummax, diag, diagonal, getitem, put, set_at, sort, take, take_along_axis
+from .multivariate import (
+    dirichlet_lpdf,
+    multi_normal_cholesky_lpdf,
+    multi_normal_lpdf,
+    multi_normal_prec_lpdf,
+    wishart_lpdf,
+)
 from .node import Array, Scalar
 from .norms import matrix_norm, norm, vector_norm
 from .numpy_names import UnsupportedError
@@ -127,7 +178,6 @@ from .reductions import (
     cumprod,
     cumsum,
     diff,
-    log_softmax,
     logsumexp,
     max,
     mean,
@@ -189,11 +239,15 @@ __all__ = [
     "Array",
     "ClosedTapeError",
     "ComplexError",
+    "Density",
+    "DomainError",
     "Dual",
     "EqualEigenvaluesError",
     "ForwardModeError",
     "NotScalarError",
     "OdeError",
+    "Phi",
+    "Phi_approx",
     "Rule",
     "RuleError",
     "Scalar",
@@ -223,8 +277,16 @@ __all__ = [
     "atan2",
     "atanh",
     "atleast_1d",
+    "bernoulli_logit_lpmf",
+    "bernoulli_lpmf",
+    "beta_lpdf",
+    "binomial_coefficient_log",
+    "binomial_lpmf",
     "broadcast_arrays",
     "broadcast_to",
+    "categorical_logit_lpmf",
+    "categorical_lpmf",
+    "cauchy_lpdf",
     "cbrt",
     "ceil",
     "cholesky",
@@ -246,6 +308,8 @@ __all__ = [
     "diagonal",
     "diff",
     "digamma",
+    "digamma_rise",
+    "dirichlet_lpdf",
     "divide",
     "dot",
     "eigh",
@@ -253,18 +317,21 @@ __all__ = [
     "einsum",
     "erf",
     "erfc",
+    "erfinv",
     "exp",
     "exp2",
     "expand_dims",
     "expit",
     "expm",
     "expm1",
+    "exponential_lpdf",
     "fft",
     "flatten",
     "flip",
     "floor",
     "floor_divide",
     "function_gradients",
+    "gamma_lpdf",
     "gammaln",
     "getitem",
     "gradient",
@@ -273,17 +340,32 @@ __all__ = [
     "hypot",
     "inner",
     "inv",
+    "inv_Phi",
+    "inv_logit",
     "jacobian",
     "jvp",
     "kron",
+    "lbeta",
+    "lgamma",
     "linalg",
+    "lmgamma",
     "log",
+    "log1m",
+    "log1m_exp",
+    "log1m_inv_logit",
     "log1p",
+    "log1p_exp",
+    "log1p_square",
     "log2",
     "log10",
     "log_determinant",
+    "log_diff_exp",
+    "log_inv_logit",
     "log_softmax",
+    "log_sum_exp",
     "logaddexp",
+    "logit",
+    "lognormal_lpdf",
     "logsumexp",
     "loop",
     "make_callback_var",
@@ -297,15 +379,22 @@ __all__ = [
     "min",
     "minimum",
     "moveaxis",
+    "multi_normal_cholesky_lpdf",
+    "multi_normal_lpdf",
+    "multi_normal_prec_lpdf",
     "multiply",
+    "multiply_log",
     "negative",
     "nested",
     "norm",
+    "normal_lpdf",
     "odeint",
     "outer",
     "pad",
     "permute_dims",
     "pinv",
+    "poisson_log_lpmf",
+    "poisson_lpmf",
     "polygamma",
     "positive",
     "pow",
@@ -331,6 +420,7 @@ __all__ = [
     "set_zero_all_adjoints",
     "sign",
     "sin",
+    "sinc",
     "sinh",
     "slogdet",
     "softmax",
@@ -343,7 +433,9 @@ __all__ = [
     "squeeze",
     "stack",
     "std",
+    "std_normal_lcdf",
     "stop_gradient",
+    "student_t_lpdf",
     "subtract",
     "sum",
     "svd",
@@ -358,6 +450,7 @@ __all__ = [
     "trace",
     "trace_quad_form",
     "transpose",
+    "trigamma",
     "tril",
     "triu",
     "trunc",
@@ -369,5 +462,8 @@ __all__ = [
     "vector_norm",
     "vjp",
     "where",
+    "wishart_lpdf",
+    "xlog1py",
+    "xlogy",
     "zeros_like",
 ]

@@ -282,8 +282,3 @@ def diff(x: Value, n: int = 1, axis: int = -1) -> Value:
 def softmax(x: Value, axis: Axes = -1) -> Value:
     """exp x / Σ exp x along an axis."""
     return exp_difference(x, logsumexp(x, axis, True))
-
-
-def log_softmax(x: Value, axis: Axes = -1) -> Value:
-    """x - log Σ exp x along an axis."""
-    return x - logsumexp(x, axis, True)
