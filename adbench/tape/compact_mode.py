@@ -26,7 +26,7 @@ from . import indexing, reductions, shapes
 from .compact import CompactJacobian, Dense, IdentityMultiple, add, compose, identity
 from .compact_forms import Diagonal, Kronecker, OneInColumn, OneInRow, Operator
 from .operand import Operand
-from .plain import constant, leaf_value, settle, shape_of
+from .plain import constant, leaf_value, settle, shape_of, with_infinities
 from .products import matmul
 from .rule import AllInputs, Rule, RuleError, TapeError, Value
 from .shapes import asarray, broadcast_to, ravel, reshape, transpose
@@ -56,6 +56,13 @@ def local_jacobian(rule: Rule, i: int, val: Value, inputs: list[Value], params: 
     return _by_products(rule, i, val, inputs, params)
 
 
+def _asked(gradient: Any, val: Value, given: Value, inputs: list[Value], params: dict[str, Any]) -> Value:
+    try:
+        return gradient(val, given, *inputs, **params)
+    except ArithmeticError:
+        return with_infinities(gradient)(val, given, *inputs, **params)
+
+
 def _missing(rule: Rule, i: int, mode: str) -> RuleError:
     return RuleError(f"{rule.name} has no derivative in argument {i} in {mode} mode")
 
@@ -64,7 +71,7 @@ def _elementwise(rule: Rule, i: int, val: Value, inputs: list[Value], params: di
     gradient = rule.forward[i]
     if gradient is None:
         raise _missing(rule, i, "forward")
-    partial = settle(gradient(val, 1.0, *inputs, **params))
+    partial = settle(_asked(gradient, val, 1.0, inputs, params))
     x = inputs[i]
     if shape_of(x) == shape_of(val):
         if not shape_of(partial):
@@ -77,6 +84,10 @@ def _elementwise(rule: Rule, i: int, val: Value, inputs: list[Value], params: di
 
 def _same_elements(_rule: Rule, _i: int, val: Value, _inputs: list[Value], _params: dict[str, Any]) -> CompactJacobian:
     return identity(val)
+
+
+def _nothing(_rule: Rule, i: int, val: Value, inputs: list[Value], _params: dict[str, Any]) -> CompactJacobian:
+    return no_jacobian(val, inputs[i])
 
 
 def _moved(rule: Rule, i: int, _val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
@@ -143,7 +154,7 @@ def _back(rule: Rule, i: int, val: Value, adj: Value, inputs: list[Value], param
     elif rule.reverse[i] is None:
         raise _missing(rule, i, "reverse")
     else:
-        part = rule.reverse[i](val, adj, *inputs, **params)
+        part = _asked(rule.reverse[i], val, adj, inputs, params)
     return _vector(rule, part, inputs[i], f"the gradient for argument {i}")
 
 
@@ -155,7 +166,7 @@ def _along(rule: Rule, i: int, val: Value, tan: Value, inputs: list[Value], para
     elif rule.forward[i] is None:
         raise _missing(rule, i, "forward")
     else:
-        part = rule.forward[i](val, tan, *inputs, **params)
+        part = _asked(rule.forward[i], val, tan, inputs, params)
     return _vector(rule, part, val, "the tangent of the result")
 
 
@@ -173,6 +184,7 @@ Local = Callable[[Rule, int, Value, list[Value], dict[str, Any]], CompactJacobia
 _LOCAL: dict[Any, Local] = {
     shapes._reshape: _same_elements,
     shapes.copy: _same_elements,
+    shapes._zeros: _nothing,
     **dict.fromkeys((shapes._broadcast, shapes._transpose, shapes._flip, shapes._roll, shapes._tril), _moved),
     **dict.fromkeys((shapes._triu, shapes._repeat, shapes._concatenate, shapes._gather_scalars), _moved),
     **dict.fromkeys((indexing.getitem, indexing.set_at), _moved),
@@ -228,6 +240,8 @@ class Compact(Operand):
     """val, and jacobians[k] = ∂val/∂x_k for the variables x_k of the frame it depends on."""
 
     __slots__ = ("frame", "gradient", "jacobians", "val")
+
+    gradient: dict[str, Any]  # of the results of `with_gradient` only
 
     def __init__(self, frame: Frame, val: Value, jacobians: dict[int, CompactJacobian]) -> None:
         self.frame = frame

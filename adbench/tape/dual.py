@@ -20,7 +20,9 @@ from .sweep import zero_wins
 class Dual(Operand):
     """val + tangent ε at one level; both of the same shape, and both may be active values of outer levels."""
 
-    __slots__ = ("_level", "tangent", "val")
+    __slots__ = ("_level", "gradient", "tangent", "val")
+
+    gradient: dict[str, Any]  # of the results of `with_gradient` only
 
     def __init__(self, level: int, val: Value, tangent: Value) -> None:
         self._level = level

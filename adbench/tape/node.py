@@ -168,10 +168,11 @@ def _array_operator(
 class Array(Recorded):
     """An array on a tape, or (of any shape) a value of an outer level: `val` is an ndarray or an active value."""
 
-    __slots__ = ("cell", "tape", "val")
+    __slots__ = ("cell", "gradient", "tape", "val")
 
     val: Any
     cell: Cell
+    gradient: dict[str, Any]  # of the results of `with_gradient` only
 
     __add__ = _array_operator(add, operator.add, (ONE, ONE))
     __sub__ = _array_operator(subtract, operator.sub, (ONE, MINUS_ONE))
@@ -222,10 +223,11 @@ class Array(Recorded):
 class Scalar(Recorded):
     """A float on a tape. Its operators are the engine's innermost loop and record the compact form."""
 
-    __slots__ = ("adj", "tape", "val")
+    __slots__ = ("adj", "gradient", "tape", "val")
 
     val: float
     adj: Value
+    gradient: dict[str, Any]  # of the results of `with_gradient` only
 
     @property
     def cell(self) -> Scalar:
