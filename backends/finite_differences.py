@@ -38,7 +38,7 @@ def prepare(
         return gradient
     if operator == "value_and_gradient":
         return lambda *args: (f(*args), gradient(*args))
-    raise Unsupported(f"adbench asks finite differences for value, gradient and value_and_gradient, not {operator}")
+    raise Unsupported(f"finite differences have no {operator}: a difference of differences keeps too few digits")
 
 
 def _slopes(f: Callable[[int, Any], Any], k: int, leaf: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from adbench.suite.record import Run
 
-from . import ranking, wording
+from . import operators, ranking, wording
 from .cells import Cell, Cells
 from .notes import Notes
 from .wording import OUTCOMES, Word
@@ -79,6 +79,9 @@ def _print(console: Console, run: Run) -> None:
         _print_block(console, cells, texts, backends, widths, gap)
     console.print()
     _print_legend(console, cells)
+    if len(cells.operators) > 2:
+        console.print()
+        _print_operators(console, cells)
     _print_reasons(console, cells, Notes(cells))
 
 
@@ -100,7 +103,8 @@ def _texts(cells: Cells) -> dict[tuple[str, int, str], Text]:
 
 def _title(cells: Cells) -> str:
     if not cells.timed:
-        return f"Checked: {wording.short(wording.listed(cells.operators), 60)}"
+        what = wording.listed(cells.operators) if len(cells.operators) < 4 else f"{len(cells.operators)} operators"
+        return f"Checked: {wording.short(what, 60)}"
     operator = wording.short(cells.operator, 30).replace("_", " ")
     return f"Time per call of {_plain(operator)}, median over epochs"
 
@@ -185,6 +189,32 @@ def _longest_part(backend: str) -> int:
 
 def _size_width(cells: Cells) -> int:
     return max(len(wording.count(size)) for _, size in cells.places)
+
+
+def _print_operators(console: Console, cells: Cells) -> None:
+    """Backend × operator: the library's own, made from others, or none; with a count where some cells have none."""
+    from rich.table import Table
+    from rich.text import Text
+
+    found = operators.offers(cells)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("operator", overflow="fold")
+    for backend in cells.backends:
+        table.add_column(Text(wording.short(backend, 24)), overflow="fold")
+    for operator in cells.operators:
+        row = [Text(operator)]
+        for backend in cells.backends:
+            offer = found.get((backend, operator))
+            row.append(Text(_offered(offer) if offer else ""))
+        table.add_row(*row)
+    console.print(table)
+
+
+def _offered(offer: operators.Offer) -> str:
+    if offer.how == "no":
+        return f"{OUTCOMES['unsupported'].sign} no"
+    some = "" if offer.right == offer.asked else f" ({offer.right} of {offer.asked})"
+    return f"{offer.how}{some}"
 
 
 def _print_legend(console: Console, cells: Cells) -> None:

@@ -177,6 +177,8 @@ def judge_operator(
     """
     claim = claimed_relative_error
     nothing = replace(known, count=0, leaves=(), directions=(), constants=())
+    if result is None and operator in ("value", "jvp"):
+        result = "nothing"  # for `judge`, None says that there was no value to give; here there was
     if operator == "value":
         return judge(result, (), nothing, claimed_relative_error=claim)
     if operator == "jvp":
@@ -205,7 +207,11 @@ def is_known(second: Reference) -> bool:
 
 
 def _scaled(result: Any, factor: float) -> Any:
-    return optree.tree_map(lambda leaf: np.asarray(leaf) * factor, result)
+    def scaled(leaf: Any) -> Any:
+        array = np.asarray(leaf)
+        return array * factor if array.dtype.kind in "fiu" else leaf  # the verdict says what is no number
+
+    return optree.tree_map(scaled, result)
 
 
 def _contracted(hessian: Any, v: Any) -> Any:
@@ -218,7 +224,7 @@ def _contracted(hessian: Any, v: Any) -> Any:
             return row  # misshapen; the verdict says so
         return sum(np.tensordot(b, s, axes=s.ndim) for b, s in zip(blocks, steps, strict=True))
 
-    return tuple(along_row(row) for row in hessian)
+    return tuple(along_row(row) for row in hessian) if isinstance(hessian, tuple) else hessian
 
 
 def _renamed(verdict: Verdict, name: str) -> Verdict:

@@ -42,15 +42,27 @@ def prepare(
     try:
         return Prepared(backend.prepare(operator, f, args, wrt), NATIVE)
     except Unsupported as refusal:
-        vectors = 1 if operator in WITH_VECTOR else 0
-        inputs = args[: len(args) - vectors]
-        for needed, make in FALLBACKS.get(operator, ()):
-            try:
-                calls = {part: _prepared_part(backend, part, f, inputs, wrt) for part in needed}
-            except Unsupported:
-                continue
-            return Prepared(_composed(backend, calls, make, wrt, vectors), f"from {' and '.join(needed)}")
-        raise refusal
+        return instead(backend, operator, f, args, wrt, refusal)
+
+
+def instead(
+    backend: Backend,
+    operator: Operator,
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    wrt: tuple[int, ...],
+    refusal: Exception,
+) -> Prepared:
+    """The operator made from the first of its fallbacks that the backend has; raises `refusal` where it has none."""
+    vectors = 1 if operator in WITH_VECTOR else 0
+    inputs = args[: len(args) - vectors]
+    for needed, make in FALLBACKS.get(operator, ()):
+        try:
+            calls = {part: _prepared_part(backend, part, f, inputs, wrt) for part in needed}
+        except Unsupported:
+            continue
+        return Prepared(_composed(backend, calls, make, wrt, vectors), f"from {' and '.join(needed)}")
+    raise refusal
 
 
 def _prepared_part(

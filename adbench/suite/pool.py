@@ -30,7 +30,7 @@ class Pool:
         self._crashes: Counter[tuple[str, str]] = Counter()
         self._timed_out: dict[tuple[str, str, str], int] = {}
         self._known: dict[str, Mapping[str, str]] = {}
-        self._references: dict[tuple[str, int], dict[str, Any]] = {}
+        self._references: dict[tuple[str, int, bool], dict[str, Any]] = {}
 
     def __enter__(self) -> Pool:
         return self
@@ -73,12 +73,14 @@ class Pool:
 
     def reference(self, job: Job) -> dict[str, Any]:
         """The answer to `reference` for the job's case and size: computed once, in a process that has no backend."""
-        key = job.case, job.size
+        second = job.operator in ("hvp", "hessian")
+        key = job.case, job.size, second
         if key not in self._references:
             try:
                 if _NO_BACKEND not in self._workers:
                     self._workers[_NO_BACKEND] = self.fresh()
-                request = self.request("reference", job, reference_seconds=self._settings.reference_seconds)
+                seconds = self._settings.reference_seconds
+                request = self.request("reference", job, reference_seconds=seconds, second_order=second)
                 self._references[key] = self._workers[_NO_BACKEND].ask(request, self._settings.timeout_seconds)
             except WorkerLost as lost:
                 self._bury(_NO_BACKEND)

@@ -76,7 +76,7 @@ def prepare(
         if name not in OPERATORS:
             raise UnknownName("operator", name, OPERATORS)
     chosen = resolve(cases=cases, backends=backends, case_folders=case_folders, backend_folders=backend_folders)
-    wanted = tuple(operators) or (("value", "gradient") if time else ("value", "gradient", "value_and_gradient"))
+    wanted = tuple(operators) or (("value", "gradient") if time else OPERATORS)
     planned = plan(
         chosen.catalog, cases=chosen.cases, backends=chosen.backends, sizes=sizes, operators=wanted, quick=quick
     )

@@ -13,17 +13,18 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
 from adbench.measure import clock, memory
-from adbench.oracle import Reference, Verdict, judge, reference
+from adbench.oracle import Reference, operators, reference
 from adbench.suite import backend as contract
 from adbench.suite import catalog, fallback
 from adbench.suite.case import Case, function_of
 from adbench.suite.channel import Channel, Closed
-from adbench.suite.errors import BadFile, Unsupported, UsageError
+from adbench.suite.errors import Unsupported, UsageError
 from adbench.suite.namespace import Namespace
 from adbench.suite.plain import from_plain, to_plain
 
@@ -55,8 +56,8 @@ def answer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     """Do what is asked; whatever is raised becomes a reason."""
     try:
         return {"value": REQUESTS[request["do"]](bench, request)}
-    except Unsupported as reason:
-        return {"unsupported": str(reason)}
+    except (Unsupported, NotImplementedError) as reason:  # the latter is how libraries say the same
+        return {"unsupported": catalog.first_line(reason)}
     except UsageError as reason:
         return {"bad_file": str(reason)}
     except (Exception, SystemExit) as error:  # a library may raise anything, even an attempt to leave
@@ -81,25 +82,39 @@ def load(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     return {"import_seconds": seconds, "known": dict(bench.backend.known)}
 
 
-def refer(bench: Bench, request: Mapping[str, Any]) -> Any:
-    """What is known about the case's value and gradient at its inputs, from its own text: no backend is asked."""
+def refer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known about the case's value and derivatives at its inputs, from its own text: no backend is asked.
+
+    first    the value and the gradient
+    seconds  H v for the two directions that second order is judged by; empty unless `second_order` is asked for
+    """
     import numpy as np
 
     case, names, args, wrt = _inputs(request)
-    f = function_of(case, names, Namespace(np))
-    _, ns = clock.once(lambda: f(*args))
-    affordable = int(request["reference_seconds"] * 1e9 / max(ns, 1))
-    known = reference(
+    f, seed, seconds = function_of(case, names, Namespace(np)), request["seed"], request["reference_seconds"]
+    value, ns = clock.once(lambda: f(*args))
+    if case.declared and case.gradient is not None:
+        gradient = case.gradient(**dict(zip(names, args, strict=True)))
+        return {"first": operators.declared(float(value), gradient, args, wrt, names).to_plain(), "seconds": []}
+
+    def text(xp: Any, *args: Any) -> Any:
+        return function_of(case, names, xp)(*args)
+
+    first = reference(
         f,
         args,
         wrt,
-        seed=request["seed"],
-        xp_function=lambda xp, *args: function_of(case, names, xp)(*args),
+        seed=seed,
+        xp_function=text,
         names=names,
-        max_evaluations=min(MOST_EVALUATIONS, affordable),
-        max_seconds=request["reference_seconds"],
+        max_evaluations=min(MOST_EVALUATIONS, int(seconds * 1e9 / max(ns, 1))),
+        max_seconds=seconds,
     )
-    return known.to_plain()
+    second = [
+        operators.second_order(text, args, wrt, number, first, seed=seed, names=names, max_seconds=seconds).to_plain()
+        for number in (operators.HESSIAN_DIRECTIONS if request["second_order"] else ())
+    ]
+    return {"first": first.to_plain(), "seconds": second}
 
 
 def prepare(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,21 +122,48 @@ def prepare(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     bench.call = None
     gc.collect()  # the last cell's tapes and arrays are not this one's
     case, names, args, wrt = _inputs(request)
-    backend, operator = _loaded(bench), request["operator"]
-    native = backend.native_inputs(args)
+    backend, operator, seed = _loaded(bench), request["operator"], request["seed"]
+    directions = [operators.direction(args, wrt, seed, number) for number in operators.HESSIAN_DIRECTIONS]
+    vector = {"jvp": (directions[0],), "hvp": (directions[0],), "vjp": (operators.COTANGENT,)}.get(operator, ())
+    native = backend.native_inputs((*args, *vector))
+    elsewhere = backend.native_inputs((*case.bind_prepared(request["size"], seed), *vector))
     f = function_of(case, names, backend.xp)
-    elsewhere = backend.native_inputs(case.bind_prepared(request["size"], request["seed"]))
-    made, prepare_ns = clock.once(lambda: fallback.prepare(backend, operator, f, elsewhere, wrt))
+    made, prepare_ns, result, first_call_ns = _first_call(backend, operator, f, elsewhere, native, wrt)
     bench.call = _bound(made.call, native, backend.sync)
-    result, first_call_ns = clock.once(bench.call)
-    known = Reference.from_plain(request["reference"])
-    verdict = _judged(operator, backend.numpy_result(result), known, backend.claimed_relative_error)
+    verdict = operators.judge_operator(
+        operator,
+        backend.numpy_result(result),
+        Reference.from_plain(request["reference"]["first"]),
+        [Reference.from_plain(second) for second in request["reference"]["seconds"]],
+        directions,
+        claimed_relative_error=backend.claimed_relative_error,
+    )
     return {
         "prepare_seconds": prepare_ns * 1e-9,
         "first_call_seconds": first_call_ns * 1e-9,
         "verdict": to_plain(verdict),
         "how": made.how,
     }
+
+
+def _first_call(
+    backend: contract.Backend,
+    operator: contract.Operator,
+    f: Callable[..., Any],
+    elsewhere: tuple[Any, ...],
+    native: tuple[Any, ...],
+    wrt: tuple[int, ...],
+) -> tuple[fallback.Prepared, int, Any, int]:
+    """Prepare and call once, both timed. A library that finds out only in the call that it cannot gets its fallback."""
+    made, prepare_ns = clock.once(lambda: fallback.prepare(backend, operator, f, elsewhere, wrt))
+    try:
+        result, first_call_ns = clock.once(_bound(made.call, native, backend.sync))
+    except (Unsupported, NotImplementedError) as refusal:
+        if made.how != fallback.NATIVE:
+            raise
+        made, prepare_ns = clock.once(partial(fallback.instead, backend, operator, f, elsewhere, wrt, refusal))
+        result, first_call_ns = clock.once(_bound(made.call, native, backend.sync))
+    return made, prepare_ns, result, first_call_ns
 
 
 def warm_up(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,18 +215,6 @@ def _bound(call: contract.Call, native: tuple[Any, ...], sync: Callable[[Any], A
         return result
 
     return waited
-
-
-def _judged(operator: str, result: Any, known: Reference, claimed: float | None) -> Verdict:
-    """The verdict on what an operator returned: on a value, a gradient, or the pair of both."""
-    if operator == "value":
-        only_value = replace(known, count=0, leaves=(), directions=(), constants=())
-        return judge(result, (), only_value, claimed_relative_error=claimed)
-    if operator == "gradient":
-        return judge(None, result, known, claimed_relative_error=claimed)
-    if not isinstance(result, tuple) or len(result) != 2:
-        raise BadFile(f"value_and_gradient must return the pair (value, gradient); got {type(result).__name__}")
-    return judge(result[0], result[1], known, claimed_relative_error=claimed)
 
 
 def _loaded(bench: Bench) -> contract.Backend:

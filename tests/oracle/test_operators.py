@@ -1,0 +1,128 @@
+"""The verdict on operators, against functions whose Hessians can be written down."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adbench.oracle import Reference, operators, reference
+from adbench.oracle.operators import COTANGENT, HESSIAN_DIRECTIONS, along, direction, judge_operator
+
+A = np.array([[2.0, 1.0, 0.5], [0.0, 3.0, -1.0], [1.0, 0.0, 4.0]])
+X, B = np.array([0.3, -1.2, 0.7]), 1.5
+ARGS, WRT = (X, B), (0, 1)
+S = 0.5 * (A + A.T)
+HESSIAN = ((S, np.full(3, 3 * B**2)), (np.full(3, 3 * B**2), 6 * B * X.sum()))
+GRADIENT = (S @ X + B**3, np.float64(3 * B**2 * X.sum()))
+
+
+def text(xp: Any, x: Any, b: Any) -> Any:
+    return 0.5 * xp.sum(x * (A @ x)) + b**3 * xp.sum(x)
+
+
+def plain(x: Any, b: Any) -> Any:
+    return text(np, x, b)
+
+
+FIRST = reference(plain, ARGS, WRT, xp_function=text)
+SECONDS = [operators.second_order(text, ARGS, WRT, number, FIRST) for number in HESSIAN_DIRECTIONS]
+V = [direction(ARGS, WRT, 0, number) for number in HESSIAN_DIRECTIONS]
+
+
+def hvp(v: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(
+        sum(np.tensordot(block, step, np.ndim(step)) for block, step in zip(row, v, strict=True)) for row in HESSIAN
+    )
+
+
+RIGHT: dict[str, Any] = {
+    "value": np.float64(plain(X, B)),
+    "gradient": GRADIENT,
+    "value_and_gradient": (np.float64(plain(X, B)), GRADIENT),
+    "jacobian": GRADIENT,
+    "jvp": np.float64(GRADIENT[0] @ V[0][0] + GRADIENT[1] * V[0][1]),
+    "vjp": tuple(COTANGENT * g for g in GRADIENT),
+    "hvp": hvp(V[0]),
+    "hessian": HESSIAN,
+}
+
+
+def word(operator: str, result: Any) -> str:
+    return judge_operator(operator, result, FIRST, SECONDS, V).word
+
+
+def changed(result: Any, factor: float) -> Any:
+    """The same with every number in it multiplied by the factor."""
+    if isinstance(result, tuple):
+        return tuple(changed(part, factor) for part in result)
+    return np.asarray(result) * factor
+
+
+@pytest.mark.parametrize("operator", RIGHT)
+def test_what_is_right_is_found_right(operator: str) -> None:
+    assert word(operator, RIGHT[operator]) == "right"
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, 1.01, 1 + 1e-8, np.nan])
+@pytest.mark.parametrize("operator", RIGHT)
+def test_what_is_off_in_every_number_is_found_wrong(operator: str, factor: float) -> None:
+    assert word(operator, changed(RIGHT[operator], factor)) == "wrong"
+
+
+def test_a_forgotten_cotangent_and_a_forgotten_direction_are_found_wrong() -> None:
+    assert word("vjp", GRADIENT) == "wrong"
+    assert word("jvp", np.float64(sum(np.sum(g) for g in GRADIENT))) == "wrong"
+    assert word("hvp", hvp((np.ones(3), 1.0))) == "wrong"
+
+
+@pytest.mark.parametrize("place", [(0, 0, (0, 0)), (0, 0, (1, 2)), (0, 1, (2,)), (1, 0, (0,)), (1, 1, ())])
+def test_one_wrong_entry_of_a_hessian_is_found(place: tuple[int, int, tuple[int, ...]]) -> None:
+    i, j, index = place
+    blocks = [[np.array(block, dtype=float) for block in row] for row in HESSIAN]
+    blocks[i][j][index] += 1e-6
+    assert word("hessian", tuple(map(tuple, blocks))) == "wrong"
+
+
+@pytest.mark.parametrize("operator", ["jvp", "vjp", "hvp", "hessian", "jacobian", "value_and_gradient"])
+@pytest.mark.parametrize("shape", ["none", "text", "half", "column"])
+def test_what_is_misshapen_is_wrong_and_raises_nothing(operator: str, shape: str) -> None:
+    result = RIGHT[operator]
+    broken = {
+        "none": None,
+        "text": "no",
+        "half": result[:1] if isinstance(result, tuple) else (result,),
+        "column": tuple(np.reshape(leaf, (-1, 1)) for leaf in GRADIENT),
+    }[shape]
+    assert word(operator, broken) == "wrong"
+
+
+def test_the_derivative_along_a_direction_is_the_same_summed_and_examined() -> None:
+    sampled = reference(plain, ARGS, WRT, xp_function=text, max_entries=2)
+    assert sampled.directions
+    examined, summed = along(sampled, 0), along(FIRST, 0)
+    assert not FIRST.directions
+    assert examined.lower == pytest.approx(summed.lower, rel=1e-14)
+    assert np.isnan(along(sampled, 99).lower)
+
+
+def test_where_the_text_does_not_run_at_fifty_digits_nothing_is_claimed() -> None:
+    def opaque(xp: Any, x: Any, b: Any) -> Any:
+        return text(np, np.asarray(x, dtype=float), float(b))
+
+    second = operators.second_order(opaque, ARGS, WRT, 0, FIRST)
+    assert not operators.is_known(second)
+    assert judge_operator("hvp", RIGHT["hvp"], FIRST, [second], V).word == "inconclusive"
+
+
+def test_a_declared_gradient_is_the_truth_whatever_differences_say() -> None:
+    """x · stop(x) at 3: 3 by declaration, 6 by differences."""
+    known = operators.declared(9.0, (np.float64(3.0),), (3.0,), (0,), ("x",))
+    assert judge_operator("gradient", (np.float64(3.0),), known).word == "right"
+    assert judge_operator("gradient", (np.float64(6.0),), known).word == "wrong"
+    assert Reference.from_plain(known.to_plain()) == known
+
+
+def test_nested_inputs_have_nested_directions() -> None:
+    args = ({"w": [X, B], "n": 2}, 0.5)
+    assert direction(args, (0, 1), 3, 0)[0]["w"][0].shape == (3,)
+    assert isinstance(direction(args, (0, 1), 3, 0)[1], float)
