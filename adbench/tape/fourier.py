@@ -73,7 +73,8 @@ class Complex:
         if not isinstance(other, Complex) and not np.iscomplexobj(other):
             return Complex(self.real / other, self.imag / other)
         z = as_complex(other)
-        return self * z.conj() * (1.0 / (z.real * z.real + z.imag * z.imag))
+        product, square = self * z.conj(), z.real * z.real + z.imag * z.imag
+        return Complex(product.real / square, product.imag / square)
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -92,8 +93,7 @@ class Complex:
             raise TypeError(f"numpy.{ufunc.__name__} of a complex spectrum: use its .real and .imag parts")
         if ufunc in (np.add, np.multiply) and not isinstance(inputs[0], Complex):
             inputs = inputs[::-1]
-        result: Complex | Value = table[ufunc](*inputs)
-        return result
+        return table[ufunc](*inputs)
 
     def __array_function__(self, function: Any, _types: Any, args: Any, options: Any) -> Any:
         table: dict[Any, Callable[..., Any]] = {

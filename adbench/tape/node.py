@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import indexing
-from .elementwise import add, divide, multiply, negative, power, subtract
+from .elementwise import add, divide, multiply, negative, power, square, subtract
 from .operand import Operand
 from .plain import FLOAT64, constant, settle, shape_of, value_of
 from .recording import ASK, LEAF, MINUS_ONE, ONE, Cell, Tape, new_cell
@@ -177,6 +177,10 @@ class Array(Recorded):
     __add__ = _array_operator(add, operator.add, (ONE, ONE))
     __sub__ = _array_operator(subtract, operator.sub, (ONE, MINUS_ONE))
     __mul__ = _array_operator(multiply, operator.mul, None)
+
+    def __pow__(self, other: Any) -> Value:
+        return square(self) if type(other) in (int, float) and other == 2 else power(self, other)
+
     __radd__ = _array_operator(add, operator.add, (ONE, ONE), reflected=True)
     __rsub__ = _array_operator(subtract, operator.sub, (ONE, MINUS_ONE), reflected=True)
     __rmul__ = _array_operator(multiply, operator.mul, None, reflected=True)

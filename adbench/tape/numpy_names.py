@@ -34,9 +34,9 @@ UFUNCS |= {np.deg2rad: elementwise.radians, np.rad2deg: elementwise.degrees, np.
 PREDICATES = frozenset(
     getattr(np, name)
     for name in (
-        "isfinite isnan isinf signbit logical_not logical_and logical_or logical_xor "
-        "less less_equal greater greater_equal equal not_equal"
-    ).split()
+        *("isfinite", "isnan", "isinf", "signbit", "logical_not", "logical_and", "logical_or", "logical_xor"),
+        *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"),
+    )
 )
 """ufuncs whose results are truth values: they run on the plain values and return plain booleans."""
 

@@ -110,6 +110,7 @@ class Rule:
         self._kept: dict[tuple[bool, ...], tuple[bool, ...] | None] = {}
 
     def __call__(self, *args: Value, **params: Any) -> Value:
+        """The value, recorded or with a tangent if an argument is active."""
         if len(args) == 1:
             top = args[0]
             return top.interpret(self, args, params) if isinstance(top, Active) else self.value(top, **params)

@@ -55,6 +55,8 @@ def sum_to(adj: Value, shape: Shape) -> Value:
     have = shape_of(adj)
     if have == shape:
         return adj
+    if not shape and type(adj) is np.ndarray:
+        return float(np.add.reduce(adj, None))
     extra = len(have) - len(shape)
     axes = tuple(i for i, n in enumerate(have) if i < extra or (shape[i - extra] == 1 and n != 1))
     return _sum_to(adj, axes=axes, shape=shape)

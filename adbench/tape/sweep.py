@@ -40,7 +40,7 @@ def sweep(records: Iterable[Record], *, careful: bool = False, keep: bool = Fals
     """
     for rule, out, a, b, p, q in records:
         if q is ASK:
-            ask(rule, out, a, b, p, careful)
+            ask(rule, out, a, b, p, careful, keep)
             if a and not keep:
                 out.adj = 0.0
         elif (adj := out.adj) or type(adj) is not float:  # an active adjoint of value 0 has derivatives all the same
@@ -50,7 +50,9 @@ def sweep(records: Iterable[Record], *, careful: bool = False, keep: bool = Fals
                 b.adj += adj * q
 
 
-def ask(rule: Rule, out: Any, cells: Sequence[Any], saved: Any, params: dict[str, Any] | None, careful: bool) -> None:
+def ask(
+    rule: Rule, out: Any, cells: Sequence[Any], saved: Any, params: dict[str, Any] | None, careful: bool, keep: bool
+) -> None:
     """One step for a record of a general form: the rule's contribution to the adjoint of each active argument."""
     if not cells:  # an independent variable, or a callback
         if rule is CALLBACK:
@@ -61,10 +63,12 @@ def ask(rule: Rule, out: Any, cells: Sequence[Any], saved: Any, params: dict[str
         return
     if params is None:
         (a, b), (p, q) = cells, saved
+        # The last product may be formed in the adjoint's own memory, which nobody needs afterwards.
+        spend = type(adj) is np.ndarray and out.own and not (keep or careful or p is ONE)
         if a is not None:
-            add_product(rule, a, adj, p, careful)
+            add_product(rule, a, adj, p, careful, spend and b is None)
         if b is not None:
-            add_product(rule, b, adj, q, careful)
+            add_product(rule, b, adj, q, careful, spend)
         return
     val, inputs = saved
     i = -1
@@ -89,9 +93,13 @@ def ask(rule: Rule, out: Any, cells: Sequence[Any], saved: Any, params: dict[str
         raise RuleError(f"{rule.name}: the gradient function {whose} returned the wrong shape: {wrong}") from None
 
 
-def add_product(rule: Rule, cell: Any, adj: Value, partial: Value, careful: bool) -> None:
-    """cell.adj += adj · partial, for arrays of one shape."""
-    part = adj if partial is ONE else -adj if partial is MINUS_ONE else adj * partial
+def add_product(rule: Rule, cell: Any, adj: Value, partial: Value, careful: bool, spend: bool) -> None:
+    """cell.adj += adj · partial, for arrays of one shape; with `spend` in the memory of `adj`."""
+    if spend and partial is not ONE and (type(partial) is float or type(partial) is np.ndarray):
+        adj *= partial
+        part, adj = adj, None
+    else:
+        part = adj if partial is ONE else -adj if partial is MINUS_ONE else adj * partial
     if careful and has_nan(part):
         part = zero_wins(part, adj, partial)
     if type(cell.adj) is float:

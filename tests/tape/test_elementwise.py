@@ -1,5 +1,7 @@
 """Every elementwise rule, in reverse, forward and to second order, against 50-digit differences."""
 
+import operator
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -97,19 +99,19 @@ def test_a_piecewise_constant_function_has_derivative_zero_and_stays_on_the_tape
     np.testing.assert_array_equal(tape.jvp(f, x, np.ones(3))[1], np.zeros(3))
 
 
-@pytest.mark.parametrize("operator", ["add", "subtract", "multiply", "divide", "power", "hypot", "maximum", "where"])
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide", "power", "hypot", "maximum", "where"])
 @pytest.mark.parametrize(
     ("left", "right"), [((3, 1), (1, 4)), ((4,), (3, 4)), ((), (2, 3)), ((1,), (3,)), ((2, 1, 3), (5, 1))]
 )
-def test_broadcasting_is_undone_in_every_operator(operator, left, right):
+def test_broadcasting_is_undone_in_every_operator(name, left, right):
     rng = np.random.default_rng(3)
     x, y = rng.uniform(0.5, 2.0, left), rng.uniform(0.5, 2.0, right)
     x, y = (v if v.shape else float(v) for v in (x, y))
-    if operator == "where":
+    if name == "where":
         c = rng.random(np.broadcast_shapes(left, right)) > 0.5
         f, exact = (lambda a, b: tape.where(c, a, b)), (lambda a, b: np.where(c, a, b))
     else:
-        f, exact = getattr(tape, operator), getattr(truth.mp, operator)
+        f, exact = getattr(tape, name), getattr(truth.mp, name)
     gx, gy = tape.gradient(lambda v: tape.sum(tape.sin(f(*v))), (x, y))[1]
     np.testing.assert_allclose(
         gx, truth.jacobian(lambda v: np.sum(truth.mp.sin(exact(v, truth.exact(y)))), x), rtol=1e-13
@@ -124,20 +126,18 @@ def test_broadcasting_is_undone_in_every_operator(operator, left, right):
     np.testing.assert_allclose(np.sum(u * along), np.sum(ux * v) + np.sum(uy * w), rtol=1e-12)
 
 
-@pytest.mark.parametrize("op", ["+", "-", "*", "/", "**", "%"])
-def test_operators_with_numbers_and_arrays_on_either_side_agree_with_plain_python(op):
-    array = np.array([0.7, 1.9])
-    for other in (2, 2.5, np.float64(1.5), np.int64(3), array, np.array([1, 2])):
-        for x in (1.3, array):
-            for f in (
-                eval(f"lambda a: a {op} other", {"other": other}),
-                eval(f"lambda a: other {op} a", {"other": other}),
-            ):
-                fx, g = tape.gradient(lambda v, f=f: tape.sum(f(v)), x)
-                assert fx == pytest.approx(float(np.sum(f(x))), rel=1e-15)
-                slope = truth.jacobian(lambda v, f=f: np.sum(f(v)), x) if op != "%" else None
-                if slope is not None:
-                    np.testing.assert_allclose(g, slope, rtol=1e-13)
+@pytest.mark.parametrize("op", ["add", "sub", "mul", "truediv", "pow", "mod", "floordiv"])
+@pytest.mark.parametrize("x", [1.3, np.array([0.7, 1.9])], ids=["scalar", "array"])
+def test_operators_with_numbers_and_arrays_on_either_side_agree_with_plain_python(op, x):
+    apply = getattr(operator, op)
+    for other in (2, 2.5, np.float64(1.5), np.int64(3), np.array([0.7, 1.9]), np.array([1, 2])):
+        for f in (lambda a, b=other: apply(a, b), lambda a, b=other: apply(b, a)):
+            fx, g = tape.gradient(lambda v, f=f: tape.sum(f(v)), x)
+            assert fx == pytest.approx(float(np.sum(f(x))), rel=1e-15)
+            if op == "mod":  # mpmath's own remainder knows no arrays; the rule is tested above
+                continue
+            exact = truth.jacobian(lambda v, f=f: np.sum(f(v)), x) if op != "floordiv" else np.zeros(np.shape(x))
+            np.testing.assert_allclose(g, exact, rtol=1e-13)
 
 
 def test_numpy_functions_on_a_variable_are_the_functions_of_this_package():
@@ -147,8 +147,8 @@ def test_numpy_functions_on_a_variable_are_the_functions_of_this_package():
             continue
         args = (2.0,) if name in BINARY else ()
         x_in = x + 1.0 if name == "arccosh" else x
-        ours = tape.gradient(lambda v: tape.sum(getattr(tape, name)(v, *args)), x_in)
-        theirs = tape.gradient(lambda v: np.sum(getattr(np, name)(v, *args)), x_in)
+        ours = tape.gradient(lambda v, name=name, args=args: tape.sum(getattr(tape, name)(v, *args)), x_in)
+        theirs = tape.gradient(lambda v, name=name, args=args: np.sum(getattr(np, name)(v, *args)), x_in)
         assert ours[0] == theirs[0]
         np.testing.assert_array_equal(ours[1], theirs[1])
 

@@ -144,9 +144,8 @@ def test_nested_blocks_recover_their_memory_also_after_an_exception():
     assert len(inner) == 0
     with pytest.raises(tape.ClosedTapeError, match="multiply"):
         _ = y * x
-    with pytest.raises(RuntimeError, match="inside"), tape.nested():
-        tape.Var(1.0)
-        raise RuntimeError("inside")
+    with pytest.raises(ZeroDivisionError), tape.nested():
+        tape.Var(1.0 / 0)
     assert tape.current_tape() is outer
 
     def fails(v):
@@ -219,7 +218,7 @@ def test_a_variable_behaves_as_a_number_where_that_is_safe_and_refuses_where_it_
     assert not isinstance(2.5, tape.Var)
     assert (a.shape, a.ndim, a.size, len(a), a.dtype) == ((2, 3), 2, 6, 2, np.float64)
     assert a.T.shape == (3, 2)
-    assert (x > 2, x < 2, x == 2.5, x != 2.5, bool(x), 3.0 >= x) == (True, False, True, False, True, True)
+    assert (x > 2, x < 2, x == 2.5, x != 2.5, bool(x), x <= 3.0) == (True, False, True, False, True, True)
     assert (a > 2).tolist() == [[False, False, True], [True, True, True]]
     assert np.isfinite(a).all()
     assert "2.5" in repr(x)
@@ -238,7 +237,8 @@ def test_a_variable_behaves_as_a_number_where_that_is_safe_and_refuses_where_it_
 def test_a_method_is_the_function_of_its_name():
     x = np.array([[0.5, 2.0], [1.5, -1.0]])
     for name, args in {
-        "sum": (0,), "mean": (), "var": (), "std": (1,), "prod": (), "max": (), "min": (1,), "cumsum": (0,), "cumprod": (),
+        "sum": (0,), "mean": (), "var": (), "std": (1,), "prod": (), "max": (), "min": (1,),
+        "cumsum": (0,), "cumprod": (),
         "trace": (), "ravel": (), "flatten": (), "reshape": (4,), "squeeze": (), "transpose": (1, 0), "dot": (x,),
         "swapaxes": (0, 1), "repeat": (2,), "copy": (), "take": ([1, 0],), "diagonal": (), "clip": (-0.5, 1.6),
     }.items():  # fmt: skip

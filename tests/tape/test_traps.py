@@ -198,6 +198,14 @@ def test_perturbations_of_nested_derivatives_are_not_confused():
     assert tape.jvp(lambda x: x * gradient(lambda y: x + y, 1.0), 1.0, 1.0)[1] == 1.0
 
 
+def test_an_adjoint_of_value_zero_still_carries_an_outer_derivative():
+    assert gradient(lambda x: gradient(lambda y: x * (y * 2.0), 3.0), 0.0) == 2.0
+    assert tape.jvp(lambda x: gradient(lambda y: x * (y * 2.0), 3.0), 0.0, 1.0)[1] == 2.0
+    point = np.array([1.0, 2.0])
+    inner = lambda x: gradient(lambda y: tape.sum(x * (y * point)), point)  # noqa: E731
+    np.testing.assert_array_equal(gradient(lambda x: tape.sum(inner(x)), np.zeros(2)), point)
+
+
 def test_stop_gradient_is_a_constant_to_the_derivative():
     assert gradient(lambda x: x * tape.stop_gradient(x), 3.0) == 3.0
 
