@@ -1,8 +1,7 @@
 """Reverse mode on one screen: a stack of continuations, after B. Carpenter's post "Lambda-based closures" (2018).
 
 The forward pass computes values, and for each operation pushes closures that know how to pass a derivative back.
-The backward pass calls the closures, last one first. That is all of reverse mode.
-"""
+The backward pass calls the closures, last one first. That is all of reverse mode."""
 
 import itertools
 import math
@@ -45,8 +44,7 @@ def push(y, x, partial):
 
 
 def exp(x):
-    y = var(math.exp(x.val))
-    push(y, x, y.val)
+    push(y := var(math.exp(x.val)), x, y.val)
     return y
 
 
@@ -59,4 +57,4 @@ def grad(y, xs):
 
 if __name__ == "__main__":
     x1, x2 = var(10.3), var(1.1)
-    print((y := 2 * x1 * x2 + 7).val, grad(y, [x1, x2]))  # 29.66 [2.2, 20.6]; the post prints 15.66, a slip
+    print((y := x1 * x2 * 2 + 7).val, grad(y, [x1, x2]))  # 29.66 [2.2, 20.6]; the post prints 15.66, a slip
