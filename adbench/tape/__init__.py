@@ -27,7 +27,10 @@ Read it
     node          `Scalar`, `Array`: the values on a tape
     dual          forward mode
     variable      `Var`, the current tape, `nested`
+    trees         nested parameters: dataclasses, arithmetic, shapes, draws
     functionals   gradient, jacobian, …
+    compact, compact_forms, compact_mode    compact Jacobians, and forward mode with them
+    tracking, own_gradient                  pqR: with_gradient, track_gradient, back_gradient; compute_gradient
     callbacks     custom nodes from Python functions
     ode_solver, ode_adjoint, ode     differential equations: `odeint`, `rk4`
 
@@ -59,6 +62,9 @@ infinity is zero along a path of the chain rule (`sweep`).
 from . import fourier as fft
 from . import linalg
 from .callbacks import make_callback_var, reverse_pass_callback
+from .compact import CompactJacobian, Dense, IdentityMultiple, LazyProduct
+from .compact_forms import Diagonal, Implicit, Kronecker, OneInColumn, OneInRow, Scaled
+from .compact_mode import Compact, compact_jacobian
 from .compound import (
     Phi,
     Phi_approx,
@@ -168,6 +174,7 @@ from .norms import matrix_norm, norm, vector_norm
 from .numpy_names import UnsupportedError
 from .ode import odeint, rk4
 from .ode_solver import OdeError
+from .own_gradient import compute_gradient
 from .plain import ComplexError, value_of
 from .products import dot, einsum, inner, kron, matmul, outer, tensordot, vdot, vecdot
 from .quadratic import quad_form, quad_form_sym, trace_quad_form
@@ -220,6 +227,8 @@ from .shapes import (
 from .solving import expm, inv, log_determinant, matrix_power, pinv, slogdet, solve, solve_triangular
 from .special import digamma, erf, erfc, expit, gammaln, polygamma
 from .spectrum import EqualEigenvaluesError
+from .tracking import Tracked, back_gradient, gradient_of, track_gradient, with_gradient
+from .trees import Tree, normal_nest, random_nest, shape, tree_map
 from .variable import ForwardModeError, Var, current_tape, nested, recover_memory, set_zero_all_adjoints
 
 # The array API's names for the same functions.
@@ -238,21 +247,34 @@ __all__ = [
     "AllInputs",
     "Array",
     "ClosedTapeError",
+    "Compact",
+    "CompactJacobian",
     "ComplexError",
+    "Dense",
     "Density",
+    "Diagonal",
     "DomainError",
     "Dual",
     "EqualEigenvaluesError",
     "ForwardModeError",
+    "IdentityMultiple",
+    "Implicit",
+    "Kronecker",
+    "LazyProduct",
     "NotScalarError",
     "OdeError",
+    "OneInColumn",
+    "OneInRow",
     "Phi",
     "Phi_approx",
     "Rule",
     "RuleError",
     "Scalar",
+    "Scaled",
     "Tape",
     "TapeError",
+    "Tracked",
+    "Tree",
     "UnsupportedError",
     "Var",
     "abs",
@@ -277,6 +299,7 @@ __all__ = [
     "atan2",
     "atanh",
     "atleast_1d",
+    "back_gradient",
     "bernoulli_logit_lpmf",
     "bernoulli_lpmf",
     "beta_lpdf",
@@ -291,6 +314,8 @@ __all__ = [
     "ceil",
     "cholesky",
     "clip",
+    "compact_jacobian",
+    "compute_gradient",
     "concat",
     "concatenate",
     "copy",
@@ -335,6 +360,7 @@ __all__ = [
     "gammaln",
     "getitem",
     "gradient",
+    "gradient_of",
     "hessian",
     "hvp",
     "hypot",
@@ -388,6 +414,7 @@ __all__ = [
     "nested",
     "norm",
     "normal_lpdf",
+    "normal_nest",
     "odeint",
     "outer",
     "pad",
@@ -405,6 +432,7 @@ __all__ = [
     "quad_form",
     "quad_form_sym",
     "radians",
+    "random_nest",
     "ravel",
     "reciprocal",
     "recover_memory",
@@ -418,6 +446,7 @@ __all__ = [
     "round",
     "set_at",
     "set_zero_all_adjoints",
+    "shape",
     "sign",
     "sin",
     "sinc",
@@ -449,7 +478,9 @@ __all__ = [
     "tile",
     "trace",
     "trace_quad_form",
+    "track_gradient",
     "transpose",
+    "tree_map",
     "trigamma",
     "tril",
     "triu",
@@ -463,6 +494,7 @@ __all__ = [
     "vjp",
     "where",
     "wishart_lpdf",
+    "with_gradient",
     "xlog1py",
     "xlogy",
     "zeros_like",

@@ -9,7 +9,7 @@ A Jacobian J[i, j] = ∂y_i/∂x_j of arrays with n and m elements (counted row 
     OneInColumn        its transpose              sums along axes
     Scaled             diag(d) J                  3 * sin(f(x)): only d changes
     Kronecker          A ⊗ B                      matrix products: Y = A X Bᵀ
-    Operator           known by its products      any other function: its rule gives left and right products
+    Implicit           known by its products      any other function: its rule gives left and right products
     LazyProduct        Σ_k L_k J_k, not yet multiplied out: reverse mode, once a left product is asked for
     Dense              all n × m numbers
 

@@ -160,7 +160,7 @@ class Kronecker(CompactJacobian):
         return matrix_transpose(reshape(x, (k, self.shape[0])))
 
 
-class Operator(CompactJacobian):
+class Implicit(CompactJacobian):
     """A Jacobian known by its products: left(W) = W J, right(V) = J V, on matrices. One of them may be missing.
 
     The missing one is made from all entries, which the other gives.
@@ -170,7 +170,7 @@ class Operator(CompactJacobian):
 
     def __init__(self, shape: tuple[int, int], left: Products | None, right: Products | None, numbers: int = 0) -> None:
         if left is None and right is None:
-            raise ValueError("Operator: expected a left or a right product, got neither")
+            raise ValueError("Implicit: expected a left or a right product, got neither")
         self.shape = shape
         self.by_left, self.by_right, self.held = left, right, numbers
 

@@ -7,7 +7,7 @@ Jacobian and comes from the same rule that the other modes use:
     rules that move elements     the value function asked to move the places of the elements: `OneInRow`
     sums and scattering          the gradient function asked to move the places back: `OneInColumn`
     matmul                       `Kronecker`
-    all others                   an `Operator`: the gradient functions, a row or a column at a time
+    all others                   an `Implicit`: the gradient functions, a row or a column at a time
 
 Two modes, which differ where no compact form is closed: "forward" multiplies out what is small (see `compact`);
 "hybrid" multiplies nothing before it is asked for, and then in the cheaper order: it takes the compact forms forwards
@@ -24,7 +24,7 @@ import numpy as np
 
 from . import indexing, reductions, shapes
 from .compact import CompactJacobian, Dense, IdentityMultiple, add, compose, identity
-from .compact_forms import Diagonal, Kronecker, OneInColumn, OneInRow, Operator
+from .compact_forms import Diagonal, Implicit, Kronecker, OneInColumn, OneInRow
 from .operand import Operand
 from .plain import constant, leaf_value, settle, shape_of, with_infinities
 from .products import matmul
@@ -133,7 +133,7 @@ def _by_products(rule: Rule, i: int, val: Value, inputs: list[Value], params: di
         return transpose(asarray(columns))
 
     held = _size(val) + sum(_size(x) for x in inputs if x is not None)
-    return Operator(
+    return Implicit(
         (math.prod(y_shape), math.prod(x_shape)),
         left if rule.reverse is not None else None,
         right if rule.forward is not None else None,

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .compact import CompactJacobian, Dense
-from .compact_forms import Diagonal, Operator
+from .compact_forms import Diagonal, Implicit
 from .compact_mode import JacobianRule
 from .plain import any_active, settle, shape_of
 from .rule import RuleError, TapeError, Value
@@ -160,4 +160,4 @@ def _from_products(function: Callable[..., Value], n: int, m: int, what: str) ->
         _check(shape_of(product), [(n, shape_of(v)[1])], f"{what}: the product with right")
         return product
 
-    return Operator((n, m), left if "left" in sides else None, right if "right" in sides else None)
+    return Implicit((n, m), left if "left" in sides else None, right if "right" in sides else None)

@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 
 from .compact import CompactJacobian, Dense, identity
-from .compact_forms import Operator
+from .compact_forms import Implicit
 from .compact_mode import Compact, Frame, JacobianRule, no_jacobian
 from .elementwise import positive
 from .functionals import _plain, _rows, flatten, vjp
@@ -317,7 +317,7 @@ def back_gradient(f: Callable[..., Value], *args: Any) -> Value:
             adjoints = [vjp(on_leaves, list(inputs), reshape(w[k], shape_of(val)))[1][i] for k in range(shape_of(w)[0])]
             return asarray([reshape(adjoint, (columns,)) for adjoint in adjoints])
 
-        return Operator((rows, columns), left, None)
+        return Implicit((rows, columns), left, None)
 
     return JacobianRule("back_gradient", value, local)(*leaves)
 
