@@ -76,14 +76,14 @@ def _from_lower(tan: Value) -> Value:
 
 
 def _cholesky_back(lower: Value, adj: Value, _a: Value) -> Value:
-    """S = L⁻ᵀ Φ(Lᵀ L̄) L⁻¹ (Murray 2016, equation 10), then what S means for the triangle that was read."""
+    """S = L⁻ᵀ Φ(Lᵀ L̄) L⁻¹ (Murray 2016), then what S means for the triangle that was read."""
     inner = _lower_half(matmul(t(lower), tril(adj)))
     left = triangular(lower, inner, lower=True, transposed=True)
     return _as_lower(t(triangular(lower, t(left), lower=True, transposed=True)))
 
 
 def _cholesky_along(lower: Value, tan: Value, _a: Value) -> Value:
-    """L̇ = L Φ(L⁻¹ Ȧ L⁻ᵀ) (Murray 2016, equation 8)."""
+    """L̇ = L Φ(L⁻¹ Ȧ L⁻ᵀ) (Murray 2016)."""
     left = triangular(lower, _from_lower(tan), lower=True, transposed=False)
     return matmul(lower, _lower_half(triangular(lower, t(left), lower=True, transposed=False)))
 
@@ -224,7 +224,7 @@ def _over(columns: Value, s: Value, like: Value) -> Value:
 
 
 def _svd_back(val: Value, adj: Value, _a: Value) -> Value:
-    """Townsend (2016), "Differentiating the singular value decomposition", equation for Ā; F = 1/(s_j² - s_i²).
+    """Townsend (2016), "Differentiating the singular value decomposition"; F[i, j] = 1/(s_j² - s_i²).
 
     Ā = [U (F ∘ [UᵀŪ - ŪᵀU]) S + (I - UUᵀ) Ū S⁻¹] Vᵀ + U diag(s̄) Vᵀ
         + U [S (F ∘ [VᵀV̄ - V̄ᵀV]) Vᵀ + S⁻¹ V̄ᵀ (I - VVᵀ)]
@@ -341,15 +341,24 @@ def _qr_value(a: Value) -> Value:
     return np.concatenate([q, np.swapaxes(r, -1, -2)], -2)
 
 
+def _independent(r: Value) -> Value:
+    """R, refused where a column of A depends on those before it: Q is not differentiable there."""
+    sizes = np.abs(value_of(r))
+    columns = np.max(sizes, -2, initial=0.0)
+    if np.any(np.diagonal(sizes, axis1=-2, axis2=-1) <= 2.0**-50 * sizes.shape[-1] * columns):
+        raise np.linalg.LinAlgError("qr: the derivative needs independent columns; R has a 0 on its diagonal")
+    return r
+
+
 def _over_r(x: Value, r: Value) -> Value:
     """X R⁻¹."""
     return t(triangular(r, t(x), lower=False, transposed=True))
 
 
 def _qr_back(val: Value, adj: Value, _a: Value) -> Value:
-    """Ā = (Q̄ + Q copyltu(M)) R⁻ᵀ, M = R R̄ᵀ - Q̄ᵀQ (Walter & Lehmann 2010; Seeger et al. 2017, section 4.3)."""
+    """Ā = (Q̄ + Q copyltu(M)) R⁻ᵀ, M = R R̄ᵀ - Q̄ᵀQ (Walter & Lehmann 2010; Seeger et al. 2017)."""
     rows = shape_of(_a)[-2]
-    q, r = val[..., :rows, :], t(val[..., rows:, :])
+    q, r = val[..., :rows, :], _independent(t(val[..., rows:, :]))
     q_adj, r_adj = adj[..., :rows, :], t(adj[..., rows:, :])
     m = matmul(r, t(r_adj)) - matmul(t(q_adj), q)
     symmetric = tril(m) + t(tril(m, -1))
@@ -359,7 +368,7 @@ def _qr_back(val: Value, adj: Value, _a: Value) -> Value:
 def _qr_along(val: Value, tan: Value, _a: Value) -> Value:
     """With C = QᵀȦR⁻¹ and K = tril(C, -1) - tril(C, -1)ᵀ: Ṙ = (C - K) R, Q̇ = ȦR⁻¹ - Q (C - K)."""
     rows = shape_of(_a)[-2]
-    q, r = val[..., :rows, :], t(val[..., rows:, :])
+    q, r = val[..., :rows, :], _independent(t(val[..., rows:, :]))
     scaled = _over_r(tan, r)
     c = matmul(t(q), scaled)
     below = tril(c, -1)

@@ -18,7 +18,7 @@ Order two and higher: forward mode and forward sensitivities are `odeint` of a l
 themselves, to any order and in any nesting. Under `sensitivity="adjoint"` the first derivative is by the adjoint; a
 derivative of it is taken through forward sensitivities.
 
-Sources: Carpenter et al. (2015), "The Stan Math Library", section 13 (coupled system); Hindmarsh & Serban (2005),
+Sources: Carpenter et al. (2015), "The Stan Math Library" (the coupled system); Hindmarsh & Serban (2005),
 CVODES; Chen et al. (2018), "Neural ordinary differential equations", appendix B and C (all gradients, with d/dt).
 """
 

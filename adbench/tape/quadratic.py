@@ -1,7 +1,7 @@
 """Quadratic forms, each one node, under the names they have in the Stan Math library.
 
 A has shape (..., n, n); B is a vector (n,) or has shape (..., n, k); stacks broadcast as in matmul.
-Derivatives: Giles (2008), section 2.2, applied to C = Bᵀ A B:
+Derivatives: Giles (2008), section 2.3.2, for C = Bᵀ A B:
 
     Ā = B C̄ Bᵀ,   B̄ = A B C̄ᵀ + Aᵀ B C̄,   Ċ = Ḃᵀ A B + Bᵀ Ȧ B + Bᵀ A Ḃ
 """

@@ -82,7 +82,8 @@ def pinv(a: Value, rcond: float | None = None) -> Value:
 
     Ċ = -C Ȧ C + C Cᵀ Ȧᵀ (I - A C) + (I - C A) Ȧᵀ Cᵀ C, as long as the rank stays the same: where A does not have
     full rank, the derivative is that within the matrices of its rank.
-    Source: Golub & Pereyra (1973), "The differentiation of pseudo-inverses …", theorem 4.3.
+    Source: Golub & Pereyra (1973), "The differentiation of pseudo-inverses and nonlinear least squares problems whose
+    variables separate".
     """
     a = asarray(a)
     return _pinv(a, rcond=max(shape_of(a)[-2:]) * 2.0**-52 if rcond is None else float(rcond))
@@ -280,6 +281,6 @@ def expm(a: Value) -> Value:
     """exp A = Σ Aᵏ/k!; the derivative along E is a block of exp [[A, E], [0, A]], its transpose that at Aᵀ.
 
     Right also for equal eigenvalues, where a detour through `eigh` is not.
-    Source: Najfeld & Havel (1995), "Derivatives of the matrix exponential and their computation", theorem 4.9.
+    Sources: Giles (2008), section 2.3.5; Higham (2008), "Functions of matrices", section 3.2, for the block.
     """
     return _expm(square("expm", a))

@@ -252,6 +252,12 @@ def test_the_third_derivative_of_the_determinant_is_that_of_a_cubic():
         tape.gradient(second, SINGULAR)
 
 
+def test_the_determinant_of_a_badly_scaled_matrix():
+    scales = np.array([1e120, 1.0, 1e-150])
+    expected = np.linalg.det(A) * np.linalg.inv(A).T * np.array([1e-30, 1e-30, 1e-30])[:, None] / scales[:, None]
+    np.testing.assert_allclose(tape.gradient(L.det, scales[:, None] * A)[1], expected, rtol=1e-13)
+
+
 def _trace_of_exp(a):
     w, v = L.eigh(a)
     return tape.trace((v * tape.exp(w)) @ v.T)
@@ -409,6 +415,10 @@ BAD = {
     "slogdet's derivative of a singular matrix": (
         lambda: tape.gradient(L.log_determinant, np.zeros((2, 2))),
         "slogdet: the derivative .* needs an invertible matrix",
+    ),
+    "qr's derivative of dependent columns": (
+        lambda: tape.gradient(lambda a: L.qr(a).Q[0, 0], np.ones((3, 2))),
+        "qr: the derivative needs independent columns",
     ),
     "eigh's triangle": (lambda: L.eigh(S, "M"), "eigh: argument UPLO: expected 'L' or 'U', got 'M'"),
     "a power that is no integer": (lambda: L.matrix_power(A, 0.5), "matrix_power: argument n: .* got 0.5"),
