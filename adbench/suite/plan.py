@@ -12,6 +12,9 @@ from adbench.suite.catalog import Catalog, select
 from adbench.suite.errors import UsageError
 from adbench.suite.record import Job
 
+RELATIONS = "relations"
+"""Stands in a job in the place of an operator: what must hold between calls (relations.py)."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -33,11 +36,13 @@ def plan(
     backends: Sequence[str] = (),
     sizes: Sequence[str] = (),
     operators: Sequence[str] = ("value", "gradient"),
+    relations: bool = False,
     quick: bool = False,
     traps: bool = True,
 ) -> Plan:
     """Every selected case at its sizes, each operator, each selected backend; patterns are names or globs.
 
+    With `relations`, each case's smallest size is asked for those too, under the operator's name "relations".
     A trap is asked for its gradient only, and left out where `traps` is False and no pattern names a case.
 
     Raises UnknownName for a pattern that matches nothing, and UsageError for a size that is no positive whole number
@@ -55,6 +60,8 @@ def plan(
             left_out.append(f"{name} has no size {' or '.join(sizes)}; it has: {', '.join(map(str, case.sizes))}")
         asked = tuple(op for op in operators if op == "gradient") if case.is_trap else operators
         jobs += [Job(name, n, b, operator) for n in chosen for operator in asked for b in backend_names]
+        if relations and not case.is_trap:
+            jobs += [Job(name, n, b, RELATIONS) for n in chosen[:1] for b in backend_names]
     if not jobs:
         raise UsageError("; ".join(left_out) or "nothing is selected: there are no cases or no backends")
     return Plan(tuple(jobs), tuple(left_out))

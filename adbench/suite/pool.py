@@ -80,7 +80,9 @@ class Pool:
                 if _NO_BACKEND not in self._workers:
                     self._workers[_NO_BACKEND] = self.fresh()
                 seconds = self._settings.reference_seconds
-                request = self.request("reference", job, reference_seconds=seconds, second_order=second)
+                request = self.request(
+                    "reference", job, reference_seconds=seconds, second_order=second, cache=self._settings.cache
+                )
                 self._references[key] = self._workers[_NO_BACKEND].ask(request, self._settings.timeout_seconds)
             except WorkerLost as lost:
                 self._bury(_NO_BACKEND)

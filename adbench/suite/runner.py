@@ -16,7 +16,7 @@ from adbench.measure.memory import ALLOCATOR_ENVIRONMENT
 from adbench.oracle import Verdict
 from adbench.suite.catalog import Catalog
 from adbench.suite.plain import from_plain
-from adbench.suite.plan import Plan
+from adbench.suite.plan import RELATIONS, Plan
 from adbench.suite.pool import Pool, reason_of
 from adbench.suite.process import WorkerLost, WorkerProcess
 from adbench.suite.record import Epoch, Figure, Job, Memory, Record, Time
@@ -110,6 +110,8 @@ def _check(pool: Pool, job: Job) -> _Cell | Record:
     known = pool.reference(job)
     if "value" not in known:
         return Record(job, "failed", f"the case itself fails on plain numpy: {reason_of(known)}")
+    if job.operator == RELATIONS:
+        return _related(pool, job, known["value"])
     request = pool.request("prepare", job, operator=job.operator, reference=known["value"])
     found = pool.ask(job, request)
     if isinstance(found, Record):
@@ -119,6 +121,15 @@ def _check(pool: Pool, job: Job) -> _Cell | Record:
         return Record(job, "wrong", verdict.sentence, verdict, how=found["how"])
     record = Record(job, "ok", None, verdict, how=found["how"])
     return _Cell(record, found["prepare_seconds"], found["first_call_seconds"])
+
+
+def _related(pool: Pool, job: Job, known: object) -> Record:
+    """The relations as a record: wrong where one does not hold. There is nothing to time."""
+    found = pool.ask(job, pool.request("relations", job, reference=known))
+    if isinstance(found, Record):
+        return found
+    violations = found["violations"]
+    return Record(job, "wrong", "; ".join(violations)) if violations else Record(job, "ok")
 
 
 def _time(pool: Pool, cells: Sequence[_Cell], settings: Settings) -> Iterator[Record]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 
 from adbench.measure import machine
 from adbench.suite.backend import OPERATORS
@@ -78,11 +80,27 @@ def prepare(
     chosen = resolve(cases=cases, backends=backends, case_folders=case_folders, backend_folders=backend_folders)
     wanted = tuple(operators) or (("value", "gradient") if time else OPERATORS)
     planned = plan(
-        chosen.catalog, cases=chosen.cases, backends=chosen.backends, sizes=sizes, operators=wanted, quick=quick
+        chosen.catalog,
+        cases=chosen.cases,
+        backends=chosen.backends,
+        sizes=sizes,
+        operators=wanted,
+        relations=not time and not operators,
+        quick=quick,
+        traps=not time,
     )
     check_inputs(chosen.catalog, planned.jobs, seed)
-    settings = Settings(seed=seed, threads=threads, timeout_seconds=timeout, time=time, memory=memory)
+    settings = Settings(
+        cache=str(cache_folder()), seed=seed, threads=threads, timeout_seconds=timeout, time=time, memory=memory
+    )
     return Session(planned, chosen.catalog, settings.for_a_first_look() if quick else settings)
+
+
+def cache_folder() -> Path:
+    """Where references are kept: $ADBENCH_CACHE, else the user's cache folder. May be thrown away at any time."""
+    given = os.environ.get("ADBENCH_CACHE")
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(given) if given else home / "adbench" / "references"
 
 
 def exit_code(records: Sequence[Record]) -> int:

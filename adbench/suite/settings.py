@@ -20,6 +20,7 @@ class Settings:
     warm_ns: int = 200_000_000
     cell_ns: int = 10_000_000_000  # a slow cell gets fewer rounds, but at least three, rather than more than this
     quick: bool = False
+    cache: str | None = None  # folder in which the oracle's references are kept for the next time
 
     def for_a_first_look(self) -> Settings:
         """The same with fewer and shorter epochs: a default run in under two minutes."""

@@ -15,13 +15,14 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
 from adbench.measure import clock, memory
-from adbench.oracle import Reference, operators, reference
+from adbench.oracle import Reference, cached, operators, reference, reference_key
 from adbench.suite import backend as contract
-from adbench.suite import catalog, fallback
+from adbench.suite import catalog, fallback, relations
 from adbench.suite.case import Case, function_of
 from adbench.suite.channel import Channel, Closed
 from adbench.suite.errors import Unsupported, UsageError
@@ -92,6 +93,15 @@ def refer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
 
     case, names, args, wrt = _inputs(request)
     f, seed, seconds = function_of(case, names, Namespace(np)), request["seed"], request["reference_seconds"]
+    where = request["cache"]
+
+    def remembered(what: str, compute: Callable[[], Reference]) -> Reference:
+        if where is None:
+            return compute()
+        text_of_file = Path(request["case"]["path"]).read_text(encoding="utf-8")
+        key = reference_key(text_of_file, args, wrt, seed, what=what, name=request["case"]["name"], seconds=seconds)
+        return cached(Path(where), key, compute)
+
     value, ns = clock.once(lambda: f(*args))
     if case.declared and case.gradient is not None:
         gradient = case.gradient(**dict(zip(names, args, strict=True)))
@@ -100,21 +110,26 @@ def refer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     def text(xp: Any, *args: Any) -> Any:
         return function_of(case, names, xp)(*args)
 
-    first = reference(
-        f,
-        args,
-        wrt,
-        seed=seed,
-        xp_function=text,
-        names=names,
-        max_evaluations=min(MOST_EVALUATIONS, int(seconds * 1e9 / max(ns, 1))),
-        max_seconds=seconds,
+    first = remembered(
+        "first",
+        lambda: reference(
+            f,
+            args,
+            wrt,
+            seed=seed,
+            xp_function=text,
+            names=names,
+            max_evaluations=min(MOST_EVALUATIONS, int(seconds * 1e9 / max(ns, 1))),
+            max_seconds=seconds,
+        ),
     )
-    second = [
-        operators.second_order(text, args, wrt, number, first, seed=seed, names=names, max_seconds=seconds).to_plain()
-        for number in (operators.HESSIAN_DIRECTIONS if request["second_order"] else ())
-    ]
-    return {"first": first.to_plain(), "seconds": second}
+
+    def second(number: int) -> Reference:
+        return operators.second_order(text, args, wrt, number, first, seed=seed, names=names, max_seconds=seconds)
+
+    numbers = operators.HESSIAN_DIRECTIONS if request["second_order"] else ()
+    seconds_known = [remembered(f"second {number}", partial(second, number)) for number in numbers]
+    return {"first": first.to_plain(), "seconds": [known.to_plain() for known in seconds_known]}
 
 
 def prepare(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,10 +203,20 @@ def peak(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def relate(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Every relation that does not hold on the backend (relations.py)."""
+    source = from_plain(request["case"], catalog.Source)
+    case = catalog.load_cases(source)[source.name]
+    first = Reference.from_plain(request["reference"]["first"])
+    found = relations.violations(relations.Setting(_loaded(bench), case, request["size"], request["seed"], first))
+    return {"violations": found}
+
+
 REQUESTS: Mapping[str, Callable[[Bench, Mapping[str, Any]], Any]] = {
     "load": load,
     "reference": refer,
     "prepare": prepare,
+    "relations": relate,
     "warm_up": warm_up,
     "epoch": epoch,
     "memory": peak,

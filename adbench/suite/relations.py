@@ -1,0 +1,246 @@
+"""What must hold beyond the entries of one gradient: relations between calls, checked on every backend and case.
+
+elsewhere    prepared at one point, called at another: right there too
+twice        called again after a call elsewhere: the same, no stale state
+untouched    the inputs are as they were
+overwritten  the arrays that `prepare` saw are overwritten: nothing that the call needs was kept by reference
+own          a result stays as it is when the call runs again, and may be changed without spoiling the next
+subsets      every subset of the active inputs gives the same entries
+modes        <w, J v> = <Jᵀ w, v>, where the backend has both modes itself
+NaN          a NaN in an input is a NaN in the value, or an exception, as on plain numpy
+
+Each is a function of a `Setting` that yields what is wrong, in words; none raises for what a library does wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from adbench.oracle import Reference, judge, operators
+from adbench.suite import tree
+from adbench.suite.backend import Backend, Operator
+from adbench.suite.case import Case, function_of
+from adbench.suite.errors import Unsupported
+from adbench.suite.namespace import Namespace
+
+MOST_SUBSETS = 6
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A case at a size on a backend: everything that a relation needs."""
+
+    backend: Backend
+    case: Case
+    size: int
+    seed: int
+    known: Reference
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the inputs."""
+        return self.case.bind(self.size, self.seed)[0]
+
+    @property
+    def wrt(self) -> tuple[int, ...]:
+        """The positions of the active inputs."""
+        return self.case.bind(self.size, self.seed)[2]
+
+    def inputs(self, seed: int | None = None) -> tuple[Any, ...]:
+        """Inputs in numpy, made anew: nobody else holds these arrays."""
+        return self.case.bind(self.size, self.seed if seed is None else seed)[1]
+
+    def native(self, seed: int | None = None) -> tuple[Any, ...]:
+        """Inputs as the backend wants them."""
+        return self.backend.native_inputs(self.inputs(seed))
+
+    def prepare(self, operator: Operator, args: tuple[Any, ...], wrt: tuple[int, ...] | None = None) -> Any:
+        """The backend's own operator, prepared at these native arguments."""
+        f = function_of(self.case, self.names, self.backend.xp)
+        return self.backend.prepare(operator, f, args, self.wrt if wrt is None else wrt)
+
+    def numpy(self, result: Any) -> Any:
+        """A native result, waited for, in arrays of its own."""
+        if self.backend.sync is not None:
+            self.backend.sync(result)
+        return tree.map_leaves(lambda leaf: np.array(leaf), self.backend.numpy_result(result))
+
+    def fault(self, gradient: Any, known: Reference | None = None) -> str | None:
+        """What is wrong with a gradient at the inputs; None where it is not wrong."""
+        claim = self.backend.claimed_relative_error
+        verdict = judge(None, gradient, known or self.known, claimed_relative_error=claim)
+        return verdict.sentence if verdict.word == "wrong" else None
+
+
+def violations(setting: Setting) -> list[str]:
+    """Every relation that does not hold, as one sentence each. Raises Unsupported where there is no gradient at all."""
+    setting.prepare("gradient", setting.native())
+    found = []
+    for name, relation in RELATIONS.items():
+        try:
+            found += [f"{name}: {fault}" for fault in relation(setting)]
+        except (Unsupported, NotImplementedError):
+            continue  # a relation about an operator that the backend does not have
+        except Exception as error:  # raised by the library in a situation that it ought to bear
+            found.append(f"{name}: {type(error).__name__}: {str(error).partition(chr(10))[0]}")
+    return found
+
+
+def elsewhere(setting: Setting) -> Iterator[str]:
+    """Prepared at other inputs of the same shapes, called at these."""
+    if setting.case.prepared is not None:
+        return  # the case is about that, and says where
+    other = setting.native(setting.seed + 1)
+    if _shapes(other) != _shapes(setting.native()):
+        return
+    call = setting.prepare("gradient", other)
+    fault = setting.fault(setting.numpy(call(*setting.native())))
+    if fault:
+        yield f"prepared at the inputs of seed {setting.seed + 1}, called at those of {setting.seed}: {fault}"
+
+
+def twice(setting: Setting) -> Iterator[str]:
+    """Called here, there, and here again."""
+    here, there = setting.native(), setting.native(setting.seed + 1)
+    call = setting.prepare("gradient", here)
+    setting.numpy(call(*here))
+    if _shapes(here) == _shapes(there) and setting.case.prepared is None:
+        setting.numpy(call(*there))
+    fault = setting.fault(setting.numpy(call(*here)))
+    if fault:
+        yield f"the last of three calls is wrong: {fault}"
+
+
+def untouched(setting: Setting) -> Iterator[str]:
+    """The call leaves its arguments as they were."""
+    native = setting.native()
+    call = setting.prepare("gradient", native)
+    before = setting.numpy(native)
+    setting.numpy(call(*native))
+    for name, old, new in zip(setting.names, before, setting.numpy(native), strict=True):
+        same = [np.array_equal(a, b, equal_nan=True) for a, b in zip(tree.leaves(old), tree.leaves(new), strict=True)]
+        if not all(same):
+            yield f"the call changed its input {name}"
+
+
+def overwritten(setting: Setting) -> Iterator[str]:
+    """The numpy arrays that the example inputs were made from are overwritten after `prepare`."""
+    examples = setting.inputs()
+    call = setting.prepare("gradient", setting.backend.native_inputs(examples))
+    for leaf in tree.leaves(examples):
+        if isinstance(leaf, np.ndarray):
+            leaf[...] = np.nan
+    fault = setting.fault(setting.numpy(call(*setting.native())))
+    if fault:
+        yield f"it depends on arrays that prepare saw, which have changed since: {fault}"
+
+
+def own(setting: Setting) -> Iterator[str]:
+    """Results are the caller's."""
+    native = setting.native()
+    call = setting.prepare("gradient", native)
+    first = call(*native)
+    kept = setting.numpy(first)
+    call(*native)
+    again = setting.numpy(first)
+    pairs = zip(tree.leaves(kept), tree.leaves(again), strict=True)
+    if not all(np.array_equal(a, b, equal_nan=True) for a, b in pairs):
+        yield "a second call changes the result of the first"
+    for leaf in tree.leaves(first):
+        if isinstance(leaf, np.ndarray) and leaf.ndim and leaf.flags.writeable:
+            leaf[...] = np.nan
+    fault = setting.fault(setting.numpy(call(*native)))
+    if fault:
+        yield f"a result that is written into spoils the next call: {fault}"
+
+
+def subsets(setting: Setting) -> Iterator[str]:
+    """Any inputs can be active, the others are then constants."""
+    wrt, count = setting.wrt, len(setting.wrt)
+    proper = [chosen for n in range(1, count) for chosen in combinations(range(count), n)]
+    for chosen in proper[:MOST_SUBSETS]:
+        native, some = setting.native(), tuple(wrt[k] for k in chosen)
+        gradient = setting.numpy(setting.prepare("gradient", native, some)(*native))
+        fault = setting.fault(gradient, _restricted(setting.known, chosen))
+        if fault:
+            names = ", ".join(setting.names[k] for k in some)
+            yield f"in {names} alone: {fault}"
+
+
+def modes(setting: Setting) -> Iterator[str]:
+    """<w, J v> = <Jᵀ w, v>: forward against reverse."""
+    args, wrt = setting.inputs(), setting.wrt
+    v, w = operators.direction(args, wrt, setting.seed, 1), 0.75
+    forward_args = setting.backend.native_inputs((*args, v))
+    reverse_args = setting.backend.native_inputs((*args, w))
+    jv = setting.numpy(setting.prepare("jvp", forward_args)(*forward_args))
+    wj = setting.numpy(setting.prepare("vjp", reverse_args)(*reverse_args))
+    terms = [np.ravel(p * q) for p, q in zip(tree.leaves(wj), tree.leaves(v), strict=True)]
+    products = np.concatenate(terms) if terms else np.zeros(0)
+    left, right = w * float(jv), float(products.sum())
+    bound = 1e-9 * float(np.abs(products).sum()) + 1e-300
+    if not abs(left - right) <= max(bound, abs(right) * (setting.backend.claimed_relative_error or 0.0)):
+        yield f"<w, J v> = {left!r}, but <Jᵀ w, v> = {right!r}"
+
+
+def not_a_number(setting: Setting) -> Iterator[str]:
+    """A NaN that plain numpy lets through to the value must not be swallowed."""
+    args = list(setting.inputs())
+    which = setting.wrt[0]
+    leaves = iter([_with_nan(leaf) if k == 0 else leaf for k, leaf in enumerate(tree.leaves(args[which]))])
+    args[which] = tree.map_leaves(lambda _: next(leaves), args[which])
+    plain = function_of(setting.case, setting.names, Namespace(np))
+    try:
+        with np.errstate(all="ignore"):
+            expected = float(plain(*args))
+    except Exception:  # numpy raises: then whatever the library does is no worse
+        return
+    if not np.isnan(expected):
+        return
+    native = setting.backend.native_inputs(tuple(args))
+    try:
+        value = float(setting.numpy(setting.prepare("value", native)(*native)))
+    except (Unsupported, NotImplementedError):
+        raise
+    except Exception:  # to raise is as honest as NaN
+        return
+    if not np.isnan(value):
+        yield f"{setting.names[which]} holds a NaN and plain numpy gives NaN, but the value is {value!r}"
+
+
+RELATIONS: Mapping[str, Callable[[Setting], Iterator[str]]] = {
+    "elsewhere": elsewhere,
+    "twice": twice,
+    "untouched": untouched,
+    "overwritten": overwritten,
+    "own": own,
+    "subsets": subsets,
+    "modes": modes,
+    "NaN": not_a_number,
+}
+
+
+def _with_nan(leaf: Any) -> Any:
+    array = np.array(leaf, dtype=np.float64)
+    if array.size:
+        array.flat[0] = np.nan
+    return array if array.ndim else float(array)
+
+
+def _shapes(args: tuple[Any, ...]) -> list[Any]:
+    """Shapes of the leaves, and the static leaves themselves: what `prepare` may rely on."""
+    return [leaf if tree.is_static(leaf) else np.shape(leaf) for leaf in tree.leaves(args)]
+
+
+def _restricted(known: Reference, chosen: tuple[int, ...]) -> Reference:
+    """What is known, for some of the active inputs only; directions go over all of them and are left out."""
+    leaves = tuple(
+        replace(leaf, position=chosen.index(leaf.position)) for leaf in known.leaves if leaf.position in chosen
+    )
+    constants = tuple((chosen.index(c[0]), *c[1:]) for c in known.constants if c[0] in chosen)
+    return replace(known, count=len(chosen), leaves=leaves, directions=(), constants=constants)
