@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from .functionals import flatten, jacobian, jvp, loop
-from .ode_adjoint import Field, adjoint_sensitivities, of_moving, plain_field, plain_jacobian, sizes
+from .ode_adjoint import Field, Memo, adjoint_sensitivities, of_moving, plain_field, plain_jacobian, sizes
 from .ode_solver import METHODS, Options, integrate_to
 from .plain import leaf_value, shape_of, value_of
 from .products import einsum, matmul
@@ -76,7 +76,9 @@ def odeint(
         return _rate(f(t, reshape(y, shape), *rebuild(leaves)), shape)
 
     options = Options(method, float(rtol), float(atol), int(max_steps))
-    states = _solution(ravel(start), begin, times, *leaves, field=field, options=options, sensitivity=sensitivity)
+    states = _solution(
+        ravel(start), begin, times, *leaves, field=field, options=options, sensitivity=sensitivity, memo=Memo()
+    )
     return reshape(states, (shape_of(times)[0], *shape))
 
 
@@ -103,7 +105,9 @@ def _rate(value: Any, shape: tuple[int, ...]) -> Value:
     return ravel(rate) if shape else reshape(rate, (1,))
 
 
-def _solve(y0: Value, t0: Value, ts: Value, *leaves: Value, field: Field, options: Options, sensitivity: str) -> Value:
+def _solve(
+    y0: Value, t0: Value, ts: Value, *leaves: Value, field: Field, options: Options, sensitivity: str, memo: Memo
+) -> Value:
     """The value: plain states, shape (len(ts), n), whatever the order of the times."""
     direction = -1.0 if np.any(ts < t0) else 1.0
     times, places = np.unique(direction * ts, return_inverse=True)
@@ -124,6 +128,7 @@ def _along(
     field: Field,
     options: Options,
     sensitivity: str,
+    memo: Memo,
 ) -> Value:
     """ẏ(ts) from u̇ = J u + ∂f/∂θ θ̇, u(t0) = ẏ0 - f(t0, y0) ṫ0, and f(ts, y(ts)) ṫs."""
     y0_tan, t0_tan, ts_tan, *leaf_tans = tans
@@ -143,7 +148,7 @@ def _along(
         given = [*leaves, *(leaf_tans[i] for i in moving)]
         z0 = concatenate([y0, u0])
         wider = options._replace(atol=np.tile(options.tolerances(n), 2))
-        total = _solution(z0, t0, ts, *given, field=pair, options=wider, sensitivity=sensitivity)[:, n:]
+        total = _solution(z0, t0, ts, *given, field=pair, options=wider, sensitivity=sensitivity, memo=Memo())[:, n:]
     if ts_tan is not None:
         total = total + _rates(states, ts, leaves, field) * reshape(ts_tan, (-1, 1))
     return total
@@ -169,6 +174,7 @@ def _back(
     field: Field,
     options: Options,
     sensitivity: str,
+    memo: Memo,
 ) -> list[Value]:
     ts_back = sum(adj * _rates(states, ts, leaves, field), -1) if wanted[2] else None
     if not (wanted[0] or wanted[1] or any(wanted[3:])):
@@ -176,7 +182,7 @@ def _back(
     plain = not any(isinstance(x, Active) for x in (adj, y0, t0, ts, *leaves))
     # Only the first derivative is by the adjoint: its own derivative needs y(t) with derivatives.
     back = adjoint_sensitivities if sensitivity == "adjoint" and plain else _by_sensitivities
-    y0_back, t0_back, *leaves_back = back(wanted, adj, y0, t0, ts, leaves, field, options)
+    y0_back, t0_back, *leaves_back = back(wanted, adj, y0, t0, ts, leaves, field, options, memo)
     return [y0_back, t0_back, ts_back, *leaves_back]
 
 
@@ -189,6 +195,7 @@ def _by_sensitivities(
     leaves: Sequence[Value],
     field: Field,
     options: Options,
+    memo: Memo,
 ) -> list[Value]:
     """Solves for U, a column for each element of y0, for t0 and for each element of a parameter; back is Σ ȳᵀ U."""
     n = shape_of(y0)[0]
@@ -212,7 +219,11 @@ def _by_sensitivities(
     atol = options.tolerances(n)
     wider = options._replace(atol=np.concatenate([atol, np.ravel(atol[:, None] / weights)]))
     z0 = concatenate([y0, ravel(concatenate(columns, 1))])
-    z = _solution(z0, t0, ts, *leaves, field=coupled, options=wider, sensitivity="forward")
+
+    def solve() -> Value:
+        return _solution(z0, t0, ts, *leaves, field=coupled, options=wider, sensitivity="forward", memo=Memo())
+
+    z = memo.recall(tuple(wanted), [y0, t0, ts, *leaves], solve)
     rows = einsum("ti,tik->k", adj, reshape(z[:, n:], (-1, n, width)))
     back: list[Value] = [None] * (2 + len(leaves))
     place = 0

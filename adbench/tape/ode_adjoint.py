@@ -56,6 +56,25 @@ def sizes(leaves: Sequence[Value], moving: Sequence[int]) -> Value:
     return np.concatenate([np.zeros(0), *(np.maximum(1.0, np.abs(np.ravel(value_of(leaves[i])))) for i in moving)])
 
 
+class Memo:
+    """What one sweep computed, kept for the next over the same node: a Jacobian takes a sweep for each of its rows.
+
+    One entry for each kind of result, which counts only as long as the inputs are the same numbers.
+    """
+
+    def __init__(self) -> None:
+        self.entries: dict[Any, tuple[list[Any], Any]] = {}
+
+    def recall(self, kind: Any, inputs: Sequence[Value], compute: Callable[[], Any]) -> Any:
+        """The kept result, or a new one; never kept where an input is active."""
+        if any(isinstance(x, Active) for x in inputs):
+            return compute()
+        entry = self.entries.get(kind)
+        if entry is None or not all(np.array_equal(a, b) for a, b in zip(entry[0], inputs, strict=True)):
+            entry = self.entries[kind] = [np.array(x) for x in inputs], compute()
+        return entry[1]
+
+
 class _Solution:
     """y(t), from the interpolants of the solver's steps."""
 
@@ -106,6 +125,7 @@ def adjoint_sensitivities(
     leaves: Sequence[Value],
     field: Field,
     options: Options,
+    memo: Memo,
 ) -> list[Value]:
     """[ȳ0, t̄0, *θ̄] from the adjoint (len(ts), n) of the states; θ̄ where `wanted[3:]`, None elsewhere."""
     n = shape_of(y0)[0]
@@ -114,10 +134,14 @@ def adjoint_sensitivities(
     times, places = np.unique(direction * ts, return_inverse=True)
     jumps = np.zeros((len(times), n))
     np.add.at(jumps, places, adj)
-    pieces: list[Any] = []
     rate = plain_field(field, leaves)
-    integrate_to(rate, plain_jacobian(field, leaves), y0, float(t0), direction * times, options, pieces)
-    solution = _Solution(pieces, direction)
+
+    def solve() -> _Solution:
+        pieces: list[Any] = []
+        integrate_to(rate, plain_jacobian(field, leaves), y0, float(t0), direction * times, options, pieces)
+        return _Solution(pieces, direction)
+
+    solution = memo.recall("solution", [y0, t0, ts, *leaves], solve)
     atol, weights = options.tolerances(n), sizes(leaves, moving)
     tighter = options._replace(atol=np.concatenate([atol, np.min(atol, initial=np.inf) / weights]))
     z = np.zeros(n + len(weights))

@@ -194,6 +194,18 @@ def test_the_solution_is_one_node_and_constants_make_no_edge():
         assert recording.edges() == 1 + 1  # the solution, and its reshaping
 
 
+@pytest.mark.parametrize(("sensitivity", "solutions"), [("forward", 2), ("adjoint", 2 + 6)])
+def test_a_jacobian_solves_what_its_rows_share_once(monkeypatch, sensitivity, solutions):
+    calls = []
+    for module in (tape.ode, tape.ode_adjoint):
+        solve = module.integrate_to
+        monkeypatch.setattr(module, "integrate_to", lambda *args, solve=solve: calls.append(1) or solve(*args))
+    tape.jacobian(
+        lambda y: tape.odeint(_pendulum, y, 0.0, [1.0] * 3, 0.4, sensitivity=sensitivity), [0.5, 0.2], "reverse"
+    )
+    assert len(calls) == solutions  # the states, then all sensitivities at once, or y(t) and an adjoint for each row
+
+
 def test_empty_times_and_the_start_itself():
     assert tape.odeint(_pendulum, [0.5, 0.2], 0.0, np.zeros(0), 0.4).shape == (0, 2)
     y0 = np.array([0.5, 0.2])
