@@ -1,0 +1,101 @@
+"""Traps in branches: values that were computed and not taken, and branches that were recorded and not taken again."""
+
+import numpy as np
+
+from ._traps import traps
+
+CASES, trap = traps("branches")
+
+
+@trap({"x": -1.0}, (0.0,))
+def trap_masked_sqrt(xp, x):
+    """where(x > 0, sqrt x, 0) at -1 → 0: the branch that was not taken has no say.
+
+    The mask hands sqrt an adjoint of 0, and 0 · NaN is NaN (jax-ml/jax#2630, casadi/casadi#1878).
+    """
+    return xp.where(x > 0, xp.sqrt(x), 0.0)
+
+
+@trap({"x": 0.0}, (0.0,))
+def trap_masked_sinc(xp, x):
+    """where(x = 0, 1, sin x / x) at 0 → 0: the quotient was computed and not taken.
+
+    Its derivative at 0 is 0/0; times an adjoint of 0 it is NaN still (jax-ml/jax#1722, and the FAQ of most libraries).
+    """
+    return xp.where(x == 0, 1.0, xp.sin(x) / x)
+
+
+@trap({"x": 1.0}, (1.0,), prepared={"x": -1.0})
+def trap_recorded_branch(xp, x):
+    """Relu by a Python `if`, prepared at -1 and called at 1 → 1.
+
+    A recording made at -1 holds the other branch: 0. A library that compiles one program must say that it cannot.
+    Returning the number 0 made Enzyme's activity analysis call the whole function constant (EnzymeAD/Enzyme#101).
+    """
+    return x if x > 0 else 0.0
+
+
+@trap({"x": 0.0}, (1.0,))
+def trap_equality_branch(xp, x):
+    """where(x = 0, 0, x) at 0 → 1: this is the identity, written with a special case.
+
+    The branch that is taken is a constant, so that its derivative is 0: right about the branch, wrong about f. The
+    same text as `xlogy` of Julia, whose derivative at 0 was 0 instead of log y (EnzymeAD/Enzyme.jl#1601).
+    """
+    return xp.where(x == 0, 0.0, x)
+
+
+@trap({"x": 1.0}, (0.0,))
+def trap_masked_infinity(xp, x):
+    """where(x > 0, 0, x · inf) at 1 → 0: a constant infinity in the branch that was not taken.
+
+    The adjoint of that branch is 0 · inf = NaN (jax-ml/jax#2630).
+    """
+    return xp.where(x > 0, 0.0, x * np.inf)
+
+
+@trap({"x": 1000.0}, (1.0,))
+def trap_masked_overflow(xp, x):
+    """where(x ≤ 0, exp x, 1 + x) at 1000 → 1: exp x overflows in the branch that was not taken.
+
+    Its derivative is inf, times an adjoint of 0: NaN beside a right value (pytorch/pytorch#68425).
+    """
+    return xp.where(x <= 0, xp.exp(x), 1.0 + x)
+
+
+@trap({"x": 0.0}, (1.0,))
+def trap_masked_steep(xp, x):
+    """where(x < 1, x, sqrt x) at 0 → 1: the other branch is finite there, and its slope is not.
+
+    0 · inf = NaN although no value was ever infinite (jax-ml/jax#5798).
+    """
+    return xp.where(x < 1, x, xp.sqrt(x))
+
+
+@trap({"x": [3.0, 0.0, -5.0]}, ([0.0, 0.0, 0.0],))
+def trap_masked_angle(xp, x):
+    """Σ where(i = 1, 0, atan2(x, x)) at (3, 0, -5) → 0: the angle of the origin is masked.
+
+    atan2 has 0/0 at the origin, and the mask's 0 does not remove it (jax-ml/jax#1052, pytorch/pytorch#98276).
+    """
+    return xp.sum(xp.where(xp.asarray([0.0, 1.0, 0.0]) > 0.5, 0.0 * x, xp.atan2(x, x)))
+
+
+@trap({"x": [2.0, 3.0, 4.0]}, ([1.0, 0.0, 0.0],))
+def trap_unread_entry(xp, x):
+    """(x / (1, 0, 1))[0] at (2, 3, 4) → (1, 0, 0): an entry that is infinite and never read.
+
+    Indexing hands the others an adjoint of 0, and 0 / 0 is NaN (pytorch/pytorch#26799, pytorch/pytorch#4132).
+    """
+    return (x / xp.asarray([1.0, 0.0, 1.0]))[0]
+
+
+@trap({"x": 0.0}, (0.0,))
+def trap_masked_count_log(xp, x):
+    """where(n = 0, 0, n log x) at n = 0, x = 0 → 0: no events, whatever their rate.
+
+    The log of zero gets an adjoint of 0 · n, and the chain ends in 0 · inf: the log density of a Poisson count of 0
+    had no gradient at rate 0 (stan-dev/math#2494).
+    """
+    n = xp.asarray([0.0])
+    return xp.sum(xp.where(n == 0, 0.0 * x, n * xp.log(x)))

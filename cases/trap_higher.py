@@ -1,0 +1,116 @@
+"""Traps of nesting, and truths by declaration: derivatives inside the function, stopped gradients, complex numbers.
+
+The nested ones call `derivative` inside f, so that the gradient of f is of second or third order. They need
+`xp.derivative(g, x)` in the backend's namespace, and `xp.stop_gradient(x)` for the stopped one.
+"""
+
+import math
+
+from ._traps import derivative, stop_gradient, traps
+
+CASES, trap = traps("higher")
+
+
+@trap({"x": 1.0}, (1.0,))
+def trap_perturbation_confusion(xp, x):
+    """x · d/dy (x + y) at 1 → 1: the inner derivative is 1 whatever x is.
+
+    An engine that does not tell the two perturbations apart gives 2: Siskind and Pearlmutter (2005), "Perturbation
+    confusion and referential transparency"; EnzymeAD/Enzyme.jl#3346 is a recent one.
+    """
+    return x * derivative(xp, lambda y: x + y, 1.0 + 0.0 * x)
+
+
+@trap({"x": 3.0}, (12.0,))
+def trap_nested_product(xp, x):
+    """d/dy (x y²) at y = x, which is 2 x², at 3 → 4 x = 12.
+
+    The inner derivative depends on x twice: as a constant of the inner function and as its point.
+    """
+    return derivative(xp, lambda y: x * y * y, x)
+
+
+@trap({"x": 0.0}, (2.0,))
+def trap_nested_at_zero(xp, x):
+    """d/dy (x · 2y) at y = 3, at x = 0 → 2: an inner adjoint that is zero, and not nothing.
+
+    An engine that drops adjoints of value zero loses the outer derivative: 0.
+    """
+    return derivative(xp, lambda y: x * (2.0 * y), 3.0 + 0.0 * x)
+
+
+@trap({"x": 0.0}, (0.0,), declared=True)
+def trap_third_derivative_of_power(xp, x):
+    """The third derivative of exp(-x^2.0) at 0 → 0, as the gradient of the second, -2 there.
+
+    x^2.0 ends in 2 · 1 · 0 · x^-1 = 0 · inf (pytorch/pytorch#95180 for the exponent). Declared: differences of the
+    second derivative in double precision are too rough.
+    """
+
+    def first(a):
+        return derivative(xp, lambda b: xp.exp(-(b**2.0)), a)
+
+    return derivative(xp, first, x)
+
+
+@trap({"x": 0.0}, (-(math.pi**2) / 3,))
+def trap_second_derivative_of_sinc(xp, x):
+    """The second derivative of sinc at 0 → -π²/3, as the gradient of the first.
+
+    A special case at 0 that is constant has no second derivative: 0 in jax-ml/jax#5054, NaN in
+    pytorch/pytorch#196885.
+    """
+    return derivative(xp, xp.sinc, x)
+
+
+@trap({"x": -3.0}, (0.0,))
+def trap_masked_twice(xp, x):
+    """d/dx where(x > 0, sqrt x, 0), at -3 → 0, and so its gradient.
+
+    Guarding the first derivative leaves the second NaN (casadi/casadi#1878).
+    """
+    return derivative(xp, lambda a: xp.where(a.real > 0 if isinstance(a, complex) else a > 0, xp.sqrt(a), 0.0 * a), x)
+
+
+@trap({"x": 3.0}, (3.0,), declared=True)
+def trap_stop_gradient(xp, x):
+    """x · stop(x) at 3 → 3: the second factor is a constant to the derivative, by declaration.
+
+    Differences give 6.
+    """
+    return x * stop_gradient(xp, x)
+
+
+@trap({"x": 3.0, "y": 4.0}, (6.0, 8.0))
+def trap_complex_modulus(xp, x, y):
+    """|x + i y|² at 3 + 4i → (6, 8), in real terms.
+
+    The gradient in z = x + i y is 6 + 8i or 6 - 8i by convention (torch and jax); mixing both inside one function
+    gives the wrong sign in y.
+    """
+    return abs(x + 1j * y) ** 2
+
+
+@trap({"x": 0.5}, (-math.sin(0.5),))
+def trap_complex_exponential(xp, x):
+    """Re exp(i x) at 0.5 → -sin x.
+
+    A conjugate too many in the rule of exp, or of the product with i, turns the sign. Enzyme's cispi had 0
+    (EnzymeAD/Enzyme.jl#735).
+    """
+    return xp.real(xp.exp(1j * x))
+
+
+@trap({"x": [1.0, 2.0, 4.0]}, ([7.0, 7.0, 7.0],))
+def trap_spectrum_mean(xp, x):
+    """½ |X₀|² of the spectrum X = rfft x at (1, 2, 4) → Σ x = 7 in every entry."""
+    return 0.5 * abs(xp.fft.rfft(x)[0]) ** 2
+
+
+@trap({"x": [1.0, 2.0, 4.0]}, ([-4.0, -1.0, 5.0],))
+def trap_spectrum_odd(xp, x):
+    """½ Σ x · irfft(w rfft x), w = (0, 3), of odd length, at (1, 2, 4) → 3 (x - mean x).
+
+    The inner frequencies of half a spectrum count twice, the first once: a factor that even lengths hide elsewhere.
+    """
+    return 0.5 * xp.sum(x * xp.fft.irfft(xp.fft.rfft(x) * xp.asarray([0.0, 3.0]), n=3))

@@ -1,0 +1,176 @@
+"""Traps of linear algebra: negative determinants, halves that are not read, eigenvalues that coincide."""
+
+import math
+
+import numpy as np
+
+from ._traps import traps
+
+CASES, trap = traps("linalg")
+
+IDENTITY = np.eye(2)
+
+
+def symmetric(xp, A):
+    return 0.5 * (A + xp.matrix_transpose(A))
+
+
+@trap({"A": [[-2.0, 0.0], [0.0, 1.0]]}, ([[-0.5, 0.0], [0.0, 1.0]],))
+def trap_log_abs_det_negative(xp, A):
+    """log |det diag(-2, 1)| → diag(-½, 1) = A⁻ᵀ, also where the determinant is negative.
+
+    A rule that forgets the sign, or goes through log det, gives diag(½, 1) or NaN.
+    """
+    return xp.linalg.slogdet(A)[1]
+
+
+@trap({"A": [[1.0, 2.0], [2.0, 4.0]]}, ([[4.0, -2.0], [-2.0, 1.0]],))
+def trap_det_singular(xp, A):
+    """det ((1, 2), (2, 4)) = 0 → its cofactors ((4, -2), (-2, 1)).
+
+    det · A⁻ᵀ is 0 · inf, or an error (jax-ml/jax#2380, HIPS/autograd#549, pytorch/pytorch#104675).
+    """
+    return xp.linalg.det(A)
+
+
+@trap({"A": [[0.0]]}, ([[1.0]],))
+def trap_det_of_zero(xp, A):
+    """det ((0)) → 1: a determinant is its entry.
+
+    0 was pytorch/pytorch#80761.
+    """
+    return xp.linalg.det(A)
+
+
+@trap({"A": [[0.0, 0.0, 0.0]] * 3}, ([[0.0, 0.0, 0.0]] * 3,))
+def trap_det_rank_zero(xp, A):
+    """det 0 of size 3 → 0: all cofactors vanish.
+
+    The thread's own example, where NaN was the answer (jax-ml/jax#2380, HIPS/autograd#549).
+    """
+    return xp.linalg.det(A)
+
+
+ROOT = math.sqrt(11)  # Σ L = 2 + ½ b + sqrt(c - b² / 4) for A = ((4, b), (b, c)): here b = 1, c = 3
+
+
+@trap({"A": [[4.0, 1.0], [1.0, 3.0]]}, ([[0.5 - 1 / 8 + 1 / (16 * ROOT), 0.0], [0.5 - 1 / (2 * ROOT), 1 / ROOT]],))
+def trap_cholesky_upper_half(xp, A):
+    """Σ L of A = L Lᵀ at ((4, 1), (1, 3)) → 0 in the upper entry, which is not read.
+
+    Libraries that read both halves, or give each its share, have a symmetric gradient: half of the lower entry's in
+    each. Right for symmetric changes, and not the derivative of what numpy computes (HIPS/autograd#56,
+    pytorch/pytorch#137284).
+    """
+    return xp.sum(xp.linalg.cholesky(A))
+
+
+@trap({"A": [[4.0, 1.0], [1.0, 3.0]]}, ([[0.5 - 1 / 8 + 1 / (16 * ROOT), 0.5 - 1 / (2 * ROOT)], [0.0, 1 / ROOT]],))
+def trap_cholesky_lower_half(xp, A):
+    """Σ U of A = Uᵀ U at ((4, 1), (1, 3)), asked for by upper=True → 0 in the lower entry, which is not read.
+
+    jax-ml/jax#40421 has a ghost there, EnzymeAD/Enzyme.jl#1604 had one.
+    """
+    return xp.sum(xp.linalg.cholesky(A, upper=True))
+
+
+@trap(
+    {"A": [[4.0, 1.0], [1.0, 3.0]]},
+    ([[0.5 - 1 / 8 + 1 / (16 * ROOT), 0.25 - 1 / (4 * ROOT)], [0.25 - 1 / (4 * ROOT), 1 / ROOT]],),
+)
+def trap_cholesky_symmetric(xp, A):
+    """Σ L of ½ (A + Aᵀ) = L Lᵀ at ((4, 1), (1, 3)): the same for every convention about halves.
+
+    A gradient that is twice too large off the diagonal was pytorch/pytorch#18825.
+    """
+    return xp.sum(xp.linalg.cholesky(symmetric(xp, A)))
+
+
+@trap({"x": 4.0}, (0.75,))
+def trap_cholesky_of_diagonal(xp, x):
+    """Σ L of x I = L Lᵀ of size 3, at 4 → 3 / (2 sqrt x) = 0.75.
+
+    Derivatives were lost on the way in stan-dev/math#2364.
+    """
+    return xp.sum(xp.linalg.cholesky(x * xp.asarray(np.eye(3))))
+
+
+@trap({"A": [[1.0, 0.0], [0.0, 1.0]]}, ([[math.e, 0.0], [0.0, math.e]],))
+def trap_equal_eigenvalues(xp, A):
+    """tr(V exp(w) Vᵀ) of a symmetric matrix V w Vᵀ at I → e I: the trace of its exponential.
+
+    1 / (w_i - w_j) is infinite, though what it multiplies is 0 (jax-ml/jax#669, pytorch/pytorch#47599).
+    """
+    w, V = xp.linalg.eigh(symmetric(xp, A))
+    return xp.sum((V * xp.exp(w)) * V)
+
+
+@trap(
+    {"A": [[4.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]},
+    ([[0.0, 1 / 6, 1 / 3], [1 / 6, 0.0, 0.0], [1 / 3, 0.0, 0.0]],),
+)
+def trap_simple_eigenvector(xp, A):
+    """v₀ v₁ + 2 v₀ v₂ of the eigenvector of 4 in diag(4, 1, 1) → ⅙ and ⅓ for the entries that turn it.
+
+    Its derivative is finite: only the other two eigenvectors have none. NaN everywhere (jax-ml/jax#4646).
+    """
+    _, V = xp.linalg.eigh(symmetric(xp, A))
+    v = V[:, 2]
+    return v[0] * v[1] + 2 * v[0] * v[2]
+
+
+@trap({"x": 0.0}, (1.0,))
+def trap_large_eigenvalues(xp, x):
+    """v₀ v₁ of the top eigenvector of 2⁶⁰ ((2, x), (x, 1)) at 0 → 1.
+
+    Differences of eigenvalues are large, and adding 1 to keep them from zero leaves nothing of the 1: NaN above 2⁵³
+    (jax-ml/jax#40141).
+    """
+    off = x * xp.asarray([[0.0, 1.0], [1.0, 0.0]])
+    _, V = xp.linalg.eigh(2.0**60 * (xp.asarray([[2.0, 0.0], [0.0, 1.0]]) + off))
+    return V[0, 1] * V[1, 1]
+
+
+@trap({"A": [[1.0, 0.0], [0.0, 1.0]]}, ([[1.0, 0.0], [0.0, 1.0]],))
+def trap_equal_singular_values(xp, A):
+    """Σ σ of I → I: the nuclear norm, U Vᵀ.
+
+    The rule for singular vectors divides by σ_i² - σ_j² = 0.
+    """
+    return xp.sum(xp.linalg.svd(A, full_matrices=False)[1])
+
+
+@trap({"x": 2.0}, (3.0e200,))
+def trap_large_singular_values(xp, x):
+    """Σ σ of x 10²⁰⁰ diag(1, 2) at 2 → 3 · 10²⁰⁰.
+
+    σ_i² - σ_j² is inf - inf (pytorch/pytorch#194705).
+    """
+    return xp.sum(xp.linalg.svd(x * xp.asarray([[1e200, 0.0], [0.0, 2e200]]), full_matrices=False)[1])
+
+
+@trap({"A": [[1.0, 2.0], [3.0, 5.0]], "b": [1.0, 2.0]}, ([[-2.0, 2.0], [1.0, -1.0]], [-2.0, 1.0]))
+def trap_solve_unsymmetric(xp, A, b):
+    """Σ x of A x = b at A = ((1, 2), (3, 5)), b = (1, 2) → -λ xᵀ and λ = A⁻ᵀ 1 = (-2, 1), x = (-1, 1).
+
+    A⁻¹ instead of A⁻ᵀ, or its transpose, is right for symmetric A only.
+    """
+    return xp.sum(xp.linalg.solve(A, b[:, None]))
+
+
+@trap({"x": [1.0, 0.0, 0.0]}, ([1.0, 0.0, 0.0],))
+def trap_norm_on_an_axis(xp, x):
+    """‖x‖ at (1, 0, 0) → (1, 0, 0): smooth, with squares of zero inside.
+
+    NaN in coin-or/ADOL-C#107.
+    """
+    return xp.linalg.vector_norm(x)
+
+
+@trap({"x": [[1.0, 2.0], [4.0, 8.0]]}, ([[-22.0, 4.0], [-30.0, 48.0]],))
+def trap_mean_over_all_axes(xp, x):
+    """Σ (w (x - mean over both axes))², w = (1, 3): a mean over all axes by their list.
+
+    Zero instead of the derivative in EnzymeAD/Reactant.jl#2306.
+    """
+    return xp.sum((xp.asarray([[1.0, 3.0]]) @ (x - xp.mean(x, axis=(0, 1)))) ** 2)
