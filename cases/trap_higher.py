@@ -63,15 +63,6 @@ def trap_second_derivative_of_sinc(xp, x):
     return derivative(xp, xp.sinc, x)
 
 
-@trap({"x": -3.0}, (0.0,))
-def trap_masked_twice(xp, x):
-    """d/dx where(x > 0, sqrt x, 0), at -3 → 0, and so its gradient.
-
-    Guarding the first derivative leaves the second NaN (casadi/casadi#1878).
-    """
-    return derivative(xp, lambda a: xp.where(a.real > 0 if isinstance(a, complex) else a > 0, xp.sqrt(a), 0.0 * a), x)
-
-
 @trap({"x": 3.0}, (3.0,), declared=True)
 def trap_stop_gradient(xp, x):
     """x · stop(x) at 3 → 3: the second factor is a constant to the derivative, by declaration.

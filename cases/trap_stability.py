@@ -92,6 +92,15 @@ def trap_atan2_small(xp, x):
     return xp.atan2(x, x)
 
 
+@trap({"y": 1e200, "x": 1e200}, (5e-201, -5e-201))
+def trap_atan2_large(xp, y, x):
+    """atan2(y, x) at y = x = 1e200 → 1 / 2y and -1 / 2x.
+
+    x² + y² overflows to inf, and x / inf is 0.
+    """
+    return xp.atan2(y, x)
+
+
 @trap({"x": 1e200}, (0.0,))
 def trap_quotient_large(xp, x):
     """(x - 1) / (x + 1) at 1e200 → 2 / (x + 1)² = 2e-400, which is 0 in double precision.
