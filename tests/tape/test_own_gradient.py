@@ -83,6 +83,16 @@ def test_several_variables_share_work_and_only_the_active_ones_are_asked(mode):
     assert asked == ["y"]
 
 
+def test_each_gradient_is_computed_once_however_many_sweeps_use_it():
+    asked = []
+    product = compute_gradient(
+        lambda x, y: (x * y, (lambda: asked.append("x") or y, lambda: asked.append("y") or x)),
+    )
+    jacobian = tape.jacobian(lambda x: product(x, x), X, "reverse")[1]
+    close(jacobian, np.diag(2 * X))
+    assert sorted(asked) == ["x", "y"]
+
+
 def linear(form):
     """x -> W x, with its Jacobian in one of its forms."""
     return compute_gradient(lambda x: (W @ x, lambda: form))
