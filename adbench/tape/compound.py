@@ -22,7 +22,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
-from .elementwise import divide, exp, log, log1p, logaddexp, where
+from .elementwise import divide, exp, log, log1p, where
 from .plain import shape_of, value_of
 from .reductions import logsumexp, sum  # numpy's name for it
 from .rule import Rule, Value, function_gradients
@@ -108,6 +108,20 @@ log_diff_exp = function_gradients(
 """log(e^x - e^y) for x ≥ y; ∂x = 1/(1 - e^(y-x)), ∂y = -e^(y-x)/(1 - e^(y-x))."""
 
 
+def _share(x: Value, y: Value) -> Value:
+    """e^x / (e^x + e^y), from the difference of the two and not from the result, which may be large."""
+    absent = value_of(x) == -np.inf
+    return where(absent, 0.0, expit(where(absent, 0.0, x) - y)) if np.any(absent) else expit(x - y)
+
+
+_log_sum_exp_2 = function_gradients(
+    np.logaddexp,
+    (lambda _v, adj, x, y: adj * _share(x, y), lambda _v, adj, x, y: adj * _share(y, x)),
+    name="log_sum_exp",
+    fresh=True,
+)
+
+
 def log_sum_exp(*xs: Value, axis: Axes = None, keepdims: bool = False) -> Value:
     """log Σ exp x. One array: over its axes, by default all. Several arguments: elementwise, with broadcasting.
 
@@ -119,7 +133,7 @@ def log_sum_exp(*xs: Value, axis: Axes = None, keepdims: bool = False) -> Value:
         return logsumexp(xs[0], axis, keepdims)
     if axis is not None or keepdims:
         raise TypeError(f"log_sum_exp: axis and keepdims go with one array, got {len(xs)} arguments")
-    return logaddexp(*xs) if len(xs) == 2 else logsumexp(stack(broadcast_arrays(*xs)), 0)
+    return _log_sum_exp_2(*xs) if len(xs) == 2 else logsumexp(stack(broadcast_arrays(*xs)), 0)
 
 
 # The logistic function

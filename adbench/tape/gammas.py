@@ -112,13 +112,47 @@ def _digamma_rise(a: Value, h: Value) -> Value:
 digamma_rise: Rule = function_gradients(
     _digamma_rise,
     (
-        lambda _v, adj, a, h: adj * (polygamma(a + h, 1) - polygamma(a, 1)),
+        lambda _v, adj, a, h: adj * _polygamma_rise(a, h, order=1),
         lambda _v, adj, a, h: adj * polygamma(a + h, 1),
     ),
     name="digamma_rise",
     fresh=True,
 )
 """ψ(a + h) - ψ(a) for a > 0, a + h > 0, to all digits also where h is nothing beside a."""
+
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+
+
+def _polygamma_rise_value(a: Value, h: Value, order: int) -> Value:
+    """As `_digamma_rise`, for ψ⁽ⁿ⁾, n ≥ 1: DLMF 5.15.8 and the recurrence, every power's difference by expm1."""
+    n, steps = order, 10 + 2 * order
+
+    def power_rise(x: Value, m: int) -> Value:
+        return np.asarray(x) ** float(-m) * np.expm1(-m * np.log1p(h / x))
+
+    with np.errstate(all="ignore"):
+        below = np.less(a, steps)
+        total = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(h)))
+        if np.any(below):
+            for k in range(steps):
+                total = total + power_rise(np.add(a, k), n + 1)
+            total = np.where(below, math.factorial(n) * total, 0.0)
+            a = np.where(below, np.add(a, steps), a)
+        total = total + math.factorial(n - 1) * power_rise(a, n) + 0.5 * math.factorial(n) * power_rise(a, n + 1)
+        for k, b in enumerate(_BERNOULLI, 1):
+            total = total + b * math.factorial(2 * k + n - 1) / math.factorial(2 * k) * power_rise(a, 2 * k + n)
+    return (-1.0) ** (n + 1) * total[()]
+
+
+_polygamma_rise: Rule = function_gradients(
+    _polygamma_rise_value,
+    (
+        lambda _v, adj, a, h, order: adj * _polygamma_rise(a, h, order=order + 1),
+        lambda _v, adj, a, h, order: adj * polygamma(a + h, order + 1),
+    ),
+    name="polygamma_rise",
+    fresh=True,
+)
 
 
 def _log_choose(n: Value, k: Value) -> Value:
