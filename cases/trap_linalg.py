@@ -51,10 +51,12 @@ def trap_det_rank_zero(xp, A):
     return xp.linalg.det(A)
 
 
-ROOT = math.sqrt(11)  # Σ L = 2 + ½ b + sqrt(c - b² / 4) for A = ((4, b), (b, c)): here b = 1, c = 3
+ROOT = math.sqrt(
+    11
+)  # Σ L = sqrt a + b / sqrt a + sqrt(c - b² / a) for A = ((a, b), (b, c)), and 2 sqrt(c - b² / a) = sqrt 11
 
 
-@trap({"A": [[4.0, 1.0], [1.0, 3.0]]}, ([[0.5 - 1 / 8 + 1 / (16 * ROOT), 0.0], [0.5 - 1 / (2 * ROOT), 1 / ROOT]],))
+@trap({"A": [[4.0, 1.0], [1.0, 3.0]]}, ([[3 / 16 + 1 / (16 * ROOT), 0.0], [0.5 - 1 / (2 * ROOT), 1 / ROOT]],))
 def trap_cholesky_upper_half(xp, A):
     """Σ L of A = L Lᵀ at ((4, 1), (1, 3)) → 0 in the upper entry, which is not read.
 
@@ -65,7 +67,7 @@ def trap_cholesky_upper_half(xp, A):
     return xp.sum(xp.linalg.cholesky(A))
 
 
-@trap({"A": [[4.0, 1.0], [1.0, 3.0]]}, ([[0.5 - 1 / 8 + 1 / (16 * ROOT), 0.5 - 1 / (2 * ROOT)], [0.0, 1 / ROOT]],))
+@trap({"A": [[4.0, 1.0], [1.0, 3.0]]}, ([[3 / 16 + 1 / (16 * ROOT), 0.5 - 1 / (2 * ROOT)], [0.0, 1 / ROOT]],))
 def trap_cholesky_lower_half(xp, A):
     """Σ U of A = Uᵀ U at ((4, 1), (1, 3)), asked for by upper=True → 0 in the lower entry, which is not read.
 
@@ -76,7 +78,7 @@ def trap_cholesky_lower_half(xp, A):
 
 @trap(
     {"A": [[4.0, 1.0], [1.0, 3.0]]},
-    ([[0.5 - 1 / 8 + 1 / (16 * ROOT), 0.25 - 1 / (4 * ROOT)], [0.25 - 1 / (4 * ROOT), 1 / ROOT]],),
+    ([[3 / 16 + 1 / (16 * ROOT), 0.25 - 1 / (4 * ROOT)], [0.25 - 1 / (4 * ROOT), 1 / ROOT]],),
 )
 def trap_cholesky_symmetric(xp, A):
     """Σ L of ½ (A + Aᵀ) = L Lᵀ at ((4, 1), (1, 3)): the same for every convention about halves.

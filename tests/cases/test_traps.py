@@ -1,0 +1,213 @@
+"""Every trap: what it says of itself, that its truth is the oracle's, and that wrong answers are called wrong there."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adbench import Case, Namespace, Unsupported
+from adbench.oracle import Reference, judge, reference
+from adbench.oracle.operators import declared
+from adbench.suite import catalog
+from adbench.suite.backend import from_module
+from adbench.suite.case import function_of
+from adbench.suite.errors import UsageError
+
+CATALOG = catalog.catalog()
+TRAPS = {name: case for name, case in CATALOG.cases.items() if case.is_trap}
+HELPERS = catalog.load(catalog.Source("cases", "_traps", str(catalog.builtin_folder("cases") / "_traps.py"), True))
+
+every_trap = pytest.mark.parametrize("name", TRAPS)
+every_backend = pytest.mark.parametrize("name", CATALOG.backends)
+
+ORACLE_AMISS = {"trap_cholesky_lower_half": "the oracle's cholesky(upper=True) reads the lower half"}
+UNRESOLVED = {
+    "trap_atan2_small": "the noise of x² + y², which underflows",
+    "trap_equal_eigenvalues": "the noise of eigenvectors that are not determined",
+    "trap_exp_of_log": "the oracle is unsure of its one-sided limit",
+    "trap_large_singular_values": "the noise of squares that overflow",
+}
+THREAD = re.compile(r"[\w.-]+/[\w.-]+#\d+")
+
+
+@cache
+def known(name: str) -> Reference:
+    case = TRAPS[name]
+    names, args, wrt = case.bind(1, 0)
+    f = function_of(case, names, Namespace(np))
+    with np.errstate(all="ignore"):
+        if case.declared:
+            return declared(float(f(*args)), truth(case), args, wrt, names)
+
+        def text(xp: Any, *args: Any) -> Any:
+            return function_of(case, names, xp)(*args)
+
+        return reference(f, args, wrt, xp_function=text, names=names)
+
+
+def truth(case: Case) -> tuple[Any, ...]:
+    names, args, _ = case.bind(1, 0)
+    assert case.gradient is not None
+    return case.gradient(**dict(zip(names, args, strict=True)))
+
+
+def answers(name: str, change: Any) -> tuple[Any, ...]:
+    """A gradient made of `change` applied to every true number, or to the upper end of what is true."""
+    found = known(name)
+    made = []
+    for leaf in found.leaves:
+        array = np.empty(leaf.shape)
+        for entry in leaf.entries:
+            array.flat[entry.index] = change(entry.derivative.upper)
+        made.append(array)
+    return tuple(made)
+
+
+def word(name: str, gradient: tuple[Any, ...]) -> str:
+    return judge(None, gradient, known(name)).word
+
+
+def test_there_are_as_many_traps_as_the_table_and_the_trackers_gave() -> None:
+    assert len(TRAPS) >= 90
+    assert len({case.tags for case in TRAPS.values()}) >= 8
+
+
+@every_trap
+def test_a_trap_is_one_point_and_says_in_one_line_what_it_is(name: str) -> None:
+    case = TRAPS[name]
+    assert name.startswith("trap_")
+    assert case.sizes == (1,)
+    assert case.tags[0] == "trap"
+    assert len(case.tags) == 2
+    assert 20 < len(case.summary) < 120
+    assert case.summary.endswith(".")
+
+
+def test_threads_of_every_tracker_are_cited() -> None:
+    folder = catalog.builtin_folder("cases")
+    texts = "".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("trap_*.py")))
+    cited = set(THREAD.findall(texts))
+    for tracker, least in {
+        "jax-ml/jax": 15,
+        "pytorch/pytorch": 15,
+        "HIPS/autograd": 10,
+        "casadi/casadi": 5,
+        "stan-dev/math": 5,
+        "EnzymeAD/": 4,
+    }.items():
+        assert sum(thread.startswith(tracker) for thread in cited) >= least, tracker
+
+
+@every_trap
+def test_the_truth_by_hand_is_what_the_oracle_finds(name: str, request: pytest.FixtureRequest) -> None:
+    if name in ORACLE_AMISS:
+        request.applymarker(pytest.mark.xfail(reason=ORACLE_AMISS[name]))
+    case, found = TRAPS[name], known(name)
+    kinds = {entry.derivative.kind for leaf in found.leaves for entry in leaf.entries}
+    if case.gradient is None:
+        assert "kink" in kinds
+        return
+    for array, leaf in zip(truth(case), found.leaves, strict=True):
+        for entry in leaf.entries:
+            derivative = entry.derivative
+            loose = 1e-9 * max(1.0, derivative.size) if found.reason or derivative.kind == "unsure" else 0.0
+            close = 1e-13 * derivative.size + 25 * derivative.bar + loose
+            here = float(np.asarray(array).flat[entry.index])
+            assert derivative.lower - close <= here <= derivative.upper + close
+
+
+@every_trap
+def test_the_truth_is_not_called_wrong(name: str) -> None:
+    assert word(name, answers(name, lambda number: number)) in ("right", "inconclusive")
+
+
+@every_trap
+def test_nan_is_called_wrong(name: str) -> None:
+    assert word(name, answers(name, lambda _: np.nan)) == "wrong"
+
+
+@every_trap
+def test_one_per_cent_off_or_one_for_zero_is_called_wrong(name: str) -> None:
+    off = word(name, answers(name, lambda number: number + (0.01 * abs(number) or 1.0)))
+    assert off == ("inconclusive" if name in UNRESOLVED else "wrong")
+
+
+@every_trap
+def test_zero_is_called_wrong_unless_it_is_true(name: str) -> None:
+    found = known(name)
+    zero_is_true = all(e.derivative.lower <= 0 <= e.derivative.upper for leaf in found.leaves for e in leaf.entries)
+    if name not in UNRESOLVED:
+        assert word(name, answers(name, lambda _: 0.0)) == ("right" if zero_is_true else "wrong")
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("trap_accumulate", np.cos(0.7)),
+        ("trap_recorded_branch", 0.0),
+        ("trap_recorded_loop", 500.0),
+        ("trap_perturbation_confusion", 2.0),
+        ("trap_stop_gradient", 6.0),
+        ("trap_repeated_gather", [2.0, 0.0, 6.0]),
+        ("trap_repeated_scatter", [1.0, 1.0, 0.0]),
+        ("trap_saved_by_reference", [0.0, 0.0]),
+        ("trap_prod_two_zeros", [3.0, 3.0, 0.0]),
+        ("trap_max_tie_sums_to_one", 3.0),
+        ("trap_clip_difference", 2.0),
+        ("trap_square_of_sqrt", 0.0),
+        ("trap_log_abs_det_negative", [[0.5, 0.0], [0.0, 1.0]]),
+        ("trap_cosh", -np.sinh(0.7)),
+        ("trap_complex_exponential", np.sin(0.5)),
+        ("trap_log_add_exp_equal_large", 0.99999952125830205),
+        ("trap_sinc_near_zero", -3.28989e-6),
+    ],
+)
+def test_the_known_wrong_answer_is_called_wrong(name: str, wrong: Any) -> None:
+    assert word(name, (np.array(wrong),)) == "wrong"
+
+
+@pytest.mark.parametrize("name", [name for name, case in TRAPS.items() if case.prepared])
+def test_where_a_backend_is_prepared_elsewhere_it_is_elsewhere(name: str) -> None:
+    assert TRAPS[name].bind_prepared(1, 0) != TRAPS[name].bind(1, 0)[1]
+
+
+@every_backend
+def test_what_a_backend_is_known_to_get_wrong_is_a_trap_with_a_reason(name: str) -> None:
+    source = CATALOG.backends[name]
+    if source.missing:
+        pytest.skip(f"{', '.join(source.missing)} is not installed")
+    for trap, reason in from_module(name, catalog.load(source)).known.items():
+        assert trap in TRAPS
+        outcome, _, why = reason.partition(": ")
+        assert outcome
+        assert len(why) > 10
+
+
+def test_an_integer_to_differentiate_in_is_refused_by_name() -> None:
+    square = Case(f=lambda xp, x: x * x, inputs=lambda _n, _rng: {"x": 100}, wrt=("x",), sizes=(1,))
+    with pytest.raises(UsageError, match="input 'x' is active, so it must hold floats or float64 arrays; got 100"):
+        square.bind(1, 0)
+
+
+def test_derivatives_on_plain_numbers_nest_and_are_right_to_rounding() -> None:
+    xp = Namespace(np)
+    first = HELPERS.derivative(xp, lambda a: np.exp(-(a**2.0)), 0.3)
+    assert first == pytest.approx(-0.6 * np.exp(-0.09), rel=1e-14)
+    second = HELPERS.derivative(xp, lambda a: HELPERS.derivative(xp, lambda b: np.exp(-(b**2.0)), a), 0.0)
+    assert second == pytest.approx(-2.0, rel=1e-14)
+
+
+def test_a_library_that_cannot_nest_stop_or_assign_says_so() -> None:
+    class Foreign:
+        """A value of a library that has none of it."""
+
+    with pytest.raises(Unsupported, match="no derivative"):
+        HELPERS.derivative(Namespace(np), np.sin, Foreign())
+    with pytest.raises(Unsupported, match="no stop_gradient"):
+        HELPERS.stop_gradient(Namespace(np), Foreign())
+    with pytest.raises(Unsupported, match="no assignment to entries of Foreign"):
+        HELPERS.assigned(Foreign(), 0, 1.0)
