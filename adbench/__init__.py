@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from adbench.version import __version__
 
 if TYPE_CHECKING:
+    from adbench.suite.api import WrongGradient, assert_gradients, check, check_cell
     from adbench.suite.backend import Operator, of_active, on_active
     from adbench.suite.case import Case
     from adbench.suite.errors import AdbenchError, BadFile, MissingFunction, UnknownName, Unsupported, UsageError
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 _HOME = {
     "AdbenchError": "adbench.suite.errors",
     "BadFile": "adbench.suite.errors",
+    "WrongGradient": "adbench.suite.api",
+    "assert_gradients": "adbench.suite.api",
+    "check": "adbench.suite.api",
+    "check_cell": "adbench.suite.api",
     "Case": "adbench.suite.case",
     "Job": "adbench.suite.record",
     "MissingFunction": "adbench.suite.errors",
@@ -46,7 +51,11 @@ __all__ = [
     "UnknownName",
     "Unsupported",
     "UsageError",
+    "WrongGradient",
     "__version__",
+    "assert_gradients",
+    "check",
+    "check_cell",
     "loop",
     "of_active",
     "on_active",

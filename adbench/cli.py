@@ -113,19 +113,41 @@ def list_(kind: str, as_json: bool, case_folders: tuple[str, ...], backend_folde
         click.echo(catalog.report("listing").listing(rows, width=_width(), colour=_colour()))
 
 
-@cli.command()
+@cli.command(context_settings={"ignore_unknown_options": True})  # --at -1.0 -2.0
+@click.argument("more", nargs=-1, metavar="")
 @selecting
-@click.option("--operator", "operators", multiple=True, metavar="NAME", help="Default: all that backends have.")
+@click.option("--operator", "operators", multiple=True, metavar="NAME", help="Default: all, and relations.")
+@click.option("--points", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Seeds to check at.")
+@click.option("--function", metavar="MODULE:F", help="Check a function of your own, on the tape unless -b says else.")
+@click.option("--at", metavar="X ...", help="Where: one number for each argument, or a vector.")
+@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML too.")
+@click.option("--fail-fast", is_flag=True, help="Stop at the first that is wrong.")
 @running
-def check(as_json: bool, **asked: Any) -> None:
+def check(
+    as_json: bool,
+    junit: Path | None,
+    fail_fast: bool,
+    function: str | None,
+    at: str | None,
+    more: tuple[str, ...],
+    **asked: Any,
+) -> None:
     """Check values and derivatives, without timing them. Exit code 1 where one is wrong.
 
     \b
     adbench check                      everything installed, at small sizes
-    adbench check -b my_backend.py -c matrix_product -n 8
+    adbench check -b my_backend.py -c matrix_product -n 8 --points 5
+    adbench check --function mymodule:f --at 1.0 2.0
     """
-    session = _session(asked, time=False, memory=False, quick=True)
-    found, code = _go(session)
+    from adbench.suite import catalog
+    from adbench.suite.own_function import asking_for
+    from adbench.suite.store import write_whole
+
+    with asking_for(function, at, more, asked) as everything:
+        session = _session(everything, time=False, memory=False, quick=True)
+        found, code = _go(session, fail_fast=fail_fast)
+    if junit is not None:
+        write_whole(junit, catalog.report("junit").render(found))
     _show(found, as_json)
     sys.exit(code)
 
@@ -182,7 +204,9 @@ def _session(asked: dict[str, Any], **settings: Any) -> Session:
     return session
 
 
-def _go(session: Session, keep: Callable[[Record], None] = lambda record: None) -> tuple[Run, int]:
+def _go(
+    session: Session, keep: Callable[[Record], None] = lambda record: None, *, fail_fast: bool = False
+) -> tuple[Run, int]:
     """Run the session under a progress bar. After Ctrl-C: what was finished, and 130."""
     from adbench.suite import catalog
     from adbench.suite.runner import Finished
@@ -195,6 +219,8 @@ def _go(session: Session, keep: Callable[[Record], None] = lambda record: None) 
                 bar.show(event)
                 if isinstance(event, Finished):
                     keep(event.record)
+                    if fail_fast and event.record.status in ("wrong", "surprise"):
+                        break
         except KeyboardInterrupt:
             interrupted = True
     found = session.result()

@@ -64,10 +64,10 @@ class Cells:
         self._by_job: dict[Job, Cell] = {}
         for record in run.records:
             cell = cell_of(record)
-            there = self._by_job.get(record.job)
+            there = self._by_job.get(cell.job)
             # Of two records of one job the graver stands: a later success must not hide a wrong derivative.
             if there is None or not (_graver(there, cell)):
-                self._by_job[record.job] = cell
+                self._by_job[cell.job] = cell
         self.cases = tuple(dict.fromkeys(job.case for job in self._by_job))
         self.backends = tuple(dict.fromkeys(job.backend for job in self._by_job))
         self.operators = tuple(dict.fromkeys(job.operator for job in self._by_job))
@@ -128,7 +128,7 @@ class Cells:
 def cell_of(record: Record) -> Cell:
     """The outcome of a record: its status, then its verdict, then what was timed."""
     word, reason = outcome(record)
-    cell = Cell(record.job, word, reason, None, record)
+    cell = Cell(replace(record.job, seed=0), word, reason, None, record)  # the points of a cell are one cell
     return replace(cell, spread=spread(record.time)) if cell.measured else cell
 
 

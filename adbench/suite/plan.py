@@ -25,7 +25,7 @@ class Plan:
 
     def groups(self) -> Iterator[tuple[Job, ...]]:
         """Jobs that differ in the backend only: checked against one reference, timed in turns."""
-        for _, jobs in groupby(self.jobs, key=lambda job: (job.case, job.size, job.operator)):
+        for _, jobs in groupby(self.jobs, key=lambda job: (job.case, job.size, job.operator, job.seed)):
             yield tuple(jobs)
 
 
@@ -37,6 +37,7 @@ def plan(
     sizes: Sequence[str] = (),
     operators: Sequence[str] = ("value", "gradient"),
     relations: bool = False,
+    seeds: Sequence[int] = (0,),
     quick: bool = False,
     traps: bool = True,
 ) -> Plan:
@@ -59,9 +60,10 @@ def plan(
         if not chosen:
             left_out.append(f"{name} has no size {' or '.join(sizes)}; it has: {', '.join(map(str, case.sizes))}")
         asked = tuple(op for op in operators if op == "gradient") if case.is_trap else operators
-        jobs += [Job(name, n, b, operator) for n in chosen for operator in asked for b in backend_names]
-        if relations and not case.is_trap:
-            jobs += [Job(name, n, b, RELATIONS) for n in chosen[:1] for b in backend_names]
+        cells = [(n, operator) for n in chosen for operator in asked]
+        cells += [(n, RELATIONS) for n in chosen[:1] if relations and not case.is_trap]
+        points = seeds[:1] if case.is_trap else seeds  # a trap is one point
+        jobs += [Job(name, n, b, operator, seed) for n, operator in cells for seed in points for b in backend_names]
     if not jobs:
         raise UsageError("; ".join(left_out) or "nothing is selected: there are no cases or no backends")
     return Plan(tuple(jobs), tuple(left_out))

@@ -11,6 +11,7 @@ from typing import Any
 
 from adbench.measure.machine import thread_environment
 from adbench.suite.catalog import Catalog
+from adbench.suite.checking import needs_second_order
 from adbench.suite.errors import BadFile
 from adbench.suite.plain import to_plain
 from adbench.suite.process import WorkerLost, WorkerProcess
@@ -30,7 +31,7 @@ class Pool:
         self._crashes: Counter[tuple[str, str]] = Counter()
         self._timed_out: dict[tuple[str, str, str], int] = {}
         self._known: dict[str, Mapping[str, str]] = {}
-        self._references: dict[tuple[str, int, bool], dict[str, Any]] = {}
+        self._references: dict[tuple[str, int, int, bool], dict[str, Any]] = {}
 
     def __enter__(self) -> Pool:
         return self
@@ -73,8 +74,8 @@ class Pool:
 
     def reference(self, job: Job) -> dict[str, Any]:
         """The answer to `reference` for the job's case and size: computed once, in a process that has no backend."""
-        second = job.operator in ("hvp", "hessian")
-        key = job.case, job.size, second
+        second = needs_second_order(job.operator)
+        key = job.case, job.size, job.seed, second
         if key not in self._references:
             try:
                 if _NO_BACKEND not in self._workers:
@@ -102,6 +103,16 @@ class Pool:
         if "value" not in found:
             raise BadFile(reason_of(found))
 
+    def reproduce(self, job: Job) -> str:
+        """One line of Python that checks the job's cell again, in whatever process it is pasted into."""
+        case, backend = self._catalog.case_sources[job.case], self._catalog.backends[job.backend]
+        which = job.case if case.builtin else f"{case.path}:{job.case}"
+        where = job.backend if backend.builtin else backend.path
+        return (
+            f"import adbench; print(adbench.check_cell({which!r}, {job.size}, {where!r}, {job.operator!r}, "
+            f"seed={job.seed}))"
+        )
+
     def fresh(self, environment: Mapping[str, str] | None = None) -> WorkerProcess:
         """A new worker with the run's threads; it has loaded nothing."""
         fixed = thread_environment(self._settings.threads) | {"PYTHONHASHSEED": "0"}
@@ -110,7 +121,7 @@ class Pool:
     def request(self, do: str, job: Job, **more: Any) -> dict[str, Any]:
         """A request about a job's case at its size."""
         source = to_plain(self._catalog.case_sources[job.case])
-        return {"do": do, "case": source, "size": job.size, "seed": self._settings.seed, **more}
+        return {"do": do, "case": source, "size": job.size, "seed": job.seed, **more}
 
     def load_request(self, name: str) -> dict[str, Any]:
         """The request to import a backend."""

@@ -32,12 +32,13 @@ skipped       not tried, because of what happened to a smaller size or twice bef
 
 @dataclass(frozen=True, order=True)
 class Job:
-    """One cell of the plan: an operator of one backend on one case at one size."""
+    """One cell of the plan: an operator of one backend on one case at one size, with the inputs of one seed."""
 
     case: str
     size: int
     backend: str
     operator: str
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ class Record:
     memory: Memory | None = None
     stderr: str | None = None
     how: str = "native"  # or "from …": made by the harness from other operators of the library
+    reproduce: str | None = None  # for what is wrong or failed: one line of Python that does it again
 
 
 @dataclass(frozen=True)

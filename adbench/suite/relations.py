@@ -52,8 +52,11 @@ class Setting:
         return self.case.bind(self.size, self.seed)[2]
 
     def inputs(self, seed: int | None = None) -> tuple[Any, ...]:
-        """Inputs in numpy, made anew: nobody else holds these arrays."""
-        return self.case.bind(self.size, self.seed if seed is None else seed)[1]
+        """Inputs in numpy, arrays of their own: a case may hand out the same ones each time."""
+        args = self.case.bind(self.size, self.seed if seed is None else seed)[1]
+        return tuple(
+            tree.map_leaves(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, a) for a in args
+        )
 
     def native(self, seed: int | None = None) -> tuple[Any, ...]:
         """Inputs as the backend wants them."""

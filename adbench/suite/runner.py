@@ -81,6 +81,8 @@ def _measure(pool: Pool, jobs: Sequence[Job], settings: Settings) -> Generator[E
     for job in jobs:
         yield Started(job, "check")
         checked = _as_known(pool, pool.skipped(job) or _check(pool, job))
+        if isinstance(checked, Record) and checked.status in ("wrong", "failed", "crashed", "timed_out"):
+            checked = replace(checked, reproduce=pool.reproduce(job))
         if isinstance(checked, _Cell) and settings.time and not pool.is_trap(job):
             cells.append(checked)
         else:

@@ -12,7 +12,7 @@ from adbench.measure import machine
 from adbench.suite.backend import OPERATORS
 from adbench.suite.catalog import Catalog
 from adbench.suite.errors import UnknownName
-from adbench.suite.plan import Plan, check_inputs, plan
+from adbench.suite.plan import RELATIONS, Plan, check_inputs, plan
 from adbench.suite.record import Job, Record, Run
 from adbench.suite.resolve import resolve
 from adbench.suite.runner import Event, Finished, run
@@ -67,6 +67,7 @@ def prepare(
     time: bool = True,
     memory: bool = True,
     seed: int = 0,
+    points: int = 1,
     threads: int = 1,
     timeout: float = 60.0,
 ) -> Session:
@@ -75,17 +76,19 @@ def prepare(
     Raises UsageError (also as UnknownName, BadFile) for what cannot be done.
     """
     for name in operators:
-        if name not in OPERATORS:
-            raise UnknownName("operator", name, OPERATORS)
+        if name not in OPERATORS and name != RELATIONS:
+            raise UnknownName("operator", name, (*OPERATORS, RELATIONS))
     chosen = resolve(cases=cases, backends=backends, case_folders=case_folders, backend_folders=backend_folders)
-    wanted = tuple(operators) or (("value", "gradient") if time else OPERATORS)
+    named = tuple(name for name in operators if name != RELATIONS)
+    wanted = named if operators else ("value", "gradient") if time else OPERATORS
     planned = plan(
         chosen.catalog,
         cases=chosen.cases,
         backends=chosen.backends,
         sizes=sizes,
         operators=wanted,
-        relations=not time and not operators,
+        relations=(not time and not operators) or RELATIONS in operators,
+        seeds=range(seed, seed + points),
         quick=quick,
         traps=not time,
     )

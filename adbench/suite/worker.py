@@ -20,16 +20,13 @@ from time import perf_counter_ns
 from typing import Any
 
 from adbench.measure import clock, memory
-from adbench.oracle import Reference, cached, operators, reference, reference_key
+from adbench.oracle import Reference, cached, reference_key
 from adbench.suite import backend as contract
-from adbench.suite import catalog, fallback, relations
-from adbench.suite.case import Case, function_of
+from adbench.suite import catalog, checking, fallback, relations
+from adbench.suite.case import function_of
 from adbench.suite.channel import Channel, Closed
 from adbench.suite.errors import Unsupported, UsageError
-from adbench.suite.namespace import Namespace
 from adbench.suite.plain import from_plain, to_plain
-
-MOST_EVALUATIONS = 20_000  # of a case, for its reference: 300 entries or so
 
 
 @dataclass
@@ -84,79 +81,34 @@ def load(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known about the case's value and derivatives at its inputs, from its own text: no backend is asked.
+    """What is known about the case's value and derivatives at its inputs (checking.py), kept in the request's cache."""
+    at, seconds = _point(request), float(request["reference_seconds"])
 
-    first    the value and the gradient
-    seconds  H v for the two directions that second order is judged by; empty unless `second_order` is asked for
-    """
-    import numpy as np
-
-    case, names, args, wrt = _inputs(request)
-    f, seed, seconds = function_of(case, names, Namespace(np)), request["seed"], request["reference_seconds"]
-    where = request["cache"]
-
-    def remembered(what: str, compute: Callable[[], Reference]) -> Reference:
-        if where is None:
+    def remember(what: str, compute: Callable[[], Reference]) -> Reference:
+        if request["cache"] is None:
             return compute()
-        text_of_file = Path(request["case"]["path"]).read_text(encoding="utf-8")
-        key = reference_key(text_of_file, args, wrt, seed, what=what, name=request["case"]["name"], seconds=seconds)
-        return cached(Path(where), key, compute)
+        text = Path(request["case"]["path"]).read_text(encoding="utf-8")
+        named = {"what": what, "name": request["case"]["name"], "seconds": seconds}
+        return cached(Path(request["cache"]), reference_key(text, at.args, at.wrt, at.seed, **named), compute)
 
-    value, ns = clock.once(lambda: f(*args))
-    if case.declared and case.gradient is not None:
-        gradient = case.gradient(**dict(zip(names, args, strict=True)))
-        return {"first": operators.declared(float(value), gradient, args, wrt, names).to_plain(), "seconds": []}
-
-    def text(xp: Any, *args: Any) -> Any:
-        return function_of(case, names, xp)(*args)
-
-    first = remembered(
-        "first",
-        lambda: reference(
-            f,
-            args,
-            wrt,
-            seed=seed,
-            xp_function=text,
-            names=names,
-            max_evaluations=min(MOST_EVALUATIONS, int(seconds * 1e9 / max(ns, 1))),
-            max_seconds=seconds,
-        ),
-    )
-
-    def second(number: int) -> Reference:
-        return operators.second_order(text, args, wrt, number, first, seed=seed, names=names, max_seconds=seconds)
-
-    numbers = operators.HESSIAN_DIRECTIONS if request["second_order"] else ()
-    seconds_known = [remembered(f"second {number}", partial(second, number)) for number in numbers]
-    return {"first": first.to_plain(), "seconds": [known.to_plain() for known in seconds_known]}
+    known = checking.known_at(at, second_order=request["second_order"], seconds=seconds, remember=remember)
+    return {"first": known.first.to_plain(), "seconds": [second.to_plain() for second in known.seconds]}
 
 
 def prepare(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     """Prepare the operator, call it once, and judge what came out. The inputs are bound before any clock starts."""
     bench.call = None
     gc.collect()  # the last cell's tapes and arrays are not this one's
-    case, names, args, wrt = _inputs(request)
-    backend, operator, seed = _loaded(bench), request["operator"], request["seed"]
-    directions = [operators.direction(args, wrt, seed, number) for number in operators.HESSIAN_DIRECTIONS]
-    vector = {"jvp": (directions[0],), "hvp": (directions[0],), "vjp": (operators.COTANGENT,)}.get(operator, ())
-    native = backend.native_inputs((*args, *vector))
-    elsewhere = backend.native_inputs((*case.bind_prepared(request["size"], seed), *vector))
-    f = function_of(case, names, backend.xp)
-    made, prepare_ns, result, first_call_ns = _first_call(backend, operator, f, elsewhere, native, wrt)
+    at, backend, operator = _point(request), _loaded(bench), request["operator"]
+    elsewhere, native = at.native(backend, operator)
+    f = function_of(at.case, at.names, backend.xp)
+    made, prepare_ns, result, first_call_ns = _first_call(backend, operator, f, elsewhere, native, at.wrt)
     bench.call = _bound(made.call, native, backend.sync)
-    verdict = operators.judge_operator(
-        operator,
-        backend.numpy_result(result),
-        Reference.from_plain(request["reference"]["first"]),
-        [Reference.from_plain(second) for second in request["reference"]["seconds"]],
-        directions,
-        claimed_relative_error=backend.claimed_relative_error,
-    )
+    known, claimed = _known(request), backend.claimed_relative_error
     return {
         "prepare_seconds": prepare_ns * 1e-9,
         "first_call_seconds": first_call_ns * 1e-9,
-        "verdict": to_plain(verdict),
+        "verdict": to_plain(checking.judged(at, operator, backend.numpy_result(result), known, claimed)),
         "how": made.how,
     }
 
@@ -205,11 +157,9 @@ def peak(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
 
 def relate(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     """Every relation that does not hold on the backend (relations.py)."""
-    source = from_plain(request["case"], catalog.Source)
-    case = catalog.load_cases(source)[source.name]
-    first = Reference.from_plain(request["reference"]["first"])
-    found = relations.violations(relations.Setting(_loaded(bench), case, request["size"], request["seed"], first))
-    return {"violations": found}
+    at = _point(request)
+    setting = relations.Setting(_loaded(bench), at.case, at.size, at.seed, _known(request).first)
+    return {"violations": relations.violations(setting)}
 
 
 REQUESTS: Mapping[str, Callable[[Bench, Mapping[str, Any]], Any]] = {
@@ -223,10 +173,14 @@ REQUESTS: Mapping[str, Callable[[Bench, Mapping[str, Any]], Any]] = {
 }
 
 
-def _inputs(request: Mapping[str, Any]) -> tuple[Case, tuple[str, ...], tuple[Any, ...], tuple[int, ...]]:
+def _point(request: Mapping[str, Any]) -> checking.Point:
     source = from_plain(request["case"], catalog.Source)
-    case = catalog.load_cases(source)[source.name]
-    return case, *case.bind(request["size"], request["seed"])
+    return checking.point(catalog.load_cases(source)[source.name], request["size"], request["seed"])
+
+
+def _known(request: Mapping[str, Any]) -> checking.Known:
+    given = request["reference"]
+    return checking.Known(Reference.from_plain(given["first"]), tuple(map(Reference.from_plain, given["seconds"])))
 
 
 def _bound(call: contract.Call, native: tuple[Any, ...], sync: Callable[[Any], Any] | None) -> Callable[[], Any]:

@@ -1,0 +1,126 @@
+"""One case at one point: what is known there, and how an operator is prepared, called and judged there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adbench.oracle import Reference, Verdict, operators, reference
+from adbench.suite.backend import OPERATORS, Backend, Operator
+from adbench.suite.case import Case, function_of
+from adbench.suite.errors import UnknownName
+from adbench.suite.namespace import Namespace
+
+MOST_EVALUATIONS = 20_000  # of a case in double precision, for its reference: 300 entries or so
+Remember = Callable[[str, Callable[[], Reference]], Reference]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of first order, and H v for the two directions that second order is judged by."""
+
+    first: Reference
+    seconds: tuple[Reference, ...] = ()
+
+
+@dataclass(frozen=True)
+class Point:
+    """The inputs of a case at a size and a seed."""
+
+    case: Case
+    size: int
+    seed: int
+    names: tuple[str, ...]
+    args: tuple[Any, ...]
+    wrt: tuple[int, ...]
+
+    def text(self, xp: Any, *args: Any) -> Any:
+        """The case on any namespace, its inputs in order."""
+        return function_of(self.case, self.names, xp)(*args)
+
+    @property
+    def directions(self) -> list[tuple[Any, ...]]:
+        """The directions v that second order is judged by; the first is also that of `jvp` and `hvp`."""
+        return [operators.direction(self.args, self.wrt, self.seed, k) for k in operators.HESSIAN_DIRECTIONS]
+
+    def vector(self, operator: str) -> tuple[Any, ...]:
+        """The argument that an operator takes beyond the inputs, in numpy: none, v or w."""
+        return {
+            "jvp": lambda: (self.directions[0],),
+            "hvp": lambda: (self.directions[0],),
+            "vjp": lambda: (operators.COTANGENT,),
+        }.get(operator, tuple)()
+
+    def native(self, backend: Backend, operator: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The arguments to prepare with and those to call with; they differ where the case says so."""
+        vector = self.vector(operator)
+        elsewhere = self.case.bind_prepared(self.size, self.seed)
+        return backend.native_inputs((*elsewhere, *vector)), backend.native_inputs((*self.args, *vector))
+
+
+def point(case: Case, size: int, seed: int) -> Point:
+    """The case at this size and seed. Raises UsageError as `Case.bind` does."""
+    return Point(case, size, seed, *case.bind(size, seed))
+
+
+def known_at(
+    at: Point, *, second_order: bool, seconds: float, remember: Remember = lambda what, compute: compute()
+) -> Known:
+    """What is known about the value and the derivatives, from the case's text alone: no backend is asked.
+
+    seconds    about how long each reference may take; fewer entries are examined rather than more taken
+    remember   remember(what, compute) -> the reference of that name, from a cache or computed
+    """
+    if at.case.declared and at.case.gradient is not None:
+        gradient = at.case.gradient(**dict(zip(at.names, at.args, strict=True)))
+        value = float(at.text(Namespace(np), *at.args))
+        return Known(operators.declared(value, gradient, at.args, at.wrt, at.names))
+
+    def of_first() -> Reference:
+        return reference(
+            lambda *args: at.text(Namespace(np), *args),
+            at.args,
+            at.wrt,
+            seed=at.seed,
+            xp_function=at.text,
+            names=at.names,
+            max_evaluations=MOST_EVALUATIONS,
+            max_seconds=seconds,
+        )
+
+    first = remember("first", of_first)
+
+    def of_second(number: int) -> Reference:
+        return operators.second_order(
+            at.text, at.args, at.wrt, number, first, seed=at.seed, names=at.names, max_seconds=seconds
+        )
+
+    numbers: Sequence[int] = operators.HESSIAN_DIRECTIONS if second_order else ()
+    return Known(first, tuple(remember(f"second {k}", lambda k=k: of_second(k)) for k in numbers))  # type: ignore[misc]  # mypy cannot type a lambda's default
+
+
+def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None) -> Verdict:
+    """The verdict on what the operator returned, in numpy."""
+    return operators.judge_operator(
+        operator,
+        result,
+        known.first,
+        known.seconds,
+        at.directions,
+        claimed_relative_error=claimed_relative_error,
+    )
+
+
+def needs_second_order(operator: str) -> bool:
+    """Whether the operator is judged by what is known of second order."""
+    return operator in ("hvp", "hessian")
+
+
+def operator_named(name: str) -> Operator:
+    """The operator of that name. Raises UnknownName."""
+    if name not in OPERATORS:
+        raise UnknownName("operator", name, OPERATORS)
+    return name
