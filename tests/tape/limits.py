@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import sys
+
 import mpmath
 
 
@@ -37,5 +40,7 @@ def curvature(function, arguments, i, j, digits=90):
 
 
 def close(got, truth, relative=2e-13, absolute=1e-300):
-    """Whether a float agrees with a high-precision number; NaN agrees with nothing."""
+    """Whether a float agrees with a high-precision number, inf with what no float holds; NaN agrees with nothing."""
+    if abs(truth) > sys.float_info.max:
+        return bool(got == (math.inf if truth > 0 else -math.inf))
     return bool(abs(mpmath.mpf(float(got)) - truth) <= relative * abs(truth) + absolute)
