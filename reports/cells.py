@@ -69,6 +69,7 @@ class Cells:
             if there is None or not (_graver(there, cell)):
                 self._by_job[cell.job] = cell
         self.cases = tuple(dict.fromkeys(job.case for job in self._by_job))
+        self.traps = frozenset(run.traps)
         self.backends = tuple(dict.fromkeys(job.backend for job in self._by_job))
         self.operators = tuple(dict.fromkeys(job.operator for job in self._by_job))
         self.operator = next((op for op in LEADING_OPERATORS if op in self.operators), (*self.operators, "gradient")[0])
@@ -135,6 +136,8 @@ def cell_of(record: Record) -> Cell:
 def outcome(record: Record) -> tuple[Word, str | None]:
     """(word, reason): the graver of what happened and what the oracle said."""
     verdict = record.verdict
+    if record.status in ("known", "surprise"):
+        return record.status, record.reason or "no reason was recorded"
     if record.status == "wrong" or (verdict is not None and verdict.word == "wrong"):
         return "wrong", record.reason or (verdict.sentence if verdict else None) or "no reason was recorded"
     if record.status != "ok":

@@ -27,7 +27,7 @@ def offers(cells: Cells) -> dict[tuple[str, str], Offer]:
     """(backend, operator) -> what it offers, where the run asked for it at all."""
     records: dict[tuple[str, str], list[Record]] = {}
     for cell in cells.every_single():
-        if cell.record is not None:
+        if cell.record is not None and cell.job.case not in cells.traps:  # a trap says nothing of what there is
             records.setdefault((cell.job.backend, cell.job.operator), []).append(cell.record)
     return {key: _offer(*key, group) for key, group in records.items()}
 

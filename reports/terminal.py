@@ -74,9 +74,13 @@ def _print(console: Console, run: Run) -> None:
         return
     console.print(_title(cells))
     texts = _texts(cells)
-    for backends, widths, gap in _blocks(cells, texts, console.width):
+    if len(cells.traps) < len(cells.cases):
+        for backends, widths, gap in _blocks(cells, texts, console.width):
+            console.print()
+            _print_block(console, cells, texts, backends, widths, gap)
+    if cells.traps:
         console.print()
-        _print_block(console, cells, texts, backends, widths, gap)
+        _print_traps(console, cells)
     console.print()
     _print_legend(console, cells)
     if len(cells.operators) > 2:
@@ -156,15 +160,34 @@ def _print_block(
             found.add_column(justify="right", width=width, no_wrap=True, vertical="bottom")
         return found
 
-    head = lines()
-    head.add_row("n", *map(_head, backends, widths), style="bold")
-    console.print(head)
+    if any(case not in cells.traps for case in cells.cases):
+        head = lines()
+        head.add_row("n", *map(_head, backends, widths), style="bold")
+        console.print(head)
     for case in cells.cases:
+        if case in cells.traps:
+            continue
         console.print(Text(wording.short(case, console.width), "bold"))
         body = lines()
         for size in cells.sizes[case]:
             body.add_row(_plain(wording.count(size)), *(texts[case, size, b] for b in backends))
         console.print(body)
+
+
+def _print_traps(console: Console, cells: Cells) -> None:
+    """Trap × backend, one sign each: there are many, and most words would be the same."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("trap", overflow="fold")
+    for backend in cells.backends:
+        table.add_column(Text(wording.short(backend, 12)), justify="center", no_wrap=True)
+    for trap in (case for case in cells.cases if case in cells.traps):
+        row = [cells.cell(trap, cells.sizes[trap][0], backend) for backend in cells.backends]
+        signs = [Text(OUTCOMES[cell.word].sign, STYLES.get(cell.word, "")) for cell in row]
+        table.add_row(Text(wording.short(trap.removeprefix("trap_"), 40)), *signs)
+    console.print(table)
 
 
 def _head(backend: str, width: int) -> str:
@@ -201,7 +224,7 @@ def _print_operators(console: Console, cells: Cells) -> None:
     table.add_column("operator", overflow="fold")
     for backend in cells.backends:
         table.add_column(Text(wording.short(backend, 24)), overflow="fold")
-    for operator in cells.operators:
+    for operator in (op for op in cells.operators if any(key[1] == op for key in found)):
         row = [Text(operator)]
         for backend in cells.backends:
             offer = found.get((backend, operator))
@@ -233,9 +256,13 @@ def _print_reasons(console: Console, cells: Cells, notes: Notes) -> None:
     from rich.text import Text
 
     grouped: dict[tuple[Word, str], list[Cell]] = {}
+    known = 0
     for note in notes.troubles:
+        if note.word == "known":  # by the dozen, and no news
+            known += len(note.cells)
+            continue
         grouped.setdefault((note.word, note.reason), []).extend(note.cells)
-    if grouped:
+    if grouped or known:
         console.print()
     for (word, reason), group in list(grouped.items())[:MOST_REASONS]:
         who = wording.listed(wording.short(b, 30) for b in dict.fromkeys(cell.job.backend for cell in group))
@@ -245,6 +272,9 @@ def _print_reasons(console: Console, cells: Cells, notes: Notes) -> None:
         text = Text(_plain("\n".join(lines)))
         text.stylize(STYLES.get(word, ""), 0, len(sign))
         console.print(text)
+    if known:
+        what = "fault is as it is known to be" if known == 1 else "faults are as they are known to be"
+        console.print(f"{OUTCOMES['known'].sign} {known} {what}; --json has the reasons.")
     if len(grouped) > MOST_REASONS:
         console.print(f"… and {len(grouped) - MOST_REASONS} more reasons; the page lists all of them.")
 

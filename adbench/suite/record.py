@@ -112,3 +112,4 @@ class Run:
     versions: dict[str, str | None]  # backend -> version of the library behind it
     cases: dict[str, str]  # case -> first line of its docstring
     records: tuple[Record, ...]
+    traps: tuple[str, ...] = ()  # the cases of this run that are there to be got wrong: checked, never timed

@@ -52,6 +52,7 @@ class Session:
             versions={name: self._catalog.backends[name].version for name in dict.fromkeys(j.backend for j in jobs)},
             cases={name: self._catalog.case_sources[name].summary for name in dict.fromkeys(j.case for j in jobs)},
             records=tuple(self._records[job] for job in jobs),
+            traps=tuple(n for n in dict.fromkeys(j.case for j in jobs) if self._catalog.cases[n].is_trap),
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
@@ -112,3 +113,31 @@ def test_hundreds_of_reasons_are_counted_after_the_first_twenty() -> None:
     assert "reason 20 " in text
     assert "reason 21 " not in text
     assert "… and 280 more reasons" in text
+
+
+def test_traps_have_a_table_of_their_own_and_known_faults_are_counted_not_told() -> None:
+    told = "nan: as everybody knows"
+    records = [
+        runs.record(),
+        runs.record(case="trap_sinc", size=1, status="known", reason=told),
+        runs.record(case="trap_sqrt", size=1, status="surprise", reason="right, but its file says otherwise"),
+    ]
+    text = terminal.table(replace(runs.run(records), traps=("trap_sinc", "trap_sqrt")), width=80)
+    assert re.search(r"^sinc +⊗", text, re.M)
+    assert re.search(r"^sqrt +‽", text, re.M)
+    assert told not in text
+    assert "⊗ 1 fault is as it is known to be" in text
+    assert "right, but its file says otherwise" in text
+
+
+def test_a_check_shows_what_each_backend_has_of_each_operator() -> None:
+    records = [
+        runs.record(operator="value", seconds=None),
+        runs.record(operator="jvp", seconds=None),
+        runs.record(operator="hvp", status="unsupported", reason="no hvp"),
+    ]
+    records[1] = replace(records[1], how="from gradient")
+    text = terminal.table(runs.run(records), width=80)
+    assert re.search(r"^value +native$", text, re.M)
+    assert re.search(r"^jvp +from gradient$", text, re.M)
+    assert re.search(r"^hvp +∅ no$", text, re.M)
