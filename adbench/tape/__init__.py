@@ -33,6 +33,7 @@ Read it
     tracking, own_gradient                  pqR: with_gradient, track_gradient, back_gradient; compute_gradient
     callbacks     custom nodes from Python functions
     ode_solver, ode_adjoint, ode     differential equations: `odeint`, `rk4`
+    notation, explain      a recording as tables and as a drawing
 
 Imports go down this list's order only. Rules know nothing of tapes: a value function for plain numbers, gradient
 functions written with the functions of this package, so that they can themselves be differentiated.
@@ -158,6 +159,7 @@ from .elementwise import (
     trunc,
     where,
 )
+from .explain import Explanation, explain
 from .factorisations import cholesky, eigh, eigvalsh, qr, svd, svdvals
 from .functionals import NotScalarError, gradient, hessian, hvp, jacobian, jvp, loop, vjp
 from .gammas import binomial_coefficient_log, digamma_rise, lbeta, lgamma, lmgamma, trigamma
@@ -256,6 +258,7 @@ __all__ = [
     "DomainError",
     "Dual",
     "EqualEigenvaluesError",
+    "Explanation",
     "ForwardModeError",
     "IdentityMultiple",
     "Implicit",
@@ -347,6 +350,7 @@ __all__ = [
     "exp2",
     "expand_dims",
     "expit",
+    "explain",
     "expm",
     "expm1",
     "exponential_lpdf",

@@ -35,5 +35,5 @@ def make_callback_var(value: Value, fn: Callable[[Any], None]) -> Any:
     """
     tape = callback_tape()
     node = new_leaf(tape, leaf_value(value, "make_callback_var"))
-    tape[-1] = (CALLBACK, node.cell, (), lambda: fn(node), {}, ASK)
+    tape[-1] = (CALLBACK, node.cell, (), lambda: fn(node), {"value": node.val}, ASK)
     return node

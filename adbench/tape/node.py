@@ -394,5 +394,5 @@ def new_leaf(tape: Tape, val: Value) -> Any:
         node.cell = new_cell(val.shape)
     node.val = val
     node.tape = tape
-    tape.append((LEAF, node.cell, (), None, {}, ASK))
+    tape.append((LEAF, node.cell, (), val, {}, ASK))
     return node

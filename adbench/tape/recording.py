@@ -27,10 +27,11 @@ ONE, MINUS_ONE = 1.0, -1.0
 """The partials of sums of arrays. The sweep knows these objects, and does not multiply by them."""
 
 LEAF = function_gradients(lambda x: x, reverse=(), name="independent variable")
-"""The rule of a record that only introduces an independent variable."""
+"""The rule of a record that only introduces an independent variable; its value is in the place of `(val, inputs)`."""
 
 CALLBACK = function_gradients(lambda: None, reverse=(), name="callback")
-"""The rule of a record that runs a Python function in the sweep; the function is in the place of `(val, inputs)`."""
+"""The rule of a record that runs a Python function in the sweep; the function is in the place of `(val, inputs)`, and
+`params` has the value of the variable that it made, if it made one."""
 
 Record = tuple[Any, Any, Any, Any, Any, Any]
 
