@@ -31,5 +31,5 @@ class Settings:
             epoch_ns=4_000_000,
             warm_ns=20_000_000,
             cell_ns=500_000_000,
-            reference_seconds=0.5,
+            reference_seconds=2.0,
         )
