@@ -267,11 +267,15 @@ def _print_reasons(console: Console, cells: Cells, notes: Notes) -> None:
     for (word, reason), group in list(grouped.items())[:MOST_REASONS]:
         who = wording.listed(wording.short(b, 30) for b in dict.fromkeys(cell.job.backend for cell in group))
         sign = OUTCOMES[word].sign
-        line = f"{sign} {who}: {wording.short(reason, LONGEST_REASON)} [{_where(group, cells.operator)}]"
+        line = f"{sign} {who}: {wording.short(reason, LONGEST_REASON)} [{_where(group, cells.operator if cells.timed else '')}]"
         lines = textwrap.wrap(line, console.width, subsequent_indent="  ", break_on_hyphens=False)
         text = Text(_plain("\n".join(lines)))
         text.stylize(STYLES.get(word, ""), 0, len(sign))
         console.print(text)
+        again = next((cell.record.reproduce for cell in group if cell.record and cell.record.reproduce), None)
+        if again and OUTCOMES[word].bad:
+            # Not broken into lines: it is there to be copied.
+            console.print(Text(f"  again: {again}", "dim"), soft_wrap=True)
     if known:
         what = "fault is as it is known to be" if known == 1 else "faults are as they are known to be"
         console.print(f"{OUTCOMES['known'].sign} {known} {what}; --json has the reasons.")

@@ -141,3 +141,10 @@ def test_a_check_shows_what_each_backend_has_of_each_operator() -> None:
     assert re.search(r"^value +native$", text, re.M)
     assert re.search(r"^jvp +from gradient$", text, re.M)
     assert re.search(r"^hvp +∅ no$", text, re.M)
+
+
+def test_what_went_wrong_says_how_to_do_it_again_in_one_line() -> None:
+    again = "import adbench; print(adbench.check_cell('quadratic', 10, '/a/long/path/to/mine.py', 'gradient', seed=7))"
+    records = [replace(runs.record(status="wrong"), reproduce=again), replace(runs.record(size=20), reproduce=again)]
+    lines = terminal.table(runs.run(records), width=60).splitlines()
+    assert [line for line in lines if "again" in line] == [f"  again: {again}"]
