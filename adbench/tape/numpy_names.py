@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from . import elementwise, fourier, indexing, linalg, products, reductions, shapes, special
+from . import compound, elementwise, fourier, gammas, indexing, linalg, products, reductions, shapes, special
 from .plain import shape_of, value_of
 from .rule import Rule, TapeError, Value
 
@@ -28,6 +28,14 @@ UFUNCS: dict[Any, Callable[..., Value]] = {
 }
 UFUNCS |= {rule.value: rule for rule in (special.erf, special.erfc, special.expit, special.gammaln)}
 UFUNCS |= {scipy.special.digamma: special.digamma}
+UFUNCS |= {
+    getattr(scipy.special, name): rule
+    for name, rule in [
+        *(("logit", compound.logit), ("log_expit", compound.log_inv_logit), ("log_ndtr", compound.std_normal_lcdf)),
+        *(("ndtr", compound.Phi), ("ndtri", compound.inv_Phi), ("erfinv", compound.erfinv), ("betaln", gammas.lbeta)),
+        *(("xlogy", compound.xlogy), ("xlog1py", compound.xlog1py)),
+    ]
+}
 UFUNCS |= {np.positive: elementwise.positive, np.matmul: products.matmul, np.fabs: elementwise.absolute}
 UFUNCS |= {np.deg2rad: elementwise.radians, np.rad2deg: elementwise.degrees, np.vecdot: products.vecdot}
 
@@ -71,6 +79,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = dict(
         *_named(linalg, np.linalg, "tensordot vecdot trace diagonal cross"),
         (np.cross, linalg.cross),
         *_named(fourier, np.fft, "fft ifft rfft irfft"),
+        (np.sinc, compound.sinc),
         (np.shape, shape_of),
         (np.ndim, lambda a: len(shape_of(a))),
         (np.size, lambda a, axis=None: int(np.prod(shape_of(a))) if axis is None else shape_of(a)[axis]),

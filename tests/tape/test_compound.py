@@ -7,6 +7,7 @@ import math
 import mpmath as m
 import numpy as np
 import pytest
+from scipy import special
 
 from adbench import tape
 from adbench.tape import compound, gammas
@@ -199,3 +200,18 @@ def test_log_sum_exp_refuses_an_axis_for_several_arguments():
         tape.log_sum_exp(1.0, 2.0, axis=0)
     with pytest.raises(TypeError, match="log_sum_exp: expected at least one argument, got none"):
         tape.log_sum_exp()
+
+
+@pytest.mark.parametrize(
+    "name", ["logit", "log_expit", "log_ndtr", "ndtr", "ndtri", "erfinv", "betaln", "xlogy", "xlog1py"]
+)
+def test_scipy_s_names_reach_the_same_functions(name):
+    ufunc = getattr(special, name)
+    point = (0.3, 0.6)[: ufunc.nin]
+    val, g = tape.gradient(lambda p: ufunc(*p), point)
+    assert val == pytest.approx(ufunc(*point), rel=1e-14)
+    h = 1e-6
+    for i in range(ufunc.nin):
+        up, down = (ufunc(*(x + t * (i == j) for j, x in enumerate(point))) for t in (h, -h))
+        assert g[i] == pytest.approx((up - down) / (2 * h), rel=1e-8)
+    assert tape.gradient(np.sinc, 0.0) == (1.0, 0.0)
