@@ -1,0 +1,189 @@
+"""How a wrong rule is planted in the reference engine, for one test and from outside.
+
+The engine has no code for this: its rules are data, so a test replaces the data. A `Plant` is a function of a
+`pytest.MonkeyPatch`, which undoes it, and of `ran`, which is called whenever what was planted runs: a mutant that the
+engine goes round is no evidence.
+
+The wrong function is given the right one first: `wrong(right, val, adj, *inputs, **params)`.
+"""
+
+import functools
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adbench.tape as tape
+from adbench.tape.rule import AllInputs, Rule
+
+Ran = Callable[[], None]
+Plant = Callable[[pytest.MonkeyPatch, Ran], None]
+Wrong = Callable[..., Any]
+
+
+def modules() -> list[Any]:
+    return [module for name, module in sorted(sys.modules.items()) if name.split(".")[:2] == ["adbench", "tape"]]
+
+
+def rule_named(name: str) -> Rule:
+    found = {id(v): v for m in modules() for v in vars(m).values() if isinstance(v, Rule) and v.name == name}
+    assert len(found) == 1, f"the engine has {len(found)} rules called {name!r}"
+    return next(iter(found.values()))
+
+
+def changed(patch: pytest.MonkeyPatch, rule: Rule, **parts: Any) -> None:
+    """Gives a rule other parts, by making it anew: what the rule works out from its parts follows."""
+    given = {part: parts.get(part, getattr(rule, part)) for part in ("name", "value", "reverse", "forward")}
+    more = {part: parts.get(part, getattr(rule, part)) for part in ("elementwise", "fresh", "scatter")}
+    new = Rule(*given.values(), **more)
+    for slot in Rule.__slots__:
+        patch.setattr(rule, slot, getattr(new, slot))
+
+
+def instead(right: Callable[..., Any], wrong: Wrong, ran: Ran) -> Callable[..., Any]:
+    def planted(*args: Any, **params: Any) -> Any:
+        ran()
+        return wrong(right, *args, **params)
+
+    return planted
+
+
+def _one_of(gradients: Any, argument: int, wrong: Wrong, ran: Ran, reads_all: bool = False) -> Any:
+    if isinstance(gradients, AllInputs):
+        return AllInputs(instead(gradients.fn, wrong, ran))
+    planted = instead(gradients[argument], wrong, ran)
+    if not reads_all:
+        functools.update_wrapper(planted, gradients[argument])  # its signature tells the engine what to keep
+    return tuple(planted if i == argument else g for i, g in enumerate(gradients))
+
+
+def in_reverse(name: str, wrong: Wrong, argument: int = 0, *, reads_all: bool = False) -> Plant:
+    """A wrong gradient function for one argument, in reverse mode only; for `AllInputs` in place of the one for all.
+
+    reads_all   it reads values and inputs that the right one does not, so the engine has to keep them
+    """
+
+    def plant(patch: pytest.MonkeyPatch, ran: Ran) -> None:
+        rule = rule_named(name)
+        changed(patch, rule, reverse=_one_of(rule.reverse, argument, wrong, ran, reads_all))
+
+    return plant
+
+
+def in_forward(name: str, wrong: Wrong, argument: int = 0) -> Plant:
+    """The same in forward mode only."""
+
+    def plant(patch: pytest.MonkeyPatch, ran: Ran) -> None:
+        rule = rule_named(name)
+        changed(patch, rule, forward=_one_of(rule.forward, argument, wrong, ran))
+
+    return plant
+
+
+def in_value(name: str, wrong: Wrong) -> Plant:
+    """A wrong value beside right gradient functions."""
+
+    def plant(patch: pytest.MonkeyPatch, ran: Ran) -> None:
+        rule = rule_named(name)
+        changed(patch, rule, value=instead(rule.value, wrong, ran))
+
+    return plant
+
+
+def in_scatter(name: str, wrong: Wrong) -> Plant:
+    """wrong(right, buffer, adj, **params), in the place of adding a contribution where it belongs."""
+
+    def plant(patch: pytest.MonkeyPatch, ran: Ran) -> None:
+        rule = rule_named(name)
+        changed(patch, rule, scatter=instead(rule.scatter, wrong, ran))
+
+    return plant
+
+
+def everywhere(name: str, wrong: Wrong) -> Plant:
+    """A function of the engine, by its name, in every module that uses it."""
+
+    def plant(patch: pytest.MonkeyPatch, ran: Ran) -> None:
+        holders = [m for m in modules() if inspect.isfunction(vars(m).get(name))]
+        rights = {id(vars(m)[name]): vars(m)[name] for m in holders}
+        assert len(rights) == 1, f"the engine has {len(rights)} functions called {name!r}"
+        planted = instead(next(iter(rights.values())), wrong, ran)
+        for module in holders:
+            patch.setattr(module, name, planted)
+
+    return plant
+
+
+def in_method(owner: Callable[[], type], name: str, wrong: Wrong) -> Plant:
+    """A method of one of the engine's classes; the class is looked up when the mutant is planted."""
+
+    def plant(patch: pytest.MonkeyPatch, ran: Ran) -> None:
+        patch.setattr(owner(), name, instead(getattr(owner(), name), wrong, ran))
+
+    return plant
+
+
+def in_functional(name: str, wrong: Wrong) -> Plant:
+    """`tape.gradient` and its like: wrong(right, f, x, *vector)."""
+
+    def plant(patch: pytest.MonkeyPatch, ran: Ran) -> None:
+        patch.setattr(tape, name, instead(getattr(tape, name), wrong, ran))
+
+    return plant
+
+
+def in_text(module: str, function: str, old: str, new: str) -> Plant:
+    """One line of a function rewritten, for what is no data: the inner loop of the sweep."""
+
+    def plant(patch: pytest.MonkeyPatch, ran: Ran) -> None:
+        home = sys.modules[f"adbench.tape.{module}"]
+        text = textwrap.dedent(inspect.getsource(getattr(home, function)))
+        assert text.count(old) == 1, f"{module}.{function} says {old!r} {text.count(old)} times; write the mutant anew"
+        scope = {**vars(home), "_ran": ran}
+        head = text.index(":\n", text.index("def ")) + 2  # the mutant tells that it ran at the end of its first line
+        exec(
+            compile(text[:head] + "    _ran()\n" + text[head:].replace(old, new), f"<mutant of {function}>", "exec"),
+            scope,
+        )
+        patch.setattr(home, function, scope[function])
+
+    return plant
+
+
+# What is wrong with a contribution
+
+
+def factor(part: Any, error: float, one: bool) -> Any:
+    """1 + error in all entries of an array like `part`, or in the middle one only."""
+    shape = np.shape(tape.value_of(part))
+    if not one or not shape:
+        return 1.0 + error
+    factors = np.ones(shape)
+    factors.flat[factors.size // 2] += error
+    return factors
+
+
+def scaled(error: float, one: bool = False) -> Wrong:
+    """A relative error in what the right function returns; of a list, in each part that is there."""
+
+    def wrong(right: Callable[..., Any], *args: Any, **params: Any) -> Any:
+        part = right(*args, **params)
+        if isinstance(part, list | tuple):
+            return [p if p is None else p * factor(p, error, one) for p in part]
+        return part * factor(part, error, one)
+
+    return wrong
+
+
+def after(change: Callable[[Any], Any]) -> Wrong:
+    """change(what the right function returns)."""
+    return lambda right, *args, **params: change(right(*args, **params))
+
+
+def in_part(number: int, change: Callable[[Any], Any]) -> Wrong:
+    """change(the contribution to one argument), of a gradient function for all arguments at once."""
+    return after(lambda parts: [change(part) if i == number else part for i, part in enumerate(parts)])

@@ -1,0 +1,106 @@
+"""Test the tester: wrong rules, planted one at a time in the reference engine, are caught by what users run."""
+
+import importlib
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adbench
+from adbench.oracle.precise import METHOD
+from adbench.suite import fallback
+from adbench.suite.api import WrongGradient, assert_gradients
+from adbench.suite.backend import from_module
+from adbench.suite.case import Case, function_of
+from adbench.suite.checking import Known, judged, known_at, needs_second_order, operator_named, point
+from adbench.suite.relations import Setting, violations
+from tests.oracle.mutants import MUTANTS, Mutant
+from tests.oracle.planting import in_reverse, scaled
+from tests.oracle.subjects import sines
+
+TAPE = from_module("tape", importlib.import_module("backends.tape"))
+NIGHTLY_SEED = 1_000  # the first seed of the points; the next ones follow
+
+
+@cache
+def known(case: Case, seed: int, second_order: bool) -> Known:
+    """From the case's text alone: one truth for all mutants at a point."""
+    found = known_at(point(case, 1, seed), second_order=second_order, seconds=3.0)
+    assert found.first.method == METHOD, found.first.reason
+    return found
+
+
+def word(mutant: Mutant, seed: int) -> tuple[str, str]:
+    """The verdict on the engine as it is now, through the operator or the relation that the mutant names."""
+    at = point(mutant.case, 1, seed)
+    truth = known(mutant.case, seed, needs_second_order(mutant.operator))
+    if mutant.relation:
+        found = violations(Setting(TAPE, mutant.case, 1, seed, truth.first))
+        broken = [text for text in found if text.startswith(mutant.relation)]
+        return ("wrong" if broken else "right"), "; ".join(found)
+    elsewhere, native = at.native(TAPE, mutant.operator)
+    f = function_of(mutant.case, at.names, TAPE.xp)
+    made = fallback.prepare(TAPE, operator_named(mutant.operator), f, elsewhere, at.wrt)
+    verdict = judged(at, mutant.operator, TAPE.numpy_result(made.call(*native)), truth, None)
+    return verdict.word, verdict.sentence
+
+
+def parameters(mutant: Mutant) -> Any:
+    marks = [pytest.mark.xfail(raises=AssertionError, reason=f"survives: {mutant.survives}")] if mutant.survives else []
+    return pytest.param(mutant, id=str(mutant), marks=marks)
+
+
+@pytest.mark.parametrize("mutant", [parameters(mutant) for mutant in MUTANTS])
+def test_a_wrong_rule_is_caught_and_the_right_one_is_not(
+    mutant: Mutant, nightly: int, record_property: Callable[[str, object], None]
+) -> None:
+    seeds = range(NIGHTLY_SEED, NIGHTLY_SEED + nightly + mutant.points - 1)
+    before = "inconclusive" if mutant.kind in ("beyond resolution", "hard point") else "right"
+    for seed in seeds:
+        found, sentence = word(mutant, seed)
+        assert found == before, sentence
+    runs: list[None] = []
+    with pytest.MonkeyPatch.context() as patch:
+        mutant.plant(patch, lambda: runs.append(None))
+        verdicts = [word(mutant, seed) for seed in seeds][mutant.points - 1 :]
+    assert runs, "what was planted did not run: the engine takes another way now"
+    kept = sum(found != mutant.expected for found, _ in verdicts)
+    record_property("mutant", [mutant.kind, mutant.size, len(verdicts), len(verdicts) - kept])
+    for seed, (found, sentence) in zip(seeds, verdicts, strict=False):
+        assert found == mutant.expected, f"seed {seed}: {sentence}"
+
+
+def test_there_are_enough_mutants_of_every_size_and_no_two_are_the_same() -> None:
+    assert len(set(map(str, MUTANTS))) == len(MUTANTS) >= 60
+    assert set(Counter(mutant.size for mutant in MUTANTS)) == {"1", "1e-2", "1e-4", "1e-6", "1e-8", "1e-9", "gross"}
+
+
+def sum_of_sines(xp: Any, x: Any) -> Any:
+    return xp.sum(xp.sin(x))
+
+
+@pytest.mark.parametrize("error", [1.0, 1e-4, 1e-9])
+def test_check_and_assert_gradients_see_a_wrong_rule_in_a_function_of_ones_own(
+    error: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = np.array([0.5, 0.7, 0.9])
+    assert adbench.check(sum_of_sines, x).word == "right"
+    assert_gradients(sum_of_sines, x)
+    in_reverse("sin", scaled(error, one=True))(monkeypatch, lambda: None)
+    verdict = adbench.check(sum_of_sines, x)
+    assert (verdict.word, verdict.wrong) == ("wrong", 1)
+    assert "x0[1]" in verdict.sentence
+    with pytest.raises(WrongGradient, match=r"x0\[1\]"):
+        assert_gradients(sum_of_sines, x)
+
+
+def test_what_was_planted_is_gone_afterwards() -> None:
+    mutant = next(m for m in MUTANTS if m.case is sines)
+    before = word(mutant, NIGHTLY_SEED)
+    with pytest.MonkeyPatch.context() as patch:
+        mutant.plant(patch, lambda: None)
+        assert word(mutant, NIGHTLY_SEED)[0] == "wrong"
+    assert word(mutant, NIGHTLY_SEED) == before
