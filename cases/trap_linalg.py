@@ -51,9 +51,8 @@ def trap_det_rank_zero(xp, A):
     return xp.linalg.det(A)
 
 
-ROOT = math.sqrt(
-    11
-)  # Σ L = sqrt a + b / sqrt a + sqrt(c - b² / a) for A = ((a, b), (b, c)), and 2 sqrt(c - b² / a) = sqrt 11
+# Σ L = sqrt a + b / sqrt a + sqrt(c - b² / a) for A = ((a, b), (b, c)); at (4, 1, 3) the last one is ROOT / 2.
+ROOT = math.sqrt(11)
 
 
 @trap({"A": [[4.0, 1.0], [1.0, 3.0]]}, ([[3 / 16 + 1 / (16 * ROOT), 0.0], [0.5 - 1 / (2 * ROOT), 1 / ROOT]],))
