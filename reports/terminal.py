@@ -267,7 +267,8 @@ def _print_reasons(console: Console, cells: Cells, notes: Notes) -> None:
     for (word, reason), group in list(grouped.items())[:MOST_REASONS]:
         who = wording.listed(wording.short(b, 30) for b in dict.fromkeys(cell.job.backend for cell in group))
         sign = OUTCOMES[word].sign
-        line = f"{sign} {who}: {wording.short(reason, LONGEST_REASON)} [{_where(group, cells.operator if cells.timed else '')}]"
+        where = _where(group, cells.operator if cells.timed else "")
+        line = f"{sign} {who}: {wording.short(reason, LONGEST_REASON)} [{where}]"
         lines = textwrap.wrap(line, console.width, subsequent_indent="  ", break_on_hyphens=False)
         text = Text(_plain("\n".join(lines)))
         text.stylize(STYLES.get(word, ""), 0, len(sign))
