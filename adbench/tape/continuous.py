@@ -93,7 +93,10 @@ class NormalDensity(Density):
         y, mu, sigma = inputs = self.checked(args)
         if not self.supports([value_of(y)]):
             return -np.inf
-        if type(y) is np.ndarray and y.size and shape_of(mu) == () == shape_of(sigma):
+        if type(y) is float:
+            if shape_of(mu) == () == shape_of(sigma):
+                return _normal_summary(mu, sigma, n=1.0, pivot=y, shift=0.0, spread=0.0)
+        elif type(y) is np.ndarray and y.size and shape_of(mu) == () == shape_of(sigma):
             statistics = _statistics(y)
             if math.isfinite(statistics["spread"]) and math.isfinite(statistics["pivot"]):
                 return _normal_summary(mu, sigma, **statistics)

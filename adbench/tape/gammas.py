@@ -1,6 +1,6 @@
 """The gamma function's family, without the cancellation that large arguments bring.
 
-log Γ(a) - log Γ(a + b) at a = 10¹⁰ subtracts numbers of size 10¹¹ and keeps five digits; ψ(a) - ψ(a + b) keeps six.
+log Γ(a) - log Γ(a + b) at a = 10¹⁰ subtracts numbers of size 10¹¹ and keeps six digits; ψ(a) - ψ(a + b) no more.
 Densities are made of such differences, so each is one function here. Sources: the Stirling series (DLMF 5.11.1,
 5.11.2), as Stan's `lbeta` uses it; the saddle-point form of the binomial and Poisson probabilities by C. Loader (2000),
 "Fast and accurate computation of binomial probabilities".

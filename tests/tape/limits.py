@@ -7,6 +7,8 @@ import sys
 
 import mpmath
 
+from adbench import tape
+
 
 def _steps(arguments, digits):
     return [(abs(x) or mpmath.mpf(1)) * mpmath.mpf(10) ** (-(digits // 3)) for x in arguments]
@@ -44,3 +46,15 @@ def close(got, truth, relative=2e-13, absolute=1e-300):
     if abs(truth) > sys.float_info.max:
         return bool(got == (math.inf if truth > 0 else -math.inf))
     return bool(abs(mpmath.mpf(float(got)) - truth) <= relative * abs(truth) + absolute)
+
+
+def gradient_in(density, arguments, active):
+    """((value, derivatives in the arguments numbered in `active`), the function of these), the others constant."""
+
+    def f(some):
+        every = list(arguments)
+        for i, x in zip(active, some, strict=True):
+            every[i] = x
+        return density(*every)
+
+    return tape.gradient(f, tuple(arguments[i] for i in active)), f

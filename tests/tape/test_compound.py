@@ -108,6 +108,13 @@ def test_std_normal_lcdf_far_in_the_tail_follows_its_asymptotic_series():
     assert h == pytest.approx(-1 + 1 / x**2, rel=1e-15)
 
 
+def test_third_derivatives_of_the_normal_log_distribution_function_are_right():
+    for x in (-8.0, -3.0, 0.5, 2.0):
+        third = tape.gradient(lambda t: tape.hessian(tape.std_normal_lcdf, t)[2], x)[1]
+        with m.workdps(60):
+            assert close(third, m.diff(lambda t: m.log(_phi(t)), x, 3), 1e-10)
+
+
 def test_log1m_exp_keeps_its_second_derivative_where_e_to_x_vanishes():
     for x in (-700.0, -40.0, -1.0, -1e-9):
         _, _, h = tape.hessian(tape.log1m_exp, x)
