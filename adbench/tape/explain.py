@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from .functionals import Function, NotScalarError, _described, _finished, _is_on, flatten
+from .functionals import Function, NotScalarError, _described, _is_on, flatten
 from .node import new_leaf
 from .notation import aligned, drawn, formula_of, symbol_of, text_of, written
 from .operand import Operand
@@ -54,15 +54,14 @@ class Step:
 def step_of(record: Record) -> Step:
     """A record of one of the forms that `recording` describes. A new form is to be added here and in `only`."""
     rule, out, a, b, p, q = record
-    if q is not ASK:
-        one = len(rule.reverse) == 1
-        return Step(rule, out, (a,) if one else (a, b), (p,) if one else (p, q), {}, None)
     if rule is LEAF:
         return Step(rule, out, (), (), {}, b)
     if rule is CALLBACK:
         return Step(rule, out, (), (), p, p.get("value"))
-    if p is None:
-        return Step(rule, out, tuple(a), tuple(b), {}, None)
+    if q is not ASK or p is None:  # the compact forms: a function of one argument leaves the second place empty
+        cells, partials = ((a, b), (p, q)) if q is not ASK else (a, b)
+        count = len(rule.reverse)
+        return Step(rule, out, tuple(cells)[:count], tuple(partials)[:count], {}, None)
     val, inputs = b
     return Step(rule, out, tuple(a), tuple(inputs), p, val)
 
@@ -214,7 +213,7 @@ def explain(f: Function, *args: Any, names: Sequence[str] | None = None) -> Expl
         recording = _Recording(tape, labels, values)
         nodes = tuple(recording.nodes())
         updates = tuple(recording.updates(nodes, root, cells))
-        gradient = [value_of(_finished(cell)) for cell in cells]
+        gradient = [_now(cell) for cell in cells]
         return Explanation(
             nodes,
             updates,
@@ -259,7 +258,7 @@ def _seed(cell: Any) -> None:
 
 
 def _now(cell: Any) -> Value:
-    """A cell's adjoint as a plain number or array, a copy."""
+    """A cell's adjoint as a plain number or array, a copy. (A number in an array's cell stands for all elements.)"""
     adj = value_of(cell.adj)
     return np.zeros(cell.shape) + adj if cell.shape else adj
 

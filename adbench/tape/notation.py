@@ -110,7 +110,7 @@ class Name(Operand):
         return self._level
 
     def interpret(self, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
-        """The rule's value, and the rule written down; factors of 1 and -1 are not."""
+        """The rule's value, and the rule written down, plainly: 2 * x for x + x, x for 1 * x."""
         parts = [self.part(arg) for arg in args]
         val = settle(rule.value(*map(value_of, args), **params))
         if rule is where and len(set(np.ravel(value_of(args[0])))) == 1:
@@ -136,6 +136,11 @@ def _simplified(rule: Rule, parts: Sequence[tuple[str, int]]) -> tuple[str, int]
         return _written(negative, [parts[1 - texts.index("-1")]], {})
     if rule in (divide, power) and texts[1] == "1":
         return parts[0]
+    if rule is add and texts[0] == texts[1]:
+        return _written(multiply, [("2", ATOM), parts[0]], {})
+    if rule is divide and parts[1][1] == SIGN:  # x / -y
+        x = (texts[0][1:], ATOM) if parts[0][1] == SIGN else _written(negative, [parts[0]], {})
+        return _written(divide, [x, (texts[1][1:], ATOM)], {})
     return None
 
 
