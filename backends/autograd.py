@@ -61,7 +61,12 @@ KNOWN = {
 }
 
 # autograd wraps every name of numpy but has derivatives under the older ones only: `cumsum`, not `cumulative_sum`.
-xp = Namespace(autograd.numpy, prefer_older=True, matrix_transpose=lambda x: autograd.numpy.swapaxes(x, -1, -2))
+xp = Namespace(
+    autograd.numpy,
+    prefer_older=True,
+    derivative=lambda g, x: autograd.grad(g)(x),
+    matrix_transpose=lambda x: autograd.numpy.swapaxes(x, -1, -2),
+)
 
 
 def hvp(g: Callable[..., Any], x: Any, v: Any) -> Any:

@@ -58,7 +58,7 @@ def loop(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:
     return jax.lax.fori_loop(0, n, step, state)
 
 
-xp = Namespace(jax.numpy, loop=loop)
+xp = Namespace(jax.numpy, loop=loop, derivative=lambda g, x: jax.grad(g)(x), stop_gradient=jax.lax.stop_gradient)
 to_native = jax.numpy.array  # copies: `asarray` may share memory with the numpy array it is given
 sync = jax.block_until_ready
 

@@ -168,8 +168,9 @@ class Linalg:
         return self.matmul(transposed, self.inv(self.matmul(a, transposed)))
 
     def cholesky(self, a: Any, *, upper: Any = False) -> Any:
-        """Lower L with L L' = A; reads the lower triangle only. NaN where A is not positive definite."""
-        lower = self._each(fac.cholesky, a, symmetric=True)
+        """L with L L' = A, or with ``upper`` L'; reads that triangle only. NaN where A is not positive definite."""
+        a = self._xp.reals(a)
+        lower = self._each(fac.cholesky, np.swapaxes(a, -1, -2) if upper else a, symmetric=True)
         return np.swapaxes(lower, -1, -2) if upper else lower
 
     def solve_triangular(self, a: Any, b: Any, *, lower: Any = False, trans: Any = 0) -> Any:
