@@ -24,7 +24,6 @@ HELPERS = catalog.load(catalog.Source("cases", "_traps", str(catalog.builtin_fol
 every_trap = pytest.mark.parametrize("name", TRAPS)
 every_backend = pytest.mark.parametrize("name", CATALOG.backends)
 
-ORACLE_AMISS = {"trap_cholesky_lower_half": "the oracle's cholesky(upper=True) reads the lower half"}
 UNRESOLVED = {
     "trap_atan2_small": "the noise of x² + y², which underflows",
     "trap_equal_eigenvalues": "the noise of eigenvectors that are not determined",
@@ -103,9 +102,7 @@ def test_threads_of_every_tracker_are_cited() -> None:
 
 
 @every_trap
-def test_the_truth_by_hand_is_what_the_oracle_finds(name: str, request: pytest.FixtureRequest) -> None:
-    if name in ORACLE_AMISS:
-        request.applymarker(pytest.mark.xfail(reason=ORACLE_AMISS[name]))
+def test_the_truth_by_hand_is_what_the_oracle_finds(name: str) -> None:
     case, found = TRAPS[name], known(name)
     kinds = {entry.derivative.kind for leaf in found.leaves for entry in leaf.entries}
     if case.gradient is None:
