@@ -1,0 +1,151 @@
+"""Right backends raise no alarm: built-in cases and random functions, at random points, through every library."""
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adbench import Case
+from adbench.suite import fallback
+from adbench.suite.backend import Backend
+from adbench.suite.case import function_of
+from adbench.suite.catalog import catalog
+from adbench.suite.checking import Known, Point, judged, known_at, needs_second_order, operator_named, point
+from tests.backends.loaded import backend
+from tests.oracle import expressions
+
+LIBRARIES = ("tape", "jax", "torch", "autograd")
+CASES = {name: case for name, case in catalog().cases.items() if not case.is_trap}
+SMALL = 10
+GROUPS, TREES, POINTS = 8, 6, 3
+SEED = 20_000  # of the first point; the next ones follow
+
+Record = Callable[[str, object], None]
+
+
+@dataclass
+class Tally:
+    """How many numbers were compared at how many points, and every sentence about a wrong one."""
+
+    words: Counter[str]
+    points: int
+    alarms: list[str]
+    failures: list[str]
+
+    def judge(self, at: Point, who: str, operator: str, result: Any, known: Known) -> None:
+        verdict = judged(at, operator, result, known, None)
+        compared = {"right": verdict.right, "wrong": verdict.wrong, "inconclusive": verdict.inconclusive}
+        if verdict.value is not None:
+            compared[verdict.value.word] += 1
+        self.words.update(compared)
+        if verdict.word == "wrong":
+            self.alarms.append(f"{who} {operator} seed {at.seed} size {at.size}: {verdict.sentence}")
+
+
+@pytest.fixture(scope="module")
+def total() -> Counter[str]:
+    return Counter()
+
+
+@pytest.fixture
+def tally(total: Counter[str], record_property: Record) -> Iterator[Tally]:
+    found = Tally(Counter(), 0, [], [])
+    yield found
+    total.update(found.words)
+
+
+@pytest.fixture(scope="module")
+def libraries() -> list[Backend]:
+    """All four are among what the tests need."""
+    return [backend(name) for name in LIBRARIES]
+
+
+class Prepared:
+    """A backend's operator on a case and size, prepared once: whatever it does at other points is judged too."""
+
+    def __init__(self, backend: Backend, operator: str) -> None:
+        self.backend, self.operator = backend, operator
+        self.call: Callable[..., Any] | None = None
+        self.missing = ""
+
+    def at(self, at: Point) -> Any:
+        args = self.backend.native_inputs((*at.args, *at.vector(self.operator)))
+        if self.call is None:
+            f = function_of(at.case, at.names, self.backend.xp)
+            self.call = fallback.prepare(self.backend, operator_named(self.operator), f, args, at.wrt).call
+        return self.backend.numpy_result(self.call(*args))
+
+
+def judge_all(tally: Tally, prepared: list[Prepared], at: Point, known: Known, what: str) -> None:
+    for operator in prepared:
+        if operator.missing:
+            continue
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")  # what a library remarks upon is no verdict on it
+                result = operator.at(at)
+        except Exception as error:  # a library may lack a function or refuse a constant: that is "failed", not "wrong"
+            operator.missing = f"{operator.backend.name} {operator.operator} {what}: {error}"
+            tally.failures.append(operator.missing)
+            continue
+        tally.judge(at, f"{operator.backend.name} {what}", operator.operator, result, known)
+
+
+def closed(tally: Tally, record_property: Record) -> None:
+    """What the terminal shows at the end, and no alarm."""
+    record_property("false alarms", [tally.words["wrong"], sum(tally.words.values()), tally.points])
+    assert not tally.alarms, "\n".join(tally.alarms)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_no_library_is_called_wrong_on_a_built_in_case(
+    name: str, libraries: list[Backend], nightly: int, tally: Tally, record_property: Record
+) -> None:
+    case = CASES[name]
+    for size in [n for n in case.sizes if n <= SMALL]:
+        operators = ["value_and_gradient", "jvp"] + (["hvp"] if size == case.sizes[0] else [])
+        prepared = [Prepared(library, operator) for library in libraries for operator in operators]
+        for seed in range(SEED, SEED + 4 * nightly):
+            at = point(case, size, seed)
+            known = known_at(at, second_order="hvp" in operators, seconds=3.0)
+            tally.points += 1
+            judge_all(tally, prepared, at, known, name)
+            if case.gradient is not None:
+                by_hand = case.gradient(**dict(zip(at.names, at.args, strict=True)))
+                tally.judge(at, f"by hand {name}", "gradient", by_hand, known)
+    closed(tally, record_property)
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_no_library_is_called_wrong_on_random_functions(
+    group: int, libraries: list[Backend], nightly: int, tally: Tally, record_property: Record
+) -> None:
+    for number in range(TREES * nightly):
+        rng = np.random.default_rng([SEED, group, number])
+        text = expressions.scalar(rng, int(rng.integers(2, 6)))
+        f = expressions.function(text)
+        active = ("x", "y", "s") if rng.uniform() < 0.7 else ("A", "x")
+        case = Case(f=f, inputs=lambda n, rng: expressions.inputs(rng), wrt=active, sizes=(1,))
+        prepared = [Prepared(library, "value_and_gradient") for library in libraries]
+        prepared += [Prepared(libraries[0], "jvp"), Prepared(libraries[0], "hvp"), Prepared(libraries[2], "hvp")]
+        for seed in range(SEED + 100 * number, SEED + 100 * number + POINTS):
+            at = point(case, 1, seed)
+            second = seed % POINTS == 0
+            known = known_at(at, second_order=second, seconds=1.0)
+            tally.points += 1
+            asked = [one for one in prepared if second or not needs_second_order(one.operator)]
+            judge_all(tally, asked, at, known, f"{text!r} in {active}")
+    closed(tally, record_property)
+
+
+def test_the_search_for_false_alarms_was_large(total: Counter[str]) -> None:
+    entries = sum(total.values())
+    if not entries:
+        pytest.skip("nothing was searched in this run")
+    print(f"of {entries} entries: {dict(total)}")
+    assert entries >= 5_000
+    assert total["right"] > 0.5 * entries
