@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from adbench.oracle.highprecision.evaluation import Move, many_entries, one_entry
-from adbench.oracle.highprecision.namespace import TooSlow
+from adbench.oracle.highprecision.namespace import TooSlow, lift_deadlines
 from adbench.oracle.highprecision.noise import own_noise
 from adbench.oracle.highprecision.truth import Truth
 from adbench.oracle.leaves import Point, direction_signs
@@ -83,17 +83,19 @@ def by_high_precision(
     max_seconds: float,
     estimate_noise: bool,
     fallback: Callable[[int, int], Known],
+    subtracts: float = 0.0,
 ) -> Reference:
     """The reference from the text itself; raises NotPrecise with the reason where that is not to be had.
 
     estimate_noise: whether the text's own noise is wanted (not where an engine measures it). fallback: (leaf, flat
-    index) -> what differences in double precision say, for entries the high precision cannot settle.
+    index) -> what differences in double precision say, for entries the high precision cannot settle. subtracts: as
+    for `Truth`.
     """
     started = time.monotonic()
     deadline = started + OVERDUE * max_seconds
     draws = OWN_DRAWS if estimate_noise else 0
     try:
-        truth = Truth(xp_function, point, deadline)
+        truth = Truth(xp_function, point, deadline, subtracts)
         seconds = max(1e-6, truth.coarse.seconds)
         total = sum(leaf.values.size for leaf in point.leaves)
         planned = plan(total, max_seconds / seconds, max_entries, max_directions, draws)
@@ -105,6 +107,8 @@ def by_high_precision(
     except Exception as error:  # the text is anybody's: whatever it raises is the reason, and differences take over
         first_line = (str(error).splitlines() or [""])[0]
         raise NotPrecise(f"the text does not run at 50 digits: {type(error).__name__}: {first_line}") from error
+    finally:
+        lift_deadlines()  # the namespaces are shared with whoever computes next
 
 
 def _reference(

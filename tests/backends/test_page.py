@@ -61,7 +61,7 @@ def test_the_example_backend_is_right_on_five_cases_and_says_why_not_on_three() 
     used = from_module("my_backend", load(CATALOG.backends["my_backend"]))
     right, unsupported = [], {}
     for name, case in catalog().cases.items():
-        for size in case.sizes[:2]:
+        for size in () if case.is_trap else case.sizes[:2]:
             names, args, wrt = case.bind(size, 0)
             try:
                 call = used.prepare("value_and_gradient", function_of(case, names, used.xp), args, wrt)
@@ -89,4 +89,7 @@ def test_the_examples_run_from_another_folder(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     records = json.loads(done.stdout)["records"]
     assert {record["job"]["case"] for record in records} == {"my_case"}
-    assert {record["status"] for record in records} == {"ok"}
+    # dual numbers have the first order, the rest is made from it; a second order they do not have
+    found = {record["job"]["operator"]: record["status"] for record in records}
+    assert {operator for operator, status in found.items() if status == "unsupported"} == {"hvp", "hessian"}
+    assert set(found.values()) == {"ok", "unsupported"}

@@ -7,6 +7,12 @@ import pytest
 from adbench.measure import clock
 
 
+@pytest.fixture(autouse=True)
+def _no_collections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collection before each of hundreds of epochs takes seconds where other tests have left a large heap."""
+    monkeypatch.setattr(clock.gc, "collect", lambda: 0)
+
+
 class FakeClock:
     """Nanoseconds that pass only when `call` is called: `cost` each time, or what the list says."""
 
