@@ -37,6 +37,7 @@ def reference(
     max_directions: int = 4,
     max_evaluations: int = 20_000,
     max_seconds: float = 3.0,
+    subtracts: float = 0.0,
 ) -> Reference:
     """What is known about f(*args) and its derivatives in the arguments ``wrt``.
 
@@ -49,6 +50,7 @@ def reference(
     All entries are examined where there are at most ``max_entries`` and the time allows, else a sample drawn with
     ``seed``, and up to ``max_directions`` random directions over all of them. The high precision plans for about
     ``max_seconds``, the differences for ``max_evaluations`` calls of f; both take fewer entries rather than longer.
+    ``subtracts``: where the text is a difference, the size of what it subtracts.
     """
     point = Point(args, wrt, names or argument_names(f, len(args)))
     declared = [_declared(zeros, leaf) for leaf in point.leaves]
@@ -66,6 +68,7 @@ def reference(
                 max_seconds=max_seconds,
                 estimate_noise=samples is None,
                 fallback=lambda leaf, index: replace(one_slope(f, point, leaf, index)[0], kind="unsure"),
+                subtracts=subtracts,
             )
         except NotPrecise as error:
             reason = str(error)

@@ -14,6 +14,7 @@ machinery. Where f's text does not run at fifty digits, nothing is known of seco
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -83,6 +84,25 @@ def second_order(
     first: what is known of first order, for the noise.
     """
     v = direction(args, wrt, seed, number)
+    more = {"seed": seed, "names": names, "max_seconds": max_seconds}
+    found = _along_gradient(xp_function, args, wrt, v, first, **more)
+    scale = _largest(found)
+    if scale < _largest(first):
+        # Column by column H may be larger than H v, as where f stays the same along v; rounding is of the columns.
+        half = _every_second(v)
+        scale = max(scale, _largest(_along_gradient(xp_function, args, wrt, half, first, **more, max_entries=16)))
+    return _with_second_noise(found, first, scale)
+
+
+def _along_gradient(
+    xp_function: Callable[..., Any],
+    args: tuple[Any, ...],
+    wrt: Sequence[int],
+    v: tuple[Any, ...],
+    first: Reference,
+    **more: Any,
+) -> Reference:
+    """H v without its noise."""
 
     def phi(xp: Any, *point: Any) -> Any:
         def shifted(side: float) -> tuple[Any, ...]:
@@ -96,18 +116,37 @@ def second_order(
     def unknown(*_: Any) -> float:
         return math.nan
 
-    found = reference(
+    size = first.value.size
+    return reference(
         unknown,
         args,
         wrt,
-        seed=seed,
         xp_function=phi,
         noise=_no_noise,
-        names=names,
-        max_seconds=max_seconds,
         max_evaluations=90,
+        subtracts=size / EPSILON if math.isfinite(size) else 0.0,
+        **more,
     )
-    return _with_second_noise(found, first)
+
+
+def _every_second(v: Any) -> Any:
+    """v with every second of its entries zero, counted through all its leaves."""
+    count = itertools.count()
+
+    def thinned(leaf: Any) -> Any:
+        array = np.array(leaf, dtype=np.float64)
+        for place in np.ndindex(array.shape):
+            array[place] *= next(count) % 2
+        return array if array.ndim else float(array)
+
+    return optree.tree_map(thinned, v)
+
+
+def _largest(known: Reference) -> float:
+    """The largest derivative in size, of those that are finite; 0 where none is."""
+    derivatives = [e.derivative for leaf in known.leaves for e in leaf.entries]
+    derivatives += [d.derivative for d in known.directions]
+    return max((d.size for d in derivatives if math.isfinite(d.size)), default=0.0)
 
 
 def _no_noise(_: Any, args: tuple[Any, ...], wrt: Sequence[int], *__: int) -> list[tuple[float, Any]]:
@@ -116,8 +155,8 @@ def _no_noise(_: Any, args: tuple[Any, ...], wrt: Sequence[int], *__: int) -> li
     return [(0.0, still)] * 3
 
 
-def _with_second_noise(found: Reference, first: Reference) -> Reference:
-    """H v with the noise that the gradient's own suggests: u κ² |H v|, κ = the gradient's noise in units of u |g|.
+def _with_second_noise(found: Reference, first: Reference, scale: float) -> Reference:
+    """H v with the noise that the gradient's own suggests: u κ² scale, κ = the gradient's noise in units of u |g|.
 
     A bound on the largest entry, so it hides errors in entries far smaller; an engine's Monte Carlo run would tell.
     """
@@ -125,9 +164,7 @@ def _with_second_noise(found: Reference, first: Reference) -> Reference:
     finite = [e for e in entries if math.isfinite(e.size) and math.isfinite(e.noise)]
     size = max((e.size for e in finite), default=0.0)
     kappa = max((e.noise for e in finite), default=0.0) / (2.0**-53 * size) if size else 1.0
-    largest = [e.derivative.size for leaf in found.leaves for e in leaf.entries]
-    largest += [d.derivative.size for d in found.directions]
-    noise = 2.0**-53 * max(1.0, kappa) ** 2 * max((s for s in largest if math.isfinite(s)), default=0.0)
+    noise = 2.0**-53 * max(1.0, kappa) ** 2 * scale
 
     def noisy(known: Known) -> Known:
         return replace(known, noise=noise) if math.isfinite(known.size) else known

@@ -149,3 +149,31 @@ def test_the_search_for_false_alarms_was_large(total: Counter[str]) -> None:
     print(f"of {entries} entries: {dict(total)}")
     assert entries >= 5_000
     assert total["right"] > 0.5 * entries
+
+
+CANCELLING: dict[str, Callable[[Any, Any], Any]] = {
+    "log sum exp": lambda xp, x: xp.logsumexp(x),
+    "the same in steps": lambda xp, x: xp.log(xp.sum(xp.exp(x))),
+    "variance": lambda xp, x: xp.sum((x - xp.mean(x)) ** 2),
+    "a difference": lambda xp, x: xp.sin(3 * (x[0] - x[1])),
+    "linear": lambda xp, x: xp.sum(3 * x) / 7,
+    "nearly cancelling": lambda xp, x: xp.logsumexp(x) + 1e-13 * xp.sum(x**2),
+}
+
+
+@pytest.mark.parametrize("name", CANCELLING)
+def test_a_hessian_that_cancels_along_the_direction_raises_no_alarm(
+    name: str, nightly: int, tally: Tally, record_property: Record
+) -> None:
+    """Functions that stay the same when all inputs move together: H v is zero, and in doubles a few roundings."""
+    for size in (2, 5):
+        case = Case(f=CANCELLING[name], inputs=lambda n, rng: {"x": rng.uniform(0.4, 1.1, n)}, wrt=("x",), sizes=(2, 5))
+        prepared = [Prepared(backend("tape"), operator) for operator in ("hvp", "hessian")]
+        for seed in range(SEED, SEED + 20 * nightly):
+            at = point(case, size, seed)
+            known = known_at(at, second_order=True, seconds=3.0)
+            tally.points += 1
+            judge_all(tally, prepared, at, known, name)
+    if name != "nearly cancelling":
+        assert tally.words["right"] == sum(tally.words.values())
+    closed(tally, record_property)

@@ -51,10 +51,14 @@ class Settled:
 
 
 class Truth:
-    """The text at both precisions, and what its differences say."""
+    """The text at both precisions, and what its differences say.
 
-    def __init__(self, xp_function: Callable[..., Any], point: Point, deadline: float) -> None:
+    subtracts: the size of the numbers whose difference the text is, where it is known to be one.
+    """
+
+    def __init__(self, xp_function: Callable[..., Any], point: Point, deadline: float, subtracts: float = 0.0) -> None:
         self.point = point
+        self._subtracts = libmp.from_float(subtracts)
         self._function, self._deadline = xp_function, deadline
         self.coarse: Text = self._make(COARSE)
         self._others: dict[Precision, Text] = {}
@@ -194,7 +198,7 @@ class Truth:
                 return Settled(Known(nearest(now), nearest(now), bar), sides, precision)
             before = now
         if _bits_above(before, resolution) <= 3:  # nothing but rounding, however fine: a zero
-            return Settled(Known(nearest(before), nearest(before), nearest(resolution)), sides, precision)
+            return Settled(Known(0.0, 0.0, nearest(resolution)), sides, precision)
         return Settled(self._limit(move, exponent, 0), coarse)
 
     def _limit(self, move: Move, exponent: int, side: int) -> Known:
@@ -223,8 +227,10 @@ class Truth:
         """What rounding leaves of a quotient: 16 errors of a value, over h.
 
         The error of a value is measured: the coarse value against the fine one. A finer one has 2^-bits of it each.
+        A difference may be exact there by luck, so the rounding of what it subtracts counts in any case.
         """
-        error = _larger(libmp.mpf_shift(self.coarse.centre, 1 - self.coarse.bits), self._error())
+        rounded = _larger(self.coarse.centre, self._subtracts)
+        error = _larger(libmp.mpf_shift(rounded, 1 - self.coarse.bits), self._error())
         return libmp.mpf_shift(error, COARSE.bits - precision.bits + 4 + precision.power - exponent)
 
     def _error(self) -> Raw:
