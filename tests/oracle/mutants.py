@@ -400,6 +400,9 @@ def stale_values() -> Iterator[Mutant]:
 
         return wrong
 
+    def by_reference(right: Any, value: Any, *more: Any, **params: Any) -> Any:
+        return value if isinstance(value, np.ndarray) else right(value, *more, **params)
+
     kind = "stale value"
     yield Mutant(
         name="the first input ever", kind=kind, case=at.sines, points=2,
@@ -425,7 +428,7 @@ def stale_values() -> Iterator[Mutant]:
     yield Mutant(
         name="an array kept by reference", kind=kind,
         case=at.case(at.overwritten_later, x=at.vector, w=at.weights),
-        plant=everywhere("constant", lambda right, v, *a, **kw: v if isinstance(v, np.ndarray) else right(v, *a, **kw)),
+        plant=everywhere("snapshot", by_reference, or_else="constant"),
     )  # fmt: skip
     kept: dict[str, Any] = {}
 

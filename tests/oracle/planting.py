@@ -104,10 +104,11 @@ def in_scatter(name: str, wrong: Wrong) -> Plant:
     return plant
 
 
-def everywhere(name: str, wrong: Wrong) -> Plant:
-    """A function of the engine, by its name, in every module that uses it."""
+def everywhere(called: str, wrong: Wrong, *, or_else: str = "") -> Plant:
+    """A function of the engine, by its name (or its other name), in every module that uses it."""
 
     def plant(patch: pytest.MonkeyPatch, ran: Ran) -> None:
+        name = called if any(inspect.isfunction(vars(m).get(called)) for m in modules()) else or_else
         holders = [m for m in modules() if inspect.isfunction(vars(m).get(name))]
         rights = {id(vars(m)[name]): vars(m)[name] for m in holders}
         assert len(rights) == 1, f"the engine has {len(rights)} functions called {name!r}"
@@ -143,13 +144,14 @@ def in_text(module: str, function: str, old: str, new: str) -> Plant:
         home = sys.modules[f"adbench.tape.{module}"]
         text = textwrap.dedent(inspect.getsource(getattr(home, function)))
         assert text.count(old) == 1, f"{module}.{function} says {old!r} {text.count(old)} times; write the mutant anew"
-        scope = {**vars(home), "_ran": ran}
-        head = text.index(":\n", text.index("def ")) + 2  # the mutant tells that it ran at the end of its first line
-        exec(
-            compile(text[:head] + "    _ran()\n" + text[head:].replace(old, new), f"<mutant of {function}>", "exec"),
-            scope,
-        )
-        patch.setattr(home, function, scope[function])
+        head = text.index(":\n", text.index("def ")) + 2
+        told = text[:head] + "    _ran()\n" + text[head:].replace(old, new)
+        scope: dict[str, Any] = {}
+        told = "from __future__ import annotations\n" + told
+        exec(compile(told, f"<mutant of {function}>", "exec"), scope)
+        # The code, not the name: whoever else holds the function runs the mutant too.
+        patch.setattr(getattr(home, function), "__code__", scope[function].__code__)
+        patch.setattr(home, "_ran", ran, raising=False)
 
     return plant
 
