@@ -410,7 +410,6 @@ def stale_values() -> Iterator[Mutant]:
     )  # fmt: skip
     yield Mutant(
         name="the first input ever, at one point", kind=kind, case=at.sines, relation="twice",
-        survives="the first call of the relation is at the inputs that the last one is judged at",
         plant=lambda patch, ran: in_reverse("sin", remembered(0))(patch, ran),
     )  # fmt: skip
     yield Mutant(
@@ -440,7 +439,6 @@ def stale_values() -> Iterator[Mutant]:
 
     yield Mutant(
         name="one buffer for all results", kind=kind, case=at.sines, relation="own",
-        survives="the second call of the relation is at the same inputs and writes the same numbers",
         plant=in_functional("gradient", same_buffer),
     )  # fmt: skip
 
