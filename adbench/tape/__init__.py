@@ -17,14 +17,17 @@ Functional style (section 2.3), which nests to any order:
 Read it
 -------
     rule          a function and its gradient functions, one rule for both modes: `function_gradients`
+    memory, plain          blocks for large arrays, used again and again; what a plain value is
     elementwise, special, shapes, indexing, reductions, products, fourier      the rules, by family
     compound, gammas       functions that keep their digits: log1p_exp, log_sum_exp, lbeta, …
     solving, determinant, spectrum, factorisations, norms, quadratic, linalg   matrix functions; linalg has them all
     density, continuous, discrete, multivariate    log densities, each one node: `normal_lpdf`, …
+    predicates, creation   truth values, observed by those who want to replay a recording; arrays made from nothing
     operand       operators, methods and numpy's protocols of every active value
     recording     `Tape`, records and the cells where adjoints collect
     sweep         the reverse sweep, and what zero times infinity is
     node          `Scalar`, `Array`: the values on a tape
+    operators     the same operators again for these two, as quick as Python lets them be
     dual          forward mode
     variable      `Var`, the current tape, `nested`
     trees         nested parameters: dataclasses, arithmetic, shapes, draws
@@ -60,8 +63,30 @@ a Python float. Where a function has a kink, the derivative taken is written at 
 infinity is zero along a path of the chain rule (`sweep`).
 """
 
+# Names of the array API that are numpy's own here too: numbers, and what concerns types and shapes alone.
+from numpy import (
+    broadcast_shapes,
+    can_cast,
+    e,
+    finfo,
+    float32,
+    float64,
+    iinfo,
+    inf,
+    int32,
+    int64,
+    isdtype,
+    nan,
+    newaxis,
+    pi,
+    result_type,
+)
+
 from . import fourier as fft
-from . import linalg
+from . import (
+    linalg,
+    operators,  # noqa: F401  # imported for what it does: Scalar and Array get their operators
+)
 from .callbacks import make_callback_var, reverse_pass_callback
 from .compact import CompactJacobian, Dense, IdentityMultiple, LazyProduct
 from .compact_forms import Diagonal, Implicit, Kronecker, OneInColumn, OneInRow, Scaled
@@ -97,6 +122,20 @@ from .continuous import (
     normal_lpdf,
     student_t_lpdf,
 )
+from .creation import (
+    arange,
+    astype,
+    empty,
+    empty_like,
+    eye,
+    full,
+    full_like,
+    linspace,
+    meshgrid,
+    ones,
+    ones_like,
+    zeros,
+)
 from .density import Density, DomainError
 from .determinant import det
 from .discrete import (
@@ -122,6 +161,7 @@ from .elementwise import (
     cbrt,
     ceil,
     clip,
+    copysign,
     cos,
     cosh,
     degrees,
@@ -163,7 +203,7 @@ from .explain import Explanation, explain
 from .factorisations import cholesky, eigh, eigvalsh, qr, svd, svdvals
 from .functionals import NotScalarError, gradient, hessian, hvp, jacobian, jvp, loop, vjp
 from .gammas import binomial_coefficient_log, digamma_rise, lbeta, lgamma, lmgamma, trigamma
-from .indexing import argsort, cummax, diag, diagonal, getitem, put, set_at, sort, take, take_along_axis
+from .indexing import argsort, cummax, diag, diagonal, getitem, put, searchsorted, set_at, sort, take, take_along_axis
 from .multivariate import (
     dirichlet_lpdf,
     multi_normal_cholesky_lpdf,
@@ -178,6 +218,26 @@ from .ode import odeint, rk4
 from .ode_solver import OdeError
 from .own_gradient import compute_gradient
 from .plain import ComplexError, value_of
+from .predicates import (
+    all,
+    any,
+    count_nonzero,
+    equal,
+    greater,
+    greater_equal,
+    isfinite,
+    isinf,
+    isnan,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    nonzero,
+    not_equal,
+    signbit,
+)
 from .products import dot, einsum, inner, kron, matmul, outer, tensordot, vdot, vecdot
 from .quadratic import quad_form, quad_form_sym, trace_quad_form
 from .recording import ClosedTapeError, Tape
@@ -202,12 +262,14 @@ from .rule import Active, AllInputs, Rule, RuleError, TapeError, function_gradie
 from .shapes import (
     asarray,
     atleast_1d,
+    atleast_2d,
     broadcast_arrays,
     broadcast_to,
     concatenate,
     copy,
     expand_dims,
     flip,
+    hstack,
     matrix_transpose,
     moveaxis,
     pad,
@@ -224,6 +286,7 @@ from .shapes import (
     tril,
     triu,
     unstack,
+    vstack,
     zeros_like,
 )
 from .solving import expm, inv, log_determinant, matrix_power, pinv, slogdet, solve, solve_triangular
@@ -235,11 +298,14 @@ from .variable import ForwardModeError, Var, current_tape, nested, recover_memor
 
 # The array API's names for the same functions.
 abs = absolute
+amax, amin = max, min
 acos, acosh, asin, asinh = arccos, arccosh, arcsin, arcsinh
 atan, atan2, atanh = arctan, arctan2, arctanh
 concat = concatenate
 cumulative_prod, cumulative_sum = cumprod, cumsum
+fabs = absolute
 flatten = ravel
+mod = remainder
 permute_dims = transpose
 pow = power
 round = rint
@@ -285,6 +351,11 @@ __all__ = [
     "acos",
     "acosh",
     "add",
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "arange",
     "arccos",
     "arccosh",
     "arcsin",
@@ -298,10 +369,12 @@ __all__ = [
     "asarray",
     "asin",
     "asinh",
+    "astype",
     "atan",
     "atan2",
     "atanh",
     "atleast_1d",
+    "atleast_2d",
     "back_gradient",
     "bernoulli_logit_lpmf",
     "bernoulli_lpmf",
@@ -309,7 +382,9 @@ __all__ = [
     "binomial_coefficient_log",
     "binomial_lpmf",
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
+    "can_cast",
     "categorical_logit_lpmf",
     "categorical_lpmf",
     "cauchy_lpdf",
@@ -322,8 +397,10 @@ __all__ = [
     "concat",
     "concatenate",
     "copy",
+    "copysign",
     "cos",
     "cosh",
+    "count_nonzero",
     "cummax",
     "cumprod",
     "cumsum",
@@ -340,9 +417,13 @@ __all__ = [
     "dirichlet_lpdf",
     "divide",
     "dot",
+    "e",
     "eigh",
     "eigvalsh",
     "einsum",
+    "empty",
+    "empty_like",
+    "equal",
     "erf",
     "erfc",
     "erfinv",
@@ -354,30 +435,51 @@ __all__ = [
     "expm",
     "expm1",
     "exponential_lpdf",
+    "eye",
+    "fabs",
     "fft",
+    "finfo",
     "flatten",
     "flip",
+    "float32",
+    "float64",
     "floor",
     "floor_divide",
+    "full",
+    "full_like",
     "function_gradients",
     "gamma_lpdf",
     "gammaln",
     "getitem",
     "gradient",
     "gradient_of",
+    "greater",
+    "greater_equal",
     "hessian",
+    "hstack",
     "hvp",
     "hypot",
+    "iinfo",
+    "inf",
     "inner",
+    "int32",
+    "int64",
     "inv",
     "inv_Phi",
     "inv_logit",
+    "isdtype",
+    "isfinite",
+    "isinf",
+    "isnan",
     "jacobian",
     "jvp",
     "kron",
     "lbeta",
+    "less",
+    "less_equal",
     "lgamma",
     "linalg",
+    "linspace",
     "lmgamma",
     "log",
     "log1m",
@@ -394,6 +496,10 @@ __all__ = [
     "log_softmax",
     "log_sum_exp",
     "logaddexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
     "logit",
     "lognormal_lpdf",
     "logsumexp",
@@ -406,23 +512,32 @@ __all__ = [
     "max",
     "maximum",
     "mean",
+    "meshgrid",
     "min",
     "minimum",
+    "mod",
     "moveaxis",
     "multi_normal_cholesky_lpdf",
     "multi_normal_lpdf",
     "multi_normal_prec_lpdf",
     "multiply",
     "multiply_log",
+    "nan",
     "negative",
     "nested",
+    "newaxis",
+    "nonzero",
     "norm",
     "normal_lpdf",
     "normal_nest",
+    "not_equal",
     "odeint",
+    "ones",
+    "ones_like",
     "outer",
     "pad",
     "permute_dims",
+    "pi",
     "pinv",
     "poisson_log_lpmf",
     "poisson_lpmf",
@@ -443,15 +558,18 @@ __all__ = [
     "remainder",
     "repeat",
     "reshape",
+    "result_type",
     "reverse_pass_callback",
     "rint",
     "rk4",
     "roll",
     "round",
+    "searchsorted",
     "set_at",
     "set_zero_all_adjoints",
     "shape",
     "sign",
+    "signbit",
     "sin",
     "sinc",
     "sinh",
@@ -496,10 +614,12 @@ __all__ = [
     "vecdot",
     "vector_norm",
     "vjp",
+    "vstack",
     "where",
     "wishart_lpdf",
     "with_gradient",
     "xlog1py",
     "xlogy",
+    "zeros",
     "zeros_like",
 ]

@@ -20,8 +20,8 @@ import math
 
 import numpy as np
 
-from .plain import value_of
-from .rule import Rule, Value, function_gradients
+from .plain import all_finite, value_of
+from .rule import MINUS_ONE, ONE, Rule, Value, function_gradients
 
 _LOG2, _LOG10 = math.log(2.0), math.log(10.0)
 
@@ -44,10 +44,10 @@ def _fresh(value: np.ufunc, *gradients: object) -> Rule:
 add = _fresh(np.add, lambda _v, adj, _x, _y: adj, lambda _v, adj, _x, _y: adj)
 subtract = _fresh(np.subtract, lambda _v, adj, _x, _y: adj, lambda _v, adj, _x, _y: -adj)
 multiply = _fresh(np.multiply, lambda _v, adj, _x, y: adj * y, lambda _v, adj, x, _y: adj * x)
-divide = _fresh(np.divide, lambda _v, adj, _x, y: adj / y, lambda val, adj, _x, y: -adj * val / y)
-negative = _fresh(np.negative, lambda _v, adj, _x: -adj)
-positive = _fresh(np.positive, lambda _v, adj, _x: adj)
-square = _fresh(np.square, lambda _v, adj, x: adj * (2.0 * x))
+divide = _fresh(np.divide, lambda _v, adj, _x, y: adj / y, lambda val, adj, _x, y: adj * (val / -y))
+negative = function_gradients(np.negative, (lambda _v, adj, _x: -adj,), fresh=True, slope=MINUS_ONE)
+positive = function_gradients(np.positive, (lambda _v, adj, _x: adj,), fresh=True, slope=ONE)
+square = _fresh(np.square, lambda _v, adj, x: adj * (x + x))
 reciprocal = _fresh(np.reciprocal, lambda val, adj, _x: -adj * val * val)
 absolute = _fresh(np.absolute, lambda _v, adj, x: adj * sign(x))
 
@@ -95,6 +95,7 @@ def clip(x: Value, low: Value = None, high: Value = None) -> Value:
 
 
 sign: Rule = _piecewise_constant(np.sign)
+copysign: Rule = _fresh(np.copysign, lambda _v, adj, x, y: adj * (sign(x) * copysign(1.0, y)), _zero)
 floor = _piecewise_constant(np.floor)
 ceil = _piecewise_constant(np.ceil)
 trunc = _piecewise_constant(np.trunc)
@@ -147,9 +148,9 @@ log1p = _fresh(np.log1p, lambda _v, adj, x: adj / (1.0 + x))
 def exp_difference(x: Value, val: Value) -> Value:
     """exp(x - val) for x <= val, the weight of x in val = log Σ exp; 0 for x = -inf, 1 for x = val = inf."""
     plain = value_of(val)
-    finite = np.isfinite(plain)
-    if np.all(finite):
+    if all_finite(plain):
         return exp(x - val)
+    finite = np.isfinite(plain)
     return exp(where((plain == np.inf) & (value_of(x) == np.inf), 0.0, x) - where(finite, val, 0.0))
 
 

@@ -9,12 +9,14 @@ Integers and narrower floats in `x` are promoted to float64; complex numbers rai
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .dual import Dual, tangent_of
+from .memory import full
 from .node import Array, Scalar, new_leaf
 from .plain import constant, leaf_value, settle, shape_of
 from .recording import Tape
@@ -34,10 +36,13 @@ class NotScalarError(TapeError, ValueError):
 
 def flatten(x: Any, what: str) -> tuple[list[Value], Callable[[Sequence[Any]], Any]]:
     """The numbers and arrays in x in normal form, and the function that puts others in their places."""
-    if isinstance(x, _SINGLE):
-        return [leaf_value(x, what)], lambda leaves: leaves[0]
+    if type(x) is np.ndarray or isinstance(x, _SINGLE):
+        return [leaf_value(x, what)], _first
     leaves, structure = tree_flatten(x)
     return [leaf_value(leaf, what) for leaf in leaves], lambda leaves: tree_unflatten(structure, leaves)
+
+
+_first = operator.itemgetter(0)
 
 
 def _name(f: Function) -> str:
@@ -49,7 +54,7 @@ def _finished(cell: Any) -> Value:
     adj = cell.adj
     if type(adj) is np.ndarray:
         return adj if cell.own else adj.copy()
-    return np.zeros(cell.shape) if cell.shape and type(adj) is float else adj
+    return full(cell.shape, adj) if cell.shape and type(adj) is float else adj
 
 
 def _is_on(y: Any, tape: Tape) -> bool:
@@ -72,6 +77,9 @@ def gradient(f: Function, x: Any) -> tuple[Value, Any]:
         leaves = [new_leaf(tape, value) for value in values]
         cells = [leaf.cell for leaf in leaves]  # before f, which may rebind a leaf by x[i] = v
         y = f(rebuild(leaves))
+        if type(y) is Scalar and y.tape is tape:
+            propagate(tape, ((y, 1.0),), cells)
+            return y.val, rebuild([_finished(cell) for cell in cells])
         if not _is_scalar(y):
             raise NotScalarError(f"gradient: {_name(f)} should return a scalar, got {_described(y)}; see jacobian, vjp")
         propagate(tape, [(y.cell, 1.0)] if _is_on(y, tape) else [], cells)
@@ -261,8 +269,8 @@ def hessian(f: Function, x: Any) -> tuple[Value, Any, Any]:
     return fx, g, h
 
 
-def loop(step: Callable[[Any], Any], state: Any, n: int) -> Any:
-    """state after n applications of `step`: state = step(state). Recorded as the operations it performs."""
-    for _ in range(n):
-        state = step(state)
+def loop(step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
+    """state ← step(i, state) for i = 0 … n-1. Recorded as the operations it performs."""
+    for i in range(n):
+        state = step(i, state)
     return state

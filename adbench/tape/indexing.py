@@ -39,10 +39,14 @@ def is_basic(index: Index) -> bool:
 
 def _scatter(buffer: Value, adj: Value, index: Index) -> None:
     """buffer[index] += adj, counting repeated places as often as they occur."""
-    if is_basic(index):
-        buffer[index] += adj
-    else:
+    if type(index) is not slice and type(index) is not int and not is_basic(index):
         np.add.at(buffer, index, adj)
+        return
+    part = buffer[index]
+    if type(part) is np.ndarray:  # a view: `buffer[index] += adj` would copy it onto itself afterwards
+        part += adj
+    else:
+        buffer[index] = part + adj
 
 
 def _put(x: Value, index: Index, shape: Shape) -> Value:
@@ -145,6 +149,11 @@ def argsort(x: Value, axis: int = -1, *, descending: bool = False, stable: bool 
     """The positions that sort x: a plain integer array, for positions have no derivative."""
     plain = value_of(x)
     return np.argsort(-plain if descending else plain, axis=axis, kind="stable" if stable else None)
+
+
+def searchsorted(x1: Value, x2: Value, side: Any = "left", sorter: Any = None) -> Any:
+    """Where in the sorted x1 the elements of x2 belong: plain integers, positions have no derivative."""
+    return np.searchsorted(value_of(x1), value_of(x2), side, sorter)
 
 
 def sort(x: Value, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Value:

@@ -12,7 +12,20 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from . import compound, elementwise, fourier, gammas, indexing, linalg, products, reductions, shapes, special
+from . import (
+    compound,
+    creation,
+    elementwise,
+    fourier,
+    gammas,
+    indexing,
+    linalg,
+    predicates,
+    products,
+    reductions,
+    shapes,
+    special,
+)
 from .plain import shape_of, value_of
 from .rule import Rule, TapeError, Value
 
@@ -39,15 +52,6 @@ UFUNCS |= {
 UFUNCS |= {np.positive: elementwise.positive, np.matmul: products.matmul, np.fabs: elementwise.absolute}
 UFUNCS |= {np.deg2rad: elementwise.radians, np.rad2deg: elementwise.degrees, np.vecdot: products.vecdot}
 
-PREDICATES = frozenset(
-    getattr(np, name)
-    for name in (
-        *("isfinite", "isnan", "isinf", "signbit", "logical_not", "logical_and", "logical_or", "logical_xor"),
-        *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"),
-    )
-)
-"""ufuncs whose results are truth values: they run on the plain values and return plain booleans."""
-
 METHODS: dict[tuple[Any, str], Callable[..., Value]] = {
     (np.add, "reduce"): lambda x, axis=0, keepdims=False: reductions.sum(x, axis, keepdims),
     (np.multiply, "reduce"): lambda x, axis=0, keepdims=False: reductions.prod(x, axis, keepdims),
@@ -70,8 +74,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = dict(
         *_named(reductions, np, "sum mean var std max min prod cumsum cumprod trace argmax argmin diff"),
         *_named(shapes, np, "broadcast_to broadcast_arrays reshape ravel transpose swapaxes matrix_transpose moveaxis"),
         *_named(shapes, np, "expand_dims squeeze flip roll tril triu repeat tile concatenate stack split unstack pad"),
-        *_named(shapes, np, "atleast_1d copy"),
-        *_named(indexing, np, "take take_along_axis diagonal diag argsort sort"),
+        *_named(shapes, np, "atleast_1d atleast_2d vstack hstack copy"),
+        *_named(indexing, np, "take take_along_axis diagonal diag argsort sort searchsorted"),
         *_named(products, np, "dot inner outer vdot tensordot kron einsum"),
         *_named(elementwise, np, "where clip"),
         *_named(linalg, np.linalg, "cholesky det inv pinv solve slogdet eigh eigvalsh svd svdvals qr norm vector_norm"),
@@ -85,19 +89,15 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = dict(
         (np.size, lambda a, axis=None: int(np.prod(shape_of(a))) if axis is None else shape_of(a)[axis]),
         (np.fliplr, lambda m: shapes.flip(m, 1)),
         (np.flipud, lambda m: shapes.flip(m, 0)),
-        (np.vstack, lambda tup: shapes.concatenate([a if len(shape_of(a)) > 1 else a[None, :] for a in tup])),
-        (np.hstack, lambda tup: shapes.concatenate(tup, 0 if len(shape_of(tup[0])) < 2 else 1)),
+        *_named(creation, np, "full linspace meshgrid"),
+        *_named(predicates, np, "any all count_nonzero nonzero"),
         (np.zeros_like, lambda a, shape=None: shapes.zeros_like(a, shape)),
-        (np.ones_like, lambda a, shape=None: shapes.zeros_like(a, shape) + 1.0),
-        (np.empty_like, lambda a, shape=None: shapes.zeros_like(a, shape)),
-        (np.full_like, lambda a, fill_value, **kw: shapes.broadcast_to(fill_value, shape_of(a))),
-        (np.any, lambda a, axis=None, **kw: np.any(value_of(a), axis, **kw)),
-        (np.all, lambda a, axis=None, **kw: np.all(value_of(a), axis, **kw)),
+        (np.ones_like, lambda a, shape=None: creation.ones_like(a, shape)),
+        (np.empty_like, lambda a, shape=None: creation.empty_like(a, shape)),
+        (np.full_like, lambda a, fill_value, shape=None: creation.full_like(a, fill_value, shape)),
         (np.allclose, lambda a, b, **kw: np.allclose(value_of(a), value_of(b), **kw)),
         (np.isclose, lambda a, b, **kw: np.isclose(value_of(a), value_of(b), **kw)),
         (np.array_equal, lambda a, b, **kw: np.array_equal(value_of(a), value_of(b), **kw)),
-        (np.nonzero, lambda a: np.nonzero(value_of(a))),
-        (np.count_nonzero, lambda a, **kw: np.count_nonzero(value_of(a), **kw)),
         (np.round, lambda a, decimals=0: elementwise.rint(a * 10.0**decimals) / 10.0**decimals),
         (np.isscalar, lambda a: not shape_of(a)),
     ]
@@ -113,8 +113,8 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[s
     if method == "__call__":
         if ufunc in UFUNCS:
             return UFUNCS[ufunc](*inputs, **options)
-        if ufunc in PREDICATES:
-            return ufunc(*map(value_of, inputs))
+        if ufunc in predicates.BY_UFUNC:
+            return predicates.BY_UFUNC[ufunc](*inputs)
     elif (ufunc, method) in METHODS:
         return METHODS[ufunc, method](*inputs, **options)
     name = ufunc.__name__ + ("" if method == "__call__" else f".{method}")

@@ -252,14 +252,12 @@ def rk4(f: Callable[..., Any], y0: Any, t0: Any, t1: Any, steps: int, *parameter
     start = leaf_value(asarray(y0), "rk4: argument y0")
     h = (t1 - t0) / int(steps)
 
-    def step(state: tuple[int, Value]) -> tuple[int, Value]:
-        i, y = state
+    def step(i: int, y: Value) -> Value:
         t = t0 + i * h
         k1 = asarray(f(t, y, *parameters))
         k2 = asarray(f(t + 0.5 * h, y + 0.5 * h * k1, *parameters))
         k3 = asarray(f(t + 0.5 * h, y + 0.5 * h * k2, *parameters))
         k4 = asarray(f(t + h, y + h * k3, *parameters))
-        return i + 1, y + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+        return y + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
 
-    _, y = loop(step, (0, start), int(steps))
-    return y
+    return loop(step, start, int(steps))

@@ -15,7 +15,10 @@ from . import elementwise as e
 from . import indexing, products, reductions, shapes
 from .numpy_names import UFUNCS, call_function, call_ufunc
 from .plain import value_of
+from .predicates import compare
 from .rule import Active, Value
+
+REFLECTED = {np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__", np.divide: "__rtruediv__"}
 
 
 def _reflected(rule: Callable[..., Value]) -> Callable[[Any, Any], Value]:
@@ -69,29 +72,26 @@ class Operand(Active):
         return self
 
     # Comparison looks at values: a branch has no derivative.
-    def _observe(self, compare: Callable[[Any, Any], Any], other: Any) -> Any:
-        return compare(value_of(self), value_of(other))
-
     def __lt__(self, other: Any) -> Any:
-        return self._observe(operator.lt, other)
+        return compare(operator.lt, self, other)
 
     def __le__(self, other: Any) -> Any:
-        return self._observe(operator.le, other)
+        return compare(operator.le, self, other)
 
     def __gt__(self, other: Any) -> Any:
-        return self._observe(operator.gt, other)
+        return compare(operator.gt, self, other)
 
     def __ge__(self, other: Any) -> Any:
-        return self._observe(operator.ge, other)
+        return compare(operator.ge, self, other)
 
     def __eq__(self, other: Any) -> Any:
-        return self._observe(operator.eq, other)
+        return compare(operator.eq, self, other)
 
     def __ne__(self, other: Any) -> Any:
-        return self._observe(operator.ne, other)
+        return compare(operator.ne, self, other)
 
     def __bool__(self) -> bool:
-        return bool(self._observe(operator.ne, 0.0))
+        return bool(compare(operator.ne, self, 0.0))
 
     # Conversion to a plain number would drop the derivative without a word.
     def _refuse(self, what: str) -> NoReturn:
@@ -211,8 +211,11 @@ class Operand(Active):
 
     # numpy's functions
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        if method == "__call__" and not options and ufunc in UFUNCS:
-            return UFUNCS[ufunc](*inputs)
+        if method == "__call__" and not options:
+            if ufunc in REFLECTED and inputs[1] is self:  # array + self: the operator is quicker than the rule
+                return getattr(self, REFLECTED[ufunc])(inputs[0])
+            if ufunc in UFUNCS:
+                return UFUNCS[ufunc](*inputs)
         return call_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, _types: Any, args: Any, options: Any) -> Any:

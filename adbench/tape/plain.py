@@ -7,14 +7,19 @@ arrays pass as they are: they are conditions, not numbers.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from .memory import LARGE, room
 from .rule import Active, Gradient, TapeError, Value
 
 FLOAT64 = np.dtype(np.float64)
 """numpy's one object for float64 in native byte order."""
+
+PLAIN = (float, np.ndarray)
+"""The two types of a plain value."""
 
 _NUMERIC = frozenset("fiu")
 
@@ -40,18 +45,19 @@ def settle(value: Value) -> Value:
     return float(value)
 
 
-def constant(value: Value, what: str, *, keep: bool = True) -> Value:
-    """A constant argument in normal form; `what` names it in errors.
+def constant(value: Value, what: str, place: int | None = None, *, keep: bool = True) -> Value:
+    """A constant argument in normal form; `what` and `place` name it in errors: a function, and which argument.
 
     With `keep`, an array that its owner could still change is copied: what the sweep reads must be what the forward
     pass read.
     """
     if type(value) is np.ndarray and value.dtype is FLOAT64 and value.ndim:
-        return value.copy() if keep and value.flags.writeable else value
+        return snapshot(value) if keep else value
     if isinstance(value, (float, int)):  # np.float64 is a float, bool an int
         return float(value)
     if isinstance(value, Active) or value is None:
         return value
+    what = what if place is None else f"{what}: argument {place}"
     if isinstance(value, (np.ndarray, list, tuple, np.generic)):
         return _constant_array(value, what, keep)
     if hasattr(value, "__array__"):
@@ -74,11 +80,34 @@ def _constant_array(value: Value, what: str, keep: bool) -> Value:
         raise TypeError(f"{what}: expected an array of numbers, got an array of {array.dtype}")
     if array.dtype != np.float64:
         return array.astype(np.float64)
-    return array.copy() if keep and array is value and array.flags.writeable else array
+    return snapshot(array) if keep and array is value else array
+
+
+def snapshot(array: Any) -> Any:
+    """The array as it is now: a copy, unless nobody can write into it."""
+    if array.size < LARGE:
+        return array.copy()  # quicker than the question
+    if not _can_change(array):
+        return array
+    copy = room(array.shape)
+    copy[...] = array
+    return copy
+
+
+def _can_change(array: Any) -> bool:
+    """Whether somebody could still write into this array: directly, or through the array that it is a view of."""
+    if array.flags.writeable:
+        return True
+    owner = array.base
+    return owner is not None and (type(owner) is not np.ndarray or owner.flags.writeable)
 
 
 def leaf_value(value: Value, what: str) -> Value:
     """An independent variable in normal form, owned by the engine: later changes to `value` do not reach it."""
+    if type(value) is float:
+        return value
+    if type(value) is np.ndarray and value.dtype is FLOAT64 and value.ndim:
+        return snapshot(value)
     if isinstance(value, Active):
         return value
     value = constant(value, what)
@@ -105,15 +134,32 @@ def value_of(value: Value) -> Value:
 
 def shape_of(value: Value) -> tuple[int, ...]:
     """Shape of a float, an array or an active value; () for a scalar."""
-    return () if isinstance(value, (float, int)) else tuple(np.shape(value)) if isinstance(value, list) else value.shape
+    kind = type(value)
+    if kind is float or (kind is not np.ndarray and isinstance(value, (float, int))):
+        return ()
+    shape: tuple[int, ...] = np.shape(value) if kind is list else value.shape
+    return shape
 
 
 def has_nan(value: Value) -> bool:
     """Whether a float, an array or an active value holds a NaN."""
-    value = value_of(value)
+    if isinstance(value, Active):
+        value = value_of(value)
     if isinstance(value, np.ndarray):
-        value = np.minimum.reduce(value, None, initial=0.0)  # NaN if one is; quicker than asking each
+        value = _square_sum(value)  # NaN if one is: no other way leads there, and none to the answer is quicker
     return bool(value != value)
+
+
+def _square_sum(array: Any) -> Any:
+    return array.dot(array) if array.ndim == 1 else np.vdot(array, array)
+
+
+def all_finite(value: Value) -> bool:
+    """Whether a float or an array holds neither an infinity nor a NaN."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    # A finite sum of squares says yes at a third of the cost; an infinite one says nothing, 1e200² is one.
+    return math.isfinite(_square_sum(value)) or bool(np.isfinite(value).all())
 
 
 def any_active(values: Any) -> bool:

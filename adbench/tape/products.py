@@ -44,6 +44,8 @@ def _as_matrices(adj: Value, a: Value, b: Value) -> tuple[Value, Shape, Shape]:
 
 def _left(_val: Value, adj: Value, _a: Value, b: Value) -> Value:
     """Ā = ȳ Bᵀ."""
+    if type(adj) is type(b) is np.ndarray and adj.ndim == b.ndim == 2:
+        return adj.dot(b.T)
     if len(shape_of(_a)) == len(shape_of(b)) == 2:
         return matmul(adj, transpose(b))
     full, a_shape, b_shape = _as_matrices(adj, _a, b)
@@ -53,6 +55,8 @@ def _left(_val: Value, adj: Value, _a: Value, b: Value) -> Value:
 
 def _right(_val: Value, adj: Value, a: Value, _b: Value) -> Value:
     """B̄ = Aᵀ ȳ."""
+    if type(adj) is type(a) is np.ndarray and a.ndim == 2 and adj.ndim <= 2:
+        return a.T.dot(adj)
     if len(shape_of(a)) == 2 and len(shape_of(_b)) <= 2:
         return matmul(transpose(a), adj)
     full, a_shape, b_shape = _as_matrices(adj, a, _b)
@@ -60,8 +64,15 @@ def _right(_val: Value, adj: Value, a: Value, _b: Value) -> Value:
     return reshape(sum_to(back, b_shape), _b.shape)
 
 
+def _product(a: Value, b: Value) -> Value:
+    """numpy.matmul; of vectors and matrices by `dot`, which is the same and has less to find out."""
+    if type(a) is type(b) is np.ndarray and a.ndim <= 2 and b.ndim <= 2:
+        return a.dot(b)
+    return np.matmul(a, b)
+
+
 matmul: Rule = function_gradients(
-    np.matmul,
+    _product,
     reverse=(_left, _right),
     forward=(lambda _v, tan, _a, b: matmul(tan, b), lambda _v, tan, a, _b: matmul(a, tan)),
     name="matmul",
@@ -78,12 +89,12 @@ def vecdot(a: Value, b: Value, axis: int = -1) -> Value:
 def dot(a: Value, b: Value) -> Value:
     """numpy.dot: a product with a scalar, a matrix product, or the sum over a's last and b's last but one axis."""
     a, b = asarray(a), asarray(b)
-    ndim = len(shape_of(a)), len(shape_of(b))
-    if 0 in ndim:
-        return a * b
-    if ndim[0] <= 2 and ndim[1] <= 2:
+    a_ndim, b_ndim = len(shape_of(a)), len(shape_of(b))
+    if 0 < a_ndim <= 2 and 0 < b_ndim <= 2:
         return matmul(a, b)
-    return tensordot(a, b, ((-1,), (-2 if ndim[1] > 1 else -1,)))
+    if a_ndim == 0 or b_ndim == 0:
+        return a * b
+    return tensordot(a, b, ((-1,), (-2 if b_ndim > 1 else -1,)))
 
 
 def inner(a: Value, b: Value) -> Value:

@@ -5,9 +5,11 @@ A node of the expression graph is one record, a tuple on the tape, in one of thr
     (rule, out, a, b, p, q)                          a scalar of one or two scalars: p = ∂out/∂a, q = ∂out/∂b. A
                                                      constant argument has None for a or b, and p or q is then the
                                                      constant itself
-    (rule, out, cells, partials, None, ASK)          the same for arrays of one shape
+    (rule, out, cells, partials, None, ASK)          the same in tuples, with an array among them: all arrays have one
+                                                     shape, and what is not an array is a scalar
     (rule, out, cells, (val, inputs), params, ASK)   any other: the sweep asks the rule for the contributions
 
+A partial of an array in a scalar may also be a pair (array, number), to be multiplied if somebody wants to know.
 `out`, `a`, `b` and `cells` are where adjoints collect: the `Scalar` itself, or the `Cell` of an `Array`. A constant
 has None in its place: no edge. Of `val` and `inputs` only what the rule's gradient functions read is kept.
 """
@@ -18,13 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from .memory import full
 from .rule import TapeError, Value, function_gradients
 
 ASK = object()
 """In the place of a partial: ask the rule in the reverse sweep."""
-
-ONE, MINUS_ONE = 1.0, -1.0
-"""The partials of sums of arrays. The sweep knows these objects, and does not multiply by them."""
 
 LEAF = function_gradients(lambda x: x, reverse=(), name="independent variable")
 """The rule of a record that only introduces an independent variable; its value is in the place of `(val, inputs)`."""
@@ -51,7 +51,6 @@ class Tape(list[Record]):
     __hash__ = object.__hash__  # type: ignore[assignment]  # equal only to itself, see __eq__
 
     def __init__(self, level: int) -> None:
-        super().__init__()
         self.level = level
         self.observed: list[tuple[Any, Any, Any, bool]] | None = None
         self.swept = False
@@ -94,7 +93,8 @@ class ClosedTape(Tape):
 class Cell:
     """Where the adjoint of an array collects.
 
-    adj    the sum of the contributions so far; the float 0.0 stands for an array of zeros
+    adj    the sum of the contributions so far; a float stands for an array full of it. So it is 0.0 at first, and
+           what comes back through a sum stays one number for as long as nobody needs the array
     own    whether `adj` was made by the sweep and belongs to nobody else, so that it may be added into
     """
 
@@ -108,7 +108,7 @@ class Cell:
         """The adjoint as an array that may be changed in place."""
         adj = self.adj
         if type(adj) is float:
-            self.adj, self.own = np.zeros(self.shape), True
+            self.adj, self.own = full(self.shape, adj), True
         elif isinstance(adj, np.ndarray) and not self.own:
             self.adj, self.own = adj.copy(), True
         return self.adj

@@ -16,7 +16,7 @@ import numpy as np
 from .elementwise import exp_difference, sqrt, square, where
 from .indexing import diagonal
 from .plain import shape_of, value_of
-from .rule import Rule, Value, function_gradients
+from .rule import ONE, Active, Rule, Value, function_gradients
 from .shapes import (
     Axes,
     Shape,
@@ -38,9 +38,9 @@ def _keep(y: Value, shape: Shape, axes: Shape) -> Value:
     return reshape(y, tuple(1 if i in axes else n for i, n in enumerate(shape)))
 
 
-def _back(adj: Value, shape: Shape, axes: Shape) -> Value:
-    """A reduced adjoint repeated along the reduced axes."""
-    return broadcast_to(adj if len(axes) == len(shape) else _keep(adj, shape, axes), shape)
+def _back(adj: Value, shape: Shape, axes: Shape | None) -> Value:
+    """A reduced adjoint repeated along the reduced axes, None for all."""
+    return broadcast_to(adj if axes is None or len(axes) == len(shape) else _keep(adj, shape, axes), shape)
 
 
 def _reduce(rule: Rule, x: Value, axis: Axes, keepdims: bool) -> Value:
@@ -53,11 +53,18 @@ def _reduce(rule: Rule, x: Value, axis: Axes, keepdims: bool) -> Value:
 
 # Sums
 
-_sum = linear(lambda x, axes: np.add.reduce(x, axes), lambda _v, adj, _x, axes: _back(adj, shape_of(_x), axes), "sum")
+_sum = linear(
+    lambda x, axes: np.add.reduce(x, axes),
+    lambda _v, adj, _x, axes: _back(adj, shape_of(_x), axes),
+    "sum",
+    slope=ONE,
+)
 
 
 def sum(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name for it
     """Σ x over the axes, by default all; the adjoint is repeated along them."""
+    if axis is None and not keepdims and isinstance(x, Active):
+        return _sum(x, axes=None)
     return _reduce(_sum, x, axis, keepdims)
 
 

@@ -26,6 +26,9 @@ Value = Any
 Gradient = Callable[..., Value]
 Gradients = Sequence["Gradient | None"]
 
+ONE, MINUS_ONE = 1.0, -1.0
+"""The slopes of sums and differences. The sweep knows these objects, and does not multiply by them."""
+
 
 class TapeError(Exception):
     """Base of the errors raised by the engine itself."""
@@ -80,11 +83,15 @@ class Rule:
     fresh        contributions are always newly made arrays (or `adj`, or views of it), so that the sweep may
                  add into them; a rule from outside is not trusted with this
     scatter      for a function that reads part of its first argument: scatter(buffer, adj, **params) adds the
-                 contribution in place, at the cost of the part and not of the whole
-    special      whether the sweep must look at `scatter` or `AllInputs`
+                 contribution in place, at the cost of the part and not of the whole; `adj` may be one number for all
+    slope        for a function of one argument that is elementwise or a sum: its derivative, where that is one number
+    pointwise    whether its gradient functions take one number for an adjoint whose elements are all the same
     """
 
-    __slots__ = ("_kept", "elementwise", "forward", "fresh", "name", "reads", "reverse", "scatter", "special", "value")
+    __slots__ = (
+        *("_kept", "elementwise", "forward", "fresh", "name", "pointwise", "reads", "reverse", "scatter", "slope"),
+        "value",
+    )
 
     def __init__(
         self,
@@ -96,6 +103,7 @@ class Rule:
         elementwise: bool = False,
         fresh: bool = False,
         scatter: Callable[..., None] | None = None,
+        slope: float | None = None,
     ) -> None:
         self.name = name
         self.value = value
@@ -104,10 +112,11 @@ class Rule:
         self.elementwise = elementwise
         self.fresh = fresh
         self.scatter = scatter
-        self.special = scatter is not None or isinstance(reverse, AllInputs)
+        self.slope = slope
+        self.pointwise = elementwise and fresh
         listed = reverse is not None and not isinstance(reverse, AllInputs)
         self.reads = tuple(map(_parameters_read, reverse)) if listed else None
-        self._kept: dict[tuple[bool, ...], tuple[bool, ...] | None] = {}
+        self._kept: dict[tuple[bool, ...], tuple[bool, ...]] = {}
 
     def __call__(self, *args: Value, **params: Any) -> Value:
         """The value, recorded or with a tangent if an argument is active."""
@@ -116,7 +125,7 @@ class Rule:
             return top.interpret(self, args, params) if isinstance(top, Active) else self.value(top, **params)
         top = None
         for arg in args:
-            if isinstance(arg, Active) and (top is None or arg.level > top.level):
+            if isinstance(arg, Active) and (top is None or (arg is not top and arg.level > top.level)):
                 top = arg
         if top is None:
             return self.value(*args, **params)
@@ -125,19 +134,20 @@ class Rule:
     def __repr__(self) -> str:
         return f"<rule {self.name}>"
 
-    def kept(self, active: tuple[bool, ...]) -> tuple[bool, ...] | None:
-        """Which of (val, *inputs) the gradient functions of the active arguments read; None stands for all."""
+    def kept(self, active: tuple[bool, ...]) -> tuple[bool, ...]:
+        """Which of (val, *inputs) the gradient functions of the active arguments may read."""
         try:
             return self._kept[active]
         except KeyError:
             kept = self._kept[active] = self._find_kept(active)
             return kept
 
-    def _find_kept(self, active: tuple[bool, ...]) -> tuple[bool, ...] | None:
+    def _find_kept(self, active: tuple[bool, ...]) -> tuple[bool, ...]:
         if self.reverse is None:
             raise RuleError(f"{self.name} has no reverse mode")
+        everything = (True,) * (1 + len(active))
         if self.reads is None:
-            return None
+            return everything
         if len(active) != len(self.reads):
             raise RuleError(f"{self.name}: called with {len(active)} arguments, but the rule has {len(self.reads)}")
         for i, is_active in enumerate(active):
@@ -145,7 +155,7 @@ class Rule:
                 raise RuleError(f"{self.name} has no derivative in argument {i}; take its plain value with .val")
         asked = [reads for reads, is_active in zip(self.reads, active, strict=True) if is_active]
         if any(reads is None for reads in asked):
-            return None
+            return everything
         return tuple(any(reads[i] for reads in asked if reads) for i in range(len(active) + 1))
 
 
@@ -176,6 +186,7 @@ def function_gradients(
     name: str | None = None,
     fresh: bool = False,
     scatter: Callable[..., None] | None = None,
+    slope: float | None = None,
 ) -> Rule:
     """A differentiable function from its value and its gradients, for both modes at once.
 
@@ -201,8 +212,8 @@ def function_gradients(
     if gradients is not None:
         if reverse is not None or forward is not None:
             raise TypeError(f"{name}: give either gradients, for an elementwise function, or reverse and forward")
-        return Rule(name, value, tuple(gradients), tuple(gradients), elementwise=True, fresh=fresh)
+        return Rule(name, value, tuple(gradients), tuple(gradients), elementwise=True, fresh=fresh, slope=slope)
     if reverse is None and forward is None:
         raise TypeError(f"{name}: no gradients given")
     sides = [side if side is None or isinstance(side, AllInputs) else tuple(side) for side in (reverse, forward)]
-    return Rule(name, value, *sides, fresh=fresh, scatter=scatter)
+    return Rule(name, value, *sides, fresh=fresh, scatter=scatter, slope=slope)

@@ -11,21 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from .plain import any_active, shape_of
+from .plain import FLOAT64, any_active, shape_of
 from .rule import Active, AllInputs, Rule, Value, function_gradients
 
 Shape = tuple[int, ...]
 Axes = int | Sequence[int] | None
 
 
-def linear(value: Callable[..., Value], back: Callable[..., Value], name: str | None = None) -> Rule:
+def linear(
+    value: Callable[..., Value], back: Callable[..., Value], name: str | None = None, slope: float | None = None
+) -> Rule:
     """The rule of a linear function of one argument: y = value(x, **params), x̄ = back(val, ȳ, x, **params)."""
     rule: Rule
 
     def along(_val: Value, tan: Value, _x: Value, **params: Any) -> Value:
         return rule(tan, **params)
 
-    rule = function_gradients(value, reverse=(back,), forward=(along,), name=name, fresh=True)
+    rule = function_gradients(value, reverse=(back,), forward=(along,), name=name, fresh=True, slope=slope)
     return rule
 
 
@@ -296,9 +298,11 @@ _gather_scalars: Rule = function_gradients(
 
 def asarray(x: Value) -> Value:
     """x as one value: nested lists with active values in them are stacked, plain ones become an array."""
+    if (type(x) is np.ndarray and x.dtype is FLOAT64 and x.ndim) or isinstance(x, Active):
+        return x
     if isinstance(x, (list, tuple)):
         return stack([asarray(v) for v in x]) if any_active(x) else np.asarray(x, float)
-    return x if isinstance(x, Active) else np.asarray(x, float)[()]
+    return np.asarray(x, float)[()]
 
 
 def split(x: Value, sections: int | Sequence[int], axis: int = 0) -> list[Value]:
@@ -323,6 +327,22 @@ def unstack(x: Value, axis: int = 0) -> tuple[Value, ...]:
 def atleast_1d(x: Value) -> Value:
     """x, or a vector of length one if x is a scalar."""
     return x if shape_of(x) else _reshape(x, shape=(1,))
+
+
+def atleast_2d(x: Value) -> Value:
+    """x, or a matrix of one row if x is a vector or a scalar."""
+    return x if len(shape_of(x)) > 1 else _reshape(x, shape=(1, -1))
+
+
+def vstack(arrays: Sequence[Value]) -> Value:
+    """The arrays one below the other; a vector is a row."""
+    return concatenate([atleast_2d(asarray(a)) for a in arrays])
+
+
+def hstack(arrays: Sequence[Value]) -> Value:
+    """The arrays one beside the other; vectors one after the other."""
+    parts = [atleast_1d(asarray(a)) for a in arrays]
+    return concatenate(parts, 0 if len(shape_of(parts[0])) == 1 else 1)
 
 
 def pad(x: Value, pad_width: Any, mode: str = "constant", constant_values: float = 0.0) -> Value:

@@ -12,16 +12,18 @@ derivative that is the finite limit of 0 · inf, as of √x · √x at 0, comes 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .elementwise import where
-from .plain import has_nan, settle, shape_of, value_of, with_infinities
-from .recording import ASK, CALLBACK, LEAF, MINUS_ONE, ONE, Record, Tape
-from .rule import AllInputs, Rule, RuleError, TapeError, Value, function_gradients
-from .shapes import sum_to
+from .memory import LARGE, full, product, room
+from .plain import PLAIN, has_nan, settle, shape_of, value_of, with_infinities
+from .recording import ASK, CALLBACK, LEAF, Cell, Record, Tape
+from .rule import MINUS_ONE, ONE, AllInputs, Rule, RuleError, TapeError, Value, function_gradients
+from .shapes import broadcast_to, sum_to
 
 _EDGES = function_gradients(
     lambda p, q: p, (lambda _v, adj, p, _q: adj * p, lambda _v, adj, _p, q: adj * q), name="scalar node"
@@ -40,9 +42,17 @@ def sweep(records: Iterable[Record], *, careful: bool = False, keep: bool = Fals
     """
     for rule, out, a, b, p, q in records:
         if q is ASK:
-            ask(rule, out, a, b, p, careful, keep)
-            if a and not keep:
-                out.adj = 0.0
+            adj = out.adj
+            if not a:  # an independent variable, or a callback
+                if rule is CALLBACK:
+                    b()
+            elif type(adj) is not float or adj != 0.0:
+                if p is None:
+                    add_products(out, adj, a, b, type(adj) is np.ndarray and out.own and not keep)
+                else:
+                    ask(rule, out, adj, a, b, p, careful)
+                if not keep:
+                    out.adj = 0.0
         elif (adj := out.adj) or type(adj) is not float:  # an active adjoint of value 0 has derivatives all the same
             if a is not None:
                 a.adj += adj * p
@@ -50,30 +60,116 @@ def sweep(records: Iterable[Record], *, careful: bool = False, keep: bool = Fals
                 b.adj += adj * q
 
 
+def add(cell: Any, part: Value, own: bool) -> None:
+    """cell.adj += part, which has the cell's shape or is one number for all; `own` says that nobody else has it."""
+    have = cell.adj
+    if type(have) is float:
+        if have == 0.0:
+            cell.adj = part
+            cell.own = own
+            return
+        if own and type(part) is np.ndarray:
+            part += have
+            cell.adj = part
+            cell.own = True
+            return
+    elif type(have) is np.ndarray and type(part) in PLAIN:
+        if cell.own:
+            have += part
+            return
+        if own and type(part) is np.ndarray:
+            part += have
+            cell.adj = part
+            cell.own = True
+            return
+    cell.adj = total = have + part
+    cell.own = type(total) is np.ndarray
+
+
+# The compact form of arrays: products with partials that are known
+
+
+def add_products(out: Any, adj: Value, cells: Sequence[Any], partials: Sequence[Any], spend: bool) -> None:
+    """cell.adj += adj · partial for one or two arguments; with `spend` nobody needs `adj` afterwards."""
+    if len(cells) == 1:
+        add_product(out, cells[0], adj, partials[0], spend)
+        return
+    a, b = cells
+    p, q = partials
+    if b is None:
+        add_product(out, a, adj, p, spend)
+    elif a is None:
+        add_product(out, b, adj, q, spend)
+    else:
+        add_product(out, a, adj, p, False)
+        add_product(out, b, adj, q, spend and p is not ONE)
+
+
+def add_product(out: Any, cell: Any, adj: Value, partial: Value, spend: bool) -> None:
+    """cell.adj += adj · partial; with `spend` in the memory of `adj`."""
+    own = True
+    if type(cell) is not Cell:
+        cell.adj += _total(adj, partial, out.shape)
+        return
+    if type(adj) is float and adj == 1.0:
+        part, own = partial, False
+    elif partial is ONE:
+        part, own = adj, spend
+    elif type(partial) not in PLAIN:
+        part = adj * partial
+    elif spend:
+        adj *= partial
+        part = adj
+    elif type(adj) is np.ndarray and adj.size >= LARGE:
+        part = np.multiply(adj, partial, room(cell.shape))
+    else:
+        part = -adj if partial is MINUS_ONE else adj * partial
+    if type(part) not in PLAIN:  # of an outer level: there no number stands for an array
+        part = broadcast_to(settle(part), cell.shape)
+    if type(cell.adj) is float and cell.adj == 0.0:
+        cell.adj = part
+        cell.own = own
+    else:
+        add(cell, part, own)
+
+
+def _total(adj: Value, partial: Value, shape: tuple[int, ...]) -> Value:
+    """Σ adj · partial over the elements of a result of this shape: the contribution to a scalar argument."""
+    if type(partial) is tuple:
+        return _total(adj, partial[0], shape) * partial[1]
+    if type(adj) is np.ndarray:
+        if type(partial) is float:
+            return float(np.add.reduce(adj, None)) * partial
+        if type(partial) is np.ndarray:
+            # Up to 128 terms numpy's own sum is no more careful than that of a dot product.
+            return float(np.vdot(adj, partial) if adj.size <= 128 else np.add.reduce(product(adj, partial), None))
+    elif type(adj) is float:
+        if type(partial) is float:
+            return adj * partial * math.prod(shape)
+        if type(partial) is np.ndarray:
+            return adj * float(np.add.reduce(partial, None))
+    return sum_to(broadcast_to(adj * partial, shape), ())
+
+
+# The general form: the rule is asked
+
+
 def ask(
-    rule: Rule, out: Any, cells: Sequence[Any], saved: Any, params: dict[str, Any] | None, careful: bool, keep: bool
+    rule: Rule, out: Any, adj: Value, cells: Sequence[Any], saved: Any, params: dict[str, Any], careful: bool
 ) -> None:
-    """One step for a record of a general form: the rule's contribution to the adjoint of each active argument."""
-    if not cells:  # an independent variable, or a callback
-        if rule is CALLBACK:
-            saved()
-        return
-    adj = out.adj
-    if type(adj) is float and adj == 0.0:
-        return
-    if params is None:
-        (a, b), (p, q) = cells, saved
-        # The last product may be formed in the adjoint's own memory, which nobody needs afterwards.
-        spend = type(adj) is np.ndarray and out.own and not (keep or careful or p is ONE)
-        if a is not None:
-            add_product(rule, a, adj, p, careful, spend and b is None)
-        if b is not None:
-            add_product(rule, b, adj, q, careful, spend)
-        return
+    """The rule's contribution to the adjoint of each active argument."""
     val, inputs = saved
+    if rule.scatter is not None and type(adj) in PLAIN and type(cells[0].adj) in PLAIN:
+        rule.scatter(cells[0].writable(), adj, **params)
+        return
+    shape = out.shape
+    one_for_all = type(adj) is float and shape != ()  # one number for all elements of the adjoint
+    if one_for_all and (careful or not rule.pointwise or [c for c in cells if c is not None and c.shape != shape]):
+        adj, one_for_all = full(shape, adj), False
     i = -1
     try:
-        if rule.special and _ask_special(rule, adj, cells, val, inputs, params):
+        if type(rule.reverse) is AllInputs:
+            _ask_all(rule, adj, cells, val, inputs, params)
             return
         for cell in cells:
             i += 1
@@ -87,69 +183,49 @@ def ask(
                 part = gradient(val, adj, *inputs, **params)
             if careful and has_nan(part):
                 part = _zero_wins_at(rule, part, adj, gradient, val, inputs, params)
-            accumulate(rule, cell, part, adj)
+            if one_for_all and (type(part) is not np.ndarray or part.shape != shape):
+                part = settle(part)
+                if type(part) is not float:
+                    part = broadcast_to(part, shape)
+                add(cell, part, False)
+            else:
+                accumulate(rule, cell, part, adj)
     except WrongShapeError as wrong:
         whose = f"of argument {i}" if i >= 0 else "of all arguments"
         raise RuleError(f"{rule.name}: the gradient function {whose} returned the wrong shape: {wrong}") from None
 
 
-def add_product(rule: Rule, cell: Any, adj: Value, partial: Value, careful: bool, spend: bool) -> None:
-    """cell.adj += adj · partial, for arrays of one shape; with `spend` in the memory of `adj`."""
-    if spend and partial is not ONE and (type(partial) is float or type(partial) is np.ndarray):
-        adj *= partial
-        part, adj = adj, None
-    else:
-        part = adj if partial is ONE else -adj if partial is MINUS_ONE else adj * partial
-    if careful and has_nan(part):
-        part = zero_wins(part, adj, partial)
-    if type(cell.adj) is float:
-        cell.adj = part
-        cell.own = part is not adj
-    else:
-        accumulate(rule, cell, part, adj)
-
-
-def _ask_special(
+def _ask_all(
     rule: Rule, adj: Value, cells: Sequence[Any], val: Value, inputs: Sequence[Value], params: dict[str, Any]
-) -> bool:
-    """The rules with one gradient function for all arguments, and those that add in place; False if neither helps."""
-    if type(rule.reverse) is AllInputs:
-        wanted = [cell is not None for cell in cells]
-        parts = rule.reverse.fn(wanted, val, adj, *inputs, **params)
-        for i, cell in enumerate(cells):
-            if cell is not None:
-                accumulate(rule, cell, parts[i], adj)
-        return True
-    if rule.scatter is not None and type(adj) in PLAIN and type(cells[0].adj) in PLAIN:
-        rule.scatter(cells[0].writable(), adj, **params)
-        return True
-    return False
-
-
-PLAIN = (float, np.ndarray)
+) -> None:
+    """The same for a rule with one gradient function for all arguments."""
+    wanted = [cell is not None for cell in cells]
+    parts = rule.reverse.fn(wanted, val, adj, *inputs, **params)
+    for i, cell in enumerate(cells):
+        if cell is not None:
+            accumulate(rule, cell, parts[i], adj)
 
 
 def accumulate(rule: Rule, cell: Any, part: Value, adj: Value) -> None:
-    """cell.adj += part; adds in place only into an array that the sweep itself has made."""
-    have = cell.adj
-    if type(part) is np.ndarray and part.shape == (shape := cell.shape) and shape:
-        if type(have) is float:
-            cell.adj = part
-            cell.own = rule.fresh and part is not adj and part.base is None
-        elif type(have) is np.ndarray and cell.own:
-            have += part
-        else:
-            cell.adj = have + part
-            cell.own = type(have) is np.ndarray
-        return
+    """cell.adj += part, in the cell's shape; an array that may belong to somebody else is not added into."""
+    shape = cell.shape
+    if type(part) is np.ndarray:
+        if part.shape == shape and shape:
+            add(cell, part, rule.fresh and part is not adj and part.base is None)
+            return
+        if rule.elementwise and not shape:  # a scalar, which met every element of an array
+            part = float(np.add.reduce(part, None))
     if type(part) is not float:
         part = settle(part)
-    if shape_of(part) != cell.shape:
-        part = _fitted(rule, cell.shape, part)
+    if shape_of(part) != shape:
+        part = _fitted(rule, shape, part)
         if part is not None:
             accumulate(rule, cell, part, adj)
-        return
-    cell.adj = part if type(have) is float and have == 0.0 else have + part
+    elif shape:
+        add(cell, part, False)
+    else:
+        have = cell.adj
+        cell.adj = part if type(have) is float and have == 0.0 else have + part
 
 
 def _fitted(rule: Rule, shape: tuple[int, ...], part: Value) -> Value:
@@ -187,9 +263,19 @@ def _zero_wins_at(
 
 
 def _spelled_out(record: Record) -> Record:
-    """A record of the compact form in the general form."""
+    """A record of a compact form in the general form."""
     _, out, a, b, p, q = record
-    return record if q is ASK else (_EDGES, out, [a, b], (None, [p, q]), {}, ASK)
+    if q is not ASK:
+        return (_EDGES, out, [a, b], (None, [p, q]), {}, ASK)
+    if p is not None or not a:
+        return record
+    if len(a) == 1:  # a sum has a number for its adjoint, and gives it to every element
+        return (_EDGES, out, a, (None, [full(a[0].shape, b[0]), None]), {}, ASK)
+    return (_EDGES, out, a, (None, [p[0] * p[1] if type(p) is tuple else p for p in b]), {}, ASK)
+
+
+_quiet_sweep = np.errstate(all="ignore")(sweep)
+"""0 · inf is dealt with here; of all else the forward pass has warned."""
 
 
 def propagate(tape: Tape, seeds: Sequence[tuple[Any, Value]], leaves: Sequence[Any], *, keep: bool = False) -> None:
@@ -202,10 +288,12 @@ def propagate(tape: Tape, seeds: Sequence[tuple[Any, Value]], leaves: Sequence[A
             cell.adj = adj
             if cell.shape:
                 cell.own = False
-        with np.errstate(all="ignore"):  # 0 · inf is dealt with here; of all else the forward pass has warned
-            sweep(map(_spelled_out, reversed(tape)) if careful else reversed(tape), careful=careful, keep=keep)
-        if not any(has_nan(leaf.adj) for leaf in leaves):
-            break
+        _quiet_sweep(map(_spelled_out, reversed(tape)) if careful else reversed(tape), careful=careful, keep=keep)
+        for leaf in leaves:
+            if has_nan(leaf.adj):
+                break
+        else:
+            return
 
 
 def grad_from(node: Any, wrt: Any = None) -> Any:

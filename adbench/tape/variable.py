@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .memory import release
 from .node import Array, Recorded, Scalar, new_leaf
 from .plain import leaf_value
 from .recording import Tape
@@ -95,11 +96,15 @@ def set_zero_all_adjoints() -> None:
 
 
 def recover_memory() -> None:
-    """Frees the current tape. Variables recorded on it can be read afterwards, but not computed with."""
+    """Frees the current tape, and the blocks of large arrays that wait for use.
+
+    Variables recorded on the tape can be read afterwards, but not computed with.
+    """
     tapes = _current.tapes
     tape = current_tape()
     tapes[tapes.index(tape)] = Tape(next_level())
     tape.close()
+    release()
 
 
 class _Face(type):

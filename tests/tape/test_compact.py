@@ -168,7 +168,7 @@ def filled(x):
 
 
 def recurrence(x):
-    return tape.loop(lambda s: s + (x * x + 1) / s, 1, 20)
+    return tape.loop(lambda _, s: s + (x * x + 1) / s, 1, 20)
 
 
 CASES = {

@@ -269,7 +269,7 @@ def test_names_are_the_parameters_names_or_given():
 def test_operations_are_written_as_in_python():
     explained = explain(lambda x: tape.sum((-x)[0, 1:] * x[:, ::2][..., 1], axis=0), np.arange(6.0).reshape(2, 3))
     operations = [node.operation for node in explained.nodes[1:]]
-    assert operations == ["-v1", "v2[0, 1:]", "v1[:, ::2]", "v4[..., 1]", "v3 * v5", "sum(v6, axes=(0,))"]
+    assert operations == ["-v1", "v2[0, 1:]", "v1[:, ::2]", "v4[..., 1]", "v3 * v5", "sum(v6)"]
 
 
 def test_a_callback_is_shown_by_what_it_did():
@@ -298,5 +298,5 @@ def test_what_is_neither_a_number_nor_an_array_is_refused():
 
 
 def test_a_long_recording_is_drawn_without_recursion():
-    explained = explain(lambda x: tape.loop(lambda s: tape.sin(s) + 1.0, x, 1500), 0.5)
+    explained = explain(lambda x: tape.loop(lambda _, s: tape.sin(s) + 1.0, x, 1500), 0.5)
     assert len(explained.graph().splitlines()) == 4501

@@ -224,8 +224,8 @@ def test_integer_and_single_precision_inputs_are_promoted_and_complex_ones_refus
 
 
 def test_a_loop_of_no_iterations_is_the_identity():
-    assert gradient(lambda x: tape.loop(lambda s: s * s, x, 0), 3.0) == 1.0
-    assert gradient(lambda x: tape.loop(lambda s: s * s, x, 3), 1.5) == pytest.approx(8 * 1.5**7, rel=1e-15)
+    assert gradient(lambda x: tape.loop(lambda _, s: s * s, x, 0), 3.0) == 1.0
+    assert gradient(lambda x: tape.loop(lambda _, s: s * s, x, 3), 1.5) == pytest.approx(8 * 1.5**7, rel=1e-15)
 
 
 def test_a_custom_rule_that_ignores_its_cotangent_is_a_wrong_rule_and_shows_in_a_difference():
