@@ -1,0 +1,119 @@
+"""Blocks of large arrays go round, and nobody's numbers are overwritten; constants are what they were."""
+
+import gc
+
+import numpy as np
+import pytest
+
+from adbench import tape
+from adbench.tape import memory
+
+N = memory.LARGE
+
+
+def cubes(x):
+    return tape.sum(x * x * x)
+
+
+def test_a_block_returns_when_the_last_array_that_looks_at_it_is_gone():
+    memory.release()
+    array = memory.room((N,))
+    view = array[1:].reshape(1, -1)
+    assert memory.kept() == 0
+    del array
+    assert memory.kept() == 0
+    del view
+    assert memory.kept() == 8 * N
+    again = memory.room((N,))
+    assert memory.kept() == 0
+    del again
+    memory.release()
+    assert memory.kept() == 0
+
+
+def test_no_more_waits_than_is_allowed(monkeypatch):
+    memory.release()
+    monkeypatch.setattr(memory, "KEPT_AT_MOST", 16 * N)
+    arrays = [memory.room((N,)) for _ in range(5)]
+    del arrays
+    assert memory.kept() == 16 * N
+    memory.release()
+
+
+def test_small_arrays_are_numpys_own():
+    assert memory.room((3,)).base is None
+    assert memory.room((0, 5)).shape == (0, 5)
+
+
+def test_the_second_gradient_takes_no_memory_from_the_system():
+    x = np.linspace(0.5, 1.0, N)
+    tape.gradient(cubes, x)
+    tape.gradient(cubes, x)
+    before = memory.made()
+    for _ in range(3):
+        tape.gradient(cubes, x)
+    assert memory.made() == before
+
+
+def test_what_a_caller_keeps_stays_as_it_is():
+    x = np.linspace(0.5, 1.0, N)
+    kept = []
+
+    def f(v):
+        y = v * v
+        kept.append(y.val)
+        return tape.sum(y * 2.0)
+
+    gradients = [tape.gradient(f, x * k)[1] for k in (1.0, 2.0, 3.0)]
+    gc.collect()
+    for k, g, square in zip((1.0, 2.0, 3.0), gradients, kept, strict=True):
+        np.testing.assert_allclose(g, 4.0 * k * x, rtol=1e-15)
+        np.testing.assert_allclose(square, (k * x) ** 2, rtol=1e-15)
+
+
+@pytest.mark.parametrize("n", [4, N])
+def test_a_constant_changed_after_its_use_is_read_as_it_was(n):
+    x, b = np.ones(n), np.full(n, 3.0)
+
+    def f(v):
+        total = tape.sum(v * b) + tape.sum(b * v) + tape.sum(tape.maximum(v, b) * 0.0) + tape.dot(b, v)
+        b[:] = 0.0
+        return total
+
+    np.testing.assert_array_equal(tape.gradient(f, x)[1], 9.0)
+
+
+@pytest.mark.parametrize("n", [4, N])
+def test_a_read_only_view_of_an_array_that_can_change_is_read_as_it_was(n):
+    owner = np.full(n, 3.0)
+    view = owner[:]
+    view.flags.writeable = False
+
+    def f(v):
+        total = tape.sum(v * view)
+        owner[:] = 0.0
+        return total
+
+    np.testing.assert_array_equal(tape.gradient(f, np.ones(n))[1], 3.0)
+    spread = np.broadcast_to(np.array([5.0]), (n,))
+    np.testing.assert_array_equal(tape.gradient(lambda v: tape.sum(v * spread), np.ones(n))[1], 5.0)
+
+
+def test_a_large_array_that_nobody_can_change_is_not_copied():
+    b = np.full(N, 3.0)
+    b.flags.writeable = False
+    with tape.nested() as recording:
+        _ = tape.Var(np.ones(N)) * b
+        assert any(b is part for part in recording[-1][3])
+
+
+def test_the_point_is_not_changed_and_a_later_change_of_it_does_not_matter():
+    x = np.ones(N)
+
+    def f(v):
+        y = v * v
+        x[:] = 7.0
+        return tape.sum(y)
+
+    np.testing.assert_array_equal(tape.gradient(f, x)[1], 2.0)
+    np.testing.assert_array_equal(x, 7.0)
