@@ -154,10 +154,17 @@ def exp_difference(x: Value, val: Value) -> Value:
     return exp(where((plain == np.inf) & (value_of(x) == np.inf), 0.0, x) - where(finite, val, 0.0))
 
 
-logaddexp = _fresh(
+def _exp_share(x: Value, y: Value, val: Value) -> Value:
+    """exp(x) / (exp(x) + exp(y)), from the difference of the two: x - log(…) would lose digits where both are large."""
+    if all_finite(value_of(x)) and all_finite(value_of(y)):
+        return exp(-logaddexp(0.0, y - x))
+    return exp_difference(x, val)
+
+
+logaddexp: Rule = _fresh(
     np.logaddexp,
-    lambda val, adj, x, _y: adj * exp_difference(x, val),
-    lambda val, adj, _x, y: adj * exp_difference(y, val),
+    lambda val, adj, x, y: adj * _exp_share(x, y, val),
+    lambda val, adj, x, y: adj * _exp_share(y, x, val),
 )
 
 # Trigonometric and hyperbolic functions
@@ -170,15 +177,17 @@ arccos = _fresh(np.arccos, lambda _v, adj, x: -adj / sqrt((1.0 - x) * (1.0 + x))
 arctan = _fresh(np.arctan, lambda _v, adj, x: adj / (1.0 + x * x))
 
 
-def _squared_radius(y: Value, x: Value) -> Value:
+def _over_squared_radius(part: Value, y: Value, x: Value) -> Value:
+    """part / (x² + y²), in two divisions: the square would leave the range of doubles at 1e-200 and at 1e200."""
     radius = hypot(x, y)
-    return where(value_of(radius) == 0.0, 1.0, radius * radius)
+    safe = where(value_of(radius) == 0.0, 1.0, radius)
+    return part / safe / safe
 
 
 arctan2 = _fresh(
     np.arctan2,
-    lambda _v, adj, y, x: adj * (x / _squared_radius(y, x)),
-    lambda _v, adj, y, x: -adj * (y / _squared_radius(y, x)),
+    lambda _v, adj, y, x: adj * _over_squared_radius(x, y, x),
+    lambda _v, adj, y, x: -adj * _over_squared_radius(y, y, x),
 )
 sinh = _fresh(np.sinh, lambda _v, adj, x: adj * cosh(x))
 cosh: Rule = _fresh(np.cosh, lambda _v, adj, x: adj * sinh(x))

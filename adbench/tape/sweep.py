@@ -303,8 +303,12 @@ def grad_from(node: Any, wrt: Any = None) -> Any:
             f"grad: expected a scalar, got a value of shape {node.shape}; use jacobian, or vjp with weights"
         )
     tape = node.tape
+    wanted = [] if wrt is None else wrt if isinstance(wrt, (list, tuple)) else [wrt]
+    for v in wanted:
+        if getattr(v, "tape", None) is not tape:
+            raise TapeError(f"grad: wrt must hold variables of the result's tape, got {v!r:.60}")
     leaves = [record[1] for record in tape if record[0] is LEAF]
     propagate(tape, [(node.cell, 1.0)], leaves, keep=True)
     if wrt is None:
         return None
-    return [v.adj for v in wrt] if isinstance(wrt, (list, tuple)) else wrt.adj
+    return [v.adj for v in wanted] if isinstance(wrt, (list, tuple)) else wrt.adj

@@ -1,16 +1,18 @@
 """How fast the reference engine is: ratios to plain Python, autograd and torch, taken in one run.
 
     python tests/benchmarks/engine.py            prints the table
-    pytest tests/benchmarks/engine.py            checks that the ratios hold, with room for a busy machine
+    pytest tests/benchmarks/engine.py            checks that the targets of the table are met
 
-Absolute times drift with the machine; ratios hold. All contenders of a row are timed in turns, and the best of many
-short rounds counts: a pause of the machine then hits none of them, or all.
+Absolute times drift with the machine; ratios hold. The contenders of a row are timed in turns, round after round, and
+the median of the rounds' ratios counts: a pause of the machine spoils one round, a slow phase slows all contenders.
 
 seconds_per_call   of one value and gradient, preparation included: the eager engines record anew in every call
 """
 
 from __future__ import annotations
 
+import resource
+import statistics
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -21,42 +23,69 @@ import numpy as np
 import pytest
 
 from adbench import tape
+from adbench.tape import memory
 
 autograd = pytest.importorskip("autograd")
 anp = pytest.importorskip("autograd.numpy")
 
+ALLOWANCE = 0.85
+"""The share of a target that must be reached in a test. On a busy machine with two cores the median ratio of the same
+code moves by up to a tenth from one run to the next, and by a little more where the other contender is a loop of four
+microseconds that stays in the first cache; a change of the engine that matters moves it further."""
+
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison: `ratio` is other / ours, or ours / plain where `at_most` is the limit."""
+    """One comparison.
+
+    ours, other   seconds per call, the medians of the rounds
+    ratio         the median over the rounds: other / ours, or ours / other where the target is an upper limit
+    target        what the ratio should be at least; at most, if `is_limit`
+    """
 
     what: str
     ours: float
     other: float
     ratio: float
-    limit: str
+    target: float
+    is_limit: bool = False
+
+    def holds(self, allowance: float = 1.0) -> bool:
+        """Whether the target is met, or this share of it."""
+        return self.ratio * allowance <= self.target if self.is_limit else self.ratio >= self.target * allowance
 
     def __str__(self) -> str:
-        return f"{self.what:58} {self.ours * 1e6:12.1f} {self.other * 1e6:12.1f} {self.ratio:8.1f}   {self.limit}"
+        wanted = f"{'at most' if self.is_limit else 'at least'} {self.target:g}"
+        mark = "" if self.holds() else "  missed"
+        return f"{self.what:62} {self.ours * 1e6:10.1f} {self.other * 1e6:10.1f} {self.ratio:7.1f}   {wanted}{mark}"
 
 
-def seconds_per_call(*calls: Callable[[], Any], seconds: float = 1.0) -> list[float]:
-    """The best time of each call over many short rounds, taken in turns."""
-    best = [float("inf")] * len(calls)
+def rounds_of(*calls: Callable[[], Any], seconds: float = 1.5) -> list[list[float]]:
+    """Seconds per call, for each round and in it for each call; every call has at least 2 ms in each round."""
     repeats = []
     for call in calls:
         call()
         start = time.perf_counter()
         call()
         repeats.append(max(1, int(2e-3 / (time.perf_counter() - start))))
+    rounds: list[list[float]] = []
     end = time.perf_counter() + seconds * len(calls)
-    while time.perf_counter() < end:
-        for i, call in enumerate(calls):
+    while time.perf_counter() < end or len(rounds) < 5:
+        times = []
+        for call, count in zip(calls, repeats, strict=True):
             start = time.perf_counter()
-            for _ in range(repeats[i]):
+            for _ in range(count):
                 call()
-            best[i] = min(best[i], (time.perf_counter() - start) / repeats[i])
-    return best
+            times.append((time.perf_counter() - start) / count)
+        rounds.append(times)
+    return rounds
+
+
+def compared(what: str, rounds: list[list[float]], ours: int, other: int, target: float, is_limit: bool = False) -> Row:
+    """The row of two columns of the rounds."""
+    mine, theirs = ([times[k] for times in rounds] for k in (ours, other))
+    ratios = [a / b if is_limit else b / a for a, b in zip(mine, theirs, strict=True)]
+    return Row(what, statistics.median(mine), statistics.median(theirs), statistics.median(ratios), target, is_limit)
 
 
 def recurrence(x: Any) -> Any:
@@ -70,23 +99,24 @@ def recurrence(x: Any) -> Any:
 def scalar_rows() -> list[Row]:
     """The scalar recurrence against plain Python (value only), autograd and, where installed, torch."""
     calls = [
-        lambda: recurrence(7.0),
         lambda: tape.gradient(recurrence, 7.0),
+        lambda: recurrence(7.0),
         lambda: autograd.value_and_grad(recurrence)(7.0),
     ]
     try:
         import torch
     except ImportError:
-        torch = None
+        pass
     else:
         torch.set_num_threads(1)
         calls.append(lambda: torch_gradient(torch))
-    plain, ours, slow, *rest = seconds_per_call(*calls)
+    rounds = rounds_of(*calls)
+    what = "recurrence, 400 scalar operations: "
     rows = [
-        Row("scalar recurrence: tape / plain Python, value only", ours, plain, ours / plain, "at most 25"),
-        Row("scalar recurrence: autograd / tape", ours, slow, slow / ours, "at least 30"),
+        compared(what + "tape / plain Python", rounds, 0, 1, 25, is_limit=True),
+        compared(what + "autograd / tape", rounds, 0, 2, 30),
     ]
-    return rows + [Row("scalar recurrence: torch eager / tape", ours, t, t / ours, "at least 8") for t in rest]
+    return rows + [compared(what + "torch / tape", rounds, 0, k, 8) for k in range(3, len(calls))]
 
 
 def torch_gradient(torch: Any) -> Any:
@@ -101,8 +131,6 @@ def array_functions(xp: Any, n: int) -> dict[str, tuple[Callable[[Any], Any], An
     rng = np.random.default_rng(0)
     y, c, x = rng.normal(size=n), rng.random(n), rng.random(n)
     a, labels = rng.normal(size=(n, 8)), (rng.random(n) > 0.5) * 1.0
-    for data in (y, c, a, labels):
-        data.flags.writeable = False  # a constant that could still change would be copied when a product is recorded
 
     def normal(p: Any) -> Any:
         return xp.sum(-0.5 * ((y - p[0]) / p[1]) ** 2) - n * xp.log(p[1])
@@ -128,16 +156,27 @@ def array_functions(xp: Any, n: int) -> dict[str, tuple[Callable[[Any], Any], An
     }
 
 
-def array_rows(n: int, limit: str) -> list[Row]:
+SMALL_TARGETS = {
+    "normal log density": 5.0,
+    # Of 24 µs numpy itself needs 6: logaddexp, exp, two products with a matrix, and the sums of a hundred numbers. What
+    # is left for five nodes and two passes is more than the 10 µs that five times autograd's speed would allow.
+    "logistic regression": 3.0,
+    "Rosenbrock": 5.0,
+    "chain of products and sums": 5.0,
+}
+"""autograd / tape at n = 100. The aim is 5 everywhere; what is lower has been measured to be out of reach so far."""
+
+
+def array_rows(n: int) -> list[Row]:
     """Each array function at one size: autograd / tape."""
     rows = []
     theirs = array_functions(anp, n)
     for name, (f, x) in array_functions(tape, n).items():
         g = theirs[name][0]
         np.testing.assert_allclose(tape.gradient(f, x)[1], autograd.grad(g)(x), rtol=1e-10)
-        pair = (lambda f=f, x=x: tape.gradient(f, x)), (lambda g=g, x=x: autograd.value_and_grad(g)(x))
-        ours, slow = seconds_per_call(*pair)
-        rows.append(Row(f"{name}, n = {n:,}: autograd / tape", ours, slow, slow / ours, limit))
+        rounds = rounds_of(lambda f=f, x=x: tape.gradient(f, x), lambda g=g, x=x: autograd.value_and_grad(g)(x))
+        target = SMALL_TARGETS[name] if n == 100 else 1.0
+        rows.append(compared(f"{name}, n = {n:,}: autograd / tape", rounds, 0, 1, target))
     return rows
 
 
@@ -164,50 +203,98 @@ def overhead_row() -> Row:
         return total, gx + g
 
     np.testing.assert_allclose(tape.gradient(chain, x)[1], by_hand()[1])
-    ours, hand = seconds_per_call(lambda: tape.gradient(chain, x), by_hand)
-    per_node = (ours - hand) / 201
-    return Row("per array node beyond numpy by hand", per_node, hand / 201, per_node * 1e6, "at most 2 (µs)")
+    rounds = rounds_of(lambda: tape.gradient(chain, x), by_hand)
+    nodes = 201
+    beyond = statistics.median((ours - hand) / nodes for ours, hand in rounds)
+    hand = statistics.median(hand / nodes for _, hand in rounds)
+    return Row("a node of 100 elements: µs beyond numpy by hand", beyond, hand, beyond * 1e6, 2, is_limit=True)
 
 
-def memory_after_warm_up() -> dict[str, int]:
-    """Bytes held and the highest mark of one more gradient after ten, for the recurrence."""
+def bytes_per_later_call(call: Callable[[], Any]) -> tuple[int, int]:
+    """Bytes that a call leaves behind, and those at its highest mark, after ten calls to warm up."""
     for _ in range(10):
-        tape.gradient(recurrence, 7.0)
+        call()
     tracemalloc.start()
     try:
-        tape.gradient(recurrence, 7.0)
+        call()
         before = tracemalloc.get_traced_memory()[0]
         tracemalloc.reset_peak()
         for _ in range(10):
-            tape.gradient(recurrence, 7.0)
+            call()
         after, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    return {"bytes kept per call": (after - before) // 10, "bytes at the highest mark": peak - before}
+    return (after - before) // 10, peak - before
+
+
+def pages_per_later_call(call: Callable[[], Any]) -> float:
+    """Pages that the system had to provide for a call, after three calls to warm up."""
+    for _ in range(3):
+        call()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(10):
+        call()
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 10
+
+
+def blocks_per_later_call(call: Callable[[], Any]) -> float:
+    """Blocks for large arrays that the engine asked of the system in a call, after three calls to warm up."""
+    for _ in range(3):
+        call()
+    before = memory.made()
+    for _ in range(10):
+        call()
+    return (memory.made() - before) / 10
+
+
+def print_memory() -> None:
+    """What later calls take from the system."""
+    print("\nwhat a call takes once the program has been differentiated before")
+    small, highest = bytes_per_later_call(lambda: tape.gradient(recurrence, 7.0))
+    print(f"    {'recurrence, 400 scalar operations':34} {small:,} bytes kept, {highest:,} at the highest mark")
+    theirs = array_functions(anp, 1_000_000)
+    for name, (f, x) in array_functions(tape, 1_000_000).items():
+        ours = pages_per_later_call(lambda f=f, x=x: tape.gradient(f, x))
+        other = pages_per_later_call(lambda g=theirs[name][0], x=x: autograd.value_and_grad(g)(x))
+        blocks = blocks_per_later_call(lambda f=f, x=x: tape.gradient(f, x))
+        print(f"    {name + ', n = 10⁶':34} {blocks:g} new blocks, {ours:,.0f} pages; autograd {other:,.0f} pages")
 
 
 def main() -> None:
     """Prints the table."""
-    print(f"{'':58} {'ours, µs':>12} {'other, µs':>12} {'ratio':>8}   wanted")
-    for row in [*scalar_rows(), overhead_row(), *array_rows(100, "at least 5"), *array_rows(1_000_000, "at least 1")]:
+    print(f"{'':62} {'ours, µs':>10} {'other, µs':>10} {'ratio':>7}   wanted")
+    for row in [*scalar_rows(), overhead_row(), *array_rows(100), *array_rows(1_000_000)]:
         print(row)
-    for what, count in memory_after_warm_up().items():
-        print(f"second and later gradients of the recurrence, {what}: {count:,}")
+    print_memory()
 
 
+def _check(rows: list[Row]) -> None:
+    missed = [str(row) for row in rows if not row.holds(ALLOWANCE)]
+    assert not missed, "\n".join(missed)
+
+
+@pytest.mark.slow
 def test_scalar_code_is_within_reach_of_plain_python_and_far_ahead_of_the_other_eager_engines() -> None:
-    rows = scalar_rows()
-    assert rows[0].ratio < 40
-    assert rows[1].ratio > 20
-    assert all(row.ratio > 5 for row in rows[2:])
+    _check(scalar_rows())
 
 
-def test_array_code_is_ahead_of_autograd_when_small() -> None:
-    assert all(row.ratio > 1.5 for row in array_rows(100, "at least 5"))
+@pytest.mark.slow
+def test_small_arrays_cost_little_beyond_numpys_own_work() -> None:
+    _check([overhead_row(), *array_rows(100)])
 
 
-def test_a_second_gradient_keeps_no_memory() -> None:
-    assert memory_after_warm_up()["bytes kept per call"] < 200
+@pytest.mark.slow
+def test_large_arrays_are_not_slower_than_with_autograd() -> None:
+    _check(array_rows(1_000_000))
+
+
+def test_later_gradients_of_scalar_code_keep_no_memory() -> None:
+    assert bytes_per_later_call(lambda: tape.gradient(recurrence, 7.0))[0] < 200
+
+
+def test_later_gradients_of_large_arrays_take_no_block_from_the_system() -> None:
+    for f, x in array_functions(tape, 100_000).values():
+        assert blocks_per_later_call(lambda f=f, x=x: tape.gradient(f, x)) == 0
 
 
 if __name__ == "__main__":

@@ -282,6 +282,7 @@ def test_an_unsupported_numpy_function_raises_an_error_that_names_it():
             r"add of shapes \(3,\), \(4,\)",
         ),
         (lambda: tape.Var(np.ones(3)).grad(), tape.TapeError, r"shape \(3,\)"),
+        (lambda: tape.Var(1.0).grad(3.0), tape.TapeError, "wrt must hold variables of the result's tape, got 3.0"),
         (lambda: tape.gradient(lambda x: x + "a", 1.0), TypeError, "add: argument 1"),
         (lambda: tape.gradient(lambda x: x + np.ones(1) * 1j, 1.0), tape.ComplexError, "add: argument 1"),
         (lambda: tape.gradient(lambda x: tape.polygamma(2.0, x), 1.0), TypeError, r"\.val"),
