@@ -94,7 +94,7 @@ MISBEHAVIOUR: dict[str, tuple[str, str, Status, str]] = {
 
 def test_every_misbehaviour_is_a_record_and_the_others_go_on(tmp_path: Path) -> None:
     texts = {name: misbehaving(statement, where=where) for name, (statement, where, _, _) in MISBEHAVIOUR.items()}
-    found = records(session(tmp_path, timeout=3.0, hand=RIGHT, **texts))
+    found = records(session(tmp_path, timeout=8.0, hand=RIGHT, **texts))
     for name, (_, _, status, reason) in MISBEHAVIOUR.items():
         assert found[name, 1].status == status, (name, found[name, 1])
         assert reason in str(found[name, 1].reason)
