@@ -168,6 +168,7 @@ from .elementwise import (
     divide,
     exp,
     exp2,
+    expit,
     expm1,
     floor,
     floor_divide,
@@ -290,7 +291,7 @@ from .shapes import (
     zeros_like,
 )
 from .solving import expm, inv, log_determinant, matrix_power, pinv, slogdet, solve, solve_triangular
-from .special import digamma, erf, erfc, expit, gammaln, polygamma
+from .special import digamma, erf, erfc, gammaln, polygamma
 from .spectrum import EqualEigenvaluesError
 from .tracking import Tracked, back_gradient, gradient_of, track_gradient, with_gradient
 from .trees import Tree, normal_nest, random_nest, shape, tree_map

@@ -22,12 +22,11 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
-from .elementwise import divide, exp, log, log1p, where
+from .elementwise import divide, exp, expit, log, log1p, where
 from .plain import shape_of, value_of
 from .reductions import logsumexp, sum  # numpy's name for it
 from .rule import Rule, Value, function_gradients
 from .shapes import Axes, Shape, asarray, broadcast_arrays, normal_axes, stack
-from .special import expit
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 

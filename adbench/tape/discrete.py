@@ -27,12 +27,11 @@ from .density import (
     DomainError,
     sums_to_one,
 )
-from .elementwise import exp, expm1
+from .elementwise import exp, expit, expm1
 from .gammas import deviance, log1p_minus, stirling_rest
 from .plain import shape_of, value_of
 from .rule import Value
 from .shapes import sum_to
-from .special import expit
 
 # Yes or no
 

@@ -19,8 +19,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy import special
 
-from .plain import all_finite, value_of
+from .plain import all_finite, has_nan, value_of
 from .rule import MINUS_ONE, ONE, Rule, Value, function_gradients
 
 _LOG2, _LOG10 = math.log(2.0), math.log(10.0)
@@ -154,11 +155,13 @@ def exp_difference(x: Value, val: Value) -> Value:
     return exp(where((plain == np.inf) & (value_of(x) == np.inf), 0.0, x) - where(finite, val, 0.0))
 
 
+expit: Rule = _fresh(special.expit, lambda val, adj, x: adj * (val * expit(-x)))
+
+
 def _exp_share(x: Value, y: Value, val: Value) -> Value:
     """exp(x) / (exp(x) + exp(y)), from the difference of the two: x - log(…) would lose digits where both are large."""
-    if all_finite(value_of(x)) and all_finite(value_of(y)):
-        return exp(-logaddexp(0.0, y - x))
-    return exp_difference(x, val)
+    rise = x - y
+    return exp_difference(x, val) if has_nan(rise) else expit(rise)
 
 
 logaddexp: Rule = _fresh(

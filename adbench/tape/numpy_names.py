@@ -39,7 +39,7 @@ UFUNCS: dict[Any, Callable[..., Value]] = {
     for rule in vars(elementwise).values()
     if isinstance(rule, Rule) and isinstance(rule.value, np.ufunc)
 }
-UFUNCS |= {rule.value: rule for rule in (special.erf, special.erfc, special.expit, special.gammaln)}
+UFUNCS |= {rule.value: rule for rule in (special.erf, special.erfc, special.gammaln)}
 UFUNCS |= {scipy.special.digamma: special.digamma}
 UFUNCS |= {
     getattr(scipy.special, name): rule

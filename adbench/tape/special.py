@@ -19,7 +19,6 @@ def _gauss(x: Value) -> Value:
 
 erf = function_gradients(special.erf, (lambda _v, adj, x: adj * _gauss(x),), fresh=True)
 erfc = function_gradients(special.erfc, (lambda _v, adj, x: -adj * _gauss(x),), fresh=True)
-expit: Rule = function_gradients(special.expit, (lambda val, adj, x: adj * (val * expit(-x)),), fresh=True)
 gammaln = function_gradients(special.gammaln, (lambda _v, adj, x: adj * polygamma(x, 0),), fresh=True)
 
 
