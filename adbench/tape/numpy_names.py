@@ -49,6 +49,7 @@ UFUNCS |= {
         *(("xlogy", compound.xlogy), ("xlog1py", compound.xlog1py)),
     ]
 }
+UFUNCS |= {np.logaddexp: elementwise.logaddexp, scipy.special.expit: elementwise.expit}
 UFUNCS |= {np.positive: elementwise.positive, np.matmul: products.matmul, np.fabs: elementwise.absolute}
 UFUNCS |= {np.deg2rad: elementwise.radians, np.rad2deg: elementwise.degrees, np.vecdot: products.vecdot}
 

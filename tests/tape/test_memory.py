@@ -117,3 +117,15 @@ def test_the_point_is_not_changed_and_a_later_change_of_it_does_not_matter():
 
     np.testing.assert_array_equal(tape.gradient(f, x)[1], 2.0)
     np.testing.assert_array_equal(x, 7.0)
+
+
+def test_large_arrays_take_other_loops_to_the_same_numbers():
+    x = np.concatenate([np.linspace(-800.0, 800.0, N), [np.inf, -np.inf, 0.0, -0.0]])
+    with np.errstate(all="ignore"):
+        for y in (0.0, np.linspace(-3.0, 2.0, N + 4), np.inf, -np.inf):
+            parts = [np.broadcast_to(a, x.shape).reshape(-1, 4) for a in (x, y)]
+            few = np.concatenate([tape.logaddexp(a, b) for a, b in zip(*parts, strict=True)])
+            np.testing.assert_allclose(tape.logaddexp(x, y), few, rtol=2e-15, atol=1e-15)
+            np.testing.assert_allclose(tape.logaddexp(y, x), few, rtol=2e-15, atol=1e-15)
+    few = np.concatenate([tape.expit(a) for a in x.reshape(-1, 4)])
+    np.testing.assert_allclose(tape.expit(x), few, rtol=2e-15, atol=1e-307)
