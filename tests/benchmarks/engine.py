@@ -16,7 +16,7 @@ import statistics
 import time
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -156,15 +156,12 @@ def array_functions(xp: Any, n: int) -> dict[str, tuple[Callable[[Any], Any], An
     }
 
 
-SMALL_TARGETS = {
-    "normal log density": 5.0,
-    # Of 24 µs numpy itself needs 6: logaddexp, exp, two products with a matrix, and the sums of a hundred numbers. What
-    # is left for five nodes and two passes is more than the 10 µs that five times autograd's speed would allow.
-    "logistic regression": 3.0,
-    "Rosenbrock": 5.0,
-    "chain of products and sums": 5.0,
+OUT_OF_REACH = {
+    # numpy by hand takes 6 of 23 µs: logaddexp, expit, two products with a matrix, sums. Five times autograd's speed
+    # leaves 10 µs for five nodes in two passes and the call itself; at more than a microsecond a visit it is 17.
+    "logistic regression, n = 100: autograd / tape": 3.0,
 }
-"""autograd / tape at n = 100. The aim is 5 everywhere; what is lower has been measured to be out of reach so far."""
+"""Targets that are missed, and what is reached instead: tests hold the engine to that."""
 
 
 def array_rows(n: int) -> list[Row]:
@@ -175,8 +172,7 @@ def array_rows(n: int) -> list[Row]:
         g = theirs[name][0]
         np.testing.assert_allclose(tape.gradient(f, x)[1], autograd.grad(g)(x), rtol=1e-10)
         rounds = rounds_of(lambda f=f, x=x: tape.gradient(f, x), lambda g=g, x=x: autograd.value_and_grad(g)(x))
-        target = SMALL_TARGETS[name] if n == 100 else 1.0
-        rows.append(compared(f"{name}, n = {n:,}: autograd / tape", rounds, 0, 1, target))
+        rows.append(compared(f"{name}, n = {n:,}: autograd / tape", rounds, 0, 1, 5.0 if n == 100 else 1.0))
     return rows
 
 
@@ -269,6 +265,7 @@ def main() -> None:
 
 
 def _check(rows: list[Row]) -> None:
+    rows = [replace(row, target=OUT_OF_REACH.get(row.what, row.target)) for row in rows]
     missed = [str(row) for row in rows if not row.holds(ALLOWANCE)]
     assert not missed, "\n".join(missed)
 
