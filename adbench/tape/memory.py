@@ -21,6 +21,8 @@ LARGE = 2**15
 KEPT_AT_MOST = 2**28
 """Bytes in blocks that wait for use. A block that would exceed it goes back to the system."""
 
+# A block belongs to its process: by default the memory would be shared with processes forked later.
+_OWN: dict[str, int] = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
 _count = {"made": 0}
 _waiting: dict[int, list[mmap.mmap]] = {}  # by length in bytes; list.append and list.pop are safe between threads
 
@@ -43,7 +45,7 @@ def room(shape: tuple[int, ...]) -> Any:
         block = _waiting[8 * size].pop()
     except LookupError:
         try:
-            block = mmap.mmap(-1, 8 * size)
+            block = mmap.mmap(-1, 8 * size, **_OWN)
         except OSError:
             return np.empty(shape)  # which may find memory, or says how much was asked for
         _count["made"] += 1

@@ -1,6 +1,8 @@
 """Blocks of large arrays go round, and nobody's numbers are overwritten; constants are what they were."""
 
 import gc
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -129,3 +131,19 @@ def test_large_arrays_take_other_loops_to_the_same_numbers():
             np.testing.assert_allclose(tape.logaddexp(y, x), few, rtol=2e-15, atol=1e-15)
     few = np.concatenate([tape.expit(a) for a in x.reshape(-1, 4)])
     np.testing.assert_allclose(tape.expit(x), few, rtol=2e-15, atol=1e-307)
+
+
+@pytest.mark.skipif(not hasattr(memory.mmap, "MAP_PRIVATE"), reason="this system does not fork")
+def test_a_block_is_not_shared_with_a_forked_process():
+    program = """
+import os
+from adbench.tape import memory
+array = memory.full((memory.LARGE,), 1.0)
+child = os.fork()
+if child == 0:
+    array[:] = 2.0
+    os._exit(0)
+os.waitpid(child, 0)
+assert array[0] == 1.0
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
