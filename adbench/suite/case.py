@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adbench.suite.errors import UsageError
@@ -38,6 +39,7 @@ class Case:
     prepared   prepared(n, rng): inputs to prepare the backend with, where a trap lies in calling at others than those.
     tags       words to select by. A case tagged "trap" is checked and shown, never timed.
     summary    one line for lists; by default the first line of the file's docstring.
+    name, file what the catalog knows the case by and where it found it; filled in when the file is loaded.
     """
 
     f: Callable[..., Any]
@@ -51,6 +53,8 @@ class Case:
     prepared: Callable[[int, np.random.Generator], Inputs] | None = None
     tags: tuple[str, ...] = ()
     summary: str = ""
+    name: str = ""
+    file: str = ""
 
     def __post_init__(self) -> None:
         given: object = self.wrt  # of whatever type a user's file gave
@@ -68,6 +72,12 @@ class Case:
     def accepts(self, size: int) -> bool:
         """Whether the case can be built at this size: any positive one, unless it has only one."""
         return size in self.sizes if len(self.sizes) == 1 else size >= 1
+
+    @property
+    def twin(self) -> Path | None:
+        """The same function as a C++ template: `<name>.hpp` beside the case's file, or None where there is none."""
+        path = Path(self.file).with_name(f"{self.name}.hpp")
+        return path if self.file and path.is_file() else None
 
     @property
     def is_trap(self) -> bool:
@@ -112,10 +122,14 @@ class Case:
 
 
 def function_of(case: Case, names: tuple[str, ...], xp: Any) -> Callable[..., Any]:
-    """`case.f` on the namespace `xp`, as a function of its inputs in the order of `names`."""
+    """`case.f` on the namespace `xp`, as a function of its inputs in the order of `names`.
+
+    Its attribute `case` is the case, for a backend that brings a text of its own for it (a C++ twin, idiomatic code).
+    """
 
     def f(*args: Any) -> Any:
         return case.f(xp, **dict(zip(names, args, strict=True)))
 
     f.__name__ = f.__qualname__ = getattr(case.f, "__name__", "f")
+    f.case = case  # type: ignore[attr-defined]  # a function may have attributes, which mypy does not know of
     return f

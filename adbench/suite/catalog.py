@@ -12,7 +12,7 @@ import importlib.metadata
 import importlib.util
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
@@ -93,7 +93,7 @@ def load_cases(source: Source) -> Mapping[str, Case]:
             raise BadFile(
                 f"{source.path}: expected CASE = Case(...) for {name!r}; there is {there} of type {type(case).__name__}"
             )
-    return dict(found)
+    return {name: replace(case, name=name, file=source.path) for name, case in found.items()}
 
 
 def load(source: Source) -> ModuleType:
