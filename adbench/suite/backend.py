@@ -15,9 +15,9 @@ arrays.
     def to_numpy(leaf): ...                    # and back
     def sync(result): ...                      # wait until the result is there
 
-`f(*args)` is the case on `xp`, and `f.case` the case itself (its name, its C++ twin); `args` are its native inputs, with
-Python ints, bools and texts left as they are; `wrt` the positions of the active ones. `prepare` may trace, record and
-compile: it is timed apart from the call. See docs/write-a-backend.md.
+`f(*args)` is the case on `xp`, and `f.case` the case itself (its name, its C++ twin); `args` are its native inputs,
+with Python ints, bools and texts left as they are; `wrt` the positions of the active ones. `prepare` may trace,
+record and compile: it is timed apart from the call. See docs/write-a-backend.md.
 """
 
 from __future__ import annotations
