@@ -20,7 +20,7 @@ LEADING_OPERATORS = ("gradient", "value_and_gradient", "value")
 
 @dataclass(frozen=True)
 class Spread:
-    """Seconds per call: the median and both quartiles over epochs."""
+    """Seconds per call: the median and both quartiles over launches."""
 
     median: float
     low: float
@@ -54,7 +54,7 @@ class Cell:
     @property
     def time(self) -> Time | None:
         """The phases, where they may be shown."""
-        return self.record.time if self.record and self.measured else None
+        return self.record.time if self.record and self.measured and self.spread else None
 
 
 class Cells:
@@ -148,8 +148,10 @@ def outcome(record: Record) -> tuple[Word, str | None]:
 
 
 def spread(time: Time | None) -> Spread | None:
-    """The time per call; None where none can be drawn: no epoch, or one below the clock's resolution."""
-    if time is None or not time.epochs or any(epoch.calls <= 0 for epoch in time.epochs):
+    """The time per call; None where none can be drawn: no round, or one below the clock's resolution."""
+    if time is None or not time.launches or not all(launch.rounds for launch in time.launches):
+        return None
+    if any(r.calls <= 0 for launch in time.launches for r in launch.rounds):
         return None
     median, (low, high) = time.seconds_per_call, time.quartiles
     return Spread(median, low, high) if 0 < median < math.inf else None

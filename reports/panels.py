@@ -15,6 +15,7 @@ from .figures import Panel, Point, Series
 from .wording import OUTCOMES
 
 MEMORY_METHODS = (
+    ("allocated_peak_bytes", "Allocated peak"),
     ("resident_peak_bytes", "Resident peak"),
     ("python_peak_bytes", "Python-visible peak"),
 )

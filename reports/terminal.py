@@ -110,7 +110,7 @@ def _title(cells: Cells) -> str:
         what = wording.listed(cells.operators) if len(cells.operators) < 4 else f"{len(cells.operators)} operators"
         return f"Checked: {wording.short(what, 60)}"
     operator = wording.short(cells.operator, 30).replace("_", " ")
-    return f"Time per call of {_plain(operator)}, median over epochs"
+    return f"Time per call of {_plain(operator)}, median over launches"
 
 
 def _text(cell: Cell, first: bool, timed: bool) -> str:

@@ -8,12 +8,36 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import repeat
 from time import perf_counter_ns
 from typing import Any
 
 Clock = Callable[[], int]
 Call = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Round:
+    """`calls` calls in a row took `ns` nanoseconds, results waited for: one epoch.
+
+    gc_ns       the part of it that the garbage collector took
+    disturbed   why the figure is suspect, in words; None where nothing was seen
+    """
+
+    calls: int
+    ns: int
+    gc_ns: int = 0
+    disturbed: str | None = None
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """What warming up took. `steady`: the medians of its two halves differ by at most 2 %."""
+
+    calls: int
+    seconds: float
+    steady: bool
 
 
 def once(call: Call, *, clock: Clock = perf_counter_ns) -> tuple[Any, int]:

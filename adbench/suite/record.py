@@ -6,14 +6,18 @@ a reason, never 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from statistics import median, quantiles
 from typing import Literal
 
+from adbench.measure.clock import Round
 from adbench.measure.memory import Figure
 from adbench.oracle import Verdict
 
-__all__ = ["Epoch", "Figure", "Job", "Memory", "Record", "Run", "Status", "Time"]
+__all__ = ["SCHEMA_VERSION", "Figure", "Job", "Launch", "Memory", "Record", "Round", "Run", "Status", "Time"]
+
+SCHEMA_VERSION = 2
 
 Status = Literal["ok", "wrong", "known", "surprise", "unsupported", "failed", "crashed", "timed_out", "skipped"]
 """How a cell ended.
@@ -42,66 +46,129 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Epoch:
-    """`calls` calls in a row took `ns` nanoseconds, results waited for."""
+class Launch:
+    """One cell in one launch: a fresh process of its backend, in which it took turns with the others of its group.
 
-    calls: int
-    ns: int
+    phases    the parts of `prepare` that the backend told of (adbench.phase), in seconds: "trace", "compile", …
+    steady    whether the two halves of the warm-up agree within 2 %
+    rounds    in execution order, every one, none deleted; round r of a cell pairs with round r of the others of its
+              group and launch
+    """
+
+    number: int
+    import_seconds: float
+    prepare_seconds: float
+    phases: dict[str, float]
+    first_call_seconds: float
+    warm_up_calls: int
+    steady: bool
+    rounds: tuple[Round, ...]
+
+    @property
+    def seconds_per_call(self) -> float:
+        """The median over rounds."""
+        return median(r.ns / r.calls for r in self.rounds) * 1e-9
 
 
 @dataclass(frozen=True)
 class Time:
-    """Seconds, by phase: what happens once (prepare, first call) and what happens every time (epochs, at least one)."""
+    """Seconds, launch by launch (at least one): what happens once and what happens every time.
 
-    prepare_seconds: float
-    first_call_seconds: float
-    epochs: tuple[Epoch, ...]  # in execution order; every one, none deleted
+    The launch is the unit: rounds of one process share its layout in memory, so that they agree with each other more
+    than with those of another.
+    """
+
+    launches: tuple[Launch, ...]
 
     @property
     def seconds_per_call(self) -> float:
-        """The median over epochs."""
-        return median(e.ns / e.calls for e in self.epochs) * 1e-9
+        """The median over launches of each one's median over rounds."""
+        return median(launch.seconds_per_call for launch in self.launches)
 
     @property
     def quartiles(self) -> tuple[float, float]:
-        """The first and third quartile over epochs, in seconds per call: the spread that is shown beside the median."""
-        if len(self.epochs) < 2:
-            return self.seconds_per_call, self.seconds_per_call
-        low, _, high = quantiles((e.ns / e.calls * 1e-9 for e in self.epochs), n=4, method="inclusive")
-        return low, high
+        """The first and third quartile of the seconds per call: over launches, or over the rounds of a single one."""
+        if len(self.launches) > 1:
+            return _quartiles([launch.seconds_per_call for launch in self.launches])
+        return _quartiles([r.ns / r.calls * 1e-9 for launch in self.launches for r in launch.rounds])
+
+    @property
+    def import_seconds(self) -> float:
+        """The median over launches."""
+        return median(launch.import_seconds for launch in self.launches)
+
+    @property
+    def prepare_seconds(self) -> float:
+        """The median over launches."""
+        return median(launch.prepare_seconds for launch in self.launches)
+
+    @property
+    def first_call_seconds(self) -> float:
+        """The median over launches."""
+        return median(launch.first_call_seconds for launch in self.launches)
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """The parts of `prepare` that the backend told of: of each the median over the launches that have it."""
+        names = dict.fromkeys(name for launch in self.launches for name in launch.phases)
+        return {n: median(launch.phases[n] for launch in self.launches if n in launch.phases) for n in names}
+
+    @property
+    def disturbed(self) -> int:
+        """How many rounds are flagged; they count all the same."""
+        return sum(r.disturbed is not None for launch in self.launches for r in launch.rounds)
+
+    @property
+    def unsteady(self) -> int:
+        """How many launches had not come to rest when their warm-up ended."""
+        return sum(not launch.steady for launch in self.launches)
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes that one warmed-up call takes at its peak, by method; the methods see different things, so both are
+    """Bytes that one warmed-up call takes at its peak, by method; the methods see different things, so all are
     labelled.
 
+    allocated_peak_bytes  what allocators gave out (memray, native ones too)
     python_peak_bytes     what Python's allocators saw (tracemalloc): numpy yes, the inside of jax and torch no
     resident_peak_bytes   growth of the resident set (VmHWM after a reset): everything that was touched, in whole pages
     """
 
+    allocated_peak_bytes: Figure
     python_peak_bytes: Figure
     resident_peak_bytes: Figure
 
 
 @dataclass(frozen=True)
 class Record:
-    """What came of a job. `reason` is a sentence for every status but `ok`; `stderr` the end of what a crash left."""
+    """What came of a job. `reason` is a sentence for every status but `ok`; `stderr` the end of what a crash left.
+
+    control   the cell measured again in the same rounds, by a second process of the same backend: what the measurement
+              tells of two that are the same (the A/A control). Only for the run's reference backend.
+    text      whose text of the case was differentiated: the case's own, or one that the backend brings for it
+    """
 
     job: Job
     status: Status
     reason: str | None = None
     verdict: Verdict | None = None
     time: Time | None = None
+    control: Time | None = None
     memory: Memory | None = None
     stderr: str | None = None
     how: str = "native"  # or "from …": made by the harness from other operators of the library
     reproduce: str | None = None  # for what is wrong or failed: one line of Python that does it again
+    text: Literal["portable", "native"] = "portable"
 
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that one run found out; what `run.json` holds and every report is made from."""
+    """Everything that one run found out; what `run.json` holds and every report is made from.
+
+    reference_backend   the backend that is measured twice in every launch, the second time as the control
+    loop_overhead_ns    what the clock's own loop takes for a call of nothing, in this session
+    flops               case -> size, as text -> elementary operations of one evaluation, where the case knows them
+    """
 
     schema_version: int
     created: str  # ISO 8601, UTC
@@ -113,3 +180,13 @@ class Run:
     cases: dict[str, str]  # case -> first line of its docstring
     records: tuple[Record, ...]
     traps: tuple[str, ...] = ()  # the cases of this run that are there to be got wrong: checked, never timed
+    reference_backend: str | None = None
+    loop_overhead_ns: float | None = None
+    flops: dict[str, dict[str, float]] = field(default_factory=dict)
+
+
+def _quartiles(values: Sequence[float]) -> tuple[float, float]:
+    if len(values) < 2:
+        return values[0], values[0]
+    low, _, high = quantiles(values, n=4, method="inclusive")
+    return low, high

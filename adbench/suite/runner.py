@@ -19,7 +19,7 @@ from adbench.suite.plain import from_plain
 from adbench.suite.plan import RELATIONS, Plan
 from adbench.suite.pool import Pool, reason_of
 from adbench.suite.process import WorkerLost, WorkerProcess
-from adbench.suite.record import Epoch, Figure, Job, Memory, Record, Time
+from adbench.suite.record import Figure, Job, Launch, Memory, Record, Round, Time
 from adbench.suite.settings import Settings
 
 
@@ -50,7 +50,7 @@ class _Cell:
     prepare_seconds: float
     first_call_seconds: float
     calls: int = 1
-    epochs: tuple[Epoch, ...] = ()
+    epochs: tuple[Round, ...] = ()
 
     def wants_more(self, settings: Settings) -> bool:
         spent = sum(epoch.ns for epoch in self.epochs)
@@ -151,10 +151,10 @@ def _time(pool: Pool, cells: Sequence[_Cell], settings: Settings) -> Iterator[Re
                 if isinstance(found, Record):
                     cell.record = found
                 else:
-                    cell.epochs += (Epoch(found["calls"], found["ns"]),)
+                    cell.epochs += (Round(found["calls"], found["ns"]),)
     for cell in cells:
-        time = Time(cell.prepare_seconds, cell.first_call_seconds, cell.epochs)
-        yield replace(cell.record, time=time) if cell.record.status == "ok" else cell.record
+        launch = Launch(0, 0.0, cell.prepare_seconds, {}, cell.first_call_seconds, 3, True, cell.epochs)
+        yield replace(cell.record, time=Time((launch,))) if cell.record.status == "ok" else cell.record
 
 
 def _weigh(pool: Pool, records: Sequence[Record], settings: Settings) -> Generator[Event, None, None]:
@@ -179,7 +179,7 @@ def _weigh_backend(pool: Pool, settings: Settings, records: Sequence[Record]) ->
                 weighed.append(replace(record, memory=_memory(pool, worker, record.job, settings)))
         except WorkerLost as lost:
             nothing = Figure(None, f"the process that measured memory {lost.reason}")
-            weighed += [replace(record, memory=Memory(nothing, nothing)) for record in records[len(weighed) :]]
+            weighed += [replace(record, memory=Memory(nothing, nothing, nothing)) for record in records[len(weighed) :]]
     return weighed
 
 
@@ -192,4 +192,4 @@ def _memory(pool: Pool, worker: WorkerProcess, job: Job, settings: Settings) -> 
     if "value" in found:
         return from_plain(found["value"], Memory)
     nothing = Figure(None, reason_of(found))
-    return Memory(nothing, nothing)
+    return Memory(nothing, nothing, nothing)

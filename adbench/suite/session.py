@@ -13,11 +13,10 @@ from adbench.suite.backend import OPERATORS
 from adbench.suite.catalog import Catalog
 from adbench.suite.errors import UnknownName
 from adbench.suite.plan import RELATIONS, Plan, check_inputs, plan
-from adbench.suite.record import Job, Record, Run
+from adbench.suite.record import SCHEMA_VERSION, Job, Record, Run
 from adbench.suite.resolve import resolve
 from adbench.suite.runner import Event, Finished, run
 from adbench.suite.settings import Settings
-from adbench.suite.store import SCHEMA_VERSION
 from adbench.version import __version__
 
 

@@ -15,9 +15,8 @@ from typing import Any
 
 from adbench.suite.errors import BadFile, BadOutput
 from adbench.suite.plain import from_plain, to_plain
-from adbench.suite.record import Record, Run
+from adbench.suite.record import SCHEMA_VERSION, Record, Run
 
-SCHEMA_VERSION = 1
 MAX_BYTES = 512 * 2**20
 
 

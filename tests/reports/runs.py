@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from adbench.oracle import Verdict
-from adbench.suite.record import Epoch, Figure, Job, Memory, Record, Run, Status, Time
+from adbench.suite.record import Figure, Job, Launch, Memory, Record, Round, Run, Status, Time
 
 SENTENCES = {
     "right": "all 2 compared numbers are right",
@@ -22,17 +22,19 @@ def verdict(word: str = "right") -> Verdict:
 
 
 def time(seconds: float = 1e-6, *, spread: float = 0.05, prepare: float = 1e-4, first: float = 1e-5) -> Time:
-    """Five epochs around `seconds` per call; the quartiles are `spread` away from it, up and down."""
+    """One launch of five rounds around `seconds` per call; the quartiles are `spread` away from it, up and down."""
     calls = 10**6
     factors = (1 + 2 * spread, 1 - 2 * spread, 1 + spread, 1 - spread, 1.0)
-    epochs = tuple(Epoch(calls, max(1, round(seconds * 1e9 * calls * factor))) for factor in factors)
-    return Time(prepare, first, epochs)
+    rounds = tuple(Round(calls, max(1, round(seconds * 1e9 * calls * factor))) for factor in factors)
+    return Time((Launch(0, 0.5, prepare, {}, first, 3, True, rounds),))
 
 
 def memory(python: float | None = 1024.0, resident: float | None = 8192.0, reason: str | None = None) -> Memory:
-    """Both methods; None needs the reason."""
+    """Python's and the resident peak; None needs the reason. No allocated peak."""
     return Memory(
-        Figure(python, reason if python is None else None), Figure(resident, reason if resident is None else None)
+        Figure(None, "memray is not installed"),
+        Figure(python, reason if python is None else None),
+        Figure(resident, reason if resident is None else None),
     )
 
 
@@ -56,14 +58,14 @@ def record(
         judged = verdict("wrong") if status == "wrong" else None
         return Record(job, status, reason or f"{backend} {status}", judged, stderr=stderr)
     timed = None if seconds is None else time(seconds, spread=spread)
-    return Record(job, "ok", reason, None if word is None else verdict(word), timed, memory, stderr)
+    return Record(job, "ok", reason, None if word is None else verdict(word), timed, memory=memory, stderr=stderr)
 
 
 def run(records: Iterable[Record] = (), **changes: object) -> Run:
     """A run of these records, on a machine of no name."""
     found = tuple(records)
     about: dict[str, object] = {
-        "schema_version": 1,
+        "schema_version": 2,
         "created": "2025-01-02T03:04:05+00:00",
         "adbench_version": "0.0.0",
         "seed": 7,

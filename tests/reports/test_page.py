@@ -233,10 +233,10 @@ def test_the_page_holds_the_whole_run_as_json(mixed: page.Element) -> None:
         (runs.run([runs.record(status="failed")]), "No backend is right on any of 1 cell"),
         (runs.run([runs.record(seconds=None, memory=runs.memory(None, None, "no /proc"))]), "nothing is ranked"),
         (runs.run([runs.record(word=None)]), "nothing is ranked"),
-        (runs.run([replace(runs.record(), time=replace(runs.time(), epochs=()))]), "nothing is ranked"),
+        (runs.run([replace(runs.record(), time=replace(runs.time(), launches=()))]), "nothing is ranked"),
         (runs.run([runs.record(backend="a"), runs.record(backend="b")]), "their spreads overlap on the only case"),
     ],
-    ids=["empty", "one backend", "failures only", "null figures", "unchecked", "no epochs", "tie"],
+    ids=["empty", "one backend", "failures only", "null figures", "unchecked", "no launches", "tie"],
 )
 def test_a_run_of_little_has_a_page_that_says_so(run: Run, says: str) -> None:
     found = page.read(html.render(run))

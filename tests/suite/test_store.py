@@ -11,14 +11,13 @@ import pytest
 from adbench import BadFile
 from adbench.suite.errors import BadOutput
 from adbench.suite.plain import from_plain, to_plain
-from adbench.suite.record import Epoch, Figure, Job, Memory, Record, Run, Time
+from adbench.suite.record import Figure, Job, Launch, Memory, Record, Round, Run, Time
 from adbench.suite.store import Store, dumps, read_run, write_whole
 
 JOB = Job("case", 3, "backend", "gradient")
-RECORD = Record(
-    JOB, "ok", time=Time(0.5, 0.25, (Epoch(10, 1000), Epoch(10, 3000))), memory=Memory(Figure(1.0), Figure(None, "no"))
-)
-RUN = Run(1, "2026-01-01T00:00:00+00:00", "0", 0, {"quick": True}, {"cores": 2}, {"b": None}, {"case": "A."}, (RECORD,))
+LAUNCH = Launch(0, 1.0, 0.5, {"compile": 0.4}, 0.25, 3, True, (Round(10, 1000), Round(10, 3000, 5, "steal 12 ms")))
+RECORD = Record(JOB, "ok", time=Time((LAUNCH,)), memory=Memory(Figure(2.0), Figure(1.0), Figure(None, "no")))
+RUN = Run(2, "2026-01-01T00:00:00+00:00", "0", 0, {"quick": True}, {"cores": 2}, {"b": None}, {"case": "A."}, (RECORD,))
 
 
 def test_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -85,8 +84,8 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, mon
         ("[" * 100_000, "not JSON, or damaged"),
         ("3", "not a run of adbench: there is no schema_version"),
         ('{"machine_info": {}, "benchmarks": []}', "not a run of adbench: there is no schema_version"),
-        (dumps(replace(RUN, schema_version=99)), "schema version 99; this adbench reads version 1"),
-        ('{"schema_version": 1}', "not a run of adbench: "),
+        (dumps(replace(RUN, schema_version=99)), "schema version 99; this adbench reads version 2"),
+        ('{"schema_version": 2}', "not a run of adbench: "),
         (dumps(RUN).replace('"ok"', '"splendid"'), "not a run of adbench: .*status"),
         (dumps(RUN).replace('"size": 3', '"size": "three"'), "not a run of adbench: .*size"),
         (dumps(RUN).replace('"seed": 0', '"seed": 0, "extra": 1'), "not a run of adbench: .*extra"),
