@@ -10,7 +10,7 @@ import numpy as np
 from adbench.oracle import Verdict
 from adbench.suite import fallback
 from adbench.suite.backend import Backend, from_module
-from adbench.suite.case import Case, function_of
+from adbench.suite.case import Case
 from adbench.suite.catalog import load, select
 from adbench.suite.checking import judged, known_at, needs_second_order, operator_named, point
 from adbench.suite.errors import UnknownName, UsageError
@@ -96,5 +96,5 @@ def _verdict(case: Case, size: int, backend: Backend, operator: str, seed: int) 
     asked, at = operator_named(operator), point(case, size, seed)
     known = known_at(at, second_order=needs_second_order(operator), seconds=SECONDS)
     elsewhere, native = at.native(backend, operator)
-    made = fallback.prepare(backend, asked, function_of(case, at.names, backend.xp), elsewhere, at.wrt)
+    made = fallback.prepare(backend, asked, backend.function(case, at.names), elsewhere, at.wrt)
     return judged(at, operator, backend.numpy_result(made.call(*native)), known, backend.claimed_relative_error)

@@ -5,6 +5,7 @@ arrays.
 
     '''My library: one line that lists show.'''
     REQUIRES = ("mylib",)                 # distributions that must be installed; read without importing the file
+    LICENCE = "MIT"                       # of the library; read so too
     CLAIMED_RELATIVE_ERROR = 1e-5         # only for methods that are approximate by nature
     KNOWN = {"trap": "nan: why, and where it is discussed"}   # wrong or failing on these cases, as is known
 
@@ -15,6 +16,14 @@ arrays.
     def to_numpy(leaf): ...                    # and back
     def sync(result): ...                      # wait until the result is there
 
+Another way of calling the same library is a file of its own, with VARIANT_OF = "jax", and may import what it shares
+(`from .jax import xp`). DEBIAN = ("libadolc-dev",) names Debian's packages that are needed, BUILDS = True says that the
+system's compiler is.
+
+FUNCTIONS = {"lotka_volterra": f} are texts f(xp, **inputs) of the backend's own, idiomatic for its library, in the
+place of the cases'. A backend that has any supports those cases only, and its records say "native" where others say
+"portable".
+
 `f(*args)` is the case on `xp`, and `f.case` the case itself (its name, its C++ twin); `args` are its native inputs,
 with Python ints, bools and texts left as they are; `wrt` the positions of the active ones. `prepare` may trace,
 record and compile: it is timed apart from the call. See docs/write-a-backend.md.
@@ -23,14 +32,15 @@ record and compile: it is timed apart from the call. See docs/write-a-backend.md
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from adbench.suite import tree
-from adbench.suite.errors import BadFile
+from adbench.suite.case import Case, function_of
+from adbench.suite.errors import BadFile, Unsupported
 from adbench.suite.namespace import Namespace
 
 Operator = Literal["value", "gradient", "value_and_gradient", "jacobian", "jvp", "vjp", "hvp", "hessian"]
@@ -95,6 +105,21 @@ class Backend:
     sync: Callable[[Any], Any] | None
     claimed_relative_error: float | None
     known: Mapping[str, str] = field(default_factory=dict)
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+
+    @property
+    def text(self) -> Literal["portable", "native"]:
+        """Whose text of a case runs: the case's own, or one that the backend brings."""
+        return "native" if self.functions else "portable"
+
+    def function(self, case: Case, names: tuple[str, ...]) -> Callable[..., Any]:
+        """The case on this backend, as a function of its inputs in the order of `names`.
+
+        Raises Unsupported where the backend brings texts of its own, and none for this case.
+        """
+        if self.functions and case.name not in self.functions:
+            raise Unsupported(f"{self.name} has its own text of {', '.join(sorted(self.functions))} only")
+        return function_of(replace(case, f=self.functions.get(case.name, case.f)), names, self.xp)
 
     def native_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The inputs as the library wants them; what is static stays as it is."""
@@ -118,6 +143,9 @@ def from_module(name: str, module: ModuleType) -> Backend:
     known = getattr(module, "KNOWN", {})
     if not isinstance(known, dict) or not all(isinstance(text, str) for pair in known.items() for text in pair):
         raise BadFile(f"{path}: KNOWN must be a dict from names of cases to reasons")
+    functions = getattr(module, "FUNCTIONS", {})
+    if not isinstance(functions, dict) or not all(isinstance(key, str) and callable(f) for key, f in functions.items()):
+        raise BadFile(f"{path}: FUNCTIONS must be a dict from names of cases to functions f(xp, **inputs)")
     return Backend(
         name=name,
         xp=getattr(module, "xp", None) or Namespace(np),
@@ -127,6 +155,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
         sync=getattr(module, "sync", None),
         claimed_relative_error=getattr(module, "CLAIMED_RELATIVE_ERROR", None),
         known=known,
+        functions=functions,
     )
 
 

@@ -11,12 +11,12 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
+from typing import Any, Literal
 
 from adbench.suite.case import Case
 from adbench.suite.errors import BadFile, UnknownName, UsageError
@@ -30,7 +30,14 @@ class Source:
 
     builtin   whether it ships with adbench: a user's broken file is the user's to mend, a broken built-in one is a
               record
-    requires  distributions that a backend needs, read without importing it
+
+    What a backend's file says of itself in plain literals, read without importing it; a variant has its library's:
+
+    requires    distributions that it needs
+    variant_of  the backend of which it is another way of calling the library
+    debian      packages of Debian that it needs
+    licence     of the library, as an SPDX expression
+    builds      whether it needs a compiler of the system's
     """
 
     kind: Kind
@@ -39,6 +46,10 @@ class Source:
     builtin: bool
     summary: str = ""
     requires: tuple[str, ...] = ()
+    variant_of: str | None = None
+    debian: tuple[str, ...] = ()
+    licence: str | None = None
+    builds: bool = False
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -163,7 +174,26 @@ def _sources(kind: Kind, paths: Iterable[str | Path]) -> tuple[Source, ...]:
                 both = f"{given[source.name].path} and {source.path}"
                 raise UsageError(f"two {kind} are called {source.name!r}: {both}; rename one")
             given[source.name] = source
-    return tuple((found | given).values())
+    every = found | given
+    return tuple(_inherited(source, every) for source in every.values())
+
+
+def _inherited(source: Source, every: Mapping[str, Source]) -> Source:
+    """A variant with what it does not say itself from the backend that it is a variant of. Raises BadFile where there
+    is no such backend."""
+    if source.variant_of is None:
+        return source
+    library = every.get(source.variant_of)
+    if library is None or library.variant_of is not None:
+        libraries = ", ".join(name for name, other in every.items() if other.variant_of is None)
+        said = f"VARIANT_OF names {source.variant_of!r}, which is no library's backend"
+        raise BadFile(f"{source.path}: {said}; there are: {libraries}")
+    return replace(
+        source,
+        requires=source.requires or library.requires,
+        debian=source.debian or library.debian,
+        licence=source.licence or library.licence,
+    )
 
 
 def _list(kind: Kind, path: Path, *, builtin: bool) -> Iterator[Source]:
@@ -180,7 +210,7 @@ def _list(kind: Kind, path: Path, *, builtin: bool) -> Iterator[Source]:
 
 
 def _source(kind: Kind, path: Path, builtin: bool) -> Source:
-    """Read the summary and the requirements from the text, without running it."""
+    """Read the summary and the literals from the text, without running it."""
     file = path / "__init__.py" if path.is_dir() else path
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -188,22 +218,45 @@ def _source(kind: Kind, path: Path, builtin: bool) -> Source:
         line = f"line {error.lineno}: " if isinstance(error, SyntaxError) else ""
         raise BadFile(f"{file}: not a readable Python file: {line}{first_line(error)}") from error
     summary = (ast.get_docstring(tree) or "").partition("\n")[0]
-    return Source(kind, path.stem, str(path), builtin, summary, _requires(tree, file))
+    said = _literals(tree, file) if kind == "backends" else {}
+    return Source(kind, path.stem, str(path), builtin, summary, **said)
 
 
-def _requires(tree: ast.Module, file: Path) -> tuple[str, ...]:
+def _is_texts(value: object) -> bool:
+    return isinstance(value, tuple | list) and all(isinstance(text, str) for text in value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+# name in a backend's file -> whether a value will do, and what to say where it will not
+LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "REQUIRES": (_is_texts, "a tuple of distribution names, as plain texts"),
+    "VARIANT_OF": (_is_text, "the name of a backend, as a plain text"),
+    "DEBIAN": (_is_texts, "a tuple of package names, as plain texts"),
+    "LICENCE": (_is_text, "an SPDX expression, as a plain text"),
+    "BUILDS": (lambda value: isinstance(value, bool), "True or False"),
+}
+
+
+def _literals(tree: ast.Module, file: Path) -> dict[str, Any]:
+    """Fields of `Source` by name. Raises BadFile for what is no literal, or of another type."""
+    found: dict[str, Any] = {}
     for node in tree.body:
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "REQUIRES" for t in node.targets):
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for name in (t.id for t in targets if isinstance(t, ast.Name) and t.id in LITERALS):
+            will_do, what = LITERALS[name]
             try:
                 value = ast.literal_eval(node.value)
             except ValueError:
                 value = None
-            if not isinstance(value, tuple | list) or not all(isinstance(name, str) for name in value):
-                raise BadFile(
-                    f"{file}: line {node.lineno}: REQUIRES must be a tuple of distribution names, as plain texts"
-                )
-            return tuple(value)
-    return ()
+            if not will_do(value):
+                raise BadFile(f"{file}: line {node.lineno}: {name} must be {what}")
+            found[name.lower()] = tuple(value) if isinstance(value, list) else value
+    return found
 
 
 def _announced(kind: Kind) -> Iterator[Path]:

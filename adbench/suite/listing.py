@@ -28,13 +28,16 @@ def case_rows(catalog: Catalog) -> list[dict[str, Any]]:
 
 
 def backend_rows(catalog: Catalog) -> list[dict[str, Any]]:
-    """name, version, what to install if something is missing, summary and file of each backend."""
+    """name, version, what to install if something is missing, whose variant it is, licence, summary and file of each
+    backend."""
     return [
         {
             "name": name,
             "version": source.version,
             "missing": list(source.missing),
             "install": f"pip install {' '.join(source.missing)}" if source.missing else None,
+            "variant_of": source.variant_of,
+            "licence": source.licence,
             "builtin": source.builtin,
             "summary": source.summary,
             "file": source.path,

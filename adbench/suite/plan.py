@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from itertools import groupby
 
 from adbench.suite.case import Case
-from adbench.suite.catalog import Catalog, select
+from adbench.suite.catalog import Catalog, Source, select
 from adbench.suite.errors import UsageError
 from adbench.suite.record import Job
 
@@ -45,6 +45,7 @@ def plan(
 
     With `relations`, each case's smallest size is asked for those too, under the operator's name "relations".
     A trap is asked for its gradient only, and left out where `traps` is False and no pattern names a case.
+    A quick plan for which no backend is named has one of each library, and none that needs a compiler.
 
     Raises UnknownName for a pattern that matches nothing, and UsageError for a size that is no positive whole number
     or that no selected case has.
@@ -52,6 +53,12 @@ def plan(
     backend_names = select("backend", catalog.backends, backends)
     jobs: list[Job] = []
     left_out: list[str] = []
+    if quick and not backends:
+        later = [name for name in backend_names if not is_for_a_first_look(catalog.backends[name])]
+        backend_names = tuple(name for name in backend_names if name not in later)
+        if later:
+            what = "variants, and what needs a compiler, which a quick run has where -b names them"
+            left_out.append(f"{', '.join(later)}: {what}")
     for name in select("case", catalog.cases, cases):
         case = catalog.cases[name]
         if case.is_trap and not traps and not cases:
@@ -67,6 +74,12 @@ def plan(
     if not jobs:
         raise UsageError("; ".join(left_out) or "nothing is selected: there are no cases or no backends")
     return Plan(tuple(jobs), tuple(left_out))
+
+
+def is_for_a_first_look(source: Source) -> bool:
+    """Whether a quick run has the backend without being told: a user's own, or a
+    built-in one that is no variant and has nothing to build."""
+    return not source.builtin or (source.variant_of is None and not source.builds)
 
 
 def sizes_of(case: Case, wanted: Sequence[str], *, quick: bool) -> tuple[int, ...]:

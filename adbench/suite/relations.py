@@ -64,7 +64,7 @@ class Setting:
 
     def prepare(self, operator: Operator, args: tuple[Any, ...], wrt: tuple[int, ...] | None = None) -> Any:
         """The backend's own operator, prepared at these native arguments."""
-        f = function_of(self.case, self.names, self.backend.xp)
+        f = self.backend.function(self.case, self.names)
         return self.backend.prepare(operator, f, args, self.wrt if wrt is None else wrt)
 
     def numpy(self, result: Any) -> Any:

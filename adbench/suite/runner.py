@@ -120,8 +120,8 @@ def _check(pool: Pool, job: Job) -> _Cell | Record:
         return found
     verdict = from_plain(found["verdict"], Verdict)
     if verdict.word == "wrong":
-        return Record(job, "wrong", verdict.sentence, verdict, how=found["how"])
-    record = Record(job, "ok", None, verdict, how=found["how"])
+        return Record(job, "wrong", verdict.sentence, verdict, how=found["how"], text=found["text"])
+    record = Record(job, "ok", None, verdict, how=found["how"], text=found["text"])
     return _Cell(record, found["prepare_seconds"], found["first_call_seconds"])
 
 

@@ -23,7 +23,6 @@ from adbench.measure import clock, memory
 from adbench.oracle import Reference, cached, reference_key
 from adbench.suite import backend as contract
 from adbench.suite import catalog, checking, fallback, relations
-from adbench.suite.case import function_of
 from adbench.suite.channel import Channel, Closed
 from adbench.suite.errors import Unsupported, UsageError
 from adbench.suite.plain import from_plain, to_plain
@@ -101,7 +100,7 @@ def prepare(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     gc.collect()  # the last cell's tapes and arrays are not this one's
     at, backend, operator = _point(request), _loaded(bench), request["operator"]
     elsewhere, native = at.native(backend, operator)
-    f = function_of(at.case, at.names, backend.xp)
+    f = backend.function(at.case, at.names)
     made, prepare_ns, result, first_call_ns = _first_call(backend, operator, f, elsewhere, native, at.wrt)
     bench.call = _bound(made.call, native, backend.sync)
     known, claimed = _known(request), backend.claimed_relative_error
@@ -110,6 +109,7 @@ def prepare(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
         "first_call_seconds": first_call_ns * 1e-9,
         "verdict": to_plain(checking.judged(at, operator, backend.numpy_result(result), known, claimed)),
         "how": made.how,
+        "text": backend.text,
     }
 
 

@@ -80,6 +80,37 @@ def test_requirements_must_be_plain_texts(tmp_path: Path, value: str) -> None:
         catalog(backend_paths=[folder])
 
 
+@pytest.mark.parametrize(
+    "line", ["VARIANT_OF = 1", "VARIANT_OF: str = ''", "DEBIAN = 'libfoo-dev'", "LICENCE = name", "BUILDS = 'yes'"]
+)
+def test_what_a_backend_says_of_itself_must_be_a_literal_of_its_type(tmp_path: Path, line: str) -> None:
+    folder = write(tmp_path, mine=f"{line}\n" + RIGHT)
+    with pytest.raises(BadFile, match=rf"mine\.py: line 1: {line.split(' ')[0].strip(':')} must be "):
+        catalog(backend_paths=[folder])
+
+
+def test_a_variant_has_what_its_library_says_and_may_import_from_its_file(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path,
+        mine='REQUIRES = ["adbench-none"]\nDEBIAN = ("libnone-dev",)\nLICENCE: str = "MIT"\n' + RIGHT,
+        mine_eager='"""Eager."""\nVARIANT_OF = "mine"\nBUILDS = True\nfrom .mine import prepare\n',
+    )
+    found = catalog(backend_paths=[folder]).backends
+    variant, library = found["mine_eager"], found["mine"]
+    assert (variant.variant_of, variant.builds, library.variant_of, library.builds) == ("mine", True, None, False)
+    assert variant.requires == library.requires == variant.missing == ("adbench-none",)
+    assert variant.debian == library.debian == ("libnone-dev",)
+    assert variant.licence == "MIT"
+    assert load(variant).prepare is load(library).prepare
+
+
+@pytest.mark.parametrize("name", ["nothing", "jax_of_mine"])
+def test_a_variant_of_nothing_or_of_a_variant_is_refused(tmp_path: Path, name: str) -> None:
+    folder = write(tmp_path, mine=f"VARIANT_OF = {name!r}\n" + RIGHT, jax_of_mine='VARIANT_OF = "jax"\n' + RIGHT)
+    with pytest.raises(BadFile, match=f"VARIANT_OF names '{name}', which is no library's backend; there are: .*jax"):
+        catalog(backend_paths=[folder])
+
+
 def test_a_path_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="no such file or folder of backends"):
         catalog(backend_paths=[tmp_path / "nothing"])

@@ -1,5 +1,7 @@
 """From what was asked for to a list of jobs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,24 @@ def test_a_size_that_one_case_lacks_is_left_out_with_a_word_and_one_that_all_lac
     assert made.left_out == ("b has no size 10; it has: 1",)
     with pytest.raises(UsageError, match="b has no size 10; it has: 1"):
         plan(both, cases=["b"], sizes=["10"])
+
+
+def test_a_quick_plan_has_one_backend_of_each_library_and_builds_nothing_unless_told() -> None:
+    known = catalog_of(a=case(1))
+    more = {
+        "left_eager": Source("backends", "left_eager", "", builtin=True, variant_of="left"),
+        "compiled": Source("backends", "compiled", "", builtin=True, builds=True),
+        "mine": Source("backends", "mine", "", builtin=False, variant_of="left", builds=True),
+    }
+    every = replace(known, backends={**known.backends, **more})
+    made = plan(every, quick=True)
+    assert {job.backend for job in made.jobs} == {"left", "right", "mine"}
+    assert len(made.left_out) == 1
+    assert made.left_out[0].startswith("left_eager, compiled: variants")
+    assert {job.backend for job in plan(every).jobs} == set(every.backends)
+    named = plan(every, quick=True, backends=["left*", "compiled"])
+    assert {job.backend for job in named.jobs} == {"left", "left_eager", "compiled"}
+    assert not named.left_out
 
 
 def test_unknown_names_are_refused() -> None:
