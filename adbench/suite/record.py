@@ -15,7 +15,7 @@ from adbench.measure.clock import Round
 from adbench.measure.memory import Figure
 from adbench.oracle import Verdict
 
-__all__ = ["SCHEMA_VERSION", "Figure", "Job", "Launch", "Memory", "Record", "Round", "Run", "Status", "Time"]
+__all__ = ["SCHEMA_VERSION", "Figure", "Job", "Launch", "Memory", "Record", "Round", "Run", "Status", "Summary", "Time"]
 
 SCHEMA_VERSION = 2
 
@@ -140,12 +140,22 @@ class Memory:
 
 
 @dataclass(frozen=True)
+class Summary:
+    """What a result is known again by in another process: how many numbers it has, their sum and that of their sizes."""
+
+    count: int
+    total: float
+    magnitude: float
+
+
+@dataclass(frozen=True)
 class Record:
     """What came of a job. `reason` is a sentence for every status but `ok`; `stderr` the end of what a crash left.
 
     control   the cell measured again in the same rounds, by a second process of the same backend: what the measurement
               tells of two that are the same (the A/A control). Only for the run's reference backend.
     text      whose text of the case was differentiated: the case's own, or one that the backend brings for it
+    summary   of the result that was checked; every launch's first result is held to it
     """
 
     job: Job
@@ -159,6 +169,7 @@ class Record:
     how: str = "native"  # or "from …": made by the harness from other operators of the library
     reproduce: str | None = None  # for what is wrong or failed: one line of Python that does it again
     text: Literal["portable", "native"] = "portable"
+    summary: Summary | None = None
 
 
 @dataclass(frozen=True)
