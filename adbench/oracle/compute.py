@@ -59,7 +59,7 @@ def reference(
     found = None
     if xp_function is not None:
         try:
-            found = by_high_precision(
+            (found,) = by_high_precision(
                 xp_function,
                 point,
                 seed=seed,
@@ -67,7 +67,7 @@ def reference(
                 max_directions=max_directions,
                 max_seconds=max_seconds,
                 estimate_noise=samples is None,
-                fallback=lambda leaf, index: replace(one_slope(f, point, leaf, index)[0], kind="unsure"),
+                fallback=lambda _, leaf, index: replace(one_slope(f, point, leaf, index)[0], kind="unsure"),
                 subtracts=subtracts,
             )
         except NotPrecise as error:

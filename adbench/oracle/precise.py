@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from adbench.oracle.highprecision.evaluation import Move, many_entries, one_entry
+from adbench.oracle.highprecision.evaluation import COARSE, Move, Runs, many_entries, one_entry, one_number
 from adbench.oracle.highprecision.namespace import TooSlow, lift_deadlines
 from adbench.oracle.highprecision.noise import own_noise
+from adbench.oracle.highprecision.real import Raw
 from adbench.oracle.highprecision.truth import Truth
 from adbench.oracle.leaves import Point, direction_signs
 from adbench.oracle.reference import Direction, Entry, Known, Leaf, Reference
@@ -31,6 +32,9 @@ FEWEST_DRAWS = 3
 NOISY_COST = 2.2
 FINE_COST = 1.3
 """Time of an evaluation with perturbations, or at 75 digits, in evaluations at 50 digits (measured)."""
+
+SECONDS_PER_NUMBER = 1.5e-4
+"""What looking at one more number of a result takes for each move, about."""
 
 OVERDUE = 3.0
 """Gives up after this many times the planned time: the plan rests on one evaluation."""
@@ -82,24 +86,25 @@ def by_high_precision(
     max_directions: int,
     max_seconds: float,
     estimate_noise: bool,
-    fallback: Callable[[int, int], Known],
+    fallback: Callable[[int, int, int], Known],
     subtracts: float = 0.0,
-) -> Reference:
-    """The reference from the text itself; raises NotPrecise with the reason where that is not to be had.
+    numbers: Callable[[Any], list[Raw]] = one_number,
+) -> list[Reference]:
+    """The references from the text itself; raises NotPrecise with the reason where they are not to be had.
 
-    estimate_noise: whether the text's own noise is wanted (not where an engine measures it). fallback: (leaf, flat
-    index) -> what differences in double precision say, for entries the high precision cannot settle. subtracts: as
-    for `Truth`.
+    One for each of the ``numbers`` that are examined of what the text returns: one for a scalar. estimate_noise:
+    whether the text's own noise is wanted (not where an engine measures it). fallback: (number, leaf, flat index) ->
+    what differences in double precision say, for entries the high precision cannot settle. subtracts: as for `Truth`.
     """
-    started = time.monotonic()
-    deadline = started + OVERDUE * max_seconds
+    deadline = time.monotonic() + OVERDUE * max_seconds
     draws = OWN_DRAWS if estimate_noise else 0
     try:
-        truth = Truth(xp_function, point, deadline, subtracts)
-        seconds = max(1e-6, truth.coarse.seconds)
+        runs = Runs(xp_function, point, deadline, numbers)
+        plain = runs.plain(COARSE)
+        seconds = max(1e-6, plain.seconds) + SECONDS_PER_NUMBER * (len(plain.centre) - 1)
         total = sum(leaf.values.size for leaf in point.leaves)
         planned = plan(total, max_seconds / seconds, max_entries, max_directions, draws)
-        return _reference(truth, xp_function, planned, seed, deadline, fallback)
+        return _references(runs, planned, seed, subtracts, fallback)
     except TooSlow:
         raise NotPrecise("the text takes too long at 50 digits") from None
     except NotPrecise:
@@ -111,41 +116,53 @@ def by_high_precision(
         lift_deadlines()  # the namespaces are shared with whoever computes next
 
 
-def _reference(
-    truth: Truth,
-    xp_function: Callable[..., Any],
-    planned: Plan,
-    seed: int,
-    deadline: float,
-    fallback: Callable[[int, int], Known],
-) -> Reference:
-    point = truth.point
-    value = truth.value()
+def _references(
+    runs: Runs, planned: Plan, seed: int, subtracts: float, fallback: Callable[[int, int, int], Known]
+) -> list[Reference]:
+    point = runs.point
     chosen = chosen_entries([leaf.values.size for leaf in point.leaves], planned.entries, seed)
     sample = [(k, index) for k, indices in enumerate(chosen) for index in indices]
-    found = truth.entries(sample, seed)
-    moves: list[tuple[Move, int]] = [one_entry(point, *which) for which in sample]
     along: list[Move] = []
     for number in range(planned.directions):
         signs = direction_signs(seed, number, [leaf.values.shape for leaf in point.leaves])
         along.append(many_entries([s * leaf.scale for s, leaf in zip(signs, point.leaves, strict=True)]))
-    found += [truth.direction(move) for move in along]
-    moves += [(move, 0) for move in along]
-    known = [settled.known for settled in found]
-    for k, which in enumerate(sample):
-        if known[k].kind == "unsure":
-            known[k] = fallback(*which)
-    noisy = bool(planned.draws) and math.isfinite(value.size)
+    moves = [one_entry(point, *place) for place in sample] + [(move, 0) for move in along]
+    truths = [Truth(runs, which, subtracts) for which in range(len(runs.plain(COARSE).centre))]
+    values = [truth.value() for truth in truths]
+    found = [truth.entries(sample, seed) + [truth.direction(move) for move in along] for truth in truths]
+    known = [[settled.known for settled in of_truth] for of_truth in found]
+    for which, of_truth in enumerate(known):
+        for k, place in enumerate(sample):
+            if of_truth[k].kind == "unsure":
+                of_truth[k] = fallback(which, *place)
+    noisy = [which for which, value in enumerate(values) if planned.draws and math.isfinite(value.size)]
     if noisy:
-        of_value, noises = own_noise(
-            xp_function, point, moves, found, value.lower, draws=planned.draws, seed=seed, deadline=deadline
-        )
-        value = replace(value, noise=of_value)
-        known = [
-            replace(one, noise=noise) if math.isfinite(one.size) else one
-            for one, noise in zip(known, noises, strict=True)
-        ]
-    entries = {which: Entry(which[1], derivative) for which, derivative in zip(sample, known, strict=False)}
+        sizes = [value.lower if which in noisy else 0.0 for which, value in enumerate(values)]
+        noises = own_noise(runs, moves, found, sizes, draws=planned.draws, seed=seed)
+        for which in noisy:
+            of_value, of_moves = noises[which]
+            values[which] = replace(values[which], noise=of_value)
+            known[which] = [
+                replace(one, noise=noise) if math.isfinite(one.size) else one
+                for one, noise in zip(known[which], of_moves, strict=True)
+            ]
+    return [
+        _reference(point, seed, value, chosen, of_truth, runs.count, OWN_NOISE if which in noisy else NO_NOISE)
+        for which, (value, of_truth) in enumerate(zip(values, known, strict=True))
+    ]
+
+
+def _reference(
+    point: Point,
+    seed: int,
+    value: Known,
+    chosen: Sequence[Sequence[int]],
+    known: Sequence[Known],
+    evaluations: int,
+    noise: str,
+) -> Reference:
+    """``known``: the derivatives in the chosen entries, leaf by leaf, then those along the directions."""
+    following = iter(known)
     leaves = tuple(
         Leaf(
             leaf.position,
@@ -153,30 +170,19 @@ def _reference(
             leaf.path,
             tuple(map(int, leaf.values.shape)),
             leaf.scale,
-            tuple(entries[k, index] for index in chosen[k]),
+            tuple(Entry(index, next(following)) for index in chosen[k]),
         )
         for k, leaf in enumerate(point.leaves)
     )
-    directions = tuple(Direction(n, derivative) for n, derivative in enumerate(known[len(sample) :]))
-    return Reference(
-        value,
-        len(point.wrt),
-        leaves,
-        directions,
-        seed,
-        METHOD,
-        "",
-        truth.evaluations + planned.draws * (1 + len(moves)),
-        point.constants,
-        OWN_NOISE if noisy else NO_NOISE,
-    )
+    directions = tuple(Direction(number, derivative) for number, derivative in enumerate(following))
+    return Reference(value, len(point.wrt), leaves, directions, seed, METHOD, "", evaluations, point.constants, noise)
 
 
 def contradicted_zeros(
     xp_function: Callable[..., Any], point: Point, zeros: Sequence[tuple[int, ...]], seed: int
 ) -> str:
     """The path of a leaf whose entries declared as zeros do change f at fifty digits; "" where there is none."""
-    truth = Truth(xp_function, point, math.inf)
+    truth = Truth(Runs(xp_function, point, math.inf))
     rng = np.random.default_rng([seed, 0x20])
     for k, leaf in enumerate(point.leaves):
         if zeros[k]:

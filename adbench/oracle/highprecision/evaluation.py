@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from mpmath import libmp
 
-from adbench.oracle.highprecision.monte_carlo import Noisy
+from adbench.oracle.highprecision.monte_carlo import Noisy, Stream, noisy_type
 from adbench.oracle.highprecision.namespace import namespace_of
-from adbench.oracle.highprecision.real import NAN, ONE, ZERO, Raw, Real, raw_of
+from adbench.oracle.highprecision.real import NAN, ONE, ZERO, Raw, Real, raw_of, real_type
 from adbench.oracle.leaves import FloatArray, Point
 
 Move = tuple[dict[int, Raw] | None, ...]
@@ -48,33 +48,52 @@ class Quotients:
         return libmp.mpf_shift(libmp.mpf_add(self.left, self.right), -1)
 
 
-class Text:
-    """``xp_function(xp, *arguments)`` on numbers of type ``real``; ``seconds``: what one evaluation took."""
+def one_number(result: Any) -> list[Raw]:
+    """The raw number of a result that is a scalar, or an array with one entry. Raises TypeError for others."""
+    if isinstance(result, np.ndarray) and result.size == 1:
+        result = result.reshape(())[()]
+    raw = raw_of(result)
+    if raw is None:
+        raise TypeError(f"the function must return one number, it returned {type(result).__name__}")
+    return [raw]
 
-    def __init__(self, xp_function: Callable[..., Any], point: Point, real: type[Real], deadline: float) -> None:
+
+class Evaluations:
+    """``xp_function(xp, *arguments)`` on numbers of type ``real``; no point is evaluated twice.
+
+    numbers: result -> the raw numbers that are examined; centre: those at the point itself; seconds: what one
+    evaluation took; stream: the perturbations where ``real`` is perturbed.
+    """
+
+    def __init__(
+        self,
+        xp_function: Callable[..., Any],
+        point: Point,
+        real: type[Real],
+        deadline: float,
+        numbers: Callable[[Any], list[Raw]] = one_number,
+        stream: Stream | None = None,
+    ) -> None:
         self.xp = namespace_of(real)
         self.xp.deadline = deadline
         self._function, self._point, self._real = xp_function, point, real
+        self._numbers, self._stream = numbers, stream
         self.bits = real.bits
         self._base = [self.xp.reals(leaf.values) for leaf in point.leaves]
         self._constants: dict[int, Any] = {}
-        self.evaluations = 0
+        self._found: dict[object, list[Raw]] = {}
+        self.count = 0
         started = time.perf_counter()
-        self.centre: Raw = self._value(self._base)
+        self.centre = self._evaluated(self._base)
         self.seconds = time.perf_counter() - started
 
-    def quotients(self, move: Move, power: int) -> Quotients:
-        """Both one-sided quotients with step 2^-power."""
-        return Quotients(self.quotient(move, power, -1), self.quotient(move, power, 1))
-
-    def quotient(self, move: Move, power: int, side: int) -> Raw:
-        """The quotient of one side, ±1, without rounding of its own."""
-        leaves = [self._moved(base, part, power, side) for base, part in zip(self._base, move, strict=True)]
-        value = self._value(leaves)
-        if not (_finite(value) and _finite(self.centre)):
-            return NAN
-        gap = libmp.mpf_sub(value, self.centre)
-        return libmp.mpf_shift(gap if side > 0 else libmp.mpf_neg(gap), power)
+    def at(self, move: Move, power: int, side: int) -> list[Raw]:
+        """The numbers at x + side 2^-power move."""
+        key = power, side, tuple((k, tuple(part.items())) for k, part in enumerate(move) if part)
+        if key not in self._found:
+            leaves = [self._moved(base, part, power, side) for base, part in zip(self._base, move, strict=True)]
+            self._found[key] = self._evaluated(leaves)
+        return self._found[key]
 
     def _moved(self, base: Any, part: dict[int, Raw] | None, power: int, side: int) -> Any:
         if part is None:
@@ -91,19 +110,14 @@ class Text:
         step = libmp.mpf_shift(step, -power)
         return self._real(libmp.mpf_add(number.raw, step if side > 0 else libmp.mpf_neg(step)))
 
-    def _value(self, leaves: Sequence[Any]) -> Raw:
-        if issubclass(self._real, Noisy):
-            self._real.stream.restart()
-        self.evaluations += 1
+    def _evaluated(self, leaves: Sequence[Any]) -> list[Raw]:
+        if issubclass(self._real, Noisy) and self._stream is not None:
+            self._real.stream = self._stream  # the type is shared by all draws
+            self._stream.restart()
+        self.count += 1
         arguments = self._point.replaced(leaves, self._constant)
         with np.errstate(all="ignore"):
-            result = self._function(self.xp, *arguments)
-        if isinstance(result, np.ndarray) and result.size == 1:
-            result = result.reshape(())[()]
-        raw = raw_of(result)
-        if raw is None:
-            raise TypeError(f"the function must return one number, it returned {type(result).__name__}")
-        return raw
+            return self._numbers(self._function(self.xp, *arguments))
 
     def _constant(self, leaf: Any) -> Any:
         """Inactive floats and float arrays as Reals, made once; everything else as it is."""
@@ -114,6 +128,69 @@ class Text:
             # The leaf itself is kept too, so that its id stays its own.
             self._constants[id(leaf)] = (self.xp.reals(leaf) if is_float else leaf, leaf)
         return self._constants[id(leaf)][0]
+
+
+class Text:
+    """One of the numbers that evaluations give, as a function of the inputs; ``bits`` of its arithmetic."""
+
+    def __init__(self, evaluations: Evaluations, which: int = 0) -> None:
+        self._evaluations, self._which = evaluations, which
+        self.bits = evaluations.bits
+        self.centre: Raw = evaluations.centre[which]
+
+    def quotients(self, move: Move, power: int) -> Quotients:
+        """Both one-sided quotients with step 2^-power."""
+        return Quotients(self.quotient(move, power, -1), self.quotient(move, power, 1))
+
+    def quotient(self, move: Move, power: int, side: int) -> Raw:
+        """The quotient of one side, ±1, without rounding of its own."""
+        value = self._evaluations.at(move, power, side)[self._which]
+        if not (_finite(value) and _finite(self.centre)):
+            return NAN
+        gap = libmp.mpf_sub(value, self.centre)
+        return libmp.mpf_shift(gap if side > 0 else libmp.mpf_neg(gap), power)
+
+
+class Runs:
+    """A text at every precision that is asked for, plain and perturbed, for as long as one reference takes."""
+
+    def __init__(
+        self,
+        xp_function: Callable[..., Any],
+        point: Point,
+        deadline: float,
+        numbers: Callable[[Any], list[Raw]] = one_number,
+    ) -> None:
+        self.point = point
+        self._parts = xp_function, point, deadline, numbers
+        self._made: dict[tuple[Precision, tuple[int, int] | None], Evaluations] = {}
+        self._forgotten = 0
+
+    def plain(self, precision: Precision) -> Evaluations:
+        """At this precision."""
+        return self._run(precision, None)
+
+    def noisy(self, precision: Precision, seed: int, draw: int) -> Evaluations:
+        """In Monte Carlo arithmetic at this precision, with the perturbations of one draw."""
+        return self._run(precision, (seed, draw))
+
+    def forget_noisy(self) -> None:
+        """Let go of the perturbed ones: each remembers every operand of the text."""
+        for key in [key for key in self._made if key[1] is not None]:
+            self._forgotten += self._made.pop(key).count
+
+    @property
+    def count(self) -> int:
+        """How often the text ran."""
+        return self._forgotten + sum(evaluations.count for evaluations in self._made.values())
+
+    def _run(self, precision: Precision, draw: tuple[int, int] | None) -> Evaluations:
+        if (precision, draw) not in self._made:
+            function, point, deadline, numbers = self._parts
+            bits = widened(precision, point).bits
+            real, stream = (real_type(bits), None) if draw is None else (noisy_type(bits), Stream(*draw))
+            self._made[precision, draw] = Evaluations(function, point, real, deadline, numbers, stream)
+        return self._made[precision, draw]
 
 
 def _finite(raw: Raw) -> bool:

@@ -11,63 +11,67 @@ arithmetic knows better, and is preferred where one is handed in (`adbench.oracl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from mpmath import libmp
 
-from adbench.oracle.highprecision.evaluation import COARSE, Move, Precision, Text, widened
-from adbench.oracle.highprecision.monte_carlo import Stream, noisy_type
+from adbench.oracle.highprecision.evaluation import COARSE, Move, Runs, Text
 from adbench.oracle.highprecision.real import NAN
 from adbench.oracle.highprecision.truth import Settled, nearest
-from adbench.oracle.leaves import Point
 
 SUSPICIOUS = 1e-9
 """Relative noise of a derivative that is worth a second look."""
 
 
 def own_noise(
-    xp_function: Callable[..., Any],
-    point: Point,
+    runs: Runs,
     moves: Sequence[tuple[Move, int]],
-    truths: Sequence[Settled],
-    value: float,
+    truths: Sequence[Sequence[Settled]],
+    values: Sequence[float],
     *,
     draws: int,
     seed: int,
-    deadline: float,
-) -> tuple[float, list[float]]:
-    """The noise of the value, and of the derivative along every move (a move, and the log2 of its length).
+) -> list[tuple[float, list[float]]]:
+    """For each number that the runs examine: its noise, and that of its derivative along every move (a move, and the
+    log2 of its length).
 
     The right-hand quotient is compared with the truth's, the left-hand one where that is not known, at the precision
     that could resolve the truth. Infinite where a draw leaves the function's domain.
     """
-    value_errors: list[float] = []
-    errors: list[list[float]] = [[] for _ in moves]
-    farther: list[list[float]] = [[] for _ in moves]
+    value_errors: list[list[float]] = [[] for _ in values]
+    errors: list[list[list[float]]] = [[[] for _ in moves] for _ in values]
+    farther: list[list[list[float]]] = [[[] for _ in moves] for _ in values]
     for draw in range(draws):
-        texts: dict[Precision, Text] = {}
-        for precision in dict.fromkeys([COARSE, *(truth.precision for truth in truths)]):
-            real = noisy_type(widened(precision, point).bits)
-            real.stream = Stream(seed, draw)
-            texts[precision] = Text(xp_function, point, real, deadline)
-        value_errors.append(nearest(texts[COARSE].centre) - value)
-        for k, ((move, exponent), truth) in enumerate(zip(moves, truths, strict=True)):
-            left, right = truth.quotients.left, truth.quotients.right
-            side, expected = (-1, left) if right == NAN else (1, right)
-            text, power = texts[truth.precision], truth.precision.power
-            near = text.quotient(move, power, side)
-            error = nearest(libmp.mpf_sub(libmp.mpf_shift(near, -exponent), expected))
-            errors[k].append(error)
-            if not abs(error) <= SUSPICIOUS * truth.known.size:
-                # f(x + 2h) - f(x + h): a branch taken at the point alone (x = 0 in sin(x)/x) jumps by a rounding,
-                # which says nothing about the slope on either side of it.
-                twice = libmp.mpf_shift(text.quotient(move, power - 1, side), 1)
-                beyond = libmp.mpf_sub(twice, near)
-                error = nearest(libmp.mpf_sub(libmp.mpf_shift(beyond, -exponent), expected))
-            farther[k].append(error)
-    spreads = [min(_spread(near), _spread(far)) for near, far in zip(errors, farther, strict=True)]
-    return _spread(value_errors), spreads
+        for which, value in enumerate(values):
+            precisions = dict.fromkeys([COARSE, *(truth.precision for truth in truths[which])])
+            texts = {precision: Text(runs.noisy(precision, seed, draw), which) for precision in precisions}
+            value_errors[which].append(nearest(texts[COARSE].centre) - value)
+            for k, (move, truth) in enumerate(zip(moves, truths[which], strict=True)):
+                near, far = _errors(texts[truth.precision], *move, truth)
+                errors[which][k].append(near)
+                farther[which][k].append(far)
+        runs.forget_noisy()
+    spreads = [
+        [min(_spread(near), _spread(far)) for near, far in zip(*both, strict=True)]
+        for both in zip(errors, farther, strict=True)
+    ]
+    return [(_spread(of_value), spread) for of_value, spread in zip(value_errors, spreads, strict=True)]
+
+
+def _errors(text: Text, move: Move, exponent: int, truth: Settled) -> tuple[float, float]:
+    """How far one draw's quotient is from the truth's: near the point, and a step further on."""
+    left, right = truth.quotients.left, truth.quotients.right
+    side, expected = (-1, left) if right == NAN else (1, right)
+    power = truth.precision.power
+    near = text.quotient(move, power, side)
+    error = nearest(libmp.mpf_sub(libmp.mpf_shift(near, -exponent), expected))
+    if abs(error) <= SUSPICIOUS * truth.known.size:
+        return error, error
+    # f(x + 2h) - f(x + h): a branch taken at the point alone (x = 0 in sin(x)/x) jumps by a rounding, which says
+    # nothing about the slope on either side of it.
+    twice = libmp.mpf_shift(text.quotient(move, power - 1, side), 1)
+    beyond = libmp.mpf_sub(twice, near)
+    return error, nearest(libmp.mpf_sub(libmp.mpf_shift(beyond, -exponent), expected))
 
 
 def _spread(errors: Sequence[float]) -> float:

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from mpmath import libmp
@@ -27,12 +26,11 @@ from adbench.oracle.highprecision.evaluation import (
     Move,
     Precision,
     Quotients,
+    Runs,
     Text,
     one_entry,
-    widened,
 )
-from adbench.oracle.highprecision.real import NAN, ZERO, Raw, real_type
-from adbench.oracle.leaves import Point
+from adbench.oracle.highprecision.real import NAN, ZERO, Raw
 from adbench.oracle.reference import Known
 
 UNSURE = Known(float("nan"), float("nan"), float("nan"), 0.0, "unsure")
@@ -51,32 +49,28 @@ class Settled:
 
 
 class Truth:
-    """The text at both precisions, and what its differences say.
+    """A text at both precisions, and what its differences say.
 
-    subtracts: the size of the numbers whose difference the text is, where it is known to be one.
+    which: which of the numbers that the runs examine. subtracts: the size of the numbers whose difference the text
+    is, where it is known to be one.
     """
 
-    def __init__(self, xp_function: Callable[..., Any], point: Point, deadline: float, subtracts: float = 0.0) -> None:
-        self.point = point
+    def __init__(self, runs: Runs, which: int = 0, subtracts: float = 0.0) -> None:
+        self.point = runs.point
+        self._runs, self._which = runs, which
         self._subtracts = libmp.from_float(subtracts)
-        self._function, self._deadline = xp_function, deadline
-        self.coarse: Text = self._make(COARSE)
-        self._others: dict[Precision, Text] = {}
+        self._texts: dict[Precision, Text] = {}
 
     @property
-    def evaluations(self) -> int:
-        """How often the text ran."""
-        return self.coarse.evaluations + sum(text.evaluations for text in self._others.values())
-
-    def _make(self, precision: Precision) -> Text:
-        real = real_type(widened(precision, self.point).bits)
-        return Text(self._function, self.point, real, self._deadline)
+    def coarse(self) -> Text:
+        """The text at the lower of the two precisions."""
+        return self.text(COARSE)
 
     def text(self, precision: Precision) -> Text:
-        """The text at another precision than the coarse one, made when first needed."""
-        if precision not in self._others:
-            self._others[precision] = self._make(precision)
-        return self._others[precision]
+        """The text at any precision, made when first needed."""
+        if precision not in self._texts:
+            self._texts[precision] = Text(self._runs.plain(precision), self._which)
+        return self._texts[precision]
 
     def value(self) -> Known:
         """f(x); its bar is what the last two precisions differ by."""
