@@ -142,7 +142,7 @@ def warm_up(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
 
 def epoch(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     """Time one epoch."""
-    return {"calls": request["calls"], "ns": clock.epoch(_prepared(bench), request["calls"])}
+    return {"calls": request["calls"], "ns": clock.epoch(_prepared(bench), request["calls"]).ns}
 
 
 def peak(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:

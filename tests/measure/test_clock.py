@@ -1,13 +1,17 @@
 """The clock, driven by a clock of our own: no test sleeps."""
 
+import gc
 from collections.abc import Callable
+from itertools import repeat
 
 import pytest
 
 from adbench.measure import clock
+from adbench.measure.clock import WarmUp
+from adbench.measure.disturbance import Counters
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def _no_collections(monkeypatch: pytest.MonkeyPatch) -> None:
     """A collection before each of hundreds of epochs takes seconds where other tests have left a large heap."""
     monkeypatch.setattr(clock.gc, "collect", lambda: 0)
@@ -37,8 +41,8 @@ def test_once_gives_the_result_and_its_duration() -> None:
 
 def test_an_epoch_takes_as_long_as_its_calls_together() -> None:
     fake = FakeClock(7)
-    assert clock.epoch(fake.call, 100, clock=fake) == 700
-    assert fake.calls == 100
+    found = clock.epoch(fake.call, 100, clock=fake)
+    assert (found.calls, found.ns, fake.calls) == (100, 700, 100)
 
 
 def test_the_collector_runs_before_an_epoch_and_stays_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,42 +54,144 @@ def test_the_collector_runs_before_an_epoch_and_stays_on(monkeypatch: pytest.Mon
     assert clock.gc.isenabled()
 
 
-def test_warming_up_takes_three_calls_at_least_and_stops_at_the_limit() -> None:
-    assert clock.warm_up((fake := FakeClock(10)).call, at_least_ns=0, clock=fake) == 3
-    assert clock.warm_up((fake := FakeClock(10)).call, at_least_ns=100, clock=fake) == 10
-    assert clock.warm_up((fake := FakeClock(10)).call, at_least_ns=1000, at_most_ns=50, clock=fake) == 5
-    assert clock.warm_up((fake := FakeClock(10**10)).call, at_least_ns=0, clock=fake) == 1
+def test_the_time_of_collections_within_an_epoch_is_told_and_that_of_others_is_not() -> None:
+    fake = FakeClock(10)
+
+    class Garbage:
+        """Part of a cycle; takes 400 ns to be collected."""
+
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            fake.now += 400
+
+    def call() -> None:
+        fake.call()
+        Garbage()
+        gc.collect()
+
+    Garbage()  # collected before the epoch
+    found = clock.epoch(call, 2, clock=fake)
+    assert (found.ns, found.gc_ns) == (2 * 410, 800)
+    assert not any("note" in callback.__name__ for callback in gc.callbacks if hasattr(callback, "__name__"))
 
 
-@pytest.mark.parametrize("cost", [10, 333, 10_000, 999_999])
-def test_an_epoch_is_about_as_long_as_asked_for(cost: int) -> None:
-    fake = FakeClock(cost)
-    calls = clock.calls_per_epoch(fake.call, 1_000_000, clock=fake)
-    assert calls * cost == pytest.approx(1_000_000, rel=0.5)
+def test_a_disturbed_epoch_says_by_what() -> None:
+    readings = iter([Counters(switches=5, held_back=2), Counters(switches=8, held_back=3)])
+    fake = FakeClock(7)
+    found = clock.epoch(fake.call, 10, clock=fake, watch=lambda: next(readings))
+    assert found.ns == 70
+    assert found.disturbed == "3 involuntary switches; throttled 1× by the control group"
 
 
-def test_a_call_longer_than_an_epoch_is_an_epoch() -> None:
-    fake = FakeClock(10**9)
-    assert clock.calls_per_epoch(fake.call, 10**6, clock=fake) == 1
-    assert fake.calls == 1
+def test_a_call_that_ends_the_loop_from_inside_is_not_taken_for_a_quick_one() -> None:
+    def call() -> None:
+        raise StopIteration
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        clock.epoch(call, 10)
 
 
-def test_one_slow_call_does_not_shorten_the_epochs() -> None:
-    """The first call is interrupted for 0.9 ms; calls take 1 µs."""
-    fake = FakeClock([1_000, 1_000, 900_000, 1_000])
-    assert clock.calls_per_epoch(fake.call, 1_000_000, clock=fake) > 500
+@pytest.mark.usefixtures("_no_collections")
+class TestWarmingUp:
+    """How long, and whether it was steady at the end."""
+
+    def test_takes_three_calls_at_least_and_stops_at_the_limit(self) -> None:
+        assert clock.warm_up((fake := FakeClock(10)).call, at_least_ns=0, clock=fake).calls == 3
+        assert clock.warm_up((fake := FakeClock(10)).call, at_least_ns=100, clock=fake).calls == 10
+        assert clock.warm_up((fake := FakeClock(10)).call, at_least_ns=1000, at_most_ns=50, clock=fake).calls == 5
+        assert clock.warm_up((fake := FakeClock(10**10)).call, clock=fake) == WarmUp(1, 10.0, steady=False)
+
+    def test_of_very_many_short_calls_keeps_few_figures(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        lengths = []
+        monkeypatch.setattr(clock, "_is_steady", lambda samples: not lengths.append(len(samples)))
+        fake = FakeClock(20)
+        found = clock.warm_up(fake.call, clock=fake)
+        assert found.seconds == pytest.approx(0.2, rel=0.02)
+        assert found.calls == fake.calls == pytest.approx(10**7, rel=0.02)
+        assert lengths[0] < 2 * clock.SAMPLES
+
+    @pytest.mark.parametrize(
+        ("costs", "steady"),
+        [
+            ([100] * 40, True),
+            ([100] * 20 + [101] * 20, True),
+            ([103] * 20 + [100] * 20, False),
+            ([100] * 20 + [103] * 20, False),
+            ([100] * 10 + [900] * 3 + [100] * 27, True),  # an interruption is not a trend
+            ([1000, 500, 250, 125, 100], False),
+        ],
+    )
+    def test_is_steady_where_the_medians_of_its_halves_agree(self, costs: list[int], steady: bool) -> None:
+        fake = FakeClock(costs)
+        found = clock.warm_up(fake.call, at_least_ns=sum(costs), at_least_calls=len(costs), clock=fake)
+        assert found == WarmUp(len(costs), sum(costs) * 1e-9, steady)
 
 
-def test_the_loop_itself_costs_little_beside_a_call() -> None:
-    """A ratio inside one run: an empty call by `epoch` against the same call in a `for` over a range."""
+@pytest.mark.usefixtures("_no_collections")
+class TestCallsPerEpoch:
+    """How many calls make an epoch."""
 
-    def nothing() -> None:
-        return None
+    @pytest.mark.parametrize("cost", [10, 333, 10_000, 999_999])
+    def test_make_it_about_as_long_as_asked_for(self, cost: int) -> None:
+        fake = FakeClock(cost)
+        calls = clock.calls_per_epoch(fake.call, 1_000_000, clock=fake)
+        assert calls * cost == pytest.approx(1_000_000, rel=0.5)
 
-    def by_hand(call: Callable[[], object], calls: int) -> int:
+    def test_are_one_where_one_takes_longer(self) -> None:
+        fake = FakeClock(10**9)
+        assert clock.calls_per_epoch(fake.call, 10**6, clock=fake) == 1
+        assert fake.calls == 1
+
+    def test_are_not_fewer_for_one_slow_call(self) -> None:
+        """The third call is interrupted for 0.9 ms; calls take 1 µs."""
+        fake = FakeClock([1_000, 1_000, 900_000, 1_000])
+        assert clock.calls_per_epoch(fake.call, 1_000_000, clock=fake) > 500
+
+
+def test_a_bound_call_gets_its_inputs_and_is_waited_for_before_it_returns() -> None:
+    done: list[object] = []
+    assert clock.bind(max, (2, 3))() == 3
+    assert clock.bind(max, (2, 3), done.append)() == 3
+    assert done == [3]
+
+
+def test_without_inputs_and_waiting_nothing_is_put_around_a_call() -> None:
+    assert clock.bind(FakeClock, ()) is FakeClock
+
+
+def of_epochs(time: Callable[[], float]) -> float:
+    return min(time() for _ in range(25))
+
+
+def test_the_loop_costs_no_more_than_a_plain_one() -> None:
+    """A ratio inside one run: a call of nothing by `epoch`'s loop against the same in a `for` over a range."""
+
+    def by_hand(call: Callable[[], object], calls: int) -> float:
         start = clock.perf_counter_ns()
         for _ in range(calls):
             call()
-        return clock.perf_counter_ns() - start
+        return (clock.perf_counter_ns() - start) / calls
 
-    assert min(clock.epoch(nothing, 20_000) for _ in range(9)) < 2 * min(by_hand(nothing, 20_000) for _ in range(9))
+    loop = of_epochs(lambda: clock.loop_overhead_ns(epochs=1, calls=20_000))
+    assert loop < 1.1 * of_epochs(lambda: by_hand(tuple, 20_000))
+
+
+def test_the_loop_overhead_is_that_of_the_loop_that_times() -> None:
+    timed = of_epochs(lambda: clock.epoch(tuple, 20_000).ns / 20_000)
+    assert clock.loop_overhead_ns(epochs=25, calls=20_000) == pytest.approx(timed, rel=1.0)
+
+
+def test_the_cheapest_binding_is_the_one_that_is_used() -> None:
+    """Against a lambda that spreads its arguments; both called by the loop that times."""
+    args = (1.0, 2.0)
+    calls = 20_000
+    bound, spread = clock.bind(divmod, args), lambda: divmod(*args)
+    assert of_epochs(lambda: clock.epoch(bound, calls).ns) < 1.1 * of_epochs(lambda: clock.epoch(spread, calls).ns)
+
+
+def test_an_empty_repeat_is_an_empty_epoch() -> None:
+    assert list(repeat(None, 0)) == []
+    fake = FakeClock(3)
+    assert clock.epoch(fake.call, 0, clock=fake).ns == 0
