@@ -53,15 +53,17 @@ class Launch:
     steady    whether the two halves of the warm-up agree within 2 %
     rounds    in execution order, every one, none deleted; round r of a cell pairs with round r of the others of its
               group and launch
+
+    None where a file of an earlier adbench does not tell.
     """
 
     number: int
-    import_seconds: float
+    import_seconds: float | None
     prepare_seconds: float
     phases: dict[str, float]
     first_call_seconds: float
-    warm_up_calls: int
-    steady: bool
+    warm_up_calls: int | None
+    steady: bool | None
     rounds: tuple[Round, ...]
 
     @property
@@ -93,9 +95,10 @@ class Time:
         return _quartiles([r.ns / r.calls * 1e-9 for launch in self.launches for r in launch.rounds])
 
     @property
-    def import_seconds(self) -> float:
-        """The median over launches."""
-        return median(launch.import_seconds for launch in self.launches)
+    def import_seconds(self) -> float | None:
+        """The median over launches; None where none tells."""
+        known = [launch.import_seconds for launch in self.launches if launch.import_seconds is not None]
+        return median(known) if known else None
 
     @property
     def prepare_seconds(self) -> float:
@@ -121,7 +124,7 @@ class Time:
     @property
     def unsteady(self) -> int:
         """How many launches had not come to rest when their warm-up ended."""
-        return sum(not launch.steady for launch in self.launches)
+        return sum(launch.steady is False for launch in self.launches)
 
 
 @dataclass(frozen=True)
