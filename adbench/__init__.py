@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from adbench.version import __version__
 
 if TYPE_CHECKING:
+    from adbench.measure.phases import phase
     from adbench.suite.api import WrongGradient, assert_gradients, check, check_cell
     from adbench.suite.backend import Operator, of_active, on_active
     from adbench.suite.case import Case
@@ -36,6 +37,7 @@ _HOME = {
     "loop": "adbench.suite.namespace",
     "of_active": "adbench.suite.backend",
     "on_active": "adbench.suite.backend",
+    "phase": "adbench.measure.phases",
 }
 
 __all__ = [
@@ -59,6 +61,7 @@ __all__ = [
     "loop",
     "of_active",
     "on_active",
+    "phase",
 ]
 
 

@@ -1,0 +1,54 @@
+"""The parts of `prepare`, timed by the backend that knows them.
+
+    with phase("trace"):
+        traced = jax.jit(program).trace(*args)
+    with phase("compile"):
+        compiled = traced.lower().compile()
+
+Whoever wants to know opens `collecting`; where nobody does, `phase` does nothing. In use:
+
+trace     run the function on symbols
+record    run the function on numbers and write down what it did
+lower     turn what was traced or recorded into the compiler's language
+compile   turn that into something that runs
+build     write, compile and load a program of another language
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import perf_counter_ns
+
+_open: ContextVar[tuple[dict[str, float], list[float]] | None] = ContextVar("adbench_phases", default=None)
+
+
+@contextmanager
+def collecting() -> Iterator[dict[str, float]]:
+    """Seconds by phase, filled while the block runs. Phases of one name add up; one inside another counts once, under
+    its own name."""
+    seconds: dict[str, float] = {}
+    token = _open.set((seconds, [0.0]))
+    try:
+        yield seconds
+    finally:
+        _open.reset(token)
+
+
+@contextmanager
+def phase(name: str) -> Iterator[None]:
+    """Add the duration of the block to the phase, also where the block raises."""
+    found = _open.get()
+    if found is None:
+        yield
+        return
+    seconds, inner = found
+    start = perf_counter_ns()
+    inner.append(0.0)
+    try:
+        yield
+    finally:
+        took = (perf_counter_ns() - start) * 1e-9
+        seconds[name] = seconds.get(name, 0.0) + took - inner.pop()
+        inner[-1] += took

@@ -1,0 +1,81 @@
+"""The parts of `prepare`, told apart."""
+
+import contextlib
+
+import pytest
+
+import adbench
+from adbench.measure import phases
+from adbench.measure.phases import collecting, phase
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock that stands still: the list holds what it shows, in seconds."""
+    shown = [0.0]
+    monkeypatch.setattr(phases, "perf_counter_ns", lambda: round(shown[0] * 1e9))
+    return shown
+
+
+def test_a_phase_takes_as_long_as_its_block_and_equal_names_add_up(now: list[float]) -> None:
+    with collecting() as seconds:
+        with phase("trace"):
+            now[0] += 2
+        now[0] += 10
+        with phase("compile"):
+            now[0] += 3
+        with phase("trace"):
+            now[0] += 1
+    assert seconds == {"trace": 3, "compile": 3}
+
+
+def test_a_phase_within_another_is_counted_once(now: list[float]) -> None:
+    with collecting() as seconds, phase("build"):
+        now[0] += 1
+        for _ in range(2):
+            with phase("compile"):
+                now[0] += 5
+                with phase("lower"):
+                    now[0] += 0.5
+        now[0] += 1
+    assert seconds == {"build": 2, "compile": 10, "lower": 1}
+
+
+def test_a_phase_that_fails_has_taken_its_time(now: list[float]) -> None:
+    with collecting() as seconds:
+        with contextlib.suppress(ZeroDivisionError), phase("trace"):
+            now[0] += 2
+            raise ZeroDivisionError
+        with phase("record"):
+            now[0] += 1
+    assert seconds == {"trace": 2, "record": 1}
+
+
+def test_a_collector_within_another_has_what_is_within_it_only(now: list[float]) -> None:
+    with collecting() as outer:
+        with collecting() as inner, phase("trace"):
+            now[0] += 2
+        with phase("lower"):
+            now[0] += 1
+    assert (outer, inner) == ({"lower": 1}, {"trace": 2})
+
+
+def test_where_nobody_collects_a_phase_does_nothing() -> None:
+    with adbench.phase("trace"):
+        pass
+    with collecting() as seconds:
+        pass
+    assert seconds == {}
+
+
+def test_jax_tells_tracing_lowering_and_compiling_apart() -> None:
+    pytest.importorskip("jax", reason="jax is not installed")
+    from adbench.suite import catalog
+    from adbench.suite.backend import from_module
+
+    backend = from_module("jax", catalog.load(catalog.catalog().backends["jax"]))
+    with collecting() as seconds:
+        call = backend.prepare("gradient", lambda x: backend.xp.sum(backend.xp.sin(x) * x), (backend.xp.ones(3),), (0,))
+    assert list(seconds) == ["trace", "lower", "compile"]
+    assert min(seconds.values()) > 0
+    assert call(backend.xp.ones(3))[0].shape == (3,)
