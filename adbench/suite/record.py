@@ -144,7 +144,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a result is known again by in another process: how many numbers it has, their sum and that of their sizes."""
+    """What a result is known again by in another process: its count of numbers, their sum, that of their sizes."""
 
     count: int
     total: float
