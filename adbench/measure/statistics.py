@@ -117,8 +117,8 @@ def hodges_lehmann_rows(x: Array, level: float = 0.95) -> list[Interval]:
     found: list[Interval] = []
     for rows in (x[k : k + step] for k in range(0, len(x), step)):
         averages = np.sort((rows[:, i] + rows[:, j]) / 2, axis=1)
-        columns = np.median(averages, axis=1), averages[:, steps], averages[:, -1 - steps]
-        found += [Interval(*ends, attained) for ends in zip(*(column.tolist() for column in columns), strict=True)]
+        ends = np.stack([np.median(averages, axis=1), averages[:, steps], averages[:, -1 - steps]], axis=1)
+        found += [Interval(estimate, low, high, attained) for estimate, low, high in ends.tolist()]
     return found
 
 
@@ -152,7 +152,7 @@ def difference_p_rows(x: Array) -> Array:
     agree = np.abs(np.sign(x).sum(axis=1)) == n
     if n < 2 or not agree.any():
         return exact
-    with np.errstate(divide="ignore"):  # launches that agree to the last bit have no scatter: infinitely many of it
+    with np.errstate(divide="ignore", invalid="ignore"):  # launches alike to the last bit have no scatter
         student = np.abs(x.mean(axis=1)) / (x.std(axis=1, ddof=1) / math.sqrt(n))
     return np.where(agree, np.minimum(exact, 2 * stdtr(n - 1, -student)), exact)
 

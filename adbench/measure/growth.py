@@ -1,0 +1,197 @@
+"""How a cost grows with the size of the problem, and after how many calls a dearer preparation has paid.
+
+A cost is taken as t = c + a n^b: a constant part c (the floor of a call: arguments checked, a kernel launched) and a
+part that grows. A straight line through log t against log n would let the floor of the small sizes spoil b; so c is
+fitted along with it, by least squares of the relative deviations, over all sizes. The scatter is judged between
+launches, which are independent, not between sizes, where what is left is mostly that no real cost is a power.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
+
+from adbench.measure.statistics import FEWEST_LAUNCHES, Interval, hodges_lehmann
+
+FEWEST_SIZES = 3
+LEAST_GROWTH = 1.5
+"""Where the largest size takes less than this times the smallest, what grows is lost in what is constant."""
+LEAST_SHARE = 0.1
+"""The share of the growing part in t from which a size says something about the exponent; two sizes must."""
+STEEPEST = 8.0
+"""The largest exponent looked for."""
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The exponent b of t = c + a n^b, or the reason why there is none.
+
+    exponent   b with its interval; 0 stands for growth like log n or slower
+    basis      what the interval rests on: "launches", one exponent each, or "sizes", how far the sizes are from the
+               curve (by Student's t), where there are too few launches
+    constant   c in the unit of the cost, where it could be told; at least 0
+    misfit     how far the curve is from the sizes at most, as a share: large where the cost is no power of n at all
+    sizes      those that were fitted
+    """
+
+    exponent: Interval | None
+    basis: Literal["launches", "sizes"] | None = None
+    constant: float | None = None
+    misfit: float | None = None
+    sizes: tuple[int, ...] = ()
+    reason: str | None = None
+
+
+def growth(sizes: Sequence[int], costs: ArrayLike) -> Growth:
+    """Fits the exponent to costs of shape (launches, sizes), all positive.
+
+    Raises ValueError for costs that are not positive, or sizes that do not ascend from 1 or more.
+    """
+    t = _checked(sizes, costs)
+    typical = np.exp(np.log(t).mean(axis=0, keepdims=True))
+    missing = _missing(sizes, typical[0])
+    if missing:
+        return Growth(None, sizes=tuple(sizes), reason=missing)
+    exponent, floor, _, fitted = _fit(sizes, typical)
+    b, constant = float(exponent[0]), float(floor[0])
+    share = 1 - constant / typical[0]
+    if np.count_nonzero(share >= LEAST_SHARE) < 2:
+        reason = f"only n = {sizes[-1]} stands out of what every size takes; larger sizes would tell"
+        return Growth(None, sizes=tuple(sizes), reason=reason)
+    misfit = float(np.abs(1 - fitted / typical).max())
+    told = max(0.0, constant) if b > 0.05 else None  # below, a power and a constant look alike
+    if len(t) >= FEWEST_LAUNCHES:
+        return Growth(hodges_lehmann(exponents(sizes, t)), "launches", told, misfit, tuple(sizes))
+    if len(sizes) == FEWEST_SIZES:
+        told = None
+    return Growth(_between_sizes(sizes, typical[0]), "sizes", told, misfit, tuple(sizes))
+
+
+def exponents(sizes: Sequence[int], costs: ArrayLike) -> Array:
+    """The exponent of each launch, shape (launches, sizes) -> (launches,); the least squares fit with a constant.
+
+    Raises ValueError as `growth` does.
+    """
+    return _fit(sizes, _checked(sizes, costs))[0]
+
+
+def break_even(prepare_a: float, per_call_a: float, prepare_b: float, per_call_b: float) -> float | None:
+    """The number of calls from which on a, dearer to prepare and cheaper by the call, has cost no more than b.
+
+    prepare_a + N per_call_a = prepare_b + N per_call_b. 0 where a costs no more from the start; None where a call of a
+    is not cheaper, so that it never pays.
+
+    Raises ValueError for a cost that is negative or not finite.
+    """
+    costs = (prepare_a, per_call_a, prepare_b, per_call_b)
+    if not all(0 <= cost < math.inf for cost in costs):
+        raise ValueError(f"costs are finite and not negative; got {costs}")
+    if prepare_a <= prepare_b and per_call_a <= per_call_b:
+        return 0.0
+    if per_call_a >= per_call_b:
+        return None
+    return max(0.0, (prepare_a - prepare_b) / (per_call_b - per_call_a))
+
+
+def _checked(sizes: Sequence[int], costs: ArrayLike) -> Array:
+    t = np.asarray(costs, np.float64)
+    if t.ndim != 2 or t.shape[1] != len(sizes) or not len(t):
+        raise ValueError(f"costs have a row for each launch and a column for each size; got {t.shape}")
+    if not (np.isfinite(t).all() and (t > 0).all()):
+        raise ValueError("costs must be positive")
+    if any(n < 1 for n in sizes) or any(n >= m for n, m in pairwise(sizes)):
+        raise ValueError(f"sizes ascend, from 1 or more; got {tuple(sizes)}")
+    return t
+
+
+def _missing(sizes: Sequence[int], typical: Array) -> str | None:
+    """Why no exponent can be had, whatever the fit."""
+    if len(sizes) < FEWEST_SIZES:
+        return f"an exponent needs {FEWEST_SIZES} sizes; there are figures at {len(sizes)}"
+    if typical[-1] < LEAST_GROWTH * typical[0]:
+        times = f"{typical[-1] / typical[0]:.2g}"
+        return f"n = {sizes[-1]} takes {times} times what n = {sizes[0]} takes: too little growth to tell how it grows"
+    return None
+
+
+def _powers(sizes: Sequence[int], b: Array) -> Array:
+    """((n / n_0)^b - 1) / b, shape (…,) -> (…, sizes): a power but for a constant and a factor, and log n at b = 0."""
+    log_n = np.log(np.asarray(sizes, np.float64) / sizes[0])
+    safe = np.where(b == 0, 1.0, b)[..., None]
+    return np.where(b[..., None] == 0, log_n, np.expm1(safe * log_n) / safe)
+
+
+def _fit(sizes: Sequence[int], t: Array) -> tuple[Array, Array, Array, Array]:
+    """For each row (b, c, a, the fitted row).
+
+    For a given b the best c and a are linear least squares, so that b alone is searched for: over a grid, then over
+    finer ones, and at last at the bottom of a parabola.
+    """
+    step, grid = 0.1, np.linspace(0, STEEPEST, round(STEEPEST / 0.1) + 1)[None, :]
+    for _ in range(4):
+        squares, *_ = _given(sizes, t, grid)
+        at = np.argmin(squares, axis=1)[:, None]
+        best = np.take_along_axis(np.broadcast_to(grid, squares.shape), at, axis=1)
+        step, grid = step / 5, np.clip(best + step * np.linspace(-1, 1, 11), 0, STEEPEST)
+    b = np.clip(best + 5 * step * _bottom(squares, at), 0, STEEPEST)
+    _, level, slope, fitted = (found[:, 0] for found in _given(sizes, t, b))
+    with np.errstate(divide="ignore"):  # of log n for a power, the constant is minus infinity
+        a = slope / b[:, 0]
+    return b[:, 0], level - a, a, fitted
+
+
+def _bottom(squares: Array, at: Array) -> Array:
+    """Where the parabola through the least and its neighbours is least, in steps from there; 0 at an end."""
+    last = squares.shape[1] - 1
+    before, least, after = (np.take_along_axis(squares, np.clip(at + k, 0, last), axis=1) for k in (-1, 0, 1))
+    bend = before - 2 * least + after
+    inside = (at > 0) & (at < last) & (bend > 0)
+    return np.where(inside, 0.5 * (before - after) / np.where(inside, bend, 1.0), 0.0)
+
+
+def _given(sizes: Sequence[int], t: Array, b: Array) -> tuple[Array, Array, Array, Array]:
+    """(squares, level, slope, fitted) of the best level + slope * powers for each b, shape (launches, exponents).
+
+    The squares are those of relative deviations, so that each size weighs the same.
+    """
+    powers, weight = _powers(sizes, b), 1 / t**2
+    weight /= weight.sum(axis=1, keepdims=True)
+    off_cost = t - (weight * t).sum(axis=1, keepdims=True)
+    mean_power = np.matmul(powers, weight[:, :, None])[..., 0]
+    off = powers - mean_power[..., None]
+    slope = np.matmul(off, (weight * off_cost)[:, :, None])[..., 0] / np.matmul(off**2, weight[:, :, None])[..., 0]
+    left = off_cost[:, None, :] - slope[..., None] * off
+    level = (t - off_cost)[:, :1] - slope * mean_power
+    return ((left / t[:, None, :]) ** 2).sum(axis=-1), level, slope, t[:, None, :] - left
+
+
+def _between_sizes(sizes: Sequence[int], t: Array, level: float = 0.95) -> Interval:
+    """The exponent of one row with the interval of the regression; of three sizes by log t against log n alone."""
+    log_n = np.log(np.asarray(sizes, np.float64))
+    if len(sizes) == FEWEST_SIZES:  # the constant would leave nothing to judge by
+        design = np.stack([np.ones_like(log_n), log_n], axis=1)
+        coefficients = np.linalg.lstsq(design, np.log(t))[0]
+        b, residuals = float(coefficients[1]), np.log(t) - design @ coefficients
+    else:
+        exponent, _, a, fitted = _fit(sizes, t[None, :])
+        b = float(exponent[0])
+        powers = _powers(sizes, exponent)[0]
+        by_b = 0.5 * (log_n - log_n[0]) ** 2
+        if b > 1e-3:
+            by_b = (np.exp(b * (log_n - log_n[0])) * (log_n - log_n[0]) - powers) / b
+        design = np.stack([np.ones_like(t), by_b * (a[0] * b if b else 1.0), powers], axis=1) / t[:, None]
+        residuals = 1 - fitted[0] / t
+    freedom = len(sizes) - design.shape[1]
+    variance = float(residuals @ residuals) / freedom
+    scatter = math.sqrt(variance * float(np.linalg.pinv(design.T @ design)[1, 1]))
+    half = scatter * float(stdtrit(freedom, (1 + level) / 2))
+    return Interval(b, b - half, b + half, level)
