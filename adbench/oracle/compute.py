@@ -76,7 +76,7 @@ def reference(
             if any(declared) and (path := contradicted_zeros(xp_function, point, declared, seed)):
                 raise ValueError(f"{path}: entries declared to have a zero derivative change the function")
     if found is None:
-        found = _planned_differences(f, point, max_entries, max_directions, max_evaluations, seed, reason)
+        found = planned_differences(f, point, max_entries, max_directions, max_evaluations, seed, reason)
     if any(declared):
         leaves = zip(found.leaves, declared, strict=True)
         found = replace(found, leaves=tuple(replace(leaf, zeros=mask) for leaf, mask in leaves))
@@ -85,9 +85,10 @@ def reference(
     return replace(found, reason="; ".join(filter(None, (found.reason, lament))))
 
 
-def _planned_differences(
+def planned_differences(
     f: Callable[..., Any], point: Point, most: int, max_directions: int, evaluations: int, seed: int, reason: str
 ) -> Reference:
+    """`by_differences` for as many of the ``most`` entries, and directions, as so many evaluations allow."""
     total = sum(leaf.values.size for leaf in point.leaves)
     whole = total <= most and total * EVALUATIONS_PER_SLOPE <= evaluations
     directions = max_directions if total and not whole else 0

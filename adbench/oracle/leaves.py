@@ -121,3 +121,9 @@ def direction_signs(seed: int, number: int, shapes: Sequence[tuple[int, ...]]) -
     """
     rng = np.random.default_rng([seed, number])
     return [2.0 * rng.integers(0, 2, size=shape).astype(np.float64) - 1.0 for shape in shapes]
+
+
+def output_signs(seed: int, number: int, shape: tuple[int, ...]) -> FloatArray:
+    """Random signs for the outputs of a function whose value is an array: products with them are exact."""
+    rng = np.random.default_rng([seed, number, 0x0F])
+    return 2.0 * rng.integers(0, 2, size=shape).astype(np.float64) - 1.0

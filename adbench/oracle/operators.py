@@ -4,6 +4,7 @@ With v a direction of signs and powers of two (so that products with it are exac
 
     jvp       J v           a number: the derivative of f along v
     vjp       wᵀ J          -2 times the gradient: a forgotten cotangent shows, and halving it is exact
+                            (of a function whose value is an array: w = -2 times signs)
     jacobian  J             of a scalar function: the gradient
     hvp       H v           the gradient of φ(x) = (f(x + εv) - f(x - εv)) / 2ε
     hessian   H             H v as for hvp, for two directions v
@@ -23,11 +24,13 @@ from typing import Any
 import numpy as np
 import optree
 
+from adbench.oracle.array_verdict import Nonzeros, judge_array_operator
 from adbench.oracle.compute import reference
 from adbench.oracle.leaves import Point, argument_names, direction_signs
 from adbench.oracle.precise import METHOD as HIGH_PRECISION
-from adbench.oracle.reference import Entry, Known, Leaf, Reference
-from adbench.oracle.verdict import Verdict, judge
+from adbench.oracle.reference import ArrayReference, Entry, Known, Leaf, Reference
+from adbench.oracle.structure import scaled
+from adbench.oracle.verdict import WORDS, Verdict, judge
 
 COTANGENT = -2.0
 HESSIAN_DIRECTIONS = (0, 1)
@@ -200,19 +203,25 @@ def declared(
 def judge_operator(
     operator: str,
     result: Any,
-    known: Reference,
+    known: Reference | ArrayReference,
     seconds: Sequence[Reference] = (),
     v: Sequence[Any] = (),
     *,
+    nonzeros: Nonzeros | None = None,
     claimed_relative_error: float | None = None,
 ) -> Verdict:
     """Compares what an operator returned with what is known.
 
-    result   in numpy, of the structure that the operator promises
-    seconds  for hvp the reference of H v; for hessian one for each of HESSIAN_DIRECTIONS
-    v        for hessian: those directions
+    result    in numpy, of the structure that the operator promises
+    seconds   for hvp the reference of H v; for hessian one for each of HESSIAN_DIRECTIONS
+    v         for hessian: those directions
+    nonzeros  the declared pattern of the Jacobian of a function whose value is an array
     """
     claim = claimed_relative_error
+    if isinstance(known, ArrayReference):
+        return judge_array_operator(
+            operator, result, known, along, factor=COTANGENT, nonzeros=nonzeros, claimed_relative_error=claim
+        )
     nothing = replace(known, count=0, leaves=(), directions=(), constants=())
     if result is None and operator in ("value", "jvp"):
         result = "nothing"  # for `judge`, None says that there was no value to give; here there was
@@ -224,7 +233,7 @@ def judge_operator(
     if operator in ("gradient", "jacobian"):
         return judge(None, result, known, claimed_relative_error=claim)
     if operator == "vjp":
-        return judge(None, _scaled(result, 1 / COTANGENT), known, claimed_relative_error=claim)
+        return judge(None, scaled(result, 1 / COTANGENT), known, claimed_relative_error=claim)
     if operator == "value_and_gradient":
         if not isinstance(result, tuple) or len(result) != 2:
             return judge(None, result, replace(known, count=-1))
@@ -235,20 +244,12 @@ def judge_operator(
         judge(None, _contracted(result, direction), second, claimed_relative_error=claim)
         for second, direction in zip(seconds, v, strict=True)
     ]
-    return max(verdicts, key=lambda verdict: ("right", "approximate", "inconclusive", "wrong").index(verdict.word))
+    return max(verdicts, key=lambda verdict: WORDS.index(verdict.word))
 
 
 def is_known(second: Reference) -> bool:
     """Whether anything is known of second order: only high precision can tell."""
     return second.method == HIGH_PRECISION
-
-
-def _scaled(result: Any, factor: float) -> Any:
-    def scaled(leaf: Any) -> Any:
-        array = np.asarray(leaf)
-        return array * factor if array.dtype.kind in "fiu" else leaf  # the verdict says what is no number
-
-    return optree.tree_map(scaled, result)
 
 
 def _contracted(hessian: Any, v: Any) -> Any:

@@ -1,6 +1,6 @@
 """What is known about a function's value and derivatives at a point, as plain data that travels between processes.
 
-`reference` makes one; `adbench.oracle.verdict.judge` compares a gradient with it.
+`reference` and `array_reference` make one; `adbench.oracle.operators.judge_operator` compares a result with it.
 """
 
 from __future__ import annotations
@@ -124,6 +124,41 @@ class Reference:
             constants=tuple(_keys(place) for place in plain["constants"]),
             noise=str(plain["noise"]),
         )
+
+
+@dataclass(frozen=True)
+class ArrayReference:
+    """What is known about a function whose value is an array f: of some outputs by themselves, of all of them in sums.
+
+    shape: of the value. outputs: a flat index, and what is known of that output as a scalar function. sums: what is
+    known of Σ_i w_i f_i, with signs w by `leaves.output_signs` (seed, the sum's number).
+    """
+
+    shape: tuple[int, ...]
+    outputs: tuple[tuple[int, Reference], ...]
+    sums: tuple[Reference, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of outputs, examined or not."""
+        return math.prod(self.shape)
+
+    def to_plain(self) -> dict[str, Any]:
+        """As `Reference.to_plain`."""
+        plain = _plain(self)
+        assert isinstance(plain, dict)
+        return plain
+
+
+def from_plain(plain: Mapping[str, Any]) -> Reference | ArrayReference:
+    """The inverse of `to_plain` of either; KeyError, TypeError or ValueError where ``plain`` is neither."""
+    if "outputs" not in plain:
+        return Reference.from_plain(plain)
+    return ArrayReference(
+        shape=tuple(map(int, plain["shape"])),
+        outputs=tuple((int(index), Reference.from_plain(known)) for index, known in plain["outputs"]),
+        sums=tuple(map(Reference.from_plain, plain["sums"])),
+    )
 
 
 def _plain(thing: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import optree
 from numpy.typing import NDArray
 
 from adbench.oracle.reference import Leaf, Reference
@@ -20,17 +21,33 @@ def gradient_arrays(gradient: Any, reference: Reference) -> list[NDArray[np.floa
 
     ``gradient`` is a tuple with one part per differentiated argument, each nested like its argument.
     """
+    parts = leaf_parts(gradient, reference)
+    return [_array(part, leaf) for part, leaf in zip(parts, reference.leaves, strict=True)]
+
+
+def leaf_parts(gradient: Any, reference: Reference) -> list[Any]:
+    """What is in the place of each leaf of the reference, whatever it is; raises Misshapen where nothing is."""
     if not isinstance(gradient, (tuple, list)):
         raise Misshapen(f"the gradient must be a tuple, one part per argument; it is {_what(gradient)}")
     if len(gradient) != reference.count:
         raise Misshapen(f"the gradient must have {reference.count} parts, one per argument; it has {len(gradient)}")
     _refuse_extra_parts(gradient, reference)
-    return [_array(_at(gradient[leaf.position], leaf), leaf) for leaf in reference.leaves]
+    return [_at(gradient[leaf.position], leaf) for leaf in reference.leaves]
+
+
+def scaled(result: Any, factor: float) -> Any:
+    """Every array of a nested result times a power of two; what is no array of numbers stays as it is."""
+
+    def leaf(part: Any) -> Any:
+        array = np.asarray(part)
+        return array * factor if array.dtype.kind in "fiu" else part  # the verdict says what is no number
+
+    return optree.tree_map(leaf, result)
 
 
 def single_number(value: Any) -> float:
     """``value`` as a float; raises Misshapen unless it is one float64 (or Python float)."""
-    array = _as_array(value, "the value")
+    array = float_array(value, "the value")
     if array.shape != ():
         raise Misshapen(f"the value must be a scalar; its shape is {array.shape}")
     return float(array)
@@ -72,13 +89,14 @@ def _has_length(thing: Any) -> bool:
 
 
 def _array(part: Any, leaf: Leaf) -> NDArray[np.float64]:
-    array = _as_array(part, leaf.path)
+    array = float_array(part, leaf.path)
     if array.shape != leaf.shape:
         raise Misshapen(f"{leaf.path} must have the shape {leaf.shape} of its argument; it has {array.shape}")
     return array
 
 
-def _as_array(part: Any, name: str) -> NDArray[np.float64]:
+def float_array(part: Any, name: str) -> NDArray[np.float64]:
+    """``part`` as a float64 array; raises Misshapen, with its name, where it is none."""
     try:
         array = np.asarray(part)
     except Exception as error:  # a foreign array type may raise anything here, and the verdict must stand

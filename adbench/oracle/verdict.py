@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,9 @@ from adbench.oracle.evidence import MOST_DIGITS, ROUNDINGS, EntryEvidence, Word,
 from adbench.oracle.leaves import direction_signs
 from adbench.oracle.reference import Reference
 from adbench.oracle.structure import Misshapen, gradient_arrays, single_number
+
+WORDS: tuple[Word, ...] = ("right", "approximate", "inconclusive", "wrong")
+"""From best to worst."""
 
 
 @dataclass(frozen=True)
@@ -51,33 +54,87 @@ class Verdict:
     conventions: tuple[EntryEvidence, ...] = ()
 
 
-def judge(value: Any, gradient: Any, reference: Reference, *, claimed_relative_error: float | None = None) -> Verdict:
+def judge(
+    value: Any,
+    gradient: Any,
+    reference: Reference,
+    *,
+    claimed_relative_error: float | None = None,
+    allowances: Sequence[NDArray[np.float64]] | None = None,
+    of: str = "",
+) -> Verdict:
     """Compares a value and a gradient with what is known about them.
 
     gradient: a tuple with one part per differentiated argument, each nested and shaped like its argument, leaves
     anything that np.asarray turns into float64. value: one number, or None where the backend gave none.
     claimed_relative_error: for a backend that says it is approximate: within the claim, in the norm over what was
-    compared, the word is "approximate".
+    compared, the word is "approximate". allowances: for a gradient that was itself summed up from right entries, what
+    their roundings may make of each of its own; one array for each leaf of the reference. of: what stands before the
+    name of every entry, for a gradient that is one of several.
     """
     try:
         got = None if value is None else single_number(value)
         arrays = gradient_arrays(gradient, reference)
     except Misshapen as error:
-        return _verdict("wrong", str(error), None, [], reference)
+        return misshapen(error, reference)
     with np.errstate(all="ignore"):  # a gradient of 1e300s is somebody's wrong answer, not our warning
-        return _judged(got, arrays, reference, claimed_relative_error)
+        evidence = _entries(arrays, allowances, reference) + _unsampled(arrays, reference) + _zeros(arrays, reference)
+        finite = all(np.isfinite(array).all() for array in arrays)
+        along = _directions(arrays, allowances, reference) if finite else []
+        if of:
+            evidence, along = ([replace(item, where=of + item.where) for item in part] for part in (evidence, along))
+        of_value = None if got is None else compare("the value", (), got, reference.value, 1.0)
+        if claimed_relative_error is not None:
+            return _approximate(of_value, evidence, along, arrays, reference, claimed_relative_error)
+        return _exact(of_value, evidence + along, reference)
 
 
-def _judged(got: float | None, arrays: list[NDArray[np.float64]], reference: Reference, claim: float | None) -> Verdict:
-    value_evidence = None if got is None else compare("the value", (), got, reference.value, 1.0)
-    evidence = _entries(arrays, reference) + _unsampled(arrays, reference) + _zeros(arrays, reference)
-    along = _directions(arrays, reference) if all(np.isfinite(array).all() for array in arrays) else []
-    if claim is not None:
-        return _approximate(value_evidence, evidence, along, arrays, reference, claim)
-    return _exact(value_evidence, evidence + along, reference)
+def misshapen(error: Misshapen, reference: Reference) -> Verdict:
+    """The verdict on what cannot be compared."""
+    return _verdict("wrong", str(error), None, [], reference)
 
 
-def _entries(arrays: Sequence[NDArray[np.float64]], reference: Reference) -> list[EntryEvidence]:
+def conclude(evidence: Sequence[EntryEvidence], reference: Reference, claim: float | None = None) -> Verdict:
+    """The verdict on these compared numbers; within a claim, where there is one, in their norm."""
+    if claim is None:
+        return _exact(None, list(evidence), reference)
+    return _approximate(None, list(evidence), [], [], reference, claim)
+
+
+def merged(verdicts: Sequence[Verdict], reference: Reference) -> Verdict:
+    """One verdict on several parts of one result: the worst word, everything counted, the entry that decides."""
+    word: Word = max((verdict.word for verdict in verdicts), key=WORDS.index, default="right")
+    deciding = [verdict for verdict in verdicts if verdict.word == word]
+    checked, right, wrong, unresolved = (
+        sum(getattr(verdict, name) for verdict in verdicts) for name in ("checked", "right", "wrong", "inconclusive")
+    )
+    decisive = worst([verdict.worst for verdict in deciding if verdict.worst is not None])
+    sentence = deciding[0].sentence if deciding else "nothing to compare"
+    if word == "wrong" and wrong and decisive is not None:
+        sentence = f"{wrong} of {checked} wrong, the worst is {decisive}"
+    elif word == "inconclusive":
+        sentence = f"nothing wrong, but {unresolved} of {checked} cannot be resolved to nine digits, least {decisive}"
+    elif word == "right" and decisive is not None:
+        sentence = f"all {checked} compared numbers are right, the least sure is {decisive}"
+    conventions = tuple(item for verdict in verdicts for item in verdict.conventions)
+    return Verdict(
+        word=word,
+        sentence=sentence,
+        value=None,
+        worst=decisive,
+        checked=checked,
+        right=right,
+        wrong=wrong,
+        inconclusive=unresolved,
+        method=reference.method,
+        reason=reference.reason,
+        conventions=conventions,
+    )
+
+
+def _entries(
+    arrays: Sequence[NDArray[np.float64]], allowances: Sequence[NDArray[np.float64]] | None, reference: Reference
+) -> list[EntryEvidence]:
     zero_scale = _zero_scale(reference)
     return [
         compare(
@@ -86,8 +143,9 @@ def _entries(arrays: Sequence[NDArray[np.float64]], reference: Reference) -> lis
             float(array.flat[entry.index]),
             entry.derivative,
             zero_scale,
+            float(allowances[k].flat[entry.index]) if allowances else 0.0,
         )
-        for leaf, array in zip(reference.leaves, arrays, strict=True)
+        for k, (leaf, array) in enumerate(zip(reference.leaves, arrays, strict=True))
         for entry in leaf.entries
     ]
 
@@ -123,7 +181,9 @@ def _zeros(arrays: Sequence[NDArray[np.float64]], reference: Reference) -> list[
     return found
 
 
-def _directions(arrays: Sequence[NDArray[np.float64]], reference: Reference) -> list[EntryEvidence]:
+def _directions(
+    arrays: Sequence[NDArray[np.float64]], allowances: Sequence[NDArray[np.float64]] | None, reference: Reference
+) -> list[EntryEvidence]:
     """<g, v> against the derivative along v, for every direction of the reference."""
     total = sum(leaf.size for leaf in reference.leaves)
     if _has_kink(reference):
@@ -141,6 +201,8 @@ def _directions(arrays: Sequence[NDArray[np.float64]], reference: Reference) -> 
         # Signs times powers of two make the products exact and fsum rounds once, but each entry of a right
         # gradient is itself rounded: 8 u |g_i v_i| each.
         entrywise = ROUNDINGS * UNIT_ROUNDOFF * float(np.abs(products).sum())
+        for leaf, allowance in zip(reference.leaves, allowances or (), strict=bool(allowances)):
+            entrywise += leaf.scale * float(allowance.sum())
         where = f"the sum over direction {direction.number} (all {total} entries, signs from seed {reference.seed})"
         found.append(compare(where, (), math.fsum(products), direction.derivative, math.inf, entrywise))
     return found
