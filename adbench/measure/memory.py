@@ -1,8 +1,16 @@
-"""Memory that one call takes at its peak, by two methods that see different things.
+"""Memory that one call takes at its peak, above what was held before it, by three methods that see different things.
 
-What sees 64 MB allocated by    numpy   torch, jax   malloc in a C library   untouched np.empty
-python_peak   (tracemalloc)      yes       no               no                     yes
-resident_peak (VmHWM)            yes       yes              yes                    no
+What is seen of          numpy  torch  jax  C library  malloc by address  Python objects  untouched array
+allocated (memray)        yes    yes   yes     yes            no               yes              yes
+python    (tracemalloc)   yes    no    no      no             no               yes              yes
+resident  (VmHWM)         yes    yes   yes     yes            yes              yes              no
+
+"C library" is one that was linked to malloc as compilers do it, whoever loads it; "by address" is a caller that asked
+the linker for malloc itself, as ctypes and compilers at run time do. Python objects are resident to a megabyte or so:
+Python takes memory for them in pieces of that size. `memory_truth` holds this table to known amounts.
+
+Each method in a process of its own: they slow a call down by different factors, and one would count the other's books.
+What is kept from call to call (a tape that was recorded before, a workspace) is in none of the figures.
 """
 
 from __future__ import annotations
@@ -11,12 +19,17 @@ import contextlib
 import ctypes
 import gc
 import sys
+import tempfile
 import tracemalloc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
+
+Method = Literal["allocated", "python", "resident"]
+Call = Callable[[], Any]
 
 # The allocator must hand memory back and take large blocks from the system, or a block that a warm-up call left
 # behind is used again and the growth reads 0. For the environment of the process that measures.
@@ -35,7 +48,50 @@ class Figure:
     reason: str | None = None
 
 
-def python_peak(call: Callable[[], Any]) -> Figure:
+def environment(method: Method) -> Mapping[str, str]:
+    """What the environment of the process that measures by this method must have, before it starts."""
+    return ALLOCATOR_ENVIRONMENT if method == "resident" else {}
+
+
+def measure(method: Method, call: Call, *, times: int = 3) -> Figure:
+    """Bytes at the peak of one call: the median of some calls after a warming one.
+
+    The result counts; it is dropped before the next call.
+    """
+    call()
+    return median_of(METHODS[method], call, times)
+
+
+def median_of(method: Callable[[Call], Figure], call: Call, times: int = 3) -> Figure:
+    """The median of several measurements, or the first reason why there is none."""
+    values: list[float] = []
+    for _ in range(times):
+        figure = method(call)
+        if figure.value is None:
+            return figure
+        values.append(figure.value)
+    return Figure(median(values))
+
+
+def allocated_peak(call: Call) -> Figure:
+    """Bytes that were allocated and not yet freed at the peak of one call, in every thread, touched or not.
+
+    memray puts itself between each loaded library and malloc, mmap and their kin, and between Python and its own
+    allocator; memory that was taken before the call is not seen, nor that it is given back.
+    """
+    try:
+        seen = _memray_sees()
+    except ImportError:
+        return Figure(None, "memray is not installed; pip install memray")
+    except (OSError, RuntimeError) as error:
+        return Figure(None, f"memray cannot start: {error}")
+    if not seen:
+        return Figure(None, "memray does not see the allocations of this process: its hooks are not in place")
+    gc.collect()
+    return Figure(float(_traced_peak(call)))
+
+
+def python_peak(call: Call) -> Figure:
     """Bytes that Python's allocators (numpy's included) held at the peak of one call, above what they held before
     it."""
     gc.collect()
@@ -54,11 +110,11 @@ def python_peak(call: Callable[[], Any]) -> Figure:
     return Figure(float(max(0, peak - before)))
 
 
-def resident_peak(call: Callable[[], Any], *, proc: Path = Path("/proc/self")) -> Figure:
+def resident_peak(call: Call, *, proc: Path = Path("/proc/self")) -> Figure:
     """Bytes by which the resident set grew at the peak of one call: everything that was touched, in whole pages.
 
     Writing 5 to `clear_refs` resets the high-water mark (Linux ≥ 4.0, proc(5)). `ru_maxrss` would not do: it is
-    inherited.
+    inherited. Needs ALLOCATOR_ENVIRONMENT.
     """
     if not sys.platform.startswith("linux"):
         return Figure(None, f"needs Linux's /proc/self/clear_refs; this is {sys.platform}")
@@ -68,19 +124,44 @@ def resident_peak(call: Callable[[], Any], *, proc: Path = Path("/proc/self")) -
     try:
         (proc / "clear_refs").write_text("5")
         before = _status_bytes(proc, "VmRSS")
-        result = call()
-        peak = _status_bytes(proc, "VmHWM")
-        del result
     except (OSError, KeyError) as error:
         return Figure(None, f"the kernel does not let the high-water mark be reset: {error}")
+    result = call()
+    peak = _status_bytes(proc, "VmHWM")
+    del result
     return Figure(float(max(0, peak - before)))
 
 
-def median_of(method: Callable[[Callable[[], Any]], Figure], call: Callable[[], Any], times: int = 3) -> Figure:
-    """The median of several measurements, or the first reason why there is none."""
-    figures = [method(call) for _ in range(times)]
-    values = [figure.value for figure in figures if figure.value is not None]
-    return Figure(median(values)) if len(values) == times else next(f for f in figures if f.value is None)
+METHODS: Mapping[Method, Callable[[Call], Figure]] = {
+    "allocated": allocated_peak,
+    "python": python_peak,
+    "resident": resident_peak,
+}
+
+
+@cache
+def _memray_sees() -> bool:
+    """Whether a known allocation is read right in this process."""
+    size = 1 << 20
+    return abs(_traced_peak(lambda: bytearray(size)) - size) < 0.05 * size
+
+
+def _traced_peak(call: Call) -> int:
+    """memray's high-water mark over one call. The aggregated format keeps its file small: one line for each place
+    that allocates, not for each allocation."""
+    import memray
+
+    with tempfile.TemporaryDirectory(prefix="adbench-") as folder:
+        file = Path(folder) / "allocations"
+        tracker = memray.Tracker(
+            file, trace_python_allocators=True, file_format=memray.FileFormat.AGGREGATED_ALLOCATIONS
+        )
+        with tracker:
+            result = call()
+        del result
+        with memray.FileReader(file) as reader:
+            peak = int(reader.metadata.peak_memory)
+    return peak
 
 
 def _status_bytes(proc: Path, field: str) -> int:

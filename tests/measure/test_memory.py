@@ -1,56 +1,21 @@
-"""Memory methods against allocations of known size, in a process of its own as in a run."""
+"""What the memory methods count, and what they say where they cannot. Against known amounts: test_memory_truth.py."""
 
-import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from adbench.measure.memory import ALLOCATOR_ENVIRONMENT, Figure, median_of, resident_peak
+from adbench.measure import memory
+from adbench.measure.memory import ALLOCATOR_ENVIRONMENT, Figure, Method, measure, median_of, resident_peak
 
-MEGABYTES_64 = 64 * 2**20
-
-ALLOCATIONS = {
-    "numpy": "import numpy as np\ncall = lambda: np.ones(8 * 2**20)",
-    "malloc": (
-        "import ctypes\nlib = ctypes.CDLL(None)\nlib.malloc.restype = ctypes.c_void_p\n"
-        "lib.free.argtypes = [ctypes.c_void_p]\n"
-        "def call():\n"
-        "    block = lib.malloc(64 * 2**20)\n"
-        "    ctypes.memset(block, 1, 64 * 2**20)\n"
-        "    lib.free(block)"
-    ),
-    "torch": "import torch\ncall = lambda: torch.ones(8 * 2**20, dtype=torch.float64)",
-}
+MEGABYTE = 2**20
 
 
-def measured(allocation: str) -> dict[str, float]:
-    """Both figures for one of the allocations, after a warming call."""
-    program = (
-        f"{ALLOCATIONS[allocation]}\n"
-        "import json\nfrom adbench.measure import memory\n"
-        "call()\n"
-        "print(json.dumps({m.__name__: memory.median_of(m, call).value"
-        " for m in (memory.python_peak, memory.resident_peak)}))"
-    )
-    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(__file__).parents[2]), **ALLOCATOR_ENVIRONMENT}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    figures: dict[str, float] = json.loads(done.stdout)
-    return figures
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the resident peak needs Linux's clear_refs")
-@pytest.mark.parametrize("allocation", ALLOCATIONS)
-def test_the_resident_peak_sees_a_known_allocation_within_five_percent(allocation: str) -> None:
-    if allocation == "torch":
-        pytest.importorskip("torch", reason="torch is not installed")
-    assert measured(allocation)["resident_peak"] == pytest.approx(MEGABYTES_64, rel=0.05)
-
-
-def test_the_python_peak_sees_numpy_and_not_malloc() -> None:
-    assert measured("numpy")["python_peak"] == pytest.approx(MEGABYTES_64, rel=0.05)
-    assert measured("malloc")["python_peak"] < 0.01 * MEGABYTES_64
+@pytest.fixture(autouse=True)
+def _probe_anew() -> None:
+    memory._memray_sees.cache_clear()
 
 
 def test_where_the_kernel_refuses_there_is_a_reason_and_no_figure(tmp_path: Path) -> None:
@@ -59,8 +24,92 @@ def test_where_the_kernel_refuses_there_is_a_reason_and_no_figure(tmp_path: Path
     assert "high-water mark" in str(figure.reason)
 
 
+def test_without_memray_there_is_a_reason_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "memray", None)
+    assert measure("allocated", lambda: None) == Figure(None, "memray is not installed; pip install memray")
+
+
+def test_where_memray_is_in_use_already_there_is_a_reason(tmp_path: Path) -> None:
+    memray = pytest.importorskip("memray", reason="memray is not installed")
+    with memray.Tracker(tmp_path / "another"):
+        figure = measure("allocated", lambda: None)
+    assert figure.value is None
+    assert "memray cannot start: " in str(figure.reason)
+
+
+def test_where_nothing_can_be_written_there_is_a_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("memray", reason="memray is not installed")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    assert "memray cannot start: " in str(measure("allocated", lambda: None).reason)
+
+
+def test_where_memray_is_blind_there_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("memray", reason="memray is not installed")
+    monkeypatch.setattr(memory, "_traced_peak", lambda call: 0)
+    assert "hooks are not in place" in str(measure("allocated", lambda: None).reason)
+
+
+@pytest.mark.parametrize("method", ["allocated", "python"])
+def test_what_a_call_gives_back_before_it_takes_more_counts_once(method: Method) -> None:
+    if method == "allocated":
+        pytest.importorskip("memray", reason="memray is not installed")
+
+    def call() -> None:
+        for _ in range(4):
+            bytearray(8 * MEGABYTE)
+
+    assert measure(method, call).value == pytest.approx(8 * MEGABYTE, rel=0.05)
+
+
+@pytest.mark.parametrize("method", ["allocated", "python"])
+def test_what_was_held_before_the_call_is_not_the_calls(method: Method) -> None:
+    if method == "allocated":
+        pytest.importorskip("memray", reason="memray is not installed")
+    held = bytearray(64 * MEGABYTE)
+    assert measure(method, lambda: bytearray(8 * MEGABYTE)).value == pytest.approx(8 * MEGABYTE, rel=0.05)
+    del held
+
+
+def test_a_measurement_calls_once_to_warm_up_and_three_times_to_count() -> None:
+    kept: list[bytearray] = []
+
+    def call() -> bytearray:
+        kept.append(bytearray(8 * MEGABYTE if not kept else MEGABYTE))
+        return kept[-1]
+
+    assert measure("python", call).value == pytest.approx(MEGABYTE, rel=0.05)
+    assert len(kept) == 4
+
+
+def test_memory_that_threads_of_the_library_take_is_seen() -> None:
+    pytest.importorskip("memray", reason="memray is not installed")
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        figure = measure("allocated", lambda: pool.submit(bytearray, 8 * MEGABYTE).result())
+    assert figure.value == pytest.approx(8 * MEGABYTE, rel=0.05)
+
+
+def test_an_error_in_the_call_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def call() -> None:
+        raise OSError("out of paper")
+
+    with pytest.raises(OSError, match="out of paper"):
+        resident_peak(call)
+
+
 def test_one_missing_figure_makes_the_median_missing() -> None:
     figures = iter([Figure(1.0), Figure(None, "gone"), Figure(3.0)])
     assert median_of(lambda call: next(figures), lambda: None) == Figure(None, "gone")
     figures = iter([Figure(1.0), Figure(7.0), Figure(3.0)])
     assert median_of(lambda call: next(figures), lambda: None) == Figure(3.0)
+
+
+def test_only_the_resident_peak_needs_an_allocator_that_gives_back() -> None:
+    assert memory.environment("resident") == ALLOCATOR_ENVIRONMENT
+    assert memory.environment("allocated") == memory.environment("python") == {}
+
+
+def test_a_process_that_does_not_measure_does_not_load_memray() -> None:
+    program = "import sys, adbench.measure.memory; sys.exit('memray' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])

@@ -1,0 +1,77 @@
+"""The memory methods against known amounts, in fresh processes, and the table that says what they see."""
+
+import sys
+from typing import get_args
+
+import pytest
+
+from adbench.measure import memory, memory_truth
+from adbench.measure.memory import Figure, Method
+from adbench.measure.memory_truth import ALLOCATORS, AMOUNTS, MEGABYTE, SEEN, Reading, missing, readings
+
+METHODS: tuple[Method, ...] = get_args(Method)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the resident peak needs Linux's clear_refs")
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+def test_a_known_amount_is_read_within_five_percent_or_not_seen_as_is_documented(
+    allocator: str, method: Method
+) -> None:
+    if (reason := missing(allocator)) is not None:
+        pytest.skip(reason)
+    if method == "allocated":
+        pytest.importorskip("memray", reason="memray is not installed")
+    found = list(readings([allocator], [method]))
+    assert [reading.amount for reading in found] == list(AMOUNTS)
+    assert all(reading.true for reading in found), found
+
+
+def test_the_table_that_people_read_is_the_one_that_is_tested() -> None:
+    lines = [line for line in str(memory.__doc__).splitlines() if line.startswith(("What is seen of", *METHODS))]
+    names = [name for name in ALLOCATORS if name in lines[0]]
+    assert sorted(names) == sorted(ALLOCATORS)
+    in_order = sorted(names, key=lines[0].index)
+    for line in lines[1:]:
+        method, *words = line.replace("(memray)", "").replace("(tracemalloc)", "").replace("(VmHWM)", "").split()
+        said = frozenset(name for name, word in zip(in_order, words, strict=True) if word == "yes")
+        assert said == SEEN[method]  # type: ignore[index]
+    assert len(lines) == 1 + len(METHODS)
+
+
+def test_a_method_that_reads_nothing_where_it_should_see_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_truth, "SEEN", {**SEEN, "python": frozenset({"malloc by address"})})
+    assert [reading.true for reading in readings(["malloc by address"], ["python"])] == [False, False]
+
+
+def test_a_method_that_sees_where_it_is_said_to_be_blind_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_truth, "SEEN", {**SEEN, "python": frozenset()})
+    assert [reading.true for reading in readings(["Python objects"], ["python"])] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("value", "seen", "true"),
+    [
+        (64.0, True, True),
+        (67.1, True, True),
+        (67.3, True, False),
+        (0.0, True, False),
+        (0.0, False, True),
+        (64.0, False, False),
+    ],
+)
+def test_a_reading_is_true_within_five_percent(value: float, seen: bool, true: bool) -> None:
+    figure = Figure(value * MEGABYTE)
+    assert Reading("torch", "allocated", 64 * MEGABYTE, figure, seen).true is true
+
+
+def test_without_a_figure_nothing_is_said_about_truth() -> None:
+    assert Reading("torch", "allocated", 1, Figure(None, "memray is not installed"), True).true is None
+
+
+def test_a_process_that_fails_is_a_figure_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    (found,) = readings(["numpy"], ["python"], [-1])
+    assert found.figure.value is None
+    assert "its process ended with 1" in str(found.figure.reason)
+    (late,) = readings(["numpy"], ["python"], [8], timeout=0.001)
+    assert late.figure == Figure(None, "its process took longer than 0.001 s")
