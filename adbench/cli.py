@@ -77,6 +77,7 @@ def selecting(command: Command) -> Command:
             "-b", "--backend", "backends", multiple=True, metavar="NAME", help="A backend, a glob, or a file."
         ),
         click.option("-c", "--case", "cases", multiple=True, metavar="NAME", help="A case, a glob, or a file."),
+        click.option("--suite", "suites", multiple=True, metavar="NAME", help="The cases of a published comparison."),
     ):
         command = option(command)
     return command
@@ -154,7 +155,7 @@ def check(
 
 @cli.command()
 @selecting
-@click.option("--operator", "operators", multiple=True, metavar="NAME", help="Default: value and gradient.")
+@click.option("--operator", "operators", multiple=True, metavar="NAME", help="Default: each case's own.")
 @click.option("--quick", is_flag=True, help="Fewer sizes and epochs: a first look in under two minutes.")
 @click.option("--memory/--no-memory", default=True, help="Measure memory too, in processes of its own.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Default: results/<time>/.")

@@ -34,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import ModuleType
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
@@ -42,28 +42,10 @@ from adbench.suite import tree
 from adbench.suite.case import Case, function_of
 from adbench.suite.errors import BadFile, Unsupported
 from adbench.suite.namespace import Namespace
+from adbench.suite.operator import OPERATORS, WITH_VECTOR, Operator
 
-Operator = Literal["value", "gradient", "value_and_gradient", "jacobian", "jvp", "vjp", "hvp", "hessian"]
-"""What is asked of a backend.
+__all__ = ["OPERATORS", "WITH_VECTOR", "Backend", "Call", "Operator", "from_module", "of_active", "on_active"]
 
-With g the function of the tuple x of active inputs, as `of_active` makes it:
-
-value                f(x), as the backend computes it
-gradient             ∇g(x): a tuple with one entry for each active input, of that input's structure
-value_and_gradient   the pair of both
-jacobian             as the gradient; each leaf has the shape of f's value before that of the input
-jvp                  J v, of the shape of f's value; v is a tuple like x
-vjp                  wᵀ J, as the gradient; w is like f's value
-hvp                  H v, as the gradient; v is a tuple like x
-hessian              H: a tuple of tuples, H[i][j] of the shape of input i before that of input j
-
-What a backend does not have (it raises Unsupported) the harness makes from what it has, labelled as a fallback.
-"""
-
-WITH_VECTOR: frozenset[Operator] = frozenset({"jvp", "vjp", "hvp"})
-"""Operators whose call takes one argument more, the last: the vector v or w. `args` in `prepare` has it too."""
-
-OPERATORS: tuple[Operator, ...] = get_args(Operator)
 Call = Callable[..., Any]
 
 
@@ -128,8 +110,8 @@ class Backend:
         )
 
     def numpy_result(self, result: Any) -> Any:
-        """A native result as numpy arrays, in the same structure."""
-        return tree.map_leaves(self.to_numpy, result)
+        """A native result as numpy arrays, in the same structure; a sparse matrix of scipy's stays one."""
+        return tree.map_leaves(lambda leaf: leaf if hasattr(leaf, "tocsc") else self.to_numpy(leaf), result)
 
 
 def from_module(name: str, module: ModuleType) -> Backend:

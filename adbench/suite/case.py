@@ -6,12 +6,13 @@ file's, or the key. See docs/write-a-case.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adbench.suite.errors import UsageError
+from adbench.suite.errors import UnknownName, UsageError
+from adbench.suite.operator import OF_ARRAYS, OPERATORS, Operator
 
 if TYPE_CHECKING:  # numpy is not imported by the parent until it has to be
     import numpy as np
@@ -23,21 +24,27 @@ Inputs = Mapping[str, Any]
 class Case:
     """A function to differentiate, its inputs at every size, and what is known about its gradient.
 
-    f          f(xp, **inputs) -> scalar. `xp` has array-API names, `xp.linalg` and `xp.loop(step, state, n)`, where
-               `step(i, state) -> state`. The function must not modify its inputs nor import a library.
+    f          f(xp, **inputs) -> scalar, or an array. `xp` has array-API names, `xp.linalg` and
+               `xp.loop(step, state, n)`, where `step(i, state) -> state`. The function must not modify its inputs nor
+               import a library.
     inputs     inputs(n, rng) -> mapping from argument name to value: a float, a float64 array, a Python int, bool or
                text (which is static: a length, a switch), or a nested dict, list or tuple of these. The same for the
                same seed.
     wrt        the names of the active inputs: those that the gradient is taken in.
     sizes      the sizes measured by default, ascending. A case with one size accepts no other.
+    least      the smallest size that makes sense; most: the largest one, None where there is none.
+    operators  what a run measures by default. Of a function whose value is an array: ("value", "jacobian").
     quick      the sizes of a quick run; by default those of `sizes` that `quick_sizes` picks.
     gradient   gradient(**inputs) -> one array (or tree of arrays) for each name in `wrt`, by hand in plain numpy,
                where a closed form exists.
+    sparsity   sparsity(n) -> (rows, columns): where the Jacobian of an array-valued `f` may be other than zero. Rows
+               are flat indices of the value; columns go through the entries of all active inputs in `wrt`'s order.
     flops      flops(n): elementary operations in one evaluation of `f`.
     declared   whether `gradient` is the truth by declaration, where differences of `f` cannot know it: a stopped
                gradient, a convention. Elsewhere the truth is computed and `gradient` held to it.
     prepared   prepared(n, rng): inputs to prepare the backend with, where a trap lies in calling at others than those.
-    tags       words to select by. A case tagged "trap" is checked and shown, never timed.
+    tags       words that say what it is. A case tagged "trap" is checked and shown, never timed.
+    suites     published comparisons that it belongs to, to select by: --suite gradbench.
     summary    one line for lists; by default the first line of the file's docstring.
     name, file what the catalog knows the case by and where it found it; filled in when the file is loaded.
     """
@@ -47,11 +54,16 @@ class Case:
     wrt: tuple[str, ...]
     sizes: tuple[int, ...]
     quick: tuple[int, ...] = ()
+    least: int = 1
+    most: int | None = None
+    operators: tuple[Operator, ...] = ("value", "gradient")
     gradient: Callable[..., tuple[Any, ...]] | None = None
+    sparsity: Callable[[int], tuple[Sequence[int], Sequence[int]]] | None = None
     flops: Callable[[int], float] | None = None
     declared: bool = False
     prepared: Callable[[int, np.random.Generator], Inputs] | None = None
     tags: tuple[str, ...] = ()
+    suites: tuple[str, ...] = ()
     summary: str = ""
     name: str = ""
     file: str = ""
@@ -68,10 +80,36 @@ class Case:
             raise UsageError(
                 f"sizes must be positive whole numbers, at least one; there are: {self.sizes} {self.quick}"
             )
+        if unfit := [n for n in (*self.sizes, *self.quick) if not self.accepts(n) and len(self.sizes) > 1]:
+            raise UsageError(f"sizes and quick have {unfit[0]}, but the least is {self.least} and the most {self.most}")
+        if unknown := [name for name in self.operators if name not in OPERATORS]:
+            raise UnknownName("operator", unknown[0], OPERATORS)
+        if self.sparsity is not None and not self.is_array_valued:
+            raise UsageError("sparsity is for functions whose value is an array, with operators ('value', 'jacobian')")
 
     def accepts(self, size: int) -> bool:
-        """Whether the case can be built at this size: any positive one, unless it has only one."""
-        return size in self.sizes if len(self.sizes) == 1 else size >= 1
+        """Whether the case can be built at this size: any from `least` to `most`, unless it has only one."""
+        if len(self.sizes) == 1:
+            return size in self.sizes
+        return self.least <= size and (self.most is None or size <= self.most)
+
+    @property
+    def takes(self) -> str:
+        """Its own sizes, and those that it can be built at, in words."""
+        own = ", ".join(map(str, self.sizes))
+        if len(self.sizes) == 1:
+            return own
+        return f"{own}; it takes any from {self.least}" + (f" to {self.most}" if self.most else "")
+
+    @property
+    def is_array_valued(self) -> bool:
+        """Whether the function's value is an array, so that it has a Jacobian and no gradient."""
+        return "jacobian" in self.operators and "gradient" not in self.operators
+
+    @property
+    def possible_operators(self) -> tuple[Operator, ...]:
+        """All that can be asked: those of arrays of an array-valued function, all of the others."""
+        return tuple(name for name in OPERATORS if name in OF_ARRAYS or not self.is_array_valued)
 
     @property
     def twin(self) -> Path | None:
@@ -121,15 +159,19 @@ class Case:
         return names, tuple(inputs.values()), tuple(names.index(name) for name in self.wrt)
 
 
-def function_of(case: Case, names: tuple[str, ...], xp: Any) -> Callable[..., Any]:
+def function_of(case: Case, names: tuple[str, ...], xp: Any, size: int | None = None) -> Callable[..., Any]:
     """`case.f` on the namespace `xp`, as a function of its inputs in the order of `names`.
 
-    Its attribute `case` is the case, for a backend that brings a text of its own for it (a C++ twin, idiomatic code).
+    Its attribute `case` is the case, for a backend that brings a text of its own for it (a C++ twin, idiomatic code);
+    `size` is the size of the inputs where it is known, and `sparsity` what the case says about its Jacobian there:
+    (rows, columns), or None.
     """
 
     def f(*args: Any) -> Any:
         return case.f(xp, **dict(zip(names, args, strict=True)))
 
     f.__name__ = f.__qualname__ = getattr(case.f, "__name__", "f")
-    f.case = case  # type: ignore[attr-defined]  # a function may have attributes, which mypy does not know of
+    # A function may have attributes, which mypy does not know of.
+    f.case, f.size = case, size  # type: ignore[attr-defined]
+    f.sparsity = case.sparsity(size) if case.sparsity and size else None  # type: ignore[attr-defined]
     return f

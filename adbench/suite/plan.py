@@ -9,7 +9,7 @@ from itertools import groupby
 
 from adbench.suite.case import Case
 from adbench.suite.catalog import Catalog, Source, select
-from adbench.suite.errors import UsageError
+from adbench.suite.errors import UnknownName, UsageError
 from adbench.suite.record import Job
 
 RELATIONS = "relations"
@@ -35,7 +35,9 @@ def plan(
     cases: Sequence[str] = (),
     backends: Sequence[str] = (),
     sizes: Sequence[str] = (),
-    operators: Sequence[str] = ("value", "gradient"),
+    operators: Sequence[str] | None = None,
+    thorough: bool = False,
+    suites: Sequence[str] = (),
     relations: bool = False,
     seeds: Sequence[int] = (0,),
     quick: bool = False,
@@ -43,6 +45,8 @@ def plan(
 ) -> Plan:
     """Every selected case at its sizes, each operator, each selected backend; patterns are names or globs.
 
+    Where no operators are named, each case has its own; where `thorough`, its smallest size has all that there are
+    for it. `suites` leaves those cases that belong to one of them: "all" and "traps", or what the cases say.
     With `relations`, each case's smallest size is asked for those too, under the operator's name "relations".
     A trap is asked for its gradient only, and left out where `traps` is False and no pattern names a case.
     A quick plan for which no backend is named has one of each library, and none that needs a compiler.
@@ -59,21 +63,41 @@ def plan(
         if later:
             what = "variants, and what needs a compiler, which a quick run has where -b names them"
             left_out.append(f"{', '.join(later)}: {what}")
-    for name in select("case", catalog.cases, cases):
+    for name in in_suites(catalog, select("case", catalog.cases, cases), suites):
         case = catalog.cases[name]
-        if case.is_trap and not traps and not cases:
+        if case.is_trap and not traps and not cases and "traps" not in suites:
             continue
         chosen = sizes_of(case, sizes, quick=quick)
         if not chosen:
-            left_out.append(f"{name} has no size {' or '.join(sizes)}; it has: {', '.join(map(str, case.sizes))}")
-        asked = tuple(op for op in operators if op == "gradient") if case.is_trap else operators
-        cells = [(n, operator) for n in chosen for operator in asked]
+            left_out.append(f"{name} has no size {' or '.join(sizes)}; it has: {case.takes}")
+        cells = [(n, operator) for n in chosen for operator in _asked(case, operators, thorough and n == chosen[0])]
         cells += [(n, RELATIONS) for n in chosen[:1] if relations and not case.is_trap]
         points = seeds[:1] if case.is_trap else seeds  # a trap is one point
         jobs += [Job(name, n, b, operator, seed) for n, operator in cells for seed in points for b in backend_names]
     if not jobs:
         raise UsageError("; ".join(left_out) or "nothing is selected: there are no cases or no backends")
     return Plan(tuple(jobs), tuple(left_out))
+
+
+def _asked(case: Case, operators: Sequence[str] | None, thorough: bool) -> Sequence[str]:
+    """The operators that a case is asked for at one size."""
+    if case.is_trap:
+        return tuple(name for name in ("gradient",) if operators is None or name in operators)
+    if operators is not None:
+        return operators
+    return case.possible_operators if thorough else case.operators
+
+
+def in_suites(catalog: Catalog, names: Sequence[str], suites: Sequence[str]) -> tuple[str, ...]:
+    """Those of the cases that belong to one of the suites; all for none. Raises UnknownName for one without cases."""
+    members = {
+        name: {"all", *case.suites, *(["traps"] if case.is_trap else [])} for name, case in catalog.cases.items()
+    }
+    known = set().union(*members.values())
+    for suite in suites:
+        if suite not in known:
+            raise UnknownName("suite", suite, known)
+    return tuple(name for name in names if not suites or members[name] & set(suites))
 
 
 def is_for_a_first_look(source: Source) -> bool:

@@ -61,6 +61,7 @@ def prepare(
     backends: Sequence[str] = (),
     sizes: Sequence[str] = (),
     operators: Sequence[str] = (),
+    suites: Sequence[str] = (),
     case_folders: Sequence[str] = (),
     backend_folders: Sequence[str] = (),
     quick: bool = False,
@@ -80,13 +81,14 @@ def prepare(
             raise UnknownName("operator", name, (*OPERATORS, RELATIONS))
     chosen = resolve(cases=cases, backends=backends, case_folders=case_folders, backend_folders=backend_folders)
     named = tuple(name for name in operators if name != RELATIONS)
-    wanted = named if operators else ("value", "gradient") if time else OPERATORS
     planned = plan(
         chosen.catalog,
         cases=chosen.cases,
         backends=chosen.backends,
         sizes=sizes,
-        operators=wanted,
+        operators=named if operators else None,
+        thorough=not time,
+        suites=suites,
         relations=(not time and not operators) or RELATIONS in operators,
         seeds=range(seed, seed + points),
         quick=quick,

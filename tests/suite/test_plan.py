@@ -70,6 +70,48 @@ def test_a_quick_plan_has_one_backend_of_each_library_and_builds_nothing_unless_
     assert not named.left_out
 
 
+def test_a_size_that_makes_no_sense_for_a_case_is_refused_with_those_that_do() -> None:
+    minors = catalog_of(a=replace(case(1, 2), least=2, sizes=(2, 4), most=9))
+    assert [job.size for job in plan(minors, sizes=["9"], backends=["left"]).jobs] == [9, 9]
+    for size in ("1", "10"):
+        with pytest.raises(UsageError, match=f"a has no size {size}; it has: 2, 4; it takes any from 2 to 9"):
+            plan(minors, sizes=[size])
+
+
+def asked(case_: Case, **more: object) -> list[tuple[int, str]]:
+    made = plan(catalog_of(a=case_), backends=["left"], **more)  # type: ignore[arg-type]
+    return [(job.size, job.operator) for job in made.jobs]
+
+
+def test_a_case_is_asked_for_its_own_operators_and_thoroughly_for_all_at_its_smallest_size() -> None:
+    array = replace(case(1, 10), operators=("value", "jacobian"))
+    assert asked(array) == [(1, "value"), (1, "jacobian"), (10, "value"), (10, "jacobian")]
+    assert asked(array, operators=["gradient"]) == [(1, "gradient"), (10, "gradient")]
+    more = asked(array, thorough=True)
+    assert more == [(1, op) for op in ("value", "jacobian", "jvp", "vjp")] + [(10, "value"), (10, "jacobian")]
+    scalar = asked(case(1, 10), thorough=True)
+    assert {"hessian", "hvp", "value_and_gradient"} < {operator for n, operator in scalar if n == 1}
+    assert [operator for n, operator in scalar if n == 10] == ["value", "gradient"]
+
+
+def test_suites_leave_the_cases_that_belong_to_one_of_them() -> None:
+    every = catalog_of(
+        a=replace(case(1), suites=("left-paper",)),
+        b=replace(case(1), suites=("left-paper", "right-paper")),
+        c=replace(case(1), tags=("trap",)),
+    )
+
+    def names(**more: object) -> set[str]:
+        return {job.case for job in plan(every, **more).jobs}  # type: ignore[arg-type]
+
+    assert names(suites=["left-paper"]) == {"a", "b"}
+    assert names(suites=["right-paper", "traps"], traps=False) == {"b", "c"}
+    assert names(suites=["all"]) == {"a", "b", "c"}
+    assert names(suites=["left-paper"], cases=["b", "c"]) == {"b"}
+    with pytest.raises(UnknownName, match="no suite 'gradbench'; there are: all, left-paper, right-paper, traps"):
+        plan(every, suites=["gradbench"])
+
+
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(UnknownName, match="no case 'c'; there are: a"):
         plan(catalog_of(a=case(1)), cases=["c"])

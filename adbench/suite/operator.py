@@ -1,0 +1,31 @@
+"""What can be asked of a backend: the operators and their law."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Operator = Literal["value", "gradient", "value_and_gradient", "jacobian", "jvp", "vjp", "hvp", "hessian"]
+"""What is asked of a backend.
+
+With g the function of the tuple x of active inputs, as `of_active` makes it:
+
+value                f(x), as the backend computes it
+gradient             ∇g(x): a tuple with one entry for each active input, of that input's structure
+value_and_gradient   the pair of both
+jacobian             as the gradient; each leaf has the shape of f's value before that of the input, or is a
+                     scipy.sparse array of (entries of the value, entries of the input)
+jvp                  J v, of the shape of f's value; v is a tuple like x
+vjp                  wᵀ J, as the gradient; w is like f's value
+hvp                  H v, as the gradient; v is a tuple like x
+hessian              H: a tuple of tuples, H[i][j] of the shape of input i before that of input j
+
+What a backend does not have (it raises Unsupported) the harness makes from what it has, labelled as a fallback.
+"""
+
+OPERATORS: tuple[Operator, ...] = get_args(Operator)
+
+WITH_VECTOR: frozenset[Operator] = frozenset({"jvp", "vjp", "hvp"})
+"""Operators whose call takes one argument more, the last: the vector v or w. `args` in `prepare` has it too."""
+
+OF_ARRAYS: frozenset[Operator] = frozenset({"value", "jacobian", "jvp", "vjp"})
+"""Operators that a function has whose value is an array; the others are for scalars."""
