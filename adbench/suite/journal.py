@@ -190,6 +190,17 @@ def assemble(progress: Progress) -> Run:
     return replace(progress.head.run, records=tuple(records))
 
 
+def has_ended(path: Path) -> bool:
+    """Whether the journal's last line says that everything planned was done. False where it cannot be read."""
+    ending = json.dumps({"kind": "end"}).encode() + b"\n"
+    try:
+        with path.open("rb") as file:
+            file.seek(-min(len(ending), path.stat().st_size), os.SEEK_END)
+            return file.read() == ending
+    except OSError:
+        return False
+
+
 def group_of(job: Job) -> Group:
     """The group that a job belongs to: what differs in the backend only."""
     return job.case, job.size, job.operator, job.seed

@@ -11,7 +11,10 @@ from functools import cache
 from typing import Any, TypeVar
 
 import cattrs
+from cattrs.gen import make_dict_unstructure_fn
 from cattrs.strategies import configure_union_passthrough
+
+from adbench.measure.clock import Round
 
 T = TypeVar("T")
 
@@ -22,6 +25,8 @@ def _converter() -> cattrs.Converter:
     configure_union_passthrough(str | int | float | bool | None, converter)
     converter.register_unstructure_hook(float, lambda x: x if math.isfinite(x) else str(float(x)))
     converter.register_structure_hook(float, lambda x, _: float(x))
+    # By the hundred thousand in one file, and undisturbed nearly all: half the bytes, half the time to read them.
+    converter.register_unstructure_hook(Round, make_dict_unstructure_fn(Round, converter, _cattrs_omit_if_default=True))
     return converter
 
 

@@ -1,23 +1,29 @@
-"""A run on disk: a journal while it runs, one JSON when it is done.
+"""A run on disk: a journal while it runs (journal.py), one JSON when it is done, the page that is drawn from it.
 
-The journal is flushed to the disk after every record: a later crash must not lose earlier ones. The JSON appears
-whole or not at all.
+The JSON appears whole or not at all, and is held to its schema when it is read: never pickle, and nothing is believed
+because of its name.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 import os
 import tempfile
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from adbench.suite import journal, schema
 from adbench.suite.errors import BadFile, BadOutput
 from adbench.suite.plain import from_plain, to_plain
-from adbench.suite.record import SCHEMA_VERSION, Record, Run
+from adbench.suite.record import Record, Run
+from adbench.suite.upgrade import upgraded
 
 MAX_BYTES = 512 * 2**20
+RUN, JOURNAL, PAGE = "run.json", "journal.jsonl", "report.html"
 
 
 class Store:
@@ -70,43 +76,115 @@ def default_folder() -> Path:
 
 
 def dumps(run: Run) -> str:
-    """A run as JSON text."""
-    return json.dumps(to_plain(run), indent=1, allow_nan=False) + "\n"
+    """A run as JSON text: a line for each field and for each record, so that two runs can be looked at with `diff`."""
+    fields = to_plain(run)
+    records = ",\n".join(_line(record) for record in fields.pop("records"))
+    lines = [f"{json.dumps(name)}: {_line(value)}" for name, value in fields.items()]
+    lines.append(f'"records": [\n{records}\n]' if records else '"records": []')
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def read_run(path: Path) -> Run:
-    """The run in a file that `adbench run` wrote. Raises BadFile, in one line, for anything else."""
+    """The run in a folder that `adbench run` wrote, in its `run.json`, or in the journal of a run that is not finished.
+
+    Of a folder whose journal has no end the journal is read: it holds all that `run.json` does, and what came after.
+    Raises BadFile, in one line, for anything else.
+    """
+    if path.is_dir():
+        path = _file_in(path)
+    if is_journal(path):
+        return journal.assemble(journal.read(path))
+    try:
+        with _no_garbage():
+            data = load(path)
+            data = upgraded(data if isinstance(data, dict) else {})
+            schema.check(data)
+            return from_plain(data, Run)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        fault = f"lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
+        raise BadFile(f"{path}: not a run of adbench: {fault}") from error
+
+
+def load(path: Path) -> Any:
+    """The JSON in a file, as plain data. Raises BadFile where there is none, too much of it, or it is damaged."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise BadFile(f"{path}: larger than {MAX_BYTES // 2**20} MiB; adbench writes no such file")
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_bytes()
     except OSError as error:
         raise BadFile(f"{path}: cannot be read: {error.strerror}") from error
+    # Quotes within texts are written \\", so that only keys are counted; before parsing, which takes the memory.
+    if (records := text.count(b'"status":')) > schema.MOST_RECORDS:
+        raise BadFile(f"{path}: holds {records} records; adbench reads at most {schema.MOST_RECORDS}")
+    try:
+        return json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise BadFile(f"{path}: not JSON, or damaged: {error}") from error
-    version = data.get("schema_version") if isinstance(data, dict) else None
-    if not isinstance(version, int):
-        raise BadFile(f"{path}: JSON, but not a run of adbench: there is no schema_version")
-    if version != SCHEMA_VERSION:
-        raise BadFile(f"{path}: schema version {version}; this adbench reads version {SCHEMA_VERSION}")
-    try:
-        return from_plain(data, Run)
-    except ValueError as error:
-        raise BadFile(f"{path}: not a run of adbench: {error}") from error
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old one or the new one, never a part (temporary file, fsync, rename)."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+def is_journal(path: Path) -> bool:
+    """Whether a file begins as a journal does."""
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes private files; a report is to be shared
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        with path.open("rb") as file:
+            return file.read(16).startswith(b'{"kind": "head"')
+    except OSError:
+        return False
+
+
+def write_run(folder: Path, run: Run) -> Path:
+    """Write the run's JSON into its folder, and say where. Raises BadOutput; the journal holds all the same."""
+    write_whole(folder / RUN, dumps(run), kept=f"what was measured is in {folder / JOURNAL}")
+    return folder / RUN
+
+
+def write_whole(path: Path, text: str, *, kept: str = "") -> None:
+    """Write a file so that a reader sees the old one or the new one, never a part (temporary file, fsync, rename).
+
+    Raises BadOutput, with `kept` as what is not lost, where it cannot be written.
+    """
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogatepass") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes private files; a report is to be shared
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        more = f"; {kept}" if kept else ""
+        raise BadOutput(f"{path}: cannot be written: {error.strerror}{more}") from error
+
+
+def _file_in(folder: Path) -> Path:
+    """The file of a folder that holds its run."""
+    run, written = folder / RUN, folder / JOURNAL
+    if not run.exists() and not written.exists():
+        raise BadFile(f"{folder}: holds no run: there is neither {RUN} nor {JOURNAL}")
+    return run if run.exists() and (not written.exists() or journal.has_ended(written)) else written
+
+
+@contextlib.contextmanager
+def _no_garbage() -> Iterator[None]:
+    """The collector off: it would look again and again at millions of values that all stay."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, allow_nan=False)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON; adbench writes it as a text")
