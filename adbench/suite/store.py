@@ -102,7 +102,7 @@ def read_run(path: Path) -> Run:
             return from_plain(data, Run)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         fault = f"lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
-        raise BadFile(f"{path}: not a run of adbench: {fault}") from error
+        raise BadFile(f"{path}: JSON, but not a run of adbench: {fault}") from error
 
 
 def load(path: Path) -> Any:

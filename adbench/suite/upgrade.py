@@ -19,7 +19,7 @@ def upgraded(data: dict[str, Any]) -> dict[str, Any]:
     """
     version = data.get("schema_version")
     if isinstance(version, bool) or not isinstance(version, int):
-        raise ValueError("JSON, but not a run of adbench: there is no schema_version")
+        raise ValueError("there is no schema_version")
     if version > SCHEMA_VERSION:
         raise ValueError(
             f"schema version {version}, of a later adbench; this one reads {OLDEST} to {SCHEMA_VERSION}: update it"
