@@ -25,6 +25,8 @@ LEAST_GROWTH = 1.5
 """Where the largest size takes less than this times the smallest, what grows is lost in what is constant."""
 LEAST_SHARE = 0.1
 """The share of the growing part in t from which a size says something about the exponent; two sizes must."""
+VAGUE = 0.5
+"""An interval that goes further than this to either side does not tell n from n²: it is not given."""
 STEEPEST = 8.0
 """The largest exponent looked for."""
 
@@ -38,9 +40,11 @@ class Growth:
     exponent   b with its interval; 0 stands for growth like log n or slower
     basis      what the interval rests on: "launches", one exponent each, or "sizes", how far the sizes are from the
                curve (by Student's t), where there are too few launches
-    constant   c in the unit of the cost, where it could be told; at least 0
-    misfit     how far the curve is from the sizes at most, as a share: large where the cost is no power of n at all
+    constant   c in the unit of the cost, at least 0; None where the fit has none or cannot tell it
+    misfit     how far the sizes are from the curve at most, as a share: large where the cost is no power of n at all,
+               which the interval over launches does not know of
     sizes      those that were fitted
+    by_launch  each launch's own exponent, where the interval rests on these
     """
 
     exponent: Interval | None
@@ -48,6 +52,7 @@ class Growth:
     constant: float | None = None
     misfit: float | None = None
     sizes: tuple[int, ...] = ()
+    by_launch: tuple[float, ...] = ()
     reason: str | None = None
 
 
@@ -56,32 +61,28 @@ def growth(sizes: Sequence[int], costs: ArrayLike) -> Growth:
 
     Raises ValueError for costs that are not positive, or sizes that do not ascend from 1 or more.
     """
-    t = _checked(sizes, costs)
-    typical = np.exp(np.log(t).mean(axis=0, keepdims=True))
-    missing = _missing(sizes, typical[0])
+    t, sizes = _checked(sizes, costs), tuple(sizes)
+    typical = np.exp(np.log(t).mean(axis=0))
+    missing = _too_little(sizes, typical)
     if missing:
-        return Growth(None, sizes=tuple(sizes), reason=missing)
-    exponent, floor, _, fitted = _fit(sizes, typical)
-    b, constant = float(exponent[0]), float(floor[0])
-    share = 1 - constant / typical[0]
-    if np.count_nonzero(share >= LEAST_SHARE) < 2:
-        reason = f"only n = {sizes[-1]} stands out of what every size takes; larger sizes would tell"
-        return Growth(None, sizes=tuple(sizes), reason=reason)
-    misfit = float(np.abs(1 - fitted / typical).max())
+        return Growth(None, sizes=sizes, reason=missing)
+    by_launches = len(t) >= FEWEST_LAUNCHES
+    fits = _fit(sizes, np.vstack([typical, t]) if by_launches else typical[None, :])
+    b, constant, misfit = float(fits.b[0]), float(fits.c[0]), float(np.abs(1 - fits.curve[0] / typical).max())
+    if np.count_nonzero(1 - constant / typical >= LEAST_SHARE) < 2:
+        return Growth(
+            None, sizes=sizes, reason=f"only n = {sizes[-1]} stands out of what every size takes; go beyond it"
+        )
+    interval = hodges_lehmann(fits.b[1:]) if by_launches else _between_sizes(sizes, typical, fits)
+    if (interval.high - interval.low) / 2 > VAGUE:
+        spread = f"somewhere between {interval.low:.1f} and {interval.high:.1f}"
+        return Growth(None, sizes=sizes, reason=f"{spread}: more sizes or launches would tell")
     told = max(0.0, constant) if b > 0.05 else None  # below, a power and a constant look alike
-    if len(t) >= FEWEST_LAUNCHES:
-        return Growth(hodges_lehmann(exponents(sizes, t)), "launches", told, misfit, tuple(sizes))
+    if by_launches:
+        return Growth(interval, "launches", told, misfit, sizes, tuple(fits.b[1:].tolist()))
     if len(sizes) == FEWEST_SIZES:
-        told = None
-    return Growth(_between_sizes(sizes, typical[0]), "sizes", told, misfit, tuple(sizes))
-
-
-def exponents(sizes: Sequence[int], costs: ArrayLike) -> Array:
-    """The exponent of each launch, shape (launches, sizes) -> (launches,); the least squares fit with a constant.
-
-    Raises ValueError as `growth` does.
-    """
-    return _fit(sizes, _checked(sizes, costs))[0]
+        return Growth(interval, "sizes", sizes=sizes)
+    return Growth(interval, "sizes", told, misfit, sizes)
 
 
 def break_even(prepare_a: float, per_call_a: float, prepare_b: float, per_call_b: float) -> float | None:
@@ -113,7 +114,7 @@ def _checked(sizes: Sequence[int], costs: ArrayLike) -> Array:
     return t
 
 
-def _missing(sizes: Sequence[int], typical: Array) -> str | None:
+def _too_little(sizes: Sequence[int], typical: Array) -> str | None:
     """Why no exponent can be had, whatever the fit."""
     if len(sizes) < FEWEST_SIZES:
         return f"an exponent needs {FEWEST_SIZES} sizes; there are figures at {len(sizes)}"
@@ -130,8 +131,18 @@ def _powers(sizes: Sequence[int], b: Array) -> Array:
     return np.where(b[..., None] == 0, log_n, np.expm1(safe * log_n) / safe)
 
 
-def _fit(sizes: Sequence[int], t: Array) -> tuple[Array, Array, Array, Array]:
-    """For each row (b, c, a, the fitted row).
+@dataclass(frozen=True)
+class _Fits:
+    """t = c + a n^b for each row, and the fitted costs, shape (rows, sizes). At b = 0, a log n: c is minus infinity."""
+
+    b: Array
+    c: Array
+    slope: Array  # a b, which is finite also there
+    curve: Array
+
+
+def _fit(sizes: Sequence[int], t: Array) -> _Fits:
+    """Least squares of the relative deviations of each row.
 
     For a given b the best c and a are linear least squares, so that b alone is searched for: over a grid, then over
     finer ones, and at last at the bottom of a parabola.
@@ -143,10 +154,9 @@ def _fit(sizes: Sequence[int], t: Array) -> tuple[Array, Array, Array, Array]:
         best = np.take_along_axis(np.broadcast_to(grid, squares.shape), at, axis=1)
         step, grid = step / 5, np.clip(best + step * np.linspace(-1, 1, 11), 0, STEEPEST)
     b = np.clip(best + 5 * step * _bottom(squares, at), 0, STEEPEST)
-    _, level, slope, fitted = (found[:, 0] for found in _given(sizes, t, b))
-    with np.errstate(divide="ignore"):  # of log n for a power, the constant is minus infinity
-        a = slope / b[:, 0]
-    return b[:, 0], level - a, a, fitted
+    _, level, slope, curve = (found[:, 0] for found in _given(sizes, t, b))
+    with np.errstate(divide="ignore"):
+        return _Fits(b[:, 0], level - slope / b[:, 0], slope, curve)
 
 
 def _bottom(squares: Array, at: Array) -> Array:
@@ -174,24 +184,19 @@ def _given(sizes: Sequence[int], t: Array, b: Array) -> tuple[Array, Array, Arra
     return ((left / t[:, None, :]) ** 2).sum(axis=-1), level, slope, t[:, None, :] - left
 
 
-def _between_sizes(sizes: Sequence[int], t: Array, level: float = 0.95) -> Interval:
+def _between_sizes(sizes: Sequence[int], t: Array, fits: _Fits, level: float = 0.95) -> Interval:
     """The exponent of one row with the interval of the regression; of three sizes by log t against log n alone."""
-    log_n = np.log(np.asarray(sizes, np.float64))
-    if len(sizes) == FEWEST_SIZES:  # the constant would leave nothing to judge by
-        design = np.stack([np.ones_like(log_n), log_n], axis=1)
+    log_n = np.log(np.asarray(sizes, np.float64) / sizes[0])
+    if len(sizes) == FEWEST_SIZES:  # a constant would leave nothing to judge by
+        design = np.stack([np.ones_like(t), log_n], axis=1)
         coefficients = np.linalg.lstsq(design, np.log(t))[0]
         b, residuals = float(coefficients[1]), np.log(t) - design @ coefficients
     else:
-        exponent, _, a, fitted = _fit(sizes, t[None, :])
-        b = float(exponent[0])
-        powers = _powers(sizes, exponent)[0]
-        by_b = 0.5 * (log_n - log_n[0]) ** 2
-        if b > 1e-3:
-            by_b = (np.exp(b * (log_n - log_n[0])) * (log_n - log_n[0]) - powers) / b
-        design = np.stack([np.ones_like(t), by_b * (a[0] * b if b else 1.0), powers], axis=1) / t[:, None]
-        residuals = 1 - fitted[0] / t
+        b, residuals = float(fits.b[0]), 1 - fits.curve[0] / t
+        powers = _powers(sizes, fits.b[:1])[0]
+        by_b = (np.exp(b * log_n) * log_n - powers) / b if b > 1e-3 else 0.5 * log_n**2  # ∂powers/∂b
+        design = np.stack([np.ones_like(t), fits.slope[0] * by_b, powers], axis=1) / t[:, None]
     freedom = len(sizes) - design.shape[1]
-    variance = float(residuals @ residuals) / freedom
-    scatter = math.sqrt(variance * float(np.linalg.pinv(design.T @ design)[1, 1]))
-    half = scatter * float(stdtrit(freedom, (1 + level) / 2))
+    variance = float(residuals @ residuals) / freedom * float(np.linalg.pinv(design.T @ design)[1, 1])
+    half = math.sqrt(variance) * float(stdtrit(freedom, (1 + level) / 2))
     return Interval(b, b - half, b + half, level)
