@@ -1,0 +1,99 @@
+"""Two samples that do not pair: launches of one run against launches of another.
+
+Everything rests on ranks (Mann and Whitney, Annals of Mathematical Statistics 18 (1947) 50), so that one wild launch
+moves nothing. The numbers are logarithms, as in statistics.py: a shift of log 1.1 is ten per cent.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm
+
+from adbench.measure.statistics import Interval
+
+FEWEST = 4
+"""Launches on either side below which no interval is given."""
+
+_EXACT_UP_TO = 10_000  # pairs; beyond, the normal approximation errs by less than 0.001
+
+Array = NDArray[np.float64]
+
+
+def shift(new: ArrayLike, old: ArrayLike, level: float = 0.95) -> Interval:
+    """By how much the new numbers lie higher: the median of all differences new[i] - old[j] (Hodges and Lehmann).
+
+    The ends are those differences that the exact distribution of the Mann-Whitney statistic allows, so that the shift
+    is covered with probability `level` or more; what is attained is the interval's own `level`.
+
+    Raises ValueError for fewer than FEWEST numbers on a side, or one that is not finite.
+    """
+    differences = np.sort(_differences(new, old), axis=None)
+    n, m = len(np.atleast_1d(new)), len(np.atleast_1d(old))
+    if min(n, m) < FEWEST:
+        raise ValueError(f"an interval needs {FEWEST} launches or more on either side; there are {n} and {m}")
+    steps, attained = _steps(min(n, m), max(n, m), level)
+    return Interval(float(np.median(differences)), float(differences[steps]), float(differences[-1 - steps]), attained)
+
+
+def exceeds_p(new: ArrayLike, old: ArrayLike, by: float = 0.0) -> float:
+    """One-sided p-value of the hypothesis that the new numbers lie higher by no more than `by`: small where they do.
+
+    A pair at exactly `by` counts for the hypothesis, so that equal numbers are never significant.
+
+    Raises ValueError where a side is empty or a number is not finite.
+    """
+    differences = _differences(new, old)
+    n, m = sorted(differences.shape)
+    return _at_most(n, m, int((differences <= by).sum()))
+
+
+def least_p(n: int, m: int) -> float:
+    """The smallest p-value that n launches against m can have, however far apart they lie."""
+    return 1 / math.comb(n + m, n)
+
+
+def _differences(new: ArrayLike, old: ArrayLike) -> Array:
+    a, b = np.asarray(new, np.float64), np.asarray(old, np.float64)
+    if a.ndim != 1 or b.ndim != 1 or not a.size or not b.size or not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise ValueError(f"a comparison needs finite numbers on both sides; there are {a.size} and {b.size}")
+    return np.asarray(a[:, None] - b[None, :])
+
+
+def _at_most(n: int, m: int, u: int) -> float:
+    """P(U ≤ u), where U counts the pairs in which the one side is below the other, and the two are alike."""
+    if n * m > _EXACT_UP_TO:
+        return float(norm.cdf((u + 0.5 - n * m / 2) / math.sqrt(n * m * (n + m + 1) / 12)))
+    return float(_cumulative(n, m)[u])
+
+
+@lru_cache(maxsize=256)
+def _cumulative(n: int, m: int) -> Array:
+    """P(U ≤ u), u = 0 … n m, by the largest of all numbers: with probability n / (n + m) it is one of the n, which is
+    then above all of the m.
+    """
+    above: list[Array] = [np.ones(1) for _ in range(m + 1)]  # [j]: the distribution for i and j numbers, from i = 0 on
+    for i in range(1, n + 1):
+        row: list[Array] = [np.ones(1)]
+        for j in range(1, m + 1):
+            chance = np.zeros(i * j + 1)
+            chance[j:] += above[j] * (i / (i + j))
+            chance[: i * (j - 1) + 1] += row[j - 1] * (j / (i + j))
+            row.append(chance)
+        above = row
+    return np.minimum(1.0, np.cumsum(above[m]))
+
+
+@lru_cache(maxsize=256)
+def _steps(n: int, m: int, level: float) -> tuple[int, float]:
+    """How many differences to leave out at either end, and the coverage of what lies between; at least 0 are."""
+    tail = (1 - level) / 2
+    if n * m > _EXACT_UP_TO:
+        middle, spread = n * m / 2, math.sqrt(n * m * (n + m + 1) / 12)
+        return max(0, math.floor(middle - 0.5 + norm.ppf(tail) * spread)), level
+    cumulative = _cumulative(n, m)
+    steps = max(0, int(np.searchsorted(cumulative, tail, side="right")) - 1)
+    return steps, float(1 - 2 * cumulative[steps])
