@@ -18,7 +18,7 @@ def cpu_limit(*, proc: Path = PROC, sys: Path = SYS) -> float | None:
     """Processors' worth of time that the group may use, as 1.5; None where there is no limit."""
     limits = []
     for folder in _folders("cpu", proc, sys):
-        quota, period = (_numbers(folder / "cpu.max") or _pair(folder, "cpu.cfs_quota_us", "cpu.cfs_period_us"))[:2]
+        quota, period = _two(folder, "cpu.max") or _two(folder, "cpu.cfs_quota_us", "cpu.cfs_period_us") or (None, None)
         if quota is not None and period and quota > 0:
             limits.append(quota / period)
     return min(limits, default=None)
@@ -61,8 +61,10 @@ def _folders(controller: str, proc: Path, sys: Path) -> Iterator[Path]:
         yield from (mount / way for way in dict.fromkeys(ways) if (mount / way).is_dir())
 
 
-def _pair(folder: Path, first: str, second: str) -> list[float | None]:
-    return [*(_numbers(folder / first) or [None]), *(_numbers(folder / second) or [None])]
+def _two(folder: Path, *names: str) -> tuple[float | None, float | None] | None:
+    """The first two words of the files together, as numbers; None where there are not two."""
+    found = [number for name in names for number in _numbers(folder / name)]
+    return (found[0], found[1]) if len(found) >= 2 else None
 
 
 def _numbers(file: Path) -> list[float | None]:
