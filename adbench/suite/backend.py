@@ -24,6 +24,9 @@ FUNCTIONS = {"lotka_volterra": f} are texts f(xp, **inputs) of the backend's own
 place of the cases'. A backend that has any supports those cases only, and its records say "native" where others say
 "portable".
 
+SPARSE_JACOBIAN = True says that `prepare` makes use of `f.sparsity`: (rows, columns), or None, where the Jacobian of a
+function whose value is an array is not zero. Others are asked for J v in as few directions as that takes.
+
 `f(*args)` is the case on `xp`, and `f.case` the case itself (its name, its C++ twin); `args` are its native inputs,
 with Python ints, bools and texts left as they are; `wrt` the positions of the active ones. `prepare` may trace,
 record and compile: it is timed apart from the call. See docs/write-a-backend.md.
@@ -88,20 +91,27 @@ class Backend:
     claimed_relative_error: float | None
     known: Mapping[str, str] = field(default_factory=dict)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    sparse_jacobian: bool = False
 
     @property
     def text(self) -> Literal["portable", "native"]:
         """Whose text of a case runs: the case's own, or one that the backend brings."""
         return "native" if self.functions else "portable"
 
-    def function(self, case: Case, names: tuple[str, ...]) -> Callable[..., Any]:
-        """The case on this backend, as a function of its inputs in the order of `names`.
+    def function(self, case: Case, names: tuple[str, ...], size: int | None = None) -> Callable[..., Any]:
+        """The case on this backend, as a function of its inputs (of this size) in the order of `names`.
 
         Raises Unsupported where the backend brings texts of its own, and none for this case.
         """
         if self.functions and case.name not in self.functions:
             raise Unsupported(f"{self.name} has its own text of {', '.join(sorted(self.functions))} only")
-        return function_of(replace(case, f=self.functions.get(case.name, case.f)), names, self.xp)
+        return function_of(replace(case, f=self.functions.get(case.name, case.f)), names, self.xp, size)
+
+    def waited(self, result: Any) -> Any:
+        """A native result, when it is there."""
+        if self.sync is not None:
+            self.sync(result)
+        return result
 
     def native_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The inputs as the library wants them; what is static stays as it is."""
@@ -138,6 +148,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
         claimed_relative_error=getattr(module, "CLAIMED_RELATIVE_ERROR", None),
         known=known,
         functions=functions,
+        sparse_jacobian=bool(getattr(module, "SPARSE_JACOBIAN", False)),
     )
 
 

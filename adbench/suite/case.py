@@ -163,8 +163,8 @@ def function_of(case: Case, names: tuple[str, ...], xp: Any, size: int | None = 
     """`case.f` on the namespace `xp`, as a function of its inputs in the order of `names`.
 
     Its attribute `case` is the case, for a backend that brings a text of its own for it (a C++ twin, idiomatic code);
-    `size` is the size of the inputs where it is known, and `sparsity` what the case says about its Jacobian there:
-    (rows, columns), or None.
+    `names` are those of its inputs, and `sparsity` is what the case says about its Jacobian at this size: (rows,
+    columns), or None.
     """
 
     def f(*args: Any) -> Any:
@@ -172,6 +172,6 @@ def function_of(case: Case, names: tuple[str, ...], xp: Any, size: int | None = 
 
     f.__name__ = f.__qualname__ = getattr(case.f, "__name__", "f")
     # A function may have attributes, which mypy does not know of.
-    f.case, f.size = case, size  # type: ignore[attr-defined]
+    f.case, f.names = case, names  # type: ignore[attr-defined]
     f.sparsity = case.sparsity(size) if case.sparsity and size else None  # type: ignore[attr-defined]
     return f

@@ -131,6 +131,12 @@ def load(source: Source) -> ModuleType:
     return module
 
 
+def text_of(path: Path) -> str:
+    """The text of a case's file and of the helpers beside it: what is known about the case holds while it stays so."""
+    helpers = sorted(path.parent.glob("_*.py"))
+    return "".join(file.read_text(encoding="utf-8") for file in (path, *helpers))
+
+
 def report(name: str) -> ModuleType:
     """The built-in report of that name: a module of the folder `reports`."""
     folder = builtin_folder("reports")

@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from adbench.oracle import Reference, Verdict, operators, reference
-from adbench.suite.backend import OPERATORS, Backend, Operator
+from adbench.oracle import (
+    ArrayReference,
+    Nonzeros,
+    Reference,
+    Verdict,
+    array_reference,
+    from_plain,
+    operators,
+    reference,
+)
+from adbench.oracle.array_verdict import cotangent
+from adbench.suite.backend import Backend
 from adbench.suite.case import Case, function_of
-from adbench.suite.errors import UnknownName
+from adbench.suite.errors import UnknownName, UsageError
 from adbench.suite.namespace import Namespace
+from adbench.suite.operator import OPERATORS, Operator
 
 MOST_EVALUATIONS = 20_000  # of a case in double precision, for its reference: 300 entries or so
-Remember = Callable[[str, Callable[[], Reference]], Reference]
+First = Reference | ArrayReference
+Remember = Callable[[str, Callable[[], First]], First]
 
 
 @dataclass(frozen=True)
 class Known:
     """What is known of first order, and H v for the two directions that second order is judged by."""
 
-    first: Reference
+    first: First
     seconds: tuple[Reference, ...] = ()
+
+    def to_plain(self) -> dict[str, Any]:
+        """Dicts, lists, numbers and texts, to travel between processes."""
+        return {"first": self.first.to_plain(), "seconds": [second.to_plain() for second in self.seconds]}
+
+    @staticmethod
+    def from_plain(plain: Mapping[str, Any]) -> Known:
+        """The inverse of `to_plain`."""
+        return Known(from_plain(plain["first"]), tuple(map(Reference.from_plain, plain["seconds"])))
 
 
 @dataclass(frozen=True)
@@ -41,6 +63,20 @@ class Point:
         """The case on any namespace, its inputs in order."""
         return function_of(self.case, self.names, xp)(*args)
 
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the value, by the case on plain numpy."""
+        with np.errstate(all="ignore"):
+            return np.shape(self.text(Namespace(np), *self.args))
+
+    @cached_property
+    def nonzeros(self) -> Nonzeros | None:
+        """Where the Jacobian may be other than zero, as the case says; None where it says nothing."""
+        if self.case.sparsity is None:
+            return None
+        rows, columns = self.case.sparsity(self.size)
+        return Nonzeros(np.asarray(rows, dtype=np.intp), np.asarray(columns, dtype=np.intp))
+
     @property
     def directions(self) -> list[tuple[Any, ...]]:
         """The directions v that second order is judged by; the first is also that of `jvp` and `hvp`."""
@@ -51,7 +87,9 @@ class Point:
         return {
             "jvp": lambda: (self.directions[0],),
             "hvp": lambda: (self.directions[0],),
-            "vjp": lambda: (operators.COTANGENT,),
+            "vjp": lambda: (
+                cotangent(self.shape, self.seed, operators.COTANGENT) if self.shape else operators.COTANGENT,
+            ),
         }.get(operator, tuple)()
 
     def native(self, backend: Backend, operator: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -79,27 +117,42 @@ def known_at(
         value = float(at.text(Namespace(np), *at.args))
         return Known(operators.declared(value, gradient, at.args, at.wrt, at.names))
 
-    def of_first() -> Reference:
-        return reference(
-            lambda *args: at.text(Namespace(np), *args),
-            at.args,
-            at.wrt,
-            seed=at.seed,
-            xp_function=at.text,
-            names=at.names,
-            max_evaluations=MOST_EVALUATIONS,
-            max_seconds=seconds,
-        )
+    def of_first() -> First:
+        plain = lambda *args: at.text(Namespace(np), *args)  # noqa: E731 - the text, named for what it runs on
+        more: dict[str, Any] = {"xp_function": at.text, "names": at.names, "max_seconds": seconds}
+        more["max_evaluations"] = MOST_EVALUATIONS
+        if at.shape:
+            return array_reference(plain, at.args, at.wrt, shape=at.shape, seed=at.seed, **more)
+        return reference(plain, at.args, at.wrt, seed=at.seed, **more)
 
     first = remember("first", of_first)
+    if isinstance(first, ArrayReference):
+        _refuse_false_pattern(at, first)
+        return Known(first)
 
-    def of_second(number: int) -> Reference:
+    def of_second(number: int, first: Reference = first) -> Reference:
         return operators.second_order(
             at.text, at.args, at.wrt, number, first, seed=at.seed, names=at.names, max_seconds=seconds
         )
 
     numbers: Sequence[int] = operators.HESSIAN_DIRECTIONS if second_order else ()
     return Known(first, tuple(remember(f"second {k}", lambda k=k: of_second(k)) for k in numbers))  # type: ignore[misc]  # mypy cannot type a lambda's default
+
+
+def _refuse_false_pattern(at: Point, known: ArrayReference) -> None:
+    """Raises UsageError where the case's pattern leaves out an entry that is not zero: libraries would be blamed."""
+    if at.nonzeros is None:
+        return
+    declared = set(zip(at.nonzeros.rows.tolist(), at.nonzeros.columns.tolist(), strict=True))
+    starts = np.cumsum([0, *(leaf.size for leaf in known.sums[0].leaves)]).tolist()
+    for output, one in known.outputs:
+        for leaf, start in zip(one.leaves, starts, strict=False):
+            for entry in leaf.entries:
+                if entry.derivative.size > 0 and (output, start + entry.index) not in declared:
+                    raise UsageError(
+                        f"{at.case.name}: sparsity({at.size}) leaves out row {output}, column {start + entry.index}, "
+                        f"where the derivative is {entry.derivative.lower!r}"
+                    )
 
 
 def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None) -> Verdict:
@@ -110,6 +163,7 @@ def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative
         known.first,
         known.seconds,
         at.directions,
+        nonzeros=at.nonzeros,
         claimed_relative_error=claimed_relative_error,
     )
 

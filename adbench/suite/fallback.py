@@ -1,20 +1,23 @@
 """Operators that a library lacks, made from those it has, and labelled so.
 
-One of `jvp` and `vjp` is enough for first order, one of `hvp` and `hessian` for second. Everything here is for
-functions whose value is a scalar; for others the library's own refusal stands.
+One of `jvp` and `vjp` is enough for first order, one of `hvp` and `hessian` for second. This is for functions whose
+value is a scalar; those whose value is an array are in fallback_of_arrays.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from adbench.suite import fallback_of_arrays as of_arrays
 from adbench.suite import tree
-from adbench.suite.backend import WITH_VECTOR, Backend, Call, Operator
+from adbench.suite.backend import Backend, Call
 from adbench.suite.errors import Unsupported
+from adbench.suite.operator import OF_ARRAYS, WITH_VECTOR, Operator
 
 NATIVE = "native"
 
@@ -37,8 +40,16 @@ def prepare(
 ) -> Prepared:
     """The backend's own operator, or a fallback from others it has.
 
+    A Jacobian whose pattern the case declares is taken in as few directions as the pattern allows, unless the backend
+    says that it does so itself.
+
     Raises Unsupported, with the backend's reason, where there is neither.
     """
+    if of_arrays.is_array_valued(f) and operator not in OF_ARRAYS:
+        raise Unsupported(f"the value is an array, which has no {operator}: ask for jacobian, jvp or vjp")
+    if operator == "jacobian" and not backend.sparse_jacobian and (pattern := getattr(f, "sparsity", None)) is not None:
+        with suppress(Unsupported):
+            return Prepared(*of_arrays.coloured(backend, f, args, wrt, pattern))
     try:
         return Prepared(backend.prepare(operator, f, args, wrt), NATIVE)
     except Unsupported as refusal:
@@ -54,6 +65,8 @@ def instead(
     refusal: Exception,
 ) -> Prepared:
     """The operator made from the first of its fallbacks that the backend has; raises `refusal` where it has none."""
+    if of_arrays.is_array_valued(f):
+        return Prepared(*of_arrays.instead(backend, operator, f, args, wrt, refusal))
     vectors = 1 if operator in WITH_VECTOR else 0
     inputs = args[: len(args) - vectors]
     for needed, make in FALLBACKS.get(operator, ()):
@@ -71,7 +84,7 @@ def _prepared_part(
     """One of the operators that a fallback is made from; its example vector is of ones."""
     if operator not in WITH_VECTOR:
         return backend.prepare(operator, f, inputs, wrt)
-    ones = 1.0 if operator == "vjp" else _like(tuple(backend.numpy_result(inputs[i]) for i in wrt), np.ones_like)
+    ones = 1.0 if operator == "vjp" else tree.like(tuple(backend.numpy_result(inputs[i]) for i in wrt), np.ones_like)
     return backend.prepare(operator, f, (*inputs, *backend.native_inputs((ones,))), wrt)
 
 
@@ -80,44 +93,12 @@ def _composed(backend: Backend, calls: Mapping[Operator, Call], make: Make, wrt:
         inputs = args[: len(args) - vectors]
 
         def part(name: Operator) -> Part:
-            return lambda *v: backend.numpy_result(_waited(backend, calls[name](*inputs, *backend.native_inputs(v))))
+            return lambda *v: backend.numpy_result(backend.waited(calls[name](*inputs, *backend.native_inputs(v))))
 
         x = tuple(backend.numpy_result(inputs[i]) for i in wrt)
         return make({name: part(name) for name in calls}, x, backend.numpy_result(args[len(inputs) :]))
 
     return call
-
-
-def _waited(backend: Backend, result: Any) -> Any:
-    if backend.sync is not None:
-        backend.sync(result)
-    return result
-
-
-def _like(x: Any, make: Callable[[Any], Any]) -> Any:
-    """The structure of x with leaves made anew; a leaf without axes becomes a float, as inputs are."""
-
-    def leaf(value: Any) -> Any:
-        made = make(np.asarray(value, dtype=np.float64))
-        return made if np.ndim(made) else float(made)
-
-    return tree.map_leaves(leaf, x)
-
-
-def _units(x: Any) -> Iterator[Any]:
-    """The unit vectors: trees like x, zero but for one entry, in the order of leaves and entries."""
-    leaves = [np.asarray(leaf, dtype=np.float64) for leaf in tree.leaves(x)]
-    for k, leaf in enumerate(leaves):
-        for place in np.ndindex(leaf.shape):
-            unit = [np.zeros_like(other) for other in leaves]
-            unit[k][place] = 1.0
-            yield _rebuilt(x, unit)
-
-
-def _rebuilt(x: Any, leaves: Sequence[Any]) -> Any:
-    """The structure of x with these leaves."""
-    following = iter(leaves)
-    return _like(x, lambda _: next(following))
 
 
 def _dot(a: Any, b: Any) -> Any:
@@ -126,13 +107,13 @@ def _dot(a: Any, b: Any) -> Any:
 
 def _gradient_by_columns(parts: Mapping[str, Part], x: tuple[Any, ...], _: Any) -> Any:
     """∇g, entry by entry: J e_i for every unit vector e_i."""
-    entries = iter([_scalar(parts["jvp"](unit)) for unit in _units(x)])
-    return _like(x, lambda leaf: np.array([next(entries) for _ in range(leaf.size)]).reshape(leaf.shape))
+    entries = iter([_scalar(parts["jvp"](unit)) for unit in tree.units(x)])
+    return tree.like(x, lambda leaf: np.array([next(entries) for _ in range(leaf.size)]).reshape(leaf.shape))
 
 
 def _hessian_by_columns(parts: Mapping[str, Part], x: tuple[Any, ...], _: Any) -> Any:
     """H[i][j], column by column: H e for every unit vector e of input j; H is symmetric."""
-    columns = [parts["hvp"](unit) for unit in _units(x)]
+    columns = [parts["hvp"](unit) for unit in tree.units(x)]
     blocks, start = [], 0
     for part in x:
         shape = np.shape(part)

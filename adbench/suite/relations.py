@@ -9,7 +9,9 @@ subsets      every subset of the active inputs gives the same entries
 modes        <w, J v> = <Jᵀ w, v>, where the backend has both modes itself
 NaN          a NaN in an input is a NaN in the value, or an exception, as on plain numpy
 
-Each is a function of a `Setting` that yields what is wrong, in words; none raises for what a library does wrong.
+They are about the gradient; for a function whose value is an array about the Jacobian, or wᵀ J where the backend has
+no Jacobian itself. Each is a function of a `Setting` that yields what is wrong, in words; none raises for what a
+library does wrong.
 """
 
 from __future__ import annotations
@@ -21,12 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from adbench.oracle import Reference, judge, operators
+from adbench.oracle import ArrayReference, Reference, operators
+from adbench.oracle.array_verdict import cotangent
 from adbench.suite import tree
-from adbench.suite.backend import Backend, Operator
+from adbench.suite.backend import Backend
 from adbench.suite.case import Case, function_of
 from adbench.suite.errors import Unsupported
 from adbench.suite.namespace import Namespace
+from adbench.suite.operator import Operator
 
 MOST_SUBSETS = 6
 
@@ -39,7 +43,8 @@ class Setting:
     case: Case
     size: int
     seed: int
-    known: Reference
+    known: Reference | ArrayReference
+    operator: Operator = "gradient"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,27 +67,39 @@ class Setting:
         """Inputs as the backend wants them."""
         return self.backend.native_inputs(self.inputs(seed))
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the value."""
+        return self.known.shape if isinstance(self.known, ArrayReference) else ()
+
     def prepare(self, operator: Operator, args: tuple[Any, ...], wrt: tuple[int, ...] | None = None) -> Any:
         """The backend's own operator, prepared at these native arguments."""
-        f = self.backend.function(self.case, self.names)
+        f = self.backend.function(self.case, self.names, self.size)
         return self.backend.prepare(operator, f, args, self.wrt if wrt is None else wrt)
+
+    def derivative(self, args: tuple[Any, ...], wrt: tuple[int, ...] | None = None) -> Any:
+        """call(*inputs) -> what the relations are about, prepared at these native inputs."""
+        if self.operator != "vjp":
+            return self.prepare(self.operator, args, wrt)
+        w = self.backend.native_inputs((cotangent(self.shape, self.seed, operators.COTANGENT),))
+        call = self.prepare("vjp", (*args, *w), wrt)
+        return lambda *inputs: call(*inputs, *w)
 
     def numpy(self, result: Any) -> Any:
         """A native result, waited for, in arrays of its own."""
-        if self.backend.sync is not None:
-            self.backend.sync(result)
-        return tree.map_leaves(lambda leaf: np.array(leaf), self.backend.numpy_result(result))
+        copied = lambda leaf: leaf.copy() if hasattr(leaf, "tocsc") else np.array(leaf)  # noqa: E731 - for one line
+        return tree.map_leaves(copied, self.backend.numpy_result(self.backend.waited(result)))
 
-    def fault(self, gradient: Any, known: Reference | None = None) -> str | None:
-        """What is wrong with a gradient at the inputs; None where it is not wrong."""
+    def fault(self, derivative: Any, known: Reference | ArrayReference | None = None) -> str | None:
+        """What is wrong with a derivative at the inputs; None where it is not wrong."""
         claim = self.backend.claimed_relative_error
-        verdict = judge(None, gradient, known or self.known, claimed_relative_error=claim)
+        verdict = operators.judge_operator(self.operator, derivative, known or self.known, claimed_relative_error=claim)
         return verdict.sentence if verdict.word == "wrong" else None
 
 
 def violations(setting: Setting) -> list[str]:
     """Every relation that does not hold, as one sentence each. Raises Unsupported where there is no gradient at all."""
-    setting.prepare("gradient", setting.native())
+    setting = _about(setting)
     found = []
     for name, relation in RELATIONS.items():
         try:
@@ -94,6 +111,20 @@ def violations(setting: Setting) -> list[str]:
     return found
 
 
+def _about(setting: Setting) -> Setting:
+    """The setting with the first operator that the backend has itself. Raises Unsupported where it has none."""
+    wanted: tuple[Operator, ...] = ("jacobian", "vjp") if setting.shape else ("gradient",)
+    for k, operator in enumerate(wanted):
+        tried = replace(setting, operator=operator)
+        try:
+            tried.derivative(tried.native())
+            break
+        except (Unsupported, NotImplementedError):
+            if k == len(wanted) - 1:
+                raise
+    return tried
+
+
 def elsewhere(setting: Setting) -> Iterator[str]:
     """Prepared at other inputs of the same shapes, called at these."""
     if setting.case.prepared is not None:
@@ -101,7 +132,7 @@ def elsewhere(setting: Setting) -> Iterator[str]:
     other = setting.native(setting.seed + 1)
     if _shapes(other) != _shapes(setting.native()):
         return
-    call = setting.prepare("gradient", other)
+    call = setting.derivative(other)
     setting.numpy(call(*other))  # what records at its first call has then recorded there
     fault = setting.fault(setting.numpy(call(*setting.native())))
     if fault:
@@ -111,7 +142,7 @@ def elsewhere(setting: Setting) -> Iterator[str]:
 def twice(setting: Setting) -> Iterator[str]:
     """Called here, there, and here again."""
     here, there = setting.native(), setting.native(setting.seed + 1)
-    call = setting.prepare("gradient", here)
+    call = setting.derivative(here)
     setting.numpy(call(*here))
     if _shapes(here) == _shapes(there) and setting.case.prepared is None:
         setting.numpy(call(*there))
@@ -123,7 +154,7 @@ def twice(setting: Setting) -> Iterator[str]:
 def untouched(setting: Setting) -> Iterator[str]:
     """The call leaves its arguments as they were."""
     native = setting.native()
-    call = setting.prepare("gradient", native)
+    call = setting.derivative(native)
     before = setting.numpy(native)
     setting.numpy(call(*native))
     for name, old, new in zip(setting.names, before, setting.numpy(native), strict=True):
@@ -135,7 +166,7 @@ def untouched(setting: Setting) -> Iterator[str]:
 def overwritten(setting: Setting) -> Iterator[str]:
     """The numpy arrays that the example inputs were made from are overwritten after `prepare`."""
     examples = setting.inputs()
-    call = setting.prepare("gradient", setting.backend.native_inputs(examples))
+    call = setting.derivative(setting.backend.native_inputs(examples))
     for leaf in tree.leaves(examples):
         if isinstance(leaf, np.ndarray):
             leaf[...] = np.nan
@@ -147,7 +178,7 @@ def overwritten(setting: Setting) -> Iterator[str]:
 def own(setting: Setting) -> Iterator[str]:
     """Results are the caller's."""
     native = setting.native()
-    call = setting.prepare("gradient", native)
+    call = setting.derivative(native)
     other = setting.native(setting.seed + 1)
     first = call(*native)
     kept = setting.numpy(first)
@@ -171,7 +202,7 @@ def subsets(setting: Setting) -> Iterator[str]:
     proper = [chosen for n in range(1, count) for chosen in combinations(range(count), n)]
     for chosen in proper[:MOST_SUBSETS]:
         native, some = setting.native(), tuple(wrt[k] for k in chosen)
-        gradient = setting.numpy(setting.prepare("gradient", native, some)(*native))
+        gradient = setting.numpy(setting.derivative(native, some)(*native))
         fault = setting.fault(gradient, _restricted(setting.known, chosen))
         if fault:
             names = ", ".join(setting.names[k] for k in some)
@@ -181,14 +212,15 @@ def subsets(setting: Setting) -> Iterator[str]:
 def modes(setting: Setting) -> Iterator[str]:
     """<w, J v> = <Jᵀ w, v>: forward against reverse."""
     args, wrt = setting.inputs(), setting.wrt
-    v, w = operators.direction(args, wrt, setting.seed, 1), 0.75
+    v = operators.direction(args, wrt, setting.seed, 1)
+    w = cotangent(setting.shape, setting.seed, 0.75) if setting.shape else 0.75
     forward_args = setting.backend.native_inputs((*args, v))
     reverse_args = setting.backend.native_inputs((*args, w))
     jv = setting.numpy(setting.prepare("jvp", forward_args)(*forward_args))
     wj = setting.numpy(setting.prepare("vjp", reverse_args)(*reverse_args))
     terms = [np.ravel(p * q) for p, q in zip(tree.leaves(wj), tree.leaves(v), strict=True)]
     products = np.concatenate(terms) if terms else np.zeros(0)
-    left, right = w * float(jv), float(products.sum())
+    left, right = float(np.sum(w * jv)), float(products.sum())
     bound = 1e-9 * float(np.abs(products).sum()) + 1e-300
     if not abs(left - right) <= max(bound, abs(right) * (setting.backend.claimed_relative_error or 0.0)):
         yield f"<w, J v> = {left!r}, but <Jᵀ w, v> = {right!r}"
@@ -203,20 +235,20 @@ def not_a_number(setting: Setting) -> Iterator[str]:
     plain = function_of(setting.case, setting.names, Namespace(np))
     try:
         with np.errstate(all="ignore"):
-            expected = float(plain(*args))
+            expected = bool(np.isnan(plain(*args)).any())
     except Exception:  # numpy raises: then whatever the library does is no worse
         return
-    if not np.isnan(expected):
+    if not expected:
         return
     native = setting.backend.native_inputs(tuple(args))
     try:
-        value = float(setting.numpy(setting.prepare("value", native)(*native)))
+        value = setting.numpy(setting.prepare("value", native)(*native))
     except (Unsupported, NotImplementedError):
         raise
     except Exception:  # to raise is as honest as NaN
         return
-    if not np.isnan(value):
-        yield f"{setting.names[which]} holds a NaN and plain numpy gives NaN, but the value is {value!r}"
+    if not np.isnan(value).any():
+        yield f"{setting.names[which]} holds a NaN and plain numpy gives NaN, but the value is {value.tolist()!r}"
 
 
 RELATIONS: Mapping[str, Callable[[Setting], Iterator[str]]] = {
@@ -243,8 +275,15 @@ def _shapes(args: tuple[Any, ...]) -> list[Any]:
     return [leaf if tree.is_static(leaf) else np.shape(leaf) for leaf in tree.leaves(args)]
 
 
-def _restricted(known: Reference, chosen: tuple[int, ...]) -> Reference:
+def _restricted(known: Reference | ArrayReference, chosen: tuple[int, ...]) -> Reference | ArrayReference:
     """What is known, for some of the active inputs only; directions go over all of them and are left out."""
+    if isinstance(known, ArrayReference):
+        outputs = tuple((index, _chosen(one, chosen)) for index, one in known.outputs)
+        return replace(known, outputs=outputs, sums=tuple(_chosen(one, chosen) for one in known.sums))
+    return _chosen(known, chosen)
+
+
+def _chosen(known: Reference, chosen: tuple[int, ...]) -> Reference:
     leaves = tuple(
         replace(leaf, position=chosen.index(leaf.position)) for leaf in known.leaves if leaf.position in chosen
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,3 +29,29 @@ def is_active(leaf: Any) -> bool:
 def is_static(leaf: Any) -> bool:
     """Whether a leaf is a Python int, bool or text: part of the program, not of the data."""
     return isinstance(leaf, bool | int | str) and not isinstance(leaf, np.generic)
+
+
+def like(x: Any, make: Callable[[Any], Any]) -> Any:
+    """The structure of x with leaves made anew; a leaf without axes becomes a float, as inputs are."""
+
+    def leaf(value: Any) -> Any:
+        made = make(np.asarray(value, dtype=np.float64))
+        return made if np.ndim(made) else float(made)
+
+    return map_leaves(leaf, x)
+
+
+def units(x: Any) -> Iterator[Any]:
+    """The unit vectors: trees like x, zero but for one entry, in the order of leaves and entries."""
+    parts = [np.asarray(leaf, dtype=np.float64) for leaf in leaves(x)]
+    for k, leaf in enumerate(parts):
+        for place in np.ndindex(leaf.shape):
+            unit = [np.zeros_like(other) for other in parts]
+            unit[k][place] = 1.0
+            yield rebuilt(x, unit)
+
+
+def rebuilt(x: Any, parts: Sequence[Any]) -> Any:
+    """The structure of x with these leaves."""
+    following = iter(parts)
+    return like(x, lambda _: next(following))
