@@ -55,6 +55,7 @@ def cli() -> None:
     adbench run -c normal_* -b jax      some cases, one backend
     adbench check -b my_backend.py      only check derivatives: for CI
     adbench list cases
+    adbench doctor                      how well can one measure on this machine?
     """
 
 
@@ -178,6 +179,27 @@ def run(output: Path | None, as_json: bool, **asked: Any) -> None:
     _show(found, as_json)
     click.echo(f"data: {store.run_file}\npage: {store.page_file}", err=as_json)
     sys.exit(code)
+
+
+@cli.command()
+@click.option("--memory", "with_memory", is_flag=True, help="Hold the memory methods to known amounts: half a minute.")
+@click.option("--backends", "with_backends", is_flag=True, help="Each backend's version, or what installs it.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def doctor(with_memory: bool, with_backends: bool, as_json: bool) -> None:
+    """Look at this machine: how well can one measure on it, and what is missing? Changes nothing."""
+    from dataclasses import asdict
+
+    from adbench.suite import catalog
+    from adbench.suite.doctor import examine
+    from adbench.suite.resolve import resolve
+
+    if with_memory:
+        click.echo("adbench: holding known amounts of memory, about half a minute", err=True)
+    found = examine(with_memory=with_memory, catalog=resolve().catalog if with_backends else None)
+    if as_json:
+        click.echo(json.dumps(asdict(found), indent=1))
+    else:
+        click.echo(catalog.report("doctor").text(found, width=_width(), colour=_colour()))
 
 
 @cli.command()
