@@ -1,0 +1,67 @@
+"""What the doctor's findings look like."""
+
+import pytest
+
+from adbench.suite import catalog
+from adbench.suite.checkup import Finding
+from adbench.suite.doctor import Examination
+
+FOUND = Examination(
+    facts={"processor": "Made Up [red]", "cores": 4, "memory_bytes": 16 << 30, "system": "Linux 6.1", "libc": None},
+    fingerprint="…",
+    versions={"adbench": "0.1.0", "numpy": None},
+    findings=(
+        Finding("load", "0.1 over the last minute", "ok", "Other work takes time."),
+        Finding("governor", "powersave", "warning", "The rate follows the load.", "sudo cpupower frequency-set"),
+        Finding("heat", "not told", "unknown", "Heat slows."),
+    ),
+    memory=(Finding("numpy", "allocated 64; python 64; resident 12 (!)", "warning", "MB read", "do not quote"),),
+    backends=(
+        {"name": "tape", "version": None, "install": None, "builtin": True},
+        {"name": "mine", "version": None, "install": None, "builtin": False},
+        {"name": "jax", "version": "0.10.2", "install": None, "builtin": True},
+        {"name": "adolc", "version": None, "install": "sudo apt install libadolc-dev", "builtin": True},
+    ),
+)
+
+
+def text(width: int = 80, *, colour: bool = False) -> str:
+    return str(catalog.report("doctor").text(FOUND, width=width, colour=colour))
+
+
+def test_a_warning_says_why_and_what_to_do_and_the_rest_is_one_line() -> None:
+    lines = text().splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("!  governor"))
+    assert [line.strip() for line in lines[at : at + 3]] == [
+        "!  governor  powersave",
+        "The rate follows the load.",
+        "→ sudo cpupower frequency-set",
+    ]
+    assert "✓  load      0.1 over the last minute" in lines
+    assert "—  heat      not told" in lines
+    assert "Other work" not in text()
+    assert lines[-1] == "2 warnings; nothing was changed"
+
+
+def test_backends_say_their_version_or_what_installs_them() -> None:
+    lines = [line.split(maxsplit=2) for line in text().splitlines()]
+    assert ["✓", "jax", "0.10.2"] in lines
+    assert ["✓", "tape", "built in"] in lines
+    assert ["✓", "mine", "your file"] in lines
+    assert ["—", "adolc", "sudo apt install libadolc-dev"] in lines
+
+
+def test_what_is_not_known_is_not_named() -> None:
+    assert "None" not in text()
+    assert "numpy None" not in text()
+    assert "[red]" in text()
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 120])
+def test_no_line_is_longer_than_the_terminal(width: int) -> None:
+    assert max(map(len, text(width).splitlines())) <= width
+
+
+def test_colours_only_where_they_are_wanted() -> None:
+    assert "\x1b[" in text(colour=True)
+    assert "\x1b[" not in text()
