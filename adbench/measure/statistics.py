@@ -80,11 +80,12 @@ def log_ratios(log_a: Array, log_b: Array) -> Array:
     """
     difference = log_a - log_b
     missing = np.isnan(difference)
-    if not missing.any():
+    if difference.size and not missing.any():
         return np.asarray(np.median(difference, axis=-1))
     paired = ~missing.all(axis=-1)
     medians = np.full(paired.shape, np.nan)
-    medians[paired] = np.nanmedian(difference[paired], axis=-1)
+    if paired.any():
+        medians[paired] = np.nanmedian(difference[paired], axis=-1)
     return medians
 
 

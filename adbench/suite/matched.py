@@ -12,6 +12,8 @@ from adbench.suite.record import Job, Record, Time
 
 Array = NDArray[np.float64]
 
+_AT_ONCE = 2**24  # rounds side by side in memory: 128 MiB
+
 
 Key = tuple[str, int, str, int]
 
@@ -57,11 +59,13 @@ def log_seconds(times: Sequence[Time]) -> Array:
     """
     numbers = tuple(sorted({launch.number for time in times for launch in time.launches}))
     most = max((len(launch.rounds) for time in times for launch in time.launches), default=0)
+    most = min(most, 1 + _AT_ONCE // max(1, len(times) * len(numbers)))  # of a file with a million rounds, the first
     place = {number: row for row, number in enumerate(numbers)}
     seconds = np.full((len(times), len(numbers), most), np.nan)
     for k, time in enumerate(times):
         for launch in time.launches:
-            values = [r.ns / r.calls * 1e-9 if r.ns > 0 and r.calls > 0 else np.nan for r in launch.rounds]
+            rounds = launch.rounds[:most]
+            values = [r.ns / r.calls * 1e-9 if r.ns > 0 and r.calls > 0 else np.nan for r in rounds]
             seconds[k, place[launch.number], : len(values)] = values
     return np.asarray(np.log(seconds))
 

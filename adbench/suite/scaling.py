@@ -143,7 +143,7 @@ def _by_size(records: Iterable[Record]) -> dict[tuple[str, str, str, int], list[
     found: dict[tuple[str, str, str, int], dict[int, Record]] = {}
     for record in records:
         job = record.job
-        if presentable(record) and (record.time or record.memory):
+        if presentable(record) and job.size >= 1 and (record.time or record.memory):  # a file may hold any size
             found.setdefault((job.case, job.backend, job.operator, job.seed), {})[job.size] = record
     return {key: [sizes[n] for n in sorted(sizes)] for key, sizes in found.items()}
 
