@@ -131,6 +131,6 @@ def _noise(seconds: float) -> Noise:
 def _read(reading: Reading) -> str:
     if reading.figure.value is None:
         return "—"
-    megabytes = f"{reading.figure.value / MEGABYTE:.3g}"
+    megabytes = f"{round(reading.figure.value / MEGABYTE, 2):g}"
     mark = "" if reading.true else " (!)"
     return (f"({megabytes})" if not reading.seen else megabytes) + mark
