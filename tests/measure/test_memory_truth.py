@@ -1,6 +1,7 @@
 """The memory methods against known amounts, in fresh processes, and the table that says what they see."""
 
 import sys
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -37,6 +38,8 @@ def test_the_table_that_people_read_is_the_one_that_is_tested() -> None:
         said = frozenset(name for name, word in zip(in_order, words, strict=True) if word == "yes")
         assert said == SEEN[method]  # type: ignore[index]
     assert len(lines) == 1 + len(METHODS)
+    page = (Path(__file__).parents[2] / "docs" / "memory.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in page if line in lines] == lines
 
 
 def test_a_method_that_reads_nothing_where_it_should_see_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
