@@ -1,7 +1,7 @@
 """The command `adbench`: from argv to the calls that do the work. Data goes to stdout, progress and errors to stderr.
 
-Exit codes: 0 fine, 1 a wrong derivative, 2 usage or unreadable input, 4 a backend crashed, timed out or raised, 130
-interrupted.
+Exit codes: 0 fine, 1 a wrong derivative, 2 usage or unreadable input, 4 a backend crashed, timed out or raised, 128 + n
+interrupted by signal n (130 by Ctrl-C).
 Imports of the suite are inside the functions: `adbench --version` must answer at once.
 """
 
@@ -22,7 +22,7 @@ from adbench.suite.errors import AdbenchError
 from adbench.version import __version__
 
 if TYPE_CHECKING:
-    from adbench.suite.record import Record, Run
+    from adbench.suite.record import Run
     from adbench.suite.session import Session
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -38,8 +38,8 @@ def main() -> None:
     except AdbenchError as error:
         click.echo(f"adbench: {' '.join(str(error).split())}", err=True)
         sys.exit(2)
-    except (click.Abort, KeyboardInterrupt):
-        sys.exit(130)
+    except (click.Abort, KeyboardInterrupt) as interrupted:
+        sys.exit(getattr(interrupted, "code", 130))
     except BrokenPipeError:  # `adbench list cases | head -1`
         sys.stderr.close()
         sys.exit(0)
@@ -57,6 +57,20 @@ def cli() -> None:
     adbench list cases
     adbench doctor                      how well can one measure on this machine?
     """
+
+
+def _quantity(name: str) -> Callable[[click.Context, click.Parameter, str | None], Any]:
+    """A callback that reads an option's text by that function of suite/units.py."""
+
+    def read(_: click.Context, parameter: click.Parameter, text: str | None) -> Any:
+        from adbench.suite import units
+
+        try:
+            return None if text is None else getattr(units, name)(text)
+        except AdbenchError as error:
+            raise click.UsageError(f"{parameter.opts[0]}: {error}") from error
+
+    return read
 
 
 def adding_folders(command: Command) -> Command:
@@ -89,6 +103,12 @@ def running(command: Command) -> Command:
     seconds = click.FloatRange(0, min_open=True)
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of a table."),
+        click.option(
+            "--mem-limit",
+            metavar="SIZE",
+            callback=_quantity("bytes_of"),
+            help="For a worker and its children, as 4G; default: four fifths of what is free.",
+        ),
         click.option(
             "--timeout", type=seconds, default=60.0, show_default=True, metavar="SECONDS", help="For one step."
         ),
@@ -147,7 +167,7 @@ def check(
 
     with asking_for(function, at, more, asked) as everything:
         session = _session(everything, time=False, memory=False, quick=True)
-        found, code = _go(session, fail_fast=fail_fast)
+        found, code = _go(session, None, fail_fast=fail_fast)
     if junit is not None:
         write_whole(junit, catalog.report("junit").render(found))
     _show(found, as_json)
@@ -157,27 +177,47 @@ def check(
 @cli.command()
 @selecting
 @click.option("--operator", "operators", multiple=True, metavar="NAME", help="Default: each case's own.")
-@click.option("--quick", is_flag=True, help="Fewer sizes and epochs: a first look in under two minutes.")
+@click.option("--quick", is_flag=True, help="Fewer sizes, launches and epochs: a first look in under two minutes.")
+@click.option("--rigorous", is_flag=True, help="20 launches: figures that others will hold you to.")
+@click.option("--launches", type=click.IntRange(1), metavar="N", help="Fresh processes of each backend; default: 8.")
 @click.option("--memory/--no-memory", default=True, help="Measure memory too, in processes of its own.")
+@click.option("--reference", metavar="NAME", help="The backend that is measured twice, as the control; default: tape.")
+@click.option(
+    "--margin",
+    metavar="SHARE",
+    default="2%",
+    show_default=True,
+    callback=_quantity("share_of"),
+    help="Times that differ by less count as equal.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Default: results/<time>/.")
+@click.option(
+    "--resume", type=click.Path(path_type=Path), metavar="DIR", help="Go on with the interrupted run in this folder."
+)
 @running
-def run(output: Path | None, as_json: bool, **asked: Any) -> None:
+@click.pass_context
+def run(context: click.Context, /, output: Path | None, resume: Path | None, as_json: bool, **asked: Any) -> None:
     """Check, then measure time and memory; write run.json and report.html.
 
     \b
     adbench run --quick
     adbench run -c 'normal_*' -n 1000 -b jax -b autograd -o out
+    adbench run --resume out
     """
     from adbench.suite import catalog
-    from adbench.suite.store import Store, default_folder, write_whole
+    from adbench.suite import session as sessions
+    from adbench.suite.store import PAGE, default_folder, write_run, write_whole
 
-    session = _session(asked, time=True)
-    with Store(output or default_folder()) as store:
-        found, code = _go(session, store.add)
-        store.finish(found)  # before the page: a fault in drawing it must not cost what was measured
-    write_whole(store.page_file, catalog.report("html").render(found))
+    _refuse_contradictions(context)
+    session = sessions.resume(resume) if resume else _session(asked, time=True)
+    folder = resume or output or default_folder()
+    found, code = _go(session, None if resume else folder)
+    data = write_run(folder, found)  # before the page: a fault in drawing it must not cost what was measured
+    write_whole(folder / PAGE, catalog.report("html").render(found))
     _show(found, as_json)
-    click.echo(f"data: {store.run_file}\npage: {store.page_file}", err=as_json)
+    click.echo(f"data: {data}\npage: {folder / PAGE}", err=as_json)
+    if code > 128:
+        click.echo(f"adbench: interrupted; to go on: adbench run --resume {folder}", err=True)
     sys.exit(code)
 
 
@@ -227,27 +267,41 @@ def _session(asked: dict[str, Any], **settings: Any) -> Session:
     return session
 
 
-def _go(
-    session: Session, keep: Callable[[Record], None] = lambda record: None, *, fail_fast: bool = False
-) -> tuple[Run, int]:
-    """Run the session under a progress bar. After Ctrl-C: what was finished, and 130."""
-    from adbench.suite import catalog
-    from adbench.suite.runner import Finished
+def _refuse_contradictions(context: click.Context) -> None:
+    """Raises UsageError for options that do not go together."""
+    from click.core import ParameterSource
+
+    given = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+    ]
+    if "--resume" in given and (others := sorted(set(given) - {"--resume", "--json"})):
+        raise click.UsageError(f"--resume goes on as the run was begun; it does not go with {', '.join(others)}")
+    if {"--quick", "--rigorous"} <= set(given):
+        raise click.UsageError("--quick and --rigorous contradict each other; give one of them")
+
+
+def _go(session: Session, folder: Path | None, *, fail_fast: bool = False) -> tuple[Run, int]:
+    """Run the session under a progress bar, its journal in the folder. Interrupted: what was finished, and 128 + n."""
+    from adbench.suite import catalog, interrupt
+    from adbench.suite.events import Checked
     from adbench.suite.session import exit_code
 
-    interrupted = False
-    with catalog.report("progress").Bar(len(session.plan.jobs)) as bar, closing(session.events()) as events:
+    interrupt.listen()
+    code = None
+    with catalog.report("progress").Bar(len(session.plan.jobs)) as bar:
         try:
-            for event in events:
-                bar.show(event)
-                if isinstance(event, Finished):
-                    keep(event.record)
-                    if fail_fast and event.record.status in ("wrong", "surprise"):
+            with closing(session.events(folder)) as events:
+                for event in events:
+                    bar.show(event)
+                    bad = isinstance(event, Checked) and event.record.status in ("wrong", "surprise")
+                    if fail_fast and bad:
                         break
-        except KeyboardInterrupt:
-            interrupted = True
+        except interrupt.Interrupted as interrupted:
+            code = interrupted.code
     found = session.result()
-    return found, 130 if interrupted else exit_code(found.records)
+    return found, code or exit_code(found.records)
 
 
 def _show(found: Run, as_json: bool) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from adbench.suite.runner import Event, Finished, Started
+from adbench.suite.events import Checked, Event, Started, Timed
+from adbench.suite.record import Record
 
 from .cells import outcome
 from .wording import OUTCOMES
@@ -36,13 +37,19 @@ class Bar:
             self._progress.update(
                 self._task, description=f"{event.phase} {event.job.case} {event.job.size} {event.job.backend}"
             )
-        elif isinstance(event, Finished) and event.last:
+        elif isinstance(event, Checked):
             self._progress.advance(self._task)
-            word, reason = outcome(event.record)
-            if OUTCOMES[word].bad and self._console.is_terminal:
-                job, told = event.record.job, OUTCOMES[word]
-                text = f"{told.sign} {told.label}: {job.backend}, {job.case} {job.size}, {job.operator}: {reason}"
-                self._console.print(text, markup=False)
+            self._tell(event.record)
+        elif isinstance(event, Timed):
+            for record in event.lost:
+                self._tell(record)
+
+    def _tell(self, record: Record) -> None:
+        word, reason = outcome(record)
+        if OUTCOMES[word].bad and self._console.is_terminal:
+            job, told = record.job, OUTCOMES[word]
+            text = f"{told.sign} {told.label}: {job.backend}, {job.case} {job.size}, {job.operator}: {reason}"
+            self._console.print(text, markup=False)
 
     def __enter__(self) -> Bar:
         self._progress.start()

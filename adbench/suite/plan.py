@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -146,3 +147,23 @@ def check_inputs(catalog: Catalog, jobs: Sequence[Job], seed: int) -> None:
             raise UsageError(f"{source.path}: {error}") from error
         except Exception as error:  # a user's function may raise anything
             raise UsageError(f"{source.path}: inputs({size}, rng) raises {type(error).__name__}: {error}") from error
+
+
+def flops_of(catalog: Catalog, jobs: Sequence[Job]) -> dict[str, dict[str, float]]:
+    """case -> size, as text -> elementary operations of one evaluation, for the cases that know them.
+
+    Raises UsageError in one line where a case's `flops` raises, or gives what is no number of operations.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for name, size in dict.fromkeys((job.case, job.size) for job in jobs):
+        flops, path = catalog.cases[name].flops, catalog.case_sources[name].path
+        if flops is None:
+            continue
+        try:
+            count = float(flops(size))
+        except Exception as error:  # a user's function may raise anything
+            raise UsageError(f"{path}: flops({size}) raises {type(error).__name__}: {error}") from error
+        if not 0 <= count < math.inf:
+            raise UsageError(f"{path}: flops({size}) is {count}; it must be a number of operations")
+        found.setdefault(name, {})[str(size)] = count
+    return found

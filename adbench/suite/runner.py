@@ -1,4 +1,4 @@
-"""Runs a plan: every job becomes a record, whatever happens to it.
+"""Runs a plan: first every job is checked, then what is right is timed, launch by launch, then it is weighed.
 
 `run` is a generator of events; who iterates it draws the bar and writes the journal. Nothing calls back.
 """
@@ -6,190 +6,137 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import groupby
+from functools import cached_property
 
-from adbench.measure.memory import ALLOCATOR_ENVIRONMENT
-from adbench.oracle import Verdict
+from adbench.measure import machine
 from adbench.suite.catalog import Catalog
-from adbench.suite.plain import from_plain
-from adbench.suite.plan import RELATIONS, Plan
-from adbench.suite.pool import Pool, reason_of
-from adbench.suite.process import WorkerLost, WorkerProcess
-from adbench.suite.record import Figure, Job, Launch, Memory, Record, Round, Time
+from adbench.suite.events import Checked, Event, Learned, Timed, Weighed
+from adbench.suite.journal import Progress, group_of
+from adbench.suite.lanes import room, side_by_side
+from adbench.suite.nursery import Nursery
+from adbench.suite.plan import Plan
+from adbench.suite.pool import References, plain_start
+from adbench.suite.process import WorkerLost
+from adbench.suite.record import Record
 from adbench.suite.settings import Settings
+from adbench.suite.timing import Timing, groups_to_time
+from adbench.suite.troubles import Troubles
+from adbench.suite.verifying import check
+from adbench.suite.weighing import weigh
 
-
-@dataclass(frozen=True)
-class Started:
-    """A job is under way; `phase` is "check", "time" or "memory"."""
-
-    job: Job
-    phase: str
-
-
-@dataclass(frozen=True)
-class Finished:
-    """A job's record. Where `last` is False, the same job comes again when its memory has been added."""
-
-    record: Record
-    last: bool
-
-
-Event = Started | Finished
+PREFERRED_REFERENCE = "tape"
 
 
 @dataclass
-class _Cell:
-    """A checked job whose call waits in its worker to be timed: phases so far, `calls` in an epoch, epochs."""
+class Runner:
+    """What a run has from its beginning to its end; `progress` is what is known of it so far."""
 
-    record: Record
-    prepare_seconds: float
-    first_call_seconds: float
-    calls: int = 1
-    epochs: tuple[Round, ...] = ()
+    nursery: Nursery
+    plan: Plan
+    catalog: Catalog
+    settings: Settings
+    progress: Progress
 
-    def wants_more(self, settings: Settings) -> bool:
-        spent = sum(epoch.ns for epoch in self.epochs)
-        return self.record.status == "ok" and (len(self.epochs) < 3 or spent < settings.cell_ns)
+    def events(self) -> Generator[Event, None, None]:
+        """Do what of the plan is not in `progress` yet; each event is entered there before it is told."""
+        for phase in (self._check, self._prepare_to_time, self._time, self._weigh):
+            for event in phase():
+                enter(event, self.progress)
+                yield event
 
+    def _check(self) -> Iterator[Event]:
+        """What is not checked yet, a lane for each backend."""
+        left = [job for job in self.plan.jobs if job not in self.progress.records]
+        before = tuple(self.progress.records.values())
+        with References(self.nursery, self.catalog, self.settings) as references:
+            lanes = [
+                check(
+                    *(self.nursery, references, self.catalog, self.settings),
+                    [job for job in left if job.backend == name],
+                    [record for record in before if record.job.backend == name],
+                )
+                for name in dict.fromkeys(job.backend for job in left)
+            ]
+            yield from side_by_side(lanes, room(self.settings.threads), self.nursery.close)
 
-def run(plan: Plan, catalog: Catalog, settings: Settings) -> Generator[Event, None, None]:
-    """Check, time and weigh every job of the plan.
+    def _prepare_to_time(self) -> Iterator[Event]:
+        """What is learned once, when it is known what is to be timed."""
+        backends = dict.fromkeys(record.job.backend for records in self._timed() for record in records)
+        if not self.settings.time or not backends:
+            return
+        pinned = {"measuring_cpus": ", ".join(map(str, self.cpus)) or None}
+        yield Learned({"machine": self.progress.head.run.machine | pinned})
+        if self.progress.head.run.reference_backend is None:
+            first = PREFERRED_REFERENCE if PREFERRED_REFERENCE in backends else next(iter(backends))
+            yield Learned({"reference_backend": self.settings.reference_backend or first})
+        if self.progress.head.run.loop_overhead_ns is None:
+            yield Learned({"loop_overhead_ns": self._loop_overhead_ns()})
 
-    Raises BadFile, before anything is measured, where a user's own backend file cannot be used.
-    """
-    with Pool(catalog, settings) as pool:
-        for name in dict.fromkeys(job.backend for job in plan.jobs):
-            pool.refuse_bad_file(name)
-        for _, groups in groupby(plan.groups(), key=lambda jobs: jobs[0].case):
-            to_weigh: list[Record] = []
-            for jobs in groups:
-                for event in _measure(pool, jobs, settings):
-                    if isinstance(event, Finished) and not event.last:
-                        to_weigh.append(event.record)
-                    yield event
-            yield from _weigh(pool, to_weigh, settings)
+    def _time(self) -> Iterator[Event]:
+        if not self.settings.time:
+            return
+        timing = Timing(
+            self.nursery,
+            self.catalog,
+            replace(self.settings, reference_backend=self.progress.head.run.reference_backend),
+            Troubles(self.progress.records.values()),
+            self.cpus,
+        )
+        for number in range(self.settings.launches):
+            groups = {group_of(records[0].job): records for records in self._timed()}
+            left = {group: records for group, records in groups.items() if (number, group) not in self.progress.groups}
+            if left:
+                yield from timing.launch(number, left, self.plan.jobs)
 
+    def _weigh(self) -> Iterator[Event]:
+        """What is right and not weighed yet, a lane for each backend."""
+        if not self.settings.memory:
+            return
+        right = {record.job for records in self._timed() for record in records}
+        left = [job for job in self.plan.jobs if job in right and job not in self.progress.memories]
+        lanes = [
+            weigh(self.nursery, self.catalog, self.settings, [job for job in left if job.backend == name])
+            for name in dict.fromkeys(job.backend for job in left)
+        ]
+        yield from side_by_side(lanes, room(self.settings.threads), self.nursery.close)
 
-def _measure(pool: Pool, jobs: Sequence[Job], settings: Settings) -> Generator[Event, None, None]:
-    """One group: each backend checked, then those that are right timed in turns."""
-    cells: list[_Cell] = []
-    for job in jobs:
-        yield Started(job, "check")
-        checked = _as_known(pool, pool.skipped(job) or _check(pool, job))
-        if isinstance(checked, Record) and checked.status in ("wrong", "failed", "crashed", "timed_out"):
-            checked = replace(checked, reproduce=pool.reproduce(job))
-        if isinstance(checked, _Cell) and settings.time and not pool.is_trap(job):
-            cells.append(checked)
-        else:
-            record = checked.record if isinstance(checked, _Cell) else checked
-            yield Finished(record, last=record.status != "ok" or not settings.memory or pool.is_trap(job))
-    if cells:
-        yield Started(cells[0].record.job, "time")
-    for record in _time(pool, cells, settings):
-        yield Finished(record, last=record.status != "ok" or not settings.memory)
+    def _timed(self) -> Iterable[list[Record]]:
+        """The groups of records that are worth timing: right, and no trap."""
+        jobs = (job for job in self.plan.jobs if not self.catalog.cases[job.case].is_trap)
+        return groups_to_time(self.progress.records[job] for job in jobs if job in self.progress.records).values()
 
+    @cached_property
+    def cpus(self) -> tuple[int, ...]:
+        """The processors that everything timed runs on: chosen once, and none where the system cannot pin."""
+        return machine.measuring_cpus(self.settings.threads) if hasattr(os, "sched_setaffinity") else ()
 
-def _as_known(pool: Pool, checked: _Cell | Record) -> _Cell | Record:
-    """What is wrong or fails as its backend's file says is no alarm; what should by that file and does not, is one."""
-    record = checked.record if isinstance(checked, _Cell) else checked
-    known = pool.known(record.job)
-    if known is None:
-        return checked
-    if record.status in ("wrong", "failed", "crashed"):
-        return replace(record, status="known", reason=f"{known}. Here: {record.reason}")
-    if record.status == "ok" and record.job.operator == "gradient":
-        return replace(record, status="surprise", reason=f"right, but its file says that it is known to be: {known}")
-    return checked
-
-
-def _check(pool: Pool, job: Job) -> _Cell | Record:
-    """Prepare and call the job in its worker, where the result is judged; a cell if it is not wrong."""
-    known = pool.reference(job)
-    if "value" not in known:
-        return Record(job, "failed", f"the case itself fails on plain numpy: {reason_of(known)}")
-    if job.operator == RELATIONS:
-        return _related(pool, job, known["value"])
-    request = pool.request("prepare", job, operator=job.operator, reference=known["value"])
-    found = pool.ask(job, request)
-    if isinstance(found, Record):
-        return found
-    verdict = from_plain(found["verdict"], Verdict)
-    if verdict.word == "wrong":
-        return Record(job, "wrong", verdict.sentence, verdict, how=found["how"], text=found["text"])
-    record = Record(job, "ok", None, verdict, how=found["how"], text=found["text"])
-    return _Cell(record, found["prepare_seconds"], found["first_call_seconds"])
-
-
-def _related(pool: Pool, job: Job, known: object) -> Record:
-    """The relations as a record: wrong where one does not hold. There is nothing to time."""
-    found = pool.ask(job, pool.request("relations", job, reference=known))
-    if isinstance(found, Record):
-        return found
-    violations = found["violations"]
-    return Record(job, "wrong", "; ".join(violations)) if violations else Record(job, "ok")
-
-
-def _time(pool: Pool, cells: Sequence[_Cell], settings: Settings) -> Iterator[Record]:
-    """Epochs in turns. Round r starts with cell r, so that a drift of the machine falls on all alike."""
-    warm_up = {"do": "warm_up", "warm_ns": settings.warm_ns, "epoch_ns": settings.epoch_ns}
-    for cell in cells:
-        found = pool.ask(cell.record.job, warm_up)
-        if isinstance(found, Record):
-            cell.record = found
-        else:
-            cell.calls = found["calls"]
-    for turn in range(settings.rounds):
-        first = turn % len(cells) if cells else 0
-        for cell in (*cells[first:], *cells[:first]):
-            if cell.wants_more(settings):
-                found = pool.ask(cell.record.job, {"do": "epoch", "calls": cell.calls})
-                if isinstance(found, Record):
-                    cell.record = found
-                else:
-                    cell.epochs += (Round(found["calls"], found["ns"]),)
-    for cell in cells:
-        launch = Launch(0, 0.0, cell.prepare_seconds, {}, cell.first_call_seconds, 3, True, cell.epochs)
-        yield replace(cell.record, time=Time((launch,))) if cell.record.status == "ok" else cell.record
-
-
-def _weigh(pool: Pool, records: Sequence[Record], settings: Settings) -> Generator[Event, None, None]:
-    """Memory, in a process of its own for each backend on each case, when no clock is running."""
-    if not records:
-        return
-    yield Started(records[0].job, "memory")
-    of_backend = sorted(records, key=lambda record: record.job.backend)
-    groups = [list(group) for _, group in groupby(of_backend, key=lambda record: record.job.backend)]
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
-        for weighed in threads.map(partial(_weigh_backend, pool, settings), groups):
-            for record in weighed:
-                yield Finished(record, last=True)
-
-
-def _weigh_backend(pool: Pool, settings: Settings, records: Sequence[Record]) -> list[Record]:
-    weighed: list[Record] = []
-    with pool.fresh(ALLOCATOR_ENVIRONMENT) as worker:
+    def _loop_overhead_ns(self) -> float | None:
+        """In a process started as those that are timed; None where it cannot be had."""
+        start = replace(plain_start(self.settings), cpus=self.cpus)
         try:
-            worker.ask(pool.load_request(records[0].job.backend), settings.timeout_seconds)
-            for record in records:
-                weighed.append(replace(record, memory=_memory(pool, worker, record.job, settings)))
-        except WorkerLost as lost:
-            nothing = Figure(None, f"the process that measured memory {lost.reason}")
-            weighed += [replace(record, memory=Memory(nothing, nothing, nothing)) for record in records[len(weighed) :]]
-    return weighed
+            worker = self.nursery.start(start)
+            try:
+                return float(worker.ask({"do": "overhead"}, self.settings.timeout_seconds)["value"])
+            finally:
+                self.nursery.end(worker)
+        except (WorkerLost, KeyError):
+            return None
 
 
-def _memory(pool: Pool, worker: WorkerProcess, job: Job, settings: Settings) -> Memory:
-    known = pool.reference(job)["value"]
-    request = pool.request("prepare", job, operator=job.operator, reference=known)
-    found = worker.ask(request, settings.timeout_seconds)
-    if "value" in found:
-        found = worker.ask({"do": "memory"}, settings.timeout_seconds)
-    if "value" in found:
-        return from_plain(found["value"], Memory)
-    nothing = Figure(None, reason_of(found))
-    return Memory(nothing, nothing, nothing)
+def enter(event: Event, progress: Progress) -> None:
+    """Write an event into what is known of the run."""
+    match event:
+        case Checked(record):
+            progress.records[record.job] = record
+        case Timed(number, cells, lost):
+            for cell in cells:
+                progress.launches.setdefault((cell.job, cell.control), {})[number] = cell.launch
+            progress.records |= {record.job: record for record in lost}
+            progress.groups |= {(number, group_of(cell.job)) for cell in cells}
+            progress.groups |= {(number, group_of(record.job)) for record in lost}
+        case Weighed(job, memory):
+            progress.memories[job] = memory
+        case Learned(facts):
+            progress.head = replace(progress.head, run=replace(progress.head.run, **facts))

@@ -1,58 +1,84 @@
-"""One run from plan to `Run`: iterates the runner's events, keeps the records, hands each to whoever watches."""
+"""One run from what was asked for to a `Run`: planned, gone through event by event, kept in a journal, gone on with."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Sequence
-from dataclasses import asdict
+from contextlib import closing
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from adbench.measure import machine
 from adbench.suite.backend import OPERATORS
 from adbench.suite.catalog import Catalog
-from adbench.suite.errors import UnknownName
-from adbench.suite.plan import RELATIONS, Plan, check_inputs, plan
-from adbench.suite.record import SCHEMA_VERSION, Job, Record, Run
+from adbench.suite.errors import BadFile, UnknownName
+from adbench.suite.events import Checked, Event, Learned, Timed, Weighed
+from adbench.suite.files import cache_folder, files_of, unchanged
+from adbench.suite.journal import Head, Journal, Progress, assemble
+from adbench.suite.nursery import Nursery, default_limit
+from adbench.suite.plain import from_plain
+from adbench.suite.plan import RELATIONS, Plan, check_inputs, flops_of, plan
+from adbench.suite.pool import refuse_bad_file
+from adbench.suite.record import SCHEMA_VERSION, Record, Run
 from adbench.suite.resolve import resolve
-from adbench.suite.runner import Event, Finished, run
+from adbench.suite.runner import Runner
 from adbench.suite.settings import Settings
+from adbench.suite.store import JOURNAL
 from adbench.version import __version__
 
 
 class Session:
     """A plan under way. Iterate `events` to make it go; `result` is valid at any moment, also after an interruption."""
 
-    plan: Plan
+    def __init__(
+        self, plan: Plan, catalog: Catalog, settings: Settings, progress: Progress, journal: Journal | None = None
+    ) -> None:
+        self.plan, self.catalog, self.settings = plan, catalog, settings
+        self._progress, self._journal = progress, journal
 
-    def __init__(self, plan: Plan, catalog: Catalog, settings: Settings) -> None:
-        self.plan, self._catalog, self._settings = plan, catalog, settings
-        self._created = datetime.now(UTC).isoformat(timespec="seconds")
-        self._machine = machine.describe()  # before the load that we make ourselves
-        self._records: dict[Job, Record] = {}
+    def events(self, folder: Path | None = None) -> Generator[Event, None, None]:
+        """Run what of the plan is not done yet, event by event, each in the journal before it is told.
 
-    def events(self) -> Generator[Event, None, None]:
-        """Run the plan, event by event."""
-        for event in run(self.plan, self._catalog, self._settings):
-            if isinstance(event, Finished):
-                self._records[event.record.job] = event.record
-            yield event
+        folder   where the journal of a new run goes; None for none. A resumed run has its own.
+
+        Raises BadFile, before anything is measured, where a user's own backend file cannot be used; BadOutput where
+        the journal cannot be written.
+        """
+        with Nursery(self.settings.mem_limit_bytes) as nursery:
+            left = dict.fromkeys(job.backend for job in self.plan.jobs if job not in self._progress.records)
+            for name in left:
+                refuse_bad_file(nursery, self.catalog, self.settings, name)
+            if folder is not None:
+                self._journal = Journal.create(folder / JOURNAL, self._progress.head)
+            try:
+                runner = Runner(nursery, self.plan, self.catalog, self.settings, self._progress)
+                with closing(runner.events()) as events:
+                    for event in events:
+                        self._keep(event)
+                        yield event
+                if self._journal is not None and not self._progress.ended:
+                    self._journal.end()
+            finally:
+                if self._journal is not None:
+                    self._journal.close()
 
     def result(self) -> Run:
         """What has been found out so far, in the plan's order."""
-        jobs = [job for job in self.plan.jobs if job in self._records]
-        return Run(
-            schema_version=SCHEMA_VERSION,
-            created=self._created,
-            adbench_version=__version__,
-            seed=self._settings.seed,
-            settings=asdict(self._settings),
-            machine=self._machine,
-            versions={name: self._catalog.backends[name].version for name in dict.fromkeys(j.backend for j in jobs)},
-            cases={name: self._catalog.case_sources[name].summary for name in dict.fromkeys(j.case for j in jobs)},
-            records=tuple(self._records[job] for job in jobs),
-            traps=tuple(n for n in dict.fromkeys(j.case for j in jobs) if self._catalog.cases[n].is_trap),
-        )
+        return assemble(self._progress)
+
+    def _keep(self, event: Event) -> None:
+        """Write an event through to the disk, where it tells of something done."""
+        if self._journal is None:
+            return
+        match event:
+            case Checked(record):
+                self._journal.checked(record)
+            case Timed(number, cells, lost):
+                self._journal.launched(number, cells, lost)
+            case Weighed(job, memory):
+                self._journal.memory(job, memory)
+            case Learned(facts):
+                self._journal.facts(**facts)
 
 
 def prepare(
@@ -65,12 +91,17 @@ def prepare(
     case_folders: Sequence[str] = (),
     backend_folders: Sequence[str] = (),
     quick: bool = False,
+    rigorous: bool = False,
+    launches: int | None = None,
     time: bool = True,
     memory: bool = True,
+    margin: float = 0.02,
+    reference: str | None = None,
     seed: int = 0,
     points: int = 1,
     threads: int = 1,
     timeout: float = 60.0,
+    mem_limit: int | None = None,
 ) -> Session:
     """What was asked for, resolved and planned; nothing has run yet but the user's own case files.
 
@@ -95,17 +126,65 @@ def prepare(
         traps=not time,
     )
     check_inputs(chosen.catalog, planned.jobs, seed)
+    selected = tuple(dict.fromkeys(job.backend for job in planned.jobs))
+    if reference is not None and reference not in selected:
+        raise UnknownName("selected backend", reference, selected)
     settings = Settings(
-        cache=str(cache_folder()), seed=seed, threads=threads, timeout_seconds=timeout, time=time, memory=memory
+        cache=str(cache_folder()),
+        seed=seed,
+        threads=threads,
+        timeout_seconds=timeout,
+        mem_limit_bytes=mem_limit or default_limit(),
+        time=time,
+        memory=memory,
+        margin=margin,
+        reference_backend=reference,
     )
-    return Session(planned, chosen.catalog, settings.for_a_first_look() if quick else settings)
+    if quick:
+        settings = settings.for_a_first_look()
+    if rigorous:
+        settings = settings.for_publishing()
+    if launches is not None:
+        settings = replace(settings, launches=launches)
+    return Session(planned, chosen.catalog, settings, Progress(_head(planned, chosen.catalog, settings)))
 
 
-def cache_folder() -> Path:
-    """Where references are kept: $ADBENCH_CACHE, else the user's cache folder. May be thrown away at any time."""
-    given = os.environ.get("ADBENCH_CACHE")
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(given) if given else home / "adbench" / "references"
+def resume(folder: Path) -> Session:
+    """The run whose journal is in the folder, to be gone on with as it was begun.
+
+    Raises UsageError (also as BadFile, BadOutput) where there is none, or what it would measure has changed since.
+    """
+    journal, progress = Journal.resume(folder / JOURNAL)
+    try:
+        catalog = unchanged(progress.head, folder)
+        settings = from_plain(progress.head.run.settings, Settings)
+    except ValueError as error:
+        journal.close()
+        raise BadFile(f"{folder / JOURNAL}: not the journal of this adbench: {error}") from error
+    except BaseException:
+        journal.close()
+        raise
+    return Session(Plan(progress.head.plan), catalog, settings, progress, journal)
+
+
+def _head(planned: Plan, catalog: Catalog, settings: Settings) -> Head:
+    """A run of which nothing has been measured."""
+    backends = tuple(dict.fromkeys(job.backend for job in planned.jobs))
+    cases = tuple(dict.fromkeys(job.case for job in planned.jobs))
+    run = Run(
+        schema_version=SCHEMA_VERSION,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        adbench_version=__version__,
+        seed=settings.seed,
+        settings=asdict(settings),
+        machine=machine.describe(),  # before the load that we make ourselves
+        versions={name: catalog.backends[name].version for name in backends},
+        cases={name: catalog.case_sources[name].summary for name in cases},
+        records=(),
+        traps=tuple(name for name in cases if catalog.cases[name].is_trap),
+        flops=flops_of(catalog, planned.jobs),
+    )
+    return Head(run, planned.jobs, files_of(catalog, backends, cases))
 
 
 def exit_code(records: Sequence[Record]) -> int:

@@ -6,11 +6,10 @@ Requests and answers are messages on a private socket (channel.py). An answer ho
 
 from __future__ import annotations
 
-import faulthandler
 import gc
+import math
 import os
 import socket
-import sys
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,13 +18,18 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
-from adbench.measure import clock, memory
-from adbench.oracle import Reference, cached, reference_key
+import numpy as np
+
+from adbench.measure import clock, memory, phases
+from adbench.oracle import cached, reference_key
 from adbench.suite import backend as contract
-from adbench.suite import catalog, checking, fallback, relations
+from adbench.suite import catalog, checking, fallback, relations, tree
 from adbench.suite.channel import Channel, Closed
 from adbench.suite.errors import Unsupported, UsageError
 from adbench.suite.plain import from_plain, to_plain
+from adbench.suite.record import Summary
+
+SLOW_NS = 100_000_000  # a call over this is not made again only to know what it costs
 
 
 @dataclass
@@ -36,10 +40,9 @@ class Bench:
     call: Callable[[], Any] | None = None
 
 
-def main() -> None:
-    """Serve the socket whose descriptor is the first argument until the other side closes it."""
-    faulthandler.enable()
-    end = socket.socket(fileno=int(sys.argv[1]))
+def serve(descriptor: int) -> None:
+    """Answer on the socket until the other side closes it."""
+    end = socket.socket(fileno=descriptor)
     os.set_inheritable(end.fileno(), False)  # what a library starts must not hold our line open
     channel, bench = Channel(end), Bench()
     try:
@@ -83,34 +86,63 @@ def refer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     """What is known about the case's value and derivatives at its inputs (checking.py), kept in the request's cache."""
     at, seconds = _point(request), float(request["reference_seconds"])
 
-    def remember(what: str, compute: Callable[[], Reference]) -> Reference:
+    def remember(what: str, compute: Callable[[], checking.First]) -> checking.First:
         if request["cache"] is None:
             return compute()
-        text = Path(request["case"]["path"]).read_text(encoding="utf-8")
+        text = catalog.text_of(Path(request["case"]["path"]))
         named = {"what": what, "name": request["case"]["name"], "seconds": seconds}
         return cached(Path(request["cache"]), reference_key(text, at.args, at.wrt, at.seed, **named), compute)
 
     known = checking.known_at(at, second_order=request["second_order"], seconds=seconds, remember=remember)
-    return {"first": known.first.to_plain(), "seconds": [second.to_plain() for second in known.seconds]}
+    return known.to_plain()
 
 
 def prepare(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Prepare the operator, call it once, and judge what came out. The inputs are bound before any clock starts."""
+    """Prepare the operator and call it once; the inputs are bound before any clock starts.
+
+    Where the request brings a reference, what came out is judged; where it asks for the cost, a later call is timed,
+    unless the first was so slow that it stands for it.
+    """
     bench.call = None
     gc.collect()  # the last cell's tapes and arrays are not this one's
     at, backend, operator = _point(request), _loaded(bench), request["operator"]
     elsewhere, native = at.native(backend, operator)
-    f = backend.function(at.case, at.names)
-    made, prepare_ns, result, first_call_ns = _first_call(backend, operator, f, elsewhere, native, at.wrt)
-    bench.call = _bound(made.call, native, backend.sync)
-    known, claimed = _known(request), backend.claimed_relative_error
-    return {
+    f = backend.function(at.case, at.names, at.size)
+    with phases.collecting() as parts:
+        made, prepare_ns, result, first_call_ns = _first_call(backend, operator, f, elsewhere, native, at.wrt)
+    bench.call = clock.bind(made.call, native, backend.sync)
+    numbers = backend.numpy_result(result)
+    answer = {
         "prepare_seconds": prepare_ns * 1e-9,
+        "phases": parts,
         "first_call_seconds": first_call_ns * 1e-9,
-        "verdict": to_plain(checking.judged(at, operator, backend.numpy_result(result), known, claimed)),
         "how": made.how,
         "text": backend.text,
+        "summary": to_plain(summary_of(numbers)),
+        "claimed": backend.claimed_relative_error,
     }
+    if "reference" in request:
+        known, claimed = _known(request), backend.claimed_relative_error
+        answer["verdict"] = to_plain(checking.judged(at, operator, numbers, known, claimed))
+    del result, numbers
+    answer["call_seconds"] = _seconds_of(bench.call, first_call_ns) if request.get("cost") else None
+    return answer
+
+
+def _seconds_of(call: Callable[[], Any], first_call_ns: int) -> float:
+    """About what a call takes: a first one includes what is done once, but is not made again where it was slow."""
+    return min(first_call_ns, first_call_ns if first_call_ns > SLOW_NS else clock.once(call)[1]) * 1e-9
+
+
+def summary_of(result: Any) -> Summary:
+    """What a result in numpy is known again by; not a number where it holds anything else."""
+    try:
+        leaves = [np.asarray(leaf, dtype=np.float64) for leaf in tree.leaves(result)]
+    except (TypeError, ValueError):
+        return Summary(0, math.nan, math.nan)
+    with np.errstate(all="ignore"):
+        total, magnitude = (sum(float(np.sum(f(leaf))) for leaf in leaves) for f in (np.positive, np.abs))
+    return Summary(sum(leaf.size for leaf in leaves), total, magnitude)
 
 
 def _first_call(
@@ -124,36 +156,40 @@ def _first_call(
     """Prepare and call once, both timed. A library that finds out only in the call that it cannot gets its fallback."""
     made, prepare_ns = clock.once(lambda: fallback.prepare(backend, operator, f, elsewhere, wrt))
     try:
-        result, first_call_ns = clock.once(_bound(made.call, native, backend.sync))
+        result, first_call_ns = clock.once(clock.bind(made.call, native, backend.sync))
     except (Unsupported, NotImplementedError) as refusal:
         if made.how != fallback.NATIVE:
             raise
         made, prepare_ns = clock.once(partial(fallback.instead, backend, operator, f, elsewhere, wrt, refusal))
-        result, first_call_ns = clock.once(_bound(made.call, native, backend.sync))
+        result, first_call_ns = clock.once(clock.bind(made.call, native, backend.sync))
     return made, prepare_ns, result, first_call_ns
 
 
 def warm_up(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     """Warm up, and say how many calls make an epoch."""
     call = _prepared(bench)
-    clock.warm_up(call, at_least_ns=request["warm_ns"])
-    return {"calls": clock.calls_per_epoch(call, request["epoch_ns"])}
+    found = clock.warm_up(call, at_least_ns=request["warm_ns"], at_most_ns=request["warm_at_most_ns"])
+    slow = (
+        found.seconds * 1e9 > 4 * request["epoch_ns"] * found.calls
+    )  # cold calls among them are not four times as slow
+    calls = 1 if slow else clock.calls_per_epoch(call, request["epoch_ns"])
+    return {"warm_up": to_plain(found), "calls": calls}
 
 
 def epoch(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     """Time one epoch."""
-    return {"calls": request["calls"], "ns": clock.epoch(_prepared(bench), request["calls"]).ns}
+    found: dict[str, Any] = to_plain(clock.epoch(_prepared(bench), request["calls"]))
+    return found
 
 
-def peak(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The memory of one call, by both methods, after one more warming call."""
-    call = _prepared(bench)
-    call()
-    return {
-        "allocated_peak_bytes": {"value": None, "reason": "not measured"},
-        "python_peak_bytes": to_plain(memory.median_of(memory.python_peak, call)),
-        "resident_peak_bytes": to_plain(memory.median_of(memory.resident_peak, call)),
-    }
+def overhead(bench: Bench, request: Mapping[str, Any]) -> float:
+    """What the clock's own loop takes for a call of nothing, in nanoseconds."""
+    return clock.loop_overhead_ns()
+
+
+def weigh(bench: Bench, request: Mapping[str, Any]) -> Any:
+    """The memory of one call by one method."""
+    return to_plain(memory.measure(request["method"], _prepared(bench), times=request["times"]))
 
 
 def relate(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,7 +206,8 @@ REQUESTS: Mapping[str, Callable[[Bench, Mapping[str, Any]], Any]] = {
     "relations": relate,
     "warm_up": warm_up,
     "epoch": epoch,
-    "memory": peak,
+    "overhead": overhead,
+    "weigh": weigh,
 }
 
 
@@ -180,21 +217,7 @@ def _point(request: Mapping[str, Any]) -> checking.Point:
 
 
 def _known(request: Mapping[str, Any]) -> checking.Known:
-    given = request["reference"]
-    return checking.Known(Reference.from_plain(given["first"]), tuple(map(Reference.from_plain, given["seconds"])))
-
-
-def _bound(call: contract.Call, native: tuple[Any, ...], sync: Callable[[Any], Any] | None) -> Callable[[], Any]:
-    """The call with its inputs bound and its result waited for, with as little between as there can be."""
-    if sync is None:
-        return lambda: call(*native)
-
-    def waited() -> Any:
-        result = call(*native)
-        sync(result)
-        return result
-
-    return waited
+    return checking.Known.from_plain(request["reference"])
 
 
 def _loaded(bench: Bench) -> contract.Backend:

@@ -1,0 +1,65 @@
+"""What the runner tells while it goes, in the order in which things happen. Frozen values; nothing calls back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from adbench.suite.journal import Launched
+from adbench.suite.record import Job, Memory, Record
+
+Phase = Literal["check", "time", "memory"]
+
+
+@dataclass(frozen=True)
+class Started:
+    """A job is under way; with the clock running, `job` stands for its group, in launch `launch`."""
+
+    job: Job
+    phase: Phase
+    launch: int | None = None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of one cell: preparing it, its first call, a later call."""
+
+    prepare: float
+    first_call: float
+    call: float
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A job's verdict, or why there is none. `cost`: what it took, where it came to a call."""
+
+    record: Record
+    cost: Cost | None = None
+
+
+@dataclass(frozen=True)
+class Timed:
+    """One group in one launch: what was measured of its cells, and the records of those that were lost in it."""
+
+    number: int
+    cells: tuple[Launched, ...]
+    lost: tuple[Record, ...] = ()
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """What was weighed of a job."""
+
+    job: Job
+    memory: Memory
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Fields of the run that were not known when it was begun."""
+
+    facts: Mapping[str, Any]
+
+
+Event = Started | Checked | Timed | Weighed | Learned

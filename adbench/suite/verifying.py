@@ -1,0 +1,92 @@
+"""The check: every job's derivative judged, in one resident worker for each backend; no clock decides anything here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from adbench.oracle import Verdict
+from adbench.suite.catalog import Catalog
+from adbench.suite.events import Checked, Cost, Event, Started
+from adbench.suite.layout import Seat
+from adbench.suite.nursery import Nursery
+from adbench.suite.plain import from_plain
+from adbench.suite.plan import RELATIONS
+from adbench.suite.pool import Pool, References, about, plain_start, reason_of, reproduce
+from adbench.suite.record import Job, Record, Summary
+from adbench.suite.settings import Settings
+from adbench.suite.troubles import Troubles
+
+
+def check(
+    nursery: Nursery,
+    references: References,
+    catalog: Catalog,
+    settings: Settings,
+    jobs: Sequence[Job],
+    before: Sequence[Record],
+) -> Iterator[Event]:
+    """Check the jobs of one backend, in their order; `before` are its records from before."""
+    troubles = Troubles(before)
+    with Pool(nursery, catalog, settings, lambda seat: plain_start(settings)) as pool:
+        for job in jobs:
+            yield Started(job, "check")
+            checked = _check(pool, references, catalog, settings, troubles, job)
+            troubles.note(checked.record)
+            record = _as_known(checked.record, pool.known(job))
+            if record.status in ("wrong", "failed", "crashed", "timed_out"):
+                record = replace(record, reproduce=reproduce(catalog, job))
+            yield replace(checked, record=record)
+
+
+def _check(
+    pool: Pool, references: References, catalog: Catalog, settings: Settings, troubles: Troubles, job: Job
+) -> Checked:
+    """Prepare and call the job in its worker, where the result is judged."""
+    missing = catalog.backends[job.backend].missing
+    if missing:
+        names = " ".join(missing)
+        return Checked(Record(job, "unsupported", f"{names} is not installed; pip install {names}"))
+    skipped = troubles.skipped(job)
+    if skipped is not None:
+        return Checked(skipped)
+    known = references.answer(job)
+    if "value" not in known:
+        return Checked(Record(job, "failed", f"the case itself fails on plain numpy: {reason_of(known)}"))
+    if job.operator == RELATIONS:
+        return Checked(_related(pool, catalog, job, known["value"]))
+    request = about(catalog, job, "prepare", operator=job.operator, reference=known["value"], cost=settings.time)
+    found = pool.ask(Seat(job.backend), job, request)
+    return Checked(found) if isinstance(found, Record) else _judged(job, found)
+
+
+def _judged(job: Job, found: dict[str, Any]) -> Checked:
+    verdict = from_plain(found["verdict"], Verdict)
+    record = Record(
+        job, "ok", None, verdict, how=found["how"], text=found["text"], summary=from_plain(found["summary"], Summary)
+    )
+    if verdict.word == "wrong":
+        record = replace(record, status="wrong", reason=verdict.sentence)
+    call = found["call_seconds"]
+    return Checked(record, None if call is None else Cost(found["prepare_seconds"], found["first_call_seconds"], call))
+
+
+def _related(pool: Pool, catalog: Catalog, job: Job, known: object) -> Record:
+    """The relations as a record: wrong where one does not hold. There is nothing to time."""
+    found = pool.ask(Seat(job.backend), job, about(catalog, job, "relations", reference=known))
+    if isinstance(found, Record):
+        return found
+    violations = found["violations"]
+    return Record(job, "wrong", "; ".join(violations)) if violations else Record(job, "ok")
+
+
+def _as_known(record: Record, known: str | None) -> Record:
+    """What is wrong or fails as its backend's file says is no alarm; what should by that file and does not, is one."""
+    if known is None:
+        return record
+    if record.status in ("wrong", "failed", "crashed"):
+        return replace(record, status="known", reason=f"{known}. Here: {record.reason}")
+    if record.status == "ok" and record.job.operator == "gradient":
+        return replace(record, status="surprise", reason=f"right, but its file says that it is known to be: {known}")
+    return record
