@@ -10,12 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from adbench.suite import tree
 from adbench.suite.backend import Backend, Call
 from adbench.suite.case import function_of
-from adbench.suite.colouring import groups
 from adbench.suite.errors import Unsupported
 from adbench.suite.namespace import Namespace
 from adbench.suite.operator import WITH_VECTOR, Operator
@@ -160,6 +158,10 @@ def coloured(
 
     Raises Unsupported where the backend has no jvp of its own.
     """
+    from scipy import sparse  # here, not above: a second that every worker would wait for
+
+    from adbench.suite.colouring import groups
+
     x = tuple(backend.numpy_result(args[i]) for i in wrt)
     leaves = [np.asarray(leaf) for leaf in tree.leaves(x)]
     starts = np.cumsum([0, *(leaf.size for leaf in leaves)])

@@ -137,7 +137,9 @@ def _seconds_of(call: Callable[[], Any], first_call_ns: int) -> float:
 def summary_of(result: Any) -> Summary:
     """What a result in numpy is known again by; not a number where it holds anything else."""
     try:
-        leaves = [np.asarray(leaf, dtype=np.float64) for leaf in tree.leaves(result)]
+        leaves = [
+            np.asarray(leaf.data if hasattr(leaf, "nnz") else leaf, dtype=np.float64) for leaf in tree.leaves(result)
+        ]
     except (TypeError, ValueError):
         return Summary(0, math.nan, math.nan)
     with np.errstate(all="ignore"):
