@@ -29,14 +29,8 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
 }
 
 
-def prepare(
-    operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
-) -> Callable[..., Any]:
-    if operator == "value":
-        return f
-    if operator not in OPERATIONS:
-        raise Unsupported(f"the tape has no {operator}")
-    call = on_active(OPERATIONS[operator], operator, f, wrt)
+def refusing(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The call, where the engine's own refusals are the harness's: a reason, not a failure."""
 
     def honest(*args: Any) -> Any:
         try:
@@ -45,3 +39,13 @@ def prepare(
             raise Unsupported(str(error)) from error
 
     return honest
+
+
+def prepare(
+    operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
+) -> Callable[..., Any]:
+    if operator == "value":
+        return f
+    if operator not in OPERATIONS:
+        raise Unsupported(f"the tape has no {operator}")
+    return refusing(on_active(OPERATIONS[operator], operator, f, wrt))
