@@ -12,24 +12,22 @@ import numpy as np
 
 from adbench import Case
 
+from ._matrices import QUICK, SIZES, well_conditioned
+
 
 def f(xp, A):
     _, log_abs_det = xp.linalg.slogdet(A)
     return log_abs_det
 
 
-def inputs(n, rng):
-    # Eigenvalues in a disc of radius 1 around 2 (the circular law): well conditioned at every n.
-    return {"A": 2 * np.eye(n) + rng.normal(size=(n, n)) / np.sqrt(n)}
-
-
 CASE = Case(
     f=f,
-    inputs=inputs,
+    inputs=lambda n, rng: {"A": well_conditioned(n, rng)},
     wrt=("A",),
-    sizes=(2, 4, 8, 16, 32, 64, 128, 256),
-    quick=(2, 8, 32),
+    sizes=SIZES,
+    quick=QUICK,
     gradient=lambda A: (np.linalg.inv(A).T,),
     flops=lambda n: 2 / 3 * n**3,
     tags=("matrix", "linear-algebra"),
+    suites=("stan-paper", "quick"),
 )

@@ -13,6 +13,8 @@ import numpy as np
 
 from adbench import Case
 
+from ._matrices import QUICK, SIZES
+
 
 def f(xp, A, B):
     return xp.sum(A @ B)
@@ -26,9 +28,10 @@ CASE = Case(
     f=f,
     inputs=lambda n, rng: {"A": rng.normal(size=(n, n)), "B": rng.normal(size=(n, n))},
     wrt=("A", "B"),
-    sizes=(2, 4, 8, 16, 32, 64, 128, 256),
-    quick=(2, 8, 32),
+    sizes=SIZES,
+    quick=QUICK,
     gradient=gradient,
     flops=lambda n: 2 * n**3,
     tags=("matrix",),
+    suites=("stan-paper", "fastad", "quick"),
 )

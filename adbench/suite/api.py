@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from adbench.suite.case import Case
 from adbench.suite.catalog import load, select
 from adbench.suite.checking import judged, known_at, needs_second_order, operator_named, point
 from adbench.suite.errors import UnknownName, UsageError
+from adbench.suite.namespace import Namespace
 from adbench.suite.plan import RELATIONS
 from adbench.suite.relations import Setting, violations
 from adbench.suite.resolve import resolve
@@ -89,7 +91,17 @@ def case_of(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) 
         return f(xp, *inputs.values()) if takes_xp else f(*inputs.values())
 
     named = {f"x{i}": float(a) if isinstance(a, int) and i in wrt else a for i, a in enumerate(arguments)}
-    return Case(f=text, inputs=lambda n, rng: named, wrt=tuple(f"x{i}" for i in wrt), sizes=(1,))
+    made = Case(f=text, inputs=lambda n, rng: named, wrt=tuple(f"x{i}" for i in wrt), sizes=(1,))
+    return replace(made, operators=("value", "jacobian")) if _is_array(text, named) else made
+
+
+def _is_array(text: Callable[..., Any], inputs: dict[str, Any]) -> bool:
+    """Whether the value is an array, by the text on plain numpy; not, where it does not run there."""
+    try:
+        with np.errstate(all="ignore"):
+            return bool(np.shape(text(Namespace(np), **inputs)))
+    except Exception:  # written for its backend's library only
+        return False
 
 
 def _verdict(case: Case, size: int, backend: Backend, operator: str, seed: int) -> Verdict:
