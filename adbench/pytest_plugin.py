@@ -1,14 +1,21 @@
-"""For pytest: a fixture `assert_gradients(f, *args, backend=…, wrt=…)`, there wherever adbench is installed.
+"""For pytest: two fixtures, there wherever adbench is installed.
 
 def test_my_gradient(assert_gradients):
     assert_gradients(lambda xp, x: xp.sum(xp.sin(x)), np.array([0.3, 1.2]), backend="jax")
+
+def test_speed(adbench_cell):
+    adbench_cell("normal_log_density", 1000, "jax")     # checked first, then timed by pytest-benchmark
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from adbench.suite.cell import ReadyCell
 
 
 @pytest.fixture
@@ -17,3 +24,64 @@ def assert_gradients() -> Callable[..., None]:
     from adbench.suite.api import assert_gradients
 
     return assert_gradients
+
+
+@pytest.fixture
+def adbench_cell(request: pytest.FixtureRequest) -> Callable[..., ReadyCell]:
+    """adbench_cell(case, size, backend, operator="gradient", seed=0, memory=True): check one cell, then time it.
+
+    The test fails where the value or the derivative is wrong, and is skipped, with the reason, where the backend cannot
+    or is known to be wrong there: such a cell is never timed. What is right is timed by the fixture `benchmark` of
+    pytest-benchmark; the verdict, the phases and the memory by each method (from processes of their own) go into its
+    `extra_info`, so that `--benchmark-json`, `--benchmark-compare` and `--benchmark-histogram` work on any case.
+
+    case      a built-in case's name, or a user's file
+    backend   a backend's name, or a user's file
+    """
+    if not request.config.pluginmanager.has_plugin("benchmark"):
+        pytest.fail("adbench_cell times with pytest-benchmark: pip install pytest-benchmark", pytrace=False)
+    benchmark = request.getfixturevalue("benchmark")
+
+    def check_and_time(
+        case: str, size: int, backend: str, operator: str = "gradient", *, seed: int = 0, memory: bool = True
+    ) -> ReadyCell:
+        from adbench.suite import cell
+        from adbench.suite.errors import Unsupported, UsageError
+        from adbench.suite.plain import to_plain
+
+        try:
+            one = cell.ready(case, size, backend, operator, seed=seed)
+        except UsageError as error:
+            pytest.fail(f"adbench_cell: {error}", pytrace=False)
+        except (Unsupported, NotImplementedError) as reason:
+            pytest.skip(f"{backend} on {case}: {reason}")
+        if one.verdict.word == "wrong":
+            if one.known is not None:
+                pytest.skip(f"{one.job.backend} on {one.job.case}: known to be wrong: {one.known}")
+            pytest.fail(f"{one.job.backend} on {one.job.case}: {one.verdict.sentence}", pytrace=False)
+        benchmark.group = f"{one.job.case} {one.job.size} {one.job.operator}"
+        benchmark.extra_info.update(_told(one))
+        if memory:
+            benchmark.extra_info["memory"] = to_plain(cell.memory(one))
+        benchmark(one.call)
+        return one
+
+    return check_and_time
+
+
+def _told(one: ReadyCell) -> dict[str, Any]:
+    """What goes into pytest-benchmark's record beside its own statistics."""
+    return {
+        "case": one.job.case,
+        "size": one.job.size,
+        "backend": one.job.backend,
+        "operator": one.job.operator,
+        "seed": one.job.seed,
+        "version": one.version,
+        "verdict": one.verdict.word,
+        "verdict_sentence": one.verdict.sentence,
+        "how": one.how,
+        "flops": one.flops,
+        "prepare_seconds": one.prepare_seconds,
+        "first_call_seconds": one.first_call_seconds,
+    }
