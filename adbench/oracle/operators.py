@@ -253,16 +253,21 @@ def is_known(second: Reference) -> bool:
 
 
 def _contracted(hessian: Any, v: Any) -> Any:
-    """H v = Σ_j H[i][j] · v_j, block by block, for a tuple of tuples of blocks or of trees of blocks."""
+    """H v: for every leaf of the arguments Σ over the leaves of v of its block times v's, nested like the arguments."""
     steps = [np.asarray(step, dtype=np.float64) for step in optree.tree_leaves(v)]
 
-    def along_row(row: Any) -> Any:
+    def along_row(row: Any, like: Any) -> Any:
         blocks = [np.asarray(block) for block in optree.tree_leaves(row)]
-        if len(blocks) != len(steps):
+        structure = optree.tree_structure(like)
+        if len(blocks) != len(steps) * structure.num_leaves:
             return row  # misshapen; the verdict says so
-        return sum(np.tensordot(b, s, axes=s.ndim) for b, s in zip(blocks, steps, strict=True))
+        rows = [blocks[start : start + len(steps)] for start in range(0, len(blocks), len(steps))]
+        sums = [sum(np.tensordot(b, s, axes=s.ndim) for b, s in zip(row, steps, strict=True)) for row in rows]
+        return optree.tree_unflatten(structure, sums)
 
-    return tuple(along_row(row) for row in hessian) if isinstance(hessian, tuple) else hessian
+    if not isinstance(hessian, tuple) or len(hessian) != len(v):
+        return hessian
+    return tuple(along_row(row, like) for row, like in zip(hessian, v, strict=True))
 
 
 def _renamed(verdict: Verdict, name: str) -> Verdict:

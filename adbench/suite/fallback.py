@@ -112,25 +112,29 @@ def _gradient_by_columns(parts: Mapping[str, Part], x: tuple[Any, ...], _: Any) 
 
 
 def _hessian_by_columns(parts: Mapping[str, Part], x: tuple[Any, ...], _: Any) -> Any:
-    """H[i][j], column by column: H e for every unit vector e of input j; H is symmetric."""
-    columns = [parts["hvp"](unit) for unit in tree.units(x)]
-    blocks, start = [], 0
-    for part in x:
-        shape = np.shape(part)
-        chosen, start = columns[start : start + int(np.prod(shape))], start + int(np.prod(shape))
-        blocks.append([np.reshape([column[i] for column in chosen], shape + np.shape(x[i])) for i in range(len(x))])
-    return tuple(
-        tuple(np.moveaxis(blocks[j][i], range(np.ndim(x[j])), range(-np.ndim(x[j]), 0)) for j in range(len(x)))
-        for i in range(len(x))
-    )
+    """For every leaf of x the blocks for all leaves of x, column by column: H e for every unit vector e."""
+    columns = [tree.leaves(parts["hvp"](unit)) for unit in tree.units(x)]
+    shapes = [np.shape(leaf) for leaf in tree.leaves(x)]
+    ends = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes)])
+
+    def row(which: int) -> Any:
+        stacked = np.stack([column[which] for column in columns], axis=-1) if columns else np.zeros((*shapes[which], 0))
+        blocks = [
+            stacked[..., start:end].reshape(shapes[which] + shape)
+            for start, end, shape in zip(ends, ends[1:], shapes, strict=False)
+        ]
+        return tree.filled(x, blocks)
+
+    return tree.filled(x, [row(which) for which in range(len(shapes))])
 
 
 def _hvp_by_hessian(parts: Mapping[str, Part], x: tuple[Any, ...], vectors: tuple[Any, ...]) -> Any:
-    """(H v)_i = Σ_j H[i][j] · v_j."""
-    (v,) = vectors
-    rows = parts["hessian"]()
-    return tuple(
-        sum(np.tensordot(block, np.asarray(v[j]), axes=np.ndim(v[j])) for j, block in enumerate(row)) for row in rows
+    """For every leaf of x: Σ over the leaves of v of its block times v's."""
+    steps = [np.asarray(step) for step in tree.leaves(vectors[0])]
+    blocks = tree.leaves(parts["hessian"]())
+    rows = [blocks[start : start + len(steps)] for start in range(0, len(blocks), len(steps))]
+    return tree.filled(
+        x, [sum(np.tensordot(b, v, axes=v.ndim) for b, v in zip(row, steps, strict=True)) for row in rows]
     )
 
 

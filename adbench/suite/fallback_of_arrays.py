@@ -111,7 +111,7 @@ def _by_columns(part: Part, x: tuple[Any, ...], _: tuple[Any, ...], shape: Shape
 def _by_rows(part: Part, x: tuple[Any, ...], _: tuple[Any, ...], shape: Shape) -> Any:
     rows = [tree.leaves(part(unit)) for unit in _unit_values(shape)]
     stacked = [np.reshape([row[k] for row in rows], shape + np.shape(leaf)) for k, leaf in enumerate(tree.leaves(x))]
-    return _structured(x, stacked)
+    return tree.filled(x, stacked)
 
 
 def _times(jacobian: Any, v: Any) -> Any:
@@ -131,11 +131,6 @@ def _jvp_by_rows(part: Part, x: tuple[Any, ...], vectors: tuple[Any, ...], shape
 
 def _vjp_by_columns(part: Part, x: tuple[Any, ...], vectors: tuple[Any, ...], shape: Shape) -> Any:
     return _from_left(vectors[0], _by_columns(part, x, (), shape))
-
-
-def _structured(x: Any, parts: Sequence[Any]) -> Any:
-    following = iter(parts)
-    return tree.map_leaves(lambda _: next(following), x)
 
 
 FALLBACKS: Mapping[Operator, tuple[tuple[Operator, Make], ...]] = {
@@ -190,6 +185,6 @@ def coloured(
             )
             for low, high, start, end in zip(places, places[1:], starts, starts[1:], strict=False)
         ]
-        return _structured(x, blocks)
+        return tree.filled(x, blocks)
 
     return call, f"from jvp, coloured: {count} directions for {int(starts[-1])} columns"

@@ -17,7 +17,8 @@ jacobian             as the gradient; each leaf has the shape of f's value befor
 jvp                  J v, of the shape of f's value; v is a tuple like x
 vjp                  wᵀ J, as the gradient; w is like f's value
 hvp                  H v, as the gradient; v is a tuple like x
-hessian              H: a tuple of tuples, H[i][j] of the shape of input i before that of input j
+hessian              H: a tuple of tuples, H[i][j] of the shape of input i before that of input j; where inputs are
+                     nested, x with a structure like x in the place of each leaf
 
 What a backend does not have (it raises Unsupported) the harness makes from what it has, labelled as a fallback.
 """

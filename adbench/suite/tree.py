@@ -52,6 +52,12 @@ def units(x: Any) -> Iterator[Any]:
 
 
 def rebuilt(x: Any, parts: Sequence[Any]) -> Any:
-    """The structure of x with these leaves."""
+    """The structure of x with these leaves, arrays and floats."""
     following = iter(parts)
     return like(x, lambda _: next(following))
+
+
+def filled(x: Any, parts: Sequence[Any]) -> Any:
+    """The structure of x with these in the places of its leaves, whatever they are."""
+    following = iter(parts)
+    return map_leaves(lambda _: next(following), x)
