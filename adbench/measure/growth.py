@@ -147,7 +147,7 @@ def _fit(sizes: Sequence[int], t: Array) -> _Fits:
     For a given b the best c and a are linear least squares, so that b alone is searched for: over a grid, then over
     finer ones, and at last at the bottom of a parabola.
     """
-    step, grid = 0.1, np.linspace(0, STEEPEST, round(STEEPEST / 0.1) + 1)[None, :]
+    step, grid = 0.25, np.linspace(0, STEEPEST, round(STEEPEST / 0.25) + 1)[None, :]
     for _ in range(4):
         squares, *_ = _given(sizes, t, grid)
         at = np.argmin(squares, axis=1)[:, None]

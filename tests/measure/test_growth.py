@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -24,6 +24,7 @@ def costs(
     return exact * np.exp(noise * np.random.default_rng(seed).normal(size=(launches, len(sizes))))
 
 
+@settings(deadline=None)  # a loaded machine takes its time
 @given(
     b=st.floats(0.3, 3.5),
     floor=st.floats(0, 20),

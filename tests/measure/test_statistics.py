@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -26,6 +26,7 @@ from adbench.measure.statistics import (
     wilcoxon_p,
 )
 
+patient = settings(deadline=None)  # a loaded machine takes its time
 numbers = st.lists(st.integers(-6, 6).map(float), min_size=1, max_size=9)
 launches = st.lists(st.floats(-1, 1), min_size=4, max_size=12)
 
@@ -40,6 +41,7 @@ def by_all_signs(x: list[float]) -> float:
     return min(1.0, 2 * float(np.mean(below)))
 
 
+@patient
 @given(numbers)
 def test_the_signed_rank_test_is_exact_with_ties_and_zeros(x: list[float]) -> None:
     assert wilcoxon_p(x) == pytest.approx(by_all_signs(x), rel=1e-12)
@@ -55,6 +57,7 @@ def test_numbers_that_are_all_equal_to_zero_differ_from_it_by_no_evidence() -> N
     assert wilcoxon_p([0.0] * 8) == difference_p([0.0] * 8) == 1.0
 
 
+@patient
 @given(launches)
 def test_a_p_value_does_not_depend_on_which_side_is_called_a(x: list[float]) -> None:
     for test in (wilcoxon_p, difference_p):
@@ -81,6 +84,7 @@ def test_among_many_comparisons_ranks_alone_would_never_be_significant() -> None
     assert holm([difference_p(x)] + [0.5] * 6)[0] < 0.05
 
 
+@patient
 @given(st.lists(st.floats(-1, 1), min_size=6, max_size=12))
 def test_of_a_single_comparison_the_decision_is_wilcoxons(x: list[float]) -> None:
     assert (difference_p(x) <= 0.05) == (wilcoxon_p(x) <= 0.05)
@@ -126,6 +130,7 @@ def test_the_interval_holds_just_those_centres_that_the_test_does_not_reject(n: 
         assert wilcoxon_p([v - inside for v in x]) > 1 - found.level + 1e-12
 
 
+@patient
 @given(launches, st.floats(-5, 5), st.floats(0.1, 10))
 def test_the_interval_moves_and_stretches_with_the_numbers(x: list[float], by: float, times: float) -> None:
     plain, moved = hodges_lehmann(x), hodges_lehmann([times * v + by for v in x])
@@ -182,6 +187,7 @@ def test_holm_adjusts_step_by_step() -> None:
     assert holm([0.3]) == [0.3]
 
 
+@patient
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_lies_between_no_correction_and_bonferroni(p: list[float]) -> None:
     adjusted = holm(p)
