@@ -1,7 +1,7 @@
 """The command `adbench`: from argv to the calls that do the work. Data goes to stdout, progress and errors to stderr.
 
-Exit codes: 0 fine, 1 a wrong derivative, 2 usage or unreadable input, 4 a backend crashed, timed out or raised, 128 + n
-interrupted by signal n (130 by Ctrl-C).
+Exit codes: 0 fine, 1 a wrong derivative, 2 usage or unreadable input, 3 slower than before, 4 a backend crashed, timed
+out or raised, 5 too noisy to decide, 128 + n interrupted by signal n (130 by Ctrl-C).
 Imports of the suite are inside the functions: `adbench --version` must answer at once.
 """
 
@@ -243,18 +243,93 @@ def doctor(with_memory: bool, with_backends: bool, as_json: bool) -> None:
 
 
 @cli.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("run", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="HTML", help="Default: report.html beside FILE."
+    "-o", "--output", type=click.Path(path_type=Path), metavar="HTML", help="Default: report.html beside the run."
 )
-def report(file: Path, output: Path | None) -> None:
-    """Make the page again from the run.json of a run."""
+def report(run: Path, output: Path | None) -> None:
+    """Make the page again from a run: its folder, its run.json, or the journal of one that is not finished."""
     from adbench.suite import catalog
-    from adbench.suite.store import read_run, write_whole
+    from adbench.suite.store import PAGE, read_run, write_whole
 
-    page = output or file.with_name("report.html")
-    write_whole(page, catalog.report("html").render(read_run(file)))
+    page = output or (run if run.is_dir() else run.parent) / PAGE
+    write_whole(page, catalog.report("html").render(read_run(run)))
     click.echo(f"page: {page}")
+
+
+@cli.command()
+@click.argument("old", type=click.Path(path_type=Path))
+@click.argument("new", type=click.Path(path_type=Path))
+@click.option(
+    "--margin",
+    metavar="SHARE",
+    default="5%",
+    show_default=True,
+    callback=_quantity("share_of"),
+    help="What may be slower by less is no regression.",
+)
+@click.option(
+    "--memory-margin",
+    metavar="SHARE",
+    default="10%",
+    show_default=True,
+    callback=_quantity("share_of"),
+    help="The same for memory.",
+)
+@click.option("--fail-on", metavar="WHAT,…", help="What turns the exit code: regression, correctness, memory.")
+@click.option("--absolute", "--force", is_flag=True, help="Compare times by the clock alone, even of two machines.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("--markdown", is_flag=True, help="For a pull request.")
+def compare(
+    old: Path,
+    new: Path,
+    margin: float,
+    memory_margin: float,
+    fail_on: str | None,
+    absolute: bool,
+    as_json: bool,
+    markdown: bool,
+) -> None:
+    """What became of the run OLD in the run NEW: slower, faster, wrong, or no different.
+
+    \b
+    adbench compare base/ new/ --fail-on regression,correctness
+    adbench compare base/run.json new/run.json --markdown
+
+    Each is a folder, a run.json, a journal, or a JSON file of pytest-benchmark or pyperf. Exit code with --fail-on: 1 a
+    derivative that is wrong or fails now, 3 slower or more memory, 5 where that cannot be told.
+    """
+    from adbench.suite import catalog, comparing
+    from adbench.suite.foreign import read_side
+
+    if as_json and markdown:
+        raise click.UsageError("--json and --markdown contradict each other; give one of them")
+    gates = comparing.gates_of(fail_on)
+    found = comparing.compare(
+        read_side(old), read_side(new), margin=margin, memory_margin=memory_margin, absolute=absolute
+    )
+    code = comparing.exit_code(found, gates)
+    shown = catalog.report("comparison")
+    if as_json:
+        click.echo(json.dumps(shown.data(found, code), indent=1))
+    elif markdown:
+        click.echo(shown.markdown(found), nl=False)
+    else:
+        click.echo(shown.text(found, width=_width(), colour=_colour()), nl=False)
+    sys.exit(code)
+
+
+@cli.command()
+@click.argument("folder", type=click.Path(path_type=Path), default=Path("results"))
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def history(folder: Path, as_json: bool) -> None:
+    """List the runs in a folder and those below it, newest last. Default: results."""
+    from adbench.suite import catalog
+    from adbench.suite.history import history as listed
+
+    found = listed(folder)
+    shown = catalog.report("history")
+    click.echo(json.dumps(shown.data(found), indent=1) if as_json else shown.text(found, _width()), nl=as_json)
 
 
 def _session(asked: dict[str, Any], **settings: Any) -> Session:

@@ -19,55 +19,11 @@ from typing import Any, NoReturn
 from adbench.suite import journal, schema
 from adbench.suite.errors import BadFile, BadOutput
 from adbench.suite.plain import from_plain, to_plain
-from adbench.suite.record import Record, Run
+from adbench.suite.record import Run
 from adbench.suite.upgrade import upgraded
 
 MAX_BYTES = 512 * 2**20
 RUN, JOURNAL, PAGE = "run.json", "journal.jsonl", "report.html"
-
-
-class Store:
-    """The output folder of one run: `journal.jsonl`, `run.json`, `report.html`. A context manager.
-
-    Raises BadOutput where the folder cannot be written, or already holds a run.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._journal = (folder / "journal.jsonl").open("x", encoding="utf-8")
-        except FileExistsError:
-            raise BadOutput(f"{folder}: already holds a run, or is a file; give another folder with -o") from None
-        except OSError as error:
-            raise BadOutput(f"{folder}: cannot be written: {error.strerror}; give another folder with -o") from error
-
-    @property
-    def run_file(self) -> Path:
-        """Where the run's JSON goes."""
-        return self.folder / "run.json"
-
-    def add(self, record: Record) -> None:
-        """Write one record through to the disk. A later line for the same job replaces an earlier one."""
-        json.dump(to_plain(record), self._journal, allow_nan=False)
-        self._journal.write("\n")
-        self._journal.flush()
-        os.fsync(self._journal.fileno())
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._journal.close()
-
-    @property
-    def page_file(self) -> Path:
-        """Where the run's page goes."""
-        return self.folder / "report.html"
-
-    def finish(self, run: Run) -> None:
-        """Write the run's JSON."""
-        write_whole(self.run_file, dumps(run))
 
 
 def default_folder() -> Path:
@@ -94,12 +50,16 @@ def read_run(path: Path) -> Run:
         path = _file_in(path)
     if is_journal(path):
         return journal.assemble(journal.read(path))
+    with no_garbage():
+        return from_data(load(path), path)
+
+
+def from_data(data: Any, path: Path) -> Run:
+    """The run that the JSON of the file `path` holds, of this schema version or an earlier one. Raises BadFile."""
     try:
-        with _no_garbage():
-            data = load(path)
-            data = upgraded(data if isinstance(data, dict) else {})
-            schema.check(data)
-            return from_plain(data, Run)
+        data = upgraded(data if isinstance(data, dict) else {})
+        schema.check(data)
+        return from_plain(data, Run)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         fault = f"lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
         raise BadFile(f"{path}: JSON, but not a run of adbench: {fault}") from error
@@ -171,7 +131,7 @@ def _file_in(folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _no_garbage() -> Iterator[None]:
+def no_garbage() -> Iterator[None]:
     """The collector off: it would look again and again at millions of values that all stay."""
     was_on = gc.isenabled()
     gc.disable()

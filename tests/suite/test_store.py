@@ -13,7 +13,7 @@ from adbench.suite.errors import BadOutput
 from adbench.suite.journal import Head, Journal, Launched
 from adbench.suite.plain import from_plain, to_plain
 from adbench.suite.record import Figure, Job, Launch, Memory, Record, Round, Run, Time
-from adbench.suite.store import Store, dumps, read_run, write_run, write_whole
+from adbench.suite.store import dumps, read_run, write_run, write_whole
 
 JOB = Job("case", 3, "backend", "gradient")
 LAUNCH = Launch(0, 1.0, 0.5, {"compile": 0.4}, 0.25, 3, True, (Round(10, 1000), Round(10, 3000, 5, "steal 12 ms")))
@@ -22,45 +22,14 @@ RUN = Run(2, "2026-01-01T00:00:00+00:00", "0", 0, {"quick": True}, {"cores": 2},
 
 
 def test_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
-    with Store(tmp_path / "out") as store:
-        store.add(RECORD)
-        store.finish(RUN)
-    assert read_run(store.run_file) == RUN
-    assert [
-        json.loads(line)["job"]["size"] for line in (tmp_path / "out" / "journal.jsonl").read_text().splitlines()
-    ] == [3]
+    assert write_run(tmp_path, RUN) == tmp_path / "run.json"
+    assert read_run(tmp_path / "run.json") == RUN
 
 
 def test_numbers_that_json_lacks_come_back_too() -> None:
     for value in (math.inf, -math.inf, 1e-300):
         assert from_plain(json.loads(json.dumps(to_plain(Figure(value)), allow_nan=False)), Figure).value == value
     assert math.isnan(from_plain(to_plain(Figure(math.nan)), Figure).value or 0.0)
-
-
-def test_every_record_is_on_the_disk_before_the_next_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced: list[int] = []
-    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_size))
-    with Store(tmp_path / "out") as store:
-        for _ in range(3):
-            store.add(RECORD)
-            assert synced[-1] == (tmp_path / "out" / "journal.jsonl").stat().st_size
-    assert len(synced) == 3
-
-
-def test_a_folder_that_holds_a_run_is_not_written_over(tmp_path: Path) -> None:
-    with Store(tmp_path / "out") as store:
-        store.finish(RUN)
-    with pytest.raises(BadOutput, match="already holds a run"):
-        Store(tmp_path / "out")
-    assert read_run(store.run_file) == RUN
-
-
-def test_an_unwritable_folder_is_said(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(BadOutput, match=r"cannot be written|is a file"):
-        Store(tmp_path / "file")
-    with pytest.raises(BadOutput, match="cannot be written"):
-        Store(Path("/proc/nothing/here"))
 
 
 def test_a_run_without_records_comes_back(tmp_path: Path) -> None:
