@@ -177,7 +177,7 @@ def _about(found: Comparison) -> Iterator[str]:
     if found.basis == "clock":
         yield "Times are compared by the clock: a busier machine looks like a regression."
     elif found.reference:
-        yield f"Each cell is held against {wording.short(found.reference, 40)}, which took turns with it in each launch."
+        yield f"Each cell is held against {wording.short(found.reference, 40)}, which took turns with it."
     else:
         yield "The two have no reference backend in common: each cell is held against those beside it."
     if not found.same:
