@@ -10,6 +10,8 @@ up to a constant, and P is the Wishart prior of the inverse covariances Qᵀ Q.
 
 Šrajer, Kukelova and Fitzgibbon (2018), "A benchmark of selected algorithmic differentiation tools on some problems in
 computer vision and machine learning", arXiv:1807.10129. That suite computes L - P; the posterior is L + P.
+
+The gradient by hand is by responsibilities r_ik = exp(β_ik - lse_k β_ik), as ∂L/∂μ_k = Σ_i r_ik Q_kᵀ Q_k (x_i - μ_k).
 """
 
 import math
@@ -50,6 +52,28 @@ def f(xp, x, alpha, mu, q, l, gamma, m):  # noqa: E741 - the publication's name
     return likelihood - 0.5 * n * d * math.log(2 * math.pi) + log_wishart(xp, q, Q, gamma, m)
 
 
+def gradient(x, alpha, mu, q, l, gamma, m):  # noqa: E741 - as above
+    (n, d), places = x.shape, below_diagonal(x.shape[1])
+    Q = np.concatenate([np.zeros((len(q), 1)), l], axis=1)[:, places] + np.exp(q)[:, :, None] * np.eye(d)
+    gap = x[None] - mu[:, None]
+    scaled = gap @ Q.transpose(0, 2, 1)
+    beta = (alpha + q.sum(axis=1))[:, None] - 0.5 * (scaled**2).sum(axis=2)
+    share = np.exp(beta - beta.max(axis=0))
+    share /= share.sum(axis=0)
+    weight = np.exp(alpha - alpha.max())
+    by_Q = -np.einsum("kn,kni,knj->kij", share, scaled, gap) - gamma**2 * Q
+    by_q = share.sum(axis=1)[:, None] + np.einsum("kii->ki", by_Q) * np.exp(q) + m
+    rows, columns = np.nonzero(places)
+    by_l = np.zeros_like(l)
+    by_l[:, places[rows, columns] - 1] = by_Q[:, rows, columns]
+    return (
+        share.sum(axis=1) - n * weight / weight.sum(),
+        np.einsum("kn,kni,kij->kj", share, scaled, Q),
+        by_q,
+        by_l,
+    )
+
+
 def inputs(n, rng):
     d, k = DIMENSIONS, COMPONENTS
     return {
@@ -68,7 +92,8 @@ CASE = Case(
     inputs=inputs,
     wrt=("alpha", "mu", "q", "l"),
     sizes=(1, 10, 100, 1_000, 10_000),
-    quick=(1, 10),
+    quick=(3, 10),
+    gradient=gradient,
     flops=lambda n: n * COMPONENTS * (DIMENSIONS * (DIMENSIONS + 1) + 3 * DIMENSIONS + 6) + 100,
     tags=("density", "matrix"),
     suites=("adbench", "gradbench", "quick"),

@@ -1,21 +1,26 @@
 """Normal log density of n observations, in the mean and the scale.
 
-    f(μ, σ) = Σ_n  -½ ((y_n - μ) / σ)² - log σ - ½ log 2π
+    f(y, μ, σ) = Σ_n  -½ ((y_n - μ) / σ)² - log σ - ½ log 2π
 
-    ∂f/∂μ = Σ_n z_n / σ,   ∂f/∂σ = Σ_n (z_n² - 1) / σ,   z_n = (y_n - μ) / σ
+    ∂f/∂y_n = -z_n / σ,   ∂f/∂μ = Σ_n z_n / σ,   ∂f/∂σ = Σ_n (z_n² - 1) / σ,   z_n = (y_n - μ) / σ
 
-Twice: `normal_log_density` on the whole array, `normal_log_density_loop` one observation after the other.
+Twice: `normal_log_density` on the whole array, `normal_log_density_loop` one observation after the other; both in μ and
+σ. Every other choice of active arguments is a case too, `normal_log_density_in_y` and so on: what is constant should
+cost nothing. (A built-in density as one node is a backend's own text.)
 
 Carpenter et al. (2015), "The Stan Math Library", arXiv:1509.07164, the example of sections 1 and 2.
 """
 
 import math
+from itertools import combinations
 
 import numpy as np
 
 from adbench import Case
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
+ARGUMENTS = ("y", "mu", "sigma")
+WORDS = {"y": "the observations", "mu": "the mean", "sigma": "the scale"}
 
 
 def vectorised(xp, y, mu, sigma):
@@ -36,32 +41,54 @@ def inputs(n, rng):
     return {"y": rng.normal(1.0, 1.0, n), "mu": rng.uniform(0.2, 0.8), "sigma": rng.uniform(1.5, 2.5)}
 
 
-def gradient(y, mu, sigma):
-    z = (y - mu) / sigma
-    return np.sum(z) / sigma, np.sum(z * z - 1) / sigma
+def gradient_in(wrt):
+    def gradient(y, mu, sigma):
+        z = (y - mu) / sigma
+        every = {"y": lambda: -z / sigma, "mu": lambda: np.sum(z) / sigma, "sigma": lambda: np.sum(z * z - 1) / sigma}
+        return tuple(every[name]() for name in wrt)
 
+    return gradient
+
+
+def case(wrt, *, loop, sizes, quick, suites=()):
+    form = "one after the other" if loop else "as one array"
+    return Case(
+        f=scalar_loop if loop else vectorised,
+        inputs=inputs,
+        wrt=wrt,
+        sizes=sizes,
+        quick=quick,
+        gradient=gradient_in(wrt),
+        flops=lambda n: 8 * n if loop else 4 * n + 5,
+        tags=("density", "scalar-loop" if loop else "vectorised"),
+        suites=suites,
+        summary=f"Normal log density of n observations {form}, in {' and '.join(WORDS[name] for name in wrt)}.",
+    )
+
+
+PARAMETERS = ("mu", "sigma")
+SUBSETS = [chosen for k in (1, 2, 3) for chosen in combinations(ARGUMENTS, k) if chosen != PARAMETERS]
 
 CASES = {
-    "normal_log_density": Case(
-        f=vectorised,
-        inputs=inputs,
-        wrt=("mu", "sigma"),
+    "normal_log_density": case(
+        PARAMETERS,
+        loop=False,
         sizes=(1, 10, 100, 1_000, 10_000, 100_000, 1_000_000),
         quick=(1, 1_000, 100_000),
-        gradient=gradient,
-        flops=lambda n: 4 * n + 5,
-        tags=("density", "vectorised"),
-        summary="Normal log density of many observations as one array, in the mean and the scale.",
+        suites=("stan-paper", "fastad", "quick"),
     ),
-    "normal_log_density_loop": Case(
-        f=scalar_loop,
-        inputs=inputs,
-        wrt=("mu", "sigma"),
+    "normal_log_density_loop": case(
+        PARAMETERS,
+        loop=True,
         sizes=(1, 10, 100, 1_000, 10_000),
         quick=(1, 10, 100),
-        gradient=gradient,
-        flops=lambda n: 8 * n,
-        tags=("density", "scalar-loop"),
-        summary="Normal log density of many observations one after the other, in the mean and the scale.",
+        suites=("stan-paper", "quick"),
     ),
+    **{
+        f"normal_log_density{'_loop' if loop else ''}_in_{'_'.join(chosen)}": case(
+            chosen, loop=loop, sizes=(1, 100, 10_000), quick=(10,), suites=("stan-paper",)
+        )
+        for loop in (False, True)
+        for chosen in SUBSETS
+    },
 }

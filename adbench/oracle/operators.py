@@ -162,6 +162,8 @@ def _with_second_noise(found: Reference, first: Reference, scale: float) -> Refe
     """H v with the noise that the gradient's own suggests: u κ² scale, κ = the gradient's noise in units of u |g|.
 
     A bound on the largest entry, so it hides errors in entries far smaller; an engine's Monte Carlo run would tell.
+    Where H v is zero, a rounding of the gradient is none of a library's faults: v is as large as x, and the derivative
+    of f / x, as a product's is often written, vanishes to rounding only.
     """
     entries = [e.derivative for leaf in first.leaves for e in leaf.entries] + [d.derivative for d in first.directions]
     finite = [e for e in entries if math.isfinite(e.size) and math.isfinite(e.noise)]
@@ -170,7 +172,8 @@ def _with_second_noise(found: Reference, first: Reference, scale: float) -> Refe
     noise = 2.0**-53 * max(1.0, kappa) ** 2 * scale
 
     def noisy(known: Known) -> Known:
-        return replace(known, noise=noise) if math.isfinite(known.size) else known
+        of_zero = 2.0**-53 * size if known.size == 0 else 0.0
+        return replace(known, noise=max(noise, of_zero)) if math.isfinite(known.size) else known
 
     leaves = tuple(
         replace(leaf, entries=tuple(Entry(e.index, noisy(e.derivative)) for e in leaf.entries)) for leaf in found.leaves

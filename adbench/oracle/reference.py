@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-ORACLE_VERSION = 2
+ORACLE_VERSION = 3
 """Changes whenever a reference computed earlier would come out differently: old cached ones are then ignored."""
 
 
