@@ -37,6 +37,7 @@ Read it
     callbacks     custom nodes from Python functions
     ode_solver, ode_adjoint, ode     differential equations: `odeint`, `rk4`
     notation, explain      a recording as tables and as a drawing
+    compiled               the second gear: a function recorded once, and run as machine code (a package of its own)
 
 Imports go down this list's order only. Rules know nothing of tapes: a value function for plain numbers, gradient
 functions written with the functions of this package, so that they can themselves be differentiated.
@@ -62,6 +63,11 @@ Everything is float64: integers, booleans and float32 are promoted, complex numb
 a Python float. Where a function has a kink, the derivative taken is written at the head of its module; zero times
 infinity is zero along a path of the chain rule (`sweep`).
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 # Names of the array API that are numpy's own here too: numbers, and what concerns types and shapes alone.
 from numpy import (
@@ -297,6 +303,18 @@ from .tracking import Tracked, back_gradient, gradient_of, track_gradient, with_
 from .trees import Tree, normal_nest, random_nest, shape, tree_map
 from .variable import ForwardModeError, Var, current_tape, nested, recover_memory, set_zero_all_adjoints
 
+if TYPE_CHECKING:
+    from .compiled import Compiled
+
+
+
+def compile(f: Callable[..., Any], *example: Any, **options: Any) -> Compiled:
+    """f as machine code: call(*args) -> (value, gradient), recorded at the first arguments. See `compiled.compile`."""
+    from .compiled import compile as make  # LLVM is loaded when it is first needed
+
+    return make(f, *example, **options)
+
+
 # The array API's names for the same functions.
 abs = absolute
 amax, amin = max, min
@@ -394,6 +412,7 @@ __all__ = [
     "cholesky",
     "clip",
     "compact_jacobian",
+    "compile",
     "compute_gradient",
     "concat",
     "concatenate",

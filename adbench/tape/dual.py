@@ -11,7 +11,7 @@ import numpy as np
 
 from . import indexing
 from .operand import Operand
-from .plain import constant, has_nan, settle, shape_of, with_infinities
+from .plain import constant, may_have_nan, settle, shape_of, with_infinities
 from .rule import AllInputs, Rule, RuleError, TapeError, Value
 from .shapes import broadcast_to
 from .sweep import zero_wins
@@ -78,7 +78,7 @@ def _tangent(rule: Rule, val: Value, inputs: list[Value], tans: list[Value], par
         except ArithmeticError:
             gradient = with_infinities(gradient)
             part = gradient(val, tan, *inputs, **params)
-        if rule.elementwise and has_nan(part):
+        if rule.elementwise and may_have_nan(part):
             part = zero_wins(part, tan, gradient(val, 1.0, *inputs, **params))
         total = part if total is None else total + part
     return total

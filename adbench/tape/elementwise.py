@@ -65,7 +65,7 @@ where: Rule = function_gradients(
 
 def _share(wins: Value, ties: Value) -> Value:
     """1 for the winner, ½ for each of two that tie, 0 for the loser."""
-    return 0.5 * (np.asarray(wins, float) + ties)
+    return 0.5 * (1.0 * wins + ties)
 
 
 maximum = _fresh(

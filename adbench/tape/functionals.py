@@ -24,7 +24,7 @@ from .rule import Active, RuleError, TapeError, Value
 from .shapes import asarray
 from .sweep import propagate
 from .trees import tree_flatten, tree_leaves, tree_unflatten
-from .variable import ForwardModeError, forward_level, on_tape
+from .variable import ForwardModeError, current, forward_level, on_tape
 
 Function = Callable[[Any], Any]
 _SINGLE = (float, int, np.ndarray, np.generic, complex, Active)
@@ -270,7 +270,9 @@ def hessian(f: Function, x: Any) -> tuple[Value, Any, Any]:
 
 
 def loop(step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
-    """state ← step(i, state) for i = 0 … n-1. Recorded as the operations it performs."""
+    """state ← step(i, state) for i = 0 … n-1. Recorded as the operations it performs; `compile` keeps it a loop."""
+    if current.emit_loop is not None:
+        return current.emit_loop(step, state, n)
     for i in range(n):
         state = step(i, state)
     return state

@@ -126,8 +126,8 @@ def with_infinities(gradient: Gradient) -> Gradient:
 
 
 def value_of(value: Value) -> Value:
-    """The plain number or array under all levels of derivatives."""
-    while isinstance(value, Active):
+    """The plain number or array under all levels of derivatives; while compiling, the symbol that stands for it."""
+    while isinstance(value, Active) and not value.symbolic:
         value = value.val  # type: ignore[attr-defined]  # every active type has `val`; Active itself has no data
     return value
 
@@ -145,9 +145,17 @@ def has_nan(value: Value) -> bool:
     """Whether a float, an array or an active value holds a NaN."""
     if isinstance(value, Active):
         value = value_of(value)
+        if isinstance(value, Active):
+            return bool(value.has_nan())  # type: ignore[attr-defined]  # what is symbolic can tell
     if isinstance(value, np.ndarray):
         value = _square_sum(value)  # NaN if one is: no other way leads there, and none to the answer is quicker
     return bool(value != value)
+
+
+def may_have_nan(value: Value) -> bool:
+    """`has_nan`, without looking at what is symbolic: that is no in a first, plain sweep, and yes in a careful one."""
+    plain = value_of(value)
+    return bool(plain.careful) if isinstance(plain, Active) else has_nan(plain)  # type: ignore[attr-defined]
 
 
 def _square_sum(array: Any) -> Any:
@@ -155,7 +163,9 @@ def _square_sum(array: Any) -> Any:
 
 
 def all_finite(value: Value) -> bool:
-    """Whether a float or an array holds neither an infinity nor a NaN."""
+    """Whether a float or an array holds neither an infinity nor a NaN; of what is symbolic, nobody knows."""
+    if isinstance(value, Active):
+        return False
     if isinstance(value, float):
         return math.isfinite(value)
     # A finite sum of squares says yes at a third of the cost; an infinite one says nothing, 1e200² is one.

@@ -21,7 +21,7 @@ def compare(function: Compare, left: Value, right: Value) -> Any:
     """function(left, right) of the plain values, noted down on every tape that one of the two lies on."""
     plain, watching = [], []
     for x in (left, right):
-        while isinstance(x, Active):
+        while isinstance(x, Active) and not x.symbolic:
             tape = getattr(x, "tape", None)
             if tape is not None and tape.observed is not None and tape not in watching:
                 watching.append(tape)
@@ -35,7 +35,7 @@ def compare(function: Compare, left: Value, right: Value) -> Any:
 
 def _at(level: int, x: Value) -> Value:
     """x as it is known at this level: without the levels inside of it."""
-    while isinstance(x, Active) and x.level > level:
+    while isinstance(x, Active) and x.level > level and not x.symbolic:
         x = x.val  # type: ignore[attr-defined]  # as above
     return x
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .elementwise import exp_difference, sqrt, square, where
 from .indexing import diagonal
-from .plain import shape_of, value_of
+from .plain import any_active, shape_of, value_of
 from .rule import ONE, Active, Rule, Value, function_gradients
 from .shapes import (
     Axes,
@@ -145,7 +145,7 @@ def argmin(x: Value, axis: int | None = None, keepdims: bool = False) -> Any:
 def _others(x: Value) -> Value:
     """For each element of the last axis the product of the others; right with zeros, and differentiable."""
     plain = value_of(x)
-    if plain is not x:
+    if any_active((x,)):
         if np.all(plain):
             return _keep(_prod(x, axes=(plain.ndim - 1,)), plain.shape, (plain.ndim - 1,)) / x
         others: Value = np.ones(plain.shape)

@@ -44,9 +44,13 @@ class Active:
     Each call of a functional (`gradient`, `jvp`, …) opens a new level, numbered upwards. An operation on values of
     several levels belongs to the innermost, that is the highest; values of all other levels are constants to it.
     This is what keeps nested derivatives from confusing their perturbations.
+
+    `symbolic` says that there is no plain number under it: it stands for the numbers of calls to come (see `compiled`).
     """
 
     __slots__ = ()
+
+    symbolic = False
 
     @property
     def level(self) -> int:

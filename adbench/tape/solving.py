@@ -223,6 +223,13 @@ _log_abs_det = function_gradients(
     fresh=True,
 )
 
+_sign_of_det = function_gradients(
+    lambda a: np.linalg.slogdet(a)[0][()],
+    reverse=(lambda _v, _adj, _a: 0.0,),
+    forward=(lambda v, _tan, _a: 0.0 * v,),
+    name="sign of det",
+)
+
 
 class SlogdetResult(NamedTuple):
     """The sign of a determinant, a plain number, and the logarithm of its absolute value."""
@@ -234,7 +241,7 @@ class SlogdetResult(NamedTuple):
 def slogdet(a: Value) -> SlogdetResult:
     """(sign det A, log |det A|); Ā = adj · A⁻ᵀ for the logarithm, whatever the sign; the sign is a constant."""
     a = square("slogdet", a)
-    return SlogdetResult(np.linalg.slogdet(value_of(a))[0][()], _log_abs_det(a))
+    return SlogdetResult(_sign_of_det(value_of(a)), _log_abs_det(a))
 
 
 def log_determinant(a: Value) -> Value:

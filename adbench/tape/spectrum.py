@@ -73,7 +73,7 @@ def direction_basis(a: Value) -> Value:
     has a derivative, diagonalises VᵀȦV within the space (Rellich). None, for the identity, in all other cases.
     """
     tangent = None
-    while isinstance(a, Active) and tangent is None:
+    while isinstance(a, Active) and tangent is None and not a.symbolic:
         tangent = getattr(a, "tangent", None)
         a = a.val  # type: ignore[attr-defined]  # every active type has `val`
     plain, along = value_of(a), value_of(tangent)

@@ -20,7 +20,7 @@ import numpy as np
 
 from .elementwise import where
 from .memory import LARGE, full, product, room
-from .plain import PLAIN, has_nan, settle, shape_of, value_of, with_infinities
+from .plain import PLAIN, has_nan, may_have_nan, settle, shape_of, value_of, with_infinities
 from .recording import ASK, CALLBACK, LEAF, Cell, Record, Tape
 from .rule import MINUS_ONE, ONE, AllInputs, Rule, RuleError, TapeError, Value, function_gradients
 from .shapes import broadcast_to, sum_to
@@ -181,7 +181,7 @@ def ask(
             except ArithmeticError:
                 gradient = with_infinities(gradient)
                 part = gradient(val, adj, *inputs, **params)
-            if careful and has_nan(part):
+            if careful and may_have_nan(part):
                 part = _zero_wins_at(rule, part, adj, gradient, val, inputs, params)
             if one_for_all and (type(part) is not np.ndarray or part.shape != shape):
                 part = settle(part)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,23 +29,29 @@ class ForwardModeError(TapeError):
 
 
 class _Current(threading.local):
-    """The tapes of this thread, innermost last, with None for a level of forward mode. The first is there always."""
+    """The tapes of this thread, innermost last, with None for a level of forward mode. The first is there always.
+
+    `emit_loop` is None, or what does the work of `loop` in this thread: while compiling, a loop stays a loop. `careful`
+    says, while compiling, that sweeps are to see to zero times infinity at every node.
+    """
 
     def __init__(self) -> None:
         self.tapes: list[Tape | None] = [Tape(next_level())]
+        self.emit_loop: Callable[..., Any] | None = None
+        self.careful = False
 
 
-_current = _Current()
+current = _Current()
 
 
 def current_tape() -> Tape:
     """The innermost tape of this thread, on which `Var(...)` records."""
-    return next(tape for tape in reversed(_current.tapes) if tape is not None)
+    return next(tape for tape in reversed(current.tapes) if tape is not None)
 
 
 def callback_tape() -> Tape:
     """The tape for a Python callback: the innermost level, which must not be one of forward mode."""
-    tape = _current.tapes[-1]
+    tape = current.tapes[-1]
     if tape is None:
         raise ForwardModeError("a reverse-pass callback has no forward mode; give both modes with function_gradients")
     return tape
@@ -61,7 +67,7 @@ class nested:  # noqa: N801  # used as `with nested():`, and quicker than a gene
     __slots__ = ("tape", "tapes")
 
     def __enter__(self) -> Tape:
-        self.tapes = _current.tapes
+        self.tapes = current.tapes
         self.tape = Tape(next_level())
         self.tapes.append(self.tape)
         return self.tape
@@ -81,7 +87,7 @@ on_tape = nested  # what a functional opens is the same thing
 @contextmanager
 def forward_level() -> Iterator[int]:
     """The number of a new level of forward mode, open during the block."""
-    tapes = _current.tapes
+    tapes = current.tapes
     depth = len(tapes)
     tapes.append(None)
     try:
@@ -100,7 +106,7 @@ def recover_memory() -> None:
 
     Variables recorded on the tape can be read afterwards, but not computed with.
     """
-    tapes = _current.tapes
+    tapes = current.tapes
     tape = current_tape()
     tapes[tapes.index(tape)] = Tape(next_level())
     tape.close()

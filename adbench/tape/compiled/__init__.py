@@ -1,0 +1,11 @@
+"""The compiled gear: a function recorded once, and run as machine code.
+
+    call = compile(f, x)
+    value, gradient = call(x)
+
+See docs/engine/compiled.md.
+"""
+
+from .calling import Compiled, compile
+
+__all__ = ["Compiled", "compile"]

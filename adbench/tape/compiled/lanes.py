@@ -1,0 +1,270 @@
+"""Arithmetic on lanes, as LLVM's text: one double, or eight of them side by side.
+
+`Lanes` writes instructions for operands of its width and gives back their names; `X` lets formulas be written with
+Python's operators. Formulas that are written once serve single numbers and the inner loops of arrays.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+WIDTH = 8
+"""Numbers in a vector: one register of AVX-512; LLVM splits it where registers are shorter."""
+
+Name = str
+"""An LLVM value: a name, or a constant."""
+
+
+def literal(x: float) -> str:
+    """A double in LLVM's exact notation."""
+    return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
+
+
+class Code:
+    """The text of one function, block by block.
+
+    lines    the instructions so far
+    entry    what is to stand at the function's beginning: room for variables
+    block    the label of the block that is being written
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.lines: list[str] = []
+        self.entry: list[str] = []
+        self.block = "entry"
+        self._count = 0
+
+    def fresh(self) -> Name:
+        """A name that is not in use."""
+        self._count += 1
+        return f"%v{self._count}"
+
+    def emit(self, text: str) -> Name:
+        """Writes an instruction that has a result, and names it."""
+        self._count += 1
+        name = f"%v{self._count}"
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        """Writes an instruction without result."""
+        self.lines.append(f"  {text}")
+
+    def label(self) -> str:
+        """A label that is not in use."""
+        self._count += 1
+        return f"b{self._count}"
+
+    def begin(self, label: str) -> None:
+        """Begins a block."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def variable(self, kind: str) -> Name:
+        """Room on the stack for one value."""
+        self._count += 1
+        name = f"%s{self._count}"
+        self.entry.append(f"  {name} = alloca {kind}, align 64")
+        return name
+
+
+class Module:
+    """What all functions of a module share: declarations, constants, and the table of addresses it gets when loaded."""
+
+    def __init__(self, *, fast_math: bool = False) -> None:
+        self.declarations: dict[str, str] = {}
+        self.globals: list[str] = []
+        self.functions: list[str] = []
+        self.flags = " fast" if fast_math else ""
+        self.environment: list[Any] = []
+        self._places: dict[Any, int] = {}
+
+    def declare(self, name: str, signature: str, attributes: str = "nounwind") -> str:
+        """A function from outside: `signature` with {} in the place of its name."""
+        self.declarations.setdefault(name, f"declare {signature.format('@' + name)} {attributes}")
+        return f"@{name}"
+
+    def constant(self, text: str) -> str:
+        """The name of a global constant."""
+        name = f"@c{len(self.globals)}"
+        self.globals.append(f"{name} = private unnamed_addr constant {text}")
+        return name
+
+    def outside(self, code: Code, key: Any, thing: Any) -> Name:
+        """The address of something that exists when the code is loaded: it is read from the module's table."""
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = len(self.environment)
+            self.environment.append(thing)
+        return code.emit(
+            f"load ptr, ptr getelementptr (ptr, ptr @environment, i64 {place}), align 8, !invariant.load !0"
+        )
+
+    def function(self, header: str, code: Code) -> None:
+        """Adds a function."""
+        body = "\n".join(["entry:", *code.entry, *code.lines])
+        self.functions.append(f"define {header} {{\n{body}\n}}")
+
+    def text(self) -> str:
+        """The module as LLVM reads it."""
+        size = max(len(self.environment), 1)
+        table = f"@environment = global [{size} x ptr] zeroinitializer, align 8"
+        return "\n".join([table, *self.globals, *self.declarations.values(), *self.functions, "!0 = !{}", ""])
+
+
+class Lanes:
+    """Instructions for operands of one width; `in_array` says that they run over the elements of an array."""
+
+    def __init__(self, code: Code, width: int, *, in_array: bool = False) -> None:
+        self.code = code
+        self.width = width
+        self.in_array = in_array or width > 1
+        single = width == 1
+        self.real = "double" if single else f"<{width} x double>"
+        self.bit = "i1" if single else f"<{width} x i1>"
+        self.integer = "i64" if single else f"<{width} x i64>"
+        self.suffix = "f64" if single else f"v{width}f64"
+        self.truth = "true" if single else "splat (i1 true)"
+        self.flags = code.module.flags
+
+    def constant(self, x: float) -> Name:
+        """A number in all lanes."""
+        return literal(x) if self.width == 1 else f"splat (double {literal(x)})"
+
+    def whole(self, n: int) -> Name:
+        """An integer in all lanes."""
+        return str(n) if self.width == 1 else f"splat (i64 {n})"
+
+    def splat(self, name: Name, kind: str = "double") -> Name:
+        """One value in all lanes."""
+        if self.width == 1:
+            return name
+        if not name.startswith("%"):
+            return f"splat ({kind} {name})"
+        vector = f"<{self.width} x {kind}>"
+        one = self.code.emit(f"insertelement {vector} poison, {kind} {name}, i64 0")
+        return self.code.emit(f"shufflevector {vector} {one}, {vector} poison, <{self.width} x i32> zeroinitializer")
+
+    def binary(self, op: str, a: Name, b: Name) -> Name:
+        """fadd, fsub, fmul, fdiv, frem."""
+        return self.code.emit(f"{op}{self.flags} {self.real} {a}, {b}")
+
+    def compare(self, condition: str, a: Name, b: Name) -> Name:
+        """A comparison of numbers: oeq, olt, une, uno, …"""
+        return self.code.emit(f"fcmp {condition} {self.real} {a}, {b}")
+
+    def logic(self, op: str, a: Name, b: Name) -> Name:
+        """And, or, xor of booleans."""
+        return self.code.emit(f"{op} {self.bit} {a}, {b}")
+
+    def select(self, condition: Name, a: Name, b: Name, kind: str = "") -> Name:
+        """a where the condition holds, b elsewhere."""
+        kind = kind or self.real
+        return self.code.emit(f"select {self.bit} {condition}, {kind} {a}, {kind} {b}")
+
+    def intrinsic(self, name: str, *args: Name) -> Name:
+        """LLVM's own function of that name, as `sqrt` or `floor`, of any width."""
+        kinds = ", ".join([self.real] * len(args))
+        function = self.code.module.declare(f"llvm.{name}.{self.suffix}", f"{self.real} {{}}({kinds})")
+        given = ", ".join(f"{self.real} {a}" for a in args)
+        return self.code.emit(f"call{self.flags if name == 'sqrt' else ''} {self.real} {function}({given})")
+
+    def called(self, name: str, *args: Name) -> Name:
+        """A function of the C library, lane by lane."""
+        kinds = ", ".join(["double"] * len(args))
+        function = self.code.module.declare(name, f"double {{}}({kinds})", "nounwind willreturn memory(none)")
+        if self.width == 1:
+            return self.code.emit(f"call double {function}({', '.join(f'double {a}' for a in args)})")
+        result = "poison"
+        for k in range(self.width):
+            parts = [self.code.emit(f"extractelement {self.real} {a}, i64 {k}") for a in args]
+            one = self.code.emit(f"call double {function}({', '.join(f'double {p}' for p in parts)})")
+            result = self.code.emit(f"insertelement {self.real} {result}, double {one}, i64 {k}")
+        return result
+
+    def bits(self, x: Name) -> Name:
+        """A number as the integer with the same bits."""
+        return self.code.emit(f"bitcast {self.real} {x} to {self.integer}")
+
+    def from_bits(self, n: Name) -> Name:
+        """And back."""
+        return self.code.emit(f"bitcast {self.integer} {n} to {self.real}")
+
+    def integers(self, op: str, a: Name, b: Name) -> Name:
+        """add, sub, shl, ashr, … of integers."""
+        return self.code.emit(f"{op} {self.integer} {a}, {b}")
+
+    def to_real(self, n: Name) -> Name:
+        """An integer as a number."""
+        return self.code.emit(f"sitofp {self.integer} {n} to {self.real}")
+
+    def number(self, bit: Name) -> Name:
+        """A boolean as 1.0 or 0.0."""
+        return self.code.emit(f"uitofp {self.bit} {bit} to {self.real}")
+
+    def x(self, value: Name | float) -> X:
+        """A number to be written with operators."""
+        return X(self, self.constant(value) if isinstance(value, float) else value)
+
+
+class X:
+    """A number in lanes, with Python's operators. (Comparisons are those of `Lanes`.)"""
+
+    __slots__ = ("k", "name")
+
+    def __init__(self, k: Lanes, name: Name) -> None:
+        self.k = k
+        self.name = name
+
+    def _with(self, op: str, other: X | float, swapped: bool = False) -> X:
+        theirs = self.k.constant(other) if isinstance(other, float) else other.name
+        a, b = (theirs, self.name) if swapped else (self.name, theirs)
+        return X(self.k, self.k.binary(op, a, b))
+
+    def __add__(self, other: X | float) -> X:
+        return self._with("fadd", other)
+
+    def __sub__(self, other: X | float) -> X:
+        return self._with("fsub", other)
+
+    def __mul__(self, other: X | float) -> X:
+        return self._with("fmul", other)
+
+    def __truediv__(self, other: X | float) -> X:
+        return self._with("fdiv", other)
+
+    def __radd__(self, other: float) -> X:
+        return self._with("fadd", other, True)
+
+    def __rsub__(self, other: float) -> X:
+        return self._with("fsub", other, True)
+
+    def __rmul__(self, other: float) -> X:
+        return self._with("fmul", other, True)
+
+    def __rtruediv__(self, other: float) -> X:
+        return self._with("fdiv", other, True)
+
+    def __neg__(self) -> X:
+        return X(self.k, self.k.code.emit(f"fneg {self.k.real} {self.name}"))
+
+    def __abs__(self) -> X:
+        return X(self.k, self.k.intrinsic("fabs", self.name))
+
+    def times(self, factor: X | float, plus: X | float) -> X:
+        """self · factor + plus, in one rounding where the processor has that."""
+        names = [self.name, *(self.k.constant(v) if isinstance(v, float) else v.name for v in (factor, plus))]
+        return X(self.k, self.k.intrinsic("fmuladd", *names))
+
+    def is_(self, condition: str, other: X | float) -> Name:
+        """A comparison."""
+        return self.k.compare(condition, self.name, self.k.constant(other) if isinstance(other, float) else other.name)
+
+    def where(self, condition: Name, other: X | float) -> X:
+        """Self where the condition holds, other elsewhere."""
+        return X(
+            self.k,
+            self.k.select(condition, self.name, self.k.constant(other) if isinstance(other, float) else other.name),
+        )

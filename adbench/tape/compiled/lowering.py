@@ -1,0 +1,131 @@
+"""From a recording to a module: one function that computes everything, for arguments and results by address.
+
+    i32 run(ptr arguments, ptr results, ptr work)
+
+`arguments` holds for each input its number, or the address of its elements; `results` likewise for each part of the
+value and of the derivatives. It returns 0, or why there is no result: see `Outcome`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from ..plain import shape_of
+from ..rule import Value
+from .blocks import Block
+from .emission import Emission
+from .lanes import Code, Module
+from .places import Big, Place, Shape, Small, Uniform, Workspace, row_by_row, size_of
+from .predicates import ANY, PREDICATES
+from .record import Recording
+from .symbol import Symbol
+
+
+class Outcome(IntEnum):
+    """What `run` returns."""
+
+    DONE = 0
+    GUARD = 1
+    """A guard does not hold: another recording is needed."""
+    NAN = 2
+    """A derivative is NaN: the careful program is to run."""
+    ERROR = 3
+    """No result: a matrix is singular, or a call into Python failed."""
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """The text of a module, and what it needs.
+
+    inputs, results   shapes, () for a number
+    work              doubles of workspace
+    python_calls      names of rules that are called in Python
+    """
+
+    module: Module
+    inputs: tuple[Shape, ...]
+    results: tuple[Shape, ...]
+    work: int
+    python_calls: tuple[str, ...]
+    lines: int
+
+
+def lower(recording: Recording, *, fast_math: bool = False) -> Lowered:
+    """Writes the function `run` for a recording."""
+    module = Module(fast_math=fast_math)
+    workspace = Workspace()
+    code = Code(module)
+    emission = Emission(code, workspace)
+    outputs: list[Value] = [*recording.value, *recording.parts]
+    has_nan = [ANY(PREDICATES[np.isnan](s)) if s.shape else PREDICATES[np.isnan](s) for s in recording.checked]
+    given = {id(s): _argument(code, k, s) for k, s in enumerate(recording.inputs)}
+    targets: dict[int, Big] = {}
+    homes: list[Big | None] = []
+    for k, y in enumerate(outputs):
+        shape = shape_of(y)
+        home = Big(_slot(code, "%results", k), 0, row_by_row(shape), shape) if shape else None
+        homes.append(home)
+        if home is not None and type(y) is Symbol and y.number not in targets and not y.boolean:
+            targets[y.number] = home
+    block = Block(emission, recording.trace, [*outputs, *has_nan], given, targets, recording.guards)
+    places = block.lower()
+    for k, (place, home) in enumerate(zip(places[: len(outputs)], homes, strict=True)):
+        if home is None:
+            name = emission.elements(place)[0]
+            number = code.emit(f"uitofp i1 {name} to double") if place.boolean else name
+            address = code.emit(f"getelementptr inbounds double, ptr %results, i64 {k}")
+            code.do(f"store double {number}, ptr {address}, align 8")
+        elif place != home:
+            emission.copy(place, home)
+    _check_nan(emission, places[len(outputs) :])
+    code.do(f"ret i32 {int(Outcome.DONE)}")
+    for label, outcome in (("on_guard", Outcome.GUARD), ("on_error", Outcome.ERROR), ("on_nan", Outcome.NAN)):
+        if label in emission.exits:
+            code.begin(label)
+            code.do(f"ret i32 {int(outcome)}")
+    module.function(
+        "i32 @run(ptr noalias nocapture %arguments, ptr noalias nocapture %results, ptr noalias %work)", code
+    )
+    return Lowered(
+        module,
+        tuple(s.shape for s in recording.inputs),
+        tuple(shape_of(y) for y in outputs),
+        workspace.size,
+        tuple(emission.python_calls),
+        len(code.lines),
+    )
+
+
+def _slot(code: Code, base: str, k: int) -> str:
+    """The address that slot k of a table holds; read at the function's beginning."""
+    code._count += 2
+    place, name = f"%a{code._count}", f"%p{code._count}"
+    code.entry.append(f"  {place} = getelementptr inbounds ptr, ptr {base}, i64 {k}")
+    code.entry.append(f"  {name} = load ptr, ptr {place}, align 8")
+    return name
+
+
+def _argument(code: Code, k: int, symbol: Symbol) -> Place:
+    if symbol.shape:
+        base = _slot(code, "%arguments", k)
+        array = Big(base, 0, row_by_row(symbol.shape), symbol.shape)
+        return array if size_of(symbol.shape) > 0 else Small((), symbol.shape)
+    address = code.emit(f"getelementptr inbounds double, ptr %arguments, i64 {k}")
+    return Small((code.emit(f"load double, ptr {address}, align 8"),), ())
+
+
+def _check_nan(emission: Emission, places: list[Place]) -> None:
+    names = [emission.elements(p)[0] for p in places if not isinstance(p, Uniform)]
+    if not names:
+        return
+    code = emission.code
+    total = names[0]
+    for name in names[1:]:
+        total = code.emit(f"or i1 {total}, {name}")
+    emission.exits.add("on_nan")
+    good = code.label()
+    code.do(f"br i1 {total}, label %on_nan, label %{good}")
+    code.begin(good)

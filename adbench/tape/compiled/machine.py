@@ -1,0 +1,96 @@
+"""LLVM: from a module's text to functions in memory."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from ..rule import TapeError
+
+
+class LLVMRefusedError(TapeError):
+    """LLVM did not accept what was written for it: a mistake of ours. The eager engine takes over."""
+
+
+@functools.cache
+def _target() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple()
+
+
+@functools.cache
+def processor() -> tuple[str, str]:
+    """This computer's processor and its features, as LLVM names them."""
+    _target()
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def machine_for(level: int) -> Any:
+    """A target machine for this processor; level 0 to 3."""
+    name, features = processor()
+    return _target().create_target_machine(cpu=name, features=features, opt=level, jit=True, codemodel="jitdefault")
+
+
+class Loaded:
+    """Functions in memory; they live as long as this object.
+
+    environment   what the code reads from outside: kept alive here
+    """
+
+    def __init__(self, text: str, environment: list[Any], *, level: int) -> None:
+        machine = machine_for(level)
+        try:
+            module = llvm.parse_assembly(text)
+            module.verify()
+        except RuntimeError as error:
+            told = " ".join(str(error).split())
+            raise LLVMRefusedError(f"LLVM refused the code: {told[:300]}") from error
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        if level > 0:
+            optimise(module, machine, level)
+        self._engine = llvm.create_mcjit_compiler(module, machine)
+        self._engine.finalize_object()
+        self._environment = environment
+        self._fill()
+
+    def _fill(self) -> None:
+        self._table = (ctypes.c_void_p * max(len(self._environment), 1)).from_address(
+            self._engine.get_global_value_address("environment")
+        )
+        for k, thing in enumerate(self._environment):
+            self._table[k] = address_of(thing)
+
+    def replace(self, place: int, thing: Any) -> None:
+        """Puts something else in a place of the environment; what was there stays alive."""
+        self._environment.append(thing)
+        self._table[place] = address_of(thing)
+
+    def address(self, name: str) -> int:
+        """Where a function is."""
+        return int(self._engine.get_function_address(name))
+
+
+def address_of(thing: Any) -> int:
+    """The address that code is given for something of Python's: an array's data, a number as it is, else the object."""
+    if isinstance(thing, np.ndarray):
+        return int(thing.ctypes.data)
+    return thing if type(thing) is int else id(thing)
+
+
+def optimise(module: Any, machine: Any, level: int) -> None:
+    """The passes that pay here: the program is already free of dead and double operations when it is written."""
+    tuning = llvm.create_pipeline_tuning_options(speed_level=level, size_level=0)
+    tuning.loop_vectorization = False
+    tuning.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, tuning)
+    manager = builder.getModulePassManager() if level > 1 else llvm.create_new_module_pass_manager()
+    if level == 1:
+        manager.add_sroa_pass()
+        manager.add_simplify_cfg_pass()
+    manager.run(module, builder)

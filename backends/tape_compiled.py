@@ -1,0 +1,31 @@
+"""adbench's own reference engine, compiled: recorded once by the same rules, and run as machine code."""
+
+from collections.abc import Callable
+from typing import Any
+
+from adbench import Namespace, Operator, Unsupported, phase, tape
+from adbench.suite.operator import WITH_VECTOR
+
+from . import tape as eager
+
+VARIANT_OF = "tape"
+
+# The compiled gear has the eager one's rules, and with them what is known of those.
+KNOWN = eager.KNOWN
+
+# A loop stays a loop.
+xp = Namespace(tape, loop=tape.loop, linalg=vars(tape.linalg), derivative=lambda g, x: tape.gradient(g, x)[1])
+
+OPERATORS = ("value", "gradient", "value_and_gradient", "jvp", "vjp", "hvp")
+
+
+def prepare(
+    operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...], *, fast_math: bool = False
+) -> Callable[..., Any]:
+    if operator not in OPERATORS:
+        raise Unsupported(f"the compiled tape has no {operator} of its own")
+    make = eager.refusing(
+        lambda *args: tape.compile(f, *args, operator=operator, wrt=wrt, fast_math=fast_math, watch=phase)
+    )
+    call = make(*args).call
+    return eager.refusing((lambda *args: call(*args)[1]) if operator in WITH_VECTOR else call)
