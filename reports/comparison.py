@@ -36,12 +36,13 @@ MEANING: dict[Word, str] = {
     "now right": "wrong or failing before",
     "was wrong": "wrong in both",
     "was failing": "failing in both",
-    "inconclusive": "cannot be told",
+    "inconclusive": "more launches, or a quieter machine, would tell",
     "same": "within the margin, for certain",
     "gone": "not in the new run",
     "new": "not in the old run",
 }
 QUIET: tuple[Word, ...] = ("same", "gone", "new")  # counted, not listed one by one
+FOLDED: tuple[Word, ...] = ("inconclusive", *QUIET)  # in Markdown
 NARROWEST = 24  # columns; below, nothing can be read anyway
 LONGEST_NAME = 120
 LONGEST_REASON = 300
@@ -71,18 +72,17 @@ def markdown(found: Comparison) -> str:
     """For a pull request: a headline, a table of what changed, the rest folded away."""
     lines = [f"### {_headline(found)}", ""]
     lines += [f"* {_escaped(line)}" for line in _about(found)]
-    loud = [row for row in found.rows if row.word not in QUIET]
+    loud = [row for row in found.rows if row.word not in FOLDED]
     if loud:
         lines += ["", "| | cell | before | after | change | |", "|---|---|--:|--:|--:|---|"]
         lines += [_markdown_row(row) for row in loud[:MOST_ROWS]]
         if len(loud) > MOST_ROWS:
             lines += ["", f"… and {len(loud) - MOST_ROWS} more; `--json` has all."]
-    for word in QUIET:
-        rows = [row for row in found.rows if row.word == word]
-        if rows:
-            head = f"{SIGNS[word][0]} {wording.plural(len(rows), 'cell')} {word}: {MEANING[word]}"
-            names = [f"* {_code(row.name)} {_figures(row)}".rstrip() for row in rows[:MOST_ROWS]]
-            lines += ["", f"<details><summary>{head}</summary>", "", *names, "", "</details>"]
+    for word, meaning, rows in _kinds([row for row in found.rows if row.word in FOLDED]):
+        head = f"{SIGNS[word][0]} {wording.plural(len(rows), 'cell')} {word}: {_escaped(meaning)}"
+        names = [f"* {_code(row.name)} {_figures(row)}".rstrip() for row in rows[:MOST_ROWS]]
+        more = [f"* … and {len(rows) - MOST_ROWS} more"] if len(rows) > MOST_ROWS else []
+        lines += ["", f"<details><summary>{head}</summary>", "", *names, *more, "", "</details>"]
     return "\n".join(lines) + "\n"
 
 
@@ -113,17 +113,26 @@ def _parts(found: Comparison, width: int) -> Iterator[RenderableType]:
     yield Text(_headline(found), "bold")
     for line in _about(found):
         yield Text(line)
-    for word, (sign, style) in SIGNS.items():
-        rows = [row for row in found.rows if row.word == word]
-        if not rows:
-            continue
+    for word, meaning, rows in _kinds(found.rows):
+        sign, style = SIGNS[word]
         yield ""
-        yield Text(f"{sign} {wording.plural(len(rows), 'cell')} {word}: {MEANING[word]}", style)
+        yield Text(f"{sign} {wording.plural(len(rows), 'cell')} {word}: {meaning}", style)
         if word in QUIET and len(rows) > 8:
             shown = wording.listed([wording.short(row.name, 40) for row in rows], most=4)
             yield Text(textwrap.indent(textwrap.fill(shown, max(width - 2, 1)), "  "))
         else:
             yield _table(rows) if width >= 90 else _stacked(rows, width)
+
+
+def _kinds(rows: Sequence[Row]) -> Iterator[tuple[Word, str, list[Row]]]:
+    """(word, what it means, rows); those that are inconclusive for different reasons are of different kinds."""
+    for word in SIGNS:
+        of_word = [row for row in rows if row.word == word]
+        reasons = dict.fromkeys(row.reason for row in of_word if row.word == "inconclusive") or {None: None}
+        for reason in reasons:
+            kind = [row for row in of_word if word != "inconclusive" or row.reason == reason]
+            if kind:
+                yield word, MEANING[word] if reason is None else wording.short(reason, LONGEST_REASON), kind
 
 
 def _table(rows: Sequence[Row]) -> RenderableType:
@@ -201,7 +210,7 @@ def _about(found: Comparison) -> Iterator[str]:
 
 
 def _remarks(row: Row) -> Iterator[str]:
-    if row.reason:
+    if row.reason and row.word != "inconclusive":
         yield wording.short(row.reason, LONGEST_REASON)
     for change in row.memory:
         if change.word != "same":

@@ -42,7 +42,7 @@ regression      slower by more than the margin, and not by chance
 improvement     faster likewise
 now right       wrong or failing before
 was wrong       in both runs; was failing likewise
-inconclusive    neither of these can be told, and why
+inconclusive    none of these can be told, for the reason that is given, or because the interval reaches too far
 same            no slower and no faster than the margin, for certain
 gone, new       right, and only in the old run, or in the new one
 """
@@ -241,7 +241,7 @@ def _corrected(rows: Sequence[Row], shifts: dict[Key, tuple[Pair, Shift | None]]
             p = min(slower[row.key], faster[row.key])
             sign = 1 if slower[row.key] <= faster[row.key] else -1
             word, reason = _judged(row.ratio, p, sign, moved, edge, len(tested))
-            unclear = moved.of_two and p <= SIGNIFICANT and word == "inconclusive"
+            unclear = moved.other is not None and p <= SIGNIFICANT and word == "inconclusive"
             row = replace(row, word=word, reason=reason, p=p, unclear=unclear)
         old, new = shifts[row.key][0].old.how, shifts[row.key][0].new.how
         if old != new:
@@ -269,13 +269,17 @@ def _judged(ratio: Interval, p: float, sign: int, moved: Shift, edge: float, tes
             return ("regression" if sign > 0 else "improvement"), None
         return "inconclusive", (
             f"{'slower' if sign > 0 else 'faster'} against {against}, but not by the clock"
-            + (": either may have changed, or the machine; measure a third beside them" if moved.of_two else "")
+            + (
+                ": either may have changed, or the machine; measure a third beside them"
+                if moved.other is not None
+                else ""
+            )
         )
     if ratio.level >= 0.9 and -edge <= math.log(ratio.low) and math.log(ratio.high) <= edge:
         return "same", None
     if least_p(len(moved.old), len(moved.new)) * tests > SIGNIFICANT:
         return "inconclusive", f"{len(moved.old)} and {len(moved.new)} launches are too few for {tests} cells"
-    return "inconclusive", "not certain either way: more launches, or a quieter machine, would tell"
+    return "inconclusive", None
 
 
 def _state(key: Key, old: Sample | None, new: Sample | None) -> Row | None:
@@ -343,7 +347,7 @@ def _undecided(old: Side, new: Side, rows: Sequence[Row], margin: float) -> str 
         if side.quick:
             return f"{side.name} was made with --quick, which is for a first look"
         if side.floor is not None and side.floor > margin:
-            return f"noisy: in {side.name} two that are the same differ by {side.floor:.1%}, the margin is {margin:.1%}"
+            return f"noisy: in {side.name} two that are the same differ by {side.floor * 100:.3g} %, over the margin"
     if not rows:
         return "no cell that is right was timed in both runs"
     tested = [row for row in rows if row.p is not None]

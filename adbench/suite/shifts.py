@@ -4,7 +4,7 @@ The clock alone is not to be trusted: a machine that is busier or warmer on the 
 launches of one day agree with each other so well that any test calls it certain. What befalls a whole run cancels
 where a cell is held against another backend of the same launches, round by round. That one should not have changed
 itself; so the clock is asked as well, less what most backends of the group share. Of two there is no most: the one
-that is not the reference is believed to have moved if its clock did, the reference only if the other's did not.
+whose clock moved more is believed to have moved, the reference only if the other's hardly did.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Shift:
     old, new   against the backends beside it, or by the clock
     beside     the backends that the cell is held against; empty where it is by the clock
     clock      the shift by the clock, less what most of the group share; None where the clocks are of two machines
-    other      of a reference that has only one other beside it, the shift of that by the clock; None for any other cell
-    of_two     whether the group has no more than two, so that either may have moved
+    other      in a group of two the shift of the other one by the clock: either may have moved; None in any other group
+    steady     whether it is the reference, which is not lightly believed to have moved
     """
 
     old: Array
@@ -55,13 +55,15 @@ class Shift:
     beside: tuple[str, ...] = ()
     clock: float | None = None
     other: float | None = None
-    of_two: bool = False
+    steady: bool = False
 
     def by_clock_too(self, sign: int, edge: float) -> bool:
         """Whether the clock agrees that the cell moved by more than `edge` in the direction of `sign`."""
         if not self.beside or self.clock is None:
             return True
-        return sign * self.clock > edge and (self.other is None or abs(self.other) <= edge / 2)
+        if self.other is not None and not abs(self.other) < (edge / 2 if self.steady else abs(self.clock)):
+            return False
+        return sign * self.clock > edge
 
 
 def pairs(old: Side, new: Side) -> list[Pair]:
@@ -99,12 +101,12 @@ def beside(group: Sequence[Pair], reference: str | None, *, same_machine: bool) 
         if not all(map(len, rows)):
             yield pair, None
             continue
-        names, of_two = tuple(_backend(other) for other in others), len(group) == 2
-        if not same_machine:
-            yield pair, None if of_two and _backend(pair) == reference else Shift(rows[0], rows[1], names)
-            continue
-        other = others[0].clock if of_two and _backend(pair) == reference else None
-        yield pair, Shift(rows[0], rows[1], names, pair.clock - shared, other, of_two)
+        names, steady = tuple(_backend(other) for other in others), _backend(pair) == reference
+        if same_machine:
+            other = others[0].clock if len(group) == 2 else None
+            yield pair, Shift(rows[0], rows[1], names, pair.clock - shared, other, steady)
+        else:  # of two on two machines, there is only the one ratio, and it is the other's
+            yield pair, None if steady and len(group) == 2 else Shift(rows[0], rows[1], names)
 
 
 def groups(timed: Iterable[Pair]) -> list[list[Pair]]:
