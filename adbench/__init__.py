@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from adbench.suite.case import Case
     from adbench.suite.errors import AdbenchError, BadFile, MissingFunction, UnknownName, Unsupported, UsageError
     from adbench.suite.namespace import Namespace, loop
+    from adbench.suite.native.library import CppLibrary
     from adbench.suite.record import Job, Record, Run
 
 _HOME = {
@@ -25,6 +26,7 @@ _HOME = {
     "check": "adbench.suite.api",
     "check_cell": "adbench.suite.api",
     "Case": "adbench.suite.case",
+    "CppLibrary": "adbench.suite.native.library",
     "Job": "adbench.suite.record",
     "MissingFunction": "adbench.suite.errors",
     "Namespace": "adbench.suite.namespace",
@@ -44,6 +46,7 @@ __all__ = [
     "AdbenchError",
     "BadFile",
     "Case",
+    "CppLibrary",
     "Job",
     "MissingFunction",
     "Namespace",

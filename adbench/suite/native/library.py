@@ -1,0 +1,191 @@
+"""What a C++ library's backend file says of it: where its headers are, and which of ours calls it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adbench.suite.backend import Call, Operator
+from adbench.suite.case import Case
+from adbench.suite.catalog import builtin_folder
+from adbench.suite.errors import Unsupported
+from adbench.suite.native import build
+from adbench.suite.native.calling import Prepared, Row
+from adbench.suite.native.layout import Layout, mask, unit_text
+from adbench.suite.native.shared import Opened, copied, shared
+
+
+@dataclass(frozen=True)
+class CppLibrary:
+    """A C++ library, called through a header that defines `template <class F> struct Library` (function.hpp says how).
+
+    header     that header's path
+    needs      a header of the library, by the name it is included by; "" where there is no library
+    prefixes   folders with `include` and `lib` to look for it in, before where the compiler looks: `$ADEPT_HOME` a
+               variable that holds one, `httpstan:httpstan` a folder of an installed distribution, or a path
+    include    the folder in a prefix that has the headers
+    get        how to get the library, in one command where there is one
+    flags      for compiler and linker
+    links      libraries to link, by name
+    archives   libraries to link from their archives where those are there, so that their state is a unit's own
+    common     whether the header has a part that does not depend on the twin, between #ifdef ADBENCH_COMMON and
+               #endif: it is compiled once
+    variant    a number that the header's `Library` is given: another way of calling it
+    texts      a folder of the backend's own texts, idiomatic for its library, in the place of the cases' twins
+    private    settings that the library reads, by file name, where it keeps state that calls must not share: each
+               prepared call then loads a copy of its own
+    """
+
+    header: Path
+    needs: str = ""
+    prefixes: tuple[str, ...] = ()
+    include: str = "include"
+    get: str = ""
+    flags: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    archives: tuple[str, ...] = ()
+    common: bool = False
+    variant: int = 0
+    texts: Path | None = None
+    private: Mapping[str, str] | None = field(default=None, hash=False)  # a dict has no hash
+
+    @property
+    def name(self) -> str:
+        """The library, as its header is called."""
+        return self.header.stem
+
+    @property
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """FUNCTIONS of a backend with texts of its own: they are in C++, so that none of these is ever called."""
+        return {path.stem: _in_cpp for path in sorted(self.texts.glob("*.hpp"))} if self.texts else {}
+
+    def as_variant(self, number: int) -> CppLibrary:
+        """The same library, called another way."""
+        return replace(self, variant=number)
+
+    def to_native(self, leaf: Any) -> Any:
+        """A copy in the order of rows, at an address that stays."""
+        return np.array(leaf, dtype=np.float64, order="C")
+
+    def to_numpy(self, result: Any) -> Any:
+        """Arrays of what a call gave."""
+        return result.parts() if isinstance(result, Row) else np.asarray(result)
+
+    def prepare(
+        self, operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
+    ) -> Call:
+        """call(*args) of the case's twin. Raises Unsupported where there is no twin, compiler or library, and
+        BuildError where the twin does not compile."""
+        case = getattr(f, "case", None)
+        text = self.text_of(case)
+
+        def open_for(sizes: Layout) -> Opened:
+            made = self.unit(f, text, sizes, wrt)
+            name = f"{self.name} on {text.name}"
+            if self.private is None:
+                return Opened(name, shared(made), sizes, self.variant, unload=False)
+            return Opened(name, copied(made, self.private), sizes, self.variant, unload=True)
+
+        return Prepared(open_for, operator, args, wrt).call()
+
+    def text_of(self, case: Case | None) -> Path:
+        """The C++ text of a case: the library's own, or the case's twin. Raises Unsupported where there is none."""
+        if case is None:
+            raise Unsupported("a C++ library needs the case's C++ twin, and this function is of no case")
+        own = self.texts / f"{case.name}.hpp" if self.texts else case.twin
+        if own is None or not own.is_file():
+            raise Unsupported(f"the case has no C++ twin; it would be {case.name}.hpp beside {Path(case.file).name}")
+        return own
+
+    def unit(self, f: Any, text: Path, sizes: Layout, wrt: tuple[int, ...]) -> Path:
+        """The shared object of a text for inputs of this layout, differentiated in `wrt`."""
+        own = tuple(f.names.index(name) for name in f.case.wrt)
+        joined = unit_text(sizes.kinds, own, mask(wrt))
+        place = self.found()
+        texts = build.with_included(text, [native_headers()])
+        common = (self._common(place),) if self.common else ()
+        return build.shared_object(
+            joined,
+            options=[*place.options, f'-DADBENCH_TWIN="{text}"'],
+            links=[*map(str, common), *place.links],
+            depends=[*place.depends, *texts, *common],
+            title=f"{self.name} of {text.stem}",
+        )
+
+    def _common(self, place: Place) -> Path:
+        text = "#define ADBENCH_COMMON\n#include ADBENCH_LIBRARY\n"
+        return build.common_object(text, place.options, place.depends, title=self.name)
+
+    def found(self) -> Place:
+        """Where the library is. Raises Unsupported, with where it was looked for and how to get it."""
+        return _found(self)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a library was found: for the compiler, for the linker, and what tells its version."""
+
+    options: tuple[str, ...]
+    links: tuple[str, ...]
+    depends: tuple[str, ...]
+
+
+def native_headers() -> Path:
+    """The folder of the headers that every unit includes."""
+    return builtin_folder("backends") / "native"
+
+
+@cache
+def _found(library: CppLibrary) -> Place:
+    build.compiler()  # says what to install where there is none
+    ours = [f"-I{native_headers()}", f'-DADBENCH_LIBRARY="{library.header}"', *library.flags]
+    texts = [text for name in (library.header, native_headers() / "exports.hpp")
+             for text in build.with_included(name, [native_headers()])]
+    if not library.needs:
+        return Place(tuple(ours), (), tuple(texts))
+    looked: list[str] = []
+    for written in library.prefixes:
+        prefix = _prefix(written)
+        if prefix is not None and (prefix / library.include / library.needs).is_file():
+            return _place(library, ours, texts, prefix / library.include, prefix)
+        looked.append(written if prefix is None else str(prefix / library.include))
+    for folder in build.include_folders():
+        if (folder / library.needs).is_file():
+            return _place(library, ours, texts, folder, None)
+        looked.append(str(folder))
+    raise Unsupported(f"{library.needs} was not found in {', '.join(looked)}; {library.get}")
+
+
+def _place(library: CppLibrary, ours: list[str], texts: list[str], include: Path, prefix: Path | None) -> Place:
+    folders = [prefix / name for name in ("lib", "lib64") if (prefix / name).is_dir()] if prefix else []
+    options = [*ours, *([f"-I{include}"] if prefix else [])]
+    search = [option for folder in folders for option in (f"-L{folder}", f"-Wl,-rpath,{folder}")]
+    archives = [build.archive(name, folders) or f"-l{name}" for name in library.archives]
+    links = [*search, *archives, *(f"-l{name}" for name in library.links)]
+    header = (include / library.needs).stat()
+    return Place(tuple(options), tuple(links), (*texts, *library.flags, include, header.st_size, header.st_mtime_ns))
+
+
+def _prefix(written: str) -> Path | None:
+    """The folder that an entry of `prefixes` stands for; None where there is no such variable or distribution."""
+    if written.startswith("$"):
+        name, _, below = written[1:].partition("/")
+        return Path(os.environ[name], below) if os.environ.get(name) else None
+    distribution, colon, below = written.partition(":")
+    if not colon:
+        return Path(written)
+    try:
+        return Path(str(importlib.metadata.distribution(distribution).locate_file(below)))
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _in_cpp(xp: Any, **inputs: Any) -> Any:
+    raise Unsupported("this text is in C++")

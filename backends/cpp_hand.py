@@ -1,0 +1,10 @@
+"""Plain C++ with a gradient by hand, where a case's twin has one: what the C++ libraries could reach."""
+
+from pathlib import Path
+
+from adbench import CppLibrary
+
+BUILDS = True
+
+LIBRARY = CppLibrary(Path(__file__).parent / "native" / "cpp_hand.hpp")
+prepare, to_native, to_numpy = LIBRARY.prepare, LIBRARY.to_native, LIBRARY.to_numpy

@@ -1,0 +1,10 @@
+"""Plain C++ with the system's compiler: the value, and no derivative; the floor that the C++ libraries stand on."""
+
+from pathlib import Path
+
+from adbench import CppLibrary
+
+BUILDS = True
+
+LIBRARY = CppLibrary(Path(__file__).parent / "native" / "cpp_plain.hpp")
+prepare, to_native, to_numpy = LIBRARY.prepare, LIBRARY.to_native, LIBRARY.to_numpy

@@ -1,0 +1,19 @@
+"""CppAD: records a tape of operations anew at every call, and sweeps it back."""
+
+from pathlib import Path
+
+from adbench import CppLibrary
+
+REQUIRES = ("cmeel-cppad",)
+LICENCE = "EPL-2.0 OR GPL-2.0-or-later"
+BUILDS = True
+
+LIBRARY = CppLibrary(
+    Path(__file__).parent / "native" / "cppad.hpp",
+    needs="cppad/cppad.hpp",
+    prefixes=("$CPPAD_HOME", "cmeel-cppad:cmeel.prefix"),
+    get="pip install cmeel-cppad",
+    links=("cppad_lib",),
+    common=True,
+)
+prepare, to_native, to_numpy = LIBRARY.prepare, LIBRARY.to_native, LIBRARY.to_numpy

@@ -1,0 +1,109 @@
+// What the C++ twin of a case reads its inputs with.
+//
+// The twin of cases/<name>.py is cases/<name>.hpp, one text for every C++ library:
+//
+//     #include "adbench.hpp"
+//
+//     template <class T, class Y, class M, class S>
+//     T f(const adbench::Vector<Y>& y, const M& mu, const S& sigma) {
+//         using std::log;          // the library's own `log` is found by the type of its argument
+//         ...
+//     }
+//
+// It takes the inputs of the case in their order. T is the library's number; an input that is differentiated in arrives
+// in T, a constant in double, whichever they are: so a constant costs what it costs in plain C++.
+//
+//     a number             const X&             X is T or double
+//     a float64 array      Array<X, axes>       Vector<X> and Matrix<X> for one axis and two
+//     a Python int         std::int64_t
+//     a bool               bool
+//     a text               std::string_view
+//     a dict, list, tuple  std::tuple of these  (a dict's in the order of its sorted keys)
+//
+// A result of operators is kept in a variable of type T, never `auto`: a library may return an expression that refers to
+// what is gone by then. `Of<T, Y, S>` is the type of what is computed from a Y and an S: double if both are constants.
+//
+// Where a gradient by hand is known, the file has it too, after the function that it belongs to:
+//
+//     inline double gradient(const adbench::Vector<double>& y, double mu, double sigma, double& by_mu, double& by_sigma)
+//
+// takes the inputs as doubles, then one result for each name in the case's `wrt` (double&, or Result<axes>), which it
+// fills; it returns the value.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+namespace adbench {
+
+// Numbers of somebody else's in so many axes, the last one running fastest. a[i] is an entry, or of several axes the
+// i-th part; a(i, j) an entry.
+template <class X, std::size_t axes, class Pointer = const X*>
+class Array {
+    static_assert(axes > 0, "a number is no array");
+
+public:
+    Array(Pointer data, const std::int64_t* shape) : data_(data), shape_(shape) {}
+
+    std::size_t extent(std::size_t axis) const { return static_cast<std::size_t>(shape_[axis]); }
+    std::size_t rows() const { return extent(0); }
+    std::size_t cols() const { return extent(1); }
+    std::size_t size() const { return entries_from(0); }
+    Pointer data() const { return data_; }
+    Pointer begin() const { return data_; }
+    Pointer end() const { return data_ + size(); }
+
+    decltype(auto) operator[](std::size_t i) const {
+        if constexpr (axes == 1) {
+            return (data_[i]);
+        } else {
+            return Array<X, axes - 1, Pointer>(data_ + i * entries_from(1), shape_ + 1);
+        }
+    }
+
+    template <class... Index>
+    decltype(auto) operator()(Index... index) const {
+        static_assert(sizeof...(Index) == axes, "one index for each axis");
+        std::size_t place = 0, axis = 0;
+        ((place = place * extent(axis++) + static_cast<std::size_t>(index)), ...);
+        return (data_[place]);
+    }
+
+private:
+    std::size_t entries_from(std::size_t axis) const {
+        std::size_t count = 1;
+        for (; axis < axes; ++axis) count *= extent(axis);
+        return count;
+    }
+
+    Pointer data_;
+    const std::int64_t* shape_;
+};
+
+template <class X>
+using Vector = Array<X, 1>;
+template <class X>
+using Matrix = Array<X, 2>;
+
+// Where a gradient by hand goes: an array that is written to.
+template <std::size_t axes>
+using Result = Array<double, axes, double*>;
+
+// The type of what is computed from numbers of these types: T if one of them is T, else double.
+template <class T, class... X>
+using Of = std::conditional_t<(std::is_same_v<T, X> || ...), T, double>;
+
+// Thrown by a text or a library that cannot do what is asked.
+struct Unsupported : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+}  // namespace adbench

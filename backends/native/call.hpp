@@ -1,0 +1,119 @@
+// An operator of a library on a twin, bound to inputs: what exports.hpp hands out.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "function.hpp"
+
+namespace adbench {
+
+enum Operator { value = 0, gradient = 1, vjp = 2, jvp = 3, hvp = 4, hessian = 5 };
+
+// One prepared call: leaves, vector and results are bound once, `run` is what is timed.
+struct Call {
+    std::vector<Leaf> leaves;
+    int asked = value;
+    const double* const* vector = nullptr;  // of jvp and hvp: an array for each active leaf; of vjp: the number w
+    double* out = nullptr;                  // n numbers, n² for the hessian
+    std::string error;
+    bool unsupported = false;
+
+    virtual ~Call() = default;
+    virtual bool has(int which) const = 0;
+    virtual double run() = 0;
+};
+
+template <class L>
+using Gradient = decltype(std::declval<L&>().gradient(nullptr, 1.0, nullptr));
+template <class L>
+using Jvp = decltype(std::declval<L&>().jvp(nullptr, nullptr));
+template <class L>
+using Hvp = decltype(std::declval<L&>().hvp(nullptr, nullptr, nullptr));
+template <class L>
+using Hessian = decltype(std::declval<L&>().hessian(nullptr, nullptr));
+template <template <class> class Operation, class L, class = void>
+constexpr bool offers = false;
+template <template <class> class Operation, class L>
+constexpr bool offers<Operation, L, std::void_t<Operation<L>>> = true;
+
+template <template <class> class Library, class F>
+class CallOf final : public Call {
+    using L = Library<F>;
+
+public:
+    CallOf(std::vector<Leaf> given, int variant) {
+        leaves = std::move(given);
+        f_ = std::make_unique<F>(leaves);
+        if constexpr (std::is_constructible_v<L, const F&, int>) {
+            library_ = std::make_unique<L>(*f_, variant);
+        } else {
+            library_ = std::make_unique<L>(*f_);
+        }
+        x_.resize(f_->size());
+        v_.resize(f_->size());
+    }
+
+    bool has(int which) const override {
+        switch (which) {
+            case value: return true;
+            case gradient:
+            case vjp: return offers<Gradient, L>;
+            case jvp: return offers<Jvp, L>;
+            case hvp: return offers<Hvp, L>;
+            case hessian: return offers<Hessian, L>;
+            default: return false;
+        }
+    }
+
+    double run() override {
+        switch (asked) {
+            case value: return f_->template at<double>(InPlace{});
+            case gradient:
+                if constexpr (offers<Gradient, L>) return library_->gradient(x(), 1.0, out);
+                break;
+            case vjp:
+                if constexpr (offers<Gradient, L>) return library_->gradient(x(), *vector[0], out);
+                break;
+            case jvp:
+                if constexpr (offers<Jvp, L>) return library_->jvp(x(), v());
+                break;
+            case hvp:
+                if constexpr (offers<Hvp, L>) return library_->hvp(x(), v(), out), 0.0;
+                break;
+            case hessian:
+                if constexpr (offers<Hessian, L>) return library_->hessian(x(), out), 0.0;
+                break;
+        }
+        throw Unsupported("there is no such operator");
+    }
+
+private:
+    const double* x() {
+        return in_a_row(x_, [this](std::size_t k) { return leaves[f_->active()[k]].data; });
+    }
+    const double* v() {
+        return in_a_row(v_, [this](std::size_t k) { return static_cast<const void*>(vector[k]); });
+    }
+
+    // The active leaves one after the other; one alone stays where it is.
+    template <class Address>
+    const double* in_a_row(std::vector<double>& row, Address address) {
+        const auto& active = f_->active();
+        if (active.size() == 1) return static_cast<const double*>(address(0));
+        double* next = row.data();
+        for (std::size_t k = 0; k < active.size(); ++k) {
+            const std::size_t size = leaves[active[k]].size;
+            if (size != 0) std::memcpy(next, address(k), size * sizeof(double));
+            next += size;
+        }
+        return row.data();
+    }
+
+    std::unique_ptr<F> f_;
+    std::unique_ptr<L> library_;
+    std::vector<double> x_, v_;
+};
+
+}  // namespace adbench

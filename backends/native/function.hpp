@@ -1,0 +1,137 @@
+// The twin of a case as a function of its active inputs, and what a library makes of it.
+//
+// A library's header defines
+//
+//     template <class F> struct Library {
+//         explicit Library(const F& f);      or (const F& f, int variant): ways of calling the library
+//         double gradient(const double* x, double w, double* g);    // g = w ∇f(x); returns f(x)
+//         double jvp(const double* x, const double* v);             // returns ∇f(x) · v
+//         void hvp(const double* x, const double* v, double* h);    // h = H(x) v
+//         void hessian(const double* x, double* H);                 // H(x), row by row
+//     };
+//
+// and leaves out what the library has not. Of `f` it uses
+//
+//     f.size()                    the number of active entries
+//     f(x)                        the twin at an array of any number type
+//     f.constants_changed(kept)   whether what was recorded with these constants no longer holds
+//     f.template at<T>(inputs)    the twin with inputs made by the library itself (see `Numbers`)
+#pragma once
+
+#include <array>
+#include <cstring>
+
+#include "inputs.hpp"
+
+struct NoGradient {};
+NoGradient gradient(...);  // found where the twin has no gradient by hand
+
+namespace adbench {
+
+// mask: a bit for each active input. Wrt: the positions of the case's own active inputs, which `gradient` is for.
+template <unsigned mask, class Wrt, class... Kinds>
+class Function {
+    template <std::size_t input>
+    using IsActive = std::bool_constant<(mask >> input & 1) != 0>;
+    template <std::size_t input>
+    using Kind = std::tuple_element_t<input, std::tuple<Kinds...>>;
+
+public:
+    explicit Function(const std::vector<Leaf>& leaves) : leaves_(leaves) {
+        std::size_t input = 0, leaf = 0;
+        const auto count = [&](std::size_t parts) {
+            const bool on = mask >> input & 1;
+            first_leaf_[input] = leaf;
+            offset_[input++] = on ? size_ : constants_;
+            for (std::size_t end = leaf + parts; leaf != end; ++leaf) {
+                if (!leaves[leaf].is_real) continue;
+                (on ? active_ : constant_).push_back(leaf);
+                (on ? size_ : constants_) += leaves[leaf].size;
+            }
+        };
+        (count(leaves_of<Kinds>), ...);
+    }
+
+    std::size_t size() const { return size_; }
+    const std::vector<std::size_t>& active() const { return active_; }
+
+    template <class T>
+    T operator()(const T* x) const {
+        return at<T>(Numbers<T>{x});
+    }
+    template <class T, class Inputs>
+    T at(Inputs inputs) const {
+        return with(inputs, [](const auto&... given) -> T { return ::f<T>(given...); });
+    }
+
+    // The twin's gradient by hand: the value; the results in `g`, in `aside` those for inputs that are not active.
+    double by_hand(double* g, std::vector<double>& aside) const {
+        aside.resize(constants_);
+        return hand(g, aside.data(), Wrt{});
+    }
+    // Whether there is one, for all that is active.
+    static constexpr bool has_gradient_by_hand() {
+        using Type = decltype(hand_type(std::index_sequence_for<Kinds...>{}, Wrt{}));
+        return !std::is_same_v<Type, NoGradient> && covered(Wrt{});
+    }
+
+    // Whether a constant is another than at the last such question; ints and texts stay what they are.
+    bool constants_changed(std::vector<double>& kept) const {
+        bool changed = kept.size() != constants_;
+        kept.resize(constants_);
+        double* before = kept.data();
+        for (const std::size_t i : constant_) {
+            const std::size_t bytes = leaves_[i].size * sizeof(double);
+            if (bytes == 0) continue;
+            if (std::memcmp(before, leaves_[i].data, bytes) != 0) {
+                std::memcpy(before, leaves_[i].data, bytes);
+                changed = true;
+            }
+            before += leaves_[i].size;
+        }
+        return changed;
+    }
+
+private:
+    template <std::size_t input, class Inputs>
+    using Given = decltype(std::declval<Reader<IsActive<input>::value, Inputs>&>()(Kind<input>{}));
+    template <std::size_t input>
+    using Written = decltype(std::declval<Writer&>()(Kind<input>{}));
+
+    // then(inputs...), with the inputs made by `inputs`.
+    template <class Inputs, class Then>
+    decltype(auto) with(Inputs& inputs, Then&& then) const {
+        return read(inputs, then, std::index_sequence_for<Kinds...>{});
+    }
+    template <class Inputs, class Then, std::size_t... input>
+    decltype(auto) read(Inputs& inputs, Then& then, std::index_sequence<input...>) const {
+        const Leaf* leaf = leaves_.data();
+        std::size_t offset = 0;  // braces below: from left to right
+        const std::tuple<Given<input, Inputs>...> given{
+            Reader<IsActive<input>::value, Inputs>{inputs, leaf, offset}(Kind<input>{})...};
+        return std::apply(then, given);
+    }
+
+    template <std::size_t... input, std::size_t... own>
+    static auto hand_type(std::index_sequence<input...>, std::index_sequence<own...>)
+        -> decltype(::gradient(std::declval<const Given<input, InPlace>&>()..., std::declval<Written<own>>()...));
+    template <std::size_t... own>
+    static constexpr bool covered(std::index_sequence<own...>) {
+        return (mask & ~((1u << own) | ... | 0u)) == 0;
+    }
+    template <std::size_t... own>
+    double hand(double* g, double* aside, std::index_sequence<own...>) const {
+        InPlace inputs;
+        return with(inputs, [&](const auto&... given) -> double {
+            return ::gradient(given..., Writer{(IsActive<own>::value ? g : aside) + offset_[own],
+                                               &leaves_[first_leaf_[own]]}(Kind<own>{})...);
+        });
+    }
+
+    const std::vector<Leaf>& leaves_;
+    std::array<std::size_t, sizeof...(Kinds)> first_leaf_{}, offset_{};  // of each input, among active ones or constants
+    std::vector<std::size_t> active_, constant_;                         // leaves
+    std::size_t size_ = 0, constants_ = 0;                               // numbers
+};
+
+}  // namespace adbench

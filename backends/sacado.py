@@ -1,0 +1,18 @@
+"""Sacado of Trilinos: records operations anew at every call; reverse by Rad, forward by Fad."""
+
+from pathlib import Path
+
+from adbench import CppLibrary
+
+DEBIAN = ("libtrilinos-sacado-dev", "libtrilinos-kokkos-dev")
+LICENCE = "LGPL-2.1-or-later"
+BUILDS = True
+
+LIBRARY = CppLibrary(
+    Path(__file__).parent / "native" / "sacado.hpp",
+    needs="Sacado_trad.hpp",
+    prefixes=("$SACADO_HOME", "/usr"),
+    include="include/trilinos",
+    get="apt install --no-install-recommends libtrilinos-sacado-dev libtrilinos-kokkos-dev",
+)
+prepare, to_native, to_numpy = LIBRARY.prepare, LIBRARY.to_native, LIBRARY.to_numpy

@@ -1,0 +1,19 @@
+"""Stan Math: records scalar operations anew at every call, in an arena, and sweeps them back."""
+
+from pathlib import Path
+
+from adbench import CppLibrary
+
+REQUIRES = ("httpstan",)  # the distribution that carries the headers of Stan Math, Boost, Eigen and TBB
+LICENCE = "BSD-3-Clause"
+BUILDS = True
+
+LIBRARY = CppLibrary(
+    Path(__file__).parent / "native" / "stan_math.hpp",
+    needs="stan/math.hpp",
+    prefixes=("$STAN_MATH_HOME", "httpstan:httpstan"),
+    get="pip install httpstan",
+    flags=("-D_REENTRANT",),
+    links=("tbb",),
+)
+prepare, to_native, to_numpy = LIBRARY.prepare, LIBRARY.to_native, LIBRARY.to_numpy
