@@ -62,6 +62,7 @@ def case(wrt, *, loop, sizes, quick, suites=()):
         flops=lambda n: 8 * n if loop else 4 * n + 5,
         tags=("density", "scalar-loop" if loop else "vectorised"),
         suites=suites,
+        same_twin="normal_log_density_loop" if loop else "normal_log_density",
         summary=f"Normal log density of n observations {form}, in {' and '.join(WORDS[name] for name in wrt)}.",
     )
 

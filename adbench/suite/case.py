@@ -45,6 +45,7 @@ class Case:
     prepared   prepared(n, rng): inputs to prepare the backend with, where a trap lies in calling at others than those.
     tags       words that say what it is. A case tagged "trap" is checked and shown, never timed.
     suites     published comparisons that it belongs to, to select by: --suite gradbench.
+    same_twin  the name of the case whose C++ twin is this one's too: the same text with other arguments active.
     summary    one line for lists; by default the first line of the file's docstring.
     name, file what the catalog knows the case by and where it found it; filled in when the file is loaded.
     """
@@ -64,6 +65,7 @@ class Case:
     prepared: Callable[[int, np.random.Generator], Inputs] | None = None
     tags: tuple[str, ...] = ()
     suites: tuple[str, ...] = ()
+    same_twin: str = ""
     summary: str = ""
     name: str = ""
     file: str = ""
@@ -114,7 +116,7 @@ class Case:
     @property
     def twin(self) -> Path | None:
         """The same function as a C++ template: `<name>.hpp` beside the case's file, or None where there is none."""
-        path = Path(self.file).with_name(f"{self.name}.hpp")
+        path = Path(self.file).with_name(f"{self.same_twin or self.name}.hpp")
         return path if self.file and path.is_file() else None
 
     @property
