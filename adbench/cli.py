@@ -190,18 +190,25 @@ def check(
     callback=_quantity("share_of"),
     help="Times that differ by less count as equal.",
 )
+@click.option(
+    "--budget", metavar="TIME", callback=_quantity("seconds_of"), help="Plan to fit, as 10m; says what it leaves out."
+)
+@click.option("--plan", "plan_only", is_flag=True, help="Print what would run and about how long, and run nothing.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Default: results/<time>/.")
 @click.option(
     "--resume", type=click.Path(path_type=Path), metavar="DIR", help="Go on with the interrupted run in this folder."
 )
 @running
 @click.pass_context
-def run(context: click.Context, /, output: Path | None, resume: Path | None, as_json: bool, **asked: Any) -> None:
+def run(
+    context: click.Context, /, output: Path | None, resume: Path | None, plan_only: bool, as_json: bool, **asked: Any
+) -> None:
     """Check, then measure time and memory; write run.json and report.html.
 
     \b
     adbench run --quick
     adbench run -c 'normal_*' -n 1000 -b jax -b autograd -o out
+    adbench run --budget 10m
     adbench run --resume out
     """
     from adbench.suite import catalog
@@ -210,6 +217,10 @@ def run(context: click.Context, /, output: Path | None, resume: Path | None, as_
 
     _refuse_contradictions(context)
     session = sessions.resume(resume) if resume else _session(asked, time=True)
+    if plan_only:
+        _show_plan(session, as_json)
+        return
+    click.echo(f"adbench: {catalog.report('planned').sentence(session)}", err=True)
     folder = resume or output or default_folder()
     found, code = _go(session, None if resume else folder)
     data = write_run(folder, found)  # before the page: a fault in drawing it must not cost what was measured
@@ -339,6 +350,8 @@ def _session(asked: dict[str, Any], **settings: Any) -> Session:
     session = prepare(**asked, **settings)
     for text in session.plan.left_out:
         click.echo(f"adbench: left out: {text}", err=True)
+    for text in session.warnings():
+        click.echo(f"adbench: warning: {text}", err=True)
     return session
 
 
@@ -357,6 +370,17 @@ def _refuse_contradictions(context: click.Context) -> None:
         raise click.UsageError("--quick and --rigorous contradict each other; give one of them")
 
 
+def _show_plan(session: Session, as_json: bool) -> None:
+    """Print what would run, as a table or as JSON."""
+    from adbench.suite import catalog
+
+    planned = catalog.report("planned")
+    if as_json:
+        click.echo(json.dumps(planned.plain(session), indent=1))
+    else:
+        click.echo(planned.table(session, width=_width()), nl=False)
+
+
 def _go(session: Session, folder: Path | None, *, fail_fast: bool = False) -> tuple[Run, int]:
     """Run the session under a progress bar, its journal in the folder. Interrupted: what was finished, and 128 + n."""
     from adbench.suite import catalog, interrupt
@@ -365,11 +389,11 @@ def _go(session: Session, folder: Path | None, *, fail_fast: bool = False) -> tu
 
     interrupt.listen()
     code = None
-    with catalog.report("progress").Bar(len(session.plan.jobs)) as bar:
+    with catalog.report("progress").Bar() as bar:
         try:
             with closing(session.events(folder)) as events:
                 for event in events:
-                    bar.show(event)
+                    bar.show(event, session.forecast.remaining)
                     bad = isinstance(event, Checked) and event.record.status in ("wrong", "surprise")
                     if fail_fast and bad:
                         break

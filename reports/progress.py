@@ -2,43 +2,47 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from adbench.suite.events import Checked, Event, Started, Timed
 from adbench.suite.record import Record
 
+from . import planned, wording
 from .cells import outcome
 from .wording import OUTCOMES
 
 
 class Bar:
-    """A context manager; `show(event)` moves it. What went wrong is printed above it at once, not only at the end."""
+    """A context manager; `show(event, remaining)` moves it. What went wrong is printed above it at once, not only at
+    the end."""
 
-    def __init__(self, total: int, console: Console | None = None) -> None:
+    def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True, highlight=False)
-        columns: tuple[Any, ...] = (BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
+        columns: tuple[Any, ...] = (BarColumn(bar_width=24), TimeElapsedColumn())
         self._progress = Progress(
             *columns,
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]} left"),
             TextColumn("{task.description}", markup=False),
             console=self._console,
             disable=not self._console.is_terminal,
             transient=True,
         )
-        self._task = self._progress.add_task("", total=total)
+        self._task = self._progress.add_task("", total=1.0, left="?")
+        self._started = monotonic()
 
-    def show(self, event: Event) -> None:
-        """Say what is under way, count what is finished."""
+    def show(self, event: Event, remaining: float) -> None:
+        """Say what is under way, and how far it is: `remaining` is about how many seconds the rest takes."""
+        elapsed = monotonic() - self._started
+        share = elapsed / (elapsed + remaining) if elapsed + remaining > 0 else 0.0
+        self._progress.update(self._task, completed=share, left=planned.duration(remaining))
         if isinstance(event, Started):
-            self._progress.update(
-                self._task, description=f"{event.phase} {event.job.case} {event.job.size} {event.job.backend}"
-            )
+            self._progress.update(self._task, description=_doing(event))
         elif isinstance(event, Checked):
-            self._progress.advance(self._task)
             self._tell(event.record)
         elif isinstance(event, Timed):
             for record in event.lost:
@@ -52,6 +56,7 @@ class Bar:
             self._console.print(text, markup=False)
 
     def __enter__(self) -> Bar:
+        self._started = monotonic()
         self._progress.start()
         return self
 
@@ -59,3 +64,12 @@ class Bar:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._progress.stop()
+
+
+def _doing(event: Started) -> str:
+    """What is under way, in a line."""
+    job = event.job
+    where = f"{wording.short(job.case, 30)} {job.size}"
+    if event.launch is not None:
+        return f"launch {event.launch + 1}: {where} {job.operator}"
+    return f"{event.phase} {where} {wording.short(job.backend, 24)}"

@@ -13,6 +13,19 @@ from adbench.suite.catalog import Catalog, Source, select
 from adbench.suite.errors import UnknownName, UsageError
 from adbench.suite.record import Job
 
+FIRST_LOOK = (
+    "log_determinant",
+    "lotka_volterra",
+    "matrix_product",
+    "normal_log_density",
+    "normal_log_density_loop",
+    "product_plus_constant",
+    "projectile",
+    "recurrence",
+)
+"""The cases that a quick run has without being told: scalar and array code, a loop, an equation, linear algebra, and a
+branch that depends on data."""
+
 RELATIONS = "relations"
 """Stands in a job in the place of an operator: what must hold between calls (relations.py)."""
 
@@ -42,6 +55,7 @@ def plan(
     relations: bool = False,
     seeds: Sequence[int] = (0,),
     quick: bool = False,
+    few: bool = False,
     traps: bool = True,
 ) -> Plan:
     """Every selected case at its sizes, each operator, each selected backend; patterns are names or globs.
@@ -50,6 +64,7 @@ def plan(
     for it. `suites` leaves those cases that belong to one of them: "all" and "traps", or what the cases say.
     With `relations`, each case's smallest size is asked for those too, under the operator's name "relations".
     A trap is asked for its gradient only, and left out where `traps` is False and no pattern names a case.
+    With `few`, where neither cases nor suites are named, only the cases of a first look and the user's own stay.
     A quick plan for which no backend is named has one of each library, and none that needs a compiler.
 
     Raises UnknownName for a pattern that matches nothing, and UsageError for a size that is no positive whole number
@@ -64,7 +79,13 @@ def plan(
         if later:
             what = "variants, and what needs a compiler, which a quick run has where -b names them"
             left_out.append(f"{', '.join(later)}: {what}")
-    for name in in_suites(catalog, select("case", catalog.cases, cases), suites):
+    names = in_suites(catalog, select("case", catalog.cases, cases), suites)
+    if few and not cases and not suites:
+        everything = names
+        names = tuple(name for name in names if name in FIRST_LOOK or not catalog.case_sources[name].builtin)
+        if more := [n for n in everything if n not in names and not catalog.cases[n].is_trap]:
+            left_out.append(f"{len(more)} more cases: a quick run has them where -c or --suite names them")
+    for name in names:
         case = catalog.cases[name]
         if case.is_trap and not traps and not cases and "traps" not in suites:
             continue

@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from time import monotonic
 
 from adbench.measure import machine
+from adbench.suite.budget import fit
 from adbench.suite.catalog import Catalog
+from adbench.suite.costs import Costs
+from adbench.suite.estimate import Estimate
 from adbench.suite.events import Checked, Event, Learned, Timed, Weighed
 from adbench.suite.journal import Progress, group_of
 from adbench.suite.lanes import room, side_by_side
@@ -19,36 +23,44 @@ from adbench.suite.nursery import Nursery
 from adbench.suite.plan import Plan
 from adbench.suite.pool import References, plain_start
 from adbench.suite.process import WorkerLost
-from adbench.suite.record import Record
-from adbench.suite.settings import Settings
+from adbench.suite.record import Job, Record
+from adbench.suite.settings import PREFERRED_REFERENCE, Settings
 from adbench.suite.timing import Timing, groups_to_time
 from adbench.suite.troubles import Troubles
 from adbench.suite.verifying import check
 from adbench.suite.weighing import weigh
 
-PREFERRED_REFERENCE = "tape"
+CHECK_SHARE = 0.5  # of a budget: what is not checked then is left out
+WEIGH_SHARE = 1.2  # of a budget: what is not weighed then is left out
 
 
 @dataclass
 class Runner:
-    """What a run has from its beginning to its end; `progress` is what is known of it so far."""
+    """What a run has from its beginning to its end; `progress` and `costs` are what is known of it so far."""
 
     nursery: Nursery
     plan: Plan
     catalog: Catalog
     settings: Settings
     progress: Progress
+    costs: Costs = field(default_factory=Costs)
+    started: float = field(default_factory=monotonic)
 
     def events(self) -> Generator[Event, None, None]:
         """Do what of the plan is not in `progress` yet; each event is entered there before it is told."""
-        for phase in (self._check, self._prepare_to_time, self._time, self._weigh):
+        for phase in (self._check, self._fit, self._prepare_to_time, self._time, self._weigh):
             for event in phase():
                 enter(event, self.progress)
+                if isinstance(event, Checked) and event.cost is not None:
+                    self.costs.learn(event.record.job, event.cost)
                 yield event
 
     def _check(self) -> Iterator[Event]:
-        """What is not checked yet, a lane for each backend."""
+        """What is not checked yet, a lane for each backend; where time is short, the smallest sizes first."""
         left = [job for job in self.plan.jobs if job not in self.progress.records]
+        if self.settings.budget_seconds is not None:
+            sizes = _sizes(self.plan.jobs)
+            left.sort(key=lambda job: (sizes[job.case].index(job.size), job.operator == "value"))
         before = tuple(self.progress.records.values())
         with References(self.nursery, self.catalog, self.settings) as references:
             lanes = [
@@ -56,10 +68,45 @@ class Runner:
                     *(self.nursery, references, self.catalog, self.settings),
                     [job for job in left if job.backend == name],
                     [record for record in before if record.job.backend == name],
+                    self._over(CHECK_SHARE),
                 )
                 for name in dict.fromkeys(job.backend for job in left)
             ]
             yield from side_by_side(lanes, room(self.settings.threads), self.nursery.close)
+
+    def _fit(self) -> Iterator[Event]:
+        """Where time is limited: leave out what does not fit, now that it is known what each cell takes."""
+        budget = self.settings.budget_seconds
+        if budget is None or not self.settings.time:
+            return
+        left_out = []
+        if unchecked := [job for job in self.plan.jobs if job not in self.progress.records]:
+            left_out.append(f"not checked: {_places(unchecked)}")
+        right = [record.job for records in self._timed() for record in records]
+        if right:
+            estimate = Estimate(self.settings, self.costs, checked=right)
+            fitted = fit(right, estimate, budget - self._spent())
+            for job in set(right) - set(fitted.jobs):
+                reason = f"right, but not timed: it does not fit into {budget:.0f} s"
+                yield Checked(replace(self.progress.records[job], reason=reason))
+            self.settings = fitted.settings
+            left_out += fitted.left_out
+        if left_out:
+            yield self._leave_out(left_out)
+
+    def _leave_out(self, texts: Sequence[str]) -> Learned:
+        """The settings with what else is left out."""
+        before = [self.settings.left_out] if self.settings.left_out else []
+        self.settings = replace(self.settings, left_out="; ".join([*before, *texts]))
+        return Learned({"settings": asdict(self.settings)})
+
+    def _spent(self) -> float:
+        return monotonic() - self.started
+
+    def _over(self, share: float) -> Callable[[], bool]:
+        """Whether more than this share of the budget is gone."""
+        budget = self.settings.budget_seconds
+        return lambda: budget is not None and self._spent() > share * budget
 
     def _prepare_to_time(self) -> Iterator[Event]:
         """What is learned once, when it is known what is to be timed."""
@@ -88,7 +135,13 @@ class Runner:
             groups = {group_of(records[0].job): records for records in self._timed()}
             left = {group: records for group, records in groups.items() if (number, group) not in self.progress.groups}
             if left:
+                begun = self._spent()
                 yield from timing.launch(number, left, self.plan.jobs)
+                budget, rest = self.settings.budget_seconds, self.settings.launches - number - 1
+                if budget is not None and rest and 2 * self._spent() - begun > budget:
+                    self.settings = replace(self.settings, launches=number + 1)
+                    yield self._leave_out([f"launches: {number + 1} in the place of {number + 1 + rest}"])
+                    return
 
     def _weigh(self) -> Iterator[Event]:
         """What is right and not weighed yet, a lane for each backend."""
@@ -97,10 +150,16 @@ class Runner:
         right = {record.job for records in self._timed() for record in records}
         left = [job for job in self.plan.jobs if job in right and job not in self.progress.memories]
         lanes = [
-            weigh(self.nursery, self.catalog, self.settings, [job for job in left if job.backend == name])
+            weigh(
+                *(self.nursery, self.catalog, self.settings),
+                [job for job in left if job.backend == name],
+                self._over(WEIGH_SHARE),
+            )
             for name in dict.fromkeys(job.backend for job in left)
         ]
         yield from side_by_side(lanes, room(self.settings.threads), self.nursery.close)
+        if unweighed := [job for job in left if job not in self.progress.memories]:
+            yield self._leave_out([f"not weighed: {_places(unweighed)}"])
 
     def _timed(self) -> Iterable[list[Record]]:
         """The groups of records that are worth timing: right, and no trap."""
@@ -123,6 +182,19 @@ class Runner:
                 self.nursery.end(worker)
         except (WorkerLost, KeyError):
             return None
+
+
+def _sizes(jobs: Iterable[Job]) -> dict[str, list[int]]:
+    """Case -> its sizes, ascending."""
+    found: dict[str, set[int]] = {}
+    for job in jobs:
+        found.setdefault(job.case, set()).add(job.size)
+    return {case: sorted(of) for case, of in found.items()}
+
+
+def _places(jobs: Iterable[Job]) -> str:
+    """Cases with their sizes, in words."""
+    return ", ".join(f"{case} at {', '.join(map(str, of))}" for case, of in _sizes(jobs).items())
 
 
 def enter(event: Event, progress: Progress) -> None:

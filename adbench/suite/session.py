@@ -2,39 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from adbench.measure import machine
+from adbench.suite import vacuity
 from adbench.suite.backend import OPERATORS
+from adbench.suite.budget import fit
 from adbench.suite.catalog import Catalog
-from adbench.suite.errors import BadFile, UnknownName
+from adbench.suite.costs import Costs
+from adbench.suite.costs import keep as keep_costs
+from adbench.suite.costs import read as kept_costs
+from adbench.suite.errors import BadFile, UnknownName, UsageError
+from adbench.suite.estimate import Estimate
 from adbench.suite.events import Checked, Event, Learned, Timed, Weighed
 from adbench.suite.files import cache_folder, files_of, unchanged
+from adbench.suite.forecast import Forecast
 from adbench.suite.journal import Head, Journal, Progress, assemble
 from adbench.suite.nursery import Nursery, default_limit
 from adbench.suite.plain import from_plain
 from adbench.suite.plan import RELATIONS, Plan, check_inputs, flops_of, plan
 from adbench.suite.pool import refuse_bad_file
-from adbench.suite.record import SCHEMA_VERSION, Record, Run
+from adbench.suite.record import SCHEMA_VERSION, Job, Record, Run
 from adbench.suite.resolve import resolve
 from adbench.suite.runner import Runner
 from adbench.suite.settings import Settings
 from adbench.suite.store import JOURNAL
 from adbench.version import __version__
 
+QUICK_SECONDS = 110.0  # what a quick run of nothing in particular is planned to fit into
+
 
 class Session:
     """A plan under way. Iterate `events` to make it go; `result` is valid at any moment, also after an interruption."""
 
     def __init__(
-        self, plan: Plan, catalog: Catalog, settings: Settings, progress: Progress, journal: Journal | None = None
+        self,
+        plan: Plan,
+        catalog: Catalog,
+        settings: Settings,
+        progress: Progress,
+        costs: Costs,
+        journal: Journal | None = None,
     ) -> None:
         self.plan, self.catalog, self.settings = plan, catalog, settings
-        self._progress, self._journal = progress, journal
+        self._progress, self._costs, self._journal = progress, costs, journal
+        self.forecast = Forecast(plan.jobs, settings, costs, progress, missing(catalog, plan.jobs))
 
     def events(self, folder: Path | None = None) -> Generator[Event, None, None]:
         """Run what of the plan is not done yet, event by event, each in the journal before it is told.
@@ -51,16 +67,28 @@ class Session:
             if folder is not None:
                 self._journal = Journal.create(folder / JOURNAL, self._progress.head)
             try:
-                runner = Runner(nursery, self.plan, self.catalog, self.settings, self._progress)
+                runner = Runner(nursery, self.plan, self.catalog, self.settings, self._progress, self._costs)
+                self.forecast.begin()
                 with closing(runner.events()) as events:
                     for event in events:
                         self._keep(event)
+                        self.forecast.note(event)
                         yield event
                 if self._journal is not None and not self._progress.ended:
                     self._journal.end()
             finally:
                 if self._journal is not None:
                     self._journal.close()
+                    self._costs.learn_run(self.result())
+                    keep_costs(cache_folder(), self._progress.head.run.machine, self._costs)
+
+    def estimate(self) -> Estimate:
+        """The model of how long it takes, with what cells have cost before."""
+        return Estimate(self.settings, self._costs, missing=missing(self.catalog, self.plan.jobs))
+
+    def warnings(self) -> list[str]:
+        """What the user's own cases cannot show, each in one line."""
+        return vacuity.warnings(self.catalog, self.plan.jobs, self.settings.seed)
 
     def result(self) -> Run:
         """What has been found out so far, in the plan's order."""
@@ -93,6 +121,7 @@ def prepare(
     quick: bool = False,
     rigorous: bool = False,
     launches: int | None = None,
+    budget: float | None = None,
     time: bool = True,
     memory: bool = True,
     margin: float = 0.02,
@@ -123,6 +152,7 @@ def prepare(
         relations=(not time and not operators) or RELATIONS in operators,
         seeds=range(seed, seed + points),
         quick=quick,
+        few=quick and time,
         traps=not time,
     )
     check_inputs(chosen.catalog, planned.jobs, seed)
@@ -146,7 +176,35 @@ def prepare(
         settings = settings.for_publishing()
     if launches is not None:
         settings = replace(settings, launches=launches)
-    return Session(planned, chosen.catalog, settings, Progress(_head(planned, chosen.catalog, settings)))
+    described = machine.describe()  # before the load that we make ourselves
+    costs = kept_costs(cache_folder(), described)
+    if time and quick and not (cases or backends or sizes or operators or suites):
+        budget = budget or QUICK_SECONDS
+    if budget is not None:
+        planned, settings = _fitted(planned, chosen.catalog, replace(settings, budget_seconds=budget), costs)
+    progress = Progress(_head(planned, chosen.catalog, settings, described))
+    return Session(planned, chosen.catalog, settings, progress, costs)
+
+
+def _fitted(planned: Plan, catalog: Catalog, settings: Settings, costs: Costs) -> tuple[Plan, Settings]:
+    """What of the plan fits into the budget. Raises UsageError where nothing does."""
+    budget = settings.budget_seconds or 0.0
+    estimate = Estimate(settings, costs, missing=missing(catalog, planned.jobs))
+    found = fit(planned.jobs, estimate, budget, frozenset(n for n in catalog.cases if catalog.cases[n].is_trap))
+    if not found.fits:
+        job = found.jobs[0]
+        raise UsageError(
+            f"nothing fits into {budget:g} s: {job.case} at size {job.size} alone takes about {found.seconds:.0f} s; "
+            "give more time, or fewer backends with -b"
+        )
+    left_out = tuple(f"to fit into {budget:g} s: {text}" for text in found.left_out)
+    settings = replace(found.settings, left_out="; ".join(found.left_out) or None)
+    return Plan(found.jobs, planned.left_out + left_out), settings
+
+
+def missing(catalog: Catalog, jobs: Iterable[Job]) -> frozenset[str]:
+    """The backends of these jobs whose library is not installed."""
+    return frozenset(name for name in {job.backend for job in jobs} if catalog.backends[name].missing)
 
 
 def resume(folder: Path) -> Session:
@@ -164,10 +222,11 @@ def resume(folder: Path) -> Session:
     except BaseException:
         journal.close()
         raise
-    return Session(Plan(progress.head.plan), catalog, settings, progress, journal)
+    costs = kept_costs(cache_folder(), progress.head.run.machine)
+    return Session(Plan(progress.head.plan), catalog, settings, progress, costs, journal)
 
 
-def _head(planned: Plan, catalog: Catalog, settings: Settings) -> Head:
+def _head(planned: Plan, catalog: Catalog, settings: Settings, described: dict[str, machine.Fact]) -> Head:
     """A run of which nothing has been measured."""
     backends = tuple(dict.fromkeys(job.backend for job in planned.jobs))
     cases = tuple(dict.fromkeys(job.case for job in planned.jobs))
@@ -177,7 +236,7 @@ def _head(planned: Plan, catalog: Catalog, settings: Settings) -> Head:
         adbench_version=__version__,
         seed=settings.seed,
         settings=asdict(settings),
-        machine=machine.describe(),  # before the load that we make ourselves
+        machine=described,
         versions={name: catalog.backends[name].version for name in backends},
         cases={name: catalog.case_sources[name].summary for name in cases},
         records=(),

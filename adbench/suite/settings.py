@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+PREFERRED_REFERENCE = "tape"  # the reference backend, where it is measured and no other is asked for
+
 
 @dataclass(frozen=True)
 class Settings:

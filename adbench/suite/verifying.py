@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,15 +26,18 @@ def check(
     settings: Settings,
     jobs: Sequence[Job],
     before: Sequence[Record],
+    enough: Callable[[], bool] = lambda: False,
 ) -> Iterator[Event]:
-    """Check the jobs of one backend, in their order; `before` are its records from before."""
+    """Check the jobs of one backend, in their order, until it is `enough`; `before` are its records from before."""
     troubles = Troubles(before)
     with Pool(nursery, catalog, settings, lambda seat: plain_start(settings)) as pool:
         for job in jobs:
+            if enough():
+                return
             yield Started(job, "check")
             checked = _check(pool, references, catalog, settings, troubles, job)
             troubles.note(checked.record)
-            record = _as_known(checked.record, pool.known(job))
+            record = _as_known(checked.record, pool.known(job), everywhere=len(catalog.cases[job.case].sizes) == 1)
             if record.status in ("wrong", "failed", "crashed", "timed_out"):
                 record = replace(record, reproduce=reproduce(catalog, job))
             yield replace(checked, record=record)
@@ -81,12 +84,15 @@ def _related(pool: Pool, catalog: Catalog, job: Job, known: object) -> Record:
     return Record(job, "wrong", "; ".join(violations)) if violations else Record(job, "ok")
 
 
-def _as_known(record: Record, known: str | None) -> Record:
-    """What is wrong or fails as its backend's file says is no alarm; what should by that file and does not, is one."""
+def _as_known(record: Record, known: str | None, *, everywhere: bool) -> Record:
+    """What is wrong or fails as its backend's file says is no alarm; what should by that file and does not, is one.
+
+    everywhere   whether it should at every size: a case of several may be known for one of them, or for a relation
+    """
     if known is None:
         return record
     if record.status in ("wrong", "failed", "crashed"):
         return replace(record, status="known", reason=f"{known}. Here: {record.reason}")
-    if record.status == "ok" and record.job.operator == "gradient":
+    if record.status == "ok" and record.job.operator == "gradient" and everywhere:
         return replace(record, status="surprise", reason=f"right, but its file says that it is known to be: {known}")
     return record

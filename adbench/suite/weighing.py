@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -20,13 +20,24 @@ from adbench.suite.troubles import CRASHES_ALLOWED
 METHODS: Sequence[memory.Method] = ("allocated", "python", "resident")
 
 
-def weigh(nursery: Nursery, catalog: Catalog, settings: Settings, jobs: Sequence[Job]) -> Iterator[Event]:
-    """Weigh the jobs of one backend: one process for each method and case, or for each method where all go in one."""
+def weigh(
+    nursery: Nursery,
+    catalog: Catalog,
+    settings: Settings,
+    jobs: Sequence[Job],
+    enough: Callable[[], bool] = lambda: False,
+) -> Iterator[Event]:
+    """Weigh the jobs of one backend, until it is `enough`.
+
+    One process for each method and case, or one for each method where all cases go in one.
+    """
     groups = [jobs] if settings.weigh_all_in_one else [list(group) for _, group in groupby(jobs, lambda job: job.case)]
     for group in groups:
         scales = [Scale(nursery, catalog, settings, method) for method in METHODS]
         try:
             for job in group:
+                if enough():
+                    return
                 yield Started(job, "memory")
                 allocated, python, resident = (scale.weigh(job) for scale in scales)
                 yield Weighed(job, Memory(allocated, python, resident))

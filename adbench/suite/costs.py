@@ -1,0 +1,96 @@
+"""What cells have cost before, on this machine: seconds to import, to prepare, to call. Only plans rest on it.
+
+Kept in the user's cache from run to run; it may be thrown away at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from adbench.measure.machine import fingerprint
+from adbench.suite.errors import BadOutput
+from adbench.suite.events import Cost
+from adbench.suite.plain import from_plain, to_plain
+from adbench.suite.record import Job, Run
+from adbench.suite.store import write_whole
+
+FILE = "costs.json"
+MOST_BYTES = 64 * 2**20
+IMPORT_SECONDS = 1.0  # of a library that nobody has imported here yet: numpy's takes 0.1 s, torch's 2 s
+UNKNOWN = Cost(prepare=0.05, first_call=0.01, call=1e-3)  # of a cell of which nothing is known
+
+Cell = tuple[str, str, str]
+"""(case, backend, operator): what is measured at several sizes."""
+
+
+@dataclass
+class Costs:
+    """Imports by backend; cells by case, backend, operator and then size."""
+
+    imports: dict[str, float] = field(default_factory=dict)
+    cells: dict[Cell, dict[int, Cost]] = field(default_factory=dict)
+
+    def of_import(self, backend: str) -> float:
+        """Seconds to import a backend."""
+        return self.imports.get(backend, IMPORT_SECONDS)
+
+    def of(self, job: Job) -> Cost:
+        """A job's cost: as it was, or of the nearest size in proportion, or of any cell."""
+        sizes = self.cells.get((job.case, job.backend, job.operator))
+        if not sizes:
+            return UNKNOWN
+        near = min(sizes, key=lambda n: abs(n - job.size))
+        known, ratio = sizes[near], job.size / near
+        return known if ratio == 1 else Cost(known.prepare, known.first_call * ratio, known.call * ratio)
+
+    def knows(self, case: str, size: int) -> bool:
+        """Whether the case has been run at this size: its references are then in the cache."""
+        return any(key[0] == case and size in sizes for key, sizes in self.cells.items())
+
+    def learn(self, job: Job, cost: Cost) -> None:
+        """Remember what a job cost; the later figure stands."""
+        self.cells.setdefault((job.case, job.backend, job.operator), {})[job.size] = cost
+
+    def learn_run(self, run: Run) -> None:
+        """Remember what the cells of a run cost."""
+        for record in run.records:
+            if record.time is not None:
+                time = record.time
+                self.learn(record.job, Cost(time.prepare_seconds, time.first_call_seconds, time.seconds_per_call))
+                if time.import_seconds is not None:
+                    self.imports[record.job.backend] = time.import_seconds
+
+
+def read(folder: Path, machine: dict[str, Any]) -> Costs:
+    """What is kept in the folder for this machine; nothing where that cannot be read, or is of another one."""
+    path = folder / FILE
+    try:
+        data = json.loads(path.read_bytes()) if path.stat().st_size <= MOST_BYTES else {}
+        if data.get("machine") != fingerprint(machine):
+            return Costs()
+        cells = from_plain(data["cells"], list[tuple[Job, Cost]])
+        found = Costs(from_plain(data["imports"], dict[str, float]))
+    except (OSError, ValueError, KeyError, AttributeError, RecursionError):
+        return Costs()
+    for job, cost in cells:
+        found.learn(job, cost)
+    return found
+
+
+def keep(folder: Path, machine: dict[str, Any], costs: Costs) -> None:
+    """Keep them for the next plan. Where the folder cannot be written, nothing is kept."""
+    cells = [(Job(key[0], size, *key[1:]), cost) for key, sizes in costs.cells.items() for size, cost in sizes.items()]
+    data = {"machine": fingerprint(machine), "imports": costs.imports, "cells": to_plain(cells)}
+    with contextlib.suppress(OSError, BadOutput):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / FILE, json.dumps(data))
+
+
+def backends_of(jobs: Iterable[Job]) -> tuple[str, ...]:
+    """The backends of these jobs, in their order."""
+    return tuple(dict.fromkeys(job.backend for job in jobs))
