@@ -83,7 +83,9 @@ def load(path: Path) -> Any:
 
 
 def is_journal(path: Path) -> bool:
-    """Whether a file begins as a journal does."""
+    """Whether a file is called or begins as a journal does."""
+    if path.suffix == Path(JOURNAL).suffix:
+        return True
     try:
         with path.open("rb") as file:
             return file.read(16).startswith(b'{"kind": "head"')
