@@ -22,6 +22,7 @@ from adbench.suite.case import Case
 from adbench.suite.errors import BadFile, UnknownName, UsageError
 
 Kind = Literal["cases", "backends", "reports"]
+MOST_REASON = 500  # characters of an exception's text
 
 
 @dataclass(frozen=True)
@@ -164,8 +165,13 @@ def installed_version(distribution: str) -> str | None:
 
 
 def first_line(error: BaseException) -> str:
-    """The first non-empty line of an exception's text."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
+    """The first non-empty line of an exception's text, of a length that a person reads."""
+    try:
+        text = str(error)
+    except Exception:  # whatever a user's exception does when it is asked
+        return "its text cannot be had"
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "no message")
+    return line if len(line) <= MOST_REASON else f"{line[:MOST_REASON]}…"
 
 
 def _sources(kind: Kind, paths: Iterable[str | Path]) -> tuple[Source, ...]:

@@ -5,10 +5,11 @@ A worker's stdout and stderr belong to the library under test, which may print a
 
 from __future__ import annotations
 
-import json
+import select
 import socket
 import struct
-import time
+from json import dumps, loads  # by name, as the clock: the library in this process may replace what the modules hold
+from time import monotonic
 from typing import Any
 
 _LENGTH = struct.Struct("!Q")
@@ -20,29 +21,40 @@ class Closed(Exception):
 
 
 class Channel:
-    """One end of a socket pair."""
+    """One end of a socket pair.
 
-    def __init__(self, end: socket.socket) -> None:
-        self._socket = end
+    gone   a descriptor that is readable from when the process at the other end has died: a child of it may hold that
+           end open for ever. None where the system has no such thing.
+    """
 
-    def send(self, message: dict[str, Any]) -> None:
-        """Send one message. Raises Closed where nobody listens."""
-        body = json.dumps(message).encode()
+    def __init__(self, end: socket.socket, gone: int | None = None) -> None:
+        self._socket, self._gone = end, gone
+
+    def send(self, message: dict[str, Any], timeout: float | None = None) -> None:
+        """Send one message. Raises Closed where nobody listens, TimeoutError where the other side does not take it
+        within `timeout` seconds; ValueError, TypeError or RecursionError for what is no message, before a byte is sent.
+        """
+        body = dumps(message).encode()
+        if len(body) > MAX_BYTES:
+            raise ValueError(f"a message of {len(body)} bytes; at most {MAX_BYTES} are taken")
         try:
+            self._socket.settimeout(timeout)
             self._socket.sendall(_LENGTH.pack(len(body)) + body)
+        except TimeoutError:
+            raise
         except OSError as error:
             raise Closed(str(error)) from error
 
     def receive(self, timeout: float | None = None) -> dict[str, Any]:
         """The next message. Raises TimeoutError after `timeout` seconds, however slowly it drips in, and Closed at
         the end."""
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = None if timeout is None else monotonic() + timeout
         (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size, deadline))
         if length > MAX_BYTES:
             raise Closed(f"a message of {length} bytes; at most {MAX_BYTES} are taken")
         try:
-            message = json.loads(self._exactly(length, deadline))
-        except ValueError as error:
+            message = loads(self._exactly(length, deadline))
+        except (ValueError, RecursionError) as error:
             raise Closed(f"not a message: {error}") from error
         if not isinstance(message, dict):
             raise Closed(f"not a message: {type(message).__name__}")
@@ -55,16 +67,29 @@ class Channel:
     def _exactly(self, count: int, deadline: float | None) -> bytes:
         received = bytearray()
         while len(received) < count:
-            if deadline is not None and deadline <= time.monotonic():
-                raise TimeoutError
-            self._socket.settimeout(None if deadline is None else max(1e-3, deadline - time.monotonic()))
             try:
+                self._wait(deadline)
                 chunk = self._socket.recv(min(count - len(received), 2**20))
             except TimeoutError:
                 raise
-            except OSError as error:
+            except (OSError, ValueError) as error:  # the latter: a library closed our end
                 raise Closed(str(error)) from error
             if not chunk:
                 raise Closed("the connection ended")
             received += chunk
         return bytes(received)
+
+    def _wait(self, deadline: float | None) -> None:
+        """Until there is something to read. Raises TimeoutError at the deadline, Closed where nobody can write."""
+        left = None if deadline is None else deadline - monotonic()
+        if left is not None and left <= 0:
+            raise TimeoutError
+        poll = select.poll()
+        for descriptor in (self._socket.fileno(), self._gone):
+            if descriptor is not None:
+                poll.register(descriptor, select.POLLIN)
+        ready = dict(poll.poll(None if left is None else max(1.0, left * 1e3)))
+        if not ready:
+            raise TimeoutError
+        if self._socket.fileno() not in ready:  # what it had sent before it died is read first
+            raise Closed("the process ended")

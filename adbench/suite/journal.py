@@ -162,6 +162,8 @@ class Journal:
             while line:
                 line = line[self._file.write(line) :]
             os.fsync(self._file.fileno())
+            if os.fstat(self._file.fileno()).st_nlink == 0:
+                self._put_back()
         except OSError as error:
             with contextlib.suppress(OSError):  # what fitted of the line; `resume` would cut it off as well
                 self._file.truncate(self._file.seek(start))
@@ -169,6 +171,18 @@ class Journal:
                 f"{self.path}: cannot be written: {error.strerror}; what was measured before is kept: make room, then "
                 f"adbench run --resume {self.path.parent}"
             ) from error
+
+    def _put_back(self) -> None:
+        """Write everything again, the folder included: whoever deleted it has not ended the run that writes to it."""
+        self._file.seek(0)
+        written = self._file.readall()
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        deleted, self._file = self._file, self.path.open("x+b", buffering=0)
+        deleted.close()
+        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        while written:
+            written = written[self._file.write(written) :]
+        os.fsync(self._file.fileno())
 
 
 def read(path: Path) -> Progress:

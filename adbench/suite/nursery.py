@@ -48,6 +48,7 @@ class Nursery:
 
     def end(self, worker: WorkerProcess) -> None:
         """End a worker and everything it started. May be called twice."""
+        worker.kill()  # first: whoever is interrupted here ends it again on leaving
         with self._lock:
             self._workers.discard(worker)
         worker.__exit__()
@@ -72,6 +73,8 @@ class Nursery:
         while not self._closed.wait(WATCH_SECONDS):
             with self._lock:
                 workers = {worker.pid: worker for worker in self._workers}
+                for worker in self._workers:
+                    worker.trim_output()
             for session, taken in resident_bytes(workers).items():
                 if taken > limit:
                     gib = 2**30

@@ -161,7 +161,7 @@ def refuse_bad_file(nursery: Nursery, catalog: Catalog, settings: Settings, name
         if worker is not None:
             nursery.end(worker)
     if "value" not in answer:
-        raise BadFile(reason_of(answer))
+        raise BadFile(answer.get("bad_file") or f"{source.path}: importing it: {reason_of(answer)}")
 
 
 def about(catalog: Catalog, job: Job, do: str, **more: Any) -> dict[str, Any]:

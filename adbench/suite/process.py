@@ -6,7 +6,9 @@ Each worker is a session of its own and is killed as a group, so that children a
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -24,6 +26,8 @@ import psutil
 from adbench.suite.channel import Channel, Closed
 
 STDERR_KEPT = 4096  # bytes of what a worker printed last that go into the record
+MOST_OUTPUT_BYTES = 2**24  # that a worker may have printed before it is thrown away: a loop that prints fills no disk
+MARK = "ADBENCH_WORKER"  # in the environment of a worker and of all that it starts: by it they are found
 
 # A worker dies with the thread that started it (start.py): that must be one that lives as long as the runner.
 _SPAWNER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
@@ -56,6 +60,10 @@ class WorkerProcess:
     def __init__(self, start: Start) -> None:
         ours, theirs = socket.socketpair()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        # It writes at the end wherever we read, and from the beginning again where we have thrown away what was there.
+        fcntl.fcntl(self._output, fcntl.F_SETFL, fcntl.fcntl(self._output, fcntl.F_GETFL) | os.O_APPEND)
+        self._mark = secrets.token_hex(8)
+        self._turn = 0
         self._sentence: str | None = None
         self._buried = False
         command = [
@@ -70,7 +78,7 @@ class WorkerProcess:
                 self._process = _SPAWNER.submit(
                     subprocess.Popen,
                     command,
-                    env=_environment(start.environment),
+                    env=_environment({**start.environment, MARK: self._mark}),
                     stdin=subprocess.DEVNULL,
                     stdout=self._output,
                     stderr=self._output,
@@ -81,7 +89,8 @@ class WorkerProcess:
             ours.close()
             self._output.close()
             raise WorkerLost("crashed", f"could not be started: {error.strerror}") from error
-        self._channel = Channel(ours)
+        self._gone = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else None
+        self._channel = Channel(ours, self._gone)
 
     @property
     def pid(self) -> int:
@@ -91,29 +100,41 @@ class WorkerProcess:
     def ask(self, request: Mapping[str, Any], timeout: float) -> dict[str, Any]:
         """The worker's answer. Raises WorkerLost where it dies or is silent for `timeout` seconds; it is killed
         then."""
+        self._turn += 1
         try:
-            self._channel.send(dict(request))
-            return self._channel.receive(timeout)
+            self._channel.send({**request, "turn": self._turn}, timeout)
+            answer = self._channel.receive(timeout)
+            if answer.pop("turn", None) != self._turn:
+                raise Closed("sent what is no answer")
+            return answer
         except TimeoutError:
             self.kill()
             raise WorkerLost("timed_out", f"no answer within {timeout:g} s", self._last_words()) from None
-        except Closed:
-            reason = self._cause_of_death()
+        except Closed as closed:
+            reason = self._cause_of_death(str(closed))
             self.kill()
             raise WorkerLost("crashed", reason, self._last_words()) from None
 
     def condemn(self, reason: str) -> None:
         """Kill it from another thread; whoever waits for its answer is told this reason."""
-        self._sentence = reason
-        self._end_everything()
+        if not self._buried:
+            self._sentence = reason
+            self._end_everything()
+
+    def trim_output(self) -> None:
+        """Throw away what it has printed where that is too much: only the end is ever shown."""
+        if os.fstat(self._output.fileno()).st_size > MOST_OUTPUT_BYTES:
+            os.ftruncate(self._output.fileno(), 0)
 
     def kill(self) -> None:
         """End the process and everything it started. May be called twice."""
         if not self._buried:
             self._end_everything()
             self._process.wait()
-            self._channel.close()
             self._buried = True  # from now on the number may be another process's
+            self._channel.close()
+            if self._gone is not None:
+                os.close(self._gone)
 
     def __enter__(self) -> WorkerProcess:
         return self
@@ -123,21 +144,29 @@ class WorkerProcess:
         self._output.close()
 
     def _end_everything(self) -> None:
-        """Kill the session, and what has left it but not its parent."""
-        doomed = set(of_session(self.pid))
-        with contextlib.suppress(psutil.Error):
-            doomed |= {child.pid for child in psutil.Process(self.pid).children(recursive=True)}
-        for pid in doomed:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # whoever was forked meanwhile
-            os.killpg(self.pid, signal.SIGKILL)
+        """Kill the session, and what has left it but not its parent, or neither kept but the environment."""
+        killed: set[int] = set()
+        for _ in range(100):  # whoever was forked meanwhile is found the next time
+            doomed = self._family() - killed
+            if not doomed:
+                return
+            for pid in doomed:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            killed |= doomed
 
-    def _cause_of_death(self) -> str:
+    def _family(self) -> set[int]:
+        """The numbers of the process and of all that it has started."""
+        found = {*of_session(self.pid), *marked(self._mark)}
+        with contextlib.suppress(psutil.Error):
+            found |= {child.pid for child in psutil.Process(self.pid).children(recursive=True)}
+        return found
+
+    def _cause_of_death(self, seen: str) -> str:
         try:
             code = self._process.wait(timeout=2)
         except subprocess.TimeoutExpired:
-            return self._sentence or "closed its connection but went on running"
+            return self._sentence or f"went on running, but its line to the runner is lost: {seen}"
         if self._sentence is not None:
             return self._sentence
         return f"died of {_signal_name(-code)}" if code < 0 else f"exited with code {code}"
@@ -154,6 +183,14 @@ def of_session(session: int) -> Iterator[int]:
     for pid in psutil.pids():
         with contextlib.suppress(OSError):  # it ended meanwhile
             if os.getsid(pid) == session:
+                yield pid
+
+
+def marked(mark: str) -> Iterator[int]:
+    """The numbers of the processes that a worker with this mark started, at whatever remove, and of itself."""
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError, psutil.Error):  # it ended meanwhile, or is another user's
+            if psutil.Process(pid).environ().get(MARK) == mark:
                 yield pid
 
 

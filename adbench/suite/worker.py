@@ -29,6 +29,7 @@ from adbench.suite.errors import Unsupported, UsageError
 from adbench.suite.plain import from_plain, to_plain
 from adbench.suite.record import Summary
 
+MOST_TRACEBACK = 8192  # characters
 SLOW_NS = 100_000_000  # a call over this is not made again only to know what it costs
 
 
@@ -44,10 +45,18 @@ def serve(descriptor: int) -> None:
     """Answer on the socket until the other side closes it."""
     end = socket.socket(fileno=descriptor)
     os.set_inheritable(end.fileno(), False)  # what a library starts must not hold our line open
-    channel, bench = Channel(end), Bench()
+    channel, bench, ours = Channel(end), Bench(), os.getpid()
     try:
         while True:
-            channel.send(answer(bench, channel.receive()))
+            request = channel.receive()
+            turn = {"turn": request.pop("turn")}
+            found = answer(bench, request)
+            if os.getpid() != ours:  # a child that a library forked came back out of the call: it has no say
+                os._exit(0)
+            try:
+                channel.send(found | turn)
+            except (TypeError, ValueError, RecursionError) as error:
+                channel.send({"failed": f"what it tells cannot be passed on: {describe(error)}"} | turn)
     except Closed:
         return
 
@@ -60,15 +69,15 @@ def answer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
         return {"unsupported": catalog.first_line(reason)}
     except UsageError as reason:
         return {"bad_file": str(reason)}
-    except (Exception, SystemExit) as error:  # a library may raise anything, even an attempt to leave
-        return {"failed": describe(error), "traceback": traceback.format_exc(limit=-8)}
+    except BaseException as error:  # a library may raise anything, even an attempt to leave or an interruption
+        return {"failed": describe(error), "traceback": traceback.format_exc(limit=-8)[-MOST_TRACEBACK:]}
 
 
 def describe(error: BaseException) -> str:
     """An exception in one line: its type, its first line, and where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {catalog.first_line(error)[:500]}{where}"
+    return f"{type(error).__name__}: {catalog.first_line(error)}{where}"
 
 
 def load(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
