@@ -186,8 +186,7 @@ def own(setting: Setting) -> Iterator[str]:
     call(*(other if _shapes(other) == _shapes(native) else native))
     again = setting.numpy(first)
     pairs = zip(tree.leaves(kept), tree.leaves(again), strict=True)
-    dense = lambda leaf: leaf.toarray() if hasattr(leaf, "tocsc") else leaf  # noqa: E731 - for one line
-    if not all(np.array_equal(dense(a), dense(b), equal_nan=True) for a, b in pairs):
+    if not all(np.array_equal(_dense(a), _dense(b), equal_nan=True) for a, b in pairs):
         yield "a second call changes the result of the first"
     for leaf in tree.leaves(first):
         if isinstance(leaf, np.ndarray) and leaf.ndim and leaf.flags.writeable:
@@ -262,6 +261,10 @@ RELATIONS: Mapping[str, Callable[[Setting], Iterator[str]]] = {
     "modes": modes,
     "NaN": not_a_number,
 }
+
+
+def _dense(leaf: Any) -> Any:
+    return leaf.toarray() if hasattr(leaf, "tocsc") else leaf
 
 
 def _with_nan(leaf: Any) -> Any:
