@@ -117,12 +117,13 @@ def warm_up(
     return WarmUp(calls, elapsed * 1e-9, _is_steady(samples))
 
 
-def calls_per_epoch(call: Call, target_ns: int, *, clock: Clock = perf_counter_ns) -> int:
+def calls_per_epoch(call: Call, target_ns: int, *, first: int = 1, clock: Clock = perf_counter_ns) -> int:
     """The number of calls that take about `target_ns`; 1 where one call takes longer.
 
     Doubles until the target is crossed twice in a row, since one slow call (an interrupt) may cross it by chance.
+    `first` is where it begins, so that few epochs are needed where the time of a call is known roughly.
     """
-    calls, crossed = 1, 0
+    calls, crossed = max(1, first), 0
     while True:
         ns = epoch(call, calls, clock=clock).ns
         crossed = crossed + 1 if ns >= target_ns else 0

@@ -16,14 +16,14 @@ from adbench.suite.costs import Costs, backends_of
 from adbench.suite.lanes import room
 from adbench.suite.record import Job
 from adbench.suite.settings import PREFERRED_REFERENCE, Settings
-from adbench.suite.weighing import METHODS
+from adbench.suite.weighing import METHODS, to_weigh
 
 START_SECONDS = 0.4  # a process, Python, numpy and the harness
 JUDGE_SECONDS = 0.02
 ASK_SECONDS = 0.004  # a request and its answer, and the collection before an epoch
 REFERENCE_SECONDS = 0.5  # one that is not in the cache, where its time limit does not cut it short
 WEIGHING_SLOWS_DOWN = 3.0  # each method, by about so much
-CALIBRATION_EPOCHS = 3.5  # 1/2 + 1/4 + … and two that cross the target
+CALIBRATION_EPOCHS = 3  # from about the right number of calls on, to two that cross the target
 
 
 @dataclass(frozen=True)
@@ -67,16 +67,19 @@ class Estimate:
         if not self.settings.time:
             return Seconds(check)
         time = self.settings.launches * (self.imports(timed) + sum(map(self.launch, timed)))
-        memory = (sum(map(self.memory, timed)) + self.memory_processes(timed)) / self.lanes
+        weighed = to_weigh(timed, self.settings)
+        memory = (sum(map(self.memory, weighed)) + self.memory_processes(weighed)) / self.lanes
         return Seconds(check, time, memory)
 
     def by(self, jobs: Sequence[Job], traps: frozenset[str], field: str) -> dict[str, Seconds]:
         """What the jobs of each case or each backend take by themselves, imports and processes not included."""
         found: dict[str, Seconds] = {}
+        weighed = set(to_weigh(jobs, self.settings))
         for job in (job for job in jobs if job.backend not in self._missing):
             one = Seconds(self.check(job) / self.lanes)
             if job.case not in traps and self.settings.time:
-                one += Seconds(0.0, self.settings.launches * self.launch(job), self.memory(job) / self.lanes)
+                memory = self.memory(job) / self.lanes if job in weighed else 0.0
+                one += Seconds(0.0, self.settings.launches * self.launch(job), memory)
             name = getattr(job, field)
             found[name] = found.get(name, Seconds()) + one
         return found
@@ -101,7 +104,7 @@ class Estimate:
         cost, s = self.costs.of(job), self.settings
         epoch, most = s.epoch_ns * 1e-9, s.warm_at_most_ns * 1e-9
         warm = min(max(s.warm_ns * 1e-9, 3 * cost.call), most + cost.call)
-        calibrate = 0.0 if cost.call > 4 * epoch else cost.call if cost.call > epoch else CALIBRATION_EPOCHS * epoch
+        calibrate = 0.0 if cost.call > 4 * epoch else cost.call if cost.call > epoch else CALIBRATION_EPOCHS * (epoch + ASK_SECONDS)
         round_ = max(epoch, cost.call)
         rounds = min(s.rounds, -(-s.cell_ns * 1e-9 // round_))
         once = cost.prepare + cost.first_call + warm + calibrate + rounds * (round_ + ASK_SECONDS) + 2 * ASK_SECONDS

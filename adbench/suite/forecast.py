@@ -13,6 +13,7 @@ from adbench.suite.plain import from_plain
 from adbench.suite.record import Job
 from adbench.suite.settings import Settings
 from adbench.suite.timing import groups_to_time
+from adbench.suite.weighing import to_weigh
 
 TRUST_SECONDS = 5.0  # of measured time before a phase's own pace counts as much as the expected one
 PHASES: tuple[Phase, ...] = ("check", "time", "memory")
@@ -92,9 +93,10 @@ class Forecast:
             self._left["time"] |= {(number, g): sum(map(estimate.launch, groups[g])) for g in left}
             if left:
                 self._left["time"][number] = estimate.imports([job for group in left for job in groups[group]])
-        to_weigh = [job for jobs in groups.values() for job in jobs if job not in progress.memories]
-        processes = estimate.memory_processes(to_weigh) / max(1, len(to_weigh))
-        self._left["memory"] = {job: (estimate.memory(job) + processes) / estimate.lanes for job in to_weigh}
+        wanted = to_weigh([job for jobs in groups.values() for job in jobs], self._settings)
+        left_to_weigh = [job for job in wanted if job not in progress.memories]
+        processes = estimate.memory_processes(left_to_weigh) / max(1, len(left_to_weigh))
+        self._left["memory"] = {job: (estimate.memory(job) + processes) / estimate.lanes for job in left_to_weigh}
 
     def _groups(self, traps: frozenset[str]) -> dict[Group, list[Job]]:
         """What will be timed: what is right, or not checked yet."""

@@ -21,10 +21,9 @@ FIRST_LOOK = (
     "normal_log_density_loop",
     "product_plus_constant",
     "projectile",
-    "recurrence",
 )
-"""The cases that a quick run has without being told: scalar and array code, a loop, an equation, linear algebra, and a
-branch that depends on data."""
+"""The cases that a quick run has without being told: scalar and array code, an equation, linear algebra, and a branch
+that depends on data."""
 
 RELATIONS = "relations"
 """Stands in a job in the place of an operator: what must hold between calls (relations.py)."""

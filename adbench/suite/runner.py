@@ -28,7 +28,7 @@ from adbench.suite.settings import PREFERRED_REFERENCE, Settings
 from adbench.suite.timing import Timing, groups_to_time
 from adbench.suite.troubles import Troubles
 from adbench.suite.verifying import check
-from adbench.suite.weighing import weigh
+from adbench.suite.weighing import to_weigh, weigh
 
 CHECK_SHARE = 0.5  # of a budget: what is not checked then is left out
 WEIGH_SHARE = 1.2  # of a budget: what is not weighed then is left out
@@ -147,8 +147,9 @@ class Runner:
         """What is right and not weighed yet, a lane for each backend."""
         if not self.settings.memory:
             return
-        right = {record.job for records in self._timed() for record in records}
-        left = [job for job in self.plan.jobs if job in right and job not in self.progress.memories]
+        right = [record.job for records in self._timed() for record in records]
+        wanted = set(to_weigh(right, self.settings))
+        left = [job for job in self.plan.jobs if job in wanted and job not in self.progress.memories]
         lanes = [
             weigh(
                 *(self.nursery, self.catalog, self.settings),

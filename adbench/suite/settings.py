@@ -17,6 +17,7 @@ class Settings:
     warm_ns             at least so long is a call warmed up, but for no more than `warm_at_most_ns`
     cell_ns             a slow cell gets fewer rounds, but at least one, rather than more than this in a launch
     weighings           calls whose memory is measured; the figure is their median
+    weigh_values        whether `value` is weighed too where a derivative is
     weigh_all_in_one    whether one process weighs all cases of a backend by one method, or only the cells of one case
     mem_limit_bytes     what a worker and its children may take together before they are ended; None for no limit
     margin              times that differ by less count as equal
@@ -39,6 +40,7 @@ class Settings:
     warm_at_most_ns: int = 2_000_000_000
     cell_ns: int = 2_000_000_000
     weighings: int = 3
+    weigh_values: bool = True
     weigh_all_in_one: bool = False
     margin: float = 0.02
     reference_backend: str | None = None
@@ -60,6 +62,7 @@ class Settings:
             warm_at_most_ns=30_000_000,
             cell_ns=30_000_000,
             weighings=1,
+            weigh_values=False,
             weigh_all_in_one=True,
             reference_seconds=2.0,
         )

@@ -46,6 +46,12 @@ def weigh(
                 scale.close()
 
 
+def to_weigh(jobs: Sequence[Job], settings: Settings) -> list[Job]:
+    """Those of the jobs that the settings want weighed."""
+    derived = {job.case for job in jobs if job.operator != "value"}
+    return [job for job in jobs if settings.weigh_values or job.operator != "value" or job.case not in derived]
+
+
 @dataclass
 class Scale:
     """One method's process. It is replaced where it dies, but not for ever."""

@@ -195,3 +195,13 @@ def test_an_empty_repeat_is_an_empty_epoch() -> None:
     assert list(repeat(None, 0)) == []
     fake = FakeClock(3)
     assert clock.epoch(fake.call, 0, clock=fake).ns == 0
+
+
+def test_a_calibration_that_begins_near_the_right_number_needs_few_epochs() -> None:
+    cold, warm = FakeClock(1_000), FakeClock(1_000)
+    assert clock.calls_per_epoch(cold.call, 10_000_000, clock=cold) == 10_000
+    assert clock.calls_per_epoch(warm.call, 10_000_000, first=9_000, clock=warm) == 10_000
+    assert warm.calls < 0.8 * cold.calls
+    for far in (0, 10**6):
+        fake = FakeClock(1_000)
+        assert clock.calls_per_epoch(fake.call, 10_000_000, first=far, clock=fake) == 10_000
