@@ -183,7 +183,8 @@ def warm_up(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     slow = (
         found.seconds * 1e9 > 4 * request["epoch_ns"] * found.calls
     )  # cold calls among them are not four times as slow
-    calls = 1 if slow else clock.calls_per_epoch(call, request["epoch_ns"])
+    first = int(request["epoch_ns"] * 1e-9 * found.calls / found.seconds)
+    calls = 1 if slow else clock.calls_per_epoch(call, request["epoch_ns"], first=first)
     return {"warm_up": to_plain(found), "calls": calls}
 
 
