@@ -13,6 +13,7 @@ from functools import cached_property
 
 from adbench.suite.record import Figure, Job, Record, Run, Time
 
+from .findings import Findings
 from .wording import OUTCOMES, Word
 
 LEADING_OPERATORS = ("gradient", "value_and_gradient", "value")
@@ -25,10 +26,6 @@ class Spread:
     median: float
     low: float
     high: float
-
-    def overlaps(self, other: Spread) -> bool:
-        """Whether the two cannot be told apart by their quartiles."""
-        return self.low <= other.high and other.low <= self.high
 
 
 @dataclass(frozen=True)
@@ -58,10 +55,14 @@ class Cell:
 
 
 class Cells:
-    """Every cell of a run, by name. Cases and backends keep the order of the run; sizes ascend."""
+    """Every cell of a run, by name. Cases and backends keep the order of the run; sizes ascend.
+
+    subjects   the cases that are there to be measured; the others are `traps`, there to be got wrong
+    """
 
     def __init__(self, run: Run) -> None:
         self._by_job: dict[Job, Cell] = {}
+        self._rows: dict[tuple[str, int], tuple[Cell, ...]] = {}
         for record in run.records:
             cell = cell_of(record)
             there = self._by_job.get(cell.job)
@@ -69,7 +70,9 @@ class Cells:
             if there is None or not (_graver(there, cell)):
                 self._by_job[cell.job] = cell
         self.cases = tuple(dict.fromkeys(job.case for job in self._by_job))
-        self.traps = frozenset(run.traps)
+        self.traps = tuple(case for case in self.cases if case in set(run.traps))
+        self.subjects = tuple(case for case in self.cases if case not in set(run.traps))
+        self.findings = Findings(run)
         self.backends = tuple(dict.fromkeys(job.backend for job in self._by_job))
         self.operators = tuple(dict.fromkeys(job.operator for job in self._by_job))
         self.operator = next((op for op in LEADING_OPERATORS if op in self.operators), (*self.operators, "gradient")[0])
@@ -84,13 +87,13 @@ class Cells:
 
     @property
     def places(self) -> Iterator[tuple[str, int]]:
-        """Every case at every size: the rows of a table."""
-        return ((case, size) for case in self.cases for size in self.sizes[case])
+        """Every case at every size: the rows of a table. Traps have a table of their own."""
+        return ((case, size) for case in self.subjects for size in self.sizes[case])
 
     @property
     def total(self) -> int:
         """How many cells each backend could be right on."""
-        return sum(map(len, self.sizes.values()))
+        return sum(len(self.sizes[case]) for case in self.subjects)
 
     @property
     def timed(self) -> bool:
@@ -115,7 +118,9 @@ class Cells:
 
     def row(self, case: str, size: int) -> tuple[Cell, ...]:
         """The cells of every backend at one place."""
-        return tuple(self.cell(case, size, backend) for backend in self.backends)
+        if (case, size) not in self._rows:
+            self._rows[case, size] = tuple(self.cell(case, size, backend) for backend in self.backends)
+        return self._rows[case, size]
 
     def column(self, backend: str) -> tuple[Cell, ...]:
         """The cells of one backend, at every place."""

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adbench.suite.plain import to_plain
 from adbench.suite.record import Run
 
-from . import figures, panels, sections, wording
+from . import embedding, figures, headline, matrices, operators, panels, sections, wording
 from .cells import Cells
 from .notes import Notes
 
@@ -34,44 +32,72 @@ def render(run: Run) -> str:
     cells = Cells(run)
     notes = Notes(cells)
     style, script = (_asset(name) for name in ("page.css", "page.js"))
+    data = embedding.embedded(run)
+    offers = operators.offers(cells)
     context = {
         "run": run,
         "cells": cells,
-        "headline": sections.headline(cells),
+        "headline": headline.headline(cells),
         "verdicts": sections.verdict_table(run, cells, notes),
+        "matrices": matrices.matrices(cells),
+        "most_with_intervals": matrices.MOST_WITH_INTERVALS,
         "time_figures": panels.time_figures(cells),
+        "cost": sections.cost_table(run, cells, notes),
         "memory": [
             (method, title, sections.memory_table(run, cells, notes, method)) for method, title in panels.MEMORY_METHODS
         ],
         "memory_figures": panels.memory_figures(cells),
-        "phases": sections.phase_table(run, cells, notes, largest_only=True),
-        "all_phases": sections.phase_table(run, cells, notes, largest_only=False),
+        "phases": sections.phase_table(run, cells, notes),
+        "traps": sections.trap_table(cells, notes),
+        "operators": [op for op in cells.operators if any(key[1] == op for key in offers)],
+        "offers": offers,
         "notes": notes,
         "machine": [(name.replace("_", " "), fact(name, value)) for name, value in run.machine.items()],
         "versions": [(name, setting(value) if value else NO_VERSION) for name, value in run.versions.items()],
-        "settings": [("seed", setting(run.seed))]
-        + [(name.replace("_", " "), fact(name, value)) for name, value in run.settings.items() if name != "seed"],
-        # Ours, not the run's: these three, and the figures, are the only texts that are not escaped.
+        "settings": _settings(run),
+        "disturbed": _disturbed(run),
+        # Ours, not the run's: these, and the figures, are the only texts that are not escaped.
         "style": Markup(style),
         "script": Markup(script),
-        "data": Markup(embedded_json(run)),
+        "data": Markup(data.text),
+        "all_rounds": data.whole,
+        "names_json": Markup(_names(cells)),
         "policy": policy(style, script),
     }
     return _environment().get_template("page.html").render(context)
+
+
+def _names(cells: Cells) -> str:
+    """What the page's filters look through, in the order of the numbers that its lines carry."""
+    shown = {"cases": cells.subjects, "backends": cells.backends}
+    return embedding.plain_json({kind: [wording.visible(name) for name in names] for kind, names in shown.items()})
+
+
+def _settings(run: Run) -> list[tuple[str, str]]:
+    """What was asked for, and what the clock itself takes."""
+    asked = [(name.replace("_", " "), fact(name, value)) for name, value in run.settings.items() if name != "seed"]
+    overhead = wording.seconds(run.loop_overhead_ns * 1e-9) if run.loop_overhead_ns is not None else wording.MISSING
+    reference = wording.visible(run.reference_backend) if run.reference_backend else wording.MISSING
+    return [
+        ("seed", setting(run.seed)),
+        ("the clock's loop, a call", overhead),
+        ("measured twice, as the control", reference),
+        *asked,
+    ]
+
+
+def _disturbed(run: Run) -> tuple[int, int, int, int]:
+    """(flagged rounds, all rounds, launches whose warm-up had not come to rest, all launches)."""
+    times = [record.time for record in run.records if record.time]
+    launches = [launch for time in times for launch in time.launches]
+    rounds = sum(len(launch.rounds) for launch in launches)
+    return sum(t.disturbed for t in times), rounds, sum(t.unsteady for t in times), len(launches)
 
 
 def policy(style: str, script: str) -> str:
     """The Content-Security-Policy that allows exactly this style sheet and this script."""
     allowed = f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"
     return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
-
-
-def embedded_json(run: Run) -> str:
-    """The run as JSON that cannot end the element it stands in: `<`, `>` and `&` are written as escapes."""
-    text = json.dumps(to_plain(run), separators=(",", ":"), allow_nan=False)
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
 
 
 def _hash(text: str) -> str:
@@ -100,6 +126,9 @@ def _environment() -> Environment:
         "count": wording.count,
         "plural": wording.plural,
         "ratio": wording.ratio,
+        "between": wording.between,
+        "times": wording.times,
+        "percent": wording.percent,
         "seconds": wording.seconds,
         "short": wording.short,
         "sizes": wording.sizes,

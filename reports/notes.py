@@ -23,6 +23,11 @@ class Note:
     cells: list[Cell] = field(default_factory=list)
 
     @property
+    def reproduce(self) -> str | None:
+        """One line that does the first of them again."""
+        return next((c.record.reproduce for c in self.cells if c.record and c.record.reproduce), None)
+
+    @property
     def places(self) -> list[tuple[str, list[int], list[str]]]:
         """(case, sizes, operators) for each case it applies to."""
         cases = dict.fromkeys(cell.job.case for cell in self.cells)
@@ -48,7 +53,7 @@ class Notes:
             first = group[0]
             self.all.append(Note(number, first.word, first.job.backend, first.reason or "", _stderr(first), group))
             self._number |= {cell.job: number for cell in group}
-        self.missing: list[str] = []
+        self._missing: dict[str, int] = {}
 
     @staticmethod
     def _told(groups: Iterable[list[Cell]]) -> list[list[Cell]]:
@@ -76,9 +81,12 @@ class Notes:
 
     def missing_number(self, reason: str) -> int:
         """The place, from 1, of a reason in the list of reasons for missing figures; added where it is new."""
-        if reason not in self.missing:
-            self.missing.append(reason)
-        return self.missing.index(reason) + 1
+        return self._missing.setdefault(reason, len(self._missing) + 1)
+
+    @property
+    def missing(self) -> list[str]:
+        """The reasons for missing figures, in the order of their numbers."""
+        return list(self._missing)
 
 
 def _stderr(cell: Cell) -> str | None:

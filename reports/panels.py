@@ -9,12 +9,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from adbench.suite.scaling import Quantity
+
 from . import figures, wording
 from .cells import Cell, Cells, known
 from .figures import Panel, Point, Series
 from .wording import OUTCOMES
 
-MEMORY_METHODS = (
+Line = tuple[str, str, Quantity]
+"""What a panel's lines are: its label in words, the operator, the quantity."""
+
+MEMORY_METHODS: tuple[tuple[Quantity, str], ...] = (
     ("allocated_peak_bytes", "Allocated peak"),
     ("resident_peak_bytes", "Resident peak"),
     ("python_peak_bytes", "Python-visible peak"),
@@ -29,13 +34,26 @@ MOST_FIGURES = 40
 class Key:
     """One entry of a legend: a backend, and the number that picks its colour, marker and dashes.
 
-    ranked: whether any of its points is; hollow: whether any of its points is not.
+    ranked: whether any of its points is; hollow: whether any of its points is not. `slopes`: the fitted growth of its
+    line in each panel, in words, or why there is none.
     """
 
     backend: str
     number: int
     ranked: bool
     hollow: bool
+    slopes: tuple[Slope, ...] = ()
+
+
+@dataclass(frozen=True)
+class Slope:
+    """The growth of one line: "n^1.00 (0.98–1.02)", or a dash with the reason; `label` says of what."""
+
+    label: str
+    text: str
+    reason: str | None = None
+    constant: str = ""
+    misfit: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,6 +61,7 @@ class CaseFigure:
     """Panels of one case side by side on the same axes, their legend, and a sentence for each thing left out."""
 
     case: str
+    number: int
     svgs: tuple[str, ...]
     keys: tuple[Key, ...]
     left_out: tuple[str, ...]
@@ -57,9 +76,10 @@ def time_figures(cells: Cells) -> list[CaseFigure]:
             Panel(f"t{number}-{place}", _title(op), "seconds", _series(cells, case, partial(_time, cells, op)))
             for place, op in enumerate(operators)
         ]
-        return _figure(cells, case, panels, shared=True)
+        slopes: list[Line] = [(wording.short(op, 30).replace("_", " "), op, "seconds") for op in operators]
+        return _figure(cells, number, panels, slopes, shared=True)
 
-    return _all(cells.cases, figure)
+    return _all(cells.subjects, figure)
 
 
 def memory_figures(cells: Cells) -> list[CaseFigure]:
@@ -72,9 +92,10 @@ def memory_figures(cells: Cells) -> list[CaseFigure]:
             Panel(f"m{number}-{method}", title, "bytes", _series(cells, case, partial(_memory, method)))
             for method, title in MEMORY_METHODS
         ]
-        return _figure(cells, case, panels, shared=False)
+        slopes: list[Line] = [(title.lower(), cells.operator, method) for method, title in MEMORY_METHODS]
+        return _figure(cells, number, panels, slopes, shared=False)
 
-    return _all(cells.cases, figure)
+    return _all(cells.subjects, figure)
 
 
 def memory_bytes(cell: Cell, method: str) -> tuple[float | None, str | None]:
@@ -117,8 +138,12 @@ def _series(cells: Cells, case: str, point: Callable[[Cell], Point | None]) -> t
     return tuple(found)
 
 
-def _figure(cells: Cells, case: str, panels: Sequence[Panel], *, shared: bool) -> CaseFigure | None:
+def _figure(
+    cells: Cells, number: int, panels: Sequence[Panel], lines: Sequence[Line], *, shared: bool
+) -> CaseFigure | None:
     """Draws the panels, on a `shared` y axis where their figures may be compared; None where nothing is to be drawn."""
+    case = cells.subjects[number]
+    fitted = [line for line, panel in zip(lines, panels, strict=True) if panel.series]
     drawn = [panel for panel in panels if panel.series]
     if not drawn:
         return None
@@ -127,8 +152,23 @@ def _figure(cells: Cells, case: str, panels: Sequence[Panel], *, shared: bool) -
     svgs = [figures.draw(panel, sizes, figures.y_limits(every if shared else _values(panel))) for panel in drawn]
     how = sorted({(series.number, point.ranked) for p in drawn for series in p.series for point in series.there})
     there = dict.fromkeys(number for number, _ in how)
-    keys = tuple(Key(cells.backends[k], k, (k, True) in how, (k, False) in how) for k in there)
-    return CaseFigure(case, tuple(svgs), keys, tuple(_left_out(cells, case, panels)))
+    keys = tuple(
+        Key(name, k, (k, True) in how, (k, False) in how, tuple(_slope(cells, case, name, line) for line in fitted))
+        for k, name in ((k, cells.backends[k]) for k in there)
+    )
+    return CaseFigure(case, number, tuple(svgs), keys, tuple(_left_out(cells, case, panels)))
+
+
+def _slope(cells: Cells, case: str, backend: str, line: Line) -> Slope:
+    label, operator, quantity = line
+    found = cells.findings.growth(case, backend, operator, quantity)
+    if found is None or found.exponent is None:
+        return Slope(label, wording.MISSING, (found.reason if found else None) or "there are no figures to fit")
+    constant = ""
+    if found.constant:
+        constant = wording.seconds(found.constant) if quantity == "seconds" else wording.byte_size(found.constant)
+    misfit = wording.percent(found.misfit) if found.misfit is not None else ""
+    return Slope(label, wording.exponent(found), None, constant, misfit)
 
 
 def _values(panel: Panel) -> list[float]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .cells import Cell, Cells
+from .findings import Against
 from .wording import OUTCOMES, Word
 
 
@@ -17,13 +18,16 @@ from .wording import OUTCOMES, Word
 class Lead:
     """The race on one case at one size: ranked cells, fastest first.
 
-    leaders   the fastest, and those whose quartiles overlap its own: the measurement does not tell them apart
+    leaders   the fastest, and those that the measurement does not tell from it: whose interval against it, over
+              launches and corrected for all that was compared, does not make them slower
+    behind    the fastest of those that are slower than it, against it: how many times its time
     """
 
     case: str
     size: int
     ranked: tuple[Cell, ...]
     leaders: tuple[Cell, ...]
+    behind: Against | None = None
 
     @property
     def next(self) -> Cell | None:
@@ -31,12 +35,14 @@ class Lead:
         return next((cell for cell in self.ranked if cell not in self.leaders), None)
 
     @property
-    def margin(self) -> float | None:
-        """How many times the time of the fastest the next one takes."""
-        behind, first = self.next, self.ranked[0]
-        if behind is None or behind.spread is None or first.spread is None:
-            return None
-        return behind.spread.median / first.spread.median
+    def contested(self) -> bool:
+        """Whether there is anybody to be faster than."""
+        return len(self.ranked) > 1
+
+    @property
+    def winner(self) -> Cell | None:
+        """The one that is told to be faster than each other; None where there is none."""
+        return self.leaders[0] if self.contested and len(self.leaders) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -61,33 +67,45 @@ class Trouble:
     cells: tuple[Cell, ...]
 
 
-def race(row: Sequence[Cell]) -> Lead | None:
-    """Ranks a row; None where nothing in it is both right and timed."""
-    timed = [(cell.spread, cell) for cell in row if cell.ranked and cell.spread is not None]
+def race(cells: Cells, case: str, size: int) -> Lead | None:
+    """Ranks what is right and timed at a place; None where nothing is."""
+    timed = [(cell.spread.median, cell) for cell in cells.row(case, size) if cell.ranked and cell.spread]
     if not timed:
         return None
-    timed.sort(key=lambda pair: pair[0].median)  # stable: equal times keep the order of the run
-    first = timed[0][0]
-    ranked = tuple(cell for _, cell in timed)
-    leaders = tuple(cell for spread, cell in timed if spread.overlaps(first))
-    return Lead(row[0].job.case, row[0].job.size, ranked, leaders)
+    ranked = [cell for _, cell in sorted(timed, key=lambda pair: pair[0])]  # stable: equal times as in the run
+    # The least median can be the slower one of a pair: rounds of one launch are compared, not medians of all.
+    first = next((a for a in ranked if not any(_slower(cells, a, b) for b in ranked)), ranked[0])
+    leaders = [first, *(cell for cell in ranked if cell is not first and not _slower(cells, cell, first))]
+    behind = next((cell for cell in ranked if cell not in leaders), None)
+    return Lead(case, size, tuple(ranked), tuple(leaders), against(cells, behind, first) if behind else None)
+
+
+def against(cells: Cells, a: Cell, b: Cell) -> Against | None:
+    """What may be said of one cell's time against another's."""
+    if a.record is None or b.record is None:
+        return None
+    return cells.findings.against(a.record.job, b.record.job)
+
+
+def _slower(cells: Cells, a: Cell, b: Cell) -> bool:
+    told = against(cells, a, b)
+    return told is not None and told.word == "slower"
 
 
 def lead(cells: Cells, case: str) -> Lead | None:
     """The race at the largest common size: the largest of those at which most backends are right and timed."""
-    races = [found for size in cells.sizes[case] if (found := race(cells.row(case, size)))]
+    races = [found for size in cells.sizes[case] if (found := race(cells, case, size))]
     return max(races, key=lambda r: (len(r.ranked), r.size), default=None)
 
 
 def leads(cells: Cells) -> tuple[Lead, ...]:
     """One race for each case that has one."""
-    return tuple(found for case in cells.cases if (found := lead(cells, case)))
+    return tuple(found for case in cells.subjects if (found := lead(cells, case)))
 
 
 def wins(races: Sequence[Lead]) -> list[tuple[str, int]]:
-    """(backend, cases on which it alone is the fastest of at least two), most first."""
-    contested = [r.leaders[0].job.backend for r in races if len(r.ranked) > 1 and len(r.leaders) == 1]
-    return Counter(contested).most_common()
+    """(backend, cases on which it is told to be faster than each other), most first."""
+    return Counter(r.winner.job.backend for r in races if r.winner).most_common()
 
 
 def scores(cells: Cells) -> list[Score]:

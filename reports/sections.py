@@ -1,85 +1,66 @@
-"""The page's tables and sentences as plain values: everything decided, nothing yet marked up."""
+"""The page's tables as plain values: everything decided, nothing yet marked up."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
+from adbench.suite.analysis import bytes_per_operation
 from adbench.suite.record import Run
+from adbench.suite.scaling import Quantity
 
 from . import panels, ranking, wording
 from .cells import Cell, Cells
 from .notes import Notes
-from .ranking import Lead, Score, Trouble
+from .ranking import Lead
 
 NO_GROWTH = "no growth"
 """For a peak of 0 bytes: what the call took had been there before, which is not the same as taking nothing."""
 
+NOT_TIMED = "checked, but not timed in this run"
+
 
 @dataclass(frozen=True)
 class Entry:
-    """A cell of a table: a figure, or a dash and where its reason stands. `note` is the number of one on the page."""
+    """A cell of a table: a figure, or a dash and where its reason stands.
+
+    value          what the table is sorted by; None goes last
+    spread, more   what stands below the figure
+    place          "fastest" where that is told of it alone, "tie" where it is not told from the fastest
+    note, missing  numbers of reasons on the page
+    others         operators that came out differently
+    """
 
     text: str
     cell: Cell | None = None
+    value: float | None = None
     spread: str = ""
-    leads: bool = False
+    more: str = ""
+    place: Literal["fastest", "tie", ""] = ""
     note: int | None = None
     missing: int | None = None
-    others: tuple[tuple[str, Cell, int | None], ...] = ()  # operators that came out differently
+    others: tuple[tuple[str, Cell, int | None], ...] = ()
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line: the size, the backend where the line is about one, and the entries."""
+    """One line of a case. `label` instead of a size where the line is about all of them, `backend` where about one."""
 
     size: int
     entries: tuple[Entry, ...]
     backend: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True)
 class Group:
-    """The lines of one case."""
+    """The lines of one case; `number` is its place among the page's cases."""
 
     case: str
+    number: int
     summary: str
     rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True)
-class Headline:
-    """What the first screen says."""
-
-    total: int
-    right: list[tuple[int, list[str]]]
-    nowhere: list[str]
-    scores: list[Score]
-    leads: tuple[Lead, ...]
-    wins: list[tuple[str, int]]
-    ties: int
-    contested: int
-    troubles: list[Trouble]
-    unsupported: list[tuple[str, int]]
-
-
-def headline(cells: Cells) -> Headline:
-    """Who is right on how much, who is fastest, who failed."""
-    found = ranking.scores(cells)
-    races = ranking.leads(cells)
-    contested = [race for race in races if len(race.ranked) > 1]
-    return Headline(
-        total=cells.total,
-        right=ranking.right_on(found),
-        nowhere=[s.backend for s in found if not s.right and not s.words["approximate"]],
-        scores=found,
-        leads=races,
-        wins=ranking.wins(races),
-        ties=sum(len(race.leaders) > 1 for race in contested),
-        contested=len(contested),
-        troubles=ranking.troubles(cells),
-        unsupported=[(s.backend, s.words["unsupported"]) for s in found if s.words["unsupported"]],
-    )
 
 
 def verdict_table(run: Run, cells: Cells, notes: Notes) -> list[Group]:
@@ -87,20 +68,24 @@ def verdict_table(run: Run, cells: Cells, notes: Notes) -> list[Group]:
 
     def rows(case: str) -> Iterator[Row]:
         for size in cells.sizes[case]:
-            row = cells.row(case, size)
-            race = ranking.race(row)
-            leaders = race.leaders if race and len(race.ranked) > 1 else ()
-            yield Row(size, tuple(_verdict(cells, notes, cell, cell in leaders) for cell in row))
+            race = ranking.race(cells, case, size)
+            yield Row(size, tuple(_verdict(cells, notes, cell, race) for cell in cells.row(case, size)))
 
     return _groups(run, cells, rows)
 
 
-def memory_table(run: Run, cells: Cells, notes: Notes, method: str) -> list[Group]:
-    """One row for each case and size, one entry for each backend: the bytes of one call by one method."""
+def memory_table(run: Run, cells: Cells, notes: Notes, method: Quantity) -> list[Group]:
+    """One row for each case and size, one entry for each backend: the bytes of one call by one method.
+
+    Below them the bytes per elementary operation, where the case tells how many operations it takes.
+    """
 
     def entry(cell: Cell) -> Entry:
         found, reason = panels.memory_bytes(cell, method)
-        return _figure(notes, cell, None if found is None else wording.byte_size(found) if found else NO_GROWTH, reason)
+        text = None if found is None else wording.byte_size(found) if found else NO_GROWTH
+        each = bytes_per_operation(cell.record, run.flops, method).value if found and cell.record else None
+        more = f"{wording.digits(each)} B per operation" if each else ""
+        return replace(_figure(notes, cell, text, reason), value=found, more=more)
 
     def rows(case: str) -> Iterator[Row]:
         for size in cells.sizes[case]:
@@ -109,42 +94,115 @@ def memory_table(run: Run, cells: Cells, notes: Notes, method: str) -> list[Grou
     return _groups(run, cells, rows)
 
 
-def phase_table(run: Run, cells: Cells, notes: Notes, *, largest_only: bool) -> list[Group]:
-    """One row for each backend at each size: prepare, first call, steady call."""
+def cost_table(run: Run, cells: Cells, notes: Notes) -> list[Group]:
+    """One row for each case and size: the price of a gradient in calls of the primal; and one for its trend."""
+
+    def at(cell: Cell) -> Entry:
+        cost = cells.findings.cost.get((cell.job.case, cell.job.backend))
+        here = next((at for at in cost.at if at.size == cell.job.size), None) if cost else None
+        if here is None or here.ratio is None:
+            reason = here.reason if here else "gradient and primal were not both timed here"
+            return _figure(notes, cell, None, reason)
+        return Entry(wording.between(here.ratio), cell, here.ratio.estimate)
+
+    def trend(case: str, backend: str) -> Entry:
+        cost = cells.findings.cost.get((case, backend))
+        if cost is None or cost.trend is None:
+            return Entry(wording.MISSING, missing=notes.missing_number(cost.reason or "no trend") if cost else None)
+        text = f"n^{cost.trend.estimate:.2f} ({cost.trend.low:.2f}–{cost.trend.high:.2f})"
+        return Entry(text, value=cost.trend.estimate, more="grows with n" if cost.grows else "")
+
+    def rows(case: str) -> Iterator[Row]:
+        if not any((case, backend) in cells.findings.cost for backend in cells.backends):
+            return
+        for size in cells.sizes[case]:
+            yield Row(size, tuple(at(cell) for cell in cells.row(case, size)))
+        if len(cells.sizes[case]) > 2:
+            yield Row(0, tuple(trend(case, backend) for backend in cells.backends), label="trend")
+
+    return [group for group in _groups(run, cells, rows) if group.rows]
+
+
+def phase_table(run: Run, cells: Cells, notes: Notes) -> list[Group]:
+    """One row for each backend at the largest common size: import, prepare, first call, steady call, break-even."""
 
     def rows(case: str) -> Iterator[Row]:
         race = ranking.lead(cells, case)
-        largest = race.size if race else cells.sizes[case][-1]
-        for size in cells.sizes[case]:
-            if largest_only and size != largest:
-                continue
-            for cell in cells.row(case, size):
-                yield Row(size, _phases(notes, cell), cell.job.backend)
+        size = race.size if race else cells.sizes[case][-1]
+        quickest = _quickest(race)
+        for cell in cells.row(case, size):
+            yield Row(size, (*_phases(notes, cell), _paid(cells, notes, cell, quickest)), cell.job.backend)
 
     return _groups(run, cells, rows)
 
 
-def _verdict(cells: Cells, notes: Notes, cell: Cell, leads: bool) -> Entry:
+def trap_table(cells: Cells, notes: Notes) -> list[tuple[str, tuple[Entry, ...]]]:
+    """(trap, an entry for each backend)."""
+    found = []
+    for trap in cells.traps:
+        row = cells.row(trap, cells.sizes[trap][0])
+        found.append((trap, tuple(Entry("", cell, note=notes.number(cell)) for cell in row)))
+    return found
+
+
+def _verdict(cells: Cells, notes: Notes, cell: Cell, race: Lead | None) -> Entry:
     others = []
     for operator in cells.operators:
         other = cells.single(replace(cell.job, operator=operator))
         if other.word not in {cell.word, "right", "not_run"}:
             others.append((operator, other, notes.number(other)))
-    text = spread = ""
+    text = spread = more = ""
+    place: Literal["fastest", "tie", ""] = ""
     if cell.spread:
         text = wording.seconds(cell.spread.median)
         spread = wording.seconds_range(cell.spread.low, cell.spread.high, like=cell.spread.median)
-    missing = notes.missing_number("checked, but not timed in this run") if cell.measured and not cell.spread else None
-    return Entry(text or wording.MISSING, cell, spread, leads, notes.number(cell), missing, tuple(others))
+    if race and race.contested and cell in race.leaders:
+        place = "fastest" if race.winner else "tie"
+    if race and cell.ranked and cell is not race.leaders[0]:
+        told = ranking.against(cells, cell, race.leaders[0])
+        more = wording.times(told.interval) if told and told.interval else ""
+    missing = notes.missing_number(NOT_TIMED) if cell.measured and not cell.spread else None
+    value = cell.spread.median if cell.spread else None
+    note = notes.number(cell)
+    return Entry(text or wording.MISSING, cell, value, spread, more, place, note, missing, tuple(others))
 
 
-def _phases(notes: Notes, cell: Cell) -> tuple[Entry, ...]:
+def _phases(notes: Notes, cell: Cell) -> Iterator[Entry]:
     time = cell.time
-    steady = wording.seconds(cell.spread.median) if cell.spread else None
-    prepare = wording.seconds(time.prepare_seconds) if time else None
-    first = wording.seconds(time.first_call_seconds) if time else None
-    reason = "checked, but not timed in this run" if time is None else "no epoch could be timed"
-    return tuple(_figure(notes, cell, text, reason) for text in (prepare, first, steady))
+    reason = NOT_TIMED if time is None else "the file does not tell"
+    figures = (time.import_seconds, time.prepare_seconds, time.first_call_seconds) if time else (None, None, None)
+    for number, figure in enumerate((*figures, cell.spread.median if cell.spread else None)):
+        entry = _figure(notes, cell, None if figure is None else wording.seconds(figure), reason)
+        if time and number == 1:
+            parts = (f"{wording.short(name, 20)} {wording.seconds(s)}" for name, s in time.phases.items())
+            entry = replace(entry, more=", ".join(parts))
+        yield replace(entry, value=figure)
+
+
+def _until_first(cell: Cell) -> float:
+    return cell.time.prepare_seconds + cell.time.first_call_seconds if cell.time else 0.0
+
+
+def _quickest(race: Lead | None) -> Cell | None:
+    """The one whose first result is there first, among those that may be compared."""
+    timed = [cell for cell in race.ranked if cell.time] if race else []
+    return min(timed, key=_until_first, default=None)
+
+
+def _paid(cells: Cells, notes: Notes, cell: Cell, quickest: Cell | None) -> Entry:
+    """From which call on a backend has cost no more than the one whose first result is there first."""
+    if quickest is None or cell.record is None or quickest.record is None or not cell.ranked:
+        return Entry(wording.MISSING, cell)
+    if cell is quickest:
+        return Entry("first result first", cell)
+    found = cells.findings.break_even(cell.record.job, quickest.record.job)
+    if found is None:
+        return Entry(wording.MISSING, cell, missing=notes.missing_number("the two were not compared"))
+    if found.calls is None:
+        never = (found.reason or "").startswith("never")
+        return Entry("never" if never else "not told", cell, missing=notes.missing_number(found.reason or "no reason"))
+    more = f"against {wording.short(quickest.job.backend, 24)}"
+    return Entry(f"from call {wording.calls(found.calls)}", cell, found.calls, more=more)
 
 
 def _figure(notes: Notes, cell: Cell, text: str | None, reason: str | None) -> Entry:
@@ -157,4 +215,5 @@ def _figure(notes: Notes, cell: Cell, text: str | None, reason: str | None) -> E
 
 
 def _groups(run: Run, cells: Cells, rows: Callable[[str], Iterator[Row]]) -> list[Group]:
-    return [Group(case, run.cases.get(case, ""), tuple(rows(case))) for case in cells.cases]
+    subjects = enumerate(cells.subjects)
+    return [Group(case, number, run.cases.get(case, ""), tuple(rows(case))) for number, case in subjects]

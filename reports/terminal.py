@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 FASTEST = "★"
+TIED = "☆"
 UNBROKEN = "\u00a0"  # a space at which no line ends
 NARROWEST = 16  # columns; below, nothing can be read anyway
 MOST_REASONS = 20
+MOST_ABREAST = 12  # backends; more of them, where they do not fit, are told case by case, the fastest first
 LONGEST_REASON = 400
 
 SHORT_LABELS: dict[Word, str] = {
@@ -73,11 +75,17 @@ def _print(console: Console, run: Run) -> None:
         console.print("Nothing was measured: this run holds no record.")
         return
     console.print(_title(cells))
+    if cells.timed:
+        _print_floor(console, cells)
     texts = _texts(cells)
-    if len(cells.traps) < len(cells.cases):
-        for backends, widths, gap in _blocks(cells, texts, console.width):
-            console.print()
-            _print_block(console, cells, texts, backends, widths, gap)
+    if cells.subjects:
+        blocks = list(_blocks(cells, texts, console.width))
+        if len(blocks) > 1 and len(cells.backends) > MOST_ABREAST:
+            _print_lists(console, cells, texts)
+        else:
+            for backends, widths, gap in blocks:
+                console.print()
+                _print_block(console, cells, texts, backends, widths, gap)
     if cells.traps:
         console.print()
         _print_traps(console, cells)
@@ -95,14 +103,68 @@ def _texts(cells: Cells) -> dict[tuple[str, int, str], Text]:
 
     found: dict[tuple[str, int, str], Text] = {}
     for case, size in cells.places:
-        row = cells.row(case, size)
-        race = ranking.race(row)
-        leaders = race.leaders if race and len(race.ranked) > 1 else ()
-        for cell in row:
-            first = cell in leaders
-            style = "bold green" if first else STYLES.get(cell.word, "")
-            found[case, size, cell.job.backend] = Text(_text(cell, first, cells.timed), style)
+        race = ranking.race(cells, case, size)
+        leaders = race.leaders if race and race.contested else ()
+        leading = FASTEST if race and race.winner else TIED
+        for cell in cells.row(case, size):
+            sign = leading if cell in leaders else OUTCOMES[cell.word].sign
+            style = "bold green" if sign == FASTEST else STYLES.get(cell.word, "")
+            found[case, size, cell.job.backend] = Text(f"{sign} {_figure(cell, cells.timed)}", style)
     return found
+
+
+def _print_floor(console: Console, cells: Cells) -> None:
+    """What the ratios stand on: the control, the margin, the clock's own loop."""
+    from rich.text import Text
+
+    floor, run = cells.findings.floor, cells.findings.run
+    style = ""
+    if floor.reach is None:
+        told = f"No noise floor: {wording.short(floor.reason or 'nothing was measured twice', 120)}."
+    else:
+        told = f"Noise floor {wording.percent(floor.reach)}, margin {wording.percent(cells.findings.margin)}."
+        if floor.noisy:
+            style = "bold yellow"
+            told = f"NOISY, nothing should be gated by this run. {told}"
+    if run.loop_overhead_ns is not None:
+        told += f" The clock's loop takes {wording.seconds(run.loop_overhead_ns * 1e-9)} a call."
+    for line in textwrap.wrap(_plain(told), console.width):
+        console.print(Text(line, style))
+
+
+def _print_lists(console: Console, cells: Cells, texts: dict[tuple[str, int, str], Text]) -> None:
+    """For each case and size the backends, fastest first, as running text; those without a figure by their word."""
+    from rich.text import Text
+
+    for case, size in cells.places:
+        console.print()
+        console.print(Text(f"{wording.short(case, console.width - 12)}, n = {_plain(wording.count(size))}", "bold"))
+        line, room = Text(), console.width
+        for item in _items(cells, texts, case, size):
+            item.truncate(console.width, overflow="ellipsis")
+            if line and line.cell_len + 3 + item.cell_len > room:
+                console.print(line)
+                line = Text()
+            line += Text("   ") + item if line else item
+        console.print(line)
+
+
+def _items(cells: Cells, texts: dict[tuple[str, int, str], Text], case: str, size: int) -> Iterator[Text]:
+    from rich.text import Text
+
+    row = cells.row(case, size)
+    timed = [(cell.spread.median, cell) for cell in row if cell.spread]
+    for _, cell in sorted(timed, key=lambda pair: (not pair[1].ranked, pair[0])):
+        sign, _, figure = texts[case, size, cell.job.backend].plain.partition(" ")
+        style = texts[case, size, cell.job.backend].style
+        yield Text(f"{sign} {wording.short(cell.job.backend, 24)} {figure}", style)
+    for word in OUTCOMES:
+        names = [wording.short(cell.job.backend, 24) for cell in row if cell.word == word and not cell.spread]
+        if names:
+            label = SHORT_LABELS.get(word, OUTCOMES[word].label)
+            first, *others = names
+            yield Text(f"{OUTCOMES[word].sign} {label}: {first}", STYLES.get(word, ""))
+            yield from (Text(name, STYLES.get(word, "")) for name in others)
 
 
 def _title(cells: Cells) -> str:
@@ -113,13 +175,12 @@ def _title(cells: Cells) -> str:
     return f"Time per call of {_plain(operator)}, median over launches"
 
 
-def _text(cell: Cell, first: bool, timed: bool) -> str:
-    sign = FASTEST if first else OUTCOMES[cell.word].sign
+def _figure(cell: Cell, timed: bool) -> str:
     if cell.spread:
-        return f"{sign} {_plain(wording.seconds(cell.spread.median))}"
+        return _plain(wording.seconds(cell.spread.median))
     if cell.measured and timed:
-        return f"{sign} {wording.MISSING}"
-    return f"{sign} {SHORT_LABELS.get(cell.word, OUTCOMES[cell.word].label)}"
+        return wording.MISSING
+    return SHORT_LABELS.get(cell.word, OUTCOMES[cell.word].label)
 
 
 def _blocks(
@@ -160,13 +221,10 @@ def _print_block(
             found.add_column(justify="right", width=width, no_wrap=True, vertical="bottom")
         return found
 
-    if any(case not in cells.traps for case in cells.cases):
-        head = lines()
-        head.add_row("n", *map(_head, backends, widths), style="bold")
-        console.print(head)
-    for case in cells.cases:
-        if case in cells.traps:
-            continue
+    head = lines()
+    head.add_row("n", *map(_head, backends, widths), style="bold")
+    console.print(head)
+    for case in cells.subjects:
         console.print(Text(wording.short(case, console.width), "bold"))
         body = lines()
         for size in cells.sizes[case]:
@@ -183,7 +241,7 @@ def _print_traps(console: Console, cells: Cells) -> None:
     table.add_column("trap", overflow="fold")
     for backend in cells.backends:
         table.add_column(Text(wording.short(backend, 12)), justify="center", no_wrap=True)
-    for trap in (case for case in cells.cases if case in cells.traps):
+    for trap in cells.traps:
         row = [cells.cell(trap, cells.sizes[trap][0], backend) for backend in cells.backends]
         signs = [Text(OUTCOMES[cell.word].sign, STYLES.get(cell.word, "")) for cell in row]
         table.add_row(Text(wording.short(trap.removeprefix("trap_"), 40)), *signs)
@@ -211,7 +269,7 @@ def _longest_part(backend: str) -> int:
 
 
 def _size_width(cells: Cells) -> int:
-    return max(len(wording.count(size)) for _, size in cells.places)
+    return max((len(wording.count(size)) for _, size in cells.places), default=1)
 
 
 def _print_operators(console: Console, cells: Cells) -> None:
@@ -241,9 +299,10 @@ def _offered(offer: operators.Offer) -> str:
 
 
 def _print_legend(console: Console, cells: Cells) -> None:
-    there = {cell.word for backend in cells.backends for cell in cells.column(backend)}
-    races = (ranking.race(cells.row(case, size)) for case, size in cells.places)
-    signs = [f"{FASTEST} right and fastest"] if any(race and len(race.ranked) > 1 for race in races) else []
+    there = {cell.word for case in cells.cases for size in cells.sizes[case] for cell in cells.row(case, size)}
+    races = [race for case, size in cells.places if (race := ranking.race(cells, case, size))]
+    signs = [f"{FASTEST} right and fastest"] if any(race.winner for race in races) else []
+    signs += [f"{TIED} right, not told from the fastest"] if any(len(race.leaders) > 1 for race in races) else []
     signs += [f"{outcome.sign} {outcome.label}" for word, outcome in OUTCOMES.items() if word in there]
     untimed = any(c.measured and not c.spread for backend in cells.backends for c in cells.column(backend))
     signs += [f"{wording.MISSING} not timed"] if untimed and cells.timed else []

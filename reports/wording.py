@@ -9,7 +9,11 @@ import math
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from adbench.measure.growth import Growth
+    from adbench.measure.statistics import Interval
 
 Word = Literal[
     "right",
@@ -86,7 +90,41 @@ def byte_size(value: float) -> str:
 
 def ratio(value: float) -> str:
     """How many times as much: 3.218 -> "3.2×"."""
-    return f"{_digits(value, 2)}×"
+    return f"{digits(value, 2)}×"
+
+
+def between(found: Interval) -> str:
+    """A ratio with its interval, in as many digits as that gives: "1.05 (1.04–1.06)"."""
+    low, high = found.low, found.high
+    texts = [digits(x, 3) for x in (found.estimate, low, high)]
+    if 1e-3 <= found.estimate < 1e4 and high - low > 1e-6 * found.estimate:
+        size = math.floor(math.log10(found.estimate))
+        decimals = max(min(math.ceil(-math.log10(high - low)), 3 - size), 1 - size, 0)
+        texts = [f"{x:.{decimals}f}" for x in (found.estimate, low, high)]
+    return f"{texts[0]} ({texts[1]}–{texts[2]})"
+
+
+def times(found: Interval) -> str:
+    """The same as a factor: "1.05× (1.04–1.06)"."""
+    return between(found).replace(" (", "× (", 1)
+
+
+def exponent(found: Growth) -> str:
+    """A fitted power with its interval: "n^1.02 (0.99–1.05)"; a dash where there is none."""
+    if found.exponent is None:
+        return MISSING
+    b = found.exponent
+    return f"n^{b.estimate:.2f} ({b.low:.2f}–{b.high:.2f})"
+
+
+def percent(share: float) -> str:
+    """A share in two digits: 0.00834 -> "0.83 %"."""
+    return f"{digits(100 * share, 2)}\u00a0%"
+
+
+def calls(number: float) -> str:
+    """From which call on: whole, or a power of ten; "1 250"."""
+    return count(math.ceil(number)) if number < 1e6 else digits(number, 2)
 
 
 def count(n: int) -> str:
@@ -169,10 +207,10 @@ def _with_unit(value: float, units: Sequence[tuple[float, str]]) -> str:
 
 
 def _three_digits(value: float) -> str:
-    return _digits(value, 3)
+    return digits(value, 3)
 
 
-def _digits(value: float, significant: int) -> str:
+def digits(value: float, significant: int = 3) -> str:
     """Plain digits where they are readable, a power of ten where they are not."""
     if not math.isfinite(value):
         return MISSING

@@ -95,10 +95,8 @@ def cell(page: Element, kind: str, case: str, size: str, backend: str) -> Elemen
     """The cell of a grid (`kind` is its label) in the line of a case and a size, below a backend's head."""
     table = page.one("div", **{"aria-label": kind}).one("table")
     heads = [head.words for head in table.one("thead").all("th")]
-    for body in table.all("tbody"):
-        if body.all("th", scope="rowgroup")[0].all("bdi")[0].words == case:
-            for row in body.all("tr"):
-                first = row.all("th", scope="row")
-                if first and first[0].text.replace("\u202f", "") == size:
-                    return row.all("td")[heads.index(backend) - 1]
+    for row in table.one("tbody").all("tr"):
+        name, place = row.one("th", scope="row"), row.all("td")[0]
+        if name.words == case and place.text.replace("\u202f", "") == size:
+            return row.all("td")[heads.index(backend) - 1]
     raise AssertionError(f"no line {case} {size}")

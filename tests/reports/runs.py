@@ -21,12 +21,32 @@ def verdict(word: str = "right") -> Verdict:
     return Verdict(word, SENTENCES[word], None, None, 2, **counts, method="by hand", reason="")  # type: ignore[arg-type]
 
 
-def time(seconds: float = 1e-6, *, spread: float = 0.05, prepare: float = 1e-4, first: float = 1e-5) -> Time:
-    """One launch of five rounds around `seconds` per call; the quartiles are `spread` away from it, up and down."""
-    calls = 10**6
-    factors = (1 + 2 * spread, 1 - 2 * spread, 1 + spread, 1 - spread, 1.0)
-    rounds = tuple(Round(calls, max(1, round(seconds * 1e9 * calls * factor))) for factor in factors)
-    return Time((Launch(0, 0.5, prepare, {}, first, 3, True, rounds),))
+STEPS = (2, -2, 1, -1, 0, 1, -1, 2, -2)
+"""Launch by launch, in spreads: the quartiles over launches are one spread away from the median."""
+
+
+def time(
+    seconds: float = 1e-6,
+    *,
+    spread: float = 0.05,
+    prepare: float = 1e-4,
+    first: float = 1e-5,
+    launches: int = 9,
+    wobble: float = 0.0,
+) -> Time:
+    """Launches around `seconds` per call; the quartiles are `spread` away from it, up and down.
+
+    All times move together, launch by launch, so that ratios are exact: one that is not 1 is told. `wobble` moves this
+    one alone, up and down in turn.
+    """
+
+    def one(number: int) -> Launch:
+        factor = (1 + STEPS[number % len(STEPS)] * spread) * (1 + (-1) ** number * wobble)
+        calls = 10**6
+        round_ = Round(calls, max(1, round(seconds * 1e9 * calls * factor)))
+        return Launch(number, 0.5, prepare, {}, first, 3, True, (round_,))
+
+    return Time(tuple(map(one, range(launches))))
 
 
 def memory(python: float | None = 1024.0, resident: float | None = 8192.0, reason: str | None = None) -> Memory:
@@ -51,13 +71,14 @@ def record(
     reason: str | None = None,
     stderr: str | None = None,
     memory: Memory | None = None,
+    wobble: float = 0.0,
 ) -> Record:
     """A record; one that is not `ok` has neither verdict nor figures."""
     job = Job(case, size, backend, operator)
     if status != "ok":
         judged = verdict("wrong") if status == "wrong" else None
         return Record(job, status, reason or f"{backend} {status}", judged, stderr=stderr)
-    timed = None if seconds is None else time(seconds, spread=spread)
+    timed = None if seconds is None else time(seconds, spread=spread, wobble=wobble)
     return Record(job, "ok", reason, None if word is None else verdict(word), timed, memory=memory, stderr=stderr)
 
 

@@ -26,14 +26,30 @@ def test_the_fastest_right_result_leads_and_the_next_is_told_with_its_factor() -
     assert _names(lead.leaders) == ["fast"]
     assert lead.next is not None
     assert lead.next.job.backend == "slow"
-    assert lead.margin == pytest.approx(3)
+    assert lead.behind is not None
+    assert lead.behind.interval is not None
+    assert lead.behind.interval.estimate == pytest.approx(3)
 
 
-def test_overlapping_quartiles_share_the_lead() -> None:
-    lead = _lead(runs.race([("a", 1.00e-6), ("b", 1.04e-6), ("c", 2e-6)]))
+def test_what_is_not_told_from_the_fastest_shares_the_lead() -> None:
+    shaky = runs.record(backend="shaky", seconds=1.01e-6, wobble=0.2)
+    lead = _lead([*runs.race([("a", 1.00e-6), ("c", 4e-6)]), shaky])
     assert lead is not None
-    assert _names(lead.leaders) == ["a", "b"]
+    assert _names(lead.leaders) == ["a", "shaky"]
+    assert lead.winner is None
     assert ranking.wins([lead]) == []
+
+
+def test_overlapping_quartiles_do_not_hide_what_the_pairs_tell() -> None:
+    lead = _lead(runs.race([("a", 1.00e-6), ("b", 1.04e-6)]))  # each is 5 % away from its median, both at once
+    assert lead is not None
+    assert _names(lead.leaders) == ["a"]
+
+
+def test_with_too_few_launches_nobody_is_the_fastest() -> None:
+    lead = _lead([replace(r, time=runs.time(launches=3)) for r in runs.race([("a", 1e-6), ("b", 9e-6)])])
+    assert lead is not None
+    assert lead.winner is None
 
 
 @pytest.mark.parametrize("word", ["approximate", "inconclusive", "wrong", None])

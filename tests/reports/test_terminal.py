@@ -148,3 +148,40 @@ def test_what_went_wrong_says_how_to_do_it_again_in_one_line() -> None:
     records = [replace(runs.record(status="wrong"), reproduce=again), replace(runs.record(size=20), reproduce=again)]
     lines = terminal.table(runs.run(records), width=60).splitlines()
     assert [line for line in lines if "again" in line] == [f"  again: {again}"]
+
+
+def test_what_is_not_told_from_the_fastest_is_marked_so() -> None:
+    shaky = runs.record(backend="shaky", seconds=0.99e-6, wobble=0.1)
+    text = terminal.table(runs.run([*runs.race([("tape", 1e-6), ("slow", 4e-6)]), shaky]), width=80)
+    assert "★" not in text
+    assert text.count("☆") == 3
+    assert "☆ right, not told from the fastest" in text
+
+
+def test_the_noise_floor_and_the_clocks_loop_are_printed() -> None:
+    def session(wobble: float) -> str:
+        first, second = runs.race([("tape", 2e-6), ("fast", 1e-6)])
+        records = [replace(first, control=runs.time(2e-6, wobble=wobble)), second]
+        return " ".join(terminal.table(runs.run(records, loop_overhead_ns=14.2), width=60).split())
+
+    assert "Noise floor 0.40 %, margin 2.0 %. The clock's loop takes 14.2 ns a call." in session(0.004)
+    assert "NOISY, nothing should be gated by this run. Noise floor 2" in session(0.2)
+    assert "No noise floor: nothing that is right was measured twice" in terminal.table(USUAL, width=200)
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_forty_backends_are_told_case_by_case_the_fastest_first(width: int) -> None:
+    records = [runs.record(backend=f"backend_{k:02}", seconds=(41 - k) * 1e-6) for k in range(38)]
+    records += [runs.record(backend=f"lacking_{k}", status="unsupported", reason="no loops") for k in range(2)]
+    text = terminal.table(runs.run(records), width=width)
+    assert _widest(text) <= width
+    told = re.findall(r"[★✓] backend_(\d\d) [\d.]+ µs", text)
+    assert told == [f"{k:02}" for k in reversed(range(38))]
+    assert "★ backend_37 4.00 µs" in text
+    assert "∅ unsupp.: lacking_0" in text
+
+
+def test_forty_backends_side_by_side_where_they_fit() -> None:
+    records = [runs.record(backend=f"b{k}", seconds=(k + 1) * 1e-6) for k in range(40)]
+    text = terminal.table(runs.run(records), width=700)
+    assert re.search(r"^10 .*★ 1.00 µs.*40.0 µs$", text, re.M)
