@@ -46,6 +46,7 @@ FOLDED: tuple[Word, ...] = ("inconclusive", *QUIET)  # in Markdown
 NARROWEST = 24  # columns; below, nothing can be read anyway
 LONGEST_NAME = 120
 LONGEST_REASON = 300
+APART = "\u200b"  # a space of no width
 MOST_ROWS = 200  # in a comment on a pull request; GitHub takes 65 536 characters
 
 
@@ -280,9 +281,12 @@ def _runs(text: str, sign: str) -> list[str]:
 
 
 def _escaped(line: str) -> str:
-    """A sentence in which nothing is Markdown or HTML."""
+    """A sentence in which nothing is Markdown or HTML, and that calls nobody: a forge looks for @name and #1 after it
+    has taken out the backslashes.
+    """
     shown = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return "".join(f"\\{c}" if c in "\\`*_[]|#@" else c for c in shown)
+    shown = "".join(f"\\{c}" if c in "\\`*_[]|" else c for c in shown)
+    return shown.replace("@", f"@{APART}").replace("#", f"#{APART}")
 
 
 def _cell(row: Row) -> dict[str, Any]:
