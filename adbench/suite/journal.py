@@ -198,7 +198,7 @@ def assemble(progress: Progress) -> Run:
         if record is not None:
             time = _time(progress.launches.get((job, False)))
             control = _time(progress.launches.get((job, True)))
-            if record.status != "ok":  # what is wrong or was lost on the way has no figures
+            if record.status in ("wrong", "known", "surprise"):  # how fast a wrong answer comes is of no interest
                 time = control = None
             records.append(replace(record, time=time, control=control, memory=progress.memories.get(job)))
     return replace(progress.head.run, records=tuple(records))

@@ -13,7 +13,7 @@ import pytest
 
 from adbench.suite.errors import BadFile, BadOutput
 from adbench.suite.journal import Head, Journal, Launched, assemble, group_of, read
-from adbench.suite.record import Figure, Job, Launch, Memory, Record, Round, Run, Time
+from adbench.suite.record import Figure, Job, Launch, Memory, Record, Round, Run, Status, Time
 
 A, B = Job("case", 3, "a", "gradient"), Job("case", 3, "b", "gradient")
 HEAD = Head(
@@ -60,16 +60,19 @@ def test_what_is_written_is_assembled_in_the_order_of_the_plan_and_of_the_launch
     assert run.records[1] == Record(B, "ok", time=Time((launch(0), launch(1))))
 
 
-def test_a_cell_that_is_lost_on_the_way_keeps_its_record_and_no_figures(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("status", "kept"), [("crashed", Time((launch(0),))), ("wrong", None)])
+def test_a_cell_that_is_lost_on_the_way_keeps_what_was_measured_unless_it_is_wrong(
+    tmp_path: Path, status: Status, kept: Time | None
+) -> None:
     path = tmp_path / "journal.jsonl"
     with Journal.create(path, HEAD) as journal:
         journal.checked(Record(A, "ok"))
         journal.checked(Record(B, "ok"))
         journal.launched(0, [Launched(A, launch(0)), Launched(B, launch(0))])
-        journal.launched(1, [Launched(A, launch(1))], lost=[Record(B, "crashed", "died of SIGSEGV")])
+        journal.launched(1, [Launched(A, launch(1))], lost=[Record(B, status, "why")])
     progress = read(path)
     assert not progress.ended
-    assert assemble(progress).records[1] == Record(B, "crashed", "died of SIGSEGV")
+    assert assemble(progress).records[1] == Record(B, status, "why", time=kept)
     assert (1, group_of(B)) in progress.groups
 
 
