@@ -15,5 +15,6 @@ LIBRARY = CppLibrary(
     get="pip install cmeel-cppad",
     links=("cppad_lib",),
     common=True,
+    precompile=True,
 )
 prepare, to_native, to_numpy = LIBRARY.prepare, LIBRARY.to_native, LIBRARY.to_numpy

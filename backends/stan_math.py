@@ -15,5 +15,6 @@ LIBRARY = CppLibrary(
     get="pip install httpstan",
     flags=("-D_REENTRANT",),
     links=("tbb",),
+    precompile=True,
 )
 prepare, to_native, to_numpy = LIBRARY.prepare, LIBRARY.to_native, LIBRARY.to_numpy

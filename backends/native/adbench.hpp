@@ -21,14 +21,19 @@
 //     a dict, list, tuple  std::tuple of these  (a dict's in the order of its sorted keys)
 //
 // A result of operators is kept in a variable of type T, never `auto`: a library may return an expression that refers to
-// what is gone by then. `Of<T, Y, S>` is the type of what is computed from a Y and an S: double if both are constants.
+// what is gone by then.
+//
+// T is what comes out, and what is computed from anything that arrives in T; `Of<T, Y, S>` is the type of what is computed
+// from a Y and an S alone: double where both are constants. The functions that every library has: abs, acos, asin, atan,
+// atan2, cos, cosh, exp, fabs, log, pow, sin, sinh, sqrt, tan, tanh.
 //
 // Where a gradient by hand is known, the file has it too, after the function that it belongs to:
 //
-//     inline double gradient(const adbench::Vector<double>& y, double mu, double sigma, double& by_mu, double& by_sigma)
+//     inline double gradient(const adbench::Vector<double>& y, double mu, double sigma,
+//                            adbench::Nothing, double& by_mu, double& by_sigma)
 //
-// takes the inputs as doubles, then one result for each name in the case's `wrt` (double&, or Result<axes>), which it
-// fills; it returns the value.
+// takes the inputs as doubles; then, for each of them, where its derivative goes (double&, Result<axes>), or Nothing for
+// one that the case is not differentiated in. It returns the value.
 #pragma once
 
 #include <algorithm>
@@ -96,6 +101,12 @@ using Matrix = Array<X, 2>;
 // Where a gradient by hand goes: an array that is written to.
 template <std::size_t axes>
 using Result = Array<double, axes, double*>;
+
+struct Nothing {};
+template <class R>
+constexpr bool wanted = !std::is_same_v<std::decay_t<R>, Nothing>;
+
+inline constexpr double pi = 3.14159265358979323846;
 
 // The type of what is computed from numbers of these types: T if one of them is T, else double.
 template <class T, class... X>

@@ -38,9 +38,12 @@ constexpr bool offers = false;
 template <template <class> class Operation, class L>
 constexpr bool offers<Operation, L, std::void_t<Operation<L>>> = true;
 
-template <template <class> class Library, class F>
+// With `every`, all operators that the library has; without, value and gradient alone, which compile sooner.
+template <template <class> class Library, class F, bool every>
 class CallOf final : public Call {
     using L = Library<F>;
+    template <template <class> class Operation>
+    static constexpr bool compiled = every && offers<Operation, L>;
 
 public:
     CallOf(std::vector<Leaf> given, int variant) {
@@ -60,9 +63,9 @@ public:
             case value: return true;
             case gradient:
             case vjp: return offers<Gradient, L>;
-            case jvp: return offers<Jvp, L>;
-            case hvp: return offers<Hvp, L>;
-            case hessian: return offers<Hessian, L>;
+            case jvp: return compiled<Jvp>;
+            case hvp: return compiled<Hvp>;
+            case hessian: return compiled<Hessian>;
             default: return false;
         }
     }
@@ -77,13 +80,13 @@ public:
                 if constexpr (offers<Gradient, L>) return library_->gradient(x(), *vector[0], out);
                 break;
             case jvp:
-                if constexpr (offers<Jvp, L>) return library_->jvp(x(), v());
+                if constexpr (compiled<Jvp>) return library_->jvp(x(), v());
                 break;
             case hvp:
-                if constexpr (offers<Hvp, L>) return library_->hvp(x(), v(), out), 0.0;
+                if constexpr (compiled<Hvp>) return library_->hvp(x(), v(), out), 0.0;
                 break;
             case hessian:
-                if constexpr (offers<Hessian, L>) return library_->hessian(x(), out), 0.0;
+                if constexpr (compiled<Hessian>) return library_->hessian(x(), out), 0.0;
                 break;
         }
         throw Unsupported("there is no such operator");

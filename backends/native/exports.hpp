@@ -1,4 +1,5 @@
-// The C interface, which adbench/suite/native calls through ctypes. `Unit` is the Function, `Library` the library.
+// The C interface, which adbench/suite/native calls through ctypes. `Unit` is the Function and `Library` the library;
+// `every_operator` says whether more is wanted than the gradient.
 #pragma once
 
 #include "call.hpp"
@@ -18,7 +19,7 @@ ADBENCH_EXPORT adbench::Call* adbench_open(std::size_t count, const int* axes, c
             for (const std::int64_t extent : leaf.shape) leaf.size *= static_cast<std::size_t>(extent);
             extents += std::max(own, 0);
         }
-        return new adbench::CallOf<Library, Unit>(std::move(leaves), variant);
+        return new adbench::CallOf<Library, Unit, every_operator>(std::move(leaves), variant);
     } catch (const std::exception& error) {
         std::strncpy(message, error.what(), room - 1);
         return nullptr;

@@ -28,11 +28,10 @@ NoGradient gradient(...);  // found where the twin has no gradient by hand
 
 namespace adbench {
 
-// mask: a bit for each active input. Wrt: the positions of the case's own active inputs, which `gradient` is for.
-template <unsigned mask, class Wrt, class... Kinds>
+// mask: a bit for each active input. own: one for each that the case is differentiated in, which `gradient` is for.
+template <unsigned mask, unsigned own, class... Kinds>
 class Function {
-    template <std::size_t input>
-    using IsActive = std::bool_constant<(mask >> input & 1) != 0>;
+    using Inputs = std::index_sequence_for<Kinds...>;
     template <std::size_t input>
     using Kind = std::tuple_element_t<input, std::tuple<Kinds...>>;
 
@@ -59,20 +58,19 @@ public:
     T operator()(const T* x) const {
         return at<T>(Numbers<T>{x});
     }
-    template <class T, class Inputs>
-    T at(Inputs inputs) const {
-        return with(inputs, [](const auto&... given) -> T { return ::f<T>(given...); });
+    template <class T, class Made>
+    T at(Made&& inputs) const {
+        return with(inputs, [](const auto&... given) -> T { return ::f<T>(given...); }, Inputs{});
     }
 
     // The twin's gradient by hand: the value; the results in `g`, in `aside` those for inputs that are not active.
     double by_hand(double* g, std::vector<double>& aside) const {
         aside.resize(constants_);
-        return hand(g, aside.data(), Wrt{});
+        return hand(g, aside.data(), Inputs{});
     }
     // Whether there is one, for all that is active.
     static constexpr bool has_gradient_by_hand() {
-        using Type = decltype(hand_type(std::index_sequence_for<Kinds...>{}, Wrt{}));
-        return !std::is_same_v<Type, NoGradient> && covered(Wrt{});
+        return !std::is_same_v<decltype(hand_type(Inputs{})), NoGradient> && (mask & ~own) == 0;
     }
 
     // Whether a constant is another than at the last such question; ints and texts stay what they are.
@@ -93,43 +91,43 @@ public:
     }
 
 private:
-    template <std::size_t input, class Inputs>
-    using Given = decltype(std::declval<Reader<IsActive<input>::value, Inputs>&>()(Kind<input>{}));
-    template <std::size_t input>
-    using Written = decltype(std::declval<Writer&>()(Kind<input>{}));
+    static constexpr bool is_active(std::size_t input) { return mask >> input & 1; }
 
     // then(inputs...), with the inputs made by `inputs`.
-    template <class Inputs, class Then>
-    decltype(auto) with(Inputs& inputs, Then&& then) const {
-        return read(inputs, then, std::index_sequence_for<Kinds...>{});
-    }
-    template <class Inputs, class Then, std::size_t... input>
-    decltype(auto) read(Inputs& inputs, Then& then, std::index_sequence<input...>) const {
+    template <class Made, class Then, std::size_t... input>
+    decltype(auto) with(Made& inputs, Then&& then, std::index_sequence<input...>) const {
         const Leaf* leaf = leaves_.data();
         std::size_t offset = 0;  // braces below: from left to right
-        const std::tuple<Given<input, Inputs>...> given{
-            Reader<IsActive<input>::value, Inputs>{inputs, leaf, offset}(Kind<input>{})...};
+        const std::tuple<Given<input, Made>...> given{
+            Reader<is_active(input), Made>{inputs, leaf, offset}(Kind<input>{})...};
         return std::apply(then, given);
     }
+    template <std::size_t input, class Made>
+    using Given = decltype(std::declval<Reader<is_active(input), Made>&>()(Kind<input>{}));
 
-    template <std::size_t... input, std::size_t... own>
-    static auto hand_type(std::index_sequence<input...>, std::index_sequence<own...>)
-        -> decltype(::gradient(std::declval<const Given<input, InPlace>&>()..., std::declval<Written<own>>()...));
-    template <std::size_t... own>
-    static constexpr bool covered(std::index_sequence<own...>) {
-        return (mask & ~((1u << own) | ... | 0u)) == 0;
+    // Where the derivative in an input goes, or Nothing.
+    template <std::size_t input>
+    decltype(auto) written(double* g, double* aside) const {
+        if constexpr (own >> input & 1) {
+            return Writer{(is_active(input) ? g : aside) + offset_[input], &leaves_[first_leaf_[input]]}(Kind<input>{});
+        } else {
+            return Nothing{};
+        }
     }
-    template <std::size_t... own>
-    double hand(double* g, double* aside, std::index_sequence<own...>) const {
+    template <std::size_t input>
+    using Written = decltype(std::declval<const Function&>().template written<input>(nullptr, nullptr));
+    template <std::size_t... input>
+    static auto hand_type(std::index_sequence<input...>)
+        -> decltype(::gradient(std::declval<const Given<input, InPlace>&>()..., std::declval<Written<input>>()...));
+    template <std::size_t... input>
+    double hand(double* g, double* aside, std::index_sequence<input...> each) const {
         InPlace inputs;
-        return with(inputs, [&](const auto&... given) -> double {
-            return ::gradient(given..., Writer{(IsActive<own>::value ? g : aside) + offset_[own],
-                                               &leaves_[first_leaf_[own]]}(Kind<own>{})...);
-        });
+        const auto call = [&](const auto&... given) { return ::gradient(given..., written<input>(g, aside)...); };
+        return with(inputs, call, each);
     }
 
     const std::vector<Leaf>& leaves_;
-    std::array<std::size_t, sizeof...(Kinds)> first_leaf_{}, offset_{};  // of each input, among active ones or constants
+    std::array<std::size_t, sizeof...(Kinds)> first_leaf_{}, offset_{};  // of each input; among active ones or constants
     std::vector<std::size_t> active_, constant_;                         // leaves
     std::size_t size_ = 0, constants_ = 0;                               // numbers
 };

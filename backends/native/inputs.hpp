@@ -85,7 +85,7 @@ struct Reader {
     }
 };
 
-// Where a gradient by hand writes: as the inputs are, and to be written to.
+// Where a gradient by hand writes: as the inputs are, and to be written to. (Nothing is made where nothing is wanted.)
 struct Writer {
     double* at;
     const Leaf* leaf;

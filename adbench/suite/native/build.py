@@ -1,7 +1,7 @@
 """From a C++ text to a shared object, by the system's compiler, kept for the next time.
 
-An entry of the cache is named by a digest of everything that it depends on (texts, flags, compiler, processor, version of
-the library) and by one of itself: a damaged one is not found, and built anew. It is put in place in one step.
+An entry of the cache is named by a digest of everything that it depends on (texts, flags, compiler, processor, version
+of the library) and by one of itself: a damaged one is not found, and built anew. It is put in place in one step.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 
 from adbench.measure.phases import phase
@@ -76,11 +77,6 @@ def folder() -> Path:
     return (Path(given) if given else home / "adbench") / "native"
 
 
-def digest(*parts: object) -> str:
-    """Of texts, with their borders."""
-    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:24]
-
-
 def with_included(file: Path, more: Sequence[Path]) -> list[str]:
     """The text of a file and of every file that it includes in quotes, from its own folder or from one of `more`."""
     seen: dict[Path, str] = {}
@@ -95,60 +91,87 @@ def with_included(file: Path, more: Sequence[Path]) -> list[str]:
     return list(seen.values())
 
 
-def shared_object(
-    text: str, options: Sequence[str], links: Sequence[str], depends: Sequence[object], title: str
-) -> Path:
-    """The shared object that a text is compiled and linked to, from the cache where it is there.
+@dataclass(frozen=True)
+class Unit:
+    """Something to compile.
 
     options   beyond FLAGS: where headers are, macros; their paths are not part of what it depends on
     links     objects and libraries, last on the command line
-    depends   what the outcome depends on beyond the text, the flags and the compiler
+    depends   what the outcome depends on beyond the text, the flags, the compiler and the processor
     title     what is being built, in words, for the line that says so
-
-    Raises Unsupported where there is no compiler, BuildError where it refuses.
+    suffix    ".so", or ".o" for a part that many shared objects have in common
     """
-    return _made(text, (*FLAGS, *options, "-shared"), links, depends, title, ".so")
+
+    text: str
+    options: tuple[str, ...]
+    links: tuple[str, ...]
+    depends: tuple[object, ...]
+    title: str
+    suffix: str = ".so"
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of everything that the outcome depends on."""
+        parts = (self.text, self.suffix, *FLAGS, *self.depends, *compiler(), compiler_version(), _processor())
+        return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:24]
 
 
-def common_object(text: str, options: Sequence[str], depends: Sequence[object], title: str) -> Path:
-    """As `shared_object`, but not linked: a part that many shared objects have in common."""
-    return _made(text, (*FLAGS, *options, "-c"), (), depends, title, ".o")
+def found(unit: Unit) -> Path | None:
+    """The unit as it was built before; None where it was not, or what is there is damaged."""
+    for path in folder().glob(f"{unit.key}-*{unit.suffix}"):
+        if path.name == f"{unit.key}-{_checksum(path)}{unit.suffix}":
+            return path
+        path.unlink(missing_ok=True)  # cut off or written into: loading it could end the process
+    return None
 
 
-def _made(
-    text: str, flags: Sequence[str], links: Sequence[str], depends: Sequence[object], title: str, suffix: str
-) -> Path:
-    key = digest(text, *FLAGS, *depends, compiler(), compiler_version(), _processor())
+def made(unit: Unit, prefix: Path | None = None) -> Path:
+    """Build the unit, with a precompiled header before it. Raises Unsupported where there is no compiler, BuildError
+    where it refuses."""
     home = folder()
-    found = _found(home, key, suffix)
-    if found is not None:
-        return found
-    home.mkdir(parents=True, exist_ok=True)
-    with phase("build"), _one_at_a_time(home / f"{key}.lock"):
-        found = _found(home, key, suffix)  # somebody else may just have made it
-        if found is not None:
-            return found
-        print(f"adbench: building {title}", file=sys.stderr, flush=True)
-        source, half = home / f"{key}.cpp", home / f"{key}{suffix}.{os.getpid()}"
-        source.write_text(text, encoding="utf-8")
-        command = [*compiler(), *flags, str(source), "-o", str(half), *links]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    with phase("build"), _one_at_a_time(unit.key):
+        there = found(unit)  # somebody else may just have made it
+        if there is not None:
+            return there
+        print(f"adbench: building {unit.title}", file=sys.stderr, flush=True)
+        source, half = home / f"{unit.key}.cpp", home / f"{unit.key}{unit.suffix}.{os.getpid()}"
+        source.write_text(unit.text, encoding="utf-8")
+        kind = "-shared" if unit.suffix == ".so" else "-c"
+        command = [*compiler(), *FLAGS, *unit.options, kind, str(source), "-o", str(half), *unit.links]
+        done = _run([*compiler(), "-include", str(prefix), *command[len(compiler()) :]] if prefix else command)
+        if done.returncode != 0 and prefix:
+            done = _run(command)
+            if done.returncode == 0:  # it was the precompiled header
+                prefix.with_suffix(".hpp.gch").unlink(missing_ok=True)
         if done.returncode != 0:
             half.unlink(missing_ok=True)
-            log = home / f"{key}.log"
+            log = home / f"{unit.key}.log"
             log.write_text(f"{shlex.join(command)}\n{done.stdout}{done.stderr}", encoding="utf-8")
-            raise BuildError(f"{title}: {_first_words(done.stderr)}; the whole of it is in {log}")
-        ready = home / f"{key}-{_checksum(half)}{suffix}"
+            raise BuildError(f"{unit.title}: {_first_words(done.stderr)}; the whole of it is in {log}")
+        ready = home / f"{unit.key}-{_checksum(half)}{unit.suffix}"
         half.replace(ready)
         return ready
 
 
-def _found(home: Path, key: str, suffix: str) -> Path | None:
-    for path in home.glob(f"{key}-*{suffix}"):
-        if path.name == f"{key}-{_checksum(path)}{suffix}":
-            return path
-        path.unlink(missing_ok=True)  # cut off or written into: loading it could end the process
-    return None
+def precompiled(unit: Unit) -> Path | None:
+    """The path to include for the unit's text, which the compiler has read beforehand; None where it could not.
+
+    The compiler takes the `.gch` beside that path where it fits, and the path's own text where it does not.
+    """
+    header = folder() / f"{unit.key}.hpp"
+    ready = header.with_suffix(".hpp.gch")
+    if ready.is_file():
+        return header
+    with phase("build"), _one_at_a_time(unit.key):
+        if not ready.is_file():
+            print(f"adbench: precompiling {unit.title}", file=sys.stderr, flush=True)
+            header.write_text(unit.text, encoding="utf-8")
+            half = ready.with_name(f"{ready.name}.{os.getpid()}")
+            if _run([*compiler(), *FLAGS, *unit.options, "-x", "c++-header", str(header), "-o", str(half)]).returncode:
+                half.unlink(missing_ok=True)
+                return None
+            half.replace(ready)
+    return header
 
 
 def _checksum(path: Path) -> str:
@@ -156,9 +179,10 @@ def _checksum(path: Path) -> str:
 
 
 @contextmanager
-def _one_at_a_time(lock: Path) -> Iterator[None]:
+def _one_at_a_time(key: str) -> Iterator[None]:
     """Who comes second waits, and finds what the first has made. The lock goes with its holder, however that ends."""
-    with lock.open("w") as file:
+    folder().mkdir(parents=True, exist_ok=True)
+    with (folder() / f"{key}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -170,8 +194,17 @@ def _first_words(said: str) -> str:
     return " / ".join(words)[:400] or "the compiler failed without a word"
 
 
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """What the compiler does and says, in English."""
+    english = os.environ | {"LC_ALL": "C"}
+    nothing = subprocess.DEVNULL
+    return subprocess.run(
+        command, env=english, stdin=nothing, capture_output=True, text=True, errors="replace", check=False
+    )
+
+
 def _output(command: Sequence[str]) -> str:
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    done = _run(command)
     return done.stdout + done.stderr
 
 

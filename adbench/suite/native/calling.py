@@ -27,6 +27,9 @@ CODES: Mapping[Operator, int] = {
     "hessian": 5,
 }
 
+GRADIENTS = ("value", "gradient", "value_and_gradient", "jacobian", "vjp")
+"""What a unit has that is made for the gradient alone."""
+
 
 class Row:
     """What C++ wrote: a gradient, or a Hessian row by row. `parts` makes arrays of it, outside any clock."""
@@ -46,7 +49,9 @@ class Row:
             leaves = [k for (k,) in self._leaves]
             return tuple(tuple(self._block(i, j) for j in leaves) for i in leaves)
         return tuple(
-            optree.tree_unflatten(structure, [self.numbers[self._spans[k]].copy().reshape(self._shapes[k]) for k in own])
+            optree.tree_unflatten(
+                structure, [self.numbers[self._spans[k]].copy().reshape(self._shapes[k]) for k in own]
+            )
             for structure, own in zip(self._structures, self._leaves, strict=True)
         )
 

@@ -12,7 +12,6 @@ import numpy as np
 from adbench.suite.errors import Unsupported
 
 
-
 @dataclass(frozen=True)
 class Layout:
     """What does not change between calls.
@@ -77,17 +76,18 @@ def mask(positions: Sequence[int]) -> int:
     return sum(1 << position for position in set(positions))
 
 
-def unit_text(kinds: Sequence[str], wrt: Sequence[int], active: int) -> str:
+def unit_text(kinds: Sequence[str], active: int, own: int, *, every: bool) -> str:
     """The C++ file that joins a library's header to a twin; both are given as macros, for their paths say nothing.
 
-    wrt      the case's own active inputs, which its gradient by hand is for
-    active   the mask of those that are differentiated in
+    active   the mask of the inputs that are differentiated in
+    own      the mask of those that the case is differentiated in, which its gradient by hand is for
+    every    whether all operators are wanted, or the gradient alone
     """
-    own = ", ".join(map(str, wrt))
     return (
         "#include ADBENCH_LIBRARY\n"
         "#include ADBENCH_TWIN\n"
         '#include "function.hpp"\n'
-        f"using Unit = adbench::Function<{active}u, std::index_sequence<{own}>, {', '.join(kinds)}>;\n"
+        f"using Unit = adbench::Function<{active}u, {own}u, {', '.join(kinds)}>;\n"
+        f"constexpr bool every_operator = {str(every).lower()};\n"
         '#include "exports.hpp"\n'
     )

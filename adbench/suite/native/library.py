@@ -17,7 +17,7 @@ from adbench.suite.case import Case
 from adbench.suite.catalog import builtin_folder
 from adbench.suite.errors import Unsupported
 from adbench.suite.native import build
-from adbench.suite.native.calling import Prepared, Row
+from adbench.suite.native.calling import GRADIENTS, Prepared, Row
 from adbench.suite.native.layout import Layout, mask, unit_text
 from adbench.suite.native.shared import Opened, copied, shared
 
@@ -26,21 +26,23 @@ from adbench.suite.native.shared import Opened, copied, shared
 class CppLibrary:
     """A C++ library, called through a header that defines `template <class F> struct Library` (function.hpp says how).
 
-    header     that header's path
-    needs      a header of the library, by the name it is included by; "" where there is no library
-    prefixes   folders with `include` and `lib` to look for it in, before where the compiler looks: `$ADEPT_HOME` a
-               variable that holds one, `httpstan:httpstan` a folder of an installed distribution, or a path
-    include    the folder in a prefix that has the headers
-    get        how to get the library, in one command where there is one
-    flags      for compiler and linker
-    links      libraries to link, by name
-    archives   libraries to link from their archives where those are there, so that their state is a unit's own
-    common     whether the header has a part that does not depend on the twin, between #ifdef ADBENCH_COMMON and
-               #endif: it is compiled once
-    variant    a number that the header's `Library` is given: another way of calling it
-    texts      a folder of the backend's own texts, idiomatic for its library, in the place of the cases' twins
-    private    settings that the library reads, by file name, where it keeps state that calls must not share: each
-               prepared call then loads a copy of its own
+    header      that header's path
+    needs       a header of the library, by the name it is included by; "" where there is no library
+    prefixes    folders with `include` and `lib` to look for it in, before where the compiler looks: `$ADEPT_HOME` a
+                variable that holds one, `httpstan:httpstan` a folder of an installed distribution, or a path
+    include     the folder in a prefix that has the headers
+    get         how to get the library, in one command where there is one
+    flags       more for the compiler and the linker
+    links       libraries to link, by name
+    archives    libraries to link from their archives where those are there, so that their state is a unit's own
+    common      whether the header has a part that does not depend on the twin, within #ifdef ADBENCH_COMMON: it is
+                compiled once
+    precompile  whether the header takes so long to read that it is worth a precompiled one
+    by_hand     whether the twin's gradient by hand is what is called
+    variant     a number that the header's `Library` is given: another way of calling it
+    texts       a folder of the backend's own texts, idiomatic for its library, in the place of the cases' twins
+    private     settings that the library reads, by file name, where it keeps state that calls must not share: each
+                prepared call then loads a copy of its own
     """
 
     header: Path
@@ -52,6 +54,8 @@ class CppLibrary:
     links: tuple[str, ...] = ()
     archives: tuple[str, ...] = ()
     common: bool = False
+    precompile: bool = False
+    by_hand: bool = False
     variant: int = 0
     texts: Path | None = None
     private: Mapping[str, str] | None = field(default=None, hash=False)  # a dict has no hash
@@ -78,16 +82,13 @@ class CppLibrary:
         """Arrays of what a call gave."""
         return result.parts() if isinstance(result, Row) else np.asarray(result)
 
-    def prepare(
-        self, operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
-    ) -> Call:
+    def prepare(self, operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Call:
         """call(*args) of the case's twin. Raises Unsupported where there is no twin, compiler or library, and
         BuildError where the twin does not compile."""
-        case = getattr(f, "case", None)
-        text = self.text_of(case)
+        text = self.text_of(getattr(f, "case", None))
 
         def open_for(sizes: Layout) -> Opened:
-            made = self.unit(f, text, sizes, wrt)
+            made = self.unit(f, text, sizes, wrt, operator)
             name = f"{self.name} on {text.name}"
             if self.private is None:
                 return Opened(name, shared(made), sizes, self.variant, unload=False)
@@ -101,31 +102,49 @@ class CppLibrary:
             raise Unsupported("a C++ library needs the case's C++ twin, and this function is of no case")
         own = self.texts / f"{case.name}.hpp" if self.texts else case.twin
         if own is None or not own.is_file():
-            raise Unsupported(f"the case has no C++ twin; it would be {case.name}.hpp beside {Path(case.file).name}")
+            raise Unsupported(
+                f"no C++ twin: there is no {case.same_twin or case.name}.hpp beside {Path(case.file).name}"
+            )
         return own
 
-    def unit(self, f: Any, text: Path, sizes: Layout, wrt: tuple[int, ...]) -> Path:
-        """The shared object of a text for inputs of this layout, differentiated in `wrt`."""
-        own = tuple(f.names.index(name) for name in f.case.wrt)
-        joined = unit_text(sizes.kinds, own, mask(wrt))
-        place = self.found()
-        texts = build.with_included(text, [native_headers()])
-        common = (self._common(place),) if self.common else ()
-        return build.shared_object(
-            joined,
-            options=[*place.options, f'-DADBENCH_TWIN="{text}"'],
-            links=[*map(str, common), *place.links],
-            depends=[*place.depends, *texts, *common],
-            title=f"{self.name} of {text.stem}",
-        )
+    def unit(self, f: Any, text: Path, sizes: Layout, wrt: tuple[int, ...], operator: Operator) -> Path:
+        """The shared object of a text for inputs of this layout, differentiated in `wrt`, that has the operator.
 
-    def _common(self, place: Place) -> Path:
-        text = "#define ADBENCH_COMMON\n#include ADBENCH_LIBRARY\n"
-        return build.common_object(text, place.options, place.depends, title=self.name)
+        One with every operator is made for the case's own active inputs, where more than the gradient is asked for
+        sooner or later. One for others, as the relations between calls ask for, has the gradient alone.
+        """
+        place = self.found()
+        active, own = mask(wrt), mask([f.names.index(name) for name in f.case.wrt])
+        depends = [*place.depends, *build.with_included(text, [native_headers()])]
+        common = (self._common(place),) if self.common else ()
+        every = active == own or operator not in GRADIENTS
+
+        def unit(*, every: bool) -> build.Unit:
+            return build.Unit(
+                text=unit_text(sizes.kinds, active, own if self.by_hand else active, every=every),
+                options=(*place.options, f'-DADBENCH_TWIN="{text}"'),
+                links=(*map(str, common), *place.links),
+                depends=(*depends, *map(str, common)),
+                title=f"{self.name} of {text.stem}",
+            )
+
+        if not every and build.found(unit(every=True)) is None:
+            return build.made(unit(every=False), self._precompiled(place))
+        return build.found(unit(every=True)) or build.made(unit(every=True), self._precompiled(place))
 
     def found(self) -> Place:
         """Where the library is. Raises Unsupported, with where it was looked for and how to get it."""
         return _found(self)
+
+    def _common(self, place: Place) -> Path:
+        text = "#define ADBENCH_COMMON\n#include ADBENCH_LIBRARY\n"
+        unit = build.Unit(text, place.options, (), place.depends, self.name, suffix=".o")
+        return build.found(unit) or build.made(unit)
+
+    def _precompiled(self, place: Place) -> Path | None:
+        if not self.precompile:
+            return None
+        return build.precompiled(build.Unit("#include ADBENCH_LIBRARY\n", place.options, (), place.depends, self.name))
 
 
 @dataclass(frozen=True)
@@ -134,7 +153,7 @@ class Place:
 
     options: tuple[str, ...]
     links: tuple[str, ...]
-    depends: tuple[str, ...]
+    depends: tuple[object, ...]
 
 
 def native_headers() -> Path:
@@ -146,8 +165,11 @@ def native_headers() -> Path:
 def _found(library: CppLibrary) -> Place:
     build.compiler()  # says what to install where there is none
     ours = [f"-I{native_headers()}", f'-DADBENCH_LIBRARY="{library.header}"', *library.flags]
-    texts = [text for name in (library.header, native_headers() / "exports.hpp")
-             for text in build.with_included(name, [native_headers()])]
+    texts = [
+        text
+        for name in (library.header, native_headers() / "exports.hpp")
+        for text in build.with_included(name, [native_headers()])
+    ]
     if not library.needs:
         return Place(tuple(ours), (), tuple(texts))
     looked: list[str] = []
@@ -170,7 +192,7 @@ def _place(library: CppLibrary, ours: list[str], texts: list[str], include: Path
     archives = [build.archive(name, folders) or f"-l{name}" for name in library.archives]
     links = [*search, *archives, *(f"-l{name}" for name in library.links)]
     header = (include / library.needs).stat()
-    return Place(tuple(options), tuple(links), (*texts, *library.flags, include, header.st_size, header.st_mtime_ns))
+    return Place(tuple(options), tuple(links), (*texts, *library.flags, *links, header.st_size, header.st_mtime_ns))
 
 
 def _prefix(written: str) -> Path | None:
