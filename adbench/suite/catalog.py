@@ -170,7 +170,7 @@ def first_line(error: BaseException) -> str:
         text = str(error)
     except Exception:  # whatever a user's exception does when it is asked
         return "its text cannot be had"
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "no message")
+    line = next((line.strip() for line in text[: 20 * MOST_REASON].splitlines() if line.strip()), "no message")
     return line if len(line) <= MOST_REASON else f"{line[:MOST_REASON]}…"
 
 
