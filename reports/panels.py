@@ -29,6 +29,9 @@ SHOWN_OPERATORS = ("value", "gradient")
 MOST_FIGURES = 40
 """Of each kind on one page: a figure takes twenty milliseconds or more, and nobody looks at hundreds."""
 
+MOST_LINES = 1500
+"""Of each kind on one page, for the same reason: forty backends make forty lines in each panel."""
+
 
 @dataclass(frozen=True)
 class Key:
@@ -79,7 +82,7 @@ def time_figures(cells: Cells) -> list[CaseFigure]:
         slopes: list[Line] = [(wording.short(op, 30).replace("_", " "), op, "seconds") for op in operators]
         return _figure(cells, number, panels, slopes, shared=True)
 
-    return _all(cells.subjects, figure)
+    return _all(cells, figure)
 
 
 def memory_figures(cells: Cells) -> list[CaseFigure]:
@@ -95,7 +98,7 @@ def memory_figures(cells: Cells) -> list[CaseFigure]:
         slopes: list[Line] = [(title.lower(), cells.operator, method) for method, title in MEMORY_METHODS]
         return _figure(cells, number, panels, slopes, shared=False)
 
-    return _all(cells.subjects, figure)
+    return _all(cells, figure)
 
 
 def memory_bytes(cell: Cell, method: str) -> tuple[float | None, str | None]:
@@ -198,6 +201,13 @@ def _place(backend: str, sizes: Sequence[int], of: int) -> str:
     return name if len(sizes) == of else f"{name} at {wording.sizes(sizes)}"
 
 
-def _all(cases: Sequence[str], figure: Callable[[int, str], CaseFigure | None]) -> list[CaseFigure]:
+def _all(cells: Cells, figure: Callable[[int, str], CaseFigure | None]) -> list[CaseFigure]:
+    """A figure for each case that has one, until there are enough."""
+    found: list[CaseFigure] = []
     with figures.style():
-        return [found for number, case in enumerate(cases[:MOST_FIGURES]) if (found := figure(number, case))]
+        for number, case in enumerate(cells.subjects):
+            if len(found) == MOST_FIGURES or sum(len(f.keys) * len(f.svgs) for f in found) > MOST_LINES:
+                break
+            drawn = figure(number, case)
+            found += [drawn] if drawn else []
+    return found

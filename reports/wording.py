@@ -99,7 +99,7 @@ def between(found: Interval) -> str:
     texts = [digits(x, 3) for x in (found.estimate, low, high)]
     if 1e-3 <= found.estimate < 1e4 and high - low > 1e-6 * found.estimate:
         size = math.floor(math.log10(found.estimate))
-        decimals = max(min(math.ceil(-math.log10(high - low)), 3 - size), 1 - size, 0)
+        decimals = max(min(math.ceil(0.5 - math.log10(high - low)), 3 - size), 1 - size, 0)
         texts = [f"{x:.{decimals}f}" for x in (found.estimate, low, high)]
     return f"{texts[0]} ({texts[1]}–{texts[2]})"
 

@@ -1,0 +1,191 @@
+"""The page does what it promises where people read it: sorting, filtering, themes, the download, and for everybody."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adbench.suite.plain import from_plain
+from adbench.suite.record import Run
+from reports import html
+from tests.browser.conftest import Opened
+from tests.reports import runs
+from tests.reports.test_hostile import HOSTILE
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+Open = Callable[..., Opened]
+
+TIMES = {"alpha": 3e-6, "beta": 1e-6, "gamma": 2e-6}
+BOTH = runs.run(
+    [
+        replace(
+            runs.record(case, n, backend, op, seconds=seconds * n * (3 - c), memory=runs.memory()),
+            control=runs.time(1e-6) if backend == "alpha" else None,
+        )
+        for (c, case), n, op, (backend, seconds) in product(
+            enumerate(("first", "second")), (1, 10, 100), ("value", "gradient"), TIMES.items()
+        )
+    ]
+    + [
+        runs.record("first", 1, "frail", status="crashed", reason="killed by SIGSEGV", stderr="line 1\nline 2"),
+        runs.record("first", 10, "frail", seconds=9e-6),
+        runs.record("first", 1, "unsure", word="inconclusive"),
+    ],
+    reference_backend="alpha",
+)
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return html.render(BOTH)
+
+
+def _rows(page: Page) -> list[tuple[str, str]]:
+    """(case, n) of each line of the table of verdicts, in the order in which they stand."""
+    return [tuple(pair) for pair in page.locator("table.verdicts tbody").evaluate(
+        "body => [...body.rows].filter(r => !r.hidden).map(r => [r.cells[0].innerText.trim(), r.cells[1].innerText])"
+    )]  # fmt: skip
+
+
+def _head(page: Page, name: str) -> Locator:
+    return page.locator("table.verdicts thead th").filter(has_text=name)
+
+
+def test_a_click_sorts_up_a_second_one_down_and_what_has_no_figure_stays_last(opened: Open, text: str) -> None:
+    page = opened(text).page
+    before = _rows(page)
+    head = _head(page, "beta")
+    assert head.get_attribute("aria-sort") == "none"
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    up = [("second", "1"), ("first", "1"), ("second", "10"), ("first", "10"), ("second", "100"), ("first", "100")]
+    assert _rows(page) == up != before
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert _rows(page) == up[::-1]
+    frail = _head(page, "frail")
+    for _ in range(2):
+        frail.get_by_role("button").click()
+        assert _rows(page)[0] == ("first", "10")  # the only one that has a figure
+    assert head.get_attribute("aria-sort") == "none"
+
+
+def test_the_keyboard_sorts_as_well(opened: Open, text: str) -> None:
+    page = opened(text).page
+    _head(page, "case").get_by_role("button").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert _head(page, "n").last.page.locator("table.verdicts th.size").get_attribute("aria-sort") == "ascending"
+    assert [n for _, n in _rows(page)] == ["1", "1", "10", "10", "100", "100"]
+    page.keyboard.press("Space")
+    assert [n for _, n in _rows(page)] == ["100", "100", "10", "10", "1", "1"]
+
+
+def test_filters_take_parts_of_names_and_escape_clears_them(opened: Open, text: str) -> None:
+    page = opened(text).page
+    page.get_by_label("Cases").fill("SEC")
+    assert {case for case, _ in _rows(page)} == {"second"}
+    assert page.locator("figure.plots:visible").count() == 2  # time and memory
+    page.get_by_label("Backends").fill("alpha, gam")
+    shown = page.locator("table.verdicts thead th:visible").all_inner_texts()
+    assert [name.split()[0] for name in shown] == ["case", "n", "alpha", "gamma"]
+    assert page.get_by_role("status").inner_text() == "1 of 2 cases, 2 of 5 backends"
+    page.keyboard.press("Escape")
+    page.get_by_label("Cases").press("Escape")
+    assert len(_rows(page)) == 6
+    assert page.locator("table.verdicts thead th:visible").count() == 7
+    assert page.get_by_role("status").inner_text() == ""
+
+
+@pytest.mark.parametrize("key", ["click", "Enter", "Space"])
+def test_the_theme_follows_the_system_until_it_is_chosen(opened: Open, text: str, key: str) -> None:
+    page = opened(text, color_scheme="dark").page
+
+    def paper() -> str:
+        return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    button = page.get_by_role("button", name="Theme")
+    dark = paper()
+    colours = [dark]
+    for _ in range(3):
+        button.click() if key == "click" else button.press(key)
+        colours.append(paper())
+    light = colours[1]
+    assert light != dark
+    assert colours == [dark, light, dark, dark]
+    assert opened(text, color_scheme="light").page.evaluate("getComputedStyle(document.body).backgroundColor") == light
+
+
+def test_the_download_is_the_run(opened: Open, text: str, tmp_path: Path) -> None:
+    page = opened(text).page
+    with page.expect_download() as downloading:
+        page.get_by_role("button", name="Download").click()
+    assert downloading.value.suggested_filename == "run.json"
+    downloading.value.save_as(tmp_path / "run.json")
+    assert from_plain(json.loads((tmp_path / "run.json").read_text()), Run) == BOTH
+
+
+def test_a_link_to_a_reason_opens_what_hides_it(opened: Open, text: str) -> None:
+    page = opened(text).page
+    reason = page.locator("#remarks li").first
+    assert not reason.is_visible()
+    page.locator("table.verdicts td.inconclusive a.note").first.click()
+    assert reason.is_visible()
+
+
+def test_without_script_everything_is_there_to_read(opened: Open, text: str) -> None:
+    page = opened(text, java_script_enabled=False).page
+    assert not page.locator("#tools").is_visible()
+    assert page.locator("table.verdicts tbody tr").count() == 6
+    assert page.locator("table.verdicts thead button").count() == 0
+
+
+@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_names_are_text(opened: Open, name: str) -> None:
+    records = [
+        runs.record(case, n, b, memory=runs.memory()) for case in (name, "p") for n in (1, 2) for b in (name, "q")
+    ]
+    failing = runs.record("p", 3, name, status="failed", reason=name or "none", stderr=name)
+    page = opened(html.render(runs.run([*records, failing], versions={name: name}))).page
+    if name.isprintable():
+        assert page.locator("table.verdicts tbody th").first.evaluate("cell => cell.textContent") == name
+    for button in page.locator("table.verdicts thead button").all():
+        button.click()
+    page.get_by_label("Cases").fill("p")
+    assert page.evaluate("document.querySelectorAll('script').length") == 3
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("width", [320, 400, 1280])
+def test_the_page_itself_never_scrolls_sideways(opened: Open, text: str, width: int) -> None:
+    page = opened(text, viewport={"width": width, "height": 800}).page
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_axe_finds_no_serious_violation(opened: Open, text: str, axe: str, scheme: str, width: int) -> None:
+    page = opened(text, color_scheme=scheme, viewport={"width": width, "height": 900}).page
+    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    page.evaluate(axe)  # by the debugger: the page's own policy lets no other script in
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    serious = [v for v in found["violations"] if v["impact"] in ("serious", "critical")]
+    assert not [(v["id"], v["nodes"][0]["html"][:200], v["nodes"][0]["failureSummary"]) for v in serious]
+
+
+def test_axe_would_find_one(opened: Open, text: str, axe: str) -> None:
+    page = opened(text).page
+    page.evaluate("document.getElementById('filter-cases').parentElement.firstChild.remove()")  # its label
+    page.get_by_label("Backends").evaluate("field => field.removeAttribute('placeholder')")
+    page.evaluate("document.getElementById('filter-cases').removeAttribute('placeholder')")
+    page.evaluate(axe)
+    found = page.evaluate("axe.run(document, { runOnly: ['label'] })")
+    assert [v["id"] for v in found["violations"]] == ["label"]
