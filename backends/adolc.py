@@ -18,4 +18,4 @@ LIBRARY = CppLibrary(
     archives=("adolc",),
     private={".adolcrc": '"TAPE_DIR" "{scratch}"\n'},
 )
-prepare, to_native, to_numpy = LIBRARY.prepare, LIBRARY.to_native, LIBRARY.to_numpy
+prepare, build, to_native, to_numpy = LIBRARY.prepare, LIBRARY.build, LIBRARY.to_native, LIBRARY.to_numpy

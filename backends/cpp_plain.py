@@ -7,4 +7,4 @@ from adbench import CppLibrary
 BUILDS = True
 
 LIBRARY = CppLibrary(Path(__file__).parent / "native" / "cpp_plain.hpp")
-prepare, to_native, to_numpy = LIBRARY.prepare, LIBRARY.to_native, LIBRARY.to_numpy
+prepare, build, to_native, to_numpy = LIBRARY.prepare, LIBRARY.build, LIBRARY.to_native, LIBRARY.to_numpy

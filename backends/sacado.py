@@ -15,4 +15,4 @@ LIBRARY = CppLibrary(
     include="include/trilinos",
     get="apt install --no-install-recommends libtrilinos-sacado-dev libtrilinos-kokkos-dev",
 )
-prepare, to_native, to_numpy = LIBRARY.prepare, LIBRARY.to_native, LIBRARY.to_numpy
+prepare, build, to_native, to_numpy = LIBRARY.prepare, LIBRARY.build, LIBRARY.to_native, LIBRARY.to_numpy

@@ -17,4 +17,4 @@ LIBRARY = CppLibrary(
     links=("tbb",),
     precompile=True,
 )
-prepare, to_native, to_numpy = LIBRARY.prepare, LIBRARY.to_native, LIBRARY.to_numpy
+prepare, build, to_native, to_numpy = LIBRARY.prepare, LIBRARY.build, LIBRARY.to_native, LIBRARY.to_numpy

@@ -72,4 +72,4 @@ def _doing(event: Started) -> str:
     where = f"{wording.short(job.case, 30)} {job.size}"
     if event.launch is not None:
         return f"launch {event.launch + 1}: {where} {job.operator}"
-    return f"{event.phase} {where} {wording.short(job.backend, 24)}"
+    return f"{'build' if event.building else event.phase} {where} {wording.short(job.backend, 24)}"

@@ -18,7 +18,8 @@ arrays.
 
 Another way of calling the same library is a file of its own, with VARIANT_OF = "jax", and may import what it shares
 (`from .jax import xp`). DEBIAN = ("libadolc-dev",) names Debian's packages that are needed, BUILDS = True says that the
-system's compiler is.
+system's compiler is; such a file may have build(f, args, wrt), which compiles what `prepare` will load: it is called
+before, and may take longer than a call may.
 
 FUNCTIONS = {"lotka_volterra": f} are texts f(xp, **inputs) of the backend's own, idiomatic for its library, in the
 place of the cases'. A backend that has any supports those cases only, and its records say "native" where others say
@@ -92,6 +93,7 @@ class Backend:
     known: Mapping[str, str] = field(default_factory=dict)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     sparse_jacobian: bool = False
+    build: Callable[..., Any] | None = None
 
     @property
     def text(self) -> Literal["portable", "native"]:
@@ -129,7 +131,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
     path = getattr(module, "__file__", name)
     if not callable(getattr(module, "prepare", None)):
         raise BadFile(f"{path}: a backend needs a function prepare(operator, f, args, wrt); there is none")
-    for part in ("to_native", "to_numpy", "sync"):
+    for part in ("to_native", "to_numpy", "sync", "build"):
         if not callable(getattr(module, part, from_module)):
             raise BadFile(f"{path}: {part} is {getattr(module, part)!r}; it must be a function")
     known = getattr(module, "KNOWN", {})
@@ -149,6 +151,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
         known=known,
         functions=functions,
         sparse_jacobian=bool(getattr(module, "SPARSE_JACOBIAN", False)),
+        build=getattr(module, "build", None),
     )
 
 

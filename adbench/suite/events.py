@@ -14,11 +14,13 @@ Phase = Literal["check", "time", "memory"]
 
 @dataclass(frozen=True)
 class Started:
-    """A job is under way; with the clock running, `job` stands for its group, in launch `launch`."""
+    """A job is under way; with the clock running, `job` stands for its group, in launch `launch`. `building` before it
+    is checked, where its backend has something to compile."""
 
     job: Job
     phase: Phase
     launch: int | None = None
+    building: bool = False
 
 
 @dataclass(frozen=True)

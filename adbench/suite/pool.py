@@ -71,9 +71,9 @@ class Pool:
         self._loaded(seat, self._workers[seat])
         return None
 
-    def ask(self, seat: Seat, job: Job, request: Mapping[str, Any]) -> Any:
-        """The value of the worker's answer, or the record of why there is none."""
-        return self.open(seat, job) or self._ask(seat, job, request)
+    def ask(self, seat: Seat, job: Job, request: Mapping[str, Any], timeout: float | None = None) -> Any:
+        """The value of the worker's answer, or the record of why there is none. `timeout`: else the run's own."""
+        return self.open(seat, job) or self._ask(seat, job, request, timeout)
 
     def known(self, job: Job) -> str | None:
         """Why the backend is known to be wrong or to fail on the job's case, as its file says; None where it is not."""
@@ -83,9 +83,9 @@ class Pool:
         """What the import took in the seat's present worker."""
         return self._import_seconds[seat]
 
-    def _ask(self, seat: Seat, job: Job, request: Mapping[str, Any]) -> Any:
+    def _ask(self, seat: Seat, job: Job, request: Mapping[str, Any], timeout: float | None = None) -> Any:
         try:
-            answer = self._workers[seat].ask(request, self._settings.timeout_seconds)
+            answer = self._workers[seat].ask(request, timeout or self._settings.timeout_seconds)
         except WorkerLost as lost:
             self._bury(seat)
             return Record(job, lost.status, lost.reason, stderr=lost.stderr or None)

@@ -198,15 +198,19 @@ def own(setting: Setting) -> Iterator[str]:
 
 def subsets(setting: Setting) -> Iterator[str]:
     """Any inputs can be active, the others are then constants."""
-    wrt, count = setting.wrt, len(setting.wrt)
-    proper = [chosen for n in range(1, count) for chosen in combinations(range(count), n)]
-    for chosen in proper[:MOST_SUBSETS]:
-        native, some = setting.native(), tuple(wrt[k] for k in chosen)
+    wrt = setting.wrt
+    for some in subsets_of(wrt):
+        native, chosen = setting.native(), tuple(wrt.index(position) for position in some)
         gradient = setting.numpy(setting.derivative(native, some)(*native))
         fault = setting.fault(gradient, _restricted(setting.known, chosen))
         if fault:
             names = ", ".join(setting.names[k] for k in some)
             yield f"in {names} alone: {fault}"
+
+
+def subsets_of(wrt: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The proper subsets of the active inputs that are asked for: smaller ones first, and not too many."""
+    return [chosen for n in range(1, len(wrt)) for chosen in combinations(wrt, n)][:MOST_SUBSETS]
 
 
 def modes(setting: Setting) -> Iterator[str]:

@@ -18,6 +18,8 @@ from adbench.suite.record import Job, Record, Summary
 from adbench.suite.settings import Settings
 from adbench.suite.troubles import Troubles
 
+BUILD_SECONDS = 900.0  # for what a job needs compiled, once
+
 
 def check(
     nursery: Nursery,
@@ -34,13 +36,25 @@ def check(
         for job in jobs:
             if enough():
                 return
+            if catalog.backends[job.backend].builds:
+                yield Started(job, "check", building=True)
+            unbuilt = _unbuilt(pool, catalog, job)
             yield Started(job, "check")
-            checked = _check(pool, references, catalog, settings, troubles, job)
+            checked = unbuilt or _check(pool, references, catalog, settings, troubles, job)
             troubles.note(checked.record)
             record = _as_known(checked.record, pool.known(job), everywhere=len(catalog.cases[job.case].sizes) == 1)
             if record.status in ("wrong", "failed", "crashed", "timed_out"):
                 record = replace(record, reproduce=reproduce(catalog, job))
             yield replace(checked, record=record)
+
+
+def _unbuilt(pool: Pool, catalog: Catalog, job: Job) -> Checked | None:
+    """Let the backend compile what the job needs, which may take far longer than any call. Where it cannot: why."""
+    source = catalog.backends[job.backend]
+    if not source.builds or source.missing:
+        return None
+    found = pool.ask(Seat(job.backend), job, about(catalog, job, "build", operator=job.operator), BUILD_SECONDS)
+    return Checked(found) if isinstance(found, Record) else None
 
 
 def _check(

@@ -106,6 +106,17 @@ def refer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     return known.to_plain()
 
 
+def build(bench: Bench, request: Mapping[str, Any]) -> None:
+    """Compile what the request's operator will need, where the backend has a `build`: a later request finds it made."""
+    at, backend = _point(request), _loaded(bench)
+    if backend.build is None:
+        return
+    f, args = backend.function(at.case, at.names, at.size), backend.native_inputs(at.args)
+    related = relations.subsets_of(at.wrt) if request["operator"] == "relations" else []
+    for wrt in (at.wrt, *related):
+        backend.build(f, args, wrt)
+
+
 def prepare(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     """Prepare the operator and call it once; the inputs are bound before any clock starts.
 
@@ -214,6 +225,7 @@ def relate(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
 REQUESTS: Mapping[str, Callable[[Bench, Mapping[str, Any]], Any]] = {
     "load": load,
     "reference": refer,
+    "build": build,
     "prepare": prepare,
     "relations": relate,
     "warm_up": warm_up,

@@ -116,6 +116,14 @@ class Unit:
         return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:24]
 
 
+def shared_object(
+    text: str, options: tuple[str, ...], links: tuple[str, ...], depends: tuple[object, ...], title: str
+) -> Path:
+    """A text compiled, from the cache where it is there. Raises as `made` does."""
+    unit = Unit(text, options, links, depends, title)
+    return found(unit) or made(unit)
+
+
 def found(unit: Unit) -> Path | None:
     """The unit as it was built before; None where it was not, or what is there is damaged."""
     for path in folder().glob(f"{unit.key}-*{unit.suffix}"):

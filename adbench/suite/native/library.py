@@ -18,7 +18,7 @@ from adbench.suite.catalog import builtin_folder
 from adbench.suite.errors import Unsupported
 from adbench.suite.native import build
 from adbench.suite.native.calling import GRADIENTS, Prepared, Row
-from adbench.suite.native.layout import Layout, mask, unit_text
+from adbench.suite.native.layout import Layout, layout, mask, unit_text
 from adbench.suite.native.shared import Opened, copied, shared
 
 
@@ -95,6 +95,10 @@ class CppLibrary:
             return Opened(name, copied(made, self.private), sizes, self.variant, unload=True)
 
         return Prepared(open_for, operator, args, wrt).call()
+
+    def build(self, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> None:
+        """Compile what `prepare` will load for these inputs."""
+        self.unit(f, self.text_of(getattr(f, "case", None)), layout(args), wrt, "gradient")
 
     def text_of(self, case: Case | None) -> Path:
         """The C++ text of a case: the library's own, or the case's twin. Raises Unsupported where there is none."""
