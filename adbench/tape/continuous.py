@@ -28,6 +28,8 @@ _BLOCK = 8192
 
 def _sum_of_squares(flat: Any) -> float:
     """Σ x² of a vector, a block at a time."""
+    if type(flat) is not np.ndarray:
+        return sum(flat * flat)  # type: ignore[no-any-return]  # a symbol, whose compiled sum does the same
     blocks = (flat[i : i + _BLOCK] for i in range(0, flat.size, _BLOCK))
     return math.fsum(float(np.dot(block, block)) for block in blocks)
 
@@ -64,7 +66,8 @@ def _statistics(y: Any) -> dict[str, float]:
 
 def _summary_value(mu: float, sigma: float, n: float, pivot: float, shift: float, spread: float) -> float:
     d, r = ((pivot - mu) + shift) / sigma, spread / sigma
-    return -0.5 * (r * r + n * d * d) - n * (math.log(sigma) + HALF_LOG_2PI)
+    log_sigma = math.log(sigma) if type(sigma) is float else log(sigma)
+    return -0.5 * (r * r + n * d * d) - n * (log_sigma + HALF_LOG_2PI)
 
 
 def _summary_sigma(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import reductions, shapes
+from ..indexing import set_at
 from ..plain import shape_of
 from ..rule import Rule, Value
 from .emission import Emission
@@ -26,6 +27,7 @@ from .natives import NATIVE
 from .nests import MAXIMUM, MINIMUM, PRODUCT, SUM, Fold, Nest, Reduction, Step
 from .places import SMALL, Big, Place, Shape, Small, Uniform, row_by_row, size_of
 from .predicates import ALL, ANY
+from .simplify import ADD_AT
 from .symbol import Symbol, Trace, made_by, operation
 
 FOLDS: dict[Rule, Reduction] = {
@@ -38,6 +40,9 @@ FOLDS: dict[Rule, Reduction] = {
     ALL: SUM,
 }
 """Reductions; of booleans the true ones are counted, or for `ALL` the false ones."""
+WRITTEN_INTO = frozenset((ADD_AT, set_at))
+"""Rules whose result may be made in the memory of the first operand, if nobody needs that any more."""
+
 LIGHT, EACH, FOLD, KERNEL = range(4)
 
 
@@ -251,10 +256,11 @@ class Block:
         kernel = KERNELS.get(rule)
         places: list[Any] = [None if x is None else self.place(x) for x in inputs]
         result = None
+        self.emission.reading = inputs
         if kernel is not None:
             result = kernel(self.emission, places, params, symbol.shape, self.targets.get(n))
         elif is_moved(rule):
-            own = self.targets.get(n) is None and self.is_last_use(inputs[0])
+            own = rule in WRITTEN_INTO and self.targets.get(n) is None and self.is_last_use(inputs[0])
             result = moved(self.emission, rule, places, params, symbol.shape, self.targets.get(n), own)
         if result is None:
             result = called_in_python(self.emission, rule, places, params, symbol.shape, symbol.boolean)

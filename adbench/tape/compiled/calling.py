@@ -117,7 +117,8 @@ class Signature:
             form = self.owner.form(program)
             if form:
                 lowered = program.lowered
-                self.entry = Entry(lowered.inputs, lowered.results, form, self.shelf, self.owner.by_python)
+                owner = self.owner
+                self.entry = Entry(lowered.inputs, lowered.results, form, self.shelf, owner.by_python, owner)
                 self.owner.add_entry(self.entry)
 
     def attempt(

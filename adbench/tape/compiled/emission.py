@@ -29,6 +29,7 @@ class Emission:
 
     python_calls   names of rules that are called in Python: what `explain` tells
     computed       what several operations share, as the factors of a matrix
+    reading        the operands, as symbols, of the operation that is being written
     """
 
     def __init__(self, code: Code, workspace: Workspace) -> None:
@@ -38,6 +39,7 @@ class Emission:
         self.python_calls: list[str] = []
         self.exits: set[str] = set()
         self.computed: dict[Any, Any] = {}
+        self.reading: tuple[Value, ...] = ()
         self._holes: dict[tuple[Name, int], tuple[tuple[int, int], list[int]]] = {}
         self._constants: dict[int, tuple[Any, Place]] = {}
 

@@ -264,6 +264,7 @@ def write_entry(
     code.begin(failed)
     code.do(give_back[0].format(w.load("ptr", state, 16)))
     code.do(give_back[1].format(w.at(state, 16)))
+    w.call("PyErr_Clear", "", "", "void")  # what a call into Python raised, the eager engine will raise again
     for array in arrays.values():
         w.call("Py_DecRef", "ptr", f"ptr {array}", "void")
     code.do("br label %otherwise")
@@ -307,19 +308,30 @@ class _MethodDef(ctypes.Structure):
 _FASTCALL = 0x0080
 
 
+_definitions: list[_MethodDef] = []
+"""Never freed: a function that is freed looks at its definition."""
+
+
 class Entry:
-    """A built-in function for one signature."""
+    """A built-in function for one signature; it keeps its owner alive, and with that the code that it runs."""
 
     def __init__(
-        self, inputs: Sequence[Shape], results: Sequence[Shape], form: str, shelf: Shelf, otherwise: Callable[..., Any]
+        self,
+        inputs: Sequence[Shape],
+        results: Sequence[Shape],
+        form: str,
+        shelf: Shelf,
+        otherwise: Callable[..., Any],
+        owner: Any,
     ) -> None:
         text, environment = write_entry(inputs, results, form, shelf, otherwise)
         self._loaded = Loaded(text, environment, level=1)
-        self._definition = _MethodDef(b"compiled", self._loaded.address("entry"), _FASTCALL, None)
+        definition = _MethodDef(b"compiled", self._loaded.address("entry"), _FASTCALL, None)
+        _definitions.append(definition)
         new = ctypes.pythonapi.PyCFunction_NewEx
         new.restype = ctypes.py_object
-        new.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-        self.call: Callable[..., Any] = new(ctypes.addressof(self._definition), None, None)
+        new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        self.call: Callable[..., Any] = new(ctypes.addressof(definition), owner, None)
         self._place = next(k for k, thing in enumerate(environment) if thing is otherwise)
 
     def pass_on(self, otherwise: Callable[..., Any]) -> None:

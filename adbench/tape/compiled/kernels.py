@@ -150,7 +150,7 @@ def _copied(emission: Emission, place: Place, shape: Shape | None = None) -> Big
 
 def _factored(emission: Emission, place: Place) -> tuple[Big, Name]:
     """L U of Aᵀ (our rows are LAPACK's columns) and the rows exchanged; once for each A."""
-    key = ("lu", place)
+    key = ("lu", id(emission.reading[0]))  # not its place: the same memory may hold another matrix later
     known = emission.computed.get(key)
     if known is None:
         n = place.shape[0]
@@ -195,6 +195,33 @@ def _log_abs_det(
     nest.folds.append(Fold(SUM, 0, Big(total, 0, (0,), diagonal.shape)))
     nest.emit()
     return Small((emission.code.emit(f"load double, ptr {total}, align 8"),), ())
+
+
+def _sign_of_det(
+    emission: Emission, places: Sequence[Place], _params: dict[str, Any], _shape: Shape, _target: Big | None
+) -> Place | None:
+    """One change of sign for each row exchanged, one for each negative entry of the diagonal."""
+    if not _is_matrix(places[0]):
+        return None
+    code = emission.code
+    lu, pivots = _factored(emission, places[0])
+    diagonal, total = _diagonal(lu), code.variable("double")
+    code.do(f"store double {literal(1.0)}, ptr {total}, align 8")
+
+    def step(i: Name) -> None:
+        pivot = code.emit(f"load i32, ptr {code.emit(f'getelementptr inbounds i32, ptr {pivots}, i64 {i}')}, align 4")
+        own = code.emit(f"trunc i64 {code.emit(f'add i64 {i}, 1')} to i32")
+        moved = code.emit(f"icmp ne i32 {pivot}, {own}")
+        value = code.emit(
+            f"load double, ptr {moved_by(code, _at(emission, diagonal), i, diagonal.strides[0])}, align 8"
+        )
+        turns = code.emit(f"xor i1 {moved}, {code.emit(f'fcmp olt double {value}, {literal(0.0)}')}")
+        sign = code.emit(f"load double, ptr {total}, align 8")
+        turned = code.emit(f"select i1 {turns}, double {code.emit(f'fneg double {sign}')}, double {sign}")
+        code.do(f"store double {turned}, ptr {total}, align 8")
+
+    loop(code, "0", str(diagonal.shape[0]), 1, step)
+    return Small((code.emit(f"load double, ptr {total}, align 8"),), ())
 
 
 def _diagonal(matrix: Big) -> Big:
@@ -279,11 +306,22 @@ def _cholesky(
 # Others
 
 
-def _running_sum(
-    emission: Emission, places: Sequence[Place], params: dict[str, Any], shape: Shape, target: Big | None
+def _running(op: str, start: float) -> Kernel:
+    """A cumulative sum or product."""
+
+    def write(
+        emission: Emission, places: Sequence[Place], params: dict[str, Any], shape: Shape, target: Big | None
+    ) -> Place | None:
+        return _run_along(emission, places[0], params["axis"], shape, target, op, start)
+
+    return write
+
+
+def _run_along(
+    emission: Emission, place: Place, axis: int, shape: Shape, target: Big | None, op: str, start: float
 ) -> Place | None:
-    axis, code = params["axis"], emission.code
-    source, home = emission.in_memory(places[0]), _home(emission, shape, target)
+    code = emission.code
+    source, home = emission.in_memory(place), _home(emission, shape, target)
     others = [a for a in range(len(shape)) if a != axis]
 
     def along(depth: int, left: Name, right: Name) -> None:
@@ -297,18 +335,18 @@ def _running_sum(
             )  # fmt: skip
             return
         total = code.variable("double")
-        code.do(f"store double {literal(-0.0)}, ptr {total}, align 8")
+        code.do(f"store double {literal(start)}, ptr {total}, align 8")
 
         def step(i: Name) -> None:
             value = code.emit(f"load double, ptr {moved_by(code, left, i, source.strides[axis])}, align 8")
-            so_far = code.emit(f"fadd double {code.emit(f'load double, ptr {total}, align 8')}, {value}")
+            so_far = code.emit(f"{op} double {code.emit(f'load double, ptr {total}, align 8')}, {value}")
             code.do(f"store double {so_far}, ptr {total}, align 8")
             code.do(f"store double {so_far}, ptr {moved_by(code, right, i, home.strides[axis])}, align 8")
 
         loop(code, "0", str(shape[axis]), 1, step)
 
     along(0, _at(emission, source), _at(emission, home))
-    return home
+    return _result(emission, home)
 
 
 def counter_of(emission: Emission, place: Place) -> Name:
@@ -352,7 +390,9 @@ KERNELS: dict[Rule, Kernel] = {
     solving.triangular: _triangular,
     solving._log_abs_det: _log_abs_det,
     factorisations._cholesky: _cholesky,
-    reductions._cumsum: _running_sum,
+    reductions._cumsum: _running("fadd", -0.0),
+    reductions._cumprod: _running("fmul", 1.0),
+    solving._sign_of_det: _sign_of_det,
     TAKE: _take,
     PUT: _put,
 }

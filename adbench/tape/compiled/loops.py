@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .emission import Emission
+from .expansion import expanded
 from .kernels import row_of
 from .lanes import Name
-from .looping import Loop
+from .looping import Body, Loop
 from .nests import loop, moved_by
 from .places import SMALL, Big, Place, Shape, Small, Uniform, row_by_row, size_of, store_elements
 
@@ -20,6 +21,16 @@ from .places import SMALL, Big, Place, Shape, Small, Uniform, row_by_row, size_o
 def lower_loop(emission: Emission, wanted: Sequence[Loop], places: Sequence[Place]) -> list[Place]:
     """Writes a loop once for all that is wanted of it: its last state, histories of parts of its states."""
     return _Lowering(emission, wanted, places).run()
+
+
+def _with_code(body: Body) -> Body:
+    """The body, with as many of its rules as possible in a form that has code."""
+    inputs = (body.counter, *body.state, *body.rows, *body.captures)
+    trace, leaves, outputs = expanded(body.trace, inputs, body.outputs)
+    if trace is body.trace:
+        return body
+    a, b = 1 + len(body.state), 1 + len(body.state) + len(body.rows)
+    return Body(trace, leaves[0], tuple(leaves[1:a]), tuple(leaves[a:b]), tuple(leaves[b:]), tuple(outputs))
 
 
 class _Lowering:
@@ -30,7 +41,7 @@ class _Lowering:
         self.code = emission.code
         self.wanted = wanted
         self.first = wanted[0]
-        self.body = self.first.body
+        self.body = _with_code(self.first.body)
         self.start, self.rows, self.captures = self.first.split(places)
         self.shapes = self.first.shapes
         sizes = [size_of(s) for s in self.shapes]

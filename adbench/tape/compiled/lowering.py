@@ -17,6 +17,7 @@ from ..plain import shape_of
 from ..rule import Value
 from .blocks import Block
 from .emission import Emission
+from .expansion import expanded
 from .lanes import Code, Module
 from .places import Big, Place, Shape, Small, Uniform, Workspace, row_by_row, size_of
 from .predicates import ANY, PREDICATES
@@ -61,7 +62,12 @@ def lower(recording: Recording, *, fast_math: bool = False) -> Lowered:
     emission = Emission(code, workspace)
     outputs: list[Value] = [*recording.value, *recording.parts]
     has_nan = [ANY(PREDICATES[np.isnan](s)) if s.shape else PREDICATES[np.isnan](s) for s in recording.checked]
-    given = {id(s): _argument(code, k, s) for k, s in enumerate(recording.inputs)}
+    conditions = [c for c, _ in recording.guards]
+    every = [*outputs, *has_nan, *conditions]
+    trace, inputs, every = expanded(recording.trace, recording.inputs, every)
+    outputs, has_nan, conditions = _split(every, len(outputs), len(has_nan))
+    guards = list(zip(conditions, (outcome for _, outcome in recording.guards), strict=True))
+    given = {id(s): _argument(code, k, s) for k, s in enumerate(inputs)}
     targets: dict[int, Big] = {}
     homes: list[Big | None] = []
     for k, y in enumerate(outputs):
@@ -70,7 +76,7 @@ def lower(recording: Recording, *, fast_math: bool = False) -> Lowered:
         homes.append(home)
         if home is not None and type(y) is Symbol and y.number not in targets and not y.boolean:
             targets[y.number] = home
-    block = Block(emission, recording.trace, [*outputs, *has_nan], given, targets, recording.guards)
+    block = Block(emission, trace, [*outputs, *has_nan], given, targets, guards)
     places = block.lower()
     for k, (place, home) in enumerate(zip(places[: len(outputs)], homes, strict=True)):
         if home is None:
@@ -97,6 +103,10 @@ def lower(recording: Recording, *, fast_math: bool = False) -> Lowered:
         tuple(emission.python_calls),
         len(code.lines),
     )
+
+
+def _split(values: list[Value], first: int, second: int) -> tuple[list[Value], list[Value], list[Symbol]]:
+    return values[:first], values[first : first + second], values[first + second :]
 
 
 def _slot(code: Code, base: str, k: int) -> str:

@@ -334,6 +334,8 @@ class Trace(Tape):
                 arg = bool(arg) if keeps_booleans else float(arg)
             elif kind is not float:
                 arg = self._constant(arg, rule, i)
+                if type(arg) is np.ndarray and arg.dtype.kind == "b" and not keeps_booleans:
+                    arg = arg.astype(np.float64)
             inputs.append(arg)
             keys.append(repr(arg) if type(arg) is float else id(arg))
         if rule is e.where and not (inputs[0] is True or inputs[0] is False or _is_boolean(inputs[0])):
@@ -403,7 +405,7 @@ class Trace(Tape):
                     waiting.pop()
                     continue
                 if s.tape.outer is not None:
-                    raise DependsOnDataError("inside of a loop")
+                    raise DependsOnDataError("a number is needed that differs from turn to turn")
                 rule, inputs, params = made_by(s.tape[s.number]) or (LEAF, (), {})
                 if rule is LEAF:
                     raise DependsOnDataError("an input without example")

@@ -1,4 +1,4 @@
-"""Every elementwise function, compiled, against the eager engine: values and derivatives, at kinks, poles and beyond."""
+"""Every elementwise function, compiled, against the eager engine: also at kinks, poles and beyond."""
 
 import numpy as np
 import pytest

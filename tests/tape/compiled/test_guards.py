@@ -60,7 +60,8 @@ def program_of(code):
                 values.append(v)
             else:
                 start = at(rest[0])
-                values.append(tape.loop(lambda i, s: 0.5 * s + tape.sin(s + 0.1 * i) * start, start, rest[1]))
+                step = lambda i, s, x=start: 0.5 * s + tape.sin(s + 0.1 * i) * x  # noqa: E731
+                values.append(tape.loop(step, start, rest[1]))
         return sum(values[2:], 0.0 * values[0])
 
     return f
@@ -134,7 +135,7 @@ def test_a_number_taken_from_data_is_never_stale(look):
     f = lambda x, y: x * x * look(y)  # noqa: E731
     compiled = tape.compile(f, 2.0, 1.0, wrt=0)
     for y in (1.0, 2.0, 3.0, 1.0, 2.0):
-        assert compiled(3.0, y) == tape.gradient(lambda x: f(x, y), 3.0)
+        assert compiled(3.0, y) == tape.gradient(lambda x, y=y: f(x, y), 3.0)
 
 
 def test_a_mask_or_an_order_taken_from_an_array_is_never_stale():
@@ -158,11 +159,14 @@ def test_new_shapes_types_and_settings_are_new_recordings():
     assert compiled(2.0, 2) == (4.0, 2.0)
     assert compiled(2.0, 3) == (6.0, 3.0)
     value, g = compiled(np.ones(3), 2)
-    assert value == 6.0 and g.tolist() == [2.0] * 3
+    assert value == 6.0
+    assert g.tolist() == [2.0] * 3
     value, g = compiled(np.ones((2, 20), np.float32), 2)
-    assert value == 80.0 and g.shape == (2, 20) and g.dtype == np.float64
+    assert value == 80.0
+    assert (g.shape, g.dtype) == ((2, 20), np.float64)
     value, g = compiled(np.ones((20, 2)).T, 2)
-    assert value == 80.0 and g.tolist() == [[2.0] * 20] * 2
+    assert value == 80.0
+    assert g.tolist() == [[2.0] * 20] * 2
     assert compiled(7, 2) == (14.0, 2.0)
     assert compiled(np.float64(7.0), 2) == (14.0, 2.0)
 

@@ -29,9 +29,8 @@ def errors_in_last_place(name, x):
     ours = tape.compile(getattr(tape, name), x, operator="value")(x)
     with mpmath.workdps(50):
         truth = [EXACT[name](mpmath.mpf(float(v))) for v in x]
-        return np.array(
-            [float(abs(mpmath.mpf(float(o)) - t) / mpmath.mpf(np.spacing(abs(float(t))))) for o, t in zip(ours, truth)]
-        )
+        units = [mpmath.mpf(np.spacing(abs(float(t)))) for t in truth]
+        return np.array([float(abs(mpmath.mpf(float(o)) - t) / u) for o, t, u in zip(ours, truth, units, strict=True)])
 
 
 @pytest.mark.parametrize("name", EXACT)

@@ -1,0 +1,214 @@
+"""Arrays, compiled: broadcasting, reductions, moving elements, matrices; in registers and in memory."""
+
+import numpy as np
+import pytest
+
+from adbench import tape
+
+RNG = np.random.default_rng(3)
+
+
+def agrees(f, *args, rtol=1e-12, atol=1e-13, native=True):
+    """The compiled value and gradient are those of the eager engine, at the example and at another point."""
+    compiled = tape.compile(f, *args, wrt=tuple(range(len(args))))
+    for scale in (1.0, 0.8):
+        given = [np.multiply(a, scale) for a in args]
+        value, gradient = compiled(*given)
+        expected, slopes = tape.gradient(lambda x: f(*x), tuple(given))
+        np.testing.assert_allclose(value, expected, rtol=rtol)
+        for ours, theirs in zip(gradient, slopes, strict=True):
+            assert np.shape(ours) == np.shape(theirs)
+            np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol)
+    assert "eager" not in compiled.explain()
+    assert not native or "Python" not in compiled.explain()
+    return compiled
+
+
+def weighted(y):
+    """A sum with different weights, so that no two elements can be confused."""
+    shape = np.shape(y) if isinstance(y, np.ndarray) else y.shape
+    return tape.sum(y * np.cos(np.arange(1.0, 1.0 + np.prod(shape, dtype=int))).reshape(shape))
+
+
+SHAPES = [
+    ((3, 1), (1, 4)),
+    ((7, 1), (1, 9)),
+    ((40,), ()),
+    ((5, 8), (8,)),
+    ((2, 3, 9), (3, 1)),
+    ((1,), (33,)),
+    ((6, 6), (6, 1)),
+]
+
+
+@pytest.mark.parametrize("shapes", SHAPES)
+def test_broadcasting(shapes):
+    x, y = (RNG.uniform(0.5, 2.0, s) if s else 1.3 for s in shapes)
+    agrees(lambda x, y: weighted(x * y + tape.exp(x - y) / (x + y) - tape.maximum(x, y)), x, y)
+
+
+@pytest.mark.parametrize("shape", [(4,), (17,), (5000,), (3, 4), (5, 9), (9, 40), (2, 3, 4), (4, 5, 9)])
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "prod", "logsumexp", "std"])
+def test_reductions_over_every_axis(shape, reduce):
+    x = RNG.uniform(0.5, 1.5, shape)
+    axes = [None, *range(len(shape)), *([(0, -1)] if len(shape) > 1 else [])]
+    for axis in axes:
+        if reduce == "prod" and x.size > 100:
+            continue
+
+        def f(x, axis=axis):
+            y = getattr(tape, reduce)(x, axis=axis)
+            return weighted(y * y) if y.shape else y * y
+
+        agrees(f, x, rtol=1e-11)
+
+
+def test_a_long_sum_is_as_careful_as_numpys():
+    x = RNG.normal(size=1_000_003) * 1e3 + 1.0
+    exact = float(np.sum(x.astype(np.longdouble)))
+    ours = tape.compile(tape.sum, x, operator="value")(x)
+    assert abs(ours - exact) <= 4 * max(abs(np.sum(x) - exact), 1e-16 * np.sum(np.abs(x)))
+
+
+MOVES = {
+    "slices": lambda x: weighted(x[1:] * x[:-1]),
+    "steps": lambda x: weighted(x[::2] ** 2),
+    "backwards": lambda x: weighted(x[::-1] * x),
+    "one": lambda x: x[2] * x[-1] + x[0],
+    "gather": lambda x: weighted(x[[0, 0, 3, 2]] ** 2),
+    "mask": lambda x: weighted(x[np.arange(len(x)) % 3 == 1] ** 2),
+    "concatenate": lambda x: weighted(tape.concatenate([x, 2.0 * x, x[:3]]) ** 2),
+    "stack": lambda x: weighted(tape.stack([x, x * x])),
+    "numbers": lambda x: weighted(tape.stack([x[i] * x[i + 1] for i in range(3)])),
+    "roll": lambda x: weighted(tape.roll(x, 2) * x),
+    "repeat": lambda x: weighted(tape.repeat(x, 3) ** 2),
+    "tile": lambda x: weighted(tape.tile(x, 2) ** 2),
+    "cumsum": lambda x: weighted(tape.cumsum(x) ** 2),
+    "cumprod": lambda x: weighted(tape.cumprod(x)),
+    "diff": lambda x: weighted(tape.diff(x) ** 2),
+    "outer": lambda x: weighted(tape.outer(x, x[:4])),
+    "diag": lambda x: weighted(tape.diag(x) @ x),
+    "pad": lambda x: weighted(tape.pad(x, (2, 1)) ** 2),
+    "flip": lambda x: weighted(tape.flip(x) * x),
+    "element by element": lambda x: sum((x[i] * x[i] * (i + 1.0) for i in range(len(x))), 0.0),
+}
+
+
+@pytest.mark.parametrize("n", [6, 16, 17, 100])
+@pytest.mark.parametrize("move", MOVES)
+def test_moving_elements_of_vectors(move, n):
+    agrees(MOVES[move], RNG.uniform(0.5, 1.5, n))
+
+
+OF_MATRICES = {
+    "transpose": lambda a: weighted(a.T * 2.0) + weighted(a[1:].T ** 2),
+    "column": lambda a: weighted(a[:, 1] ** 2) + a[0, 0] * a[-1, -1],
+    "block": lambda a: weighted(a[1:3, ::2] ** 2),
+    "reshape": lambda a: weighted(a.reshape(-1)[2:] ** 2) + weighted(a.T.reshape(-1) * 3.0),
+    "triangles": lambda a: weighted(tape.tril(a) ** 2 + tape.triu(a, 1)),
+    "softmax": lambda a: weighted(tape.softmax(a, 1)) + weighted(tape.log_softmax(a, 0)),
+    "rows": lambda a: weighted(tape.stack([row * row[0] for row in a])),
+    "cumsum": lambda a: weighted(tape.cumsum(a, 0) * tape.cumsum(a, 1)),
+    "trace": lambda a: tape.trace(a[:3, :3]) * tape.sum(tape.diagonal(a)),
+    "einsum": lambda a: tape.einsum("ij,ij->", a, a) + weighted(tape.einsum("ij->j", a) ** 2),
+    "moveaxis": lambda a: weighted(tape.moveaxis(a[:, :, None] * a[:, None, :], 0, 2)),
+}
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (4, 4), (5, 7), (20, 9)])
+@pytest.mark.parametrize("move", OF_MATRICES)
+def test_moving_elements_of_matrices(move, shape):
+    agrees(OF_MATRICES[move], RNG.uniform(0.5, 1.5, shape))
+
+
+@pytest.mark.parametrize("n", [4, 20])
+def test_assignment_to_elements(n):
+    def f(x):
+        y = tape.zeros_like(x)
+        before = y + 1.0
+        for i in range(3):
+            y[i] = x[i] * x[i + 1]
+        kept = tape.sum(y)
+        y[1:3] = x[2:4]
+        y[np.array([0, 0, 3])] = x[:3] * 2.0
+        x[0] = 5.0 * y[1]
+        return weighted(y * x) + kept * tape.sum(before)
+
+    agrees(f, RNG.uniform(0.5, 1.5, n))
+
+
+def positive(a):
+    return a @ a.T + 2.0 * np.eye(len(a)) if isinstance(a, np.ndarray) else a @ a.T + 2.0 * np.eye(a.shape[0])
+
+
+LINEAR_ALGEBRA = {
+    "matmul": lambda a, b: weighted((a @ b) @ a.T) + weighted(a.T @ b),
+    "vector": lambda a, b: weighted(a @ b[0]) + weighted(b[:, 0] @ a) + a[0] @ b[:, 1],
+    "sum of a product": lambda a, b: tape.sum(a @ b) * 0.5 + tape.sum(3.0 * (b @ a)),
+    "inv": lambda a, b: weighted(tape.linalg.inv(positive(a))),
+    "solve": lambda a, b: weighted(tape.linalg.solve(positive(a), b)) + weighted(tape.linalg.solve(positive(a), b[0])),
+    "log_det": lambda a, b: tape.linalg.slogdet(positive(a))[1] * tape.linalg.slogdet(a @ b)[0],
+    "cholesky": lambda a, b: weighted(tape.linalg.cholesky(positive(a))),
+    "upper cholesky": lambda a, b: weighted(tape.linalg.cholesky(positive(a), upper=True)),
+    "triangular": lambda a, b: weighted(
+        tape.linalg.solve_triangular(positive(a), b, lower=True)
+        + tape.linalg.solve_triangular(positive(a), b.T, lower=False)
+        + tape.linalg.solve_triangular(positive(a).T, b, lower=True, transposed=True)
+    ) + weighted(tape.linalg.solve_triangular(positive(a), b[1], lower=False, transposed=True)),
+    "quadratic form": lambda a, b: b[0] @ tape.linalg.solve(positive(a), b[0]) + tape.linalg.slogdet(positive(a))[1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 8, 33])
+@pytest.mark.parametrize("name", LINEAR_ALGEBRA)
+def test_linear_algebra(name, n):
+    a, b = RNG.normal(size=(2, n, n))
+    agrees(LINEAR_ALGEBRA[name], a, b, rtol=1e-9, atol=1e-10)
+
+
+def test_rectangular_products():
+    a, b = RNG.normal(size=(5, 30)), RNG.normal(size=(30, 7))
+    agrees(lambda a, b: weighted(a @ b) + weighted(b.T @ a.T) + weighted(a[:, ::2] @ b[::2]), a, b)
+
+
+def test_two_matrices_in_the_same_memory_are_not_confused():
+    def f(a):
+        total = 0.0
+        for k in range(4):
+            total = total + tape.linalg.slogdet(positive(a * (1.0 + k)))[1] * tape.sum(tape.linalg.inv(positive(a + k)))
+        return total
+
+    agrees(f, RNG.normal(size=(6, 6)), rtol=1e-9, atol=1e-10)
+
+
+def test_what_has_no_native_form_is_called_in_python_and_says_so():
+    f = lambda a: tape.sum(tape.linalg.eigh(a + a.T)[1][:, -1] * a[0]) + tape.sum(tape.polygamma(a * a, 1))  # noqa: E731
+    compiled = agrees(f, RNG.normal(size=(5, 5)), rtol=1e-10, native=False)
+    assert "eigh: has no native form, and is called in Python" in compiled.explain()
+    cube = np.vectorize(lambda x: float(x) ** 3)
+    mine = tape.function_gradients(cube, (lambda _v, adj, x: adj * 3.0 * x * x,), name="cube")
+    compiled = agrees(lambda x: tape.sum(mine(x)), RNG.normal(size=30), native=False)
+    assert "cube: has no native form" in compiled.explain()
+
+
+def test_a_rule_of_ones_own_in_numpys_terms_becomes_native():
+    mine = tape.function_gradients(lambda x: np.exp(x) + x**3, (lambda _v, adj, x: adj * (tape.exp(x) + 3.0 * x * x),))
+    agrees(lambda x: tape.sum(mine(x)), RNG.normal(size=30))
+
+
+def test_densities():
+    y = RNG.normal(size=30)
+    agrees(lambda m, s: tape.normal_lpdf(y, m, s) + tape.cauchy_lpdf(y, m, s), 0.3, 1.2, native=False)
+    compiled = tape.compile(lambda y, m, s: tape.normal_lpdf(y, m, s), y, 0.3, 1.2)
+    value, slopes = compiled(y * 2.0, 0.1, 1.1)
+    expected = tape.gradient(lambda x: tape.normal_lpdf(*x), (y * 2.0, 0.1, 1.1))
+    assert value == pytest.approx(expected[0])
+    for a, b in zip(slopes, expected[1], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    with pytest.raises(tape.DomainError):
+        compiled(y, 0.1, -1.0)
+
+
+def test_arrays_without_elements():
+    agrees(lambda x, b: tape.sum(x * x) + b * b, np.zeros(0), 1.5)
+    agrees(lambda a, b: tape.sum(a @ b) + tape.sum(b * b), np.zeros((0, 30)), RNG.normal(size=30))
