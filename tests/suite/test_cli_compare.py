@@ -7,6 +7,8 @@ import io
 import json
 import math
 import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adbench.cli import main
+from adbench.cli import cli, main
 from adbench.suite.journal import Head, Journal
 from adbench.suite.record import Job, Record, Run
 from adbench.suite.store import dumps, read_run, write_run
@@ -273,3 +275,17 @@ def test_a_full_disk_is_one_line_and_loses_nothing(base: Path) -> None:
     assert done.returncode == 2, done.stderr
     assert "full/page.html: cannot be written: No space left on device" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "storing-and-comparing.md"
+COMMANDS = re.findall(r"^\s*(?:- run: )?adbench ([^#|>\n]+)", PAGE.read_text("utf-8"), re.M)
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_the_commands_of_the_page_exist_with_their_options(line: str) -> None:
+    name, *args = shlex.split(line)
+    cli.commands[name].make_context(name, args)  # reads every argument and runs nothing
+
+
+def test_the_page_shows_commands() -> None:
+    assert {line.split()[0] for line in COMMANDS} == {"run", "report", "history", "compare"}
