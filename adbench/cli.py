@@ -123,7 +123,10 @@ def running(command: Command) -> Command:
 @click.argument("kind", type=click.Choice(["cases", "backends"]))
 @adding_folders
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
-def list_(kind: str, as_json: bool, case_folders: tuple[str, ...], backend_folders: tuple[str, ...]) -> None:
+@click.option("--markdown", is_flag=True, help="Cases as a page.")
+def list_(
+    kind: str, as_json: bool, markdown: bool, case_folders: tuple[str, ...], backend_folders: tuple[str, ...]
+) -> None:
     """List the cases or the backends there are."""
     from adbench.suite import catalog, listing
     from adbench.suite.resolve import resolve
@@ -131,6 +134,8 @@ def list_(kind: str, as_json: bool, case_folders: tuple[str, ...], backend_folde
     rows = listing.rows(kind, resolve(case_folders=case_folders, backend_folders=backend_folders).catalog)
     if as_json:
         click.echo(json.dumps(rows, indent=1))
+    elif markdown and kind == "cases":
+        click.echo(catalog.report("case_pages").markdown(rows), nl=False)
     else:
         click.echo(catalog.report("listing").listing(rows, width=_width(), colour=_colour()))
 

@@ -1,6 +1,8 @@
 """Log posterior of a linear regression of n observations on ten numbers.
 
-    y_i ~ N(x_i·w + b, σ),   w_j ~ N(0, 1),   b ~ N(0, 1),   σ ~ half-Cauchy(0, 1), up to its constant
+    y_i ~ N(x_i·w + b, σ),   w_j ~ N(0, 1),   b ~ N(0, 1),   σ ~ half-Cauchy(0, 1)
+
+    f(w, b, σ) = Σ_i log N(y_i; x_i·w + b, σ) + Σ_j log N(w_j; 0, 1) - ½ b² - log(1 + σ²)
 
     ∂f/∂w = Xᵀ r / σ² - w,   ∂f/∂b = Σ r / σ² - b,   ∂f/∂σ = Σ (r² / σ² - 1) / σ - 2 σ / (1 + σ²),   r = y - X w - b
 

@@ -1,5 +1,7 @@
 """The matrix cases again, as operations on their single elements.
 
+    f(a_00, a_01, …) = f(A),   as in the case of the same name without `_elements`
+
 Each is the function of the case of the same name without `_elements`, with the same inputs and the same gradient,
 written as a program over n² scalars: what a library does that knows no matrices, and what one saves that has one node
 for each matrix operation (Carpenter et al. (2015), arXiv:1509.07164; Giles (2008)).

@@ -32,6 +32,9 @@ CASE = Case(
     quick=QUICK,
     gradient=gradient,
     flops=lambda n: 2 * n**3,
-    tags=("matrix",),
+    tags=(
+        "first look",
+        "matrix",
+    ),
     suites=("stan-paper", "fastad", "quick"),
 )

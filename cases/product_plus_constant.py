@@ -19,5 +19,8 @@ CASE = Case(
     sizes=(1,),
     gradient=lambda x1, x2: (2 * x2, 2 * x1),
     flops=lambda n: 3,
-    tags=("smoke",),
+    tags=(
+        "first look",
+        "smoke",
+    ),
 )

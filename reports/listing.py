@@ -11,19 +11,33 @@ from rich.text import Text
 
 
 def listing(rows: Sequence[Mapping[str, Any]], *, width: int, colour: bool) -> str:
-    """The rows of `adbench.suite.listing.rows`, in columns; the summary wraps where the terminal is narrow."""
+    """The rows of `adbench.suite.listing.rows`, in columns; the last one wraps where the terminal is narrow."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     is_cases = bool(rows) and "sizes" in rows[0]
-    for title in ("case", "sizes", "in") if is_cases else ("backend", "version"):
+    for title in ("case", "sizes") if is_cases else ("backend", "version"):
         table.add_column(title, overflow="fold")
     table.add_column("what it is", ratio=1, overflow="fold")
     for row in rows:
-        facts = (_sizes(row["sizes"]), ", ".join(row["wrt"])) if is_cases else (_version(row),)
-        table.add_row(*(Text(text) for text in (row["name"], *facts, row["summary"])))
+        fact, what = (_sizes(row["sizes"]), _case(row)) if is_cases else (_version(row), Text(row["summary"]))
+        table.add_row(Text(row["name"]), Text(fact), what)
     console = Console(width=width, no_color=not colour, force_terminal=colour, highlight=False)
     with console.capture() as captured:
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def _case(row: Mapping[str, Any]) -> Text:
+    """What a case is, its formula, and what it is measured and selected by; of a trap only the first."""
+    text = Text(row["summary"])
+    if "trap" in row["tags"]:
+        return text
+    for line in row["formula"].splitlines():
+        text.append(f"\n  {line}")
+    text.append(f"\n{', '.join(row['operators'])} in {', '.join(row['wrt'])}", style="dim")
+    for title, words in (("tags", row["tags"]), ("suites", row["suites"])):
+        if words:
+            text.append(f"; {title}: {', '.join(words)}", style="dim")
+    return text
 
 
 def _sizes(sizes: Sequence[int]) -> str:

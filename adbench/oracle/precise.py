@@ -37,7 +37,10 @@ SECONDS_PER_NUMBER = 1.5e-4
 """What looking at one more number of a result takes for each move, about."""
 
 OVERDUE = 3.0
-"""Gives up after this many times the planned time: the plan rests on one evaluation."""
+"""Gives up after this many times the planned time: the plan rests on one evaluation.
+
+Time is the thread's own: on a busy machine a reference takes longer, and is no weaker.
+"""
 
 
 class NotPrecise(Exception):
@@ -96,7 +99,7 @@ def by_high_precision(
     whether the text's own noise is wanted (not where an engine measures it). fallback: (number, leaf, flat index) ->
     what differences in double precision say, for entries the high precision cannot settle. subtracts: as for `Truth`.
     """
-    deadline = time.monotonic() + OVERDUE * max_seconds
+    deadline = time.thread_time() + OVERDUE * max_seconds
     draws = OWN_DRAWS if estimate_noise else 0
     try:
         runs = Runs(xp_function, point, deadline, numbers)

@@ -1,91 +1,85 @@
-"""Every case, at every size: the gradient by hand, the inputs, and that no input is dead."""
+"""Every case, at every size: the gradient by hand, the inputs, the Jacobian's pattern, and that no input is dead."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from adbench import Case, Namespace
+from adbench.oracle import judge
 from adbench.suite import tree
 from adbench.suite.case import function_of
 from adbench.suite.catalog import catalog
-from tests.cases.high_precision import derivative
+from adbench.suite.checking import known_at, point
+from adbench.suite.listing import docstring, formula
+from adbench.suite.vacuity import dead_inputs
 
 CATALOG = catalog()
 CASES = {name: case for name, case in CATALOG.cases.items() if not case.is_trap}
-EVERY_SIZE = [pytest.param(case, n, id=f"{name}-{n}") for name, case in CASES.items() for n in case.sizes]
-SMALL = [pytest.param(case, n, id=f"{name}-{n}") for name, case in CASES.items() for n in case.sizes[:3]]
-BY_HAND = [
-    pytest.param(case, n, id=f"{name}-{n}") for name, case in CASES.items() for n in case.sizes[:3] if case.gradient
-]
 EVERY_CASE = [pytest.param(case, id=name) for name, case in CASES.items()]
+BY_HAND = [pytest.param(case, id=name) for name, case in CASES.items() if case.gradient]
+SPARSE = [pytest.param(case, id=name) for name, case in CASES.items() if case.sparsity]
+
+ROWS = """
+    normal_log_density product_plus_constant hypot sums products powers log_sum_exp matrix_product
+    log_determinant inverse cholesky solve quadratic_form multi_normal gaussian_process lotka_volterra
+    van_der_pol sir linear_chain recurrence projectile square_sum nested_parameters reparameterised_draws
+    gaussian_mixture bundle_adjustment hand_tracking_simple hand_tracking_complicated lstm
+    least_squares_polynomial determinant_by_minors kmeans particle saddle helmholtz_energy rosenbrock
+    speelpenning logistic_regression linear_regression eight_schools stochastic_volatility
+"""
+"""The field's comparisons, each once; a variant is called after its case."""
+
+SUITES = {"quick", "stan-paper", "fastad", "adbench", "gradbench", "pqr"}
 
 
-def hand_gradient(case: Case, size: int, seed: int = 0) -> tuple[Any, ...]:
-    names, args, _ = case.bind(size, seed)
-    assert case.gradient is not None
-    return case.gradient(**dict(zip(names, args, strict=True)))
+def every_size(case: Case) -> list[int]:
+    return sorted({*case.sizes, *case.quick_sizes})
 
 
-def complex_step(case: Case, size: int, seed: int = 0) -> tuple[Any, ...]:
-    """Im f(x + i h) / h: exact to rounding for functions that stay analytic (Squire and Trapp 1998)."""
-    names, args, wrt = case.bind(size, seed)
-    f, h = function_of(case, names, Namespace(np)), 1e-100
-
-    def slope(which: int, index: tuple[int, ...]) -> float:
-        there = args[which].astype(complex)
-        there[index] += 1j * h
-        return float(f(*args[:which], there, *args[which + 1 :]).imag / h)
-
-    return tuple(np.array([slope(w, i) for i in np.ndindex(args[w].shape)]).reshape(args[w].shape) for w in wrt)
+def test_every_comparison_is_there_and_the_rest_are_variants_of_one() -> None:
+    announced = ROWS.split()
+    assert set(announced) <= set(CASES)
+    for name in set(CASES) - set(announced):
+        assert name.startswith(tuple(announced)), f"{name} is no variant of anything"
 
 
-def test_the_cases_are_those_announced() -> None:
-    assert sorted(CASES) == [
-        "log_determinant",
-        "lotka_volterra",
-        "matrix_product",
-        "normal_log_density",
-        "normal_log_density_loop",
-        "product_plus_constant",
-        "projectile",
-        "recurrence",
-    ]
+def test_every_suite_has_cases_and_no_other_is_meant() -> None:
+    assert {suite for case in CASES.values() for suite in case.suites} == SUITES
 
 
-@pytest.mark.parametrize(("case", "size"), BY_HAND)
-@pytest.mark.parametrize("seed", [0, 7])
-def test_gradient_by_hand_agrees_with_high_precision_differences(case: Case, size: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    for position, by_hand in enumerate(hand_gradient(case, size, seed)):
-        indices = list(np.ndindex(np.shape(by_hand)))
-        for k in rng.permutation(len(indices))[:4]:
-            truth = derivative(case, size, seed, position, indices[k])
-            np.testing.assert_allclose(np.asarray(by_hand)[indices[k]], truth, rtol=1e-12)
+@pytest.mark.parametrize("case", BY_HAND)
+def test_gradient_by_hand_is_the_oracles(case: Case) -> None:
+    for size, seed in ((case.sizes[0], 7), (case.quick_sizes[0], 0)):
+        at = point(case, size, seed)
+        known = known_at(at, second_order=False, seconds=1.0).first
+        assert case.gradient is not None
+        verdict = judge(None, case.gradient(**dict(zip(at.names, at.args, strict=True))), known)
+        assert verdict.word in ("right", "inconclusive"), verdict.sentence
+        assert known.method.startswith("central differences at 50 digits"), known.reason
 
 
-@pytest.mark.parametrize(("case", "size"), EVERY_SIZE)
-def test_no_input_is_dead(case: Case, size: int) -> None:
-    gradient = hand_gradient(case, size) if case.gradient else complex_step(case, size)
-    _, args, wrt = case.bind(size, 0)
-    for entry, w in zip(gradient, wrt, strict=True):
-        assert np.shape(entry) == np.shape(args[w])
-        assert np.all(np.isfinite(entry))
-        assert np.all(np.abs(entry) > 1e-9 * np.max(np.abs(entry)))
+@pytest.mark.parametrize("case", EVERY_CASE)
+def test_no_input_is_dead_at_any_size(case: Case) -> None:
+    for size in every_size(case):
+        assert dead_inputs(case, size) == []
 
 
-@pytest.mark.parametrize(("case", "size"), SMALL)
-def test_f_is_a_float64_scalar_and_leaves_its_inputs_alone(case: Case, size: int) -> None:
-    names, args, _ = case.bind(size, 0)
-    for leaf in tree.leaves(args):
-        if isinstance(leaf, np.ndarray):
-            leaf.flags.writeable = False  # writing raises
-    value = np.asarray(function_of(case, names, Namespace(np))(*args))
-    assert value.shape == ()
-    assert value.dtype == np.float64
-    assert np.isfinite(value)
+@pytest.mark.parametrize("case", EVERY_CASE)
+def test_f_is_float64_and_leaves_its_inputs_alone(case: Case) -> None:
+    for size in case.sizes[:3]:
+        names, args, _ = case.bind(size, 0)
+        for leaf in tree.leaves(args):
+            if isinstance(leaf, np.ndarray):
+                leaf.flags.writeable = False  # writing raises
+        value = np.asarray(function_of(case, names, Namespace(np))(*args))
+        assert (value.shape != ()) == case.is_array_valued
+        assert value.dtype == np.float64
+        assert np.isfinite(value).all()
 
 
 @pytest.mark.parametrize("case", EVERY_CASE)
@@ -98,11 +92,13 @@ def test_inputs_depend_on_seed_and_size_only(case: Case) -> None:
         assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
 
 
-@pytest.mark.parametrize(("case", "size"), EVERY_SIZE)
-def test_active_inputs_are_of_order_one(case: Case, size: int) -> None:
-    _, args, wrt = case.bind(size, 0)
-    for w in wrt:
-        assert 1e-2 < np.median(np.abs(args[w])) < 20
+@pytest.mark.parametrize("case", EVERY_CASE)
+def test_active_inputs_are_of_order_one(case: Case) -> None:
+    for size in case.sizes:
+        _, args, wrt = case.bind(size, 0)
+        for w in wrt:
+            sizes = np.abs(np.concatenate([np.ravel(leaf) for leaf in tree.leaves(args[w])]))
+            assert 1e-2 < np.median(sizes) < 20
 
 
 @pytest.mark.parametrize("case", EVERY_CASE)
@@ -115,6 +111,48 @@ def test_sizes_ascend_and_flops_are_counted(case: Case) -> None:
     assert flops[0] > 0
 
 
-def test_every_case_says_what_it_is_in_one_line() -> None:
-    for name, source in CATALOG.case_sources.items():
-        assert source.summary.endswith("."), name
+def test_the_sizes_span_three_decades_where_the_work_for_one_is_small() -> None:
+    """Matrices, programs that are unrolled, and what has one size only, have fewer."""
+    for name, case in CASES.items():
+        few = {"matrix", "elements", "smoke", "second-order", "nested-loops", "data-dependent"} & set(case.tags)
+        if not few and len(case.sizes) > 1:
+            assert case.sizes[-1] >= 1_000 * case.sizes[0], name
+
+
+@pytest.mark.parametrize("case", EVERY_CASE)
+def test_every_case_says_what_it_is_and_where_it_is_from(case: Case) -> None:
+    assert CATALOG.case_sources[case.name].summary.endswith(".")
+    text = formula(docstring(Path(case.file)))
+    assert "=" in text, "a formula: an indented line of the file's docstring"
+    assert case.tags
+
+
+def jacobian(case: Case, size: int) -> Any:
+    """The Jacobian of all active inputs in a row, by a complex step: exact to rounding."""
+    names, args, wrt = case.bind(size, 0)
+    f, h = function_of(case, names, Namespace(np)), 1e-100
+    columns = []
+    for w in wrt:
+        for place in np.ndindex(np.shape(args[w])):
+            there = args[w].astype(complex)
+            there[place] += 1j * h
+            columns.append(f(*args[:w], there, *args[w + 1 :]).imag.ravel() / h)
+    return np.stack(columns, axis=1)
+
+
+@pytest.mark.parametrize("case", SPARSE)
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 12])
+def test_the_pattern_of_a_sparse_jacobian_is_where_it_is_not_zero(case: Case, size: int) -> None:
+    assert case.sparsity is not None
+    found = jacobian(case, size)
+    rows, columns = case.sparsity(size)
+    pattern = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=found.shape).toarray()
+    assert pattern.max() == 1  # no entry twice
+    assert not found[pattern == 0].any()
+    assert np.mean(found[pattern == 1] != 0) > 0.8  # what is allowed for is there, but for a joint turned by nothing
+
+
+def test_no_observation_of_the_bundle_is_there_twice() -> None:
+    rows, columns = CASES["bundle_adjustment"].sparsity(100)  # type: ignore[misc]
+    seen = [tuple(np.sort(np.asarray(columns)[np.asarray(rows) == 3 * i])[:14]) for i in range(100)]
+    assert len(set(seen)) == 100

@@ -123,7 +123,7 @@ class TooSlow(Exception):
 
 
 class HighPrecision(Arrays):
-    """The namespace for one type of numbers. ``deadline``: a time of `time.monotonic` after which it gives up."""
+    """The namespace for one type of numbers. ``deadline``: a time of `time.thread_time` after which it gives up."""
 
     pi, e, inf, nan, newaxis, euler_gamma = math.pi, math.e, math.inf, math.nan, None, 0.5772156649015329
     float64 = float32 = np.float64
@@ -164,7 +164,7 @@ class HighPrecision(Arrays):
 
     def check_time(self) -> None:
         """Raises TooSlow once the deadline has passed."""
-        if time.monotonic() > self.deadline:
+        if time.thread_time() > self.deadline:
             raise TooSlow
 
     def _elementwise(self, function: Callable[..., Raw], count: int) -> Callable[..., Any]:

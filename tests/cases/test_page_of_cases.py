@@ -1,0 +1,48 @@
+"""`adbench list cases`: what it shows of each, and that docs/cases.md is what the files say."""
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from adbench.cli import cli
+from adbench.suite.catalog import catalog
+from adbench.suite.listing import formula
+
+PAGE = Path(__file__).parents[2] / "docs" / "cases.md"
+
+
+def printed(*options: str) -> str:
+    done = CliRunner().invoke(cli, ["list", "cases", *options], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
+
+
+def test_the_page_of_cases_is_made_from_their_files() -> None:
+    assert PAGE.read_text("utf-8") == printed("--markdown"), "adbench list cases --markdown > docs/cases.md"
+
+
+def test_the_page_has_every_case_once() -> None:
+    lines = PAGE.read_text("utf-8").splitlines()
+    rows = [line.split("|")[1].strip(" `") for line in lines if line.startswith("| `")]
+    suites = {"--suite", "adbench", "all", "fastad", "gradbench", "pqr", "quick", "stan-paper", "traps"}
+    assert sorted(set(rows) - suites) == sorted(catalog().cases)
+
+
+def test_the_list_shows_formula_sizes_operators_tags_and_suites() -> None:
+    text = " ".join(printed().split())
+    assert "bundle_adjustment 1 … 10000 Reprojection errors" in text
+    assert "value, jacobian in cameras, points, weights; tags: array-valued, sparse; suites: adbench" in text
+    rows = {row["name"]: row for row in json.loads(printed("--json"))}
+    assert rows["rosenbrock"]["operators"] == ["value", "gradient", "hvp"]
+    assert rows["rosenbrock"]["formula"].startswith("f(x) = Σ_i 100 (x_(i+1) - x_i²)²")
+    assert (rows["determinant_by_minors"]["least"], rows["determinant_by_minors"]["most"]) == (1, 9)
+
+
+def test_a_formula_is_what_defines_f_and_ends_before_its_derivatives() -> None:
+    assert formula("    f(x) = x²,   ∂f/∂x = 2 x\n\nA source.") == "f(x) = x²,   ∂f/∂x = 2 x"
+    assert (
+        formula("With\n\n    a = 1\n    b = 2\n\nthen\n\n    f(x) = a x\n\n    g(x) = 2") == "a = 1\nb = 2\nf(x) = a x"
+    )
+    assert formula("    y = A x\n\n    ∂y/∂x = A") == "y = A x"
+    assert formula("Nothing of the kind.") == ""
