@@ -17,7 +17,7 @@ from adbench.suite.catalog import Catalog
 from adbench.suite.costs import Costs
 from adbench.suite.estimate import Estimate
 from adbench.suite.events import Checked, Event, Learned, Timed, Weighed
-from adbench.suite.journal import Progress, group_of
+from adbench.suite.journal import Group, Progress, group_of
 from adbench.suite.lanes import room, side_by_side
 from adbench.suite.nursery import Nursery
 from adbench.suite.plan import Plan
@@ -110,9 +110,9 @@ class Runner:
 
     def _prepare_to_time(self) -> Iterator[Event]:
         """What is learned once, when it is known what is to be timed."""
-        backends = dict.fromkeys(record.job.backend for records in self._timed() for record in records)
-        if not self.settings.time or not backends:
+        if not self.settings.time or not any(map(self._left, range(self.settings.launches))):
             return
+        backends = dict.fromkeys(record.job.backend for records in self._timed() for record in records)
         pinned = {"measuring_cpus": ", ".join(map(str, self.cpus)) or None}
         yield Learned({"machine": self.progress.head.run.machine | pinned})
         if self.progress.head.run.reference_backend is None:
@@ -132,9 +132,7 @@ class Runner:
             self.cpus,
         )
         for number in range(self.settings.launches):
-            groups = {group_of(records[0].job): records for records in self._timed()}
-            left = {group: records for group, records in groups.items() if (number, group) not in self.progress.groups}
-            if left:
+            if left := self._left(number):
                 begun = self._spent()
                 yield from timing.launch(number, left, self.plan.jobs)
                 budget, rest = self.settings.budget_seconds, self.settings.launches - number - 1
@@ -161,6 +159,11 @@ class Runner:
         yield from side_by_side(lanes, room(self.settings.threads), self.nursery.close)
         if unweighed := [job for job in left if job not in self.progress.memories]:
             yield self._leave_out([f"not weighed: {_places(unweighed)}"])
+
+    def _left(self, number: int) -> dict[Group, list[Record]]:
+        """The groups that are not timed yet in launch `number`."""
+        groups = {group_of(records[0].job): records for records in self._timed()}
+        return {group: records for group, records in groups.items() if (number, group) not in self.progress.groups}
 
     def _timed(self) -> Iterable[list[Record]]:
         """The groups of records that are worth timing: right, and no trap."""

@@ -82,6 +82,11 @@ class Session:
                     self._costs.learn_run(self.result())
                     keep_costs(cache_folder(), self._progress.head.run.machine, self._costs)
 
+    def close(self) -> None:
+        """Let go of the journal of a resumed run that is not gone on with."""
+        if self._journal is not None:
+            self._journal.close()
+
     def estimate(self) -> Estimate:
         """The model of how long it takes, with what cells have cost before."""
         return Estimate(self.settings, self._costs, missing=missing(self.catalog, self.plan.jobs))
