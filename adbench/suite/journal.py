@@ -92,7 +92,7 @@ class Journal:
         folder = path.parent
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            file = path.open("x+b", buffering=0)
+            file = path.open("r+b" if _holds_nothing(path) else "x+b", buffering=0)
         except FileExistsError:
             raise BadOutput(
                 f"{folder}: already holds a run, or is a file; give another folder with -o, or go on with "
@@ -101,7 +101,13 @@ class Journal:
         except OSError as error:
             raise BadOutput(f"{folder}: cannot be written: {error.strerror}; give another folder with -o") from error
         journal = cls(path, file)
-        journal._append("head", run=head.run, plan=head.plan, asked=head.asked)
+        try:
+            file.truncate(0)
+            journal._append("head", run=head.run, plan=head.plan, asked=head.asked)
+        except (OSError, BadOutput) as error:
+            journal.close()
+            what = getattr(error.__cause__ or error, "strerror", None)
+            raise BadOutput(f"{folder}: cannot be written: {what}; give another folder with -o") from error
         return journal
 
     @classmethod
@@ -204,13 +210,18 @@ def assemble(progress: Progress) -> Run:
     return replace(progress.head.run, records=tuple(records))
 
 
-def has_ended(path: Path) -> bool:
-    """Whether the journal's last line says that everything planned was done. False where it cannot be read."""
-    ending = json.dumps({"kind": "end"}).encode() + b"\n"
+def is_open(path: Path) -> bool:
+    """Whether a file is a journal whose last line does not say that everything planned was done.
+
+    False where it cannot be read, or begins otherwise.
+    """
+    beginning, ending = b'{"kind": "head"', json.dumps({"kind": "end"}).encode() + b"\n"
     try:
         with path.open("rb") as file:
+            if file.read(len(beginning)) != beginning:
+                return False
             file.seek(-min(len(ending), path.stat().st_size), os.SEEK_END)
-            return file.read() == ending
+            return file.read() != ending
     except OSError:
         return False
 
@@ -222,6 +233,15 @@ def group_of(job: Job) -> Group:
 
 def _time(launches: Mapping[int, Launch] | None) -> Time | None:
     return Time(tuple(launches[number] for number in sorted(launches))) if launches else None
+
+
+def _holds_nothing(path: Path) -> bool:
+    """Whether there is a journal whose run was ended before its first line was whole."""
+    try:
+        with path.open("rb") as file:
+            return not file.readline().endswith(b"\n")
+    except OSError:
+        return False
 
 
 def _read(path: Path) -> tuple[Progress, int]:

@@ -95,7 +95,9 @@ def is_journal(path: Path) -> bool:
 
 def write_run(folder: Path, run: Run) -> Path:
     """Write the run's JSON into its folder, and say where. Raises BadOutput; the journal holds all the same."""
-    write_whole(folder / RUN, dumps(run), kept=f"what was measured is in {folder / JOURNAL}")
+    write_whole(
+        folder / RUN, dumps(run), kept=f"what was measured is kept: make room, then adbench run --resume {folder}"
+    )
     return folder / RUN
 
 
@@ -129,7 +131,7 @@ def _file_in(folder: Path) -> Path:
     run, written = folder / RUN, folder / JOURNAL
     if not run.exists() and not written.exists():
         raise BadFile(f"{folder}: holds no run: there is neither {RUN} nor {JOURNAL}")
-    return run if run.exists() and (not written.exists() or journal.has_ended(written)) else written
+    return run if run.exists() and not journal.is_open(written) else written
 
 
 @contextlib.contextmanager
