@@ -57,7 +57,7 @@ CASE = Case(
     },
     wrt=("main", "extra"),
     sizes=(1, 10, 100, 1_000),
-    quick=(1, 3),
+    quick=(2,),
     flops=lambda n: n * WIDTH * (LAYERS * 22 + 8),
     tags=("loop", "network"),
     suites=("adbench", "gradbench"),
