@@ -116,8 +116,11 @@ class Case:
     @property
     def twin(self) -> Path | None:
         """The same function as a C++ template: `<name>.hpp` beside the case's file, or None where there is none."""
-        path = Path(self.file).with_name(f"{self.same_twin or self.name}.hpp")
-        return path if self.file and path.is_file() else None
+        try:
+            path = Path(self.file).with_name(f"{self.same_twin or self.name}.hpp")
+            return path if self.file and path.is_file() else None
+        except (OSError, ValueError):  # a name that no file can have
+            return None
 
     @property
     def is_trap(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,8 @@ def resolve(
         [*configured["backends"], *backend_folders, *backend_files],
     )
     of_files = {Path(path).resolve() for path in case_files}
-    case_patterns += [name for name, source in found.case_sources.items() if Path(source.path) in of_files]
-    backend_patterns += [Path(path).stem for path in backend_files]
+    case_patterns += [escape(name) for name, source in found.case_sources.items() if Path(source.path) in of_files]
+    backend_patterns += [escape(Path(path).stem) for path in backend_files]
     return Selection(found, tuple(case_patterns), tuple(backend_patterns))
 
 

@@ -60,7 +60,9 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(
         raise fault
 
     monkeypatch.setattr(os, "fsync", fails)
-    with pytest.raises(BadOutput, match=rf"run.json: cannot be written: {fault.strerror}; what was measured is in .*l"):
+    with pytest.raises(
+        BadOutput, match=rf"run.json: cannot be written: {fault.strerror}; what was measured is kept: .*--resume "
+    ):
         write_run(tmp_path, RUN)
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
