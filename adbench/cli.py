@@ -36,7 +36,10 @@ def main() -> None:
         click.echo(f"adbench: {error.format_message()}", err=True)
         sys.exit(2)
     except AdbenchError as error:
-        click.echo(f"adbench: {' '.join(str(error).split())}", err=True)
+        from adbench.suite import catalog
+
+        visible = catalog.report("wording").visible  # a name in it must not act on the terminal
+        click.echo(f"adbench: {visible(' '.join(str(error).split()))}", err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt) as interrupted:
         sys.exit(getattr(interrupted, "code", 130))
@@ -225,9 +228,8 @@ def run(
     if plan_only:
         _show_plan(session, as_json)
         return
-    click.echo(f"adbench: {catalog.report('planned').sentence(session)}", err=True)
     folder = resume or output or default_folder()
-    found, code = _go(session, None if resume else folder)
+    found, code = _go(session, None if resume else folder, first=catalog.report("planned").sentence(session))
     data = write_run(folder, found)  # before the page: a fault in drawing it must not cost what was measured
     write_whole(folder / PAGE, catalog.report("html").render(found))
     _show(found, as_json)
@@ -258,19 +260,54 @@ def doctor(with_memory: bool, with_backends: bool, as_json: bool) -> None:
         click.echo(catalog.report("doctor").text(found, width=_width(), colour=_colour()))
 
 
+FORMATS = {"html": "html", "md": "markdown", "csv": "spreadsheet", "junit": "junit"}
+SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".csv": "csv", ".xml": "junit"}
+
+
 @cli.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="HTML", help="Default: report.html beside the run."
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Default: report.html beside the run."
 )
-def report(run: Path, output: Path | None) -> None:
-    """Make the page again from a run: its folder, its run.json, or the journal of one that is not finished."""
+@click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: by the name of FILE, else html.")
+@click.option(
+    "--margin",
+    metavar="SHARE",
+    default="5%",
+    show_default=True,
+    callback=_quantity("share_of"),
+    help="Of several runs: what is slower by less is no regression.",
+)
+def report(runs: tuple[Path, ...], output: Path | None, form: str | None, margin: float) -> None:
+    """Make a report of a run: its folder, its run.json, or the journal of one that is not finished.
+
+    \b
+    adbench report results/<time>               the page again
+    adbench report out -o out.md                for a pull request; also .csv, and .xml (JUnit) for CI
+    adbench report january february -o all.html     lines over time, regressions marked; machines side by side
+
+    All but the page go to stdout where there is no -o.
+    """
     from adbench.suite import catalog
     from adbench.suite.store import PAGE, read_run, write_whole
 
-    page = output or (run if run.is_dir() else run.parent) / PAGE
-    write_whole(page, catalog.report("html").render(read_run(run)))
-    click.echo(f"page: {page}")
+    form = form or ("html" if output is None else SUFFIXES.get(output.suffix.lower()))
+    if form is None:
+        raise click.UsageError(f"{output}: which form? It ends in none of {', '.join(SUFFIXES)}; give --format")
+    if len(runs) > 1 and form != "html":
+        raise click.UsageError(f"{form} tells of one run; two of them: adbench compare OLD NEW --markdown")
+    if len(runs) > 1:
+        text = catalog.report("over_time").render([(str(run), read_run(run)) for run in runs], margin=margin)
+        output = output or Path("runs.html")
+    else:
+        text = catalog.report(FORMATS[form]).render(read_run(runs[0]))
+        if form == "html":
+            output = output or (runs[0] if runs[0].is_dir() else runs[0].parent) / PAGE
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_whole(output, text)
+        click.echo(f"{'page' if form == 'html' else 'report'}: {output}")
 
 
 @cli.command()
@@ -386,8 +423,11 @@ def _show_plan(session: Session, as_json: bool) -> None:
         click.echo(planned.table(session, width=_width()), nl=False)
 
 
-def _go(session: Session, folder: Path | None, *, fail_fast: bool = False) -> tuple[Run, int]:
-    """Run the session under a progress bar, its journal in the folder. Interrupted: what was finished, and 128 + n."""
+def _go(session: Session, folder: Path | None, *, first: str = "", fail_fast: bool = False) -> tuple[Run, int]:
+    """Run the session under a progress bar, its journal in the folder; `first` is said once it has begun.
+
+    Interrupted: what was finished, and 128 + n.
+    """
     from adbench.suite import catalog, interrupt
     from adbench.suite.events import Checked
     from adbench.suite.session import exit_code
@@ -398,6 +438,9 @@ def _go(session: Session, folder: Path | None, *, fail_fast: bool = False) -> tu
         try:
             with closing(session.events(folder)) as events:
                 for event in events:
+                    if first:
+                        click.echo(f"adbench: {first}", err=True)
+                        first = ""
                     bar.show(event, session.forecast.remaining)
                     bad = isinstance(event, Checked) and event.record.status in ("wrong", "surprise")
                     if fail_fast and bad:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 NO_VERSION = f"{wording.MISSING} (no library behind it, or not installed)"
+LARGE = 2000
+"""Records from which the page is laid out piece by piece, as it comes into view."""
 TEMPLATES = Path(__file__).with_name("templates")
 
 
@@ -31,7 +33,7 @@ def render(run: Run) -> str:
 
     cells = Cells(run)
     notes = Notes(cells)
-    style, script = (_asset(name) for name in ("page.css", "page.js"))
+    style, script = (asset(name) for name in ("page.css", "page.js"))
     data = embedding.embedded(run)
     offers = operators.offers(cells)
     context = {
@@ -40,7 +42,6 @@ def render(run: Run) -> str:
         "headline": headline.headline(cells),
         "verdicts": sections.verdict_table(run, cells, notes),
         "matrices": matrices.matrices(cells),
-        "most_with_intervals": matrices.MOST_WITH_INTERVALS,
         "time_figures": panels.time_figures(cells),
         "cost": sections.cost_table(run, cells, notes),
         "memory": [
@@ -56,6 +57,7 @@ def render(run: Run) -> str:
         "versions": [(name, setting(value) if value else NO_VERSION) for name, value in run.versions.items()],
         "settings": _settings(run),
         "disturbed": _disturbed(run),
+        "large": len(run.records) > LARGE,
         # Ours, not the run's: these, and the figures, are the only texts that are not escaped.
         "style": Markup(style),
         "script": Markup(script),
@@ -64,7 +66,7 @@ def render(run: Run) -> str:
         "names_json": Markup(_names(cells)),
         "policy": policy(style, script),
     }
-    return _environment().get_template("page.html").render(context)
+    return environment().get_template("page.html").render(context)
 
 
 def _names(cells: Cells) -> str:
@@ -104,12 +106,14 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file of the templates' folder."""
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Jinja's, escaping everything that is not said to be ours, with the filters that the templates use."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup, escape
 

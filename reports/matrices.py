@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from . import ranking, wording
 from .cells import Cell, Cells
 
-MOST_WITH_INTERVALS = 12
-"""Backends for which a matrix can still be read with two lines in each cell."""
+MOST_BACKENDS = 16
+"""The fastest of a case: a matrix of more is not read, and a page of forty of them is slow."""
 
 SIGNS = {"faster": "", "slower": "", "equivalent": " =", "inconclusive": " ?"}
 
@@ -24,14 +24,17 @@ class Pair:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Backends from fast to slow. `ratios[i][j]`: time of i in times of j's; `paid[i][j]`: from which call on i costs
-    no more than j in total. `floor` is that of the group, as a share.
+    """Backends from fast to slow, the first of `of`; `floor` is that of the group, as a share.
+
+    ratios[i][j]   time of i in times of j's
+    paid[i][j]     from which call on i costs no more than j in total
     """
 
     case: str
     number: int
     size: int
     backends: tuple[str, ...]
+    of: int
     ratios: tuple[tuple[Pair, ...], ...]
     paid: tuple[tuple[Pair, ...], ...]
     floor: float | None
@@ -51,9 +54,8 @@ def matrices(cells: Cells) -> list[Matrix]:
 
 
 def _matrix(cells: Cells, number: int, race: ranking.Lead) -> Matrix:
-    ranked = race.ranked
-    whole = len(ranked) <= MOST_WITH_INTERVALS
-    ratios = tuple(tuple(_ratio(cells, a, b, whole) for b in ranked) for a in ranked)
+    ranked = race.ranked[:MOST_BACKENDS]
+    ratios = tuple(tuple(_ratio(cells, a, b) for b in ranked) for a in ranked)
     paid = tuple(tuple(_paid(cells, a, b) for b in ranked) for a in ranked)
     all_pairs = [ranking.against(cells, a, b) for i, a in enumerate(ranked) for b in ranked[:i]]
     there = [pair for pair in all_pairs if pair]
@@ -61,17 +63,18 @@ def _matrix(cells: Cells, number: int, race: ranking.Lead) -> Matrix:
     floor = next((pair.floor for pair in there if pair.floor is not None), None)
     told = sum(pair.word != "inconclusive" for pair in there)
     untold = next((pair.reason for pair in there if pair.reason), None)
-    return Matrix(race.case, number, race.size, names, ratios, paid, floor, told, len(all_pairs), untold)
+    found = (ratios, paid, floor, told, len(all_pairs), untold)
+    return Matrix(race.case, number, race.size, names, len(race.ranked), *found)
 
 
-def _ratio(cells: Cells, a: Cell, b: Cell, whole: bool) -> Pair:
+def _ratio(cells: Cells, a: Cell, b: Cell) -> Pair:
     told = None if a is b else ranking.against(cells, a, b)
     if told is None:
         return Pair("" if a is b else wording.MISSING)
     if told.interval is None:
         return Pair("?", told.word)
     estimate, _, interval = wording.between(told.interval).partition(" ")
-    return Pair(estimate + SIGNS[told.word], told.word, interval.strip("()") if whole else "")
+    return Pair(estimate + SIGNS[told.word], told.word, interval.strip("()"))
 
 
 def _paid(cells: Cells, a: Cell, b: Cell) -> Pair:

@@ -65,7 +65,7 @@ find("theme").addEventListener("click", () => {
 find("tools").hidden = false;
 
 // The run is in this file already: saving it needs no server.
-if ("DecompressionStream" in window) {
+if (find("run") && "DecompressionStream" in window) {
   find("download").hidden = false;
   find("download").addEventListener("click", async () => {
     const packed = Uint8Array.from(atob(find("run").textContent), (c) => c.charCodeAt(0));
