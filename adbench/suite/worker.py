@@ -77,7 +77,7 @@ def describe(error: BaseException) -> str:
     """An exception in one line: its type, its first line, and where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {catalog.first_line(error)}{where}"
+    return " ".join(f"{type(error).__name__}: {catalog.first_line(error)}{where}".split())
 
 
 def load(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
