@@ -5,8 +5,12 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
+from adbench import Case
 from adbench.cli import cli
-from adbench.suite.catalog import catalog
+from adbench.suite.backend import from_module
+from adbench.suite.catalog import catalog, load
+from adbench.suite.checking import judged, known_at, point
+from adbench.suite.fallback import prepare
 from adbench.suite.listing import formula
 
 PAGE = Path(__file__).parents[2] / "docs" / "cases.md"
@@ -37,6 +41,20 @@ def test_the_list_shows_formula_sizes_operators_tags_and_suites() -> None:
     assert rows["rosenbrock"]["operators"] == ["value", "gradient", "hvp"]
     assert rows["rosenbrock"]["formula"].startswith("f(x) = Σ_i 100 (x_(i+1) - x_i²)²")
     assert (rows["determinant_by_minors"]["least"], rows["determinant_by_minors"]["most"]) == (1, 9)
+
+
+def test_the_array_valued_case_that_the_guide_shows_is_right_in_as_few_directions_as_it_says() -> None:
+    page = (PAGE.parent / "write-a-case.md").read_text("utf-8")
+    block = next(part for part in page.split("```python\n")[2:] if "sparsity=" in part).partition("```")[0]
+    names = {"Case": Case}
+    exec(block, names)
+    at = point(names["CASE"], 1_000, 0)  # type: ignore[arg-type]
+    engine = from_module("tape", load(catalog().backends["tape"]))
+    f, native = engine.function(at.case, at.names, at.size), engine.native_inputs(at.args)
+    made = prepare(engine, "jacobian", f, native, at.wrt)
+    assert f"`{made.how}`" in page
+    known = known_at(at, second_order=False, seconds=1.0)
+    assert judged(at, "jacobian", made.call(*native), known, None).word == "right"
 
 
 def test_a_formula_is_what_defines_f_and_ends_before_its_derivatives() -> None:
