@@ -251,8 +251,13 @@ def _corrected(rows: Sequence[Row], shifts: dict[Key, tuple[Pair, Shift | None]]
 
 
 def _cleared(rows: Sequence[Row], shifts: dict[Key, tuple[Pair, Shift | None]]) -> list[Row]:
-    """Of two, where the clock tells that the one moved, it tells that the other did not."""
-    moved = {row.key for row in rows if row.word in ("regression", "improvement")}
+    """Of two, where the clock tells that the one moved, it tells that the other did not.
+
+    A reference that seems faster clears nobody: on a machine that got faster, that is what a regression beside it looks
+    like.
+    """
+    steady = {key for key, (_, found) in shifts.items() if found and found.steady}
+    moved = {r.key for r in rows if r.word == "regression" or (r.word == "improvement" and r.key not in steady)}
     found = []
     for row in rows:
         other = shifts[row.key][1] if row.unclear else None

@@ -82,7 +82,7 @@ def _entry(path: Path) -> Entry:
 def _plan(path: Path) -> tuple[int, bool]:
     """How many cells were planned, and whether all is done. A run without its journal is as finished as it will be."""
     written = path / JOURNAL
-    if not written.exists() or journal.has_ended(written):
+    if not journal.is_open(written):
         return 0, True
     try:
         return len(journal.read(written).head.plan), False

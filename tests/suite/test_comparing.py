@@ -94,11 +94,13 @@ def test_of_two_backends_the_one_that_got_faster_does_not_make_the_other_a_regre
     assert three == [0] * 20
 
 
-def test_of_two_backends_what_the_clock_does_not_settle_is_undecided_and_never_fine() -> None:
-    """The reference is slower; the other seems faster. Either may be, and the gate must not be green."""
+def test_of_two_backends_what_the_clock_does_not_settle_is_undecided_and_not_fine() -> None:
+    """The reference is slower, so that the other seems faster: either may be, and the gate should not be green."""
     codes = [exit_code(sessions(seed, ("tape", "jax"), {"tape": 1.2}), ["regression"]) for seed in range(30)]
     assert codes.count(0) <= 3
-    assert set(codes) <= {0, 3, 5}
+    slower = [exit_code(sessions(seed, ("tape", "jax"), {"jax": 1.2}), ["regression"]) for seed in range(30)]
+    assert slower.count(0) == 0
+    assert slower.count(3) >= 24
 
 
 def test_a_backend_measured_alone_is_not_judged_unless_by_the_clock() -> None:

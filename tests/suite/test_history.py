@@ -60,10 +60,15 @@ def test_a_run_that_is_gone_on_with_and_ends_is_finished(folder: Path) -> None:
 
 
 def test_a_damaged_journal_beside_a_run_is_named(folder: Path) -> None:
-    (folder / "b/done/journal.jsonl").write_bytes(b'{"kind": "checked"}\n' * 3)
+    (folder / "b/done/journal.jsonl").write_bytes(b'{"kind": "head", "run": {}}\n' * 3)
     entry = next(entry for entry in history(folder) if entry.path.name == "done")
     assert entry.state == "unreadable"
     assert "line 1 of" in str(entry.reason)
+
+
+def test_a_run_of_an_earlier_version_is_read_beside_a_journal_of_its_own_form(folder: Path) -> None:
+    (folder / "b/done/journal.jsonl").write_bytes(b'{"job": {}, "status": "ok"}\n' * 3)
+    assert next(entry for entry in history(folder) if entry.path.name == "done").state == "finished"
 
 
 def test_an_empty_folder_is_empty_and_none_is_said(tmp_path: Path) -> None:
