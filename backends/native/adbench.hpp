@@ -20,20 +20,20 @@
 //     a text               std::string_view
 //     a dict, list, tuple  std::tuple of these  (a dict's in the order of its sorted keys)
 //
-// A result of operators is kept in a variable of type T, never `auto`: a library may return an expression that refers to
-// what is gone by then.
+// A result of operators is kept in a variable of type T, never `auto`: a library may return an expression that refers
+// to what is gone by then.
 //
-// T is what comes out, and what is computed from anything that arrives in T; `Of<T, Y, S>` is the type of what is computed
-// from a Y and an S alone: double where both are constants. The functions that every library has: abs, acos, asin, atan,
-// atan2, cos, cosh, exp, fabs, log, pow, sin, sinh, sqrt, tan, tanh.
+// T is what comes out, and what is computed from anything that arrives in T; `Of<T, Y, S>` is the type of what is
+// computed from a Y and an S alone: double where both are constants. The functions that every library has: acos, asin,
+// atan, atan2, cos, cosh, exp, fabs, log, pow, sin, sinh, sqrt, tan, tanh.
 //
 // Where a gradient by hand is known, the file has it too, after the function that it belongs to:
 //
 //     inline double gradient(const adbench::Vector<double>& y, double mu, double sigma,
 //                            adbench::Nothing, double& by_mu, double& by_sigma)
 //
-// takes the inputs as doubles; then, for each of them, where its derivative goes (double&, Result<axes>), or Nothing for
-// one that the case is not differentiated in. It returns the value.
+// takes the inputs as doubles; then, for each of them, where its derivative goes (double&, Result<axes>), or Nothing
+// for one that the case is not differentiated in. It returns the value.
 #pragma once
 
 #include <algorithm>

@@ -20,7 +20,7 @@ struct Library {
     bool recorded = false;
 
     Library(const F& function, int way)
-        : f(function), variant(way), n(static_cast<int>(f.size())), tag(static_cast<short>(getpid() % 32768)), x(f.size()) {
+        : f(function), variant(way), n(static_cast<int>(f.size())), tag(static_cast<short>(getpid() % 32768)) {
         disableBranchSwitchWarnings();
     }
 

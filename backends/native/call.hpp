@@ -26,6 +26,8 @@ struct Call {
 };
 
 template <class L>
+using Value = decltype(std::declval<L&>().value(nullptr));
+template <class L>
 using Gradient = decltype(std::declval<L&>().gradient(nullptr, 1.0, nullptr));
 template <class L>
 using Jvp = decltype(std::declval<L&>().jvp(nullptr, nullptr));
@@ -72,7 +74,12 @@ public:
 
     double run() override {
         switch (asked) {
-            case value: return f_->template at<double>(InPlace{});
+            case value:
+                if constexpr (offers<Value, L>) {
+                    return library_->value(x());
+                } else {
+                    return f_->template at<double>(InPlace{});
+                }
             case gradient:
                 if constexpr (offers<Gradient, L>) return library_->gradient(x(), 1.0, out);
                 break;

@@ -104,7 +104,8 @@ bool Recording::evaluate(const Row<double>& x, double& y) {
 void Recording::sweep(int order, double w, double* out) {
     tape_->w[0] = w;
     tape_->g = tape_->Reverse(order, tape_->w);
-    for (std::size_t i = 0; i < tape_->v.size(); ++i) out[i] = tape_->g[order * i + order - 1];  // in x itself, not its direction
+    // Of the coefficients of each input, the one of x itself comes last.
+    for (std::size_t i = 0; i < tape_->v.size(); ++i) out[i] = tape_->g[order * i + order - 1];
 }
 
 double Recording::along(const double* v) {

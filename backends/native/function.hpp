@@ -4,6 +4,7 @@
 //
 //     template <class F> struct Library {
 //         explicit Library(const F& f);      or (const F& f, int variant): ways of calling the library
+//         double value(const double* x);                            // else the twin on doubles
 //         double gradient(const double* x, double w, double* g);    // g = w ∇f(x); returns f(x)
 //         double jvp(const double* x, const double* v);             // returns ∇f(x) · v
 //         void hvp(const double* x, const double* v, double* h);    // h = H(x) v
@@ -61,6 +62,12 @@ public:
     template <class T, class Made>
     T at(Made&& inputs) const {
         return with(inputs, [](const auto&... given) -> T { return ::f<T>(given...); }, Inputs{});
+    }
+
+    // What the text makes of such inputs, whatever it is: for libraries whose texts return expressions.
+    template <class T, class Made>
+    auto expression(Made inputs) const {
+        return with(inputs, [](const auto&... given) { return ::f<T>(given...); }, Inputs{});
     }
 
     // The twin's gradient by hand: the value; the results in `g`, in `aside` those for inputs that are not active.
@@ -127,7 +134,7 @@ private:
     }
 
     const std::vector<Leaf>& leaves_;
-    std::array<std::size_t, sizeof...(Kinds)> first_leaf_{}, offset_{};  // of each input; among active ones or constants
+    std::array<std::size_t, sizeof...(Kinds)> first_leaf_{}, offset_{};  // of each input; among active or constant
     std::vector<std::size_t> active_, constant_;                         // leaves
     std::size_t size_ = 0, constants_ = 0;                               // numbers
 };

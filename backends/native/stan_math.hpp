@@ -2,7 +2,7 @@
 // scope, sweep, give the memory back. Forward over reverse for second order.
 #pragma once
 
-// The whole of <stan/math/mix.hpp> takes half a minute to compile; this is what functions of numbers need, in its order.
+// The whole of <stan/math/mix.hpp> takes half a minute to compile; this is what functions of numbers need.
 #include <stan/math/mix/meta.hpp>
 
 #include <stan/math/fwd/core.hpp>

@@ -30,6 +30,9 @@ FLAGS = ("-std=c++17", "-O3", "-march=native", "-DNDEBUG", "-fPIC", "-fvisibilit
 INCLUDED = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
+_refused: dict[str, str] = {}  # what does not compile, by its key, is not tried again and again in one process
+
+
 class BuildError(AdbenchError):
     """A text that does not compile, with the compiler's first words and where the rest is."""
 
@@ -137,6 +140,8 @@ def made(unit: Unit, prefix: Path | None = None) -> Path:
     """Build the unit, with a precompiled header before it. Raises Unsupported where there is no compiler, BuildError
     where it refuses."""
     home = folder()
+    if unit.key in _refused:
+        raise BuildError(_refused[unit.key])
     with phase("build"), _one_at_a_time(unit.key):
         there = found(unit)  # somebody else may just have made it
         if there is not None:
@@ -155,7 +160,8 @@ def made(unit: Unit, prefix: Path | None = None) -> Path:
             half.unlink(missing_ok=True)
             log = home / f"{unit.key}.log"
             log.write_text(f"{shlex.join(command)}\n{done.stdout}{done.stderr}", encoding="utf-8")
-            raise BuildError(f"{unit.title}: {_first_words(done.stderr)}; the whole of it is in {log}")
+            _refused[unit.key] = f"{unit.title}: {_first_words(done.stderr)}; the whole of it is in {log}"
+            raise BuildError(_refused[unit.key])
         ready = home / f"{unit.key}-{_checksum(half)}{unit.suffix}"
         half.replace(ready)
         return ready

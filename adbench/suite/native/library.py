@@ -119,7 +119,8 @@ class CppLibrary:
         """
         place = self.found()
         active, own = mask(wrt), mask([f.names.index(name) for name in f.case.wrt])
-        depends = [*place.depends, *build.with_included(text, [native_headers()])]
+        ours = build.with_included(native_headers() / "exports.hpp", [])
+        depends = [*place.depends, *ours, *build.with_included(text, [native_headers()])]
         common = (self._common(place),) if self.common else ()
         every = active == own or operator not in GRADIENTS
 
@@ -132,9 +133,23 @@ class CppLibrary:
                 title=f"{self.name} of {text.stem}",
             )
 
-        if not every and build.found(unit(every=True)) is None:
-            return build.made(unit(every=False), self._precompiled(place))
-        return build.found(unit(every=True)) or build.made(unit(every=True), self._precompiled(place))
+        wanted = unit(every=every or build.found(unit(every=True)) is not None)
+        try:
+            return build.found(wanted) or build.made(wanted, self._precompiled(place))
+        except build.BuildError as refusal:
+            if self._is_to_blame(f, text, sizes, wrt):
+                raise Unsupported(str(refusal)) from refusal
+            raise
+
+    def _is_to_blame(self, f: Any, text: Path, sizes: Layout, wrt: tuple[int, ...]) -> bool:
+        """Whether a text that does not compile with the library does without: then the library lacks what it calls."""
+        if not self.needs or self.texts:
+            return False
+        try:
+            CppLibrary(native_headers() / "cpp_plain.hpp").unit(f, text, sizes, wrt, "value")
+        except build.BuildError:
+            return False
+        return True
 
     def found(self) -> Place:
         """Where the library is. Raises Unsupported, with where it was looked for and how to get it."""
@@ -169,11 +184,7 @@ def native_headers() -> Path:
 def _found(library: CppLibrary) -> Place:
     build.compiler()  # says what to install where there is none
     ours = [f"-I{native_headers()}", f'-DADBENCH_LIBRARY="{library.header}"', *library.flags]
-    texts = [
-        text
-        for name in (library.header, native_headers() / "exports.hpp")
-        for text in build.with_included(name, [native_headers()])
-    ]
+    texts = build.with_included(library.header, [native_headers()])
     if not library.needs:
         return Place(tuple(ours), (), tuple(texts))
     looked: list[str] = []

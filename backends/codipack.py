@@ -1,0 +1,16 @@
+"""CoDiPack 2: records a tape of Jacobians anew at every call by expression templates; reverse and forward."""
+
+from pathlib import Path
+
+from adbench import CppLibrary
+
+LICENCE = "GPL-3.0-or-later"
+BUILDS = True
+
+LIBRARY = CppLibrary(
+    Path(__file__).parent / "native" / "codipack.hpp",
+    needs="codi.hpp",
+    prefixes=("$CODIPACK_HOME",),
+    get="no package has it: clone https://github.com/SciCompKL/CoDiPack and set CODIPACK_HOME to the clone",
+)
+prepare, build, to_native, to_numpy = LIBRARY.prepare, LIBRARY.build, LIBRARY.to_native, LIBRARY.to_numpy

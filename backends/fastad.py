@@ -1,0 +1,19 @@
+"""FastAD: an expression template of the whole function, built once, evaluated forwards and back at every call."""
+
+from pathlib import Path
+
+from adbench import CppLibrary
+
+LICENCE = "MIT"
+BUILDS = True
+
+NATIVE = Path(__file__).parent / "native"
+LIBRARY = CppLibrary(
+    NATIVE / "fastad.hpp",
+    needs="fastad",
+    prefixes=("$FASTAD_HOME",),
+    get="no package has it: install https://github.com/JamesYang007/FastAD and set FASTAD_HOME to where",
+    texts=NATIVE / "fastad",
+)
+FUNCTIONS = LIBRARY.functions
+prepare, build, to_native, to_numpy = LIBRARY.prepare, LIBRARY.build, LIBRARY.to_native, LIBRARY.to_numpy

@@ -1,0 +1,14 @@
+"""Stan Math's matrix operations: one node for each operation on matrices, not one for each entry."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from .stan_math import LIBRARY as SCALAR
+
+VARIANT_OF = "stan_math"
+BUILDS = True
+
+NATIVE = Path(__file__).parent / "native"
+LIBRARY = replace(SCALAR, header=NATIVE / "stan_math_nodes.hpp", texts=NATIVE / "stan_math_matrix", precompile=False)
+FUNCTIONS = LIBRARY.functions
+prepare, build, to_native, to_numpy = LIBRARY.prepare, LIBRARY.build, LIBRARY.to_native, LIBRARY.to_numpy

@@ -1,0 +1,47 @@
+// Stands in for Adept 2 where that is not installed: the names that its user guide gives to what backends/native/adept.hpp
+// calls. It tells that the adaptor keeps to those names, and nothing of Adept.
+#pragma once
+
+#include <stdexcept>
+
+#include "tape.hpp"
+
+namespace adept {
+
+class Stack : public standin::Tape<double> {
+public:
+    explicit Stack(bool activate_immediately = true) {
+        if (activate_immediately) activate();
+    }
+    void activate() {
+        if (active() != nullptr) throw std::logic_error("a stack is already active");
+        active() = this;
+    }
+    void deactivate() { active() = nullptr; }
+    void new_recording() { statements.clear(); }
+    void compute_adjoint() { sweep_back(); }
+    void compute_tangent_linear() { sweep_along(); }
+    static Stack*& active() {
+        static Stack* stack = nullptr;
+        return stack;
+    }
+};
+
+struct Tag {
+    template <class>
+    static standin::Tape<double>* tape() {
+        return Stack::active();
+    }
+};
+
+struct adouble : standin::Number<double, Tag> {
+    using Base = standin::Number<double, Tag>;
+    adouble() : adouble(0.0) {}
+    adouble(double x) : Base(x) { at = Stack::active()->place(); }
+    adouble(const Base& x) : Base(x) {}
+    double value() const { return v; }
+    void set_gradient(double g) { Stack::active()->gradients[at] = g; }
+    double get_gradient() const { return Stack::active()->gradients[at]; }
+};
+
+}  // namespace adept
