@@ -109,8 +109,7 @@ def cost_table(run: Run, cells: Cells, notes: Notes) -> list[Group]:
         cost = cells.findings.cost.get((case, backend))
         if cost is None or cost.trend is None:
             return Entry(wording.MISSING, missing=notes.missing_number(cost.reason or "no trend") if cost else None)
-        text = f"n^{cost.trend.estimate:.2f} ({cost.trend.low:.2f}–{cost.trend.high:.2f})"
-        return Entry(text, value=cost.trend.estimate, more="grows with n" if cost.grows else "")
+        return Entry(wording.power(cost.trend), value=cost.trend.estimate, more="grows with n" if cost.grows else "")
 
     def rows(case: str) -> Iterator[Row]:
         if not any((case, backend) in cells.findings.cost for backend in cells.backends):

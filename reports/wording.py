@@ -94,7 +94,7 @@ def ratio(value: float) -> str:
 
 
 def between(found: Interval) -> str:
-    """A ratio with its interval, in as many digits as that gives: "1.05 (1.04–1.06)"."""
+    """A ratio with its interval, in as many digits as that gives: "1.053 (1.045–1.063)"."""
     low, high = found.low, found.high
     texts = [digits(x, 3) for x in (found.estimate, low, high)]
     if 1e-3 <= found.estimate < 1e4 and high - low > 1e-6 * found.estimate:
@@ -105,7 +105,7 @@ def between(found: Interval) -> str:
 
 
 def times(found: Interval) -> str:
-    """The same as a factor: "1.05× (1.04–1.06)"."""
+    """The same as a factor: "1.053× (1.045–1.063)"."""
     return between(found).replace(" (", "× (", 1)
 
 
@@ -113,8 +113,15 @@ def exponent(found: Growth) -> str:
     """A fitted power with its interval: "n^1.02 (0.99–1.05)"; a dash where there is none."""
     if found.exponent is None:
         return MISSING
-    b = found.exponent
-    return f"n^{b.estimate:.2f} ({b.low:.2f}–{b.high:.2f})"
+    return power(found.exponent)
+
+
+def power(b: Interval) -> str:
+    """An exponent with its interval; "to" where a minus beside a dash would be hard to read:
+    "n^−0.01 (−0.03 to 0.02)".
+    """
+    estimate, low, high = (f"{round(x, 2) + 0.0:.2f}".replace("-", "−") for x in (b.estimate, b.low, b.high))
+    return f"n^{estimate} ({low}{' to ' if low.startswith('−') else '–'}{high})"
 
 
 def percent(share: float) -> str:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adbench.measure.statistics import Interval
 from adbench.suite.record import Status
 from reports import wording
 
@@ -53,6 +54,26 @@ def test_bytes_have_decimal_units(size: float, text: str) -> None:
 def test_a_spread_takes_the_unit_of_its_median() -> None:
     assert wording.seconds_range(0.9e-6, 1.1e-6, like=1e-6) == "0.900–1.10"
     assert wording.seconds_range(1e-6, 1e-6, like=1e-6) == "1.00"
+
+
+@pytest.mark.parametrize(
+    ("ends", "text"),
+    [
+        ((1.0531, 1.0447, 1.0634), "1.053 (1.045–1.063)"),
+        ((0.9988, 0.9781, 1.0079), "0.999 (0.978–1.008)"),
+        ((12.34, 11.9, 12.8), "12.3 (11.9–12.8)"),
+        ((531.0, 500.0, 560.0), "531 (500–560)"),
+        ((2.0, 2.0, 2.0), "2.00 (2.00–2.00)"),
+        ((1e-12, 1e-12, 2e-12), "1.00·10⁻¹² (1.00·10⁻¹²–2.00·10⁻¹²)"),
+    ],
+)
+def test_a_ratio_has_the_digits_that_its_interval_gives(ends: tuple[float, float, float], text: str) -> None:
+    assert wording.between(Interval(*ends, 0.96)) == text
+
+
+def test_an_exponent_has_no_negative_nought() -> None:
+    assert wording.power(Interval(1.002, 0.98, 1.02, 0.96)) == "n^1.00 (0.98–1.02)"
+    assert wording.power(Interval(-0.001, -0.021, 0.02, 0.96)) == "n^0.00 (−0.02 to 0.02)"
 
 
 def test_a_list_reads_as_one_says_it() -> None:
