@@ -74,10 +74,10 @@ def archive(name: str, folders: Sequence[Path]) -> str | None:
 
 
 def folder() -> Path:
-    """Where shared objects are kept: beside the references. May be thrown away at any time."""
-    given = os.environ.get("ADBENCH_CACHE")
+    """Where shared objects are kept: $ADBENCH_BUILDS, else beside the references. May be thrown away at any time."""
+    own, given = os.environ.get("ADBENCH_BUILDS"), os.environ.get("ADBENCH_CACHE")
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return (Path(given) if given else home / "adbench") / "native"
+    return Path(own) if own else (Path(given) if given else home / "adbench") / "native"
 
 
 def with_included(file: Path, more: Sequence[Path]) -> list[str]:
@@ -164,6 +164,7 @@ def made(unit: Unit, prefix: Path | None = None) -> Path:
             raise BuildError(_refused[unit.key])
         ready = home / f"{unit.key}-{_checksum(half)}{unit.suffix}"
         half.replace(ready)
+        source.unlink()
         return ready
 
 
@@ -196,7 +197,7 @@ def _checksum(path: Path) -> str:
 def _one_at_a_time(key: str) -> Iterator[None]:
     """Who comes second waits, and finds what the first has made. The lock goes with its holder, however that ends."""
     folder().mkdir(parents=True, exist_ok=True)
-    with (folder() / f"{key}.lock").open("w") as file:
+    with (folder() / f"{key[:2]}.lock").open("w") as file:  # one for many keys: locks are never removed
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
