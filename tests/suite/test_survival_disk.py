@@ -14,7 +14,7 @@ from adbench.suite.store import read_run
 from tests.suite.files import CASE, RIGHT, write
 from tests.suite.survival import Run, arguments, misbehaving_at, rounds_of, run, running
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # many processes: slow where others run too
 
 
 @pytest.fixture

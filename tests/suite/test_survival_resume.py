@@ -16,7 +16,7 @@ from adbench.suite.store import read_run
 from tests.suite.files import CASE, RIGHT, write
 from tests.suite.survival import arguments, misbehaving_at, rounds_of, run, running
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # many processes: slow where others run too
 
 LAUNCHES = 4
 SEATS = (Seat("notes"), Seat("notes", control=True))

@@ -10,7 +10,7 @@ import pytest
 from adbench.suite.record import Record, Status
 from tests.suite.survival import Run, arguments, misbehaving_at, rounds_of, run
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # many processes: slow where others run too
 
 TAKES = "more = []\nwhile True: more.append(bytearray(b'x' * 20_000_000))"
 TIMEOUT = "12"  # seconds: long enough for an import on a machine that does other things
