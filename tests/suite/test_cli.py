@@ -72,6 +72,26 @@ def test_a_run_leaves_its_data_its_journal_and_its_page(folder: Path) -> None:
     assert read_run(folder / "out" / "run.json") == kept
 
 
+def test_a_plan_says_what_would_run_and_about_how_long_and_runs_nothing(folder: Path) -> None:
+    write(folder, hand=misbehaving("raise RuntimeError('it was asked')"))
+    asked = ["run", "--plan", "-c", "softplus.py", "-b", "hand.py", "-b", "off.py", "-o", "out"]
+    done = adbench(folder, *asked)
+    assert (done.code, done.err) == (0, "")
+    assert "softplus" in done.out
+    assert "12 cells, 2 backends, 8 launches: about " in done.out
+    assert not (folder / "out").exists()
+    whole = json.loads(adbench(folder, *asked, "--json").out)
+    assert len(whole["cells"]) == 12
+    assert set(whole["seconds_by_backend"]) == {"hand", "off"}
+    assert whole["seconds"]["total"] == pytest.approx(sum(whole["seconds"][p] for p in ("check", "time", "memory")))
+    some = whole["seconds"]["total"] * 0.7
+    fitted = adbench(folder, *asked, "--json", "--budget", f"{some:.2f}s")
+    less = json.loads(fitted.out)
+    assert less["seconds"]["total"] <= some
+    assert less["left_out"]
+    assert all(f"left out: {text}" in fitted.err for text in less["left_out"])
+
+
 def test_a_check_times_nothing_and_prints_json_when_asked(folder: Path) -> None:
     done = adbench(folder, "check", "-c", "softplus.py", "-b", "hand.py", "-n", "10", "--json")
     assert done.code == 0
@@ -93,7 +113,7 @@ def test_a_crash_is_exit_code_4_and_a_wrong_derivative_beside_it_1(folder: Path)
     ("args", "message"),
     [
         (["run", "-c", "nope"], "no case 'nope'; there are: "),
-        (["check", "-b", "nope"], "no backend 'nope'; there are: autograd"),
+        (["check", "-b", "nope"], "no backend 'nope'; there are: "),
         (["run", "-n", "0"], "size '0' is not a positive whole number"),
         (["run", "-n", "x"], "size 'x' is not a positive whole number"),
         (["check", "-c", "product_plus_constant", "-n", "2"], "product_plus_constant has no size 2; it has: 1"),
@@ -105,6 +125,20 @@ def test_a_crash_is_exit_code_4_and_a_wrong_derivative_beside_it_1(folder: Path)
         (["check", "--operator", "integral"], "no operator 'integral'; there are: gradient"),
         (["check", "--seed", "-1"], "--seed"),
         (["run", "--timeout", "0"], "--timeout"),
+        (["run", "--quick", "--rigorous"], "--quick and --rigorous contradict each other"),
+        (["run", "--margin", "-1"], "--margin: '-1' is no share between 0 and 100 %; write 2% or 0.02"),
+        (["run", "--margin", "abc"], "--margin: 'abc' is no share"),
+        (["run", "--budget", "soon"], "--budget: 'soon' is no duration; write 40s"),
+        (["run", "--mem-limit", "0"], "--mem-limit: '0' is no amount of memory; write 4G"),
+        (["run", "--launches", "0"], "--launches"),
+        (["run", "--reference", "nope"], "no selected backend 'nope'; there are: "),
+        (["run", "--reference", "jax", "-b", "autograd"], "no selected backend 'jax'; there are: autograd"),
+        (
+            ["run", "--resume", "out", "--quick", "-o", "x"],
+            "--resume goes on as the run was begun; it does not go with",
+        ),
+        (["run", "--resume", "nothing"], "no such journal; give --resume the folder that an earlier run wrote"),
+        (["run", "-c", "softplus.py", "-b", "hand.py", "--budget", "10ms"], "nothing fits into 0.01 s: softplus at"),
         (["frobnicate"], "frobnicate"),
         (["list", "frogs"], "frogs"),
         (["run", "-c", "softplus.py", "-b", "hand.py", "-o", "softplus.py"], "softplus.py: already holds a run, or is"),
@@ -151,8 +185,11 @@ def test_an_interruption_keeps_what_was_finished(folder: Path) -> None:
     command = [sys.executable, "-m", "adbench", "run", "--quick", "-c", "softplus.py", "-n", "1", "-o", "out"]
     command += ["-b", "hand.py", "-b", "hangs.py", "--no-memory", "--operator", "value", "--operator", "gradient"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        journal = folder / "out" / "journal.jsonl"
         for _ in range(600):
-            if (folder / "hanging").exists():
+            lines = journal.read_text().splitlines() if journal.exists() else []
+            finished = sum(line.startswith('{"kind": "checked"') and '"hand"' in line for line in lines)
+            if (folder / "hanging").exists() and finished == 2:
                 break
             try:
                 process.wait(0.1)
@@ -166,3 +203,4 @@ def test_an_interruption_keeps_what_was_finished(folder: Path) -> None:
     assert statuses["hand"] == "ok"
     assert (folder / "out" / "report.html").exists()
     assert "report.html" in out
+    assert "to go on: adbench run --resume out" in err
