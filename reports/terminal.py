@@ -128,8 +128,8 @@ def _print_floor(console: Console, cells: Cells) -> None:
             told = f"NOISY, nothing should be gated by this run. {told}"
     if run.loop_overhead_ns is not None:
         told += f" The clock's loop takes {wording.seconds(run.loop_overhead_ns * 1e-9)} a call."
-    for line in textwrap.wrap(_plain(told), console.width):
-        console.print(Text(line, style))
+    for line in textwrap.wrap(told, console.width):  # which does not break at the narrow spaces within a figure
+        console.print(Text(_plain(line), style))
 
 
 def _print_lists(console: Console, cells: Cells, texts: dict[tuple[str, int, str], Text]) -> None:

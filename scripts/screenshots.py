@@ -1,0 +1,61 @@
+"""Pictures of a run's page into docs/images/; called by scripts/screenshots."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+IMAGES = ROOT / "docs" / "images"
+WIDTH, SCREEN, COLOURS = 1280, 1000, 64
+SHOTS = (
+    # (name, colour scheme, what is shown: a part of the page, or its first screen)
+    ("first-screen", "light", None),
+    ("first-screen-dark", "dark", None),
+    ("time", "light", "#time figure"),
+    ("pairs", "light", "#pairs details"),
+)
+
+
+def main(run: Path) -> int:
+    """Draw the page of the run and take the pictures; 2 where there is no Chromium."""
+    sys.path.insert(0, str(ROOT))
+    from adbench.suite.store import read_run
+    from reports import html
+
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        print("screenshots: Chromium is not there; on Debian: apt install chromium", file=sys.stderr)
+        return 2
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        page_file = Path(folder) / "report.html"
+        page_file.write_text(html.render(read_run(run)), encoding="utf-8")
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        for name, scheme, part in SHOTS:
+            page = browser.new_page(viewport={"width": WIDTH, "height": SCREEN}, color_scheme=scheme)
+            page.goto(page_file.as_uri())
+            target = IMAGES / f"{name}.png"
+            found = page.locator(part).first if part else None
+            if found is None:
+                page.screenshot(path=target)
+            elif found.count():
+                found.screenshot(path=target)
+            else:
+                print(f"screenshots: the run has nothing to show for {name}", file=sys.stderr)
+                continue
+            # A palette makes them a third of the size: they are text and lines.
+            Image.open(target).convert("RGB").quantize(COLOURS).save(target, optimize=True)
+            print(f"{target.relative_to(ROOT)}: {target.stat().st_size // 1024} kB")
+            page.close()
+        browser.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
