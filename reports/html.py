@@ -130,8 +130,9 @@ def environment() -> Environment:
         "count": wording.count,
         "plural": wording.plural,
         "ratio": wording.ratio,
-        "between": wording.between,
-        "times": wording.times,
+        # A line that ends within an interval is hard to read.
+        "between": lambda found: Markup('<span class="nowrap">{}</span>').format(wording.between(found)),
+        "times": lambda found: Markup('<span class="nowrap">{}</span>').format(wording.times(found)),
         "percent": wording.percent,
         "seconds": wording.seconds,
         "short": wording.short,
