@@ -21,6 +21,7 @@ from adbench.suite.store import write_whole
 
 FILE = "costs.json"
 MOST_BYTES = 64 * 2**20
+START_SECONDS = 0.4  # a process, Python, numpy and the harness
 IMPORT_SECONDS = 1.0  # of a library that nobody has imported here yet: numpy's takes 0.1 s, torch's 2 s
 UNKNOWN = Cost(prepare=0.03, first_call=0.01, call=1e-3)  # of a cell of which nothing is known
 
@@ -56,14 +57,16 @@ class Costs:
         """Remember what a job cost; the later figure stands."""
         self.cells.setdefault((job.case, job.backend, job.operator), {})[job.size] = cost
 
+    def learn_opening(self, backend: str, seconds: float) -> None:
+        """Remember what starting a worker took, of which the import is what is not the start of any process."""
+        self.imports[backend] = max(0.0, seconds - START_SECONDS)
+
     def learn_run(self, run: Run) -> None:
         """Remember what the cells of a run cost."""
         for record in run.records:
             if record.time is not None:
                 time = record.time
                 self.learn(record.job, Cost(time.prepare_seconds, time.first_call_seconds, time.seconds_per_call))
-                if time.import_seconds is not None:
-                    self.imports[record.job.backend] = time.import_seconds
 
 
 def read(folder: Path, machine: dict[str, Any]) -> Costs:

@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from adbench.suite.costs import Costs, backends_of
+from adbench.suite.costs import START_SECONDS, Costs, backends_of
 from adbench.suite.lanes import room
 from adbench.suite.record import Job
 from adbench.suite.settings import PREFERRED_REFERENCE, Settings
 from adbench.suite.weighing import METHODS, to_weigh
 
-START_SECONDS = 0.4  # a process, Python, numpy and the harness
 JUDGE_SECONDS = 0.02
 ASK_SECONDS = 0.004  # a request and its answer, and the collection before an epoch
 REFERENCE_SECONDS = 0.5  # one that is not in the cache, where its time limit does not cut it short
@@ -104,7 +103,13 @@ class Estimate:
         cost, s = self.costs.of(job), self.settings
         epoch, most = s.epoch_ns * 1e-9, s.warm_at_most_ns * 1e-9
         warm = min(max(s.warm_ns * 1e-9, 3 * cost.call), most + cost.call)
-        calibrate = 0.0 if cost.call > 4 * epoch else cost.call if cost.call > epoch else CALIBRATION_EPOCHS * (epoch + ASK_SECONDS)
+        calibrate = (
+            0.0
+            if cost.call > 4 * epoch
+            else cost.call
+            if cost.call > epoch
+            else CALIBRATION_EPOCHS * (epoch + ASK_SECONDS)
+        )
         round_ = max(epoch, cost.call)
         rounds = min(s.rounds, -(-s.cell_ns * 1e-9 // round_))
         once = cost.prepare + cost.first_call + warm + calibrate + rounds * (round_ + ASK_SECONDS) + 2 * ASK_SECONDS

@@ -34,10 +34,15 @@ class Cost:
 
 @dataclass(frozen=True)
 class Checked:
-    """A job's verdict, or why there is none. `cost`: what it took, where it came to a call."""
+    """A job's verdict, or why there is none.
+
+    cost          what it took, where it came to a call
+    open_seconds  what starting its worker and the import took
+    """
 
     record: Record
     cost: Cost | None = None
+    open_seconds: float | None = None
 
 
 @dataclass(frozen=True)

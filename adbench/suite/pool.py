@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from threading import Lock
+from time import monotonic
 from typing import Any
 
 from adbench.measure.machine import thread_environment
@@ -42,6 +43,7 @@ class Pool:
         self._workers: dict[Seat, WorkerProcess] = {}
         self._known: dict[str, Mapping[str, str]] = {}
         self._import_seconds: dict[Seat, float] = {}
+        self._open_seconds: dict[Seat, float] = {}
         self._refused: dict[Seat, Record] = {}  # who cannot be had: an import that hangs is waited for once
 
     def __enter__(self) -> Pool:
@@ -57,6 +59,7 @@ class Pool:
             return None
         if seat in self._refused:
             return replace(self._refused[seat], job=job)
+        begun = monotonic()
         try:
             self._workers[seat] = self._nursery.start(self._start(seat))
         except WorkerLost as lost:
@@ -68,6 +71,7 @@ class Pool:
             return self._refused[seat]
         self._known[seat.backend] = answer["known"]
         self._import_seconds[seat] = answer["import_seconds"]
+        self._open_seconds[seat] = monotonic() - begun
         self._loaded(seat, self._workers[seat])
         return None
 
@@ -82,6 +86,10 @@ class Pool:
     def import_seconds(self, seat: Seat) -> float:
         """What the import took in the seat's present worker."""
         return self._import_seconds[seat]
+
+    def open_seconds(self, seat: Seat) -> float | None:
+        """What starting the seat's last worker took, the import included; None where it had none."""
+        return self._open_seconds.get(seat)
 
     def _ask(self, seat: Seat, job: Job, request: Mapping[str, Any], timeout: float | None = None) -> Any:
         try:

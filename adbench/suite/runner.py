@@ -51,9 +51,17 @@ class Runner:
         for phase in (self._check, self._fit, self._prepare_to_time, self._time, self._weigh):
             for event in phase():
                 enter(event, self.progress)
-                if isinstance(event, Checked) and event.cost is not None:
-                    self.costs.learn(event.record.job, event.cost)
+                if isinstance(event, Checked):
+                    self._learn(event)
                 yield event
+
+    def _learn(self, event: Checked) -> None:
+        """Remember what a check cost."""
+        job = event.record.job
+        if event.cost is not None:
+            self.costs.learn(job, event.cost)
+        if event.open_seconds is not None:
+            self.costs.learn_opening(job.backend, event.open_seconds)
 
     def _check(self) -> Iterator[Event]:
         """What is not checked yet, a lane for each backend; where time is short, the smallest sizes first."""

@@ -45,7 +45,7 @@ def check(
             record = _as_known(checked.record, pool.known(job), everywhere=len(catalog.cases[job.case].sizes) == 1)
             if record.status in ("wrong", "failed", "crashed", "timed_out"):
                 record = replace(record, reproduce=reproduce(catalog, job))
-            yield replace(checked, record=record)
+            yield replace(checked, record=record, open_seconds=pool.open_seconds(Seat(job.backend)))
 
 
 def _unbuilt(pool: Pool, catalog: Catalog, job: Job) -> Checked | None:
