@@ -24,15 +24,15 @@ from .. import functionals
 from ..plain import constant
 from ..trees import tree_flatten, tree_unflatten
 from .entry import Entry, Shelf, layouts_are_known
-from .lowering import Lowered, Outcome, lower
+from .lowering import Lowered, Outcome, Piece, lower
 from .machine import Loaded
 from .record import OPERATORS, WITH_VECTOR, NotCompilableError, Recording, Request, record
 
 RECORDINGS = 32
 """How many paths through a function are kept for each signature."""
 
-LONG = 20_000
-"""Programs of more instructions are compiled without optimisation: in a third of the time, and twice as slow."""
+LONG = 10_000
+"""Recordings of more nodes are compiled without optimisation: in a tenth of the time, and little slower."""
 
 Watch = Callable[[str], AbstractContextManager[Any]] | None
 
@@ -45,18 +45,24 @@ class Program:
     def __init__(
         self, recording: Recording, *, fast_math: bool, level: int | None, timed: Callable[[str], Any]
     ) -> None:
+        self.nodes = len(recording.trace)
+        self.level = (0 if self.nodes > LONG else 2) if level is None else level
         with timed("lower"):
-            self.lowered: Lowered = lower(recording, fast_math=fast_math)
-            text = self.lowered.module.text()
+            self.lowered: Lowered = lower(recording, fast_math=fast_math, level=self.level)
+            texts = [module.text() for module in self.lowered.modules]
         with timed("compile"):
-            self.level = (0 if self.lowered.lines > LONG else 2) if level is None else level
-            self._loaded = Loaded(text, self.lowered.module.environment, level=self.level)
-        self.address = self._loaded.address("run")
+            self._loaded: list[Loaded] = []
+            for module, text in zip(self.lowered.modules, texts, strict=True):
+                environment = [self._address_of(thing) for thing in module.environment]
+                self._loaded.append(Loaded(text, environment, level=self.level))
+        self.address = self._loaded[-1].address("run")
         self.run = _RUN(self.address)
         self.rebuild = recording.rebuild
         self.values = len(recording.value)
         self.guards = len(recording.guards)
-        self.nodes = len(recording.trace)
+
+    def _address_of(self, thing: Any) -> Any:
+        return self._loaded[thing.number].address("piece") if isinstance(thing, Piece) else thing
 
 
 class Signature:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..rule import Value
-from .lanes import Code, Name, literal
+from .lanes import Code, Module, Name, literal
 from .nests import Nest, Step
 from .places import (
     SMALL,
@@ -23,25 +24,80 @@ from .places import (
     store_elements,
 )
 
+LEAVING = {"on_guard": 1, "on_nan": 2, "on_error": 3}
+"""Where a function is left early, and what it returns there (see `lowering.Outcome`)."""
+
 
 class Emission:
     """One function in the making, and the memory that it works in.
 
+    pieces         modules of the functions that are finished: a long program is cut
+    lines          how many instructions they have
     python_calls   names of rules that are called in Python: what `explain` tells
     computed       what several operations share, as the factors of a matrix
     reading        the operands, as symbols, of the operation that is being written
     """
 
-    def __init__(self, code: Code, workspace: Workspace) -> None:
-        self.code = code
-        self.module = code.module
-        self.workspace = workspace
+    def __init__(self, *, fast_math: bool) -> None:
+        self.fast_math = fast_math
+        self.module = Module(fast_math=fast_math)
+        self.code = Code(self.module)
+        self.workspace = Workspace()
+        self.pieces: list[Module] = []
+        self.lines = 0
+        self._anchors: list[tuple[Name, Callable[[Code], Name]]] = []
         self.python_calls: list[str] = []
         self.exits: set[str] = set()
         self.computed: dict[Any, Any] = {}
         self.reading: tuple[Value, ...] = ()
         self._holes: dict[tuple[Name, int], tuple[tuple[int, int], list[int]]] = {}
         self._constants: dict[int, tuple[Any, Place]] = {}
+
+    # Pieces
+
+    def anchor(self, write: Callable[[Code], Name]) -> Name:
+        """The name of an address that is read at the function's beginning, and again in every piece that follows."""
+        name = self._at_the_beginning(write)
+        self._anchors.append((name, write))
+        return name
+
+    def _at_the_beginning(self, write: Callable[[Code], Name], name: Name | None = None) -> Name:
+        beginning = Code(self.module)
+        beginning._count = self.code._count
+        found = write(beginning)
+        self.code._count = beginning._count
+        if name is not None:  # under the name that it has in the pieces before
+            beginning.lines = [line.replace(f"{found} = ", f"{name} = ") for line in beginning.lines]
+        self.code.entry += beginning.lines
+        return name or found
+
+    def is_anchored(self, place: Place) -> bool:
+        """Whether memory can be found from a following piece."""
+        return not isinstance(place, Big) or place.base == "%work" or any(place.base == a for a, _ in self._anchors)
+
+    def end_function(self, name: str) -> None:
+        """Finishes the function that is being written."""
+        code = self.code
+        code.do("ret i32 0")
+        for label, outcome in LEAVING.items():
+            if label in self.exits:
+                code.begin(label)
+                code.do(f"ret i32 {outcome}")
+        self.lines += len(code.lines)
+        self.module.function(f"i32 @{name}(ptr noalias %arguments, ptr noalias %results, ptr noalias %work)", code)
+
+    def cut(self) -> None:
+        """Ends the function here, and goes on in another one, in a module of its own."""
+        self.end_function("piece")
+        self.pieces.append(self.module)
+        self.exits = set()
+        self.computed = {}
+        count = self.code._count
+        self.module = Module(fast_math=self.fast_math)
+        self.code = Code(self.module)
+        self.code._count = count
+        for name, write in self._anchors:
+            self._at_the_beginning(write, name)
 
     # Ways out
 
@@ -161,10 +217,5 @@ class Emission:
         if value.size <= SMALL:
             return Small(tuple(map(name, value.ravel())), value.shape, boolean)
         stored = np.ascontiguousarray(value, np.float64)
-        # The address is read at the function's beginning, so that it is there in every block.
-        entry = Code(self.module)
-        entry._count = self.code._count = self.code._count + 1
-        base = self.module.outside(entry, id(stored), stored)
-        self.code.entry += entry.lines
-        self.code._count = entry._count
+        base = self.anchor(lambda code: code.module.outside(code, id(stored), stored))
         return Big(base, 0, row_by_row(value.shape), value.shape, boolean)

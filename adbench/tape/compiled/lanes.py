@@ -25,6 +25,7 @@ class Code:
     """The text of one function, block by block.
 
     lines    the instructions so far
+    late     instructions that turned out to be needed before the line with this number
     entry    what is to stand at the function's beginning: room for variables
     block    the label of the block that is being written
     """
@@ -32,6 +33,7 @@ class Code:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.lines: list[str] = []
+        self.late: dict[int, list[str]] = {}
         self.entry: list[str] = []
         self.block = "entry"
         self._count = 0
@@ -61,6 +63,16 @@ class Code:
         """Begins a block."""
         self.lines.append(f"{label}:")
         self.block = label
+
+    def every_line(self) -> list[str]:
+        """The lines, the late ones in their places."""
+        if not self.late:
+            return self.lines
+        lines: list[str] = []
+        for k, line in enumerate(self.lines):
+            lines += self.late.get(k, ())
+            lines.append(line)
+        return lines
 
     def variable(self, kind: str) -> Name:
         """Room on the stack for one value."""
@@ -104,7 +116,7 @@ class Module:
 
     def function(self, header: str, code: Code) -> None:
         """Adds a function."""
-        body = "\n".join(["entry:", *code.entry, *code.lines])
+        body = "\n".join(["entry:", *code.entry, *code.every_line()])
         self.functions.append(f"define {header} {{\n{body}\n}}")
 
     def text(self) -> str:

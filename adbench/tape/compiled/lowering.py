@@ -19,10 +19,14 @@ from .blocks import Block
 from .emission import Emission
 from .expansion import expanded
 from .lanes import Code, Module
-from .places import Big, Place, Shape, Small, Uniform, Workspace, row_by_row, size_of
+from .places import Big, Place, Shape, Small, Uniform, row_by_row, size_of
 from .predicates import ANY, PREDICATES
 from .record import Recording
 from .symbol import Symbol
+
+PIECES = (5_000, 400, 400, 400)
+"""By level of optimisation, instructions after which a program is cut: LLVM takes more than twice as long for functions
+of twice the length, but for each a millisecond."""
 
 
 class Outcome(IntEnum):
@@ -39,14 +43,15 @@ class Outcome(IntEnum):
 
 @dataclass(frozen=True)
 class Lowered:
-    """The text of a module, and what it needs.
+    """What LLVM is to be given.
 
+    modules           one with `run`, and before it those of the pieces that it calls one after the other, if any
     inputs, results   shapes, () for a number
     work              doubles of workspace
     python_calls      names of rules that are called in Python
     """
 
-    module: Module
+    modules: tuple[Module, ...]
     inputs: tuple[Shape, ...]
     results: tuple[Shape, ...]
     work: int
@@ -54,12 +59,9 @@ class Lowered:
     lines: int
 
 
-def lower(recording: Recording, *, fast_math: bool = False) -> Lowered:
-    """Writes the function `run` for a recording."""
-    module = Module(fast_math=fast_math)
-    workspace = Workspace()
-    code = Code(module)
-    emission = Emission(code, workspace)
+def lower(recording: Recording, *, fast_math: bool = False, level: int = 2) -> Lowered:
+    """Writes the function `run` for a recording, to be optimised to this level."""
+    emission = Emission(fast_math=fast_math)
     outputs: list[Value] = [*recording.value, *recording.parts]
     has_nan = [ANY(PREDICATES[np.isnan](s)) if s.shape else PREDICATES[np.isnan](s) for s in recording.checked]
     conditions = [c for c, _ in recording.guards]
@@ -67,17 +69,18 @@ def lower(recording: Recording, *, fast_math: bool = False) -> Lowered:
     trace, inputs, every = expanded(recording.trace, recording.inputs, every)
     outputs, has_nan, conditions = _split(every, len(outputs), len(has_nan))
     guards = list(zip(conditions, (outcome for _, outcome in recording.guards), strict=True))
-    given = {id(s): _argument(code, k, s) for k, s in enumerate(inputs)}
+    given = {id(s): _argument(emission, k, s) for k, s in enumerate(inputs)}
     targets: dict[int, Big] = {}
     homes: list[Big | None] = []
     for k, y in enumerate(outputs):
         shape = shape_of(y)
-        home = Big(_slot(code, "%results", k), 0, row_by_row(shape), shape) if shape else None
+        home = Big(_slot(emission, "%results", k), 0, row_by_row(shape), shape) if shape else None
         homes.append(home)
         if home is not None and type(y) is Symbol and y.number not in targets and not y.boolean:
             targets[y.number] = home
-    block = Block(emission, trace, [*outputs, *has_nan], given, targets, guards)
+    block = Block(emission, trace, [*outputs, *has_nan], given, targets, guards, piece=PIECES[level])
     places = block.lower()
+    code = emission.code
     for k, (place, home) in enumerate(zip(places[: len(outputs)], homes, strict=True)):
         if home is None:
             name = emission.elements(place)[0]
@@ -87,21 +90,17 @@ def lower(recording: Recording, *, fast_math: bool = False) -> Lowered:
         elif place != home:
             emission.copy(place, home)
     _check_nan(emission, places[len(outputs) :])
-    code.do(f"ret i32 {int(Outcome.DONE)}")
-    for label, outcome in (("on_guard", Outcome.GUARD), ("on_error", Outcome.ERROR), ("on_nan", Outcome.NAN)):
-        if label in emission.exits:
-            code.begin(label)
-            code.do(f"ret i32 {int(outcome)}")
-    module.function(
-        "i32 @run(ptr noalias nocapture %arguments, ptr noalias nocapture %results, ptr noalias %work)", code
-    )
+    if emission.pieces:
+        emission.cut()
+        _run_pieces(emission)
+    emission.end_function("run")
     return Lowered(
-        module,
+        (*emission.pieces, emission.module),
         tuple(s.shape for s in recording.inputs),
         tuple(shape_of(y) for y in outputs),
-        workspace.size,
+        emission.workspace.size,
         tuple(emission.python_calls),
-        len(code.lines),
+        emission.lines,
     )
 
 
@@ -109,18 +108,40 @@ def _split(values: list[Value], first: int, second: int) -> tuple[list[Value], l
     return values[:first], values[first : first + second], values[first + second :]
 
 
-def _slot(code: Code, base: str, k: int) -> str:
+@dataclass(frozen=True)
+class Piece:
+    """In an environment: the address of the function of the piece with this number."""
+
+    number: int
+
+
+def _run_pieces(emission: Emission) -> None:
+    """Calls the pieces one after the other, until one says that there is no result."""
+    code = emission.code
+    for number in range(len(emission.pieces)):
+        function = emission.module.outside(code, number, Piece(number))
+        outcome = code.emit(f"call i32 {function}(ptr %arguments, ptr %results, ptr %work)")
+        bad, good = code.label(), code.label()
+        code.do(f"br i1 {code.emit(f'icmp eq i32 {outcome}, 0')}, label %{good}, label %{bad}")
+        code.begin(bad)
+        code.do(f"ret i32 {outcome}")
+        code.begin(good)
+
+
+def _slot(emission: Emission, base: str, k: int) -> str:
     """The address that slot k of a table holds; read at the function's beginning."""
-    code._count += 2
-    place, name = f"%a{code._count}", f"%p{code._count}"
-    code.entry.append(f"  {place} = getelementptr inbounds ptr, ptr {base}, i64 {k}")
-    code.entry.append(f"  {name} = load ptr, ptr {place}, align 8")
-    return name
+
+    def write(code: Code) -> str:
+        place = code.emit(f"getelementptr inbounds ptr, ptr {base}, i64 {k}")
+        return code.emit(f"load ptr, ptr {place}, align 8")
+
+    return emission.anchor(write)
 
 
-def _argument(code: Code, k: int, symbol: Symbol) -> Place:
+def _argument(emission: Emission, k: int, symbol: Symbol) -> Place:
+    code = emission.code
     if symbol.shape:
-        base = _slot(code, "%arguments", k)
+        base = _slot(emission, "%arguments", k)
         array = Big(base, 0, row_by_row(symbol.shape), symbol.shape)
         return array if size_of(symbol.shape) > 0 else Small((), symbol.shape)
     address = code.emit(f"getelementptr inbounds double, ptr %arguments, i64 {k}")

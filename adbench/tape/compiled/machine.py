@@ -89,8 +89,14 @@ def optimise(module: Any, machine: Any, level: int) -> None:
     tuning.loop_vectorization = False
     tuning.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, tuning)
-    manager = builder.getModulePassManager() if level > 1 else llvm.create_new_module_pass_manager()
-    if level == 1:
+    if level > 2:
+        manager = builder.getModulePassManager()
+    else:
+        manager = llvm.create_new_module_pass_manager()
         manager.add_sroa_pass()
         manager.add_simplify_cfg_pass()
+        if level > 1:
+            manager.add_instruction_combine_pass()
+            manager.add_new_gvn_pass()
+            manager.add_simplify_cfg_pass()
     manager.run(module, builder)

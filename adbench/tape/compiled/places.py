@@ -99,9 +99,15 @@ class Workspace:
             if best[0] > size:
                 self._free.append((best[0] - size, best[1] + size))
             return size, best[1]
-        start = self.size
+        start = self.size = -(-self.size // 8) * 8
         self.size += size
         return size, start
+
+    def unused(self, count: int) -> int:
+        """Where so many doubles lie that nothing else ever used, nor will."""
+        start = self.size
+        self.size += count
+        return start
 
     def give_back(self, hole: tuple[int, int]) -> None:
         """The room may be used again."""
