@@ -434,12 +434,12 @@ def _go(session: Session, folder: Path | None, *, first: str = "", fail_fast: bo
 
     interrupt.listen()
     code = None
-    with catalog.report("progress").Bar() as bar:
+    with catalog.report("progress").Bar(session.settings.left_out) as bar:
         try:
             with closing(session.events(folder)) as events:
                 for event in events:
                     if first:
-                        click.echo(f"adbench: {first}", err=True)
+                        bar.say(first)
                         first = ""
                     bar.show(event, session.forecast.remaining)
                     bad = isinstance(event, Checked) and event.record.status in ("wrong", "surprise")

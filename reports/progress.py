@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from adbench.suite.events import Checked, Event, Started, Timed
+from adbench.suite.events import Checked, Event, Learned, Started, Timed
 from adbench.suite.record import Record
 
 from . import planned, wording
@@ -19,9 +19,13 @@ from .wording import OUTCOMES
 
 class Bar:
     """A context manager; `show(event, remaining)` moves it. What went wrong is printed above it at once, not only at
-    the end."""
+    the end.
 
-    def __init__(self, console: Console | None = None) -> None:
+    left_out   what has been said to be left out before
+    """
+
+    def __init__(self, left_out: str | None = None, console: Console | None = None) -> None:
+        self._left_out = left_out or ""
         self._console = console or Console(stderr=True, highlight=False)
         columns: tuple[Any, ...] = (BarColumn(bar_width=24), TimeElapsedColumn())
         self._progress = Progress(
@@ -47,6 +51,14 @@ class Bar:
         elif isinstance(event, Timed):
             for record in event.lost:
                 self._tell(record)
+        elif isinstance(event, Learned) and "settings" in event.facts:
+            left_out = str(event.facts["settings"].get("left_out") or "")
+            self.say(f"left out: {left_out.removeprefix(self._left_out).removeprefix('; ')}")
+            self._left_out = left_out
+
+    def say(self, text: str) -> None:
+        """A line on stderr, above the bar."""
+        self._console.print(f"adbench: {text}", markup=False, soft_wrap=True)
 
     def _tell(self, record: Record) -> None:
         word, reason = outcome(record)
