@@ -36,6 +36,8 @@ def backend(name: str) -> Backend:
     try:
         module.LIBRARY.found()
     except Unsupported as reason:
+        if os.environ.get("CI"):
+            pytest.fail(f"{name}: {reason}")
         pytest.skip(f"{name}: {reason}")
     return from_module(name, module)
 
