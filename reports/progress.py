@@ -58,14 +58,14 @@ class Bar:
 
     def say(self, text: str) -> None:
         """A line on stderr, above the bar."""
-        self._console.print(f"adbench: {text}", markup=False, soft_wrap=True)
+        self._console.print(f"adbench: {wording.visible(text)}", markup=False, soft_wrap=True)
 
     def _tell(self, record: Record) -> None:
         word, reason = outcome(record)
         if OUTCOMES[word].bad and self._console.is_terminal:
             job, told = record.job, OUTCOMES[word]
             text = f"{told.sign} {told.label}: {job.backend}, {job.case} {job.size}, {job.operator}: {reason}"
-            self._console.print(text, markup=False)
+            self._console.print(wording.visible(text), markup=False)
 
     def __enter__(self) -> Bar:
         self._started = monotonic()
