@@ -15,6 +15,7 @@ from typing import Any
 from adbench.measure import machine
 from adbench.measure.clock import Round, WarmUp
 from adbench.measure.disturbance import usable_cpus
+from adbench.oracle import Verdict
 from adbench.suite.catalog import Catalog
 from adbench.suite.events import Event, Started, Timed
 from adbench.suite.journal import Group, Launched, group_of
@@ -28,7 +29,9 @@ from adbench.suite.record import Job, Launch, Record, Summary
 from adbench.suite.settings import Settings
 from adbench.suite.troubles import Troubles
 
-ROUNDING = 1e-6  # by which two processes may differ, relative to the sizes summed: far more than another order of sums
+ROUNDING = (
+    1e-6  # by which two right results may differ, relative to the sizes summed: far more than another order of sums
+)
 
 
 @dataclass
@@ -123,7 +126,8 @@ class Timing:
         told = pool.ask(cell.seat, job, about(self.catalog, job, "prepare", operator=job.operator))
         if isinstance(told, Record):
             return told
-        fault = differs(cell.record.summary, from_plain(told["summary"], Summary), told["claimed"])
+        allowed = rounding(cell.record.verdict, told["claimed"])
+        fault = differs(cell.record.summary, from_plain(told["summary"], Summary), allowed)
         if fault is not None:
             return Record(job, "wrong", fault)
         asked = {name: getattr(self.settings, name) for name in ("warm_ns", "warm_at_most_ns", "epoch_ns")}
@@ -178,18 +182,30 @@ def groups_to_time(records: Iterable[Record]) -> dict[Group, list[Record]]:
     return found
 
 
-def differs(checked: Summary | None, now: Summary, claimed_relative_error: float | None) -> str | None:
+def rounding(verdict: Verdict | None, claimed_relative_error: float | None) -> float:
+    """By how much two processes may differ, relative to the sizes summed.
+
+    More where a method claims no better, or where less can be resolved: there the last bit of a sum that was taken in
+    another order is blown up.
+    """
+    allowed = max(ROUNDING, 10 * (claimed_relative_error or 0.0))
+    if verdict is None or verdict.word != "inconclusive":
+        return allowed
+    return max(allowed, 10.0 ** (1 - verdict.worst.digits_resolvable)) if verdict.worst is not None else math.inf
+
+
+def differs(checked: Summary | None, now: Summary, allowed: float = ROUNDING) -> str | None:
     """Why a result is not the one that was checked in another process; None where it is, but for rounding."""
-    if checked is None or (checked.count == now.count and _close(checked, now, claimed_relative_error)):
+    if checked is None or (checked.count == now.count and _close(checked, now, allowed)):
         return None
     was, here = (f"{s.count} with the sum {s.total!r} and the sum of sizes {s.magnitude!r}" for s in (checked, now))
     return f"differs from process to process: of its numbers there were {was} where it was checked, {here} here"
 
 
-def _close(a: Summary, b: Summary, claimed: float | None) -> bool:
-    allowed = max(ROUNDING, 10 * (claimed or 0.0)) * max(a.magnitude, b.magnitude)
+def _close(a: Summary, b: Summary, allowed: float) -> bool:
     pairs = (a.total, b.total), (a.magnitude, b.magnitude)
-    return all(x == y or abs(x - y) <= allowed < math.inf for x, y in pairs)
+    scale = max(a.magnitude, b.magnitude)
+    return all(x == y or (math.isfinite(scale) and abs(x - y) <= allowed * scale) for x, y in pairs)
 
 
 def _apart(starts: Sequence[tuple[Seat, Start]], threads: int) -> dict[Seat, Start]:
