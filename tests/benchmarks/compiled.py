@@ -185,7 +185,7 @@ def casadi_call(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ..
     for k, r in enumerate(results):
         buffer.set_res(k, memoryview(r))
 
-    def call() -> Any:
+    def call(_alive: Any = (function, buffer, given)) -> Any:  # the trigger keeps none of them
         trigger()
         return results[0][0], (results[1],)
 
@@ -245,7 +245,8 @@ def compile_cost() -> Iterator[str]:
         start = time.process_time()
         compiled = tape.compile(f, 7.0, level=level)
         spent = time.process_time() - start
-        yield f"compiling {4 * turns} operations at level {level}: {spent / (4 * turns) * 1e6:.0f} µs each ({compiled!r})"
+        nodes = compiled.nodes()
+        yield f"compiling {nodes} nodes at level {level}: {spent / nodes * 1e6:.0f} µs each"
 
 
 if __name__ == "__main__":

@@ -405,6 +405,10 @@ class Compiled:
             return functionals.gradient(of_active, x)
         return getattr(functionals, self.operator)(of_active, x, *args[self.count :])
 
+    def nodes(self) -> int:
+        """How many operations were recorded, those of the sweep among them."""
+        return sum(p.nodes for s in self._signatures.values() for p in (*s.programs, *s.careful))
+
     def explain(self) -> str:
         """What was recorded and compiled, and what does not run as machine code."""
         lines = []

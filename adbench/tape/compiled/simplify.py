@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from .. import elementwise as e
-from .. import shapes
+from .. import products, reductions, shapes
 from ..indexing import put
 from ..plain import shape_of
 from ..rule import Rule, Value, function_gradients
+from ..shapes import reshape
 
 Producer = Callable[[Any], "tuple[Rule, tuple[Value, ...], dict[str, Any]] | None"]
 
@@ -93,6 +94,32 @@ def _add(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
     return None
 
 
+def _matmul(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
+    """With a matrix whose entries are all the same, a product is a sum: over the rows, or over the columns."""
+    a, b = inputs
+    if len(shape_of(a)) != 2 or len(shape_of(b)) != 2:
+        return None
+    shape = (shape_of(a)[0], shape_of(b)[1])
+    number = _all_entries(a, made)
+    if number is not None:
+        return shapes.broadcast_to(reshape(number * reductions.sum(b, 0), (1, shape[1])), shape)
+    number = _all_entries(b, made)
+    if number is not None:
+        return shapes.broadcast_to(reshape(number * reductions.sum(a, 1), (shape[0], 1)), shape)
+    return None
+
+
+def _all_entries(x: Value, made: Producer) -> Value:
+    """The number that all entries of a matrix are; None if it is not known to be one."""
+    number = one_number(x)
+    if number is not None:
+        return number
+    before = made(x)
+    if before is not None and before[0] is shapes._broadcast and shape_of(before[1][0]) == ():
+        return before[1][0]
+    return None
+
+
 def _same_shape(inputs: list[Value], params: dict[str, Any], _made: Producer) -> Value:
     return inputs[0] if shape_of(inputs[0]) == params["shape"] else None
 
@@ -110,5 +137,6 @@ _TABLE: dict[Rule, Callable[..., Value]] = {
     e.add: _add,
     shapes._broadcast: _same_shape,
     shapes._reshape: _same_shape,
+    products.matmul: _matmul,
     shapes.copy: lambda inputs, _params, _made: inputs[0],
 }
