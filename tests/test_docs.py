@@ -26,6 +26,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 ELSEWHERE = {
     "docs/write-a-case.md": "the file it shows is compared and run in tests/backends/test_page.py",
     "docs/write-a-backend.md": "the file it shows is compared and run in tests/backends/test_page.py",
+    "docs/write-cpp.md": "the files it shows are compared and run in tests/backends/test_native_calling.py",
 }
 """Pages whose code is tested elsewhere, and where."""
 

@@ -20,8 +20,9 @@ from adbench.measure.disturbance import usable_cpus
 from adbench.measure.memory_truth import MEGABYTE, Reading
 from adbench.measure.spin import Noise, spin
 from adbench.measure.system_files import PROC, SYS
-from adbench.suite.catalog import Catalog, Source, installed_version
+from adbench.suite.catalog import Catalog, Source, installed_version, load
 from adbench.suite.checkup import CHECKS, COMPILERS, Finding, Patient, State
+from adbench.suite.errors import Unsupported
 from adbench.version import __version__
 
 LIBRARIES = ("numpy", "scipy", "mpmath", "optree", "psutil", "cattrs", "click", "rich", "matplotlib", "jinja2")
@@ -81,20 +82,35 @@ def memory_findings(read: Callable[[], Iterator[Reading]] = memory_truth.reading
 
 
 def backend_rows(catalog: Catalog) -> Iterator[dict[str, Any]]:
-    """name, version, `missing` and the one command that installs it, by name; imports no backend."""
+    """name, version, `missing` and the one command that installs it, by name; imports no library."""
     packages = _debian({package for source in catalog.backends.values() for package in source.debian})
     for name, source in sorted(catalog.backends.items()):
         absent = [package for package in source.debian if not packages.get(package)]
         if source.builds and machine.compiler_in(COMPILERS) is None:
             absent.append("g++")
+        header, how = _header(source) if not absent else (None, None)
         yield {
             "name": name,
             "version": source.version or next((packages[p] for p in source.debian if packages.get(p)), None),
-            "missing": [*absent, *source.missing],
-            "install": _command(source, absent),
+            "missing": [*absent, *source.missing, *([header] if header else [])],
+            "install": _command(source, absent) or how,
             "builtin": source.builtin,
             "file": source.path,
         }
+
+
+def _header(source: Source) -> tuple[str | None, str | None]:
+    """The header of a C++ library that no package has, and how to get it, where it is not there."""
+    if not source.builtin or not source.builds or source.requires or source.debian:
+        return None, None
+    library = getattr(load(source), "LIBRARY", None)  # such a file says where to look, and imports no library
+    if library is None:
+        return None, None
+    try:
+        library.found()
+    except Unsupported:
+        return library.needs, library.get
+    return None, None
 
 
 def _command(source: Source, debian: list[str]) -> str | None:

@@ -245,6 +245,20 @@ def test_a_library_of_ones_own_is_a_header_and_a_file_from_outside_the_repositor
     assert found["hvp"]["reason"] == "dual_numbers on everything.hpp has no hvp"
 
 
+def test_the_page_shows_the_files_and_its_twin_is_right(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "write-cpp.md").read_text(encoding="utf-8")
+    twin, header = (block.partition("```\n")[0] for block in page.split("```cpp\n")[1:])
+    assert header == (EXAMPLES / "dual_numbers.hpp").read_text(encoding="utf-8")
+    assert f"```python\n{(EXAMPLES / 'dual_numbers.py').read_text(encoding='utf-8')}```\n" in page
+    shutil.copy(EXAMPLES / "my_case.py", tmp_path)
+    (tmp_path / "my_case.hpp").write_text(twin, encoding="utf-8")
+    case = native_case.case(tmp_path / "my_case.py")
+    names, args, wrt = case.bind(10, 0)
+    given = tuple(map(DUAL.to_native, args))
+    (got,) = DUAL.to_numpy(DUAL.prepare("gradient", function_of(case, names, Namespace(np)), given, wrt)(*given))
+    np.testing.assert_allclose(got, case.gradient(*args)[0], rtol=1e-13)
+
+
 @pytest.mark.parametrize(("name", "most"), [("adept", 60), ("codipack", 60), ("fastad", 60), ("sacado", 61)])
 def test_what_belongs_to_one_library_is_short(name: str, most: int) -> None:
     """All its operators. What records once and again is longer: it has two or three ways of calling the library."""
