@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from adbench.oracle import EntryEvidence, Verdict
 from adbench.suite.events import Checked, Event, Started, Timed, Weighed
 from adbench.suite.layout import Seat, layout
-from adbench.suite.record import Record, Run, Summary
+from adbench.suite.record import Record, Run
 from adbench.suite.session import Session, exit_code, prepare
-from adbench.suite.timing import differs, rounding
 from tests.suite.files import CASE, RIGHT, write
+
+pytestmark = pytest.mark.slow
 
 LAUNCHES = 3
 IN_A_LAUNCH = '"ADBENCH_PADDING" in os.environ'
@@ -214,39 +214,3 @@ def test_each_method_weighs_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert len({pid for pid, _ in pids}) == len(pids) == 2 + 2 + 3
     assert sum(tuned == "True" for _, tuned in pids) == 1
     assert sum(isinstance(event, Weighed) for event in events) == 1
-
-
-@pytest.mark.parametrize(
-    ("now", "allowed", "same"),
-    [
-        (Summary(3, 1.0, 10.0), 1e-6, True),
-        (Summary(3, 1.0 + 1e-6, 10.0), 1e-6, True),
-        (Summary(3, 1.0 + 1e-4, 10.0), 1e-6, False),
-        (Summary(3, 1.0 + 1e-4, 10.0), 1e-4, True),
-        (Summary(3, 1.0, 10.1), 1e-6, False),
-        (Summary(2, 1.0, 10.0), 1e-6, False),
-        (Summary(2, 1.0, 10.0), float("inf"), False),
-        (Summary(3, float("nan"), float("nan")), 1e-6, False),
-        (Summary(3, float("nan"), float("nan")), float("inf"), False),
-        (Summary(3, float("inf"), float("inf")), 1e-6, False),
-    ],
-)
-def test_results_are_the_same_but_for_rounding(now: Summary, allowed: float, same: bool) -> None:
-    fault = differs(Summary(3, 1.0, 10.0), now, allowed)
-    assert (fault is None) == same
-    assert fault is None or "differs from process to process" in fault
-
-
-def test_equal_infinities_are_equal_and_what_was_not_summed_is_not_compared() -> None:
-    huge = Summary(1, float("inf"), float("inf"))
-    assert differs(huge, huge) is None
-    assert differs(None, huge) is None
-
-
-def test_less_is_asked_of_what_cannot_be_resolved_or_is_claimed_to_be_rough() -> None:
-    right = Verdict("right", "", None, None, 1, 1, 0, 0, "", "")
-    entry = EntryEvidence("x", (), 1.0, 1.0, (1.0, 1.0), 1e-3, "inconclusive", 3.0, 3.0)
-    unsure = Verdict("inconclusive", "", None, entry, 1, 0, 0, 1, "", "")
-    assert rounding(right, None) == 1e-6
-    assert rounding(right, 1e-5) == pytest.approx(1e-4)
-    assert rounding(unsure, None) == pytest.approx(1e-2)
