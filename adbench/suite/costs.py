@@ -21,9 +21,9 @@ from adbench.suite.store import write_whole
 
 FILE = "costs.json"
 MOST_BYTES = 64 * 2**20
-START_SECONDS = 0.4  # a process, Python, numpy and the harness
+START_SECONDS = 0.3  # a process, Python, numpy and the harness
 IMPORT_SECONDS = 1.0  # of a library that nobody has imported here yet: numpy's takes 0.1 s, torch's 2 s
-UNKNOWN = Cost(prepare=0.03, first_call=0.01, call=1e-3)  # of a cell of which nothing is known
+UNKNOWN = Cost(prepare=0.02, first_call=0.01, call=1e-3)  # of a cell of which nothing is known
 
 Cell = tuple[str, str, str]
 """(case, backend, operator): what is measured at several sizes."""

@@ -19,7 +19,7 @@ from adbench.suite.settings import PREFERRED_REFERENCE, Settings
 from adbench.suite.weighing import METHODS, to_weigh
 
 JUDGE_SECONDS = 0.02
-ASK_SECONDS = 0.004  # a request and its answer, and the collection before an epoch
+ASK_SECONDS = 0.003  # a request and its answer, and the collection before an epoch
 REFERENCE_SECONDS = 0.5  # one that is not in the cache, where its time limit does not cut it short
 WEIGHING_SLOWS_DOWN = 3.0  # each method, by about so much
 CALIBRATION_EPOCHS = 3  # from about the right number of calls on, to two that cross the target
