@@ -23,7 +23,7 @@ import numpy as np
 from .. import functionals
 from ..plain import constant
 from ..trees import tree_flatten, tree_unflatten
-from .entry import Entry, Shelf, layouts_are_known
+from .entry import Entry, Setting, Shelf, layouts_are_known
 from .lowering import Lowered, Outcome, Piece, lower
 from .machine import Loaded
 from .record import OPERATORS, WITH_VECTOR, NotCompilableError, Recording, Request, record
@@ -124,7 +124,8 @@ class Signature:
             if form:
                 lowered = program.lowered
                 owner = self.owner
-                self.entry = Entry(lowered.inputs, lowered.results, form, self.shelf, owner.by_python, owner)
+                inputs = arguments.in_order(lowered.inputs)
+                self.entry = Entry(inputs, lowered.results, form, self.shelf, owner.by_python, owner)
                 self.owner.add_entry(self.entry)
 
     def attempt(
@@ -240,6 +241,12 @@ class _Arguments:
         self.examples.append(example)
         self.active.append(wanted)
         return len(self.data) - 1
+
+    def in_order(self, shapes: Sequence[Any]) -> list[Any]:
+        """For each argument its shape, or that it is a setting."""
+        rest = iter(shapes)
+        found = [Setting(places[0][1]) if isinstance(places[0], tuple) else next(rest) for _, places in self.rebuilds]
+        return [*found, *rest]
 
     def nested(self, values: Sequence[Any]) -> list[Any]:
         """Arguments for the function, with these values in the places of the data."""

@@ -17,12 +17,13 @@ import ctypes
 import functools
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .lanes import Code, Module, Name
-from .machine import Loaded
+from .machine import Loaded, Object
 from .places import Shape
 
 TABLE = 64
@@ -125,6 +126,13 @@ class Shelf:
         self.memory[2] = work - 64
 
 
+@dataclass(frozen=True)
+class Setting:
+    """An argument that is part of the program: an integer, a text, …"""
+
+    value: Any
+
+
 class _Writer:
     """The entry's code."""
 
@@ -146,6 +154,24 @@ class _Writer:
         self.code.do(f"br i1 {condition}, label %{on}, label %{label}")
         self.code.begin(on)
 
+    def check_setting(self, thing: Name, value: Any) -> None:
+        """Leaves unless the argument is this object, or an integer of this value."""
+        known = self.module.outside(self.code, ("setting", id(value)), Object(value))
+        same = self.code.emit(f"icmp eq ptr {thing}, {known}")
+        if type(value) is not int or not -(2**62) < value < 2**62:
+            self.unless(same, "otherwise")
+            return
+        look, good = self.code.label(), self.code.label()
+        self.code.do(f"br i1 {same}, label %{good}, label %{look}")
+        self.code.begin(look)
+        int_type = self.module.outside(self.code, "int", int)
+        self.unless(self.code.emit(f"icmp eq ptr {self.load('ptr', thing, _TYPE)}, {int_type}"), "otherwise")
+        overflow = self.code.variable("i32")
+        number = self.call("PyLong_AsLongLongAndOverflow", "ptr, ptr", f"ptr {thing}, ptr {overflow}", "i64")
+        self.unless(self.code.emit(f"icmp eq i64 {number}, {value}"), "otherwise")
+        self.code.do(f"br label %{good}")
+        self.code.begin(good)
+
     def call(self, name: str, kinds: str, given: str, result: str = "ptr") -> Name:
         """Calls a function of CPython's."""
         function = self.module.declare(name, f"{result} {{}}({kinds})")
@@ -156,7 +182,7 @@ class _Writer:
 
 
 def write_entry(
-    inputs: Sequence[Shape], results: Sequence[Shape], form: str, shelf: Shelf, otherwise: Callable[..., Any]
+    inputs: Sequence[Shape | Setting], results: Sequence[Shape], form: str, shelf: Shelf, otherwise: Callable[..., Any]
 ) -> tuple[str, list[Any]]:
     """The text of a module with `entry`, and what it needs.
 
@@ -175,10 +201,14 @@ def write_entry(
     state = module.outside(code, "shelf", shelf.memory)
     fits = code.emit(f"icmp eq i64 %count, {len(inputs)}")
     w.unless(fits, "otherwise")
+    slots = iter(range(len(inputs)))
     for k, shape in enumerate(inputs):
         thing = w.load("ptr", "%given", 8 * k)
+        if isinstance(shape, Setting):
+            w.check_setting(thing, shape.value)
+            continue
         kind = w.load("ptr", thing, _TYPE)
-        slot = w.at(arguments, 8 * k)
+        slot = w.at(arguments, 8 * next(slots))
         if shape == ():
             is_float, is_double = (code.emit(f"icmp eq ptr {kind}, {t}") for t in (float_type, double_type))
             w.unless(code.emit(f"or i1 {is_float}, {is_double}"), "otherwise")
@@ -317,7 +347,7 @@ class Entry:
 
     def __init__(
         self,
-        inputs: Sequence[Shape],
+        inputs: Sequence[Shape | Setting],
         results: Sequence[Shape],
         form: str,
         shelf: Shelf,

@@ -76,10 +76,19 @@ class Loaded:
         return int(self._engine.get_function_address(name))
 
 
+class Object:
+    """Something of Python's whose own address is wanted, also if it is a number or an array."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
 def address_of(thing: Any) -> int:
     """The address that code is given for something of Python's: an array's data, a number as it is, else the object."""
     if isinstance(thing, np.ndarray):
         return int(thing.ctypes.data)
+    if isinstance(thing, Object):
+        return id(thing.value)
     return thing if type(thing) is int else id(thing)
 
 

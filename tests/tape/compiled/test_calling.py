@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adbench import tape
-from adbench.tape.compiled import lowering
+from adbench.tape.compiled import calling, lowering
 
 
 def square(x):
@@ -136,6 +136,20 @@ def test_calls_leave_no_memory_behind():
         compiled.call(x)
     gc.collect()
     assert len(gc.get_objects()) - before < 20
+
+
+def test_settings_are_compared_natively(monkeypatch):
+    f = lambda x, n, name, on: x * n if name == "times" and on else x + n  # noqa: E731
+    compiled = tape.compile(f, 2.0, 1000, "times", True, wrt=0)
+    assert compiled.call(3.0, int("1000"), "times", True) == (3000.0, 1000.0)
+    assert compiled.call(3.0, 1001, "times", True) == (3003.0, 1001.0)
+    assert compiled.call(3.0, 1000, "plus", True) == (1003.0, 1.0)
+    assert compiled.call(3.0, 1000, "times", False) == (1003.0, 1.0)
+    assert compiled.call(3.0, 10**30, "times", True)[1] == 1e30
+    assert compiled.call(3.0, True, "times", True) == (3.0, 1.0)
+    monkeypatch.setattr(calling, "_Arguments", None)  # Python's way is closed
+    assert compiled.call(3.0, int("1001"), "times", True) == (3003.0, 1001.0)
+    assert compiled.call(np.float64(3.0), 1000, "plus", True) == (1003.0, 1.0)
 
 
 def test_without_the_native_way_in_calls_are_as_right(monkeypatch):
