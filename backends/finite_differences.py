@@ -44,18 +44,21 @@ def preparing(weights: Mapping[int, float], step: float) -> Callable[..., Callab
     def prepare(
         operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
     ) -> Callable[..., Any]:
-        def along(i: int, args: tuple[Any, ...]) -> Any:
+        def along(i: int, args: tuple[Any, ...], number: Callable[[Any], Any]) -> Any:
             leaves, structure = optree.tree_flatten(args[i])
 
             def moved(k: int, leaf: Any) -> Any:
                 argument = optree.tree_unflatten(structure, [*leaves[:k], leaf, *leaves[k + 1 :]])
-                return f(*args[:i], argument, *args[i + 1 :])
+                return number(f(*args[:i], argument, *args[i + 1 :]))
 
             slopes = [_slopes(moved, k, leaf, step, weights) for k, leaf in enumerate(leaves)]
             return optree.tree_unflatten(structure, slopes)
 
         def gradient(*args: Any) -> tuple[Any, ...]:
-            return tuple(along(i, args) for i in wrt)
+            return tuple(along(i, args, float) for i in wrt)
+
+        def jacobian(*args: Any) -> tuple[Any, ...]:
+            return tuple(along(i, args, np.array) for i in wrt)  # copies: f may return a part of x itself
 
         if operator == "value":
             return f
@@ -63,27 +66,33 @@ def preparing(weights: Mapping[int, float], step: float) -> Callable[..., Callab
             return gradient
         if operator == "value_and_gradient":
             return lambda *args: (f(*args), gradient(*args))
+        if operator == "jacobian":
+            return jacobian
+        if operator in ("jvp", "vjp"):
+            raise Unsupported(f"finite differences have no {operator} of their own: they go entry by entry")
         raise Unsupported(f"finite differences have no {operator}: a difference of differences keeps too few digits")
 
     return prepare
 
 
 def _slopes(f: Callable[[int, Any], Any], k: int, leaf: Any, step: float, weights: Mapping[int, float]) -> Any:
-    """∂f/∂leaf[k], entry by entry, in its shape."""
+    """∂f/∂leaf[k], entry by entry: of the shape of f's value before the leaf's."""
     x = np.array(leaf)  # a copy: the caller's array is never written to
-    slopes = np.empty_like(x)
+    slopes = []
 
-    def at(i: tuple[int, ...], entry: float) -> float:
+    def at(i: tuple[int, ...], entry: float) -> Any:
         x[i] = entry
-        return float(f(k, x if x.ndim else entry))  # a number at once: f may return x itself
+        return f(k, x if x.ndim else entry)
 
     for i in np.ndindex(x.shape):
         centre = float(x[i])
         h = step * max(abs(centre), 1.0)
         h = (centre + h) - centre  # a step that x + h is not rounded by
-        slopes[i] = sum(w * (at(i, centre + n * h) - at(i, centre - n * h)) for n, w in weights.items()) / h
+        slopes.append(sum(w * (at(i, centre + n * h) - at(i, centre - n * h)) for n, w in weights.items()) / h)
         x[i] = centre
-    return slopes
+    return np.moveaxis(
+        np.reshape(slopes, x.shape + np.shape(slopes[0] if slopes else 0.0)), range(x.ndim), range(-x.ndim, 0)
+    )
 
 
 # A step where rounding, eps |f| / h, and truncation, h² |f'''| / 6, are about equal.

@@ -101,7 +101,7 @@ def test_operators_are_right_on_every_case(name: str, operator: Operator, case: 
 # What each library has itself; the rest the harness makes from these.
 OWN: dict[str, set[str]] = {
     "autograd": {*OFFERED, "jvp", "vjp", "hvp"},
-    "finite_differences": {*OFFERED},
+    "finite_differences": {*OFFERED, "jacobian"},
     "jax": {*OPERATORS},
     "tape": {*OPERATORS},
     "torch": {*OPERATORS},
