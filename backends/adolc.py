@@ -1,5 +1,6 @@
 """ADOL-C: records a tape of operations anew at every call, and sweeps it back."""
 
+import sys
 from pathlib import Path
 
 from adbench import CppLibrary
@@ -16,6 +17,7 @@ LIBRARY = CppLibrary(
     # Its pool of locations never shrinks, and every recording takes stock of all of it: a call after one with a million
     # variables takes 17 ms instead of 5 µs. A copy of the library for each prepared call is as a process for each.
     archives=("adolc",),
+    flags=("-Wl,--exclude-libs,ALL",) if sys.platform == "linux" else (),  # else the copies would share its symbols
     private={".adolcrc": '"TAPE_DIR" "{scratch}"\n'},
 )
 prepare, build, to_native, to_numpy = LIBRARY.prepare, LIBRARY.build, LIBRARY.to_native, LIBRARY.to_numpy
