@@ -16,8 +16,10 @@ from scipy import sparse
 # What scipy.optimize's own solvers group by; it has no public name, and is the same since scipy 0.17.
 from scipy.optimize._numdiff import group_columns
 
+Indices = Sequence[int] | NDArray[np.intp]
 
-def groups(rows: Sequence[int], columns: Sequence[int], shape: tuple[int, int]) -> NDArray[np.intp]:
+
+def groups(rows: Indices, columns: Indices, shape: tuple[int, int]) -> NDArray[np.intp]:
     """The group of every column, 0 … k-1, for a matrix of this shape whose entries are zero but at (rows, columns).
 
     Greedy, the fullest columns first. Columns without entries are all in one group.
