@@ -19,16 +19,18 @@ from ..indexing import set_at
 from ..plain import shape_of
 from ..rule import Rule, Value
 from .emission import Emission
-from .kernels import KERNELS, called_in_python
-from .lanes import Code, Lanes, Name
+from .kernels import KERNELS
 from .looping import SCAN, live
 from .moves import is_moved, is_view, moved, seen
 from .natives import NATIVE
 from .nests import MAXIMUM, MINIMUM, PRODUCT, SUM, Fold, Nest, Reduction, Step
 from .places import SMALL, Big, Place, Shape, Small, Uniform, row_by_row, size_of
 from .predicates import ALL, ANY
+from .python_calls import called_in_python
+from .reach import Reach
 from .simplify import ADD_AT
-from .symbol import Symbol, Trace, made_by, operation
+from .symbol import Symbol
+from .trace import Trace, made_by, operation
 
 FOLDS: dict[Rule, Reduction] = {
     reductions._sum: SUM,
@@ -43,13 +45,10 @@ FOLDS: dict[Rule, Reduction] = {
 WRITTEN_INTO = frozenset((ADD_AT, set_at))
 """Rules whose result may be made in the memory of the first operand, if nobody needs that any more."""
 
-FAR = 300
-"""Instructions after which a value is read from memory again: LLVM takes long to find out what to keep in registers."""
-
 LIGHT, EACH, FOLD, KERNEL = range(4)
 
 
-class Block:
+class Block(Reach):
     """One trace, lowered at the place where the emission stands.
 
     places    number of a symbol -> where its value is
@@ -66,7 +65,7 @@ class Block:
         guards: Sequence[tuple[Symbol, bool]] = (),
         piece: int = 0,
     ) -> None:
-        self.emission = emission
+        super().__init__(emission)
         self.piece = piece
         self.trace = trace
         self.targets = targets or {}
@@ -76,16 +75,11 @@ class Block:
         self.outputs = outputs
         self.wanted = {y.number for y in outputs if type(y) is Symbol and y.tape is trace}
         self.numbers = live(trace, [*outputs, *(c for c, _ in guards)])
-        self.places: dict[int, Place] = {}
         self.users: dict[int, list[int]] = {n: [] for n in self.numbers}
         self.remaining: dict[int, int] = {}
         self.uses: dict[int, int] = dict.fromkeys(self.numbers, 0)
         self.ready: list[list[int]] = [[], [], [], []]
         self.loops: dict[tuple[Any, ...], list[int]] = {}
-        self.lane = Lanes(self.code, 1)
-        self.made_at: dict[int, tuple[Code, int]] = {}
-        self.near: dict[int, int] = {}
-        self.slots: dict[int, int] = {}
         for n in self.numbers:
             symbol = trace[n][1]
             if id(symbol) in given:
@@ -171,71 +165,6 @@ class Block:
             order = (good, bad) if outcome else (bad, good)
             self.code.do(f"br i1 {name}, label %{order[0]}, label %{order[1]}")
             self.code.begin(good)
-
-    def place(self, x: Value) -> Place:
-        """Where a value is."""
-        if type(x) is not Symbol:
-            return self.emission.constant(x)
-        n = x.number
-        if n in self.near and len(self.code.lines) - self.near[n] > FAR and not isinstance(self.places[n], Big):
-            self.places[n] = self.read_again(n)
-        return self.places[n]
-
-    # Values that are used far from where they were made wait in memory: registers do not reach so far
-
-    @property
-    def code(self) -> Code:
-        """The function that is being written."""
-        return self.emission.code
-
-    def read_again(self, n: int) -> Place:
-        """The elements read from memory; they are written there right behind where they were made."""
-        place = self.places[n]
-        names = (place.element,) if isinstance(place, Uniform) else place.elements  # type: ignore[union-attr]
-        if n not in self.slots:
-            self.slots[n] = self.emission.workspace.unused(len(names))
-            self.write_late(n, names, place.boolean)
-        code, again = self.code, []
-        for k, name in enumerate(names):
-            if not name.startswith("%"):
-                again.append(name)
-                continue
-            address = code.emit(f"getelementptr inbounds double, ptr %work, i64 {self.slots[n] + k}")
-            number = code.emit(f"load double, ptr {address}, align 8")
-            again.append(code.emit(f"fcmp une double {number}, 0.0") if place.boolean else number)
-        self.near[n] = len(code.lines)
-        if isinstance(place, Uniform):
-            return Uniform(again[0], place.shape, place.boolean)
-        return Small(tuple(again), place.shape, place.boolean)
-
-    def write_late(self, n: int, names: Sequence[Name], boolean: bool) -> None:
-        """Stores elements where they were made."""
-        code, line = self.made_at[n]
-        late = code.late.setdefault(line, [])
-        for k, name in enumerate(names):
-            if not name.startswith("%"):
-                continue
-            key = f"{self.slots[n] + k}"
-            if boolean:
-                late.append(f"  %n{key} = uitofp i1 {name} to double")
-                name = f"%n{key}"
-            late.append(f"  %m{key} = getelementptr inbounds double, ptr %work, i64 {key}")
-            late.append(f"  store double {name}, ptr %m{key}, align 8")
-
-    def cut(self) -> None:
-        """Goes on in a new function, if nothing that is needed lies on the stack of this one."""
-        needed = [n for n, place in self.places.items() if self.uses.get(n, 0) > 0 or n in self.wanted]
-        if not all(self.emission.is_anchored(self.places[n]) for n in needed):
-            return
-        for n in needed:
-            place = self.places[n]
-            if not isinstance(place, Big) and n not in self.slots:
-                names = (place.element,) if isinstance(place, Uniform) else place.elements
-                self.slots[n] = self.emission.workspace.unused(len(names))
-                self.write_late(n, names, place.boolean)
-            self.near[n] = -FAR - 1
-        self.emission.cut()
-        self.lane = Lanes(self.code, 1)
 
     # Elements in registers
 

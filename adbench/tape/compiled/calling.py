@@ -21,54 +21,23 @@ from typing import Any
 import numpy as np
 
 from .. import functionals
-from ..plain import constant
-from ..trees import tree_flatten, tree_unflatten
-from .entry import Entry, Setting, Shelf, layouts_are_known
-from .lowering import Lowered, Outcome, Piece, lower
-from .machine import Loaded
-from .record import OPERATORS, WITH_VECTOR, NotCompilableError, Recording, Request, record
+from ..trees import tree_flatten
+from .arguments import Arguments
+from .entry import Entry, Shelf, layouts_are_known
+from .lowering import Outcome
+from .program import Program
+from .record import OPERATORS, WITH_VECTOR, NotCompilableError, Request, record
 
 RECORDINGS = 32
 """How many paths through a function are kept for each signature."""
 
-LONG = 10_000
-"""Recordings of more nodes are compiled without optimisation: in a tenth of the time, and little slower."""
-
 Watch = Callable[[str], AbstractContextManager[Any]] | None
-
-_RUN = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-
-
-class Program:
-    """A recording as machine code."""
-
-    def __init__(
-        self, recording: Recording, *, fast_math: bool, level: int | None, timed: Callable[[str], Any]
-    ) -> None:
-        self.nodes = len(recording.trace)
-        self.level = (0 if self.nodes > LONG else 2) if level is None else level
-        with timed("lower"):
-            self.lowered: Lowered = lower(recording, fast_math=fast_math, level=self.level)
-            texts = [module.text() for module in self.lowered.modules]
-        with timed("compile"):
-            self._loaded: list[Loaded] = []
-            for module, text in zip(self.lowered.modules, texts, strict=True):
-                environment = [self._address_of(thing) for thing in module.environment]
-                self._loaded.append(Loaded(text, environment, level=self.level))
-        self.address = self._loaded[-1].address("run")
-        self.run = _RUN(self.address)
-        self.rebuild = recording.rebuild
-        self.values = len(recording.value)
-        self.guards = len(recording.guards)
-
-    def _address_of(self, thing: Any) -> Any:
-        return self._loaded[thing.number].address("piece") if isinstance(thing, Piece) else thing
 
 
 class Signature:
     """All that is known for calls of one signature: recordings, and the native way in."""
 
-    def __init__(self, owner: Compiled, arguments: _Arguments) -> None:
+    def __init__(self, owner: Compiled, arguments: Arguments) -> None:
         self.owner = owner
         self.key = arguments.key
         self.programs: list[Program] = []
@@ -77,7 +46,7 @@ class Signature:
         self.eager_because = ""
         self.entry: Entry | None = None
 
-    def answer(self, args: Sequence[Any], arguments: _Arguments) -> Any:
+    def answer(self, args: Sequence[Any], arguments: Arguments) -> Any:
         """The result, by whatever recording holds, or a new one, or the eager engine."""
         if not self.eager_because:
             try:
@@ -94,7 +63,7 @@ class Signature:
                 return result
         return self.owner.eager(args)
 
-    def native(self, arguments: _Arguments) -> tuple[Program, list[Any]] | None:
+    def native(self, arguments: Arguments) -> tuple[Program, list[Any]] | None:
         """The result by native code; None if the eager engine is to be asked."""
         outcome = self.attempt(self.programs, arguments)
         if outcome is None:
@@ -117,7 +86,7 @@ class Signature:
                 outcome = self.attempt([program], arguments, is_last=True)
         return outcome if isinstance(outcome, tuple) else None
 
-    def open(self, program: Program, arguments: _Arguments) -> None:
+    def open(self, program: Program, arguments: Arguments) -> None:
         """Makes the native way in."""
         if self.entry is None and arguments.is_flat and layouts_are_known():
             form = self.owner.form(program)
@@ -129,7 +98,7 @@ class Signature:
                 self.owner.add_entry(self.entry)
 
     def attempt(
-        self, programs: Sequence[Program], arguments: _Arguments, is_last: bool = False
+        self, programs: Sequence[Program], arguments: Arguments, is_last: bool = False
     ) -> tuple[Program, list[Any]] | Outcome | None:
         """What the first of the programs says whose guards hold; None if that is none."""
         slots = (ctypes.c_int64 * max(len(arguments.data), 1))()
@@ -165,96 +134,6 @@ class Signature:
 def _forget_error() -> None:
     """A call into Python that failed left its exception behind; the eager engine raises it again."""
     ctypes.pythonapi.PyErr_Clear()
-
-
-class _Arguments:
-    """A call's arguments as flat data.
-
-    key        the signature
-    data       floats and float64 arrays without gaps, in order; the vector of the operator last
-    examples   the same, with arrays of integers and booleans as they are
-    is_flat    whether each argument is one number or array
-    """
-
-    def __init__(self, owner: Compiled, args: Sequence[Any]) -> None:
-        count = owner.count
-        if len(args) != count + owner.vectors:
-            raise TypeError(f"{owner.name}: expected {count + owner.vectors} arguments, as in compile, got {len(args)}")
-        keys: list[Any] = []
-        self.data: list[Any] = []
-        self.examples: list[Any] = []
-        self.active: list[bool] = []
-        self.rebuilds: list[tuple[Any, list[Any]]] = []
-        self.is_flat = True
-        for k, arg in enumerate(args[:count]):
-            wanted = k in owner.wrt
-            if type(arg) is float or type(arg) is np.ndarray or isinstance(arg, (np.generic, int)):
-                leaves, structure = [arg], None
-            else:
-                leaves, structure = tree_flatten(arg)
-                self.is_flat = False
-            keys.append(structure)
-            places = [self._leaf(x, wanted, keys, owner) for x in leaves]
-            self.rebuilds.append((structure, places))
-        self.inputs = len(self.data)
-        for vector in args[count:]:
-            leaves = [vector] if isinstance(vector, (float, np.ndarray, int)) else tree_flatten(vector)[0]
-            self.is_flat = self.is_flat and len(leaves) == 1 and leaves[0] is vector
-            for x in leaves:
-                value = constant(x, f"{owner.operator}: the vector")
-                self.data.append(value)
-                keys.append(np.shape(value))
-        self.key = tuple(keys)
-
-    def _leaf(self, x: Any, wanted: bool, keys: list[Any], owner: Compiled) -> Any:
-        """An index into the data, or a setting as ("static", value)."""
-        if wanted and isinstance(x, (int, np.integer)) and not isinstance(x, bool):
-            x = float(x)
-        if isinstance(x, (float, np.floating)):
-            keys.append("float")
-            return self._add(float(x), float(x), wanted)
-        if isinstance(x, (list, np.ndarray)) and np.ndim(x) == 0:
-            x = x[()]  # type: ignore[call-overload]
-            return self._leaf(x, wanted, keys, owner)
-        if isinstance(x, np.ndarray):
-            kind = x.dtype.kind
-            if kind not in "fiub" or (wanted and kind == "b"):
-                raise TypeError(f"{owner.name}: expected real numbers, got an array of {x.dtype}")
-            keys.append((x.shape, "f" if kind == "f" or wanted else kind))
-            data = np.ascontiguousarray(x, np.float64)
-            if not data.flags.aligned:
-                data = data.copy()
-            example = data.copy() if kind == "f" or wanted else x.copy()
-            return self._add(data, example, wanted)
-        if wanted:
-            raise TypeError(f"{owner.name}: expected numbers, got {type(x).__name__} {x!r:.60}")
-        try:
-            hash(x)
-            keys.append((type(x), x))
-        except TypeError:
-            owner.alive.append(x)
-            keys.append(("object", id(x)))
-        return ("static", x)
-
-    def _add(self, data: Any, example: Any, wanted: bool) -> int:
-        self.data.append(data)
-        self.examples.append(example)
-        self.active.append(wanted)
-        return len(self.data) - 1
-
-    def in_order(self, shapes: Sequence[Any]) -> list[Any]:
-        """For each argument its shape, or that it is a setting."""
-        rest = iter(shapes)
-        found = [Setting(places[0][1]) if isinstance(places[0], tuple) else next(rest) for _, places in self.rebuilds]
-        return [*found, *rest]
-
-    def nested(self, values: Sequence[Any]) -> list[Any]:
-        """Arguments for the function, with these values in the places of the data."""
-        args = []
-        for structure, places in self.rebuilds:
-            leaves = [p[1] if isinstance(p, tuple) else values[p] for p in places]
-            args.append(leaves[0] if structure is None else tree_unflatten(structure, leaves))
-        return args
 
 
 class Compiled:
@@ -311,9 +190,9 @@ class Compiled:
         return f"<compiled {self.operator} of {self.name}>"
 
     def _by_python(self, *args: Any) -> Any:
-        return self.call_any(args, _Arguments(self, args))
+        return self.call_any(args, Arguments(self, args))
 
-    def call_any(self, args: Sequence[Any], arguments: _Arguments) -> Any:
+    def call_any(self, args: Sequence[Any], arguments: Arguments) -> Any:
         """The result, by the signature of these arguments."""
         signature = self._signatures.get(arguments.key)
         if signature is None:
@@ -333,7 +212,7 @@ class Compiled:
         if text not in self.notes:
             self.notes.append(text)
 
-    def compiled(self, arguments: _Arguments, *, careful: bool) -> Program:
+    def compiled(self, arguments: Arguments, *, careful: bool) -> Program:
         """A new program, recorded at these arguments."""
         vector = tuple(arguments.data[arguments.inputs :]) if self.vectors else None
         request = Request(
@@ -375,7 +254,7 @@ class Compiled:
             return "many"
         return "many" if self.single and parts == 1 else "" if self.single else "value+many"
 
-    def assembled(self, result: tuple[Program, list[Any]], arguments: _Arguments) -> Any:
+    def assembled(self, result: tuple[Program, list[Any]], arguments: Arguments) -> Any:
         """A result from its parts."""
         program, parts = result
         value = program.rebuild(parts[: program.values])

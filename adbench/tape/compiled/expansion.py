@@ -22,7 +22,8 @@ from .looping import SCAN, live
 from .moves import is_moved, is_view
 from .natives import NATIVE
 from .predicates import ALL, ANY
-from .symbol import Symbol, Trace, made_by
+from .symbol import Symbol
+from .trace import Trace, made_by
 
 _FOLDED = frozenset((reductions._sum, reductions._max, reductions._min, reductions._prod, shapes._sum_to, ANY, ALL))
 MOST = 10_000_000

@@ -11,6 +11,7 @@ from scipy.linalg import cython_blas, cython_lapack
 
 from .emission import Emission
 from .lanes import Name
+from .places import SMALL, Big, Place, Shape, Small, size_of
 
 _known: set[str] = set()
 
@@ -67,3 +68,33 @@ def call_lapack(emission: Emission, name: str, arguments: Sequence[str | int | N
         went_well, bad = code.label(), emission.leave_on_error()
         code.do(f"br i1 {failed}, label %{bad}, label %{went_well}")
         code.begin(went_well)
+
+
+def result_of(emission: Emission, array: Big) -> Place:
+    """A result in memory, in registers if it is small."""
+    return Small(emission.elements(array), array.shape) if size_of(array.shape) <= SMALL else array
+
+
+def home_for(emission: Emission, shape: Shape, target: Big | None) -> Big:
+    """Memory for a result: where it is wanted, if it can be made there."""
+    return target if target is not None and target.is_contiguous else emission.room(shape)
+
+
+def oriented(emission: Emission, place: Place) -> tuple[Big, bool, int]:
+    """A matrix as BLAS takes it: (array, whether its rows are BLAS's rows, distance of its lines)."""
+    array = emission.in_memory(place)
+    rows, columns = array.strides
+    m, n = array.shape
+    if columns == 1 and (rows >= n or m == 1):
+        return array, False, max(rows, n)
+    if rows == 1 and (columns >= m or n == 1):
+        return array, True, max(columns, m)
+    array = emission.contiguous(array)
+    return array, False, max(n, 1)
+
+
+def at(emission: Emission, array: Big) -> Name:
+    """The address of an array's first element."""
+    if array.offset == 0:
+        return array.base
+    return emission.code.emit(f"getelementptr inbounds double, ptr {array.base}, i64 {array.offset}")

@@ -31,7 +31,8 @@ from ..sweep import _quiet_sweep, _spelled_out
 from ..variable import current, forward_level, on_tape
 from .forms import LOOKED_INTO
 from .predicates import TAKE
-from .symbol import DependsOnDataError, Symbol, Trace, made_by
+from .symbol import DependsOnDataError, Symbol
+from .trace import Trace, made_by
 
 UNROLLED = 8
 """Loops of fewer turns are recorded turn by turn."""

@@ -19,7 +19,8 @@ from ..rule import Active, TapeError, Value
 from ..sweep import _quiet_sweep, _spelled_out
 from ..variable import current, forward_level, nested
 from .looping import emitter, live, pull_back, spread
-from .symbol import DependsOnDataError, Symbol, Trace, made_by
+from .symbol import DependsOnDataError, Symbol
+from .trace import Trace, made_by
 
 OPERATORS = ("value", "gradient", "value_and_gradient", "vjp", "jvp", "hvp")
 WITH_VECTOR = ("vjp", "jvp", "hvp")
