@@ -26,6 +26,8 @@ OWN_TEXTS = ("stan_math_builtin", "stan_math_matrix")
 NATIVE = builtin_folder("backends") / "native"
 TWINS = {name: case for name, case in catalog().cases.items() if not case.is_trap and case.twin and not case.same_twin}
 
+FEW = ("product_plus_constant", "normal_log_density", "lotka_volterra", "projectile", "recurrence")
+
 every_library = pytest.mark.parametrize("name", SCALAR)
 
 
@@ -78,10 +80,12 @@ def test_a_recording_is_made_again_where_a_branch_or_a_constant_changes(tmp_path
 
 
 @pytest.mark.parametrize("name", [*SCALAR, *OWN_TEXTS])
-def test_the_library_is_right_on_every_twin(name: str) -> None:
-    """The units are those that `adbench check` needs too, so that a build is paid once ($ADBENCH_BUILDS)."""
+def test_the_library_is_right_on_every_twin(name: str, nightly: int) -> None:
+    """A unit takes seconds to build, so that it is every twin with `--nightly 2` only, and else a few."""
     used, wrong = backend(name), []
     for case in TWINS.values():
+        if nightly < 2 and not used.functions and case.name not in FEW:
+            continue
         if used.functions and case.name not in used.functions:
             continue
         for size in case.sizes[1:2] or case.sizes:

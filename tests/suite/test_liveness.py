@@ -1,4 +1,4 @@
-"""Every case is alive: at every size, a gradient that is zero, NaN, single precision or 1 % off is found out.
+"""Every case is alive: at every size, a derivative that is zero, NaN, single precision or 1 % off is found out.
 
 A known suite's ODE gradient is exactly zero at all its default sizes, and its comparison lets NaN through.
 """
@@ -10,14 +10,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench import Namespace
-from adbench.oracle import Reference, judge, reference
+from adbench import Case, Namespace, Operator
+from adbench.oracle import ArrayReference, Reference, Verdict, array_reference, reference
+from adbench.oracle.operators import judge_operator
 from adbench.suite import backend as contract
 from adbench.suite import tree
 from adbench.suite.case import function_of
 from adbench.suite.catalog import catalog, load
+from adbench.suite.checking import point
 
-CELLS = [(name, size) for name, case in sorted(catalog().cases.items()) if not case.is_trap for size in case.sizes]
+CASES = {name: case for name, case in sorted(catalog().cases.items()) if not case.is_trap}
+LARGEST_DENSE = 100  # of functions whose value is an array: their Jacobians are broken entry by entry here
+
+
+def sizes(case: Case) -> tuple[int, ...]:
+    """Every size; of a variant, which has its case's inputs, those that are checked."""
+    if "elements" in case.tags or case.same_twin not in ("", case.name):
+        return case.quick_sizes
+    return tuple(n for n in case.sizes if not case.is_array_valued or n <= LARGEST_DENSE)
+
+
+CELLS = [(name, size) for name, case in CASES.items() for size in sizes(case)]
 
 BROKEN: dict[str, Callable[[Any], Any]] = {
     "zero": lambda g: g * 0.0,
@@ -31,39 +44,50 @@ BROKEN: dict[str, Callable[[Any], Any]] = {
 
 
 @cache
-def known(name: str, size: int) -> tuple[Reference, tuple[Any, ...]]:
-    """The reference of a cell, and its gradient by hand or by the reference engine."""
-    case = catalog().cases[name]
-    names, args, wrt = case.bind(size, seed=0)
-    found = reference(
-        function_of(case, names, Namespace(np)), args, wrt, max_evaluations=2_000 if size < 100 else 500, names=names
-    )
+def known(name: str, size: int) -> tuple[Reference | ArrayReference, tuple[Any, ...]]:
+    """What is known of a cell in little time, and its derivative by hand or by the reference engine."""
+    case, at = CASES[name], point(CASES[name], size, 0)
+    budget: dict[str, Any] = {"xp_function": at.text, "names": at.names, "max_seconds": 0.4}
+    budget |= {"max_evaluations": 2_000 if size < 100 else 180, "max_directions": 1}
+
+    def plain(*args: Any) -> Any:
+        return at.text(Namespace(np), *args)
+
+    found: Reference | ArrayReference
+    if case.is_array_valued:
+        found = array_reference(plain, at.args, at.wrt, shape=at.shape, **budget)
+    else:
+        found = reference(plain, at.args, at.wrt, **budget)
     if case.gradient is not None:
-        by_hand = case.gradient(**dict(zip(names, args, strict=True)))
+        by_hand = case.gradient(**dict(zip(at.names, at.args, strict=True)))
         return found, tuple(tree.map_leaves(lambda leaf: np.asarray(leaf, dtype=np.float64), g) for g in by_hand)
     engine = contract.from_module("tape", load(catalog().backends["tape"]))
-    native = engine.native_inputs(args)
-    call = engine.prepare("gradient", function_of(case, names, engine.xp), native, wrt)
+    native = engine.native_inputs(at.args)
+    operator: Operator = "jacobian" if case.is_array_valued else "gradient"
+    call = engine.prepare(operator, function_of(case, at.names, engine.xp), native, at.wrt)
     return found, engine.numpy_result(call(*native))
 
 
+def judged(derivative: Any, found: Reference | ArrayReference) -> Verdict:
+    operator = "jacobian" if isinstance(found, ArrayReference) else "gradient"
+    return judge_operator(operator, derivative, found)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every size with `--nightly 2`; by default those that `adbench check` looks at."""
+    every = metafunc.config.getoption("--nightly") > 1
+    metafunc.parametrize(("name", "size"), [(c, n) for c, n in CELLS if every or n in CASES[c].quick_sizes])
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "size"), CELLS)
-def test_a_broken_gradient_is_found_out(name: str, size: int) -> None:
+def test_a_broken_derivative_is_found_out(name: str, size: int) -> None:
+    """In all inputs at once, and in each by itself while the others are right."""
     found, gradient = known(name, size)
-    assert judge(None, gradient, found).word in ("right", "inconclusive")
+    assert judged(gradient, found).word in ("right", "inconclusive")
     for fault, broken in BROKEN.items():
-        verdict = judge(None, tree.map_leaves(broken, gradient), found)
+        verdict = judged(tree.map_leaves(broken, gradient), found)
         assert verdict.word == "wrong", f"{name} {size}: {fault} passes: {verdict.sentence}"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "size"), CELLS)
-def test_a_fault_in_one_input_is_found_out(name: str, size: int) -> None:
-    """Each active input by itself: the others are right."""
-    found, gradient = known(name, size)
-    for position, part in enumerate(gradient):
-        for fault, broken in BROKEN.items():
+        for position, part in enumerate(gradient):
             one = tree.map_leaves(broken, part)
-            verdict = judge(None, (*gradient[:position], one, *gradient[position + 1 :]), found)
+            verdict = judged((*gradient[:position], one, *gradient[position + 1 :]), found)
             assert verdict.word == "wrong", f"{name} {size} input {position}: {fault} passes: {verdict.sentence}"
