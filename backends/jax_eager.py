@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax.numpy
+
 from adbench import Namespace, Operator, Unsupported, on_active
 from adbench.suite import namespace
 
@@ -22,9 +24,7 @@ def loop(step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
     return namespace.loop(step, state, n)
 
 
-xp = Namespace(
-    compiled.jax.numpy, loop=loop, derivative=compiled.xp.derivative, stop_gradient=compiled.xp.stop_gradient
-)
+xp = Namespace(jax.numpy, loop=loop, derivative=compiled.xp.derivative, stop_gradient=compiled.xp.stop_gradient)
 to_native, sync = compiled.to_native, compiled.sync
 
 

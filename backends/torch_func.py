@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from torch import func
+
 from adbench import Operator, on_active
 
 from . import torch as eager
@@ -12,7 +14,7 @@ VARIANT_OF = "torch"
 # Under torch.func a determinant is differentiated by another formula, which is right where it is zero.
 KNOWN = {case: reason for case, reason in eager.KNOWN.items() if case != "trap_det_singular"}
 
-func, xp, to_native = eager.func, eager.xp, eager.to_native
+xp, to_native = eager.xp, eager.to_native
 
 
 def value_and_gradient(g: Callable[..., Any], x: Any) -> tuple[Any, Any]:

@@ -307,7 +307,6 @@ if TYPE_CHECKING:
     from .compiled import Compiled
 
 
-
 def compile(f: Callable[..., Any], *example: Any, **options: Any) -> Compiled:
     """f as machine code: call(*args) -> (value, gradient), recorded at the first arguments. See `compiled.compile`."""
     from .compiled import compile as make  # LLVM is loaded when it is first needed
