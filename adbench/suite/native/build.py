@@ -27,6 +27,7 @@ from adbench.suite.errors import AdbenchError, Unsupported
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-w")
 """The same for every library, and for the plain functions beside them."""
 
+AT_A_LINE = re.compile(r":\d+:\d+: (fatal )?error: ")
 INCLUDED = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
@@ -160,8 +161,10 @@ def made(unit: Unit, prefix: Path | None = None) -> Path:
             half.unlink(missing_ok=True)
             log = home / f"{unit.key}.log"
             log.write_text(f"{shlex.join(command)}\n{done.stdout}{done.stderr}", encoding="utf-8")
-            _refused[unit.key] = f"{unit.title}: {_first_words(done.stderr)}; the whole of it is in {log}"
-            raise BuildError(_refused[unit.key])
+            refusal = f"{unit.title}: {_first_words(done.stderr)}; the whole of it is in {log}"
+            if AT_A_LINE.search(done.stderr):  # not so where the compiler was killed, or the disk is full
+                _refused[unit.key] = refusal
+            raise BuildError(refusal)
         ready = home / f"{unit.key}-{_checksum(half)}{unit.suffix}"
         half.replace(ready)
         source.unlink()
