@@ -180,7 +180,7 @@ def test_a_nan_is_a_value_and_no_exception(tmp_path: Path) -> None:
 
 
 def test_what_a_library_has_not_is_unsupported(tmp_path: Path) -> None:
-    with pytest.raises(Unsupported, match=r"dual_numbers on everything\.hpp has no hvp"):
+    with pytest.raises(Unsupported, match="dual_numbers has no hvp"):
         prepared(tmp_path, "hvp", ("a",))
 
 
@@ -206,7 +206,7 @@ def test_a_gradient_by_hand_is_for_the_inputs_that_the_case_is_differentiated_in
     projectile = catalog().cases["projectile"]
     names, args, _ = projectile.bind(3, 0)
     given = tuple(map(HAND.to_native, args))
-    with pytest.raises(Unsupported, match=r"cpp_hand on projectile\.hpp has no gradient"):
+    with pytest.raises(Unsupported, match=r"projectile\.hpp has no gradient by hand"):
         HAND.prepare("gradient", function_of(projectile, names, Namespace(np)), given, (2,))
 
 
@@ -242,7 +242,7 @@ def test_a_library_of_ones_own_is_a_header_and_a_file_from_outside_the_repositor
     assert {operator for operator, record in found.items() if record["status"] == "ok"} == {
         *("value", "gradient", "value_and_gradient", "jacobian", "jvp", "vjp", "relations")
     }
-    assert found["hvp"]["reason"] == "dual_numbers on everything.hpp has no hvp"
+    assert found["hvp"]["reason"] == "dual_numbers has no hvp"
 
 
 def test_the_page_shows_the_files_and_its_twin_is_right(tmp_path: Path) -> None:

@@ -63,10 +63,16 @@ class Prepared:
     """An operator of a twin, bound to arguments; bound again where it is called with others.
 
     open_for   opens the twin for inputs of a layout; asked again where the layout changes
+    lacking    the reason where there is no such operator
     """
 
     def __init__(
-        self, open_for: Callable[[Layout], Opened], operator: Operator, args: tuple[Any, ...], wrt: tuple[int, ...]
+        self,
+        open_for: Callable[[Layout], Opened],
+        operator: Operator,
+        args: tuple[Any, ...],
+        wrt: tuple[int, ...],
+        lacking: str,
     ) -> None:
         self._open_for, self._operator, self._wrt = open_for, operator, wrt
         self._inputs = len(args) - (1 if operator in WITH_VECTOR else 0)
@@ -75,7 +81,7 @@ class Prepared:
         self._layout: Layout | None = None
         self.bind(args)
         if not self.opened.shared.has(self.handle, CODES[operator]):
-            raise Unsupported(f"{self.opened.name} has no {operator}")
+            raise Unsupported(lacking)
         if operator == "hessian" and not all(isinstance(args[w], np.ndarray) for w in wrt):
             raise Unsupported("no Hessian in nested inputs")
 

@@ -94,7 +94,8 @@ class CppLibrary:
                 return Opened(name, shared(made), sizes, self.variant, unload=False)
             return Opened(name, copied(made, self.private), sizes, self.variant, unload=True)
 
-        return Prepared(open_for, operator, args, wrt).call()
+        lacking = f"{text.name} has no {operator} by hand" if self.by_hand else f"{self.name} has no {operator}"
+        return Prepared(open_for, operator, args, wrt, lacking).call()
 
     def build(self, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> None:
         """Compile what `prepare` will load for these inputs."""
