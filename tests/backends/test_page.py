@@ -17,7 +17,7 @@ from adbench import Unsupported
 from adbench.suite.backend import from_module
 from adbench.suite.case import function_of
 from adbench.suite.catalog import catalog, load
-from tests.backends.test_backends import assert_right, truth
+from tests.backends.test_backends import CASES, assert_right, truth
 from tests.cases.high_precision import gradient
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -60,8 +60,8 @@ def test_the_example_case_has_the_right_gradient_by_hand() -> None:
 def test_the_example_backend_is_right_on_five_cases_and_says_why_not_on_three() -> None:
     used = from_module("my_backend", load(CATALOG.backends["my_backend"]))
     right, unsupported = [], {}
-    for name, case in catalog().cases.items():
-        for size in () if case.is_trap else case.sizes[:2]:
+    for name, case in CASES.items():
+        for size in case.sizes[:2]:
             names, args, wrt = case.bind(size, 0)
             try:
                 call = used.prepare("value_and_gradient", function_of(case, names, used.xp), args, wrt)

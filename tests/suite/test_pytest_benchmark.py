@@ -1,6 +1,7 @@
 """The fixture `adbench_cell`: checked first, timed by pytest-benchmark, memory beside it."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,13 @@ QUICK = ("--benchmark-max-time=0.02", "--benchmark-min-rounds=3", "--benchmark-w
 
 def a_test(case: str, backend: str, more: str = "") -> str:
     return f"def test_cell(adbench_cell):\n    adbench_cell({case!r}, 10, {backend!r}{more})\n"
+
+
+@pytest.fixture(autouse=True)
+def outside_of_xdist(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a worker of pytest-xdist, pytest-benchmark measures nothing: the sessions below must not know."""
+    for name in [name for name in os.environ if name.startswith("PYTEST_XDIST")]:
+        monkeypatch.delenv(name)
 
 
 @pytest.fixture
