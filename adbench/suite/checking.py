@@ -65,7 +65,7 @@ class Point:
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the value, by the case on plain numpy; where the case says that it is one number, none is asked."""
+        """The shape of the value, by the case on plain numpy; a case that is one number is not asked."""
         if not self.case.is_array_valued:
             return ()
         with np.errstate(all="ignore"):
