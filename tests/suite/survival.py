@@ -171,7 +171,13 @@ def running(folder: Path, *arguments: str, cwd: Path | None = None, **options: A
     process = subprocess.Popen(
         [sys.executable, "-m", "adbench", *arguments],
         cwd=cwd,
-        env={**os.environ, MARK: mark, "PYTHONPATH": str(Path(__file__).parents[2])},
+        # no bytecode: where writing fails half-way, Python 3.11 keeps half a file and cannot import it afterwards
+        env={
+            **os.environ,
+            MARK: mark,
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
