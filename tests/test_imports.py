@@ -16,7 +16,7 @@ ALLOWED: dict[str, set[str]] = {
     "adbench/oracle": set(),
     "adbench/measure": set(),
     "adbench/suite": {"adbench.oracle", "adbench.measure", "adbench.version"},
-    "adbench/cli.py": {"adbench.suite", "adbench.version"},
+    "adbench/cli": {"adbench.suite", "adbench.version"},
     "adbench/__main__.py": {"adbench.cli"},
     "adbench/__init__.py": {"adbench.measure", "adbench.suite", "adbench.version"},
     "adbench/pytest_plugin.py": {"adbench.suite"},

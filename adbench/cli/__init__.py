@@ -1,0 +1,59 @@
+"""The command `adbench`: from argv to the calls that do the work. Data goes to stdout, progress and errors to stderr.
+
+Exit codes: 0 fine, 1 a wrong derivative, 2 usage or unreadable input, 3 slower than before, 4 a backend crashed, timed
+out or raised, 5 too noisy to decide, 128 + n interrupted by signal n (130 by Ctrl-C).
+Imports of the suite are inside the functions: `adbench --version` must answer at once.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from adbench.suite.errors import AdbenchError
+from adbench.version import __version__
+
+from . import looking, measuring, reporting
+
+
+def main() -> None:
+    """Run the command line; every error that a user can cause is one line on stderr and exit code 2."""
+    try:
+        sys.exit(cli.main(standalone_mode=False))
+    except click.ClickException as error:
+        click.echo(f"adbench: {error.format_message()}", err=True)
+        sys.exit(2)
+    except AdbenchError as error:
+        from adbench.suite import catalog
+
+        visible = catalog.report("wording").visible  # a name in it must not act on the terminal
+        click.echo(f"adbench: {visible(' '.join(str(error).split()))}", err=True)
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt) as interrupted:
+        sys.exit(getattr(interrupted, "code", 130))
+    except BrokenPipeError:  # `adbench list cases | head -1`
+        sys.stderr.close()
+        sys.exit(0)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="adbench", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Is it right, is it fast, is it small? Checks and measures automatic differentiation libraries.
+
+    \b
+    adbench run --quick                 check and measure everything, and write a page
+    adbench run -c normal_* -b jax      some cases, one backend
+    adbench check -b my_backend.py      only check derivatives: for CI
+    adbench list cases
+    adbench doctor                      how well can one measure on this machine?
+    """
+
+
+for _verb in (
+    *(measuring.run, measuring.check),
+    *(looking.list_, looking.doctor),
+    *(reporting.report, reporting.compare, reporting.history),
+):
+    cli.add_command(_verb)
