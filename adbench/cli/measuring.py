@@ -96,6 +96,8 @@ def run(
 
     refuse_contradictions(context)
     session = sessions.resume(resume) if resume else make_session(asked, time=True)
+    if not resume:
+        say_what_is_dead(session)
     if plan_only:
         show_plan(session, as_json)
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import groupby
@@ -140,6 +140,14 @@ def sizes_of(case: Case, wanted: Sequence[str], *, quick: bool) -> tuple[int, ..
         elif case.accepts(positive(text)):
             found.add(positive(text))
     return tuple(sorted(found))
+
+
+def sizes_by_case(jobs: Iterable[Job]) -> dict[str, list[int]]:
+    """Case -> the sizes that it is asked for at, ascending."""
+    found: dict[str, set[int]] = {}
+    for job in jobs:
+        found.setdefault(job.case, set()).add(job.size)
+    return {case: sorted(sizes) for case, sizes in found.items()}
 
 
 def positive(text: str) -> int:

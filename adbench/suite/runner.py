@@ -20,7 +20,7 @@ from adbench.suite.events import Checked, Event, Learned, Timed, Weighed
 from adbench.suite.journal import Group, Progress, group_of
 from adbench.suite.lanes import room, side_by_side
 from adbench.suite.nursery import Nursery
-from adbench.suite.plan import Plan
+from adbench.suite.plan import Plan, sizes_by_case
 from adbench.suite.pool import References, plain_start
 from adbench.suite.process import WorkerLost
 from adbench.suite.record import Job, Record
@@ -67,7 +67,7 @@ class Runner:
         """What is not checked yet, a lane for each backend; where time is short, the smallest sizes first."""
         left = [job for job in self.plan.jobs if job not in self.progress.records]
         if self.settings.budget_seconds is not None:
-            sizes = _sizes(self.plan.jobs)
+            sizes = sizes_by_case(self.plan.jobs)
             left.sort(key=lambda job: (sizes[job.case].index(job.size), job.operator == "value"))
         before = tuple(self.progress.records.values())
         with References(self.nursery, self.catalog, self.settings) as references:
@@ -196,17 +196,9 @@ class Runner:
             return None
 
 
-def _sizes(jobs: Iterable[Job]) -> dict[str, list[int]]:
-    """Case -> its sizes, ascending."""
-    found: dict[str, set[int]] = {}
-    for job in jobs:
-        found.setdefault(job.case, set()).add(job.size)
-    return {case: sorted(of) for case, of in found.items()}
-
-
 def _places(jobs: Iterable[Job]) -> str:
     """Cases with their sizes, in words."""
-    return ", ".join(f"{case} at {', '.join(map(str, of))}" for case, of in _sizes(jobs).items())
+    return ", ".join(f"{case} at {', '.join(map(str, of))}" for case, of in sizes_by_case(jobs).items())
 
 
 def enter(event: Event, progress: Progress) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from adbench.measure import machine
@@ -24,7 +25,7 @@ from adbench.suite.forecast import Forecast
 from adbench.suite.journal import Head, Journal, Progress, assemble
 from adbench.suite.nursery import Nursery, default_limit
 from adbench.suite.plain import from_plain
-from adbench.suite.plan import RELATIONS, Plan, check_inputs, flops_of, plan
+from adbench.suite.plan import RELATIONS, Plan, check_inputs, flops_of, plan, sizes_by_case
 from adbench.suite.pool import refuse_bad_file
 from adbench.suite.record import SCHEMA_VERSION, Job, Record, Run
 from adbench.suite.resolve import resolve
@@ -47,8 +48,10 @@ class Session:
         progress: Progress,
         costs: Costs,
         journal: Journal | None = None,
+        sizes: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
         self.plan, self.catalog, self.settings = plan, catalog, settings
+        self._sizes = sizes_by_case(plan.jobs) if sizes is None else sizes
         self._progress, self._costs, self._journal = progress, costs, journal
         self.forecast = Forecast(plan.jobs, settings, costs, progress, missing(catalog, plan.jobs))
 
@@ -91,9 +94,10 @@ class Session:
         """The model of how long it takes, with what cells have cost before."""
         return Estimate(self.settings, self._costs, missing=missing(self.catalog, self.plan.jobs))
 
-    def warnings(self) -> list[str]:
-        """What the user's own cases cannot show, each in one line."""
-        return vacuity.warnings(self.catalog, self.plan.jobs, self.settings.seed)
+    @cached_property
+    def remarks(self) -> tuple[vacuity.Remark, ...]:
+        """What the user's own cases cannot show, at every size that is timed: of a check, at all that a run has."""
+        return tuple(vacuity.of_users_cases(self.catalog, self._sizes, self.settings.seed))
 
     def result(self) -> Run:
         """What has been found out so far, in the plan's order."""
@@ -187,8 +191,10 @@ def prepare(
         budget = budget or QUICK_SECONDS
     if budget is not None:
         planned, settings = _fitted(planned, chosen.catalog, replace(settings, budget_seconds=budget), costs)
-    progress = Progress(_head(planned, chosen.catalog, settings, described))
-    return Session(planned, chosen.catalog, settings, progress, costs)
+    head = _head(planned, chosen.catalog, settings, described)
+    progress = Progress(head)
+    every = {name: chosen.catalog.cases[name].sizes for name in head.run.cases} if not time and not sizes else None
+    return Session(planned, chosen.catalog, settings, progress, costs, sizes=every)
 
 
 def _fitted(planned: Plan, catalog: Catalog, settings: Settings, costs: Costs) -> tuple[Plan, Settings]:
