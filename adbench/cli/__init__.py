@@ -1,7 +1,7 @@
 """The command `adbench`: from argv to the calls that do the work. Data goes to stdout, progress and errors to stderr.
 
-Exit codes: 0 fine, 1 a wrong derivative or a dead input, 2 usage or unreadable input, 3 slower than before, 4 a backend crashed, timed
-out or raised, 5 too noisy to decide, 128 + n interrupted by signal n (130 by Ctrl-C).
+Exit codes: 0 fine, 1 a wrong derivative or a dead input, 2 usage or unreadable input, 3 slower than before, 4 a backend
+crashed, timed out or raised, 5 too noisy to decide, 128 + n interrupted by signal n (130 by Ctrl-C).
 Imports of the suite are inside the functions: `adbench --version` must answer at once.
 """
 
