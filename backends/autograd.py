@@ -10,6 +10,7 @@ from autograd.misc.flatten import flatten
 from adbench import Namespace, Operator, Unsupported, on_active
 
 REQUIRES = ("autograd",)
+LICENCE = "MIT"
 
 # Wrong or failing on these cases, as measured: adbench check -c 'trap_*'. What is mended is removed.
 KNOWN = {

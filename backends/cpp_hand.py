@@ -4,6 +4,7 @@ from pathlib import Path
 
 from adbench import CppLibrary
 
+LICENCE = "BSD-3-Clause"  # ours
 BUILDS = True
 
 LIBRARY = CppLibrary(Path(__file__).parent / "native" / "cpp_hand.hpp", by_hand=True)

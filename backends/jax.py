@@ -10,6 +10,7 @@ from adbench import Namespace, Operator, Unsupported, on_active, phase
 from adbench.suite.tree import is_static
 
 REQUIRES = ("jax",)
+LICENCE = "Apache-2.0"
 
 # Wrong or failing on these cases, as measured: adbench check -c 'trap_*'. What is mended is removed.
 KNOWN = {
@@ -51,6 +52,9 @@ KNOWN = {
 }
 
 jax.config.update("jax_enable_x64", True)  # before the first array is made: jax is single precision otherwise
+# All libraries run on the processor. A build for GPUs would take one that is there, and fail where $JAX_PLATFORMS wants
+# one that is not.
+jax.config.update("jax_platforms", "cpu")
 
 
 def loop(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:

@@ -5,6 +5,8 @@ from typing import Any
 
 from adbench import Namespace, Operator, Unsupported, on_active, tape
 
+LICENCE = "BSD-3-Clause"  # ours
+
 # Wrong or failing on these cases, as measured: adbench check -c 'trap_*'. What is mended is removed.
 KNOWN = {
     "trap_clip_difference": "2: clip has the slope 1 at its bounds, as written at the head of elementwise",

@@ -11,6 +11,7 @@ from torch import func
 from adbench import Namespace, Operator, on_active
 
 REQUIRES = ("torch", "array-api-compat")
+LICENCE = "BSD-3-Clause"
 
 # Wrong or failing on these cases, as measured: adbench check -c 'trap_*'. What is mended is removed.
 KNOWN = {

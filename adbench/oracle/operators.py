@@ -232,7 +232,7 @@ def judge_operator(
         return judge(result, (), nothing, claimed_relative_error=claim)
     if operator == "jvp":
         number = replace(nothing, value=along(known, 0))
-        return _renamed(judge(result, (), number, claimed_relative_error=claim), "J v")
+        return _renamed(judge(result, (), number, claimed_relative_error=claim, value_from=_products(known)), "J v")
     if operator in ("gradient", "jacobian"):
         return judge(None, result, known, claimed_relative_error=claim)
     if operator == "vjp":
@@ -271,6 +271,13 @@ def _contracted(hessian: Any, v: Any) -> Any:
     if not isinstance(hessian, tuple) or len(hessian) != len(v):
         return hessian
     return tuple(along_row(row, like) for row, like in zip(hessian, v, strict=True))
+
+
+def _products(known: Reference) -> float:
+    """|g| |v|, of the entries known: where J v cancels, an error that is a share of the gradient is no fault of it."""
+    longest = math.hypot(*(e.derivative.size for leaf in known.leaves for e in leaf.entries))
+    length = math.sqrt(sum(leaf.size * leaf.scale**2 for leaf in known.leaves))
+    return longest * length if math.isfinite(longest * length) else 0.0
 
 
 def _renamed(verdict: Verdict, name: str) -> Verdict:

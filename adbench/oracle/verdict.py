@@ -62,6 +62,7 @@ def judge(
     claimed_relative_error: float | None = None,
     allowances: Sequence[NDArray[np.float64]] | None = None,
     of: str = "",
+    value_from: float = 0.0,
 ) -> Verdict:
     """Compares a value and a gradient with what is known about them.
 
@@ -70,7 +71,8 @@ def judge(
     claimed_relative_error: for a backend that says it is approximate: within the claim, in the norm over what was
     compared, the word is "approximate". allowances: for a gradient that was itself summed up from right entries, what
     their roundings may make of each of its own; one array for each leaf of the reference. of: what stands before the
-    name of every entry, for a gradient that is one of several.
+    name of every entry, for a gradient that is one of several. value_from: the size of what the value is made from,
+    where that is larger than the value: a claim is about it, as of a gradient's product with a direction.
     """
     try:
         got = None if value is None else single_number(value)
@@ -85,7 +87,7 @@ def judge(
             evidence, along = ([replace(item, where=of + item.where) for item in part] for part in (evidence, along))
         of_value = None if got is None else compare("the value", (), got, reference.value, 1.0)
         if claimed_relative_error is not None:
-            return _approximate(of_value, evidence, along, arrays, reference, claimed_relative_error)
+            return _approximate(of_value, evidence, along, arrays, reference, claimed_relative_error, value_from)
         return _exact(of_value, evidence + along, reference)
 
 
@@ -246,6 +248,7 @@ def _approximate(
     arrays: Sequence[NDArray[np.float64]],
     reference: Reference,
     claim: float,
+    value_from: float = 0.0,
 ) -> Verdict:
     """Within the claim in the norm over the compared entries, along every direction, and in the value."""
     evidence = entries + along
@@ -270,7 +273,7 @@ def _approximate(
     length = math.sqrt(sum(leaf.size * leaf.scale**2 for leaf in reference.leaves))
     allowances = [(item, claim * longest * length + item.bound) for item in along]
     if value is not None:
-        allowances.append((value, claim * abs(value.expected) + value.bound))
+        allowances.append((value, claim * max(abs(value.expected), value_from) + value.bound))
     for item, allowance in allowances:
         if abs(item.got - item.expected) > allowance:
             sentence = f"beyond the claimed relative error of {claim:g}: {item}"

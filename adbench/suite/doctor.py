@@ -83,7 +83,7 @@ def memory_findings(read: Callable[[], Iterator[Reading]] = memory_truth.reading
 
 def backend_rows(catalog: Catalog) -> Iterator[dict[str, Any]]:
     """name, version, `missing` and the one command that installs it, by name; imports no library."""
-    packages = _debian({package for source in catalog.backends.values() for package in source.debian})
+    packages = packages_of_debian({package for source in catalog.backends.values() for package in source.debian})
     for name, source in sorted(catalog.backends.items()):
         absent = [package for package in source.debian if not packages.get(package)]
         if source.builds and machine.compiler_in(COMPILERS) is None:
@@ -122,7 +122,7 @@ def _command(source: Source, debian: list[str]) -> str | None:
     return " && ".join(parts) or None
 
 
-def _debian(names: set[str]) -> dict[str, str]:
+def packages_of_debian(names: set[str]) -> dict[str, str]:
     """The versions of those packages of Debian that are installed; none where there is no dpkg."""
     if not names or shutil.which("dpkg-query") is None:
         return {}

@@ -81,8 +81,11 @@ def describe(error: BaseException) -> str:
 
 
 def load(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Import a backend; its time is the phase `import`."""
+    """Import a backend; its time is the phase `import`. A worker has one for its life: libraries that bring copies of
+    OpenMP, TBB or LLVM of their own never meet in a process."""
     source = from_plain(request["source"], catalog.Source)
+    if bench.backend is not None:
+        raise RuntimeError(f"this worker has {bench.backend.name} already: {source.name} needs a worker of its own")
     start = perf_counter_ns()
     bench.backend = contract.from_module(source.name, catalog.load(source))
     seconds = (perf_counter_ns() - start) * 1e-9

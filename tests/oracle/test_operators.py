@@ -105,6 +105,23 @@ def test_the_derivative_along_a_direction_is_the_same_summed_and_examined() -> N
     assert np.isnan(along(sampled, 99).lower)
 
 
+def test_a_claim_about_a_product_that_cancels_is_about_what_it_is_made_from() -> None:
+    at = (1.3, 0.7)
+    p, q = (float(part) for part in direction(at, (0, 1), 0, 0))
+
+    def cancelling(xp: Any, a: Any, b: Any) -> Any:  # its gradient is (q, -p), and its product with v is 0
+        return q * a - p * b
+
+    known = reference(lambda a, b: cancelling(np, a, b), at, (0, 1), xp_function=cancelling)
+    size = 2 * abs(p * q)
+
+    def word_of(off: float, claim: float | None = 1e-6) -> str:
+        return judge_operator("jvp", off * size, known, claimed_relative_error=claim).word
+
+    assert [word_of(off) for off in (0.0, 1e-8, 1e-4, np.nan)] == ["approximate", "approximate", "wrong", "wrong"]
+    assert word_of(1e-8, None) == "wrong"
+
+
 def test_where_the_text_does_not_run_at_fifty_digits_nothing_is_claimed() -> None:
     def opaque(xp: Any, x: Any, b: Any) -> Any:
         return text(np, np.asarray(x, dtype=float), float(b))

@@ -229,7 +229,7 @@ def source(name: str, **more: object) -> Source:
 def test_each_backend_tells_its_version_or_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     there = {"numpy": "2.0"}
     monkeypatch.setattr("adbench.suite.catalog.installed_version", there.get)
-    monkeypatch.setattr(doctor, "_debian", lambda names: {"libthere-dev": "1.2-3"})
+    monkeypatch.setattr(doctor, "packages_of_debian", lambda names: {"libthere-dev": "1.2-3"})
     monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(doctor.machine, "compiler_in", lambda names: None)
     sources = [
@@ -253,8 +253,8 @@ def test_each_backend_tells_its_version_or_the_command_that_installs_it(monkeypa
 
 
 def test_debians_packages_are_looked_up_without_installing_any() -> None:
-    assert doctor._debian(set()) == {}
-    found = doctor._debian({"libc6", "no-such-package-at-all"})
+    assert doctor.packages_of_debian(set()) == {}
+    found = doctor.packages_of_debian({"libc6", "no-such-package-at-all"})
     assert "no-such-package-at-all" not in found
     assert "libc6" in found or not doctor.shutil.which("dpkg-query")
 
