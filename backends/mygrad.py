@@ -1,0 +1,102 @@
+"""Tensors on numpy's arrays: records anew at every call and sweeps back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import mygrad
+import numpy as np
+
+from adbench import Namespace, Operator, Unsupported
+from adbench.suite import tree
+from adbench.suite.catalog import first_line
+
+REQUIRES = ("mygrad",)
+LICENCE = "MIT"
+
+# Wrong or failing on these cases, as measured: adbench check -c 'trap_*'. What is mended is removed.
+KNOWN = {
+    "trap_atan2_large": "0: x² + y² overflows in the derivative of arctan2",
+    "trap_atan2_small": "nan: x² + y² underflows in the derivative of arctan2",
+    "trap_clip_difference": "0: no slope at the bounds",
+    "trap_equality_branch": "0: the derivative of the branch taken, a constant (EnzymeAD/Enzyme.jl#1601)",
+    "trap_exp_of_log": "nan: 0 · inf, where log has its pole (as HIPS/autograd#151)",
+    "trap_half_square_norm": "nan: 0/0 in the derivative of the norm; its nan_to_num does not reach ord 2 (rsokl/MyGrad#378)",
+    "trap_half_square_root": "nan: 0 · inf, where sqrt is vertical (as HIPS/autograd#151)",
+    "trap_log1p_exp_overflow": "nan: inf / inf, for exp overflows in the value too",
+    "trap_log_add_exp_of_nothing": "nan: -inf - -inf (as jax-ml/jax#6811)",
+    "trap_log_add_exp_with_nothing": "nan: -inf - -inf (as jax-ml/jax#6811)",
+    "trap_logistic_far": "0: (1 + exp x)² overflows in the derivative of the quotient (as jax-ml/jax#40825)",
+    "trap_logistic_tail": "nan: inf · 0, for exp overflows",
+    "trap_masked_angle": "nan: 0/0 at the masked origin (as jax-ml/jax#1052)",
+    "trap_masked_count_log": "nan: 0 · inf at the masked log (as stan-dev/math#2494)",
+    "trap_masked_infinity": "nan: 0 · inf in the branch not taken (as jax-ml/jax#2630)",
+    "trap_masked_overflow": "nan: 0 · inf in the branch not taken (as jax-ml/jax#2630)",
+    "trap_masked_sinc": "nan: 0/0 in the branch not taken (as jax-ml/jax#1722)",
+    "trap_masked_sqrt": "nan: 0 · nan in the branch not taken (as jax-ml/jax#2630)",
+    "trap_masked_steep": "nan: 0 · inf in the branch not taken (as jax-ml/jax#5798)",
+    "trap_maximum_tie_sums_to_one": "0: no slope for either where both are equal",
+    "trap_norm_at_zero": "nan: 0/0 in the derivative of the norm; its nan_to_num does not reach ord 2 (rsokl/MyGrad#378)",
+    "trap_quotient_large": "1e-200: (x + 1)² overflows and its term is lost",
+    "trap_relu_difference": "0: no slope for either where both are equal",
+    "trap_saved_by_reference": "0: the array itself is kept, and was changed in place (as NVIDIA/warp#1350)",
+    "trap_sinc_near_zero": "five digits: cos - sin x / x cancels (as jax-ml/jax#34139)",
+    "trap_square_of_angle": "0: at ±1 the derivative of arccos is 0 by its own choice, where acos is vertical",
+    "trap_square_of_sqrt": "nan: 0 · inf, where sqrt is vertical (as HIPS/autograd#151)",
+    "trap_square_std_of_constant": "nan: 0 · inf, where sqrt is vertical (as pytorch/pytorch#4320)",
+    "trap_std_of_constant": "nan: 0 · inf, where sqrt is vertical (as pytorch/pytorch#4320)",
+    "trap_unread_entry": "nan: 0/0 in the entry not read (as pytorch/pytorch#26799)",
+    "trap_x_sqrt_x": "nan: 0 · inf, where sqrt is vertical (as HIPS/autograd#151)",
+}
+
+mygrad.turn_memory_guarding_off()  # as its documentation advises for speed, once the program runs with it on
+
+# mygrad's own zeros and ones are single precision; numpy's are constants to it all the same.
+PLAIN = {name: getattr(np, name) for name in ("zeros", "ones", "full", "eye", "arange", "linspace", "asarray")}
+
+
+def derivative(*_: Any) -> Any:
+    raise Unsupported("mygrad's derivatives do not nest: a gradient is a plain array")
+
+
+xp = Namespace(
+    mygrad,
+    linalg={"vector_norm": mygrad.linalg.norm},
+    derivative=derivative,
+    matrix_transpose=lambda x: mygrad.swapaxes(x, -1, -2),
+    stop_gradient=lambda x: mygrad.tensor(x, constant=True),
+    **PLAIN,
+)
+
+
+def pull_back(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...], w: Any) -> tuple[Any, Any]:
+    """(f(x), wᵀ J)."""
+    marked = list(args)
+    for i in wrt:
+        marked[i] = tree.map_leaves(lambda leaf: mygrad.tensor(leaf, copy=False), args[i])
+    try:
+        value = f(*marked)
+    except (TypeError, ValueError) as error:  # so it says that it has no derivative of something
+        if "non-constant" not in str(error) and "Tensor data" not in str(error):
+            raise
+        raise Unsupported(f"mygrad: {first_line(error)}") from error
+    if isinstance(value, mygrad.Tensor):
+        value.backward(w)
+
+    def slope(leaf: Any) -> Any:  # None for an input that the value does not depend on
+        return np.zeros(leaf.shape) if leaf.grad is None else leaf.grad
+
+    return np.asarray(value), tuple(tree.map_leaves(slope, marked[i]) for i in wrt)
+
+
+def prepare(
+    operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
+) -> Callable[..., Any]:
+    if operator == "value":
+        return mygrad.no_autodiff(f, to_numpy=True)
+    if operator == "gradient":
+        return lambda *args: pull_back(f, args, wrt, None)[1]
+    if operator == "value_and_gradient":
+        return lambda *args: pull_back(f, args, wrt, None)
+    if operator == "vjp":
+        return lambda *args: pull_back(f, args[:-1], wrt, args[-1])[1]
+    raise Unsupported(f"mygrad has no {operator}: it sweeps back, and once")
