@@ -151,11 +151,11 @@ class Compiled:
         *,
         operator: str,
         wrt: Any,
-        fast_math: bool,
-        level: int | None,
-        checkpointed: bool,
-        recordings: int,
-        watch: Watch,
+        fast_math: bool = False,
+        level: int | None = None,
+        checkpointed: bool = False,
+        recordings: int = RECORDINGS,
+        watch: Watch = None,
     ) -> None:
         if operator not in OPERATORS:
             raise ValueError(f"compile: operator: expected one of {', '.join(OPERATORS)}, got {operator!r}")
@@ -180,7 +180,6 @@ class Compiled:
         self._entries: list[Entry] = []
         self.by_python = self._by_python  # one object, whose address the entries know
         self.call: Callable[..., Any] = self.by_python
-        self.call(*example)
 
     def __call__(self, *args: Any) -> Any:
         """The result of the operator at these arguments."""
@@ -212,10 +211,10 @@ class Compiled:
         if text not in self.notes:
             self.notes.append(text)
 
-    def compiled(self, arguments: Arguments, *, careful: bool) -> Program:
-        """A new program, recorded at these arguments."""
+    def request(self, arguments: Arguments) -> Request:
+        """What is to be recorded for these arguments."""
         vector = tuple(arguments.data[arguments.inputs :]) if self.vectors else None
-        request = Request(
+        return Request(
             lambda given: self.f(*arguments.nested(given)),
             self.name,
             self.operator,
@@ -224,8 +223,11 @@ class Compiled:
             vector,
             self.checkpointed,
         )
+
+    def compiled(self, arguments: Arguments, *, careful: bool) -> Program:
+        """A new program, recorded at these arguments."""
         with self.timed("record"):
-            recording = record(request, careful=careful)
+            recording = record(self.request(arguments), careful=careful)
         program = Program(recording, fast_math=self.fast_math, level=self.level, timed=self.timed)
         for rule in program.lowered.python_calls:
             self.note(f"{rule}: has no native form, and is called in Python")
@@ -361,7 +363,7 @@ def compile(
     recordings     how many paths through the function are kept for each signature
     watch          watch("record"), "lower" and "compile" give contexts that these phases run in, for who times them
     """
-    return Compiled(
+    compiled = Compiled(
         f,
         example,
         operator=operator,
@@ -372,3 +374,5 @@ def compile(
         recordings=recordings,
         watch=watch,
     )
+    compiled.call(*example)
+    return compiled

@@ -36,6 +36,28 @@ def machine_for(level: int) -> Any:
     return _target().create_target_machine(cpu=name, features=features, opt=level, jit=True, codemodel="jitdefault")
 
 
+def _parsed(text: str, machine: Any, level: int) -> Any:
+    """LLVM's module, optimised to this level."""
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        told = " ".join(str(error).split())
+        raise LLVMRefusedError(f"LLVM refused the code: {told[:300]}") from error
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    if level > 0:
+        optimise(module, machine, level)
+    return module
+
+
+def optimised(text: str, *, level: int) -> tuple[str, str]:
+    """The module as LLVM optimises it, in its own language and in this processor's assembly language."""
+    machine = machine_for(level)
+    module = _parsed(text, machine, level)
+    return str(module), str(machine.emit_assembly(module))
+
+
 class Loaded:
     """Functions in memory; they live as long as this object.
 
@@ -44,16 +66,7 @@ class Loaded:
 
     def __init__(self, text: str, environment: list[Any], *, level: int) -> None:
         machine = machine_for(level)
-        try:
-            module = llvm.parse_assembly(text)
-            module.verify()
-        except RuntimeError as error:
-            told = " ".join(str(error).split())
-            raise LLVMRefusedError(f"LLVM refused the code: {told[:300]}") from error
-        module.triple = machine.triple
-        module.data_layout = str(machine.target_data)
-        if level > 0:
-            optimise(module, machine, level)
+        module = _parsed(text, machine, level)
         self._engine = llvm.create_mcjit_compiler(module, machine)
         self._engine.finalize_object()
         self._environment = environment
