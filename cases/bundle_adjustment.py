@@ -42,7 +42,11 @@ def rotated(xp, r, X):
 
 def f(xp, cameras, points, weights, features):
     _, _, camera, point = seen(features.shape[0])
-    by, X, w = cameras[camera], points[point], weights[:, None]
+    return errors(xp, cameras[camera], points[point], weights[:, None], features)
+
+
+def errors(xp, by, X, w, features):
+    """(e, e_w) of each observation; `by` and `X` hold its camera and its point."""
     p = rotated(xp, by[:, ROTATION], X - by[:, CENTRE])
     q = p[:, :2] / p[:, 2:]
     rho = xp.sum(q * q, axis=1)[:, None]
@@ -53,7 +57,12 @@ def f(xp, cameras, points, weights, features):
 
 
 def sparsity(n):
-    cameras, points, camera, point = seen(n)
+    return pattern(*seen(n))
+
+
+def pattern(cameras, points, camera, point):
+    """Rows and columns that are not zero, for this many cameras and points and which of them each observation has."""
+    n = camera.size
     of_camera = camera[:, None] * PARAMETERS + np.arange(PARAMETERS)
     of_point = cameras * PARAMETERS + point[:, None] * 3 + np.arange(3)
     of_weight = cameras * PARAMETERS + points * 3 + np.arange(n)[:, None]

@@ -49,7 +49,11 @@ def bones(xp, theta, skeleton):
 
 
 def vertices(xp, theta, skeleton, rest, weights):
-    turns, shifts = bones(xp, theta, skeleton)
+    return skinned(xp, theta, *bones(xp, theta, skeleton), rest, weights)
+
+
+def skinned(xp, theta, turns, shifts, rest, weights):
+    """The vertices that these rotations and translations of the bones make, turned and moved as a whole."""
     by_bone = xp.matrix_transpose(turns @ xp.matrix_transpose(rest)) + shifts[:, None, :]
     posed = xp.sum(xp.matrix_transpose(weights)[:, :, None] * by_bone, axis=0)
     return posed @ xp.matrix_transpose(rotation(xp, theta[:3])) + theta[3:6]
@@ -61,8 +65,13 @@ def simple(xp, theta, skeleton, rest, weights, points):
 
 def complicated(xp, theta, u, skeleton, rest, weights, points):
     v = vertices(xp, theta, skeleton, rest, weights)
+    return points - on_triangles(u, v[:-2], v[1:-1], v[2:])
+
+
+def on_triangles(u, a, b, c):
+    """The place u on each triangle with these corners."""
     first, second = u[:, :1], u[:, 1:]
-    return points - (first * v[:-2] + second * v[1:-1] + (1 - first - second) * v[2:])
+    return first * a + second * b + (1 - first - second) * c
 
 
 def random_turns(shape, rng):

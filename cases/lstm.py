@@ -34,7 +34,7 @@ def f(xp, main, extra, hidden, memory, frames):
     def step(t, state):
         h, c, total = state
         x, hs, cs = frames[t] * extra[0], [], []
-        for k in range(LAYERS):
+        for k in range(main.shape[0]):
             x, memory = layer(main[k, 0], main[k, 1], h[k], c[k], x)
             hs.append(x)
             cs.append(memory)
