@@ -1,7 +1,8 @@
 """What came out of each cell: the words, times and reasons that every report shows, decided in one place.
 
 A cell is a case at a size on a backend. It is judged by all its operators and shown with the time of one of them, the
-run's leading operator: the gradient where the run has it.
+run's leading operator: the gradient where the run has it. A case that was not asked for that, as one whose value is an
+array, is shown with the operator that leads of those it was asked for.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from .findings import Findings
 from .wording import OUTCOMES, Word
 
 LEADING_OPERATORS = ("gradient", "value_and_gradient", "value")
+IN_ITS_PLACE = ("jacobian", *LEADING_OPERATORS)
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,26 @@ class Cells:
             found[job.case].add(job.size)
         return {case: tuple(sorted(numbers)) for case, numbers in found.items()}
 
+    @cached_property
+    def _leading(self) -> dict[str, str]:
+        """case -> the operator that it is shown with."""
+        there: dict[str, dict[str, None]] = {case: {} for case in self.cases}
+        for job in self._by_job:
+            there[job.case][job.operator] = None
+        return {
+            case: next((op for op in (self.operator, *IN_ITS_PLACE) if op in asked), next(iter(asked)))
+            for case, asked in there.items()
+        }
+
+    def operator_of(self, case: str) -> str:
+        """The operator that a case is shown with: the run's, where the case was asked for it."""
+        return self._leading.get(case, self.operator)
+
+    @cached_property
+    def shown(self) -> tuple[str, ...]:
+        """The operators that the cases are shown with, the run's own first."""
+        return tuple(dict.fromkeys((self.operator, *map(self.operator_of, self.subjects))))
+
     @property
     def places(self) -> Iterator[tuple[str, int]]:
         """Every case at every size: the rows of a table. Traps have a table of their own."""
@@ -109,7 +131,7 @@ class Cells:
 
         A backend whose value is wrong is not ranked for the speed of its gradient.
         """
-        lead = self.single(Job(case, size, backend, self.operator))
+        lead = self.single(Job(case, size, backend, self.operator_of(case)))
         for operator in self.operators:
             other = self.single(replace(lead.job, operator=operator))
             if other.word == "wrong" and lead.word != "wrong":

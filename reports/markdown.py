@@ -52,7 +52,7 @@ def _facts(cells: Cells, found: Headline) -> Iterator[str]:
         behind = f"; the next takes {wording.times(win.least)}" if win.least else ""
         behind += f" to {wording.times(win.most)} its time" if win.most and win.most != win.least else ""
         where = f"{escaped(win.backend)} on {win.cases} of {found.contested}"
-        yield f"fastest right {escaped(cells.operator)}: {where}{behind}"
+        yield f"fastest right {escaped(' or '.join(cells.shown))}: {where}{behind}"
     if found.ties:
         yield f"not told apart at the top: {wording.plural(found.ties, 'case')}"
     for backend, cases in found.growing.items():
@@ -67,7 +67,10 @@ def _facts(cells: Cells, found: Headline) -> Iterator[str]:
 def _leads(cells: Cells, found: Headline) -> list[str]:
     if not found.leads:
         return []
-    lines = [f"| case | n | fastest right {escaped(cells.operator)} | per call | next |", "|---|--:|---|--:|---|"]
+    lines = [
+        f"| case | n | fastest right {escaped(' or '.join(cells.shown))} | per call | next |",
+        "|---|--:|---|--:|---|",
+    ]
     for race in found.leads[:MOST_ROWS]:
         names = wording.listed([escaped(cell.job.backend) for cell in race.leaders], most=4)
         who = f"**{names}**" if race.winner else names if not race.contested else f"not told apart: {names}"

@@ -95,7 +95,7 @@ def memory_figures(cells: Cells) -> list[CaseFigure]:
             Panel(f"m{number}-{method}", title, "bytes", _series(cells, case, partial(_memory, method)))
             for method, title in MEMORY_METHODS
         ]
-        slopes: list[Line] = [(title.lower(), cells.operator, method) for method, title in MEMORY_METHODS]
+        slopes: list[Line] = [(title.lower(), cells.operator_of(case), method) for method, title in MEMORY_METHODS]
         return _figure(cells, number, panels, slopes, shared=False)
 
     return _all(cells, figure)

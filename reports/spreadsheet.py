@@ -40,7 +40,7 @@ def _row(cells: Cells, record: Record) -> Iterator[tuple[str, object]]:
     found = spread(record.time) if cell.measured else None
     if found:
         yield from zip(FIELDS[7:10], (found.median, found.low, found.high), strict=True)
-    race = ranking.race(cells, job.case, job.size) if job.operator == cells.operator else None
+    race = ranking.race(cells, job.case, job.size) if job.operator == cells.operator_of(job.case) else None
     first = race.leaders[0].record if race else None
     if first is not None and found and cell.word == "right":
         yield "fastest", first.job.backend

@@ -171,7 +171,7 @@ def _title(cells: Cells) -> str:
     if not cells.timed:
         what = wording.listed(cells.operators) if len(cells.operators) < 4 else f"{len(cells.operators)} operators"
         return f"Checked: {wording.short(what, 60)}"
-    operator = wording.short(cells.operator, 30).replace("_", " ")
+    operator = " or ".join(wording.short(shown, 30).replace("_", " ") for shown in cells.shown)
     return f"Time per call of {_plain(operator)}, median over launches"
 
 
@@ -326,7 +326,7 @@ def _print_reasons(console: Console, cells: Cells, notes: Notes) -> None:
     for (word, reason), group in list(grouped.items())[:MOST_REASONS]:
         who = wording.listed(wording.short(b, 30) for b in dict.fromkeys(cell.job.backend for cell in group))
         sign = OUTCOMES[word].sign
-        where = _where(group, cells.operator if cells.timed else "")
+        where = _where(group, cells.shown if cells.timed else ())
         line = f"{sign} {who}: {wording.short(reason, LONGEST_REASON)} [{where}]"
         lines = textwrap.wrap(line, console.width, subsequent_indent="  ", break_on_hyphens=False)
         text = Text(_plain("\n".join(lines)))
@@ -343,13 +343,13 @@ def _print_reasons(console: Console, cells: Cells, notes: Notes) -> None:
         console.print(f"… and {len(grouped) - MOST_REASONS} more reasons; the page lists all of them.")
 
 
-def _where(group: Sequence[Cell], operator: str) -> str:
-    """One place by name, more as a count; the operators where they are not the one that the table shows."""
+def _where(group: Sequence[Cell], shown: Sequence[str]) -> str:
+    """One place by name, more as a count; the operators where they are not those that the table shows."""
     places = dict.fromkeys((cell.job.case, cell.job.size) for cell in group)
     operators = dict.fromkeys(cell.job.operator for cell in group)
     case, size = next(iter(places))
     where = f"{wording.short(case, 30)}, n = {wording.count(size)}" if len(places) == 1 else ""
-    what = "" if operator in operators else f" of {wording.short(wording.listed(operators), 40)}"
+    what = "" if operators.keys() & set(shown) else f" of {wording.short(wording.listed(operators), 40)}"
     return (where or wording.plural(len(places), "cell")) + what
 
 

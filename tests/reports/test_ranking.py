@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from adbench.suite.record import Record
-from reports import ranking
+from reports import ranking, terminal
 from reports.cells import Cells, cell_of
 from tests.reports import runs
 
@@ -99,3 +99,21 @@ def test_a_run_without_gradients_leads_with_what_it_has() -> None:
     assert cells.operator == "value"
     assert Cells(runs.run()).operator == "gradient"
     assert Cells(runs.run([runs.record(operator="hessian")])).operator == "hessian"
+
+
+def test_a_case_whose_value_is_an_array_is_shown_with_its_jacobian() -> None:
+    found = runs.run(
+        [runs.record("quadratic", seconds=1e-6), runs.record("quadratic", backend="jax", seconds=2e-6)]
+        + [runs.record("many", operator=op, seconds=3e-6) for op in ("value", "jacobian")]
+        + [runs.record("many", backend="jax", operator=op, seconds=6e-6) for op in ("value", "jacobian")]
+    )
+    cells = Cells(found)
+    assert [cell.job.operator for cell in cells.row("many", 10)] == ["jacobian", "jacobian"]
+    assert cells.shown == ("gradient", "jacobian")
+    leading = ranking.race(cells, "many", 10)
+    assert leading is not None
+    assert leading.winner is not None
+    assert leading.winner.job.backend == "tape"
+    text = terminal.table(found)
+    assert "not run" not in text
+    assert "Time per call of gradient or jacobian" in text
