@@ -20,7 +20,7 @@ KNOWN = {
     "trap_clip_difference": "0: no slope at the bounds",
     "trap_equality_branch": "0: the derivative of the branch taken, a constant (EnzymeAD/Enzyme.jl#1601)",
     "trap_exp_of_log": "nan: 0 · inf, where log has its pole (as HIPS/autograd#151)",
-    "trap_half_square_norm": "nan: 0/0 in the derivative of the norm; its nan_to_num does not reach ord 2 (rsokl/MyGrad#378)",
+    "trap_half_square_norm": "nan: 0/0 in the derivative of the norm, whatever nan_to_num says (rsokl/MyGrad#378)",
     "trap_half_square_root": "nan: 0 · inf, where sqrt is vertical (as HIPS/autograd#151)",
     "trap_log1p_exp_overflow": "nan: inf / inf, for exp overflows in the value too",
     "trap_log_add_exp_of_nothing": "nan: -inf - -inf (as jax-ml/jax#6811)",
@@ -35,7 +35,7 @@ KNOWN = {
     "trap_masked_sqrt": "nan: 0 · nan in the branch not taken (as jax-ml/jax#2630)",
     "trap_masked_steep": "nan: 0 · inf in the branch not taken (as jax-ml/jax#5798)",
     "trap_maximum_tie_sums_to_one": "0: no slope for either where both are equal",
-    "trap_norm_at_zero": "nan: 0/0 in the derivative of the norm; its nan_to_num does not reach ord 2 (rsokl/MyGrad#378)",
+    "trap_norm_at_zero": "nan: 0/0 in the derivative of the norm, whatever nan_to_num says (rsokl/MyGrad#378)",
     "trap_quotient_large": "1e-200: (x + 1)² overflows and its term is lost",
     "trap_relu_difference": "0: no slope for either where both are equal",
     "trap_saved_by_reference": "0: the array itself is kept, and was changed in place (as NVIDIA/warp#1350)",
@@ -92,7 +92,8 @@ def prepare(
     operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 ) -> Callable[..., Any]:
     if operator == "value":
-        return mygrad.no_autodiff(f, to_numpy=True)
+        plain: Callable[..., Any] = mygrad.no_autodiff(f, to_numpy=True)
+        return plain
     if operator == "gradient":
         return lambda *args: pull_back(f, args, wrt, None)[1]
     if operator == "value_and_gradient":
