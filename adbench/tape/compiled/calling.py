@@ -13,6 +13,7 @@ refuses. `explain()` says so.
 from __future__ import annotations
 
 import ctypes
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -24,6 +25,7 @@ from .. import functionals
 from ..trees import tree_flatten
 from .arguments import Arguments
 from .entry import Entry, Shelf, layouts_are_known
+from .kept import KeptCode
 from .lowering import Outcome
 from .program import Program
 from .record import OPERATORS, WITH_VECTOR, NotCompilableError, Request, record
@@ -156,6 +158,7 @@ class Compiled:
         checkpointed: bool = False,
         recordings: int = RECORDINGS,
         watch: Watch = None,
+        cache: str | os.PathLike[str] | None = None,
     ) -> None:
         if operator not in OPERATORS:
             raise ValueError(f"compile: operator: expected one of {', '.join(OPERATORS)}, got {operator!r}")
@@ -173,6 +176,7 @@ class Compiled:
         self.checkpointed = checkpointed
         self.recordings = recordings
         self.watch = watch
+        self.kept = None if cache is None else KeptCode(cache)
         self.seconds: dict[str, float] = {"record": 0.0, "lower": 0.0, "compile": 0.0}
         self.notes: list[str] = []
         self.alive: list[Any] = []
@@ -228,7 +232,7 @@ class Compiled:
         """A new program, recorded at these arguments."""
         with self.timed("record"):
             recording = record(self.request(arguments), careful=careful)
-        program = Program(recording, fast_math=self.fast_math, level=self.level, timed=self.timed)
+        program = Program(recording, fast_math=self.fast_math, level=self.level, timed=self.timed, kept=self.kept)
         for rule in program.lowered.python_calls:
             self.note(f"{rule}: has no native form, and is called in Python")
         return program
@@ -348,6 +352,7 @@ def compile(
     checkpointed: bool = False,
     recordings: int = RECORDINGS,
     watch: Watch = None,
+    cache: str | os.PathLike[str] | None = None,
 ) -> Compiled:
     """f as machine code: call(*args) gives what the eager functional gives, recorded at the first call's arguments.
 
@@ -362,6 +367,7 @@ def compile(
     checkpointed   loops keep only some of their states for the reverse sweep, and compute the others again
     recordings     how many paths through the function are kept for each signature
     watch          watch("record"), "lower" and "compile" give contexts that these phases run in, for who times them
+    cache          a folder of yours in which machine code is kept for the next process; by default nothing is kept
     """
     compiled = Compiled(
         f,
@@ -373,6 +379,7 @@ def compile(
         checkpointed=checkpointed,
         recordings=recordings,
         watch=watch,
+        cache=cache,
     )
     compiled.call(*example)
     return compiled

@@ -10,10 +10,15 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from ..rule import TapeError
+from .kept import KeptCode, digest_of
 
 
 class LLVMRefusedError(TapeError):
     """LLVM did not accept what was written for it: a mistake of ours. The eager engine takes over."""
+
+
+def _refused(error: Exception) -> LLVMRefusedError:
+    return LLVMRefusedError(f"LLVM refused the code: {' '.join(str(error).split())[:300]}")
 
 
 @functools.cache
@@ -42,8 +47,7 @@ def _parsed(text: str, machine: Any, level: int) -> Any:
         module = llvm.parse_assembly(text)
         module.verify()
     except RuntimeError as error:
-        told = " ".join(str(error).split())
-        raise LLVMRefusedError(f"LLVM refused the code: {told[:300]}") from error
+        raise _refused(error) from error
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     if level > 0:
@@ -58,17 +62,44 @@ def optimised(text: str, *, level: int) -> tuple[str, str]:
     return str(module), str(machine.emit_assembly(module))
 
 
+def object_code(text: str, level: int) -> bytes:
+    """What LLVM makes of a module's text. Raises LLVMRefusedError."""
+    machine = machine_for(level)
+    module = _parsed(text, machine, level)
+    try:
+        return bytes(machine.emit_object(module))
+    except RuntimeError as error:
+        raise _refused(error) from error
+
+
+def _kept_object_code(text: str, level: int, kept: KeptCode | None) -> bytes:
+    """The same from where it is kept, if it is there."""
+    if kept is None:
+        return object_code(text, level)
+    version = ".".join(map(str, llvm.llvm_version_info))
+    digest = digest_of(text, str(level), *processor(), version, llvm.get_process_triple())
+    code = kept.get(digest)
+    if code is None:
+        code = object_code(text, level)
+        kept.put(digest, code)
+    return code
+
+
 class Loaded:
     """Functions in memory; they live as long as this object.
 
     environment   what the code reads from outside: kept alive here
+    kept          where object code is kept on disk, if anywhere
     """
 
-    def __init__(self, text: str, environment: list[Any], *, level: int) -> None:
-        machine = machine_for(level)
-        module = _parsed(text, machine, level)
-        self._engine = llvm.create_mcjit_compiler(module, machine)
-        self._engine.finalize_object()
+    def __init__(self, text: str, environment: list[Any], *, level: int, kept: KeptCode | None = None) -> None:
+        code = _kept_object_code(text, level, kept)
+        try:
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine_for(level))
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+            self._engine.finalize_object()
+        except RuntimeError as error:
+            raise _refused(error) from error
         self._environment = environment
         self._fill()
 

@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
+from .kept import KeptCode
 from .lowering import Lowered, Piece, lower
 from .machine import Loaded
 from .record import Recording
@@ -20,7 +21,13 @@ class Program:
     """A recording as machine code."""
 
     def __init__(
-        self, recording: Recording, *, fast_math: bool, level: int | None, timed: Callable[[str], Any]
+        self,
+        recording: Recording,
+        *,
+        fast_math: bool,
+        level: int | None,
+        timed: Callable[[str], Any],
+        kept: KeptCode | None = None,
     ) -> None:
         self.nodes = len(recording.trace)
         self.level = (0 if self.nodes > LONG else 2) if level is None else level
@@ -31,7 +38,7 @@ class Program:
             self._loaded: list[Loaded] = []
             for module, text in zip(self.lowered.modules, texts, strict=True):
                 environment = [self._address_of(thing) for thing in module.environment]
-                self._loaded.append(Loaded(text, environment, level=self.level))
+                self._loaded.append(Loaded(text, environment, level=self.level, kept=kept))
         self.address = self._loaded[-1].address("run")
         self.run = _RUN(self.address)
         self.rebuild = recording.rebuild
