@@ -47,13 +47,14 @@ def cli() -> None:
     adbench run -c normal_* -b jax      some cases, one backend
     adbench check -b my_backend.py      only check derivatives: for CI
     adbench list cases
+    adbench explain hypot               the tape of a case, as the paper shows it
     adbench doctor                      how well can one measure on this machine?
     """
 
 
 for _verb in (
     *(measuring.run, measuring.check),
-    *(looking.list_, looking.doctor),
+    *(looking.list_, looking.explain, looking.doctor),
     *(reporting.report, reporting.compare, reporting.history),
 ):
     cli.add_command(_verb)

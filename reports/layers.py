@@ -1,0 +1,91 @@
+"""Where the nodes of an expression graph stand in a picture: in layers, the value above, its operands below.
+
+Layers are lengths of the longest path from the value. Within a layer nodes are put in the order of the mean place of
+their neighbours, a few times down and up, which leaves few crossings (Sugiyama, Tagawa and Toda 1981). A picture needs
+nothing of the graph libraries but this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+SWEEPS = 8
+
+
+@dataclass(frozen=True)
+class Place:
+    """Column and row of a node; columns may be fractions, the first of a row is no less than 0."""
+
+    column: float
+    row: int
+
+
+def placed(operands: Mapping[str, Sequence[str]], widths: Mapping[str, float]) -> dict[str, Place]:
+    """A place for each node of `operands`: name -> names of what it is computed from, all of them nodes too.
+
+    widths   of the nodes, in columns: neighbours in a row do not overlap
+    """
+    rows = _rows(operands)
+    users: dict[str, list[str]] = {name: [] for name in operands}
+    for name, below in operands.items():
+        for other in below:
+            users[other].append(name)
+    layers: list[list[str]] = [[] for _ in range(max(rows.values(), default=-1) + 1)]
+    for name in _from_above(operands, [name for name, row in rows.items() if row == 0]):
+        layers[rows[name]].append(name)
+    columns = {name: float(k) for layer in layers for k, name in enumerate(layer)}
+    for turn in range(SWEEPS):
+        down = turn % 2 == 0
+        for layer in layers if down else reversed(layers):
+            wanted = {name: _mean([columns[o] for o in (users if down else operands)[name]]) for name in layer}
+            goals = {name: columns[name] if goal is None else goal for name, goal in wanted.items()}
+            layer.sort(key=lambda name: goals[name])
+            columns |= _apart(layer, goals, widths)
+    least = min((columns[name] - widths[name] / 2 for name in columns), default=0.0)
+    return {name: Place(columns[name] - least, rows[name]) for name in operands}
+
+
+def _from_above(operands: Mapping[str, Sequence[str]], roots: Sequence[str]) -> list[str]:
+    """The nodes in the order of reading: a node, all of its first operand, all of its second."""
+    found: dict[str, None] = {}
+    waiting = list(reversed(roots))
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = None
+            waiting.extend(reversed(operands[name]))
+    return list(found)
+
+
+def _rows(operands: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Length of the longest path from a node that nothing uses."""
+    waiting = dict.fromkeys(operands, 0)  # how many users have no row yet
+    for below in operands.values():
+        for other in below:
+            waiting[other] += 1
+    ready = [name for name, count in waiting.items() if count == 0]
+    rows = dict.fromkeys(ready, 0)
+    while ready:
+        name = ready.pop()
+        for other in operands[name]:
+            rows[other] = max(rows.get(other, 0), rows[name] + 1)
+            waiting[other] -= 1
+            if waiting[other] == 0:
+                ready.append(other)
+    return rows
+
+
+def _mean(numbers: Sequence[float]) -> float | None:
+    return sum(numbers) / len(numbers) if numbers else None
+
+
+def _apart(layer: Sequence[str], goals: Mapping[str, float], widths: Mapping[str, float]) -> dict[str, float]:
+    """Columns near the goals, in this order, that do not overlap: pushed right, and then back as far as may be."""
+    found: dict[str, float] = {}
+    edge = float("-inf")
+    for name in layer:
+        found[name] = max(goals[name], edge + widths[name] / 2)
+        edge = found[name] + widths[name] / 2
+    shift = _mean([found[name] - goals[name] for name in layer]) or 0.0
+    return {name: column - shift for name, column in found.items()}
