@@ -6,6 +6,7 @@ value is a scalar; those whose value is an array are in fallback_of_arrays.py.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,10 +17,12 @@ import numpy as np
 from adbench.suite import fallback_of_arrays as of_arrays
 from adbench.suite import tree
 from adbench.suite.backend import Backend, Call
+from adbench.suite.catalog import installed_version
 from adbench.suite.errors import Unsupported
 from adbench.suite.operator import OF_ARRAYS, WITH_VECTOR, Operator
 
 NATIVE = "native"
+OF_A_MODULE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,34 @@ def prepare(
         with suppress(Unsupported):
             return Prepared(*of_arrays.coloured(backend, f, args, wrt, pattern))
     try:
-        return Prepared(backend.prepare(operator, f, args, wrt), NATIVE)
+        return Prepared(_own(backend, operator, f, args, wrt), NATIVE)
     except Unsupported as refusal:
         return instead(backend, operator, f, args, wrt, refusal)
+
+
+def _own(
+    backend: Backend, operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
+) -> Call:
+    try:
+        return backend.prepare(operator, f, args, wrt)
+    except AttributeError as error:
+        raise lacking(error) from error
+
+
+def lacking(refusal: Exception) -> Exception:
+    """The refusal; of an AttributeError of a module's, that the version of the library which is installed lacks it.
+
+    Raises any other AttributeError again: that is a fault.
+    """
+    if isinstance(refusal, Unsupported) or not isinstance(refusal, AttributeError):
+        return refusal
+    found = OF_A_MODULE.match(str(refusal))
+    if found is None:
+        raise refusal
+    module, name = found.groups()
+    version = installed_version(module.partition(".")[0])
+    installed = f" in version {version}, which is installed" if version else ""
+    return Unsupported(f"{module} has no {name}{installed}")
 
 
 def instead(
@@ -83,9 +111,9 @@ def _prepared_part(
 ) -> Call:
     """One of the operators that a fallback is made from; its example vector is of ones."""
     if operator not in WITH_VECTOR:
-        return backend.prepare(operator, f, inputs, wrt)
+        return _own(backend, operator, f, inputs, wrt)
     ones = 1.0 if operator == "vjp" else tree.like(tuple(backend.numpy_result(inputs[i]) for i in wrt), np.ones_like)
-    return backend.prepare(operator, f, (*inputs, *backend.native_inputs((ones,))), wrt)
+    return _own(backend, operator, f, (*inputs, *backend.native_inputs((ones,))), wrt)
 
 
 def _composed(backend: Backend, calls: Mapping[Operator, Call], make: Make, wrt: tuple[int, ...], vectors: int) -> Call:

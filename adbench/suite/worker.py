@@ -182,10 +182,11 @@ def _first_call(
     made, prepare_ns = clock.once(lambda: fallback.prepare(backend, operator, f, elsewhere, wrt))
     try:
         result, first_call_ns = clock.once(clock.bind(made.call, native, backend.sync))
-    except (Unsupported, NotImplementedError) as refusal:
+    except (Unsupported, NotImplementedError, AttributeError) as refusal:
         if made.how != fallback.NATIVE:
             raise
-        made, prepare_ns = clock.once(partial(fallback.instead, backend, operator, f, elsewhere, wrt, refusal))
+        reason = fallback.lacking(refusal)
+        made, prepare_ns = clock.once(partial(fallback.instead, backend, operator, f, elsewhere, wrt, reason))
         result, first_call_ns = clock.once(clock.bind(made.call, native, backend.sync))
     return made, prepare_ns, result, first_call_ns
 

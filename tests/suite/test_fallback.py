@@ -8,7 +8,8 @@ import pytest
 
 from adbench import Unsupported
 from adbench.suite.backend import OPERATORS, WITH_VECTOR, Backend, Operator
-from adbench.suite.fallback import FALLBACKS, prepare
+from adbench.suite.errors import MissingFunction
+from adbench.suite.fallback import FALLBACKS, lacking, prepare
 
 A = np.array([[2.0, 1.0, 0.5], [0.0, 3.0, -1.0], [1.0, 0.0, 4.0]])
 X, B = np.array([0.3, -1.2, 0.7]), 1.5
@@ -105,3 +106,25 @@ def test_the_value_and_one_of_jvp_and_vjp_are_enough_for_first_order(operator: O
 def test_without_a_second_order_the_librarys_refusal_stands(operator: Operator) -> None:
     with pytest.raises(Unsupported, match=f"no {operator} here"):
         result(operator, having("value", "gradient", "jvp", "vjp"))
+
+
+def test_what_the_installed_version_of_a_library_lacks_is_made_from_what_it_has_or_unsupported() -> None:
+    def own(operator: Operator, f: Any, args: Any, wrt: Any) -> Any:
+        if operator == "vjp":
+            return OWN["vjp"]
+        return np.an_operator_of_another_version  # type: ignore[attr-defined]
+
+    library = Backend("lib", np, own, lambda leaf: leaf, np.asarray, None, None)
+    made = prepare(library, "gradient", f, (X, B), (0, 1))
+    assert made.how == "from vjp"
+    with pytest.raises(Unsupported, match=rf"^numpy has no an_operator_of_another_version in version {np.__version__}"):
+        prepare(library, "hvp", f, (X, B, V), (0, 1))
+
+
+def test_an_attribute_that_is_missing_elsewhere_is_a_fault() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'") as raised:
+        _ = X.nothing  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        lacking(raised.value)
+    refusal = MissingFunction("numpy has no such name")
+    assert lacking(refusal) is refusal
