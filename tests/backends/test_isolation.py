@@ -86,6 +86,17 @@ def runtimes(name: str, folder: Path | None = None) -> dict[str, set[str]]:
     }
 
 
+def test_jax_stays_on_the_processor_whatever_the_environment_asks_for() -> None:
+    """A build for GPUs takes one that is there; where $JAX_PLATFORMS wants one that is not, nothing would run."""
+    environment = {**os.environ, "JAX_PLATFORMS": "cuda"}
+    done = subprocess.run(
+        [sys.executable, "-c", USING + "import jax; print([d.platform for d in jax.devices()])", "jax"],
+        capture_output=True, text=True, check=False, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "['cpu']"
+
+
 def usable(name: str) -> bool:
     """Whether the backend's library is there; its import is left to a process of its own."""
     source = catalog().backends[name]
