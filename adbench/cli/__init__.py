@@ -14,7 +14,7 @@ import click
 from adbench.suite.errors import AdbenchError
 from adbench.version import __version__
 
-from . import looking, measuring, reporting
+from . import looking, measuring, neighbouring, reporting
 
 
 def main() -> None:
@@ -56,5 +56,6 @@ for _verb in (
     *(measuring.run, measuring.check),
     *(looking.list_, looking.explain, looking.doctor),
     *(reporting.report, reporting.compare, reporting.history),
+    neighbouring.gradbench_tool,
 ):
     cli.add_command(_verb)

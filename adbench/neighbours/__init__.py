@@ -1,0 +1,1 @@
+"""Other suites and other languages: their protocols, spoken from either side."""

@@ -1,0 +1,83 @@
+"""Messages of one line each on pipes: no line longer than a limit is ever held, and nothing else gets between them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+CHUNK = 2**16
+HEAD = 4096  # bytes of a line that is too long which are kept, for its `id` stands there
+MOST_BYTES = 2**28  # of a line that is read
+
+_ID = re.compile(rb'"id"\s*:\s*(-?\d{1,18})\s*[,}]')
+
+
+@dataclass(frozen=True)
+class TooLong:
+    """A line over the limit, of which only the beginning was kept."""
+
+    head: bytes
+    length: int
+
+
+def lines(descriptor: int, most_bytes: int = MOST_BYTES) -> Iterator[bytes | TooLong]:
+    """The lines that arrive, without their ends, until the other side closes.
+
+    A line over `most_bytes` is read to its end and thrown away; whatever stands behind the last end of line is a line.
+    """
+    held, thrown = bytearray(), 0
+    while chunk := _read(descriptor):
+        *ended, rest = chunk.split(b"\n")
+        for part in ended:
+            if thrown or len(held) + len(part) > most_bytes:
+                yield TooLong(bytes((held + part)[:HEAD]), thrown + len(held) + len(part))
+            else:
+                yield bytes(held + part)
+            held, thrown = bytearray(), 0
+        held += rest
+        if thrown or len(held) > most_bytes:
+            thrown += len(held) - min(len(held), HEAD)
+            del held[HEAD:]
+    if thrown:
+        yield TooLong(bytes(held), thrown + len(held))
+    elif held:
+        yield bytes(held)
+
+
+def id_in(line: bytes) -> int | None:
+    """The number that a damaged message calls itself by; None where none can be made out."""
+    found = _ID.search(line[:HEAD]) or _ID.search(line[-HEAD:])
+    return int(found[1]) if found else None
+
+
+def write_line(descriptor: int, text: str) -> None:
+    """Write a line whole. Raises BrokenPipeError where nobody reads any more."""
+    left = memoryview(text.encode() + b"\n")
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+@contextmanager
+def own_pipes() -> Iterator[tuple[int, int]]:
+    """Descriptors of standard input and output for this protocol alone.
+
+    Whatever a library prints meanwhile, from C too, goes to standard error; whatever it reads is empty.
+    """
+    incoming, outgoing = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    try:
+        yield incoming, outgoing
+    finally:
+        os.dup2(incoming, 0)
+        os.dup2(outgoing, 1)
+        for descriptor in (incoming, outgoing, nothing):
+            os.close(descriptor)
+
+
+def _read(descriptor: int) -> bytes:
+    return os.read(descriptor, CHUNK)
