@@ -14,7 +14,7 @@ import click
 from adbench.suite.errors import AdbenchError
 from adbench.version import __version__
 
-from . import looking, measuring, neighbouring, reporting
+from . import looking, measuring, neighbouring, reporting, starting
 
 
 def main() -> None:
@@ -57,5 +57,6 @@ for _verb in (
     *(looking.list_, looking.explain, looking.doctor),
     *(reporting.report, reporting.compare, reporting.history),
     neighbouring.gradbench_tool,
+    *(starting.new, starting.completion),
 ):
     cli.add_command(_verb)

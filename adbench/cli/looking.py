@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from .options import adding_folders
+from .options import adding_folders, completing
 from .screen import colour, width
 
 
@@ -19,7 +19,12 @@ from .screen import colour, width
 def list_(
     kind: str, as_json: bool, markdown: bool, case_folders: tuple[str, ...], backend_folders: tuple[str, ...]
 ) -> None:
-    """List the cases or the backends there are."""
+    """List the cases or the backends there are.
+
+    \b
+    adbench list cases
+    adbench list backends --json
+    """
     from adbench.suite import catalog, listing
     from adbench.suite.resolve import resolve
 
@@ -33,7 +38,7 @@ def list_(
 
 
 @click.command()
-@click.argument("case", metavar="CASE")
+@click.argument("case", metavar="CASE", shell_complete=completing("cases"))
 @click.option("-n", "--size", metavar="N", help="Default: the smallest.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the inputs.")
 @click.option("--compiled", is_flag=True, help="The recording that is compiled too: its guards and native code.")
@@ -85,7 +90,12 @@ def explain(
 @click.option("--backends", "with_backends", is_flag=True, help="Each backend's version, or what installs it.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def doctor(with_memory: bool, with_backends: bool, as_json: bool) -> None:
-    """Look at this machine: how well can one measure on it, and what is missing? Changes nothing."""
+    """Look at this machine: how well can one measure on it, and what is missing? Changes nothing.
+
+    \b
+    adbench doctor
+    adbench doctor --backends
+    """
     from dataclasses import asdict
 
     from adbench.suite import catalog

@@ -21,11 +21,13 @@ from .options import quantity, running, selecting
 @click.option("--at", metavar="X ...", help="Where: one number for each argument, or a vector.")
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML too.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first that is wrong.")
+@click.option("--plan", "plan_only", is_flag=True, help="Print what would be checked, and check nothing.")
 @running
 def check(
     as_json: bool,
     junit: Path | None,
     fail_fast: bool,
+    plan_only: bool,
     function: str | None,
     at: str | None,
     more: tuple[str, ...],
@@ -44,6 +46,9 @@ def check(
 
     with asking_for(function, at, more, asked) as everything:
         session = make_session(everything, time=False, memory=False, quick=True)
+        if plan_only:
+            show_plan(session, as_json)
+            return
         found, code = go(session, None, fail_fast=fail_fast)
         # A function given on the command line may be flat at the point that was asked for.
         dead = say_what_is_dead(session, "warning" if function else "dead input")

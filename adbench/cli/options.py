@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from adbench.suite.errors import AdbenchError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -26,6 +29,25 @@ def quantity(name: str) -> Callable[[click.Context, click.Parameter, str | None]
     return read
 
 
+def completing(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """A callback that completes the names of `cases` or `backends`, and where none fits, files."""
+
+    def complete(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        from adbench.suite.resolve import resolve
+
+        folders = {name: context.params.get(name) or () for name in ("case_folders", "backend_folders")}
+        try:
+            found = resolve(**folders).catalog
+        except AdbenchError:  # a broken file is told when the command runs, not while it is typed
+            return []
+        names = [name for name in getattr(found, kind) if name.startswith(begun)]
+        return [CompletionItem(name) for name in names] or [CompletionItem(begun, type="file")]
+
+    return complete
+
+
 def adding_folders(command: Command) -> Command:
     """The options that add a user's own cases and backends."""
     for option in (
@@ -42,9 +64,19 @@ def selecting(command: Command) -> Command:
         adding_folders,
         click.option("-n", "--size", "sizes", multiple=True, metavar="N", help="A size, or a glob over a case's own."),
         click.option(
-            "-b", "--backend", "backends", multiple=True, metavar="NAME", help="A backend, a glob, or a file."
+            *("-b", "--backend", "backends"),
+            multiple=True,
+            metavar="NAME",
+            shell_complete=completing("backends"),
+            help="A backend, a glob, or a file.",
         ),
-        click.option("-c", "--case", "cases", multiple=True, metavar="NAME", help="A case, a glob, or a file."),
+        click.option(
+            *("-c", "--case", "cases"),
+            multiple=True,
+            metavar="NAME",
+            shell_complete=completing("cases"),
+            help="A case, a glob, or a file.",
+        ),
         click.option("--suite", "suites", multiple=True, metavar="NAME", help="The cases of a published comparison."),
     ):
         command = option(command)

@@ -127,7 +127,12 @@ def compare(
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("results"))
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def history(folder: Path, as_json: bool) -> None:
-    """List the runs in a folder and those below it, newest last. Default: results."""
+    """List the runs in a folder and those below it, newest last. Default: results.
+
+    \b
+    adbench history
+    adbench history results --json
+    """
     from adbench.suite import catalog
     from adbench.suite.history import history as listed
 
