@@ -104,12 +104,17 @@ and keep to what they claim.
 """
 
 
-def page(records: Sequence[Record], cases: Mapping[str, Case]) -> str:
-    """docs/backends-table.md, from the records of checks."""
+ABSENT = "Not checked when this was made, and so not in it: "
+
+
+def page(records: Sequence[Record], cases: Mapping[str, Case], names: Iterable[str] = ()) -> str:
+    """docs/backends-table.md, from the records of checks; `names` are those of all backends there are."""
     reasons: dict[str, int] = {}
     found = _outcomes(records, cases)
-    parts = [HEAD]
     backends = sorted({backend for backend, _, _ in found})
+    parts = [HEAD]
+    if absent := sorted(set(names) - set(backends)):
+        parts.append(f"{ABSENT}{', '.join(f'`{name}`' for name in absent)}.\n")
     columns = (*OPERATORS, "relations")
     for name, title, _ in FAMILIES:
         members = [case for case in sorted(cases) if family_of(cases[case]) == name]

@@ -56,7 +56,7 @@ def main(runs: list[str]) -> None:
         records = [
             record for run in runs for record in read_run(Path(run)).records if record.job.backend in there.backends
         ]
-        TABLE.write_text(pages.page(records, there.cases), encoding="utf-8")
+        TABLE.write_text(pages.page(records, there.cases, there.backends), encoding="utf-8")
 
 
 if __name__ == "__main__":
