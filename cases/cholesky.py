@@ -38,4 +38,5 @@ CASE = Case(
     gradient=gradient,
     flops=lambda n: n**3 / 3,
     tags=("matrix", "linear-algebra"),
+    suites=("ablations",),
 )

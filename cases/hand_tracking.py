@@ -125,7 +125,7 @@ CASES = {
         operators=("value", "jacobian"),
         flops=lambda n: 3_500 + 16 * 24 * n + 24 * n,
         tags=("array-valued",),
-        suites=("adbench", "gradbench"),
+        suites=("adbench", "gradbench", "ablations"),
         summary="Distances of n points from the vertices of a posed hand.",
     ),
     "hand_tracking_complicated": Case(

@@ -29,5 +29,5 @@ CASE = Case(
     gradient=lambda A: (np.linalg.inv(A).T,),
     flops=lambda n: 2 / 3 * n**3,
     tags=("matrix", "linear-algebra"),
-    suites=("stan-paper", "quick"),
+    suites=("stan-paper", "quick", "ablations"),
 )

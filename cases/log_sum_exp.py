@@ -40,7 +40,7 @@ CASES = {
         gradient=gradient,
         flops=lambda n: 4 * n,
         tags=("vectorised",),
-        suites=("stan-paper", "fastad", "gradbench", "quick"),
+        suites=("stan-paper", "fastad", "gradbench", "quick", "ablations"),
         summary="Logarithm of a sum of n exponentials, as one array.",
     ),
     "log_sum_exp_loop": Case(

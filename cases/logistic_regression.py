@@ -38,5 +38,5 @@ CASE = Case(
     gradient=gradient,
     flops=lambda n: n * (2 * COEFFICIENTS + 5),
     tags=("density", "vectorised", "second-order"),
-    suites=("quick",),
+    suites=("quick", "ablations"),
 )

@@ -35,5 +35,5 @@ CASE = Case(
     quick=(1, 10),
     flops=lambda n: 50 * n + 1,
     tags=("ode", "scalar-loop"),
-    suites=("stan-paper", "quick"),
+    suites=("stan-paper", "quick", "ablations"),
 )

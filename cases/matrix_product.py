@@ -36,5 +36,5 @@ CASE = Case(
         "first look",
         "matrix",
     ),
-    suites=("stan-paper", "fastad", "quick"),
+    suites=("stan-paper", "fastad", "quick", "ablations"),
 )

@@ -44,5 +44,5 @@ CASE = Case(
     gradient=gradient,
     flops=lambda n: 4 / 3 * n**3,
     tags=("matrix", "linear-algebra", "density"),
-    suites=("stan-paper",),
+    suites=("stan-paper", "ablations"),
 )

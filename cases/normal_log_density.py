@@ -76,14 +76,14 @@ CASES = {
         loop=False,
         sizes=(1, 10, 100, 1_000, 10_000, 100_000, 1_000_000),
         quick=(1, 1_000, 100_000),
-        suites=("stan-paper", "fastad", "quick"),
+        suites=("stan-paper", "fastad", "quick", "ablations"),
     ),
     "normal_log_density_loop": case(
         PARAMETERS,
         loop=True,
         sizes=(1, 10, 100, 1_000, 10_000),
         quick=(1, 10, 100),
-        suites=("stan-paper", "quick"),
+        suites=("stan-paper", "quick", "ablations"),
     ),
     **{
         f"normal_log_density{'_loop' if loop else ''}_in_{'_'.join(chosen)}": case(

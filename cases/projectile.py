@@ -50,5 +50,5 @@ CASE = Case(
     gradient=gradient,
     flops=lambda n: 6 * (n + 1) + 9,
     tags=("data-dependent", "scalar-loop"),
-    suites=("pqr",),
+    suites=("pqr", "ablations"),
 )

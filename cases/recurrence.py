@@ -37,5 +37,5 @@ CASE = Case(
     gradient=gradient,
     flops=lambda n: (4 * TIMES + 4) * n,
     tags=("elementwise", "loop"),
-    suites=("pqr",),
+    suites=("pqr", "ablations"),
 )

@@ -37,5 +37,5 @@ CASE = Case(
     gradient=gradient,
     flops=lambda n: 8 * (n - 1),
     tags=("vectorised", "second-order"),
-    suites=("quick",),
+    suites=("quick", "ablations"),
 )

@@ -33,4 +33,5 @@ CASE = Case(
     gradient=gradient,
     flops=lambda n: 2 / 3 * n**3 + 2 * n**2,
     tags=("matrix", "linear-algebra"),
+    suites=("ablations",),
 )

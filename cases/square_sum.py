@@ -19,5 +19,5 @@ CASE = Case(
     gradient=lambda M: (2 * M,),
     flops=lambda n: 2 * n**2,
     tags=("elementwise", "matrix"),
-    suites=("pqr",),
+    suites=("pqr", "ablations"),
 )

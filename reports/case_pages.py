@@ -12,7 +12,9 @@ Row = Mapping[str, Any]
 HEAD = """# Cases
 
 Every case is one function with its inputs at every size, its source and, where there is a closed form, its gradient by
-hand. The functions are the field's: each suite below is a published comparison, to be set beside ours.
+hand. The functions are the field's: each suite below is a published comparison, to be set beside ours ([what was
+published, and what we measure](published.md)); `ablations` is ours, the reference engine against itself without one of
+its ideas.
 
 Made by `adbench list cases --markdown > docs/cases.md` from the files in `cases/`; a test holds the two together.
 """

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from adbench.suite.record import Run
 
-from . import embedding, figures, headline, matrices, operators, panels, sections, wording
+from . import ablations, embedding, figures, headline, matrices, operators, panels, sections, wording
 from .cells import Cells
 from .notes import Notes
 
@@ -44,6 +44,7 @@ def render(run: Run) -> str:
         "matrices": matrices.matrices(cells),
         "time_figures": panels.time_figures(cells),
         "cost": sections.cost_table(run, cells, notes),
+        "ablations": ablations.rows(cells, notes),
         "memory": [
             (method, title, sections.memory_table(run, cells, notes, method)) for method, title in panels.MEMORY_METHODS
         ],

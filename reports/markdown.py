@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from adbench.suite.record import Run
 
-from . import ranking, wording
+from . import ablations, ranking, wording
 from .cells import Cells
 from .headline import Headline, headline
 from .notes import Notes
@@ -27,7 +27,9 @@ def render(run: Run) -> str:
     lines = [f"### {_title(found)}", "", *(f"* {line}" for line in _facts(cells, found)), ""]
     lines += _leads(cells, found)
     lines += _folded("Every cell", _table(cells))
-    lines += _folded("Failures and reasons", list(_notes(Notes(cells))))
+    notes = Notes(cells)
+    lines += _folded("What each idea in the reference engine is worth", _ablations(cells, notes))
+    lines += _folded("Failures and reasons", list(_notes(notes)))
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -100,6 +102,17 @@ def _table(cells: Cells) -> list[str]:
         return []
     head = ["| case | n | backend | | per call | in times of the fastest |", "|---|--:|---|---|--:|---|"]
     return [*head, *rows[:MOST_ROWS], *_more(len(rows), MOST_ROWS)]
+
+
+def _ablations(cells: Cells, notes: Notes) -> list[str]:
+    rows = ablations.rows(cells, notes)
+    if not rows:
+        return []
+    lines = ["| idea | instead of | case | n | time without / with | memory |", "|---|---|---|--:|--:|--:|"]
+    for row in rows[:MOST_ROWS]:
+        case = f"{escaped(row.case)} | {wording.count(row.size)}"
+        lines.append(f"| {row.title} | {row.instead_of} | {case} | {row.ratio} | {row.memory or wording.MISSING} |")
+    return [*lines, *_more(len(rows), MOST_ROWS)]
 
 
 def _notes(notes: Notes) -> Iterator[str]:

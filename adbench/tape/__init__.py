@@ -35,6 +35,7 @@ Read it
     compact, compact_forms, compact_mode    compact Jacobians, and forward mode with them
     tracking, own_gradient                  pqR: with_gradient, track_gradient, back_gradient; compute_gradient
     callbacks     custom nodes from Python functions
+    checkpoints   a long loop in little memory
     ode_solver, ode_adjoint, ode     differential equations: `odeint`, `rk4`
     notation, explain      a recording as tables and as a drawing
     compiled               the second gear: a function recorded once, and run as machine code (a package of its own)
@@ -94,6 +95,7 @@ from . import (
     operators,  # noqa: F401  # imported for what it does: Scalar and Array get their operators
 )
 from .callbacks import make_callback_var, reverse_pass_callback
+from .checkpoints import checkpointed_loop
 from .compact import CompactJacobian, Dense, IdentityMultiple, LazyProduct
 from .compact_forms import Diagonal, Implicit, Kronecker, OneInColumn, OneInRow, Scaled
 from .compact_mode import Compact, compact_jacobian
@@ -408,6 +410,7 @@ __all__ = [
     "cauchy_lpdf",
     "cbrt",
     "ceil",
+    "checkpointed_loop",
     "cholesky",
     "clip",
     "compact_jacobian",

@@ -298,14 +298,16 @@ class Compact(Operand):
 def compact_jacobian(f: Callable[[Value], Value], x: Value, mode: str = "forward") -> tuple[Value, CompactJacobian]:
     """(f(x), J) for a number or array x: J[i, j] = ∂f_i/∂x_j in compact form, shape (f(x).size, x.size).
 
-    mode "forward" multiplies small products out, "hybrid" keeps them for later (see the head of this module).
+    mode "forward" multiplies small products out, "hybrid" keeps them for later (see the head of this module). "dense"
+    writes all numbers out from the first operation on, which is what the compact forms are to be compared with.
     """
-    if mode not in ("forward", "hybrid"):
-        raise ValueError(f"compact_jacobian: mode is 'forward' or 'hybrid', got {mode!r}")
+    if mode not in ("forward", "hybrid", "dense"):
+        raise ValueError(f"compact_jacobian: mode is 'forward', 'hybrid' or 'dense', got {mode!r}")
     value = leaf_value(x, "compact_jacobian: x")
     with forward_level() as level:
         frame = Frame(level, mode == "hybrid")
-        y = asarray(f(Compact(frame, value, {0: identity(value)})))
+        start = Dense(np.eye(_size(value))) if mode == "dense" else identity(value)
+        y = asarray(f(Compact(frame, value, {0: start})))
         frame.is_open = False
     if isinstance(y, Compact) and y.frame is frame:
         return y.val, y.jacobians[0] if 0 in y.jacobians else no_jacobian(y.val, value)

@@ -34,7 +34,7 @@ ROWS = """
 """
 """The field's comparisons, each once; a variant is called after its case."""
 
-SUITES = {"quick", "stan-paper", "fastad", "adbench", "gradbench", "pqr"}
+SUITES = {"quick", "stan-paper", "fastad", "adbench", "gradbench", "pqr", "ablations"}
 
 
 def every_size(case: Case) -> list[int]:

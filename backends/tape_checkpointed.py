@@ -1,0 +1,13 @@
+"""adbench's own reference engine with checkpoints: of a loop only √n states are kept, and its steps evaluated twice."""
+
+from adbench import Namespace, tape
+
+from . import tape as plain
+
+VARIANT_OF = "tape"
+
+KNOWN = plain.KNOWN
+
+xp = Namespace(tape, loop=tape.checkpointed_loop, linalg=vars(tape.linalg), derivative=plain.xp.derivative)
+
+prepare = plain.prepare
