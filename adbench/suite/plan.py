@@ -22,7 +22,7 @@ FIRST_LOOK = (
     "product_plus_constant",
     "projectile",
 )
-"""The cases that a quick run has without being told: scalar and array code, an equation, linear algebra, and a branch
+"""The cases that a run has without being told: scalar and array code, an equation, linear algebra, and a branch
 that depends on data."""
 
 RELATIONS = "relations"
@@ -63,8 +63,9 @@ def plan(
     for it. `suites` leaves those cases that belong to one of them: "all" and "traps", or what the cases say.
     With `relations`, each case's smallest size is asked for those too, under the operator's name "relations".
     A trap is asked for its gradient only, and left out where `traps` is False and no pattern names a case.
-    With `few`, where neither cases nor suites are named, only the cases of a first look and the user's own stay.
-    A quick plan for which no backend is named has one of each library, and none that needs a compiler.
+    `quick` takes the few sizes that each case has for it. With `few`, where neither cases nor suites are named, only
+    the cases of a first look and the user's own stay. A plan that is either, for which no backend is named, has one of
+    each library, and none that needs a compiler.
 
     Raises UnknownName for a pattern that matches nothing, and UsageError for a size that is no positive whole number
     or that no selected case has.
@@ -72,18 +73,18 @@ def plan(
     backend_names = select("backend", catalog.backends, backends)
     jobs: list[Job] = []
     left_out: list[str] = []
-    if quick and not backends:
+    if (quick or few) and not backends:
         later = [name for name in backend_names if not is_for_a_first_look(catalog.backends[name])]
         backend_names = tuple(name for name in backend_names if name not in later)
         if later:
-            what = "variants, and what needs a compiler, which a quick run has where -b names them"
+            what = "variants, and what needs a compiler: -b NAME has them, -b '*' all"
             left_out.append(f"{', '.join(later)}: {what}")
     names = in_suites(catalog, select("case", catalog.cases, cases), suites)
     if few and not cases and not suites:
         everything = names
         names = tuple(name for name in names if name in FIRST_LOOK or not catalog.case_sources[name].builtin)
         if more := [n for n in everything if n not in names and not catalog.cases[n].is_trap]:
-            left_out.append(f"{len(more)} more cases: a quick run has them where -c or --suite names them")
+            left_out.append(f"{len(more)} more cases: -c NAME or --suite NAME has them, --suite all every one")
     for name in names:
         case = catalog.cases[name]
         if case.is_trap and not traps and not cases and "traps" not in suites:
@@ -122,7 +123,7 @@ def in_suites(catalog: Catalog, names: Sequence[str], suites: Sequence[str]) -> 
 
 
 def is_for_a_first_look(source: Source) -> bool:
-    """Whether a quick run has the backend without being told: a user's own, or a
+    """Whether a run has the backend without being told: a user's own, or a
     built-in one that is no variant and has nothing to build."""
     return not source.builtin or (source.variant_of is None and not source.builds)
 
