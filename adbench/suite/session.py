@@ -161,7 +161,7 @@ def prepare(
         relations=(not time and not operators) or RELATIONS in operators,
         seeds=range(seed, seed + points),
         quick=quick,
-        few=quick and time,
+        few=time,
         traps=not time,
     )
     check_inputs(chosen.catalog, planned.jobs, seed)
