@@ -9,8 +9,10 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
+from adbench.suite import commands
 from adbench.suite.catalog import Catalog, catalog
 from adbench.suite.errors import BadFile
+from adbench.suite.files import cache_folder
 
 KEYS = ("cases", "backends")
 
@@ -34,13 +36,17 @@ def resolve(
 ) -> Selection:
     """What there is, and what of it was asked for.
 
-    cases, backends                 names, globs, or paths of files, which are loaded and selected
+    cases, backends                 names, globs, or paths of files, which are loaded and selected; `gradbench:COMMAND`
+                                    and `process:COMMAND` are backends too (commands.py)
     case_folders, backend_folders   folders whose files are added to what there is
     start                           where the search for pyproject.toml begins: here by default, then upwards
     """
     configured = configuration(start or Path.cwd())
     case_files, case_patterns = _split(cases)
-    backend_files, backend_patterns = _split(backends)
+    folder, cache = start or Path.cwd(), cache_folder()
+    backend_files, backend_patterns = _split(
+        [str(commands.file_of(text, folder, cache)) if commands.protocol_of(text) else text for text in backends]
+    )
     found = catalog(
         [*configured["cases"], *case_folders, *case_files],
         [*configured["backends"], *backend_folders, *backend_files],
@@ -65,8 +71,16 @@ def configuration(start: Path) -> dict[str, list[Path]]:
         except (OSError, ValueError) as error:
             raise BadFile(f"{file}: cannot be read: {error}") from error
         if table is not None:
-            return {key: [folder / path for path in _paths(file, table, key)] for key in KEYS}
+            return {key: _configured(file, table, key) for key in KEYS}
     return {key: [] for key in KEYS}
+
+
+def _configured(file: Path, table: dict[str, Any], key: str) -> list[Path]:
+    """A list of paths; of backends also a table by name."""
+    if key == "backends" and isinstance(value := table.get(key), dict):
+        _paths(file, {**table, key: []}, key)
+        return commands.configured(file, value, cache_folder())
+    return [file.parent / path for path in _paths(file, table, key)]
 
 
 def _paths(file: Path, table: dict[str, Any], key: str) -> list[str]:

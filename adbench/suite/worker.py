@@ -25,6 +25,7 @@ from adbench.oracle import cached, reference_key
 from adbench.suite import backend as contract
 from adbench.suite import catalog, checking, fallback, relations, tree
 from adbench.suite.channel import Channel, Closed
+from adbench.suite.elsewhere import Bound, bound
 from adbench.suite.errors import Unsupported, UsageError
 from adbench.suite.plain import from_plain, to_plain
 from adbench.suite.record import Summary
@@ -39,6 +40,7 @@ class Bench:
 
     backend: contract.Backend | None = None
     call: Callable[[], Any] | None = None
+    away: Bound | None = None  # the same call, where another process does the work and tells the time
 
 
 def serve(descriptor: int) -> None:
@@ -126,7 +128,7 @@ def prepare(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     Where the request brings a reference, what came out is judged; where it asks for the cost, a later call is timed,
     unless the first was so slow that it stands for it.
     """
-    bench.call = None
+    bench.call = bench.away = None
     gc.collect()  # the last cell's tapes and arrays are not this one's
     at, backend, operator = _point(request), _loaded(bench), request["operator"]
     elsewhere, native = at.native(backend, operator)
@@ -134,6 +136,7 @@ def prepare(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     with phases.collecting() as parts:
         made, prepare_ns, result, first_call_ns = _first_call(backend, operator, f, elsewhere, native, at.wrt)
     bench.call = clock.bind(made.call, native, backend.sync)
+    bench.away = bound(made.call, native)
     numbers = backend.numpy_result(result)
     answer = {
         "prepare_seconds": prepare_ns * 1e-9,
@@ -194,6 +197,9 @@ def _first_call(
 def warm_up(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     """Warm up, and say how many calls make an epoch."""
     call = _prepared(bench)
+    if bench.away is not None:
+        told, calls = bench.away.warm_up(request)
+        return {"warm_up": to_plain(told), "calls": calls}
     found = clock.warm_up(call, at_least_ns=request["warm_ns"], at_most_ns=request["warm_at_most_ns"])
     slow = (
         found.seconds * 1e9 > 4 * request["epoch_ns"] * found.calls
@@ -205,7 +211,8 @@ def warm_up(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
 
 def epoch(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     """Time one epoch."""
-    found: dict[str, Any] = to_plain(clock.epoch(_prepared(bench), request["calls"]))
+    call, calls = _prepared(bench), request["calls"]
+    found: dict[str, Any] = to_plain(bench.away.epoch(calls) if bench.away else clock.epoch(call, calls))
     return found
 
 
@@ -216,7 +223,10 @@ def overhead(bench: Bench, request: Mapping[str, Any]) -> float:
 
 def weigh(bench: Bench, request: Mapping[str, Any]) -> Any:
     """The memory of one call by one method."""
-    return to_plain(memory.measure(request["method"], _prepared(bench), times=request["times"]))
+    call = _prepared(bench)
+    if bench.away is not None:
+        return to_plain(bench.away.weigh(request["method"], request["times"]))
+    return to_plain(memory.measure(request["method"], call, times=request["times"]))
 
 
 def relate(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
