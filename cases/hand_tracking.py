@@ -49,7 +49,8 @@ def bones(xp, theta, skeleton):
 
 
 def vertices(xp, theta, skeleton, rest, weights):
-    return skinned(xp, theta, *bones(xp, theta, skeleton), rest, weights)
+    turns, shifts = bones(xp, theta, skeleton)
+    return skinned(xp, theta, turns, shifts, rest, weights)
 
 
 def skinned(xp, theta, turns, shifts, rest, weights):
