@@ -170,7 +170,7 @@ def _outcome(record: Record, case: Case) -> Outcome:
 
 def general(reason: str, case: Case) -> str:
     """A reason without what belongs to one case: its names, counts, places in files, and paths."""
-    reason = reason.partition("; the whole of it is in ")[0]
+    reason = re.sub(r" was not found in [^;]*; ", " was not found; ", reason.partition("; the whole of it is in ")[0])
     reason = re.sub(r"\b(native|\w+) of \w+: \w+\.hpp:\d+:\d+: ", r"\1: ", reason)
     file = case.file.rpartition("/")[2].removesuffix(".py")
     for own in (case.name, case.same_twin or "", file):

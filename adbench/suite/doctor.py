@@ -86,7 +86,7 @@ def backend_rows(catalog: Catalog) -> Iterator[dict[str, Any]]:
     packages = packages_of_debian({package for source in catalog.backends.values() for package in source.debian})
     for name, source in sorted(catalog.backends.items()):
         absent = [package for package in source.debian if not packages.get(package)]
-        if source.builds and machine.compiler_in(COMPILERS) is None:
+        if source.builds and machine.compiler_in(COMPILERS) is None and "g++" not in absent:
             absent.append("g++")
         header, how = _header(source) if not absent else (None, None)
         yield {

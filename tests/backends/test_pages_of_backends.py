@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import re
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -48,6 +49,18 @@ def test_the_facts_are_those_of_the_files_and_of_what_ci_tests() -> None:
         assert (licence, how) == (expected[name].licence, expected[name].how), name
         if not BACKENDS[name].debian:  # what Debian has, the page knows from the machine it was made on
             assert version == expected[name].version, name
+
+
+def test_ci_installs_every_library_that_can_be_had() -> None:
+    made = script()
+    pins, extras = made.pins(), made.extras()
+    wanted = {made.normal(name) for source in BACKENDS.values() for name in source.requires}
+    assert not [name for name in wanted if name not in pins or name not in extras]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    everything = re.findall(r"[\w-]+", project["optional-dependencies"]["all"][0].partition("[")[2])
+    assert {extras[name] for name in wanted} <= {*everything, "test"}
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert not [name for source in BACKENDS.values() for name in source.debian if name not in ci]
 
 
 def test_each_backend_has_a_licence_and_a_paragraph() -> None:
@@ -122,6 +135,8 @@ def test_a_table_counts_cases_and_tells_own_made_unable_known_and_wrong() -> Non
 def test_a_reason_keeps_no_path_and_no_place() -> None:
     said = "cppad of lstm: lstm.hpp:3:5: error: no erf; the whole of it is in /home/me/.cache/x.log"
     assert pages.general(said, case("lstm")) == "cppad: error: no erf"
+    said = "lib.h was not found in $LIB_HOME, /usr/include/c++/12, /usr/include; apt install lib"
+    assert pages.general(said, case("lstm")) == "lib.h was not found; apt install lib"
 
 
 def test_every_part_of_the_contract_is_on_the_page() -> None:

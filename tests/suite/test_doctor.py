@@ -14,7 +14,7 @@ from adbench.measure.memory import Figure
 from adbench.measure.memory_truth import Reading
 from adbench.measure.spin import Noise
 from adbench.suite import checkup, doctor
-from adbench.suite.catalog import Catalog, Source
+from adbench.suite.catalog import Catalog, Source, catalog
 from adbench.suite.checkup import CHECKS, Finding, Patient, State
 from tests.measure.trees import CPU, Roots, roots, stat
 
@@ -250,6 +250,20 @@ def test_each_backend_tells_its_version_or_the_command_that_installs_it(monkeypa
     assert rows["good"]["version"] == "2.0"
     assert rows["packaged"]["version"] == "1.2-3"
     assert rows["native"]["missing"] == ["libgone-dev", "g++", "never-there"]
+
+
+def test_on_a_bare_machine_every_backend_that_needs_anything_has_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adbench.suite.catalog.installed_version", lambda name: None)
+    monkeypatch.setattr(doctor, "packages_of_debian", lambda names: {})
+    monkeypatch.setattr(doctor.machine, "compiler_in", lambda names: None)
+    there = catalog()
+    rows = {row["name"]: row for row in doctor.backend_rows(there)}
+    assert set(rows) == set(there.backends)
+    for name, source in there.backends.items():
+        commands = rows[name]["install"]
+        assert (commands is not None) == bool(source.requires or source.debian or source.builds), name
+        for needed in (*source.requires, *source.debian, *(["g++"] if source.builds else [])):
+            assert needed in str(commands), name
 
 
 def test_debians_packages_are_looked_up_without_installing_any() -> None:
