@@ -65,9 +65,21 @@ def test_a_quick_plan_has_one_backend_of_each_library_and_builds_nothing_unless_
     assert len(made.left_out) == 1
     assert made.left_out[0].startswith("left_eager, compiled: variants")
     assert {job.backend for job in plan(every).jobs} == set(every.backends)
+    assert {job.backend for job in plan(every, few=True).jobs} == {"left", "right", "mine"}
     named = plan(every, quick=True, backends=["left*", "compiled"])
     assert {job.backend for job in named.jobs} == {"left", "left_eager", "compiled"}
     assert not named.left_out
+
+
+def test_a_plan_of_few_cases_has_those_of_a_first_look_and_the_users_own_until_others_are_named() -> None:
+    known = catalog_of(projectile=case(1, 10), mine=case(1), other=case(1))
+    builtin = {name: replace(known.case_sources[name], builtin=name != "mine") for name in known.case_sources}
+    known = replace(known, case_sources=builtin)
+    few = plan(known, few=True)
+    assert {(job.case, job.size) for job in few.jobs} == {("projectile", 1), ("projectile", 10), ("mine", 1)}
+    assert few.left_out == ("1 more cases: -c NAME or --suite NAME has them, --suite all every one",)
+    assert {job.case for job in plan(known, few=True, suites=["all"]).jobs} == {"projectile", "mine", "other"}
+    assert {job.case for job in plan(known, few=True, cases=["other"]).jobs} == {"other"}
 
 
 def test_a_size_that_makes_no_sense_for_a_case_is_refused_with_those_that_do() -> None:
