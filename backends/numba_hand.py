@@ -1,6 +1,7 @@
 """The case's gradient by hand, compiled by numba: what Python could reach without differentiating anything."""
 
 from collections.abc import Callable
+from functools import cache
 from inspect import signature
 from typing import Any
 
@@ -12,6 +13,12 @@ from adbench import Operator, Unsupported, phase
 
 REQUIRES = ("numba",)
 LICENCE = "BSD-2-Clause"
+
+
+@cache
+def dispatcher(gradient: Callable[..., Any]) -> Any:
+    """One for each gradient, as its users write it: for other sizes of the same types numba compiles nothing again."""
+    return numba.njit(gradient)
 
 
 def prepare(
@@ -28,7 +35,7 @@ def prepare(
         raise Unsupported("numba compiles functions of numbers and arrays; an input is nested")
     order = [names.index(name) for name in signature(case.gradient).parameters]
     places = [case.wrt.index(names[i]) for i in wrt]
-    compiled = numba.njit(case.gradient)
+    compiled = dispatcher(case.gradient)
     try:
         with phase("compile"):
             compiled(*(args[i] for i in order))
