@@ -237,7 +237,7 @@ total, product = reduction(casadi.sum1), reduction(folded(casadi.times))
 
 def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     found = total(x, axis=axis, keepdims=keepdims)
-    return found * (found.size / math.prod(shape_of(x)))
+    return found / (math.prod(shape_of(x)) / found.size)
 
 
 def var(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
