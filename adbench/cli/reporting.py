@@ -29,17 +29,22 @@ SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".csv": "csv", ".xml":
     callback=quantity("share_of"),
     help="Of several runs: what is slower by less is no regression.",
 )
-def report(runs: tuple[Path, ...], output: Path | None, form: str | None, margin: float) -> None:
+@click.option("--from-gradbench", is_flag=True, help="RUN is a log of gradbench's, LOG.jsonl: in its own figures.")
+def report(
+    runs: tuple[Path, ...], output: Path | None, form: str | None, margin: float, from_gradbench: bool
+) -> None:
     """Make a report of a run: its folder, its run.json, or the journal of one that is not finished.
 
     \b
     adbench report results/<time>               the page again
     adbench report out -o out.md                for a pull request; also .csv, and .xml (JUnit) for CI
     adbench report january february -o all.html     lines over time, regressions marked; machines side by side
+    adbench report --from-gradbench log.jsonl       what gradbench measured and judged, as it did
 
     All but the page go to stdout where there is no -o.
     """
     from adbench.suite import catalog
+    from adbench.suite.gradbench_log import read_log
     from adbench.suite.store import PAGE, read_run, write_whole
 
     form = form or ("html" if output is None else SUFFIXES.get(output.suffix.lower()))
@@ -47,11 +52,14 @@ def report(runs: tuple[Path, ...], output: Path | None, form: str | None, margin
         raise click.UsageError(f"{output}: which form? It ends in none of {', '.join(SUFFIXES)}; give --format")
     if len(runs) > 1 and form != "html":
         raise click.UsageError(f"{form} tells of one run; two of them: adbench compare OLD NEW --markdown")
+    if from_gradbench and len(runs) > 1:
+        raise click.UsageError("--from-gradbench shows one log; two of them: adbench compare OLD NEW")
     if len(runs) > 1:
         text = catalog.report("over_time").render([(str(run), read_run(run)) for run in runs], margin=margin)
         output = output or Path("runs.html")
     else:
-        text = catalog.report(FORMATS[form]).render(read_run(runs[0]))
+        read = read_log if from_gradbench else read_run
+        text = catalog.report(FORMATS[form]).render(read(runs[0]))
         if form == "html":
             output = output or (runs[0] if runs[0].is_dir() else runs[0].parent) / PAGE
     if output is None:
@@ -100,7 +108,7 @@ def compare(
     adbench compare base/ new/ --fail-on regression,correctness
     adbench compare base/run.json new/run.json --markdown
 
-    Each is a folder, a run.json, a journal, or a JSON file of pytest-benchmark or pyperf. Exit code with --fail-on: 1 a
+    Each is a folder, a run.json, a journal, a log of gradbench's, or a file of pytest-benchmark or pyperf. Exit code with --fail-on: 1 a
     derivative that is wrong or fails now, 3 slower or more memory, 5 where that cannot be told.
     """
     from adbench.suite import catalog, comparing

@@ -19,6 +19,7 @@ import numpy as np
 from adbench.measure.machine import fingerprint
 from adbench.suite.backend import OPERATORS
 from adbench.suite.errors import BadFile
+from adbench.suite.gradbench_log import is_log, read_log
 from adbench.suite.matched import Array
 from adbench.suite.record import Job
 from adbench.suite.sides import UNKNOWN, Key, Sample, Side, key_called, of_run
@@ -84,12 +85,15 @@ PYPERF: dict[str, Any] = {
 
 
 def read_side(path: Path) -> Side:
-    """A run to compare: what `read_run` reads, a file of pytest-benchmark or pyperf, or a folder of the former.
+    """A run to compare: what `read_run` reads, a log of gradbench's, a file of pytest-benchmark or pyperf, or a folder
+    of those of pytest-benchmark.
 
     Raises BadFile, in one line, for anything else.
     """
     if path.is_dir() and not (path / RUN).exists() and not (path / JOURNAL).exists():
         return _side_of_folder(path)
+    if path.is_file() and is_log(path):
+        return replace(of_run(read_log(path), str(path)), made_by="gradbench")
     if path.is_dir() or is_journal(path):
         return of_run(read_run(path), str(path))
     with no_garbage():

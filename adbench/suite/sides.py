@@ -83,7 +83,7 @@ class Side:
     """
 
     name: str
-    made_by: Literal["adbench", "pytest-benchmark", "pyperf"]
+    made_by: Literal["adbench", "pytest-benchmark", "pyperf", "gradbench"]
     created: str | None
     machine: str
     samples: Mapping[Key, Sample]
