@@ -30,9 +30,7 @@ SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".csv": "csv", ".xml":
     help="Of several runs: what is slower by less is no regression.",
 )
 @click.option("--from-gradbench", is_flag=True, help="RUN is a log of gradbench's, LOG.jsonl: in its own figures.")
-def report(
-    runs: tuple[Path, ...], output: Path | None, form: str | None, margin: float, from_gradbench: bool
-) -> None:
+def report(runs: tuple[Path, ...], output: Path | None, form: str | None, margin: float, from_gradbench: bool) -> None:
     """Make a report of a run: its folder, its run.json, or the journal of one that is not finished.
 
     \b
@@ -108,8 +106,9 @@ def compare(
     adbench compare base/ new/ --fail-on regression,correctness
     adbench compare base/run.json new/run.json --markdown
 
-    Each is a folder, a run.json, a journal, a log of gradbench's, or a file of pytest-benchmark or pyperf. Exit code with --fail-on: 1 a
-    derivative that is wrong or fails now, 3 slower or more memory, 5 where that cannot be told.
+    Each is a folder, a run.json, a journal, a log of gradbench's, or a JSON file of pytest-benchmark or pyperf. Exit
+    code with --fail-on: 1 a derivative that is wrong or fails now, 3 slower or more memory, 5 where that cannot be
+    told.
     """
     from adbench.suite import catalog, comparing
     from adbench.suite.foreign import read_side
