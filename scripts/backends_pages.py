@@ -47,15 +47,14 @@ def facts(there: Catalog) -> str:
 
 
 def main(runs: list[str]) -> None:
-    """Write both pages from these checks; with none, the facts alone."""
+    """Write both pages from these checks, of which later ones count; with none, the facts alone."""
     there = catalog()
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     PAGE.write_text(f"{before}{BEGIN}{facts(there)}{END}{rest.partition(END)[2]}", encoding="utf-8")
     if runs:
-        records = [
-            record for run in runs for record in read_run(Path(run)).records if record.job.backend in there.backends
-        ]
+        latest = {record.job: record for run in runs for record in read_run(Path(run)).records}
+        records = [record for job, record in latest.items() if job.backend in there.backends]
         TABLE.write_text(pages.page(records, there.cases, there.backends), encoding="utf-8")
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 from functools import cache
 from pathlib import Path
@@ -200,29 +198,3 @@ def test_a_library_that_is_not_there_is_unsupported_and_says_how_to_get_it(
     said = str(raised.value)
     assert said.startswith(f"no_such/{library.needs} was not found in ${name.upper()}_HOME, ")
     assert said.endswith(library.get)
-
-
-def test_no_library_drags_another_ones_threads_into_its_worker() -> None:
-    """A worker holds one backend; Stan Math's TBB is that of its own distribution, and no other library brings one."""
-    backend("stan_math")
-    program = (
-        "from adbench.suite.catalog import catalog, load\n"
-        "from adbench.suite.backend import from_module\n"
-        "from adbench.suite.case import function_of\n"
-        "import sys\n"
-        "b = from_module(sys.argv[1], load(catalog().backends[sys.argv[1]]))\n"
-        "c = catalog().cases['product_plus_constant']\n"
-        "names, args, wrt = c.bind(1, 0)\n"
-        "g = b.native_inputs(args)\n"
-        "b.prepare('gradient', function_of(c, names, b.xp), g, wrt)(*g)\n"
-        "print(open('/proc/self/maps').read())\n"
-    )
-    maps = {}
-    for name in ("stan_math", "cppad", "sacado", "adolc"):
-        backend(name)
-        done = subprocess.run([sys.executable, "-c", program, name], capture_output=True, text=True, check=True,
-                              env=os.environ)  # fmt: skip
-        maps[name] = {line.rpartition("/")[2] for line in done.stdout.splitlines() if "/" in line}
-    runtimes = {name: {m for m in seen if m.startswith(("libtbb", "libgomp", "libomp"))} for name, seen in maps.items()}
-    assert len(runtimes["stan_math"]) == 1
-    assert not runtimes["cppad"] | runtimes["sacado"] | runtimes["adolc"]
