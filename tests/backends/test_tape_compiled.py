@@ -1,0 +1,36 @@
+"""What the compiled tape tells the harness: its phases, and what it cannot do."""
+
+import numpy as np
+import pytest
+
+from adbench import Unsupported
+from adbench.measure.phases import collecting
+from adbench.suite.backend import from_module
+from adbench.suite.catalog import catalog, load
+
+CATALOG = catalog()
+
+
+@pytest.mark.parametrize("name", ["tape_compiled", "tape_compiled_fast_math"])
+def test_recording_lowering_and_compiling_are_phases_of_their_own_and_calls_have_none(name: str) -> None:
+    backend = from_module(name, load(CATALOG.backends[name]))
+    case = CATALOG.cases["normal_log_density"]
+    names, args, wrt = case.bind(10, 0)
+    with collecting() as preparing:
+        call = backend.prepare("value_and_gradient", backend.function(case, names), args, wrt)
+    assert set(preparing) == {"record", "lower", "compile"}
+    assert all(seconds > 0 for seconds in preparing.values())
+    with collecting() as calling:
+        value, slopes = call(*args)
+    assert calling == {}
+    given = case.gradient(*args)
+    assert np.isfinite(value)
+    np.testing.assert_allclose(slopes, given, rtol=1e-11)
+
+
+def test_an_operator_that_is_not_compiled_is_unsupported_with_its_name() -> None:
+    backend = from_module("tape_compiled", load(CATALOG.backends["tape_compiled"]))
+    case = CATALOG.cases["normal_log_density"]
+    names, args, wrt = case.bind(10, 0)
+    with pytest.raises(Unsupported, match="hessian"):
+        backend.prepare("hessian", backend.function(case, names), args, wrt)
