@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from weakref import finalize
 
 from adbench.measure.memory import Figure
 from adbench.neighbours.lines import MOST_BYTES, TooLong, lines, write_line
@@ -22,7 +23,7 @@ class Lost(Exception):
 class Child:
     """The program, started when it is first asked, and again after it was lost.
 
-    It inherits standard error, and ends with the process that started it: its standard input is closed then.
+    It inherits standard error. It is ended with this object; where this process is killed its standard input is closed.
     """
 
     def __init__(self, command: str, folder: str) -> None:
@@ -44,32 +45,26 @@ class Child:
         try:
             write_line(self._process.stdin.fileno(), line)
         except OSError as error:
-            raise self.lost(f"does not read its input: {error.strerror}") from error
+            raise self.lost(f"does not read its input: {error.strerror}", gone=True) from error
         found = next(self._lines, None)
         if found is None:
-            raise self.lost("closed its output")
+            raise self.lost("closed its output", gone=True)
         if isinstance(found, TooLong):
             raise self.lost(f"sent a line of {found.length} bytes; at most {MOST_BYTES} are read")
         return found
 
-    def lost(self, reason: str) -> Lost:
-        """End it, and say why: how it died where it did, else the reason."""
+    def lost(self, reason: str, *, gone: bool = False) -> Lost:
+        """End it, and say why: the reason, or how it died where it seems to be `gone`."""
         process, self._process = self._process, None
-        if process is None:
-            return Lost(f"the program {reason}")
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-        try:
-            code = process.wait(timeout=1)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            return Lost(f"the program {reason}")
-        if code < 0:
-            return Lost(f"the program died of {_signal(-code)}")
-        return Lost(f"the program exited with code {code}" if code else f"the program {reason}")
+        code = None
+        if process is not None:
+            if gone:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    code = process.wait(timeout=2)
+            _end(process)
+        if code:
+            return Lost(f"the program died of {_signal(-code)}" if code < 0 else f"the program exited with code {code}")
+        return Lost(f"the program {reason}")
 
     def resident_peak(self, run: Callable[[], Any]) -> Figure:
         """Bytes by which its resident set grew at the peak of a run, read from /proc from outside.
@@ -97,7 +92,21 @@ class Child:
         except OSError as error:
             raise Lost(f"the program cannot be started: {error.strerror}") from error
         assert self._process.stdout is not None
+        finalize(self, _end, self._process)
         self._lines = lines(self._process.stdout.fileno())
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Close its pipes, which tells it to end, and kill it where it does not."""
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    try:
+        process.wait(timeout=1)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _bytes(proc: Path, field: str) -> int:
