@@ -21,7 +21,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if "node_modules" not in p.parts)]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(p for p in (ROOT / "docs").rglob("*.md") if "node_modules" not in p.parts),
+]
 
 ELSEWHERE = {
     "docs/write-a-case.md": "the file it shows is compared and run in tests/backends/test_page.py",
