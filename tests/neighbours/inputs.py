@@ -34,7 +34,11 @@ def slopes(f: Callable[[Any], Any], x: Any, step: float = 1e-5) -> Any:
 def gmm_input(d: int = 3, k: int = 2, n: int = 4, m: int = 1) -> dict[str, Any]:
     rng = np.random.default_rng(1)
     return {
-        **{"d": d, "k": k, "n": n, "m": m, "gamma": 0.8},
+        "d": d,
+        "k": k,
+        "n": n,
+        "m": m,
+        "gamma": 0.8,
         "x": rng.normal(size=(n, d)).tolist(),
         "alpha": rng.normal(size=k).tolist(),
         "mu": rng.normal(size=(k, d)).tolist(),

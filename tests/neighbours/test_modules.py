@@ -122,7 +122,7 @@ def test_ht_with_constant_bones_and_those_that_turn(ask: Ask, us: bool, mirrored
 
 def test_ode_and_the_gradient_of_its_last_entry(ask: Ask) -> None:
     data = {"x": [0.5, 1.5, -0.7, 1.1], "s": 3}
-    near(output(ask, "ode", "primal", data), inputs.ode(**{"x": data["x"], "steps": 3}))
+    near(output(ask, "ode", "primal", data), inputs.ode(x=data["x"], steps=3))
     near(output(ask, "ode", "gradient", data), slopes(lambda x: inputs.ode(x, 3)[-1], data["x"]))
 
 

@@ -51,7 +51,11 @@ class Program:
         """
         if self._child.pid is None:
             self._begin()
-        return self._asked(answer, request)
+        try:
+            return self._asked(answer, request)
+        except BaseException:
+            self.exchange.clear()  # there is no answer that names a file
+            raise
 
     @property
     def pid(self) -> int | None:
@@ -112,6 +116,7 @@ class Call:
     def prepare(self, args: tuple[Any, ...]) -> None:
         """Let the program prepare, and tell the phases that it tells."""
         found = self._program.ask("prepare_answer", do="prepare", **self._asked, **self._given(args))
+        self._program.exchange.clear()
         self._prepared = self._program.pid, found["id"]
         for name, seconds in found["phases"].items():
             phases.told(name, float(seconds))
