@@ -158,11 +158,13 @@ def calling(
     flat = all(isinstance(arg, np.ndarray) or tree.is_static(arg) for arg in args)
     data = [i for i, arg in enumerate(args) if not tree.is_static(arg)]
 
-    def call(*args: Any, alive: Any = buffer) -> Any:  # casadi's evaluation does not keep what it evaluates
+    def call(*args: Any) -> Any:
         leaves = [args[i] for i in data] if flat else [leaf for leaf in tree.leaves(args) if not tree.is_static(leaf)]
         for array, leaf in zip(read, leaves, strict=True):
             array[...] = leaf.ravel()
         evaluate()
+        if buffer.ret():  # a singular matrix, say; it says nothing by itself, and leaves the results as they were
+            raise ArithmeticError("casadi's evaluation failed")
         found = [make(array.copy()) for make, array in zip(results, written, strict=True)]
         return assemble(found)
 
