@@ -1,4 +1,4 @@
-"""A progress bar on stderr while a run goes on; nothing where stderr is no terminal."""
+"""A progress bar on stderr while a run goes on, and the table as it grows; nothing where stderr is no terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from adbench.suite.events import Checked, Event, Learned, Started, Timed
@@ -14,6 +15,7 @@ from adbench.suite.record import Record
 
 from . import planned, wording
 from .cells import outcome
+from .growing import Growing
 from .wording import OUTCOMES
 
 
@@ -33,8 +35,10 @@ class Bar:
             TextColumn("{task.fields[left]} left"),
             TextColumn("{task.description}", markup=False),
             console=self._console,
-            disable=not self._console.is_terminal,
-            transient=True,
+        )
+        self._growing = Growing()
+        self._live = Live(
+            console=self._console, get_renderable=self._seen, transient=True, auto_refresh=True, refresh_per_second=4
         )
         self._task = self._progress.add_task("", total=1.0, left="?")
         self._started = monotonic()
@@ -44,6 +48,7 @@ class Bar:
         elapsed = monotonic() - self._started
         share = elapsed / (elapsed + remaining) if elapsed + remaining > 0 else 0.0
         self._progress.update(self._task, completed=share, left=planned.duration(remaining))
+        self._growing.note(event)
         if isinstance(event, Started):
             self._progress.update(self._task, description=_doing(event))
         elif isinstance(event, Checked):
@@ -55,6 +60,10 @@ class Bar:
             left_out = str(event.facts["settings"].get("left_out") or "")
             self.say(f"left out: {left_out.removeprefix(self._left_out).removeprefix('; ')}")
             self._left_out = left_out
+
+    def _seen(self) -> RenderableType:
+        """What stands at the bottom of the terminal: the table so far, and the bar below it."""
+        return Group(self._growing.table(self._console), self._progress)
 
     def say(self, text: str) -> None:
         """A line on stderr, above the bar."""
@@ -69,13 +78,15 @@ class Bar:
 
     def __enter__(self) -> Bar:
         self._started = monotonic()
-        self._progress.start()
+        if self._console.is_terminal:
+            self._live.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._progress.stop()
+        if self._console.is_terminal:
+            self._live.stop()
 
 
 def _doing(event: Started) -> str:

@@ -1,14 +1,18 @@
 """What a user sees while a run goes on: a bar on a terminal, lines elsewhere; and a plan before it runs."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from adbench.suite.events import Checked, Learned, Started, Timed
+from adbench.suite.journal import Launched
 from adbench.suite.record import Job, Record
+from reports.growing import MARGIN, Growing
 from reports.planned import duration
 from reports.progress import Bar
+from tests.reports import runs
 
 JOB = Job("softplus", 10, "tape", "gradient")
 WRONG = Record(JOB, "wrong", "1 of 2 wrong")
@@ -40,9 +44,42 @@ def test_off_a_terminal_there_is_no_bar_but_what_is_left_out_is_said() -> None:
 def test_on_a_terminal_the_bar_tells_what_is_under_way_and_trouble_stands_above_it() -> None:
     text = shown(terminal=True)
     assert "75 s left" in text
+    assert "softplus  10  gradient" in " ".join(text.split(" ")).replace("   ", "  ")
     assert "launch 3: softplus 10 gradient" in text
     assert "wrong: tape, softplus 10, gradient: 1 of 2 wrong" in text
     assert "in launch 3: died of SIGSEGV" in text
+
+
+def test_the_table_grows_from_verdicts_to_times() -> None:
+    console = Console(file=io.StringIO(), width=100, height=40)
+    growing = Growing()
+    ok = runs.record("softplus", 10, "tape", "gradient", seconds=2e-6)
+    assert ok.time is not None
+    growing.note(Checked(replace(ok, time=None)))
+    assert growing.cell(ok.job) == "✓"
+    for launch in ok.time.launches:
+        growing.note(Timed(launch.number, (Launched(ok.job, launch), Launched(ok.job, launch, control=True))))
+    assert growing.cell(ok.job) == "✓ 2.00\N{NO-BREAK SPACE}µs"
+    growing.note(Timed(9, (), (Record(ok.job, "crashed", "died"),)))
+    assert growing.cell(ok.job) == "†"  # what is lost has no time any more
+    table = growing.table(console)
+    assert [column.header for column in table.columns[:3]] == ["case", "n", "operator"]
+    assert table.row_count == 1
+
+
+def test_a_table_that_does_not_fit_shows_what_changed_last_and_counts_the_backends_left_out() -> None:
+    growing = Growing()
+    for case in range(100):
+        for backend in range(30):
+            growing.note(Checked(runs.record(f"case{case}", 1, f"b{backend:02}", "gradient", seconds=1e-6)))
+    out = io.StringIO()
+    console = Console(file=out, width=90, height=14)
+    console.print(growing.table(console))
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 1 + 14 - MARGIN
+    assert max(map(len, lines)) <= 90
+    assert "case99" in lines[-1]
+    assert "+27 more" in lines[0]
 
 
 @pytest.mark.parametrize(
