@@ -25,9 +25,9 @@ def test_prices_and_ratios_are_those_of_the_runs_and_the_rest_is_a_dash() -> Non
     )
     second = runs.run(
         [
-            runs.record("sums", 32, "stan_math", seconds=1e-6),
-            runs.record("sums", 32, "cppad", seconds=4e-6),
-            runs.record("sums", 32, "adolc", status="wrong"),
+            runs.record("sums", 1000, "stan_math", seconds=1e-6),
+            runs.record("sums", 1000, "cppad", seconds=4e-6),
+            runs.record("sums", 1000, "adolc", status="wrong"),
         ]
     )
     text = published.render([first, second])
