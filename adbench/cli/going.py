@@ -42,7 +42,7 @@ def refuse_contradictions(context: click.Context) -> None:
         for option in context.command.params
         if option.name and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
     ]
-    if "--resume" in given and (others := sorted(set(given) - {"--resume", "--json"})):
+    if "--resume" in given and (others := sorted(set(given) - {"--resume", "--json", "--on"})):
         raise click.UsageError(f"--resume goes on as the run was begun; it does not go with {', '.join(others)}")
     if {"--quick", "--rigorous"} <= set(given):
         raise click.UsageError("--quick and --rigorous contradict each other; give one of them")
@@ -59,8 +59,12 @@ def show_plan(session: Session, as_json: bool) -> None:
         click.echo(planned.table(session, width=width()), nl=False)
 
 
-def go(session: Session, folder: Path | None, *, first: str = "", fail_fast: bool = False) -> tuple[Run, int]:
+def go(
+    session: Session, folder: Path | None, *, on: str | None = None, first: str = "", fail_fast: bool = False
+) -> tuple[Run, int]:
     """Run the session under a progress bar, its journal in the folder; `first` is said once it has begun.
+
+    on   the cluster whose hosts measure; None for this machine
 
     Interrupted: what was finished, and 128 + n.
     """
@@ -72,7 +76,7 @@ def go(session: Session, folder: Path | None, *, first: str = "", fail_fast: boo
     code = None
     with catalog.report("progress").Bar(session.settings.left_out) as bar:
         try:
-            with closing(session.events(folder)) as events:
+            with closing(session.events(folder, on)) as events:
                 for event in events:
                     if first:
                         bar.say(first)

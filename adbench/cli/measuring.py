@@ -31,6 +31,7 @@ def check(
     function: str | None,
     at: str | None,
     more: tuple[str, ...],
+    on: str | None,
     **asked: Any,
 ) -> None:
     """Check values and derivatives, without timing them. Exit code 1 where one is wrong, or an input does nothing.
@@ -49,7 +50,7 @@ def check(
         if plan_only:
             show_plan(session, as_json)
             return
-        found, code = go(session, None, fail_fast=fail_fast)
+        found, code = go(session, None, on=on, fail_fast=fail_fast)
         # A function given on the command line may be flat at the point that was asked for.
         dead = say_what_is_dead(session, "warning" if function else "dead input")
     if junit is not None:
@@ -85,7 +86,14 @@ def check(
 @running
 @click.pass_context
 def run(
-    context: click.Context, /, output: Path | None, resume: Path | None, plan_only: bool, as_json: bool, **asked: Any
+    context: click.Context,
+    /,
+    output: Path | None,
+    resume: Path | None,
+    plan_only: bool,
+    as_json: bool,
+    on: str | None,
+    **asked: Any,
 ) -> None:
     """Check, then measure time and memory; write run.json and report.html.
 
@@ -100,18 +108,20 @@ def run(
     from adbench.suite.store import PAGE, default_folder, write_run, write_whole
 
     refuse_contradictions(context)
-    session = sessions.resume(resume) if resume else make_session(asked, time=True)
+    session = sessions.resume(resume, on) if resume else make_session(asked, time=True)
     if not resume:
         say_what_is_dead(session)
     if plan_only:
         show_plan(session, as_json)
         return
     folder = resume or output or default_folder()
-    found, code = go(session, None if resume else folder, first=catalog.report("planned").sentence(session))
+    found, code = go(session, None if resume else folder, on=on, first=catalog.report("planned").sentence(session))
     data = write_run(folder, found)  # before the page: a fault in drawing it must not cost what was measured
     write_whole(folder / PAGE, catalog.report("html").render(found))
     show(found, as_json)
     click.echo(f"data: {data}\npage: {folder / PAGE}", err=as_json)
     if code > 128:
-        click.echo(f"adbench: interrupted; to go on: adbench run --resume {folder}", err=True)
+        click.echo(
+            f"adbench: interrupted; to go on: adbench run --resume {folder}{f' --on {on}' if on else ''}", err=True
+        )
     sys.exit(code)

@@ -37,9 +37,9 @@ def completing(kind: str) -> Callable[[click.Context, click.Parameter, str], lis
 
         from adbench.suite.resolve import resolve
 
-        folders = {name: context.params.get(name) or () for name in ("case_folders", "backend_folders")}
+        cases, backends = (context.params.get(name) or () for name in ("case_folders", "backend_folders"))
         try:
-            found = resolve(**folders).catalog
+            found = resolve(case_folders=cases, backend_folders=backends).catalog
         except AdbenchError:  # a broken file is told when the command runs, not while it is typed
             return []
         names = [name for name in getattr(found, kind) if name.startswith(begun)]
@@ -88,6 +88,7 @@ def running(command: Command) -> Command:
     seconds = click.FloatRange(0, min_open=True)
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of a table."),
+        click.option("--on", metavar="dask://HOST:PORT", help="Measure on the hosts of this cluster, case by case."),
         click.option(
             "--mem-limit",
             metavar="SIZE",

@@ -31,16 +31,27 @@ def files_of(known: Catalog, backends: Iterable[str], cases: Iterable[str]) -> d
 
 def unchanged(head: Head, folder: Path) -> Catalog:
     """The catalog that the run was planned from. Raises UsageError where what it would measure is not the same now."""
-    run, asked = head.run, head.asked
+    run = head.run
     again = f"what was measured so far stays readable in {folder}; start a new run for the rest"
-    if run.adbench_version != __version__:
-        raise UsageError(f"{folder}: begun by adbench {run.adbench_version}, this is {__version__}; {again}")
+    if run.machine.get("hosts"):
+        raise UsageError(f"{folder}: measured on {run.machine['hosts']}; go on with it there, with --on")
     here = machine.describe()
     for name in SAME_MACHINE:
         if run.machine.get(name) != here.get(name):
             raise UsageError(
                 f"{folder}: begun on another machine: {name} was {run.machine.get(name)}, is {here.get(name)}; {again}"
             )
+    return catalog_of(head, folder, again)
+
+
+def catalog_of(head: Head, folder: Path | str, again: str) -> Catalog:
+    """The catalog that the run was planned from, whatever the machine. Raises UsageError where it is not the same now.
+
+    folder, again   what an error begins and ends with
+    """
+    run, asked = head.run, head.asked
+    if run.adbench_version != __version__:
+        raise UsageError(f"{folder}: begun by adbench {run.adbench_version}, this is {__version__}; {again}")
     found = catalog(asked.get("case_files", ()), asked.get("backend_files", ()))
     cases, backends = tuple(run.cases), tuple(run.versions)
     gone = [f"case {name}" for name in cases if name not in found.cases]

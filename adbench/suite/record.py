@@ -159,6 +159,7 @@ class Record:
               tells of two that are the same (the A/A control). Only for the run's reference backend.
     text      whose text of the case was differentiated: the case's own, or one that the backend brings for it
     summary   of the result that was checked; every launch's first result is held to it
+    host      of a run on many machines, the one that this comes from; None where it was this one
     """
 
     job: Job
@@ -173,6 +174,7 @@ class Record:
     reproduce: str | None = None  # for what is wrong or failed: one line of Python that does it again
     text: Literal["portable", "native"] = "portable"
     summary: Summary | None = None
+    host: str | None = None
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,14 @@ from adbench.suite import vacuity
 from adbench.suite.backend import OPERATORS
 from adbench.suite.budget import fit
 from adbench.suite.catalog import Catalog
+from adbench.suite.cluster import Cluster
 from adbench.suite.costs import Costs
 from adbench.suite.costs import keep as keep_costs
 from adbench.suite.costs import read as kept_costs
 from adbench.suite.errors import BadFile, UnknownName, UsageError
 from adbench.suite.estimate import Estimate
 from adbench.suite.events import Checked, Event, Learned, Timed, Weighed
-from adbench.suite.files import cache_folder, files_of, unchanged
+from adbench.suite.files import cache_folder, catalog_of, files_of, unchanged
 from adbench.suite.forecast import Forecast
 from adbench.suite.journal import Head, Journal, Progress, assemble
 from adbench.suite.nursery import Nursery, default_limit
@@ -35,6 +36,9 @@ from adbench.suite.store import JOURNAL
 from adbench.version import __version__
 
 QUICK_SECONDS = 110.0  # what a quick run of nothing in particular is planned to fit into
+
+
+STAYS = "what was measured so far stays readable; start a new run for the rest"
 
 
 class Session:
@@ -55,9 +59,10 @@ class Session:
         self._progress, self._costs, self._journal = progress, costs, journal
         self.forecast = Forecast(plan.jobs, settings, costs, progress, missing(catalog, plan.jobs))
 
-    def events(self, folder: Path | None = None) -> Generator[Event, None, None]:
+    def events(self, folder: Path | None = None, on: str | None = None) -> Generator[Event, None, None]:
         """Run what of the plan is not done yet, event by event, each in the journal before it is told.
 
+        on       dask://HOST:PORT of the cluster whose hosts measure; None for this machine
         folder   where the journal of a new run goes; None for none. A resumed run has its own.
 
         Raises BadFile, before anything is measured, where a user's own backend file cannot be used; BadOutput where
@@ -67,10 +72,14 @@ class Session:
             left = dict.fromkeys(job.backend for job in self.plan.jobs if job not in self._progress.records)
             for name in left:
                 refuse_bad_file(nursery, self.catalog, self.settings, name)
+            runner: Runner | Cluster
+            if on is None:
+                runner = Runner(nursery, self.plan, self.catalog, self.settings, self._progress, self._costs)
+            else:
+                runner = Cluster(on, self.plan, self.settings, self._progress)
             if folder is not None:
                 self._journal = Journal.create(folder / JOURNAL, self._progress.head)
             try:
-                runner = Runner(nursery, self.plan, self.catalog, self.settings, self._progress, self._costs)
                 self.forecast.begin()
                 with closing(runner.events()) as events:
                     for event in events:
@@ -218,14 +227,14 @@ def missing(catalog: Catalog, jobs: Iterable[Job]) -> frozenset[str]:
     return frozenset(name for name in {job.backend for job in jobs} if catalog.backends[name].missing)
 
 
-def resume(folder: Path) -> Session:
-    """The run whose journal is in the folder, to be gone on with as it was begun.
+def resume(folder: Path, on: str | None = None) -> Session:
+    """The run whose journal is in the folder, to be gone on with as it was begun, on a cluster where that is named.
 
     Raises UsageError (also as BadFile, BadOutput) where there is none, or what it would measure has changed since.
     """
     journal, progress = Journal.resume(folder / JOURNAL)
     try:
-        catalog = unchanged(progress.head, folder)
+        catalog = unchanged(progress.head, folder) if on is None else catalog_of(progress.head, folder, STAYS)
         settings = from_plain(progress.head.run.settings, Settings)
     except ValueError as error:
         journal.close()
