@@ -29,11 +29,12 @@ def prepare(
         raise Unsupported(f"a gradient by hand is no {operator}")
     if case.gradient is None:
         raise Unsupported("the case has no gradient by hand")
-    if case.declared:
+    parameters = signature(case.gradient).parameters
+    if not set(parameters) <= set(names):  # a trap's takes any inputs, for it is the truth at one point
         raise Unsupported("the case declares what is true of it: numbers, no gradient by hand")
     if not all(isinstance(arg, np.ndarray | float | int) for arg in args):
         raise Unsupported("numba compiles functions of numbers and arrays; an input is nested")
-    order = [names.index(name) for name in signature(case.gradient).parameters]
+    order = [names.index(name) for name in parameters]
     places = [case.wrt.index(names[i]) for i in wrt]
     compiled = dispatcher(case.gradient)
     try:
