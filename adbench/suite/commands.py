@@ -106,4 +106,4 @@ def _program(protocol: str, command: str, folder: Path) -> str:
 def _slug(command: str, program: str) -> str:
     """The command's words, each without its folder, as a name."""
     words = [Path(word).name for word in shlex.split(command)] or [program]
-    return re.sub(r"\W+", "_", "_".join(words)).strip("_")[:MOST_NAME] or "command"
+    return re.sub(r"[\W_]+", "_", "_".join(words)).strip("_")[:MOST_NAME] or "command"

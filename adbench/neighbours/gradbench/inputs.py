@@ -92,7 +92,7 @@ def _array(value: Any, name: str) -> Array:
     except (ValueError, OverflowError) as error:
         raise BadInput(f"{name} has rows of different lengths") from error
     if found.size and found.dtype.kind not in "iuf":
-        raise BadInput(f"{name} must hold numbers; it holds {_kind(found.ravel()[0])}")
+        raise BadInput(f"{name} must hold numbers; it holds {_kind(found.ravel()[:1].tolist()[0])}")
     return found.astype(np.float64)
 
 
