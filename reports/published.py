@@ -167,9 +167,8 @@ CLAIMS = (
         "A recording "
         "that is made anew at every call stores and reads what the plain function keeps in registers, and a plain loop "
         "that the compiler turns into vector instructions has no equally vectorised sweep: the constant is "
-        "the recording's, "
-        "not the theorem's. A gradient by hand may know a closed form that the text of the function does not: one power "
-        "instead of n, in `powers`.",
+        "the recording's, not the theorem's. A gradient by hand may know a closed form that the text of the function "
+        "does not: one power instead of n, in `powers`.",
     ),
     Claim(
         "ADBench and gradbench: gradient over function",
