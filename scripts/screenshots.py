@@ -1,4 +1,4 @@
-"""Pictures of a run's page into docs/images/; called by scripts/screenshots."""
+"""Pictures of a run's page, and of a tape's, into docs/images/; called by scripts/screenshots."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 WIDTH, SCREEN, COLOURS = 1280, 1000, 64
 SHOTS = (
-    # (name, colour scheme, what is shown: a part of the page, or its first screen)
-    ("first-screen", "light", None),
-    ("first-screen-dark", "dark", None),
-    ("time", "light", "#time figure"),
-    ("pairs", "light", "#pairs details"),
+    # (name, page, colour scheme, what is shown: a part of the page, or its first screen)
+    ("first-screen", "report", "light", None),
+    ("first-screen-dark", "report", "dark", None),
+    ("time", "report", "light", "#time figure"),
+    ("pairs", "report", "light", "#pairs details"),
+    ("tape", "tape", "light", "#graph svg"),
 )
+EXPLAINED = "projectile"
 
 
 def main(run: Path) -> int:
     """Draw the page of the run and take the pictures; 2 where there is no Chromium."""
     sys.path.insert(0, str(ROOT))
+    from adbench.suite.catalog import catalog
     from adbench.suite.store import read_run
-    from reports import html
+    from reports import explaining, html
 
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
@@ -34,12 +37,16 @@ def main(run: Path) -> int:
         return 2
     IMAGES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        page_file = Path(folder) / "report.html"
-        page_file.write_text(html.render(read_run(run)), encoding="utf-8")
+        pages = {
+            "report": html.render(read_run(run)),
+            "tape": explaining.page(explaining.explained(catalog(), EXPLAINED, None)),
+        }
+        for name, text in pages.items():
+            (Path(folder) / f"{name}.html").write_text(text, encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        for name, scheme, part in SHOTS:
+        for name, kind, scheme, part in SHOTS:
             page = browser.new_page(viewport={"width": WIDTH, "height": SCREEN}, color_scheme=scheme)
-            page.goto(page_file.as_uri())
+            page.goto((Path(folder) / f"{kind}.html").as_uri())
             target = IMAGES / f"{name}.png"
             found = page.locator(part).first if part else None
             if found is None:

@@ -3,6 +3,10 @@
     <!-- not run: reason -->           before a python block that is not meant to run
     <!-- output -->                    before a text block: exactly what the python block above it prints
     <!-- source: a/file.py name -->    before a python block: exactly that function or class of that file
+    <!-- file: name -->                before any block: it is written as this file into the page's folder; a path of
+                                       this repository says that it is that file
+    <!-- runs --> or <!-- runs: 1 -->  before a sh block: its lines run there in turn, and end with this exit code, or 0
+    <!-- output has -->                before a text block: lines that the sh block above it prints, in this order
     # continues                        first line of a python block that goes on in the names of the one above
 
 `python -m tests.test_docs` brings the quoted outputs and sources of all pages up to date.
@@ -14,6 +18,9 @@ import inspect
 import io
 import itertools
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +40,8 @@ ELSEWHERE = {
     "docs/write-cpp.md": "the files it shows are compared and run in tests/backends/test_native_calling.py",
 }
 """Pages whose code is tested elsewhere, and where."""
+
+SHELL_NOTES = ("file: ", "runs", "output has")
 
 FENCE = re.compile(r"(?:^<!-- (?P<note>[^\n]*?) -->\n\s*)?^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
@@ -68,7 +77,7 @@ def chains(blocks: list[Block]) -> Iterator[list[Block]]:
     """Blocks that share their names: a python block, what it prints, and those that continue it."""
     chain: list[Block] = []
     for block in blocks:
-        runs = block.language == "python" and not block.note.startswith("source: ")
+        runs = block.language == "python" and not block.note.startswith(("source: ", "file: "))
         if runs and not block.code.startswith("# continues"):
             if chain:
                 yield chain
@@ -106,6 +115,36 @@ def check(blocks: list[Block]) -> None:
         assert text == block.code, f"{where}: prints something else; `python -m tests.test_docs` writes it\n{text}"
 
 
+def run_commands(blocks: list[Block], folder: Path) -> None:
+    """Writes the files of a page, runs its commands, and looks for what it says that they print."""
+    printed = ""
+    for block in blocks:
+        where = f"{block.page}:{block.line}"
+        kind, _, rest = block.note.partition(":")
+        if kind == "file":
+            path = ROOT / rest.strip()
+            if path.is_file():
+                assert path.read_text("utf-8") == block.code, (
+                    f"{where} has changed; `python -m tests.test_docs` writes it"
+                )
+            else:
+                (folder / rest.strip()).write_text(block.code, "utf-8")
+        elif kind == "runs":
+            printed = ""
+            for line in block.code.splitlines():
+                command, *words = shlex.split(line, comments=True)
+                assert command == "adbench", f"{where}: only adbench is run, not {command}"
+                done = subprocess.run(
+                    [sys.executable, "-m", "adbench", *words], cwd=folder, capture_output=True, text=True, timeout=280
+                )
+                assert done.returncode == int(rest or 0), f"{where}: {line}\n{done.stdout}{done.stderr}"
+                printed += done.stdout
+        else:
+            lines = iter(printed.splitlines())
+            for wanted in block.code.splitlines():
+                assert any(wanted in line for line in lines), f"{where}: not printed, or not in this order: {wanted}"
+
+
 def links(text: str) -> list[str]:
     """Targets of the relative links outside of code."""
     prose = re.sub(r"`[^`\n]*`(?!\])", "", FENCE.sub("", text))
@@ -135,12 +174,19 @@ def named(page: Path) -> str:
 
 ALL = {named(page): blocks_of(named(page), page.read_text("utf-8")) for page in PAGES}
 CHAINS = [chain for page, blocks in ALL.items() if page not in ELSEWHERE for chain in chains(blocks)]
+SHELL = {page: [block for block in blocks if block.note.startswith(SHELL_NOTES)] for page, blocks in ALL.items()}
 QUOTES = [block for blocks in ALL.values() for block in blocks if block.note.startswith("source: ")]
 
 
 @pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: f"{chain[0].page}:{chain[0].line}")
 def test_the_code_of_a_page_runs_and_prints_what_the_page_says(chain):
     check(chain)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page, blocks in SHELL.items() if blocks])
+def test_the_commands_of_a_page_run_and_print_what_it_says(page, tmp_path):
+    run_commands(SHELL[page], tmp_path)
 
 
 @pytest.mark.parametrize("block", QUOTES, ids=lambda block: f"{block.page}:{block.line}")
@@ -201,6 +247,19 @@ def test_a_block_is_left_out_for_a_reason_only():
             checked(f"<!-- {note} -->\n```python\n1 / 0\n```\n")
 
 
+def test_commands_that_fail_or_print_something_else_are_found(tmp_path):
+    def run(text):
+        run_commands(blocks_of("page.md", text), tmp_path)
+
+    ok = "<!-- runs -->\n```sh\nadbench --version  # a remark\n```\n"
+    run(ok + "<!-- output has -->\n```text\nadbench \n```\n")
+    with pytest.raises(AssertionError, match=r"page\.md:8: not printed, or not in this order: nothing such"):
+        run(ok + "<!-- output has -->\n```text\nadbench \nnothing such\n```\n".replace("adbench \n", ""))
+    with pytest.raises(AssertionError, match="adbench frobnicate"):
+        run("<!-- runs -->\n```sh\nadbench frobnicate\n```\n")
+    run("<!-- runs: 2 -->\n```sh\nadbench frobnicate\n```\n")
+
+
 def test_dead_links_are_found(tmp_path):
     page = tmp_path / "page.md"
     text = "# One idea, first\n[a](page.md) [b](#one-idea-first) [c](gone.md) [d](#two) [e](https://x.y) `[f](g)`\n"
@@ -214,6 +273,11 @@ def refresh(page: Path) -> None:
     blocks = blocks_of(named(page), text)
     changes = [(block, source_of(block.note)) for block in blocks if block.note.startswith("source: ")]
     changes += itertools.chain.from_iterable(map(expected, chains(blocks)))
+    changes += [
+        (block, path.read_text("utf-8"))
+        for block in blocks
+        if block.note.startswith("file: ") and (path := ROOT / block.note.removeprefix("file: ")).is_file()
+    ]
     for block, code in sorted(changes, key=lambda change: change[0].line, reverse=True):
         text = text[: block.span[0]] + code + text[block.span[1] :]
     page.write_text(text, "utf-8")
