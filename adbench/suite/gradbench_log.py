@@ -90,7 +90,7 @@ def read_log(path: Path) -> Run:
             "times": "as its tool told them",
             "sizes": "numbers in the input",
         },
-        machine={},
+        machine={"processor": None},  # a log does not tell
         versions={backend: None},
         cases={name: f"gradbench's {name.partition('[')[0]}" for name in names},
         records=tuple(records),
