@@ -16,9 +16,6 @@ WIDTH, SCREEN, COLOURS = 1280, 1000, 64
 SHOTS = (
     # (name, page, colour scheme, what is shown: a part of the page, or its first screen)
     ("first-screen", "report", "light", None),
-    ("first-screen-dark", "report", "dark", None),
-    ("time", "report", "light", "#time figure"),
-    ("pairs", "report", "light", "#pairs details"),
     ("tape", "tape", "light", "#graph svg"),
 )
 EXPLAINED = "projectile"

@@ -27,6 +27,8 @@ from pathlib import Path
 
 import pytest
 
+from adbench.cli import cli
+
 ROOT = Path(__file__).parents[1]
 PAGES = [
     ROOT / "README.md",
@@ -205,6 +207,17 @@ def test_pages_tested_elsewhere_exist_and_are_tested_there():
     assert all((ROOT / page).exists() and Path(page).name in tests for page in ELSEWHERE)
 
 
+def test_the_workflow_to_copy_is_yaml_and_its_commands_have_these_options():
+    yaml = pytest.importorskip("yaml")
+    jobs = yaml.safe_load((ROOT / "docs/examples/gradients.yml").read_text("utf-8"))["jobs"]
+    lines = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    commands = [part.partition(">>")[0].split() for line in lines for part in line.split("&&")]
+    ours = [words[1:] for words in commands if words[0] == "adbench"]
+    assert [words[0] for words in ours] == ["check", "run", "run", "compare"]
+    for verb, *words in ours:
+        cli.commands[verb].make_context(verb, words)  # raises for an option that there is not
+
+
 @pytest.mark.parametrize("example", sorted((ROOT / "docs/examples").glob("*.py")), ids=lambda path: path.name)
 def test_every_example_is_tested_somewhere(example):
     tests = [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
@@ -253,7 +266,7 @@ def test_commands_that_fail_or_print_something_else_are_found(tmp_path):
 
     ok = "<!-- runs -->\n```sh\nadbench --version  # a remark\n```\n"
     run(ok + "<!-- output has -->\n```text\nadbench \n```\n")
-    with pytest.raises(AssertionError, match=r"page\.md:8: not printed, or not in this order: nothing such"):
+    with pytest.raises(AssertionError, match=r"page\.md:7: not printed, or not in this order: nothing such"):
         run(ok + "<!-- output has -->\n```text\nadbench \nnothing such\n```\n".replace("adbench \n", ""))
     with pytest.raises(AssertionError, match="adbench frobnicate"):
         run("<!-- runs -->\n```sh\nadbench frobnicate\n```\n")
