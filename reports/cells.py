@@ -1,8 +1,8 @@
 """What came out of each cell: the words, times and reasons that every report shows, decided in one place.
 
 A cell is a case at a size on a backend. It is judged by all its operators and shown with the time of one of them, the
-run's leading operator: the gradient where the run has it. A case that was not asked for that, as one whose value is an
-array, is shown with the operator that leads of those it was asked for.
+run's leading operator: the gradient where the run has it. A case that was not asked for that or that nobody has it for,
+as one whose value is an array, is shown with the operator that leads of the others.
 """
 
 from __future__ import annotations
@@ -90,16 +90,18 @@ class Cells:
     @cached_property
     def _leading(self) -> dict[str, str]:
         """case -> the operator that it is shown with."""
-        there: dict[str, dict[str, None]] = {case: {} for case in self.cases}
-        for job in self._by_job:
-            there[job.case][job.operator] = None
-        return {
-            case: next((op for op in (self.operator, *IN_ITS_PLACE) if op in asked), next(iter(asked)))
-            for case, asked in there.items()
-        }
+        there: dict[str, dict[str, bool]] = {case: {} for case in self.cases}
+        for job, cell in self._by_job.items():
+            asked = there[job.case]
+            asked[job.operator] = asked.get(job.operator, False) or cell.word != "unsupported"
+        found = {}
+        for case, asked in there.items():
+            answered = [operator for operator, somebody_has_it in asked.items() if somebody_has_it] or list(asked)
+            found[case] = next((op for op in (self.operator, *IN_ITS_PLACE) if op in answered), answered[0])
+        return found
 
     def operator_of(self, case: str) -> str:
-        """The operator that a case is shown with: the run's, where the case was asked for it."""
+        """The operator that a case is shown with: the run's, where anybody has it for the case."""
         return self._leading.get(case, self.operator)
 
     @cached_property

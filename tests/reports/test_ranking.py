@@ -117,3 +117,15 @@ def test_a_case_whose_value_is_an_array_is_shown_with_its_jacobian() -> None:
     text = terminal.table(found)
     assert "not run" not in text
     assert "Time per call of gradient or jacobian" in text
+
+
+def test_an_operator_that_nobody_has_for_a_case_is_not_what_it_is_shown_with() -> None:
+    asked_for_both = [
+        runs.record("many", backend=name, operator=op, status="ok" if op == "jacobian" else "unsupported")
+        for name in ("tape", "jax")
+        for op in ("gradient", "jacobian")
+    ]
+    cells = Cells(runs.run([runs.record("quadratic"), *asked_for_both]))
+    assert cells.operator_of("many") == "jacobian"
+    nowhere = Cells(runs.run([runs.record("quadratic"), runs.record("none", status="unsupported")]))
+    assert nowhere.operator_of("none") == "gradient"
