@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from adbench import Namespace, Unsupported
 from adbench.neighbours.gradbench.modules import MODULES
-from adbench.neighbours.gradbench.nested import MODES, argmin
+from adbench.neighbours.gradbench.nested import MODES, argmin, refuse_wrong_nest
 from adbench.neighbours.gradbench.tool import Tool
 from adbench.suite.backend import from_module
 from adbench.suite.catalog import catalog, load
@@ -233,6 +235,14 @@ def test_what_has_no_derivatives_refuses_with_a_reason() -> None:
     answer = asking(tool("finite_differences"))("saddle")
     assert not answer["success"]
     assert "finite_differences" in answer["error"]
+
+
+def test_a_nest_that_takes_the_inner_derivative_for_a_constant_is_refused() -> None:
+    right = from_module("tape", load(catalog().backends["tape"]))
+    constant = Namespace(np, derivative=lambda g, x: 4.5)  # right at the point, and blind to what is around it
+    with pytest.raises(Unsupported, match="reverse mode inside reverse mode is wrong with tape: it says 0 where"):
+        refuse_wrong_nest(replace(right, xp=constant), "rr")
+    refuse_wrong_nest(right, "rr")
 
 
 def test_a_cpp_backend_has_the_modules_whose_data_fit_its_twins() -> None:
