@@ -299,7 +299,11 @@ def write_entry(
         w.call("Py_DecRef", "ptr", f"ptr {array}", "void")
     code.do("br label %otherwise")
     if arrays:
-        code.begin("no_memory")
+        code.begin("no_memory")  # MemoryError is set; what was made is let go, the workspace is free again
+        code.do(give_back[0].format(w.load("ptr", state, 16)))
+        code.do(give_back[1].format(w.at(state, 16)))
+        for array in arrays.values():
+            w.call("Py_DecRef", "ptr", f"ptr {array}", "void")  # of those that are not there too: it looks
         code.do("ret ptr null")
     code.begin("otherwise")
     target = module.outside(code, "otherwise", otherwise)

@@ -1,4 +1,4 @@
-"""Factorisations of matrices, and what follows from them: LAPACK's, in memory of the workspace.
+"""Factorisations of matrices, and what follows from them: LAPACK's, or in its layout, in memory of the workspace.
 
 LAPACK's matrices lie column by column: what it factors is the transpose of ours.
 """
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .elimination import LARGEST, Elimination
 from .emission import Emission
 from .lanes import Name, literal
 from .lapack import at, call_lapack, home_for, oriented, result_of
@@ -30,10 +31,16 @@ def _factored(emission: Emission, place: Place) -> tuple[Big, Name]:
     known = emission.computed.get(key)
     if known is None:
         n = place.shape[0]
-        lu = _copied(emission, place)
-        pivots = emission.room((n,))  # integers of four bytes: half of it
-        call_lapack(emission, "dgetrf", [n, n, at(emission, lu), n, at(emission, pivots), "info"])
-        known = emission.computed[key] = (lu, at(emission, pivots))
+        pivots = at(emission, emission.room((n,)))  # integers of four bytes: half of it
+        if n <= LARGEST:
+            here = Elimination(emission, n)
+            lu = here.room()
+            emission.copy(place, lu)
+            here.factor(lu, pivots)
+        else:
+            lu = _copied(emission, place)
+            call_lapack(emission, "dgetrf", [n, n, at(emission, lu), n, pivots, "info"])
+        known = emission.computed[key] = (lu, pivots)
     return known
 
 
@@ -50,6 +57,9 @@ def inverse(
     n = shape[0]
     lu, pivots = _factored(emission, places[0])
     home = home_for(emission, shape, target)
+    if n <= LARGEST:
+        emission.copy(Elimination(emission, n).invert(lu, pivots), home)
+        return result_of(emission, home)
     emission.copy(lu, home)
     work = emission.room((max(n * 64, 1),))
     call_lapack(emission, "dgetri", [n, at(emission, home), n, pivots, at(emission, work), n * 64, "info"])
@@ -114,12 +124,16 @@ def solve(
     if len(b.shape) == 1:
         home = home_for(emission, shape, target)
         emission.copy(b, home)
-        call_lapack(emission, "dgetrs", ["T", n, 1, at(emission, lu), n, pivots, at(emission, home), n, "info"])
+        call_lapack(
+            emission, "dgetrs", ["T", n, 1, at(emission, lu), lu.strides[0], pivots, at(emission, home), n, "info"]
+        )
         return result_of(emission, home)
     columns = b.shape[1]
     turned = emission.room((columns, n))  # LAPACK's columns
     emission.copy(b, viewed(turned, np.transpose))
-    call_lapack(emission, "dgetrs", ["T", n, columns, at(emission, lu), n, pivots, at(emission, turned), n, "info"])
+    call_lapack(
+        emission, "dgetrs", ["T", n, columns, at(emission, lu), lu.strides[0], pivots, at(emission, turned), n, "info"]
+    )
     return _turned_back(emission, turned, shape)
 
 

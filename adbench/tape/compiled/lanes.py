@@ -127,11 +127,18 @@ class Module:
 
 
 class Lanes:
-    """Instructions for operands of one width; `in_array` says that they run over the elements of an array."""
+    """Instructions for operands of one width; `in_array` says that they run over the elements of an array.
 
-    def __init__(self, code: Code, width: int, *, in_array: bool = False) -> None:
+    active   how many of the lanes count: of the others nothing is read or written
+    mask     "" if all count, else which
+    """
+
+    def __init__(self, code: Code, width: int, *, in_array: bool = False, active: int = 0) -> None:
         self.code = code
         self.width = width
+        self.active = active or width
+        bits = ", ".join(f"i1 {'true' if lane < self.active else 'false'}" for lane in range(width))
+        self.mask = f"<{bits}>" if self.active < width else ""
         self.in_array = in_array or width > 1
         single = width == 1
         self.real = "double" if single else f"<{width} x double>"
@@ -189,12 +196,30 @@ class Lanes:
         function = self.code.module.declare(name, f"double {{}}({kinds})", "nounwind willreturn memory(none)")
         if self.width == 1:
             return self.code.emit(f"call double {function}({', '.join(f'double {a}' for a in args)})")
-        result = "poison"
-        for k in range(self.width):
+        result = "poison" if not self.mask else self.constant(1.0)
+        for k in range(self.active):
             parts = [self.code.emit(f"extractelement {self.real} {a}, i64 {k}") for a in args]
             one = self.code.emit(f"call double {function}({', '.join(f'double {p}' for p in parts)})")
             result = self.code.emit(f"insertelement {self.real} {result}, double {one}, i64 {k}")
         return result
+
+    def load(self, pointer: Name) -> Name:
+        """Numbers that lie one behind the other; 1.0 in lanes that do not count."""
+        if not self.mask:
+            return self.code.emit(f"load {self.real}, ptr {pointer}, align 8")
+        kinds = f"{self.real} {{}}(ptr, i32, {self.bit}, {self.real})"
+        function = self.code.module.declare(f"llvm.masked.load.{self.suffix}.p0", kinds)
+        others = f"{self.real} {self.constant(1.0)}"
+        return self.code.emit(f"call {self.real} {function}(ptr {pointer}, i32 8, {self.bit} {self.mask}, {others})")
+
+    def store(self, number: Name, pointer: Name) -> None:
+        """Writes numbers one behind the other."""
+        if not self.mask:
+            self.code.do(f"store {self.real} {number}, ptr {pointer}, align 8")
+            return
+        kinds = f"void {{}}({self.real}, ptr, i32, {self.bit})"
+        function = self.code.module.declare(f"llvm.masked.store.{self.suffix}.p0", kinds)
+        self.code.do(f"call void {function}({self.real} {number}, ptr {pointer}, i32 8, {self.bit} {self.mask})")
 
     def bits(self, x: Name) -> Name:
         """A number as the integer with the same bits."""

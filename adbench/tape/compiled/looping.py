@@ -21,15 +21,17 @@ from typing import Any
 
 import numpy as np
 
+from .. import elementwise as e
 from ..dual import Dual, tangent_of
 from ..functionals import _is_on, _merged, flatten
 from ..node import new_leaf
 from ..plain import any_active, settle, shape_of
+from ..recording import ASK, Record
 from ..rule import Active, AllInputs, Rule, RuleError, Value, function_gradients
 from ..shapes import asarray, broadcast_to, concatenate, flip, ravel, reshape
 from ..sweep import _quiet_sweep, _spelled_out
 from ..variable import current, forward_level, on_tape
-from .forms import LOOKED_INTO
+from .forms import LOOKED_INTO, QUOTIENT
 from .predicates import TAKE
 from .symbol import DependsOnDataError, Symbol
 from .trace import Trace, made_by
@@ -145,7 +147,9 @@ def record_body(step: Step, state: Sequence[Value]) -> tuple[Body, list[Value], 
     new_state = [trace.leaf(s.shape, active=True) for s in leaves]
     new_rows = {key: trace.leaf(shape_of(x)[1:], active=True) for key, x in rows.items()}
     new_captures = {key: trace.leaf(shape_of(x), active=True) for key, x in captures.items()}
-    values: dict[int, Value] = {id(i): counter, **dict(zip(map(id, leaves), new_state, strict=True)), **new_captures}
+    values: dict[int, Value] = {id(i): counter, **dict(zip(map(id, leaves), new_state, strict=True))}
+    for key, x in captures.items():  # a loop is given booleans as numbers, as every operation is that is not logic
+        values[key] = new_captures[key] != 0.0 if type(x) is Symbol and x.boolean else new_captures[key]
     values |= {symbol: new_rows[source] for symbol, source in turned.items()}
     final = replay(first, outputs, values)
     body = Body(trace, counter, tuple(new_state), tuple(new_rows.values()), tuple(new_captures.values()), tuple(final))
@@ -225,8 +229,14 @@ def pull_back(
             if cell.shape:
                 cell.own = False
         careful = current.careful
-        _quiet_sweep(map(_spelled_out, reversed(tape)) if careful else reversed(tape), careful=careful)
+        records = map(_spelled_out, reversed(tape)) if careful else reversed(tape)
+        _quiet_sweep(map(_by_reciprocal, records), careful=careful)
         return [None if cell is None else spread(cell.adj, cell.shape) for cell in cells]
+
+
+def _by_reciprocal(record: Record) -> Record:
+    """The record; a quotient's in the form that it has on a trace, with one division for both partials."""
+    return (QUOTIENT, *record[1:]) if record[0] is e.divide and record[5] is ASK else record
 
 
 def spread(adj: Value, shape: tuple[int, ...]) -> Value:

@@ -20,6 +20,8 @@ from .places import Big, Place, Shape, Small, Uniform, size_of
 
 BLOCK = 4096
 """Elements after which partial sums are added up."""
+MASKED = 2
+"""Behind eights, more elements than these are taken at once, as an eight in which some lanes do not count."""
 
 
 @dataclass(frozen=True)
@@ -118,19 +120,21 @@ class Nest:
                 full = code.emit(f"icmp ult i64 {stop}, {n}")
                 stop = code.emit(f"select i1 {full}, i64 {stop}, i64 {n}")
                 whole = code.emit(f"and i64 {stop}, {-WIDTH}")
-                self._inner(start, whole, stop, pointers, has_rest=n % WIDTH != 0)
+                self._inner(start, whole, stop, pointers, n % WIDTH)
 
             loop(code, "0", str(n), BLOCK, block)
         else:
-            self._inner("0", str(n // WIDTH * WIDTH), str(n), pointers, n % WIDTH != 0, n >= WIDTH)
+            self._inner("0", str(n // WIDTH * WIDTH), str(n), pointers, n % WIDTH, n >= WIDTH)
 
     def _inner(
-        self, start: Name, whole: Name, stop: Name, pointers: dict[int, Name], has_rest: bool, has_whole: bool = True
+        self, start: Name, whole: Name, stop: Name, pointers: dict[int, Name], rest: int, has_whole: bool = True
     ) -> None:
-        """The last axis: eight at a time, then one at a time."""
+        """The last axis: eight at a time, then the rest."""
         code = self.code
         sums: dict[int, tuple[Name, Name]] = {}
         one, many = Lanes(code, 1, in_array=True), Lanes(code, WIDTH)
+        masked = rest > MASKED and has_whole
+        has_single, has_eights = rest > 0 and not masked, has_whole
         for k, fold in enumerate(self.folds):
             if self._strides[id(fold.target)][-1] == 0:
                 sums[k] = code.variable(many.real), code.variable("double")
@@ -140,15 +144,16 @@ class Nest:
         loaded = {key: code.emit(f"load double, ptr {p}, align 8") for key, p in fixed.items() if self._is_read(key)}
         if has_whole:
             loop(code, start, whole, WIDTH, lambda i: self._elements(many, i, pointers, loaded, sums))
-        if has_rest:
-            loop(code, whole, stop, 1, lambda i: self._elements(one, i, pointers, loaded, sums))
+        if rest:
+            last, step = (Lanes(code, WIDTH, active=rest), WIDTH) if masked else (one, 1)
+            loop(code, whole, stop, step, lambda i: self._elements(last, i, pointers, loaded, sums))
         for k, (vector, single) in sums.items():
             how, target = self.folds[k].how, pointers[id(self.folds[k].target)]
             total = code.emit(f"load double, ptr {target}, align 8")
-            if has_whole:
+            if has_eights:
                 lanes = code.emit(f"load {many.real}, ptr {vector}, align 64")
                 total = how.join(one, total, across(code, how, lanes))
-            if has_rest:
+            if has_single:
                 total = how.join(one, total, code.emit(f"load double, ptr {single}, align 8"))
             code.do(f"store double {total}, ptr {target}, align 8")
 
@@ -191,7 +196,10 @@ class Nest:
                 variable = sums[number_of_fold][0 if k.width > 1 else 1]
                 align = 64 if k.width > 1 else 8
                 before = code.emit(f"load {k.real}, ptr {variable}, align {align}")
-                code.do(f"store {k.real} {fold.how.join(k, before, name)}, ptr {variable}, align {align}")
+                after = fold.how.join(k, before, name)
+                if k.mask:
+                    after = code.emit(f"select {k.bit} {k.mask}, {k.real} {after}, {k.real} {before}")
+                code.do(f"store {k.real} {after}, ptr {variable}, align {align}")
             else:
                 pointer, stride = pointers[id(fold.target)], self._strides[id(fold.target)][-1]
                 before = self._load(k, pointer, i, stride)
@@ -209,11 +217,11 @@ class Nest:
 
     def _load(self, k: Lanes, pointer: Name, i: Name, stride: int) -> Name:
         code = self.code
-        if k.width == 1 or stride == 1:
-            return code.emit(f"load {k.real}, ptr {moved_by(code, pointer, i, stride)}, align 8")
-        vector = "poison"
         first = moved_by(code, pointer, i, stride)
-        for lane in range(k.width):
+        if k.width == 1 or stride == 1:
+            return k.load(first)
+        vector = "poison" if not k.mask else k.constant(1.0)
+        for lane in range(k.active):
             place = code.emit(f"getelementptr inbounds double, ptr {first}, i64 {lane * stride}")
             one = code.emit(f"load double, ptr {place}, align 8")
             vector = code.emit(f"insertelement {k.real} {vector}, double {one}, i64 {lane}")
@@ -223,9 +231,9 @@ class Nest:
         code = self.code
         first = moved_by(code, pointer, i, stride)
         if k.width == 1 or stride == 1:
-            code.do(f"store {k.real} {number}, ptr {first}, align 8")
+            k.store(number, first)
             return
-        for lane in range(k.width):
+        for lane in range(k.active):
             place = code.emit(f"getelementptr inbounds double, ptr {first}, i64 {lane * stride}")
             one = code.emit(f"extractelement {k.real} {number}, i64 {lane}")
             code.do(f"store double {one}, ptr {place}, align 8")

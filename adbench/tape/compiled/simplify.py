@@ -109,6 +109,18 @@ def _matmul(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Val
     return None
 
 
+def _sum(inputs: list[Value], params: dict[str, Any], made: Producer) -> Value:
+    """Of a product of matrices: Σ_ij (A B)_ij = Σ_k (Σ_i A_ik) (Σ_j B_kj). The product itself is not needed."""
+    before = made(inputs[0]) if params["axes"] is None else None
+    if before is None or before[0] is not products.matmul:
+        return None
+    a, b = before[1]
+    if len(shape_of(a)) != 2 or len(shape_of(b)) not in (1, 2):
+        return None
+    of_rows = reductions.sum(b, 1) if len(shape_of(b)) == 2 else b
+    return reductions.sum(reductions.sum(a, 0) * of_rows)
+
+
 def _all_entries(x: Value, made: Producer) -> Value:
     """The number that all entries of a matrix are; None if it is not known to be one."""
     number = one_number(x)
@@ -138,5 +150,6 @@ _TABLE: dict[Rule, Callable[..., Value]] = {
     shapes._broadcast: _same_shape,
     shapes._reshape: _same_shape,
     products.matmul: _matmul,
+    reductions._sum: _sum,
     shapes.copy: lambda inputs, _params, _made: inputs[0],
 }

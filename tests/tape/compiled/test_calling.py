@@ -1,6 +1,8 @@
 """Calls: types and shapes, threads, memory, lifetimes, bad input, and what is said of what does not run natively."""
 
 import gc
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -253,6 +255,44 @@ def test_code_that_llvm_refuses_runs_eagerly_and_says_so(monkeypatch):
     compiled = tape.compile(square, np.ones(3))
     assert compiled(np.ones(3))[0] == 3.0
     assert "LLVM refused" in compiled.explain()
+
+
+def test_too_little_memory_for_the_workspace_runs_eagerly_and_says_so(monkeypatch):
+    def grow(_self):
+        raise MemoryError("of 8 bytes")
+
+    monkeypatch.setattr("adbench.tape.compiled.entry.Shelf.grow", grow)
+    compiled = tape.compile(square, np.ones(3))
+    assert compiled(np.full(3, 2.0))[1].tolist() == [4.0] * 3
+    assert "not enough memory for the workspace: of 8 bytes" in compiled.explain()
+
+
+TIGHT = """
+import resource
+import numpy as np
+from adbench import tape
+
+x = np.ones(20_000_000)
+call = tape.compile(lambda x: tape.sum(x * x), x).call
+call(x)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 240_000_000,) * 2)
+first = call(x)
+for _ in range(3):
+    try:
+        call(x)
+    except MemoryError:
+        print("refused")
+del first
+print(call(x)[1][-1])
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_too_little_memory_for_a_result_is_a_memory_error_and_the_next_call_is_right():
+    done = subprocess.run([sys.executable, "-c", TIGHT], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert done.stdout.split() == ["refused"] * 3 + ["2.0"]
 
 
 def test_a_callback_inside_runs_eagerly_and_says_so():

@@ -180,3 +180,12 @@ def test_zero_times_infinity_in_a_loop():
     compiled = tape.compile(f, 1.0)
     assert compiled(0.0) == tape.gradient(f, 0.0) == (0.0, 0.0)
     assert compiled(1.2) == pytest.approx(tape.gradient(f, 1.2))
+
+
+def test_a_careful_recording_of_a_loop_runs_natively():
+    f = lambda x: tape.loop(lambda i, s: s + tape.sqrt(s * x) * i, x, 20)  # noqa: E731
+    compiled = tape.compile(f, 1.0)
+    for x in (0.0, 1.2):
+        assert compiled(x) == pytest.approx(tape.gradient(f, x), rel=1e-12)
+    assert "careful" in compiled.explain()
+    assert "eager" not in compiled.explain()

@@ -1,0 +1,174 @@
+"""What the emitted code looks like: loops that stay loops, one pass over arrays, nothing twice, nothing for nobody."""
+
+import re
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from adbench import tape
+from adbench.tape.compiled.listing import listing
+
+
+def loops_in(found):
+    """How many loops there are: each has one counter."""
+    return len(re.findall(r"= phi i64 ", found.llvm))
+
+
+def calls_of(found, name):
+    """How often a function of the C library or of LAPACK is called."""
+    return len(re.findall(rf"call [^@\n]*@{name}\(", found.llvm))
+
+
+def program_of(compiled):
+    (signature,) = compiled._signatures.values()
+    (program,) = signature.programs
+    return program
+
+
+def workspace(compiled):
+    """Doubles."""
+    return program_of(compiled).lowered.work
+
+
+def drift(n):
+    return lambda x: tape.loop(lambda _, s: s + 0.001 * tape.sin(s * x), x, n)
+
+
+def test_the_code_of_a_loop_does_not_grow_with_its_turns_neither_forward_nor_back():
+    short, long = listing(drift(50), 0.7), listing(drift(5_000), 0.7)
+    assert loops_in(short) == loops_in(long) == 2
+    assert len(short.assembly.splitlines()) == len(long.assembly.splitlines())
+    unrolled = listing(lambda x: drift(7)(x), 0.7)  # loops of fewer turns than eight are written out
+    assert loops_in(unrolled) == 0
+
+
+def test_a_loop_stores_a_state_for_each_turn_and_with_checkpoints_for_each_root():
+    n, x = 10_000, 0.7
+    stored, less = tape.compile(drift(n), x), tape.compile(drift(n), x, checkpointed=True)
+    assert stored(0.6) == pytest.approx(tape.gradient(drift(n), 0.6), rel=1e-9)
+    assert less(0.6) == pytest.approx(stored(0.6), rel=1e-9)
+    assert n <= workspace(stored) <= 1.1 * n
+    assert workspace(less) <= 8 * np.sqrt(n)
+
+
+def test_elementwise_operations_and_reductions_are_one_pass_with_nothing_in_between_stored():
+    f = lambda x, y: tape.sum(tape.exp(-x * x) * tape.sqrt(y) / (1.0 + x)) + tape.max(x * y)  # noqa: E731
+    x = np.linspace(0.5, 1.5, 1024)
+    value = tape.compile(f, x, x, operator="value")
+    assert workspace(value) == 0
+    g = lambda x, y: tape.sum(tape.exp(-x * x) * tape.sqrt(y) / (1.0 + x))  # noqa: E731
+    assert workspace(tape.compile(g, x, x)) == 0
+    assert loops_in(listing(g, x, x)) == 1  # value and both gradients
+
+
+def test_broadcasts_slices_and_transposes_are_not_copied():
+    def f(a, y):
+        return tape.sum((a[:, ::2].T[1:] - y[1:, None]) ** 2)
+
+    value = tape.compile(f, np.ones((40, 60)), np.zeros(30), operator="value")
+    assert value(np.full((40, 60), 3.0), np.ones(30)) == 4.0 * 29 * 40
+    assert workspace(value) == 0
+
+
+def test_the_same_operation_is_computed_once():
+    found = listing(lambda x: tape.sin(x) * tape.sin(x) + tape.sin(x) / (2.0 + tape.sin(x)), 0.7)
+    assert calls_of(found, "sin") == 1
+    assert calls_of(found, "cos") == 1
+
+
+def test_constants_are_computed_when_the_function_is_recorded():
+    weights = np.linspace(0.1, 1.0, 40)
+    found = listing(lambda x: tape.sum(tape.sin(weights) * x) * tape.cos(2.0), np.ones(40))
+    assert calls_of(found, "sin") == calls_of(found, "cos") == 0
+
+
+def test_what_nobody_asks_for_is_not_computed():
+    f = lambda x, y: tape.sin(x) * tape.sin(y) + 0.0 * x  # noqa: E731
+    assert calls_of(listing(f, 0.7, 0.3, wrt=(0, 1)), "cos") == 2
+    assert calls_of(listing(f, 0.7, 0.3, wrt=(0,)), "cos") == 1
+
+    def wasteful(x):
+        tape.tan(x) * 3.0
+        return x * x
+
+    assert calls_of(listing(wasteful, 0.7), "tan") == 0
+
+
+def test_a_product_that_is_only_summed_is_not_formed():
+    a, b = np.ones((2, 30, 30))
+    assert calls_of(listing(lambda a, b: tape.sum(a @ b), a, b), "adbench_dgemm") == 0
+    assert calls_of(listing(lambda a, b: tape.sum((a @ b) ** 2), a, b), "adbench_dgemm") == 3
+
+
+def test_matrices_go_to_blas_and_lapack_and_their_factors_are_shared():
+    weights = np.cos(np.arange(1600.0)).reshape(40, 40)
+    a = np.eye(40) + 0.01 * weights
+    found = listing(lambda a: tape.linalg.slogdet(a)[1] + tape.sum(tape.linalg.inv(a) * weights), a)
+    assert calls_of(found, "adbench_dgetrf") == calls_of(found, "adbench_dgetri") == 1
+    assert calls_of(listing(lambda a: tape.sum(tape.linalg.solve(a, weights)), a), "adbench_dgetrs") >= 1
+    found = listing(lambda a: tape.sum(tape.linalg.cholesky(a @ a.T) * weights), a)
+    assert calls_of(found, "adbench_dpotrf") == 1
+    assert calls_of(listing(lambda a: tape.linalg.slogdet(a)[1], a[:9, :9]), "adbench_dgetrf") == 0  # written out
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: tape.sum(tape.exp(x) * x), drift(200), lambda x: tape.sum(tape.cumsum(x) ** 2)]
+)
+def test_a_call_allocates_nothing_but_its_result(f):
+    x = np.linspace(0.1, 0.2, 10_000)
+    compiled = tape.compile(lambda x: tape.sum(f(x)), x)
+    (signature,) = compiled._signatures.values()
+    call = compiled.call
+    for _ in range(3):
+        call(x)
+    blocks = len(signature.shelf._blocks)
+    tracemalloc.start()  # numpy tells it of its arrays
+    try:
+        call(x)
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        result = call(x)
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert result[1].nbytes <= peak <= result[1].nbytes + 1_000
+    assert len(signature.shelf._blocks) == blocks == 1
+    declared = "\n".join(m.text() for m in program_of(compiled).lowered.modules)
+    assert "alloc(" not in declared
+
+
+def test_two_threads_in_one_function_at_once_have_a_workspace_each():
+    both = threading.Barrier(2)
+
+    def meet(x):
+        both.wait(timeout=60)  # lets go of the interpreter's lock until the other one is here too
+        return np.array(x, float)
+
+    waiting = tape.function_gradients(meet, (lambda _v, adj, _x: adj,), name="meet")
+
+    def f(x):
+        before = tape.exp(x)
+        after = waiting(x)
+        return tape.sum(tape.cumsum(before) * after)
+
+    def run(work, points):
+        results = {}
+        threads = [threading.Thread(target=lambda k=k, x=x: results.update({k: work(x)})) for k, x in enumerate(points)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        return [results[k] for k in range(len(points))]
+
+    points = [np.linspace(0.0, 1.0, 40), np.linspace(2.0, 3.0, 40)]
+    made = run(lambda x: tape.compile(f, x), points)  # compiling runs it once
+    compiled = made[0]
+    found = run(compiled, points)
+    expected = run(lambda x: tape.gradient(f, x), points)
+    for (value, slope), (value_there, slope_there) in zip(found, expected, strict=True):
+        assert value == pytest.approx(value_there, rel=1e-13)
+        np.testing.assert_allclose(slope, slope_there, rtol=1e-12)
+    (signature,) = compiled._signatures.values()
+    assert len(signature.shelf._blocks) == 2
