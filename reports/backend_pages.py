@@ -172,12 +172,14 @@ def general(reason: str, case: Case) -> str:
     """A reason without what belongs to one case: its names, counts, places in files, and paths."""
     reason = re.sub(r" was not found in [^;]*; ", " was not found; ", reason.partition("; the whole of it is in ")[0])
     reason = re.sub(r"\b(native|\w+) of \w+: \w+\.hpp:\d+:\d+: ", r"\1: ", reason)
+    reason = re.sub(r" has its own text of .* only$", " has texts of its own, of other cases only", reason)
     file = case.file.rpartition("/")[2].removesuffix(".py")
     for own in (case.name, case.same_twin or "", file):
         if own:
             reason = re.sub(rf"\b{re.escape(own)}\b(?=\.(hpp|py)\b)", "CASE", reason)
             reason = re.sub(rf"\b{re.escape(own)}\b", "the case", reason)
-    return re.sub(r"(?<![\w.^])\d[\d,]*(?![\w.])", "…", reason).replace("|", r"\|")
+    reason = reason.replace(" on CASE.hpp has no ", " has no ")
+    return re.sub(r"(?<![\w.^-])\d[\d,]*(?![\w.])", "…", reason).replace("|", r"\|")
 
 
 def _cell(outcomes: Mapping[str, Outcome], reasons: dict[str, int]) -> str:
