@@ -87,8 +87,8 @@ def facts_table(found: Iterable[Fact]) -> str:
 
 HEAD = """# What each backend can do
 
-Made by `scripts/backends-pages` from checks of every case at three seeds; [Backends](backends.md) says how each one is
-called.
+Made by `scripts/backends-pages` from checks of every case at up to three seeds; [Backends](backends.md) says how each
+one is called.
 
 | | |
 |---|---|
