@@ -1,0 +1,154 @@
+"""Symbolic numbers, differentiated in reverse by heyoka and compiled by LLVM."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import heyoka
+import numpy as np
+
+from adbench import Namespace, Operator, Unsupported
+
+from ._symbols import Kind, Traced, derivatives, recorded
+
+REQUIRES = ("heyoka",)
+LICENCE = "MPL-2.0"
+
+# Wrong or failing on these cases, as measured: adbench check -c 'trap_*'. What is mended is removed.
+KNOWN = {
+    "trap_atan2_large": "0: x² + y² overflows in the derivative of atan2",
+    "trap_atan2_small": "nan: x² + y² underflows in the derivative of atan2",
+    "trap_equality_branch": "0: the derivative of the branch taken, a constant (EnzymeAD/Enzyme.jl#1601)",
+    "trap_exp_of_log": "nan: 0 · inf, where log has its pole (as HIPS/autograd#151)",
+    "trap_half_square_root": "nan: 0 · inf, where sqrt is vertical (as HIPS/autograd#151)",
+    "trap_log1p_exp_overflow": "nan: inf / inf, for exp overflows in the value too",
+    "trap_logistic_far": "0: (1 + exp x)² overflows in the derivative of the quotient (as jax-ml/jax#40825)",
+    "trap_logistic_tail": "nan: inf · 0, for exp overflows",
+    "trap_masked_angle": "nan: 0/0 at the masked origin (as jax-ml/jax#1052)",
+    "trap_masked_infinity": "nan: 0 · inf in the branch not taken (as jax-ml/jax#2630)",
+    "trap_masked_overflow": "nan: 0 · inf in the branch not taken (as jax-ml/jax#2630)",
+    "trap_masked_sinc": "nan: 0/0 in the branch not taken (as jax-ml/jax#1722)",
+    "trap_masked_sqrt": "nan: 0 · nan in the branch not taken (as jax-ml/jax#2630)",
+    "trap_masked_steep": "nan: 0 · inf in the branch not taken (as jax-ml/jax#5798)",
+    "trap_norm_at_zero": "nan: 0 · inf, where sqrt is vertical (as pytorch/pytorch#2421)",
+    "trap_power_both": "nan: x^y log x at 0 (as pytorch/pytorch#27134)",
+    "trap_quotient_large": "1e-200: (x + 1)² overflows and its term is lost",
+    "trap_relu_difference": "0: neither side of the kink counts at 0",
+    "trap_second_derivative_of_sinc": "0: numpy's sinc has a constant in the place of x at 0, and so has its derivative",
+    "trap_sinc_near_zero": "four digits: cos - sin x / x cancels (as jax-ml/jax#34139)",
+    "trap_square_of_angle": "nan: 0 · inf, where acos is vertical (as casadi/casadi#3598)",
+    "trap_square_of_sqrt": "nan: 0 · inf, where sqrt is vertical (as HIPS/autograd#151)",
+    "trap_x_sqrt_x": "nan: 0 · inf, where sqrt is vertical (as HIPS/autograd#151)",
+    "trap_zero_to_a_power": "nan: 0^y log 0 (as pytorch/pytorch#27134)",
+}
+
+MOST_NUMBERS = 8_000  # in a program: LLVM's time grows faster than their count
+
+
+class Count:
+    """Of the numbers made while tracing."""
+
+    made = 0
+
+    def check(self, number: Any) -> None:
+        """One more; its gradient will take about four."""
+        self.made += 1
+        self.refuse(4 * self.made)
+
+    def refuse(self, numbers: int) -> None:
+        """Raises Unsupported where a program has so many."""
+        if numbers > MOST_NUMBERS:
+            raise Unsupported(f"a program of more than {MOST_NUMBERS:,} scalar operations takes LLVM minutes")
+
+
+COUNT = Count()
+
+
+def of_expressions(function: Callable[..., Any]) -> Callable[..., Any]:
+    """heyoka's functions take an expression first, where a case may have a number."""
+    return lambda x, *more: function(expression(x), *more)
+
+
+def expression(x: Any) -> Any:
+    return x if isinstance(x, heyoka.expression) else heyoka.expression(float(x))
+
+
+def choose(condition: Any, x: Any, y: Any) -> Any:
+    return heyoka.select(expression(condition), expression(x), expression(y))
+
+
+SAME = "sin cos tan sinh cosh tanh exp expm1 log log1p sqrt"
+OTHER = {
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "equal": "eq",
+    "greater": "gt",
+    "greater_equal": "gte",
+    "less": "lt",
+    "less_equal": "lte",
+    "not_equal": "neq",
+}
+RULES: dict[str, Callable[..., Any]] = {
+    **{name: of_expressions(getattr(heyoka, name)) for name in SAME.split()},
+    **{name: of_expressions(getattr(heyoka, its)) for name, its in OTHER.items()},
+    "power": of_expressions(lambda x, y: x**y),
+    "sum": lambda numbers: heyoka.sum([expression(number) for number in numbers]),
+    "where": choose,
+    "maximum": lambda x, y: choose(heyoka.gt(expression(x), y), x, y),
+    "minimum": lambda x, y: choose(heyoka.lt(expression(x), y), x, y),
+    "absolute": lambda x: choose(heyoka.lt(expression(x), 0.0), -x, x),
+}
+KIND = Kind("heyoka", RULES, COUNT.check)
+
+
+def derivative(g: Callable[[Any], Any], x: Any) -> Any:
+    """∇g(x) of a scalar function g: new symbols go through g, and give way to x."""
+    entries = [expression(entry) for entry in np.asarray(x, dtype=object).ravel()]
+    names = [f"y{COUNT.made}_{k}" for k in range(len(entries))]
+    inner = np.empty(len(names), dtype=object)
+    inner[:] = [heyoka.expression(name) for name in names]
+    value = np.asarray(g(KIND.array(inner.reshape(np.shape(x)))), dtype=object).item()
+    slopes = heyoka.subs(gradient(value, inner.tolist()), dict(zip(names, entries, strict=True)))
+    inner[:] = slopes
+    return KIND.array(inner.reshape(np.shape(x)))
+
+
+def stop_gradient(_: Any) -> Any:
+    raise Unsupported("heyoka derives by all that an expression holds, and has no stop_gradient")
+
+
+xp = Namespace(np, derivative=derivative, stop_gradient=stop_gradient)
+
+
+def new(n: int) -> list[Any]:
+    names = [f"x{k}" for k in range(n)]
+    return list(heyoka.make_vars(*names)) if n > 1 else [heyoka.make_vars(name) for name in names]
+
+
+def gradient(value: Any, x: Sequence[Any]) -> list[Any]:
+    """∂value/∂x, in reverse."""
+    return list(heyoka.diff_tensors([expression(value)], list(x)).gradient) if x else []
+
+
+def derive(operator: Operator, of: Traced) -> list[Any]:
+    """A gradient of one value takes about four times its operations; a Hessian as many of these as there are inputs."""
+    COUNT.refuse(4 * COUNT.made * {"hvp": 3, "hessian": len(of.active)}.get(operator, len(of.values)))
+    return derivatives(gradient, operator, of)
+
+
+def compiled(symbols: list[Any], expressions: list[Any]) -> Callable[[Any], Any]:
+    if not expressions:
+        return lambda numbers: np.zeros(0)
+    function: Callable[[Any], Any] = heyoka.cfunc([expression(e) for e in expressions], symbols)
+    return function
+
+
+def prepare(
+    operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
+) -> Callable[..., Any]:
+    COUNT.made = 0
+    return recorded(operator, f, args, wrt, KIND, new, derive, compiled)
