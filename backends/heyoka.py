@@ -33,7 +33,7 @@ KNOWN = {
     "trap_power_both": "nan: x^y log x at 0 (as pytorch/pytorch#27134)",
     "trap_quotient_large": "1e-200: (x + 1)² overflows and its term is lost",
     "trap_relu_difference": "0: neither side of the kink counts at 0",
-    "trap_second_derivative_of_sinc": "0: numpy's sinc has a constant in the place of x at 0, and so has its derivative",
+    "trap_second_derivative_of_sinc": "0: numpy's sinc puts a constant in the place of x at 0",
     "trap_sinc_near_zero": "four digits: cos - sin x / x cancels (as jax-ml/jax#34139)",
     "trap_square_of_angle": "nan: 0 · inf, where acos is vertical (as casadi/casadi#3598)",
     "trap_square_of_sqrt": "nan: 0 · inf, where sqrt is vertical (as HIPS/autograd#151)",
