@@ -126,7 +126,7 @@ def events_of(answer: Mapping[str, Any]) -> Iterator[Checked | Timed | Weighed]:
     """The events of an answer, their records with the host that they come from."""
     host = str(answer["host"])
     for kind, plain in answer["events"]:
-        event = from_plain(plain, KINDS[kind])
+        event: Any = from_plain(plain, KINDS[kind])
         if isinstance(event, Checked):
             yield replace(event, record=replace(event.record, host=host))
         elif isinstance(event, Timed):
