@@ -76,6 +76,12 @@ def choose(condition: Any, x: Any, y: Any) -> Any:
     return heyoka.select(expression(condition), expression(x), expression(y))
 
 
+def extremum(before: Callable[..., Any], x: Any, y: Any) -> Any:
+    """x where it comes before y, else y; NaN where either is, as numpy has it."""
+    x, y = expression(x), expression(y)
+    return choose(before(x, y), x, choose(heyoka.eq(y, y), choose(heyoka.eq(x, x), y, x), y))
+
+
 SAME = "sin cos tan sinh cosh tanh exp expm1 log log1p sqrt"
 OTHER = {
     "arccos": "acos",
@@ -98,8 +104,8 @@ RULES: dict[str, Callable[..., Any]] = {
     "power": of_expressions(lambda x, y: x**y),
     "sum": lambda numbers: heyoka.sum([expression(number) for number in numbers]),
     "where": choose,
-    "maximum": lambda x, y: choose(heyoka.gt(expression(x), y), x, y),
-    "minimum": lambda x, y: choose(heyoka.lt(expression(x), y), x, y),
+    "maximum": lambda x, y: extremum(heyoka.gt, x, y),
+    "minimum": lambda x, y: extremum(heyoka.lt, x, y),
     "absolute": lambda x: choose(heyoka.lt(expression(x), 0.0), -x, x),
 }
 KIND = Kind("heyoka", RULES, COUNT.check)
