@@ -19,6 +19,7 @@ def gradbench_tool(backend: str, case_folders: tuple[str, ...], backend_folders:
     """Be a tool of gradbench's: answer its messages on standard input and output by a backend.
 
     \b
+    adbench gradbench-tool -b tape < messages.jsonl     a response for each message
     gradbench run --eval '…' --tool 'adbench gradbench-tool -b jax'
 
     Nothing but the protocol goes to standard output; what a library prints goes to standard error.

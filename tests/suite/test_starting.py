@@ -1,5 +1,6 @@
 """`adbench new` and shell completion, as a stranger meets them; and the examples of every verb's help, which run."""
 
+import json
 import shlex
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from tests.suite.test_cli import adbench
 from tests.suite.test_cli_compare import adbench as adbench_here
 
 KINDS = ("case", "backend")
+SESSION = Path(__file__).parents[1] / "neighbours" / "gradbench_session.jsonl"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -125,12 +127,27 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.code == 0, done.err
     for name in ("base", "new", "january", "february", "results/time"):
         shutil.copytree(folder / "out", folder / name)
+    shutil.copy(SESSION, folder / "log.jsonl")
+    (folder / "messages.jsonl").write_text('{"id": 0, "kind": "start"}\n{"id": 1, "kind": "define", "module": "lse"}\n')
     return folder
+
+
+def answered(folder: Path, *words: str) -> None:
+    """A verb that reads what a shell hands it: one answer a line, none of them a refusal."""
+    with (folder / words[-1]).open() as given:
+        command = [sys.executable, "-m", "adbench", *words[: words.index("<")]]
+        done = subprocess.run(command, cwd=folder, stdin=given, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert (first["id"], second["id"], second["success"]) == (0, 1, True)
 
 
 @pytest.mark.parametrize("example", examples())
 def test_the_examples_of_the_help_run(prepared: Path, example: str) -> None:
     words = shlex.split(example.replace("<time>", "time"))[1:]
+    if "<" in words:
+        answered(prepared, *words)
+        return
     plans = words[0] in ("run", "check") and "--resume" not in words
     done = adbench_here(prepared, *words, *(["--plan"] if plans else []))
     fine = {0, 5} if words[0] == "compare" else {0}  # 5: one launch on a shared machine is too little to decide
