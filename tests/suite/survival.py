@@ -165,11 +165,17 @@ class Run:
 
 
 @contextmanager
-def running(folder: Path, *arguments: str, cwd: Path | None = None, **options: Any) -> Iterator[Run]:
-    """`adbench` with the arguments. Whatever is left of it at the end is killed, after the test has looked."""
+def running(
+    folder: Path, *arguments: str, cwd: Path | None = None, before: tuple[str, ...] = (), **options: Any
+) -> Iterator[Run]:
+    """`adbench` with the arguments. Whatever is left of it at the end is killed, after the test has looked.
+
+    before   a command that sets something up and becomes the one given it, as `prlimit` does: what is forked here
+             must run nothing, for this process has threads
+    """
     mark = secrets.token_hex(8)
     process = subprocess.Popen(
-        [sys.executable, "-m", "adbench", *arguments],
+        [*before, sys.executable, "-m", "adbench", *arguments],
         cwd=cwd,
         # no bytecode: where writing fails half-way, Python 3.11 keeps half a file and cannot import it afterwards
         env={

@@ -2,10 +2,9 @@
 
 import json
 import os
-import resource
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -96,8 +95,7 @@ def test_a_disk_that_is_full_when_all_is_done_keeps_the_journal_and_the_old_page
 
 def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path) -> None:
     """For those who are not root: also what is kept in a cache must not end the run."""
-    limit: Callable[[], None] = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))  # noqa: E731
-    ran = run(tmp_path / "out", *asked(tmp_path, tmp_path / "out"), preexec_fn=limit)
+    ran = run(tmp_path / "out", *asked(tmp_path, tmp_path / "out"), before=("prlimit", "--fsize=8192:8192"))
     refused(ran, "File too large", "--resume")
     gone_on_with(tmp_path / "out")
 

@@ -146,7 +146,7 @@ def test_errors_name_the_form_the_expected_and_the_given_shape():
         tape.Dense(A) + tape.Dense(B.T)
     with pytest.raises(ValueError, match="expected a left or a right product, got neither"):
         tape.Implicit((2, 2), None, None)
-    with pytest.raises(ValueError, match="compact_jacobian: mode is 'forward' or 'hybrid', got 'reverse'"):
+    with pytest.raises(ValueError, match="compact_jacobian: mode is 'forward', 'hybrid' or 'dense', got 'reverse'"):
         tape.compact_jacobian(tape.sin, 1.0, "reverse")
 
 
