@@ -49,7 +49,7 @@ class Kind:
             number = np.empty((), dtype=object)
             number[()] = entries
             entries = number
-        found = entries.view(Symbols)
+        found: Symbols = entries.view(Symbols)
         found.kind = self
         return found
 
@@ -63,9 +63,9 @@ class Symbols(np.ndarray[Any, Any]):
         """A view, a slice or a copy is of the same kind."""
         self.kind = getattr(of, "kind", None)  # type: ignore[assignment]  # `Kind.array` sets it
 
-    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """A function of numpy's: the library's own, or made of operators."""
-        kind = self.kind
+        function, kind = ufunc, self.kind
         if any(map(np.iscomplexobj, inputs)):
             raise Unsupported(f"{kind.library} has real numbers here, no complex ones")
         if out := options.pop("out", None):  # x += y and the like
