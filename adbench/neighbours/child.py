@@ -15,6 +15,8 @@ from weakref import finalize
 from adbench.measure.memory import Figure
 from adbench.neighbours.lines import MOST_BYTES, TooLong, lines, write_line
 
+MOST_SHOWN = 200  # characters of a program's own words
+
 
 class Lost(Exception):
     """The program died, closed its output, or sent what is no answer; it is ended."""
@@ -94,6 +96,17 @@ class Child:
         assert self._process.stdout is not None
         finalize(self, _end, self._process)
         self._lines = lines(self._process.stdout.fileno())
+
+
+def words(text: str | None) -> str:
+    """What a program says, on one line and no longer than can be read."""
+    line = " ".join((text or "").split())
+    return line if len(line) <= MOST_SHOWN else f"{line[:MOST_SHOWN]}…"
+
+
+def shown(line: bytes) -> str:
+    """A line that is no answer, as it can be quoted."""
+    return repr(words(line[:MOST_SHOWN].decode(errors="backslashreplace")))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

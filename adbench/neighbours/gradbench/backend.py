@@ -11,7 +11,7 @@ from typing import Any
 
 from adbench.measure import phases
 from adbench.measure.memory import Figure
-from adbench.neighbours.child import Child, Lost
+from adbench.neighbours.child import Child, Lost, shown, words
 from adbench.neighbours.gradbench.matching import MATCHES, Match
 from adbench.neighbours.gradbench.messages import (
     Define,
@@ -24,8 +24,6 @@ from adbench.neighbours.gradbench.messages import (
     written,
 )
 from adbench.suite.errors import Unsupported
-
-MOST_SHOWN = 200  # characters of a tool's own words
 
 
 class Driver:
@@ -42,7 +40,7 @@ class Driver:
             self._begin()
         if module not in self._defined:
             found = self._ask(Define(self._next(), module))
-            self._defined[module] = None if found.success else _words(found.error) or "no reason given"
+            self._defined[module] = None if found.success else words(found.error) or "no reason given"
             for timing in found.timings or ():
                 phases.told(f"define {timing.name}", timing.nanoseconds * 1e-9)
         if (refusal := self._defined[module]) is not None:
@@ -53,7 +51,7 @@ class Driver:
         self.define(module)
         found = self._ask(Evaluate(self._next(), module, function, data))
         if not found.success:
-            raise RuntimeError(f"the tool failed on {module} {function}: {_words(found.error) or 'no reason given'}")
+            raise RuntimeError(f"the tool failed on {module} {function}: {words(found.error) or 'no reason given'}")
         if found.output is None:
             raise RuntimeError(f"the tool's answer to {module} {function} has no output")
         return found
@@ -79,8 +77,7 @@ class Driver:
         try:
             found = response(line)
         except Malformed as fault:
-            shown = _words(line[:MOST_SHOWN].decode(errors="backslashreplace"))
-            raise RuntimeError(f"{self._child.lost(f'sent {shown!r}: {fault.reason}')}") from fault
+            raise RuntimeError(f"{self._child.lost(f'sent {shown(line)}: {fault.reason}')}") from fault
         if found.id != message.id:
             raise RuntimeError(str(self._child.lost(f"answered message {message.id} as if it were {found.id}")))
         return found
@@ -148,8 +145,3 @@ def driven(command: str, folder: str) -> Callable[..., Any]:
         return Call(driver, match, function, names, wrt)
 
     return prepare
-
-
-def _words(text: str | None) -> str:
-    line = " ".join((text or "").split())
-    return line if len(line) <= MOST_SHOWN else f"{line[:MOST_SHOWN]}…"

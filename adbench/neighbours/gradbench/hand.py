@@ -18,6 +18,9 @@ FINGERS, JOINTS, THETA = 5, 3, 26
 TURNING = [[2 + 4 * finger + joint for finger in range(FINGERS)] for joint in range(JOINTS)]
 """The bones that turn, joint by joint: of each finger's four bones the last three; bone 0 is the wrist."""
 
+MOVING = [0, *(bone for joint in TURNING for bone in joint)]
+"""The wrist and the bones that turn, in the order of the case."""
+
 LEAST_ANGLE = 1e-4  # gradbench's tools take a smaller rotation for none
 
 
@@ -107,36 +110,34 @@ def _mirrored(model: Any) -> bool:
 def _skeleton(model: Any) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
     """The case's skeleton, the transformations of the bones that stand still, and the order of bones in both."""
     bones = integer(model, "bone_count", 4 * FINGERS + 1, 1000)
-    parents = _parents(model, bones)
+    parent = _parents(model, bones)
     base = _affine(array(model, "base_relatives", bones, 4, 4), "base_relatives")
     inverse = _affine(array(model, "inverse_base_absolutes", bones, 4, 4), "inverse_base_absolutes")
-    turning = [bone for joint in TURNING for bone in joint]
-    still = [bone for bone in range(1, bones) if bone not in turning]
+    still = [bone for bone in range(bones) if bone not in MOVING]
     absolute: dict[int, Array] = {0: np.eye(4)}  # relative to the wrist
     for bone in still:
-        if parents[bone] not in absolute:
-            raise BadInput(f"bone {bone} does not turn, so its parent must not either; parents has {parents[bone]}")
-        absolute[bone] = absolute[parents[bone]] @ base[bone]
+        if parent[bone] not in absolute:
+            raise BadInput(f"bone {bone} does not turn, so its parent must not either; parents has {parent[bone]}")
+        absolute[bone] = absolute[parent[bone]] @ base[bone]
     for joint in range(JOINTS):
         for bone in TURNING[joint]:
-            if joint and parents[bone] != bone - 1:
-                raise BadInput(f"bone {bone} must hang on bone {bone - 1}; parents has {parents[bone]}")
-            if not joint and parents[bone] not in absolute:
-                raise BadInput(f"bone {bone} must hang on one that does not turn; parents has {parents[bone]}")
-    first = [absolute[parents[bone]] @ base[bone] for bone in TURNING[0]]
+            if joint and parent[bone] != bone - 1:
+                raise BadInput(f"bone {bone} must hang on bone {bone - 1}; parents has {parent[bone]}")
+            if not joint and parent[bone] not in absolute:
+                raise BadInput(f"bone {bone} must hang on one that does not turn; parents has {parent[bone]}")
+    first = [absolute[parent[bone]] @ base[bone] for bone in TURNING[0]]
     relative = np.array([first, *(base[joint] for joint in TURNING[1:])])
-    moving = [0, *turning]
     skeleton = {
         "wrist_turn": base[0, :3, :3].copy(),
         "wrist_shift": base[0, :3, 3].copy(),
         "turn": relative[..., :3, :3].copy(),
         "shift": relative[..., :3, 3].copy(),
-        "rest_turn_inverse": inverse[moving, :3, :3].copy(),
-        "rest_shift_inverse": inverse[moving, :3, 3].copy(),
+        "rest_turn_inverse": inverse[MOVING, :3, :3].copy(),
+        "rest_shift_inverse": inverse[MOVING, :3, 3].copy(),
     }
     places = np.array([base[0] @ absolute[bone] @ inverse[bone] for bone in still]).reshape(-1, 4, 4)
     fixed = {"turn": places[:, :3, :3].copy(), "shift": places[:, :3, 3].copy()}
-    return skeleton, fixed, moving + still
+    return skeleton, fixed, MOVING + still
 
 
 def _parents(model: Mapping[str, Any], bones: int) -> list[int]:
@@ -153,14 +154,18 @@ def _affine(matrices: Array, name: str) -> Array:
     return matrices
 
 
+def parents(bones: int) -> list[int]:
+    """Those of a hand whose fingers stand on the wrist, bone after bone."""
+    return [-1] + [0 if bone % 4 == 1 else bone - 1 for bone in range(1, bones)]
+
+
 def _sample() -> dict[str, Any]:
     bones = 4 * FINGERS + 2
     eye = np.eye(4).tolist()
-    parents = [-1] + [0 if bone % 4 == 1 else bone - 1 for bone in range(1, bones)]
     model = {
         "bone_count": bones,
         "bone_names": [f"bone {bone}" for bone in range(bones)],
-        "parents": parents,
+        "parents": parents(bones),
         "base_relatives": [eye] * bones,
         "inverse_base_absolutes": [eye] * bones,
         "base_positions": [[0.1, 0.2, 0.3, 1.0]],

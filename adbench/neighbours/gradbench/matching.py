@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from adbench.neighbours.gradbench import hand
 from adbench.neighbours.gradbench.inputs import Array
 from adbench.suite.errors import Unsupported
 
@@ -106,7 +107,7 @@ def _affine(turns: Array, shifts: Array) -> Array:
 def _ht(inputs: Inputs) -> dict[str, Any]:
     """The case's sixteen bones among gradbench's twenty-two: the others stand still and carry no vertex."""
     skeleton, rest, points = inputs["skeleton"], inputs["rest"], inputs["points"]
-    bones, moving = 22, [0, *(2 + 4 * finger + joint for joint in range(3) for finger in range(5))]
+    bones, moving = 22, hand.MOVING
     base, inverse = np.tile(np.eye(4), (bones, 1, 1)), np.tile(np.eye(4), (bones, 1, 1))
     base[0] = _affine(skeleton["wrist_turn"], skeleton["wrist_shift"])
     base[moving[1:]] = _affine(skeleton["turn"], skeleton["shift"]).reshape(15, 4, 4)
@@ -116,7 +117,7 @@ def _ht(inputs: Inputs) -> dict[str, Any]:
     model = {
         "bone_count": bones,
         "bone_names": [f"bone{bone}" for bone in range(bones)],
-        "parents": [-1] + [0 if bone % 4 == 1 else bone - 1 for bone in range(1, bones)],
+        "parents": hand.parents(bones),
         "base_relatives": base.tolist(),
         "inverse_base_absolutes": inverse.tolist(),
         "base_positions": np.c_[rest, np.ones(len(rest))].tolist(),

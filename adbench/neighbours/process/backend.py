@@ -13,7 +13,7 @@ from typing import Any
 
 from adbench.measure import phases
 from adbench.measure.memory import Figure
-from adbench.neighbours.child import Child, Lost
+from adbench.neighbours.child import Child, Lost, shown, words
 from adbench.neighbours.process.values import BadValue, Exchange
 from adbench.suite import tree
 from adbench.suite.backend import WITH_VECTOR
@@ -21,7 +21,6 @@ from adbench.suite.errors import Unsupported
 
 PROTOCOL = 1
 SCHEMA = Path(__file__).with_name("protocol.schema.json")
-MOST_SHOWN = 200  # characters of a program's own words
 
 
 class Failed(RuntimeError):
@@ -85,7 +84,7 @@ class Program:
             raise Failed(str(self._child.lost(f"answered request {number} as if it were {found.get('id')}")))
         for refusal, kind in (("unsupported", Unsupported), ("failed", Failed)):
             if refusal in found:
-                raise kind(_words(found[refusal]) or "no reason given")
+                raise kind(words(found[refusal]) or "no reason given")
         return found
 
     def _read(self, line: bytes, definition: str) -> dict[str, Any]:
@@ -98,9 +97,9 @@ class Program:
         except fastjsonschema.JsonSchemaValueException as error:
             part = str(error.name).removeprefix("data").lstrip(".")
             fault = f"{part or 'the answer'} breaks the rule {error.rule}"
-            raise Failed(str(self._child.lost(f"sent {_shown(line)}: {fault}"))) from error
+            raise Failed(str(self._child.lost(f"sent {shown(line)}: {fault}"))) from error
         except (ValueError, RecursionError) as error:
-            raise Failed(str(self._child.lost(f"sent {_shown(line)}, which is not JSON"))) from error
+            raise Failed(str(self._child.lost(f"sent {shown(line)}, which is not JSON"))) from error
         checked: dict[str, Any] = found
         return checked
 
@@ -199,12 +198,3 @@ def _validator(definition: str) -> Callable[[Any], Any]:
     part = {"$ref": f"#/definitions/{definition}", "definitions": rules["definitions"]}
     compiled: Callable[[Any], Any] = fastjsonschema.compile(part, use_default=False)
     return compiled
-
-
-def _words(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= MOST_SHOWN else f"{line[:MOST_SHOWN]}…"
-
-
-def _shown(line: bytes) -> str:
-    return repr(_words(line[:MOST_SHOWN].decode(errors="backslashreplace")))
