@@ -113,7 +113,7 @@ def usable(name: str) -> bool:
 @pytest.mark.parametrize("name", catalog().backends)
 def test_no_library_brings_a_runtime_twice_into_its_worker(name: str) -> None:
     if not usable(name):
-        pytest.skip("not installed")
+        pytest.skip(f"{name}: its library is not installed")
     found = runtimes(name)
     assert not {kind: sorted(paths) for kind, paths in found.items() if len(paths) > 1}
     # That which is sought is there to be found: Stan Math's TBB is that of its own distribution.

@@ -48,10 +48,15 @@ def _builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def square(folder: Path, twin: str = TWIN) -> Any:
-    """The case, as a function of its inputs, and what it is prepared with."""
+    """The case, written, as a function of its inputs, and what it is prepared with."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "square.py").write_text(SQUARE, encoding="utf-8")
     (folder / "square.hpp").write_text(twin, encoding="utf-8")
+    return loaded(folder)
+
+
+def loaded(folder: Path) -> Any:
+    """As `square`, of a case that is there: processes that share it must not find it half written."""
     case = native_case.case(folder / "square.py")
     names, args, wrt = case.bind(1, 0)
     return function_of(case, names, Namespace(np)), args, wrt
@@ -127,7 +132,7 @@ def test_a_precompiled_header_that_is_damaged_is_done_without(
 def build_in_child(folder: str, builds: str, started: Any, queue: Any) -> None:
     os.environ["ADBENCH_BUILDS"] = builds
     started.wait()
-    queue.put(float(value(CppLibrary(PLAIN), square(Path(folder)))))
+    queue.put(float(value(CppLibrary(PLAIN), loaded(Path(folder)))))
 
 
 def test_two_processes_that_build_the_same_at_once_both_get_it(tmp_path: Path) -> None:
