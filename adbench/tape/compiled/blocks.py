@@ -30,7 +30,7 @@ from .python_calls import called_in_python
 from .reach import Reach
 from .simplify import ADD_AT
 from .symbol import Symbol
-from .trace import Trace, made_by, operation
+from .trace import Trace, made_by
 
 FOLDS: dict[Rule, Reduction] = {
     reductions._sum: SUM,
@@ -51,7 +51,8 @@ LIGHT, EACH, FOLD, KERNEL = range(4)
 class Block(Reach):
     """One trace, lowered at the place where the emission stands.
 
-    places    number of a symbol -> where its value is
+    made      number of a symbol -> rule, inputs and parameters that make it; none for what is given
+    depends   number of a symbol -> those of this trace that it is made of
     targets   number of a symbol -> memory that its value is wanted in, if it comes out of a nest or a call
     """
 
@@ -78,6 +79,8 @@ class Block(Reach):
         self.users: dict[int, list[int]] = {n: [] for n in self.numbers}
         self.remaining: dict[int, int] = {}
         self.uses: dict[int, int] = dict.fromkeys(self.numbers, 0)
+        self.made: dict[int, tuple[Rule, tuple[Value, ...], dict[str, Any]]] = {}
+        self.depends: dict[int, set[int]] = {}
         self.ready: list[list[int]] = [[], [], [], []]
         self.loops: dict[tuple[Any, ...], list[int]] = {}
         for n in self.numbers:
@@ -89,13 +92,15 @@ class Block(Reach):
             made = None if n in self.places else made_by(trace[n])
             if made is None:
                 continue
-            rule, inputs, params = made
-            depends = {x.number for x in inputs if type(x) is Symbol and x.tape is trace}
+            self.made[n] = rule, inputs, params = made
+            depends = self.depends[n] = {x.number for x in inputs if type(x) is Symbol and x.tape is trace}
+            missing = 0
             for d in depends:
                 self.users[d].append(n)
                 self.uses[d] += 1
-            self.remaining[n] = len(depends - self.places.keys())
-            if self.remaining[n] == 0:
+                missing += d not in self.given
+            self.remaining[n] = missing
+            if missing == 0:
                 heapq.heappush(self.ready[self.kind(n)], n)
             if rule is SCAN:
                 key = (params["loop"].body, params["loop"].n, params["loop"].backwards, tuple(map(id, inputs)))
@@ -103,10 +108,10 @@ class Block(Reach):
 
     def kind(self, n: int) -> int:
         """How an operation is written."""
-        rule, inputs, params = operation(self.trace, n)
-        has_big = any(x is not None and size_of(shape_of(x)) > SMALL for x in inputs)
+        rule, inputs, params = self.made[n]
         if rule.elementwise and rule in NATIVE:
             return EACH if size_of(self.trace[n][1].shape) > SMALL else LIGHT
+        has_big = any(x is not None and size_of(shape_of(x)) > SMALL for x in inputs)
         if rule in FOLDS:
             return FOLD if has_big else LIGHT
         if is_view(rule, params):
@@ -142,16 +147,19 @@ class Block(Reach):
     def finish(self, n: int, place: Place) -> None:
         """An operation is done: what waited for it may be ready."""
         self.places[n] = place
-        if not isinstance(place, Big):
-            self.made_at[n], self.near[n] = (self.code, len(self.code.lines)), len(self.code.lines)
-        self.emission.hold(place)
-        self.check(n)
+        if isinstance(place, Big):
+            self.emission.hold(place)
+        else:
+            code = self.emission.code
+            self.near[n] = len(code.lines)
+            self.made_at[n] = (code, self.near[n])
+        if n in self.guards:
+            self.check(n)
         for user in self.users[n]:
             self.remaining[user] -= 1
             if self.remaining[user] == 0:
                 heapq.heappush(self.ready[self.kind(user)], user)
-        made = made_by(self.trace[n])
-        for d in {x.number for x in made[1] if type(x) is Symbol and x.tape is self.trace} if made else ():
+        for d in self.depends[n]:
             self.uses[d] -= 1
             if self.uses[d] == 0 and d not in self.wanted and d not in self.given:
                 self.emission.release(self.places[d])
@@ -170,10 +178,13 @@ class Block(Reach):
 
     def in_registers(self, n: int) -> Place:
         """The elements of a small result, or a view."""
-        rule, inputs, params = operation(self.trace, n)
+        rule, inputs, params = self.made[n]
         shape = self.trace[n][1].shape
         places = [self.place(x) for x in inputs]
         if rule.elementwise:
+            if shape == ():  # of numbers, as in long programs without arrays
+                numbers = [self.emission.elements(p)[0] for p in places]
+                return Small((NATIVE[rule](self.lane, *numbers),), shape, self.trace[n][1].boolean)
             return self.elementwise(rule, places, shape, self.trace[n][1].boolean)
         if rule in FOLDS and rule not in (ANY, ALL):
             return self.folded(FOLDS[rule], places[0], params.get("axes"), shape)
@@ -239,7 +250,7 @@ class Block(Reach):
 
     def by_kernel(self, n: int) -> None:
         """An operation with code of its own."""
-        rule, inputs, params = operation(self.trace, n)
+        rule, inputs, params = self.made[n]
         if rule is SCAN:
             key = (params["loop"].body, params["loop"].n, params["loop"].backwards, tuple(map(id, inputs)))
             together = self.loops[key]
@@ -247,7 +258,7 @@ class Block(Reach):
 
             results = lower_loop(
                 self.emission,
-                [operation(self.trace, m)[2]["loop"] for m in together],
+                [self.made[m][2]["loop"] for m in together],
                 [self.place(x) for x in inputs],
             )
             for m, place in zip(together, results, strict=True):
@@ -305,12 +316,12 @@ class Block(Reach):
 
     def is_uniform(self, n: int) -> bool:
         """Whether all operands are the same in all elements."""
-        places = [self.place(x) for x in operation(self.trace, n)[1]]
+        places = [self.place(x) for x in self.made[n][1]]
         return all(isinstance(p, Uniform) or size_of(p.shape) == 1 for p in places)
 
     def space(self, n: int) -> Shape:
         """The index space that an operation runs over."""
-        rule, inputs, _ = operation(self.trace, n)
+        rule, inputs, _ = self.made[n]
         return shape_of(inputs[0]) if rule in FOLDS else self.trace[n][1].shape
 
     def emit_nest(self, space: Shape, members: Sequence[int], chosen: set[int]) -> None:
@@ -327,7 +338,7 @@ class Block(Reach):
             return self.emission.in_memory(place) if many else place
 
         for n in members:
-            rule, inputs, params = operation(self.trace, n)
+            rule, inputs, params = self.made[n]
             symbol = self.trace[n][1]
             if rule in FOLDS:
                 target = self.fold_target(n, space, params.get("axes"), symbol.shape)
@@ -350,7 +361,7 @@ class Block(Reach):
             full = Big(target.base, target.offset, row_by_row(shape), shape)
             results[n] = Small(self.emission.elements(full), shape) if size_of(shape) <= SMALL else full
             if self.trace[n][1].boolean:
-                condition = "une" if operation(self.trace, n)[0] is ANY else "oeq"
+                condition = "une" if self.made[n][0] is ANY else "oeq"
                 count = self.emission.elements(full)[0]
                 results[n] = Small((self.lane.compare(condition, count, self.lane.constant(0.0)),), shape, True)
         for n in members:

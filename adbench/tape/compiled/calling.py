@@ -27,7 +27,7 @@ from .arguments import Arguments
 from .entry import Entry, Shelf, layouts_are_known
 from .kept import KeptCode
 from .lowering import Outcome
-from .program import Program
+from .program import Program, without_collection
 from .record import OPERATORS, WITH_VECTOR, NotCompilableError, Request, record
 
 RECORDINGS = 32
@@ -230,9 +230,10 @@ class Compiled:
 
     def compiled(self, arguments: Arguments, *, careful: bool) -> Program:
         """A new program, recorded at these arguments."""
-        with self.timed("record"):
-            recording = record(self.request(arguments), careful=careful)
-        program = Program(recording, fast_math=self.fast_math, level=self.level, timed=self.timed, kept=self.kept)
+        with without_collection():
+            with self.timed("record"):
+                recording = record(self.request(arguments), careful=careful)
+            program = Program(recording, fast_math=self.fast_math, level=self.level, timed=self.timed, kept=self.kept)
         for rule in program.lowered.python_calls:
             self.note(f"{rule}: has no native form, and is called in Python")
         return program

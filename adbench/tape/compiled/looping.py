@@ -91,16 +91,16 @@ class Loop:
 
 def live(trace: Trace, outputs: Sequence[Value]) -> list[int]:
     """The numbers of the records that these outputs need, in order."""
-    needed: set[int] = set()
-    waiting = [y for y in outputs if type(y) is Symbol and y.tape is trace]
+    waiting = [y.number for y in outputs if type(y) is Symbol and y.tape is trace]
+    needed = set(waiting)
     while waiting:
-        symbol = waiting.pop()
-        if symbol.number in needed:
+        made = made_by(trace[waiting.pop()])
+        if made is None:
             continue
-        needed.add(symbol.number)
-        made = made_by(trace[symbol.number])
-        if made is not None:
-            waiting.extend([x for x in made[1] if type(x) is Symbol and x.tape is trace and x.number not in needed])
+        for x in made[1]:
+            if type(x) is Symbol and x.number not in needed and x.tape is trace:
+                needed.add(x.number)
+                waiting.append(x.number)
     return sorted(needed)
 
 

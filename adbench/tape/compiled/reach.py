@@ -42,9 +42,11 @@ class Reach:
         if type(x) is not Symbol:
             return self.emission.constant(x)
         n = x.number
-        if n in self.near and len(self.code.lines) - self.near[n] > FAR and not isinstance(self.places[n], Big):
-            self.places[n] = self.read_again(n)
-        return self.places[n]
+        place = self.places[n]
+        near = self.near.get(n)
+        if near is not None and len(self.emission.code.lines) - near > FAR and not isinstance(place, Big):
+            place = self.places[n] = self.read_again(n)
+        return place
 
     @property
     def code(self) -> Code:

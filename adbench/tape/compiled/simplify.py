@@ -52,7 +52,7 @@ def simplified(rule: Rule, inputs: list[Value], params: dict[str, Any], made: Pr
     """
     if rule.elementwise and len(inputs) == 2:
         for i in (0, 1):
-            number = None if type(inputs[i]) is float else one_number(inputs[i])
+            number = one_number(inputs[i]) if type(inputs[i]) is np.ndarray else None
             if number is not None and np.broadcast_shapes(shape_of(inputs[i]), shape_of(inputs[1 - i])) == shape_of(
                 inputs[1 - i]
             ):
@@ -87,7 +87,7 @@ def _negative(inputs: list[Value], _params: dict[str, Any], made: Producer) -> V
 def _add(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
     """A sum with what `put` made adds in the places that are not zero."""
     for i in (1, 0):
-        before = made(inputs[i])
+        before = made(inputs[i]) if shape_of(inputs[i]) else None
         if before is not None and before[0] is put and shape_of(inputs[1 - i]) == before[2]["shape"]:
             other, (v,), index = inputs[1 - i], before[1], before[2]["index"]
             return ADD_AT(other, v, index=index)

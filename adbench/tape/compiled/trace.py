@@ -16,7 +16,7 @@ from ..plain import constant, settle, shape_of
 from ..recording import ASK, LEAF, Record, Tape
 from ..rule import Active, Rule, Value
 from ..variable import next_level
-from .forms import BY_A_NUMBER, recorded_form
+from .forms import BY_A_NUMBER, RecordedRule, recorded_form
 from .predicates import ALL, ANY, LOGIC, NUMBER, PREDICATES, SAME, takes_booleans
 from .shaping import result_shape
 from .simplify import simplified
@@ -86,23 +86,29 @@ class Trace(Tape):
         """The symbol of rule(*args, **params)."""
         keeps_booleans = takes_booleans(rule)
         inputs, keys = [], []
+        active, numbers = False, True  # whether one depends on what is differentiated; whether none is an array
         for i, arg in enumerate(args):
             kind = type(arg)
             if kind is Symbol:
                 if arg.boolean and not (keeps_booleans and (rule is not e.where or i == 0)):
                     arg = NUMBER(arg)
-                inputs.append(arg)
-                keys.append(arg.number if arg.tape is self else id(arg))
-                keys.append(arg.level)
-                continue
-            if kind is bool or kind is np.bool_:
-                arg = bool(arg) if keeps_booleans else float(arg)
-            elif kind is not float:
-                arg = self._constant(arg, rule, i)
-                if type(arg) is np.ndarray and arg.dtype.kind == "b" and not keeps_booleans:
-                    arg = arg.astype(np.float64)
+                keys.append(arg.number if arg.tape is self else ~id(arg))
+                active = active or arg.active
+                numbers = numbers and not arg.shape
+            elif kind is float:
+                keys.append(repr(arg))
+            else:
+                if kind is bool or kind is np.bool_:
+                    arg = bool(arg) if keeps_booleans else float(arg)
+                    keys.append(repr(arg))
+                else:
+                    arg = self._constant(arg, rule, i)
+                    if type(arg) is np.ndarray and arg.dtype.kind == "b" and not keeps_booleans:
+                        arg = arg.astype(np.float64)
+                    keys.append(repr(arg) if type(arg) is float else ~id(arg))
+                    active = active or isinstance(arg, Active)
+                    numbers = False
             inputs.append(arg)
-            keys.append(repr(arg) if type(arg) is float else id(arg))
         if rule is e.where and not (inputs[0] is True or inputs[0] is False or _is_boolean(inputs[0])):
             return rule(PREDICATES[np.not_equal](inputs[0], 0.0), *inputs[1:])
         found = simplified(rule, inputs, params, self.producer)
@@ -112,9 +118,8 @@ class Trace(Tape):
         known = self.known.get(key)
         if known is not None:
             return self[known][1]
-        shape = result_shape(rule, inputs, params)
-        depends = [x.active if type(x) is Symbol else isinstance(x, Active) for x in inputs]
-        active = rule.reverse is not None and rule is not e.stop_gradient and any(depends)
+        shape = () if numbers and rule.elementwise else result_shape(rule, inputs, params)
+        active = active and rule.reverse is not None and rule is not e.stop_gradient
         boolean = rule in _GIVES_BOOLEANS
         symbol = self._symbol(rule, tuple(inputs), None, params, shape, active=active, boolean=boolean)
         self.known[key] = symbol.number
@@ -200,19 +205,10 @@ class Trace(Tape):
 
 def made_by(record: Record) -> tuple[Rule, tuple[Value, ...], dict[str, Any]] | None:
     """(rule, inputs, params) of a trace's record, the rule as it was called; None for an input."""
-    rule, _, _, saved, params, _ = record
+    rule = record[0]
     if rule is LEAF:
         return None
-    called: Any = getattr(rule, "origin", rule)
-    return called, saved[1], params
-
-
-def operation(trace: Trace, number: int) -> tuple[Rule, tuple[Value, ...], dict[str, Any]]:
-    """`made_by` of what is known to be no input."""
-    made = made_by(trace[number])
-    if made is None:
-        raise IndexError(f"record {number} is an input")
-    return made
+    return rule.origin if type(rule) is RecordedRule else rule, record[3][1], record[4]
 
 
 def _as_one_number(array: Any) -> Any:
