@@ -320,7 +320,10 @@ def _along(_val: Value, tans: Sequence[Value], *inputs: Value, loop: Loop, resul
     given = (*state, *zeros, *new_rows, *new_captures)
     if loop.keep is not None:
         return _scan(*given, loop=Loop(pair, loop.n, loop.backwards, keep))
-    return _scan(*given, loop=Loop(pair, loop.n, loop.backwards, None))[size:]
+    both = _scan(*given, loop=Loop(pair, loop.n, loop.backwards, None))
+    if type(_val) is Symbol and type(both) is Symbol and both.tape is _val.tape:
+        _val.tape.rebind(_val, both[:size])  # the loop that made it is not needed any more: this one computes it too
+    return both[size:]
 
 
 def _lifted(level: int, value: Value, tangent: Value) -> Value:

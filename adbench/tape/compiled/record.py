@@ -16,9 +16,10 @@ from ..dual import Dual, tangent_of
 from ..functionals import Function, NotScalarError, _described, _is_scalar, _matching, _merged, _outputs
 from ..plain import has_nan, settle, shape_of
 from ..rule import Active, TapeError, Value
+from ..shapes import reshape
 from ..sweep import _quiet_sweep, _spelled_out
 from ..variable import current, forward_level, nested
-from .looping import emitter, live, pull_back, spread
+from .looping import SCAN, emitter, live, pull_back, spread
 from .symbol import DependsOnDataError, Symbol
 from .trace import Trace, made_by
 
@@ -156,8 +157,33 @@ class _Recorder:
             weights = self.vector(_matching(self.request.vector, ys, f"vjp: w for {self.request.name}"))
             return self.swept(ys, rebuild, weights)
         self.check_scalar(y)
-        recording = self.swept([y], lambda parts: parts[0], [1.0])
+        if self.is_path_of_one_number():
+            recording = _Recorder(self.request, careful=False).along_one()
+        else:
+            recording = self.swept([y], lambda parts: parts[0], [1.0])
         return recording if operator != "gradient" else replace(recording, value=(), rebuild=lambda _parts: None)
+
+    def is_path_of_one_number(self) -> bool:
+        """Whether there are loops, and one number alone to derive by: then a tangent goes along with the loop's state in
+        the shadow of its operations, where a sweep would keep all states and be a second loop.
+
+        A careful recording is a sweep's: zero times infinity is seen to there.
+        """
+        active = [x for x, a in zip(self.request.examples, self.request.active, strict=True) if a]
+        is_one = len(active) == 1 and np.size(active[0]) == 1 and not self.request.checkpointed
+        return is_one and not self.trace.careful and any(r[0] is SCAN for r in self.trace)
+
+    def along_one(self) -> Recording:
+        """The gradient by one tangent, which is 1."""
+        with forward_level() as level:
+            ones = [np.ones(x.shape) if x.shape else 1.0 for x in self.given]
+            wanted = zip(self.given, ones, self.request.active, strict=True)
+            y = self.request.f([Dual(level, x, one) if a else x for x, one, a in wanted])
+        value = y.val if isinstance(y, Dual) and y.level == level else y
+        (shape,) = [x.shape for x, a in zip(self.given, self.request.active, strict=True) if a]
+        slope = tangent_of(y, level)
+        parts = [reshape(slope, shape) if shape else slope]
+        return self.finish([value], lambda parts: parts[0], parts, parts)
 
     def check_scalar(self, y: Any) -> None:
         """Raises NotScalarError as `gradient` does."""

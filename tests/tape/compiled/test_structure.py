@@ -33,24 +33,56 @@ def workspace(compiled):
 
 
 def drift(n):
-    return lambda x: tape.loop(lambda _, s: s + 0.001 * tape.sin(s * x), x, n)
+    return lambda x: tape.loop(lambda _, s: s + 0.001 * tape.sin(s * x[0]) * x[1], x[0], n)
+
+
+TWO = np.array([0.7, 1.1])
 
 
 def test_the_code_of_a_loop_does_not_grow_with_its_turns_neither_forward_nor_back():
-    short, long = listing(drift(50), 0.7), listing(drift(5_000), 0.7)
+    short, long = listing(drift(50), TWO), listing(drift(5_000), TWO)
     assert loops_in(short) == loops_in(long) == 2
     assert len(short.assembly.splitlines()) == len(long.assembly.splitlines())
-    unrolled = listing(lambda x: drift(7)(x), 0.7)  # loops of fewer turns than eight are written out
+    unrolled = listing(lambda x: drift(7)(x), TWO)  # loops of fewer turns than eight are written out
     assert loops_in(unrolled) == 0
 
 
 def test_a_loop_stores_a_state_for_each_turn_and_with_checkpoints_for_each_root():
-    n, x = 10_000, 0.7
-    stored, less = tape.compile(drift(n), x), tape.compile(drift(n), x, checkpointed=True)
-    assert stored(0.6) == pytest.approx(tape.gradient(drift(n), 0.6), rel=1e-9)
-    assert less(0.6) == pytest.approx(stored(0.6), rel=1e-9)
+    n = 10_000
+    stored, less = tape.compile(drift(n), TWO), tape.compile(drift(n), TWO, checkpointed=True)
+    expected = tape.gradient(drift(n), TWO + 0.1)
+    for compiled in (stored, less):
+        value, slope = compiled(TWO + 0.1)
+        assert value == pytest.approx(expected[0], rel=1e-9)
+        assert slope == pytest.approx(expected[1], rel=1e-9)
     assert n <= workspace(stored) <= 1.1 * n
     assert workspace(less) <= 8 * np.sqrt(n)
+
+
+@pytest.mark.parametrize("x", [0.7, np.array([0.7]), np.array([[0.7]])])
+def test_a_loop_of_one_number_is_one_loop_that_keeps_no_state(x):
+    """Value and tangent go along together, where a sweep would keep each state and be a second loop."""
+
+    def path(x):
+        return tape.sum(tape.loop(lambda i, s: s + tape.sin(s * x) * 0.001, x, 5_000) ** 2)
+
+    assert loops_in(listing(path, x)) == 1
+    compiled = tape.compile(path, x)
+    assert workspace(compiled) < 50
+    value, slope = compiled(x + 0.1)
+    expected = tape.gradient(path, x + 0.1)
+    assert value == pytest.approx(expected[0], rel=1e-12)
+    assert np.shape(slope) == np.shape(x)
+    assert slope == pytest.approx(expected[1], rel=1e-10)
+
+
+def test_where_zero_meets_infinity_a_loop_of_one_number_is_swept_as_the_eager_engine_does():
+    def path(x):
+        return tape.loop(lambda _, s: s + tape.where(x > 0.0, tape.sqrt(x), 0.0) * 0.5, 1.0, 20)
+
+    compiled = tape.compile(path, 0.3)
+    assert loops_in(listing(path, 0.3)) == 1
+    assert compiled(0.0) == tape.gradient(path, 0.0) == (1.0, 0.0)
 
 
 def test_elementwise_operations_and_reductions_are_one_pass_with_nothing_in_between_stored():
