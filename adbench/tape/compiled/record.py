@@ -164,10 +164,10 @@ class _Recorder:
         return recording if operator != "gradient" else replace(recording, value=(), rebuild=lambda _parts: None)
 
     def is_path_of_one_number(self) -> bool:
-        """Whether there are loops, and one number alone to derive by: then a tangent goes along with the loop's state in
-        the shadow of its operations, where a sweep would keep all states and be a second loop.
+        """Whether there are loops, and one number alone to derive by.
 
-        A careful recording is a sweep's: zero times infinity is seen to there.
+        Then a tangent goes along with the loop's state in the shadow of its operations, where a sweep would keep all
+        states and be a second loop. A careful recording is a sweep's: zero times infinity is seen to there.
         """
         active = [x for x, a in zip(self.request.examples, self.request.active, strict=True) if a]
         is_one = len(active) == 1 and np.size(active[0]) == 1 and not self.request.checkpointed
