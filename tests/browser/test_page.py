@@ -78,6 +78,31 @@ def test_a_click_sorts_up_a_second_one_down_and_what_has_no_figure_stays_last(op
     assert head.get_attribute("aria-sort") == "none"
 
 
+SORTED = """() => [...document.querySelectorAll("table.verdicts thead button")].slice(0, 4).map(button => {
+    const start = performance.now();
+    button.click();
+    document.body.offsetHeight;  // lays the page out
+    return performance.now() - start;
+}).reduce((a, b) => a + b)"""
+
+
+@pytest.mark.slow
+def test_ten_thousand_records_open_and_sort_in_a_time_that_goes_with_their_number(opened: Open) -> None:
+    def of(sizes: int) -> Run:
+        places = product(range(10), range(1, sizes + 1), range(5), ("value", "gradient"))
+        return runs.run(
+            [runs.record(f"c{c}", n, f"b{b}", op, seconds=1e-6 * (1 + (c + b + n) % 7)) for c, n, b, op in places]
+        )
+
+    taken = {}
+    for sizes in (10, 100):
+        page = opened(html.render(of(sizes))).page
+        assert len(_rows(page)) == 10 * sizes
+        taken[sizes] = min(page.evaluate(SORTED) for _ in range(3))
+        assert _head(page, "b1").get_attribute("aria-sort") in ("ascending", "descending")
+    assert taken[100] < 50 * taken[10]  # what is quadratic takes a hundred times
+
+
 def test_the_keyboard_sorts_as_well(opened: Open, text: str) -> None:
     page = opened(text).page
     _head(page, "case").get_by_role("button").focus()
