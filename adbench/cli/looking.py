@@ -16,19 +16,33 @@ from .screen import colour, width
 @adding_folders
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.option("--markdown", is_flag=True, help="Cases as a page.")
+@click.option("--suite", "suites", multiple=True, metavar="NAME", help="Only the cases of a published comparison.")
 def list_(
-    kind: str, as_json: bool, markdown: bool, case_folders: tuple[str, ...], backend_folders: tuple[str, ...]
+    kind: str,
+    as_json: bool,
+    markdown: bool,
+    suites: tuple[str, ...],
+    case_folders: tuple[str, ...],
+    backend_folders: tuple[str, ...],
 ) -> None:
     """List the cases or the backends there are.
 
     \b
     adbench list cases
+    adbench list cases --suite gradbench
     adbench list backends --json
     """
     from adbench.suite import catalog, listing
+    from adbench.suite.plan import in_suites
     from adbench.suite.resolve import resolve
 
-    rows = listing.rows(kind, resolve(case_folders=case_folders, backend_folders=backend_folders).catalog)
+    if suites and kind != "cases":
+        raise click.UsageError(f"--suite is for cases, and these are {kind}; leave it out, or: adbench list cases")
+    found = resolve(case_folders=case_folders, backend_folders=backend_folders).catalog
+    rows = listing.rows(kind, found)
+    if suites:
+        chosen = in_suites(found, tuple(found.cases), suites)
+        rows = [row for row in rows if row["name"] in chosen]
     if as_json:
         click.echo(json.dumps(rows, indent=1))
     elif markdown and kind == "cases":

@@ -427,7 +427,9 @@ def test_square_sum_is_the_frobenius_norm_squared() -> None:
 
 
 def test_every_case_has_a_value_from_elsewhere() -> None:
-    text = Path(__file__).read_text("utf-8")
+    text = "".join(
+        Path(__file__).with_name(f"test_{name}.py").read_text("utf-8") for name in ("independent_values", "adaptive")
+    )
     missing = [
         name
         for name, case in CASES.items()

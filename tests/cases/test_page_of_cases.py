@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from adbench import Case
-from adbench.cli import cli
+from adbench.cli import cli, main
 from adbench.suite.backend import from_module
 from adbench.suite.catalog import catalog, load
 from adbench.suite.checking import judged, known_at, point
@@ -41,6 +42,42 @@ def test_the_list_shows_formula_sizes_operators_tags_and_suites() -> None:
     assert rows["rosenbrock"]["operators"] == ["value", "gradient", "hvp"]
     assert rows["rosenbrock"]["formula"].startswith("f(x) = Σ_i 100 (x_(i+1) - x_i²)²")
     assert (rows["determinant_by_minors"]["least"], rows["determinant_by_minors"]["most"]) == (1, 9)
+
+
+def test_the_list_of_a_suite_has_its_cases_only() -> None:
+    def named(*options: str) -> list[str]:
+        return [row["name"] for row in json.loads(printed(*options, "--json"))]
+
+    cases = catalog().cases
+    of_pqr = sorted(name for name, case in cases.items() if "pqr" in case.suites)
+    assert len(of_pqr) > 3
+    assert named("--suite", "pqr") == of_pqr
+    assert named("--suite", "pqr", "--suite", "traps") == sorted(
+        [*of_pqr, *(name for name in cases if name.startswith("trap_"))]
+    )
+    assert named("--suite", "all") == named() == sorted(cases)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ["cases", "--suite", "pq"],
+            "no suite 'pq'; there are: ablations, adbench, all, fastad, gradbench, pqr, quick",
+        ),
+        (["backends", "--suite", "pqr"], "--suite is for cases, and these are backends"),
+    ],
+)
+def test_a_suite_that_is_not_there_is_told_in_a_line(
+    arguments: list[str], told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["adbench", "list", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    line = capsys.readouterr().err
+    assert told in line
+    assert line.count("\n") == 1
 
 
 def test_the_array_valued_case_that_the_guide_shows_is_right_in_as_few_directions_as_it_says() -> None:
