@@ -42,10 +42,10 @@ def expanded(
     trace: Trace, inputs: Sequence[Symbol], outputs: Sequence[Value]
 ) -> tuple[Trace, list[Symbol], list[Value]]:
     """The same program on a new trace, where as many rules as possible have code; itself if all have."""
+    if all(m is None or m[0] in NATIVE or has_code(*m) for m in map(made_by, trace)):
+        return trace, list(inputs), list(outputs)
     numbers = live(trace, outputs)
     made = [made_by(trace[n]) for n in numbers]
-    if all(m is None or has_code(*m) for m in made):
-        return trace, list(inputs), list(outputs)
     new = Trace(outer=True)
     leaves = [new.leaf(s.shape) for s in inputs]
     for old, leaf in zip(inputs, leaves, strict=True):

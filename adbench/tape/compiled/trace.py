@@ -31,15 +31,17 @@ class Trace(Tape):
     counter   the symbol of a loop's counter, for the trace of a loop's body
     guards    (symbol, what it was at the example point), in the order in which Python asked
     known     what was computed already: the same operation on the same operands is recorded once
+    foreign   whether something was used that is active and not on this trace
     """
 
-    __slots__ = ("_alive", "_constants", "careful", "counter", "guards", "known", "outer")
+    __slots__ = ("_alive", "_constants", "careful", "counter", "foreign", "guards", "known", "outer")
 
     def __init__(self, *, careful: bool = False, outer: Any = None) -> None:
         super().__init__(next_level())
         self.careful = careful
         self.outer = outer
         self.counter: Symbol | None = None
+        self.foreign = False
         self.guards: list[tuple[Symbol, bool]] = []
         self.known: dict[Any, int] = {}
         self._constants: dict[Any, Any] = {}
@@ -92,7 +94,11 @@ class Trace(Tape):
             if kind is Symbol:
                 if arg.boolean and not (keeps_booleans and (rule is not e.where or i == 0)):
                     arg = NUMBER(arg)
-                keys.append(arg.number if arg.tape is self else ~id(arg))
+                if arg.tape is self:
+                    keys.append(arg.number)
+                else:
+                    self.foreign = True
+                    keys.append(~id(arg))
                 active = active or arg.active
                 numbers = numbers and not arg.shape
             elif kind is float:
@@ -106,7 +112,8 @@ class Trace(Tape):
                     if type(arg) is np.ndarray and arg.dtype.kind == "b" and not keeps_booleans:
                         arg = arg.astype(np.float64)
                     keys.append(repr(arg) if type(arg) is float else ~id(arg))
-                    active = active or isinstance(arg, Active)
+                    if isinstance(arg, Active):
+                        self.foreign = active = True
                     numbers = False
             inputs.append(arg)
         if rule is e.where and not (inputs[0] is True or inputs[0] is False or _is_boolean(inputs[0])):
