@@ -1,0 +1,109 @@
+"""The program that jax lowers to, differentiated by Enzyme in MLIR and compiled by XLA, in double precision."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from enzyme_ad.jax import enzyme_jax_ir, primitives
+
+from adbench import Namespace, Operator, Unsupported
+from adbench.suite.tree import is_static
+
+from . import jax as lowered
+
+REQUIRES = ("enzyme-ad", "jax")
+LICENCE = "Apache-2.0 WITH LLVM-exception"
+VARIANT_OF = "jax"  # of how a function of jax is differentiated: Enzyme's passes take a quarter of a second and more
+
+# Wrong or failing on these cases, as measured: adbench check -c 'trap_*'. What is mended is removed.
+KNOWN = {
+    "trap_atan2_large": "0: x² + y² overflows in the derivative of atan2",
+    "trap_atan2_small": "nan: x² + y² underflows in the derivative of atan2",
+    "trap_clip_difference": "0: no slope at the bounds",
+    "trap_det_of_zero": "nan: product / x at x = 0, of the factors' diagonal (as HIPS/autograd#93)",
+    "trap_equality_branch": "0: the derivative of the branch taken, a constant (EnzymeAD/Enzyme.jl#1601)",
+    "trap_exp_of_log": "nan: 0 · inf, where log has its pole (as jax-ml/jax#2630)",
+    "trap_log1p_exp_overflow": "nan: inf / inf, for exp overflows in the value too",
+    "trap_log_add_exp_of_nothing": "nan: -inf - -inf (as jax-ml/jax#6811)",
+    "trap_log_add_exp_with_nothing": "nan: -inf - -inf (as jax-ml/jax#6811)",
+    "trap_logistic_far": "0: (1 + exp x)² overflows in the derivative of the quotient (as jax-ml/jax#40825)",
+    "trap_logistic_tail": "nan: inf · 0, for exp overflows",
+    "trap_masked_angle": "nan: 0/0 at the masked origin (as jax-ml/jax#1052)",
+    "trap_masked_infinity": "nan: 0 · inf in the branch not taken (EnzymeAD/Enzyme.jl#2285)",
+    "trap_masked_overflow": "nan: 0 · inf in the branch not taken (EnzymeAD/Enzyme.jl#2285)",
+    "trap_masked_sinc": "nan: 0/0 in the branch not taken (as EnzymeAD/Enzyme.jl#2285)",
+    "trap_masked_sqrt": "nan: 0 · nan in the branch not taken (as EnzymeAD/Enzyme.jl#2285)",
+    "trap_power_both": "nan: x^y log x at 0 (EnzymeAD/Enzyme#2855)",
+    "trap_power_zero": "nan: 0 · 0^-1 for an exponent 0.0 that is no integer (as jax-ml/jax#14397)",
+    "trap_prod_two_zeros": "nan: product / x at x = 0 (as HIPS/autograd#93)",
+    "trap_prod_zero": "nan: product / x at x = 0 (as HIPS/autograd#93)",
+    "trap_relu_difference": "2: both sides of the kink count at 0",
+    "trap_repeated_scatter": "(1, 1, 0): what was overwritten gets a share all the same (as pytorch/pytorch#473)",
+    "trap_second_derivative_of_sinc": "nan: 0/0 in the branch not taken of sinc's (as pytorch/pytorch#196885)",
+    "trap_sinc_near_zero": "five digits: cos - sin x / x cancels (as jax-ml/jax#34139)",
+    "trap_square_of_angle": "nan: 0 · inf, where acos is vertical (as casadi/casadi#3598)",
+    "trap_square_of_sqrt": "0: the slope of sqrt at 0 is set to 0 (EnzymeAD/Enzyme#1295)",
+    "trap_zero_to_a_power": "nan: 0^y log 0 (EnzymeAD/Enzyme#2855)",
+}
+
+# How Enzyme's passes refuse a program; what is in parentheses has no rule, or none that makes a valid program.
+REFUSALS = (
+    r'could not compute the adjoint for this operation [^\n]*call_target_name = "(\w+)"',
+    r'could not compute the adjoint for this operation\s[^"]*"([\w.]+)"',
+    r"Unsupported (?:operation in )?(reduction|reduce window) (?:rev )?autodiff",
+    r"'(complex\.\w+)' op operand",
+)
+
+# Else each program that is refused is left in the system's folder for temporary files.
+primitives._dump_mlir_to_file = lambda *_: "no file"
+
+
+def stop_gradient(_: Any) -> Any:
+    raise Unsupported("jax's stop_gradient leaves nothing in the program that Enzyme differentiates")
+
+
+def sort(_: Any, **options: Any) -> Any:
+    raise Unsupported("Enzyme's derivative of a sort ends the process")
+
+
+def derivative(g: Callable[[Any], Any], x: Any) -> Any:
+    """∇g(x); what g closes over is handed to it, for Enzyme-JAX lowers each function by itself."""
+    closed, values = jax.closure_convert(g, x)
+    return jax.grad(by_enzyme(closed))(x, *values)
+
+
+xp = Namespace(jax.numpy, loop=lowered.loop, derivative=derivative, stop_gradient=stop_gradient, sort=sort)
+to_native, sync = lowered.to_native, lowered.sync
+
+
+def by_enzyme(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f, whose derivatives jax asks Enzyme for; what is static is no part of the program."""
+
+    def call(*args: Any) -> Any:
+        leaves, structure = jax.tree.flatten(args)
+
+        def program(*data: Any) -> Any:
+            rest = iter(data)
+            return f(*jax.tree.unflatten(structure, [leaf if is_static(leaf) else next(rest) for leaf in leaves]))
+
+        return enzyme_jax_ir(inner_jit=False)(program)(*(leaf for leaf in leaves if not is_static(leaf)))
+
+    return call
+
+
+def prepare(
+    operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
+) -> Callable[..., Any]:
+    if operator in ("jacobian", "hessian"):
+        raise Unsupported(f"Enzyme-JAX has no rule for vmap, by which jax makes a {operator} of products")
+    differentiable = by_enzyme(f)
+    if operator == "hvp":  # forward over reverse, both Enzyme's
+        operator, differentiable = "jvp", by_enzyme(lambda *args: jax.grad(by_enzyme(f), wrt)(*args))
+    try:
+        return lowered.prepare(operator, differentiable, args, wrt)
+    except ValueError as error:
+        lacking = next((found[1] for pattern in REFUSALS if (found := re.search(pattern, str(error)))), None)
+        if lacking is None:
+            raise
+        raise Unsupported(f"Enzyme has no rule for {lacking}, which jax makes of it") from error

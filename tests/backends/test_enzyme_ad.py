@@ -1,0 +1,47 @@
+"""Enzyme differentiates what jax lowers to, and says of what it has no rule for what that is."""
+
+from __future__ import annotations
+
+import pytest
+
+from adbench.suite.catalog import catalog
+from adbench.suite.record import Record
+from adbench.suite.session import prepare
+
+pytestmark = pytest.mark.skipif(
+    bool(catalog().backends["enzyme_ad"].missing), reason="enzyme-ad has no wheel for this Python"
+)
+
+
+def checked(case: str, operator: str) -> Record:
+    """The smallest size of a case, checked in a worker of its own: Enzyme has an LLVM of its own."""
+    session = prepare(
+        cases=[case], backends=["enzyme_ad"], operators=[operator], sizes=["1", "2"], time=False, memory=False
+    )
+    for _ in session.events():
+        pass
+    return session.result().records[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("operator", "how"), [("gradient", "native"), ("hvp", "native"), ("hessian", "from hvp")])
+def test_derivatives_of_a_sum_of_products_are_right_and_are_enzymes(operator: str, how: str) -> None:
+    record = checked("rosenbrock", operator)
+    assert (record.status, record.how) == ("ok", how), record.reason
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("cholesky", "no rule for lapack_dpotrf_ffi"),
+        ("trap_cumulative_product_zero", "no rule for reduce window"),
+        ("trap_stop_gradient", "jax's stop_gradient leaves nothing"),
+        ("trap_recorded_branch", "depends on data"),
+    ],
+)
+def test_what_it_cannot_is_unsupported_in_one_line(case: str, reason: str) -> None:
+    record = checked(case, "gradient")
+    assert record.status == "unsupported"
+    assert reason in str(record.reason)
+    assert "\n" not in str(record.reason)
