@@ -12,7 +12,7 @@ T f(const adbench::Vector<P>& theta, const adbench::Vector<S>& start, const A& t
     };
     const adbench::Of<T, A> from = unit * t0;
     const adbench::Of<T, B> to = unit * t1;
-    const State s = integrated<T>(slope, moved, State{start[0], start[1]}, from, to, 1.0, tolerance);
+    const State s = integrated<T>(slope, moved, State{start[0], start[1]}, from, to, 0.25, tolerance);
     return s[0] + s[1];
 }
 
@@ -46,7 +46,7 @@ inline double gradient(const adbench::Vector<double>& theta, const adbench::Vect
     };
     State from{start[0], start[1]};
     from[10] = from[13] = 1.0;
-    const State s = integrated<double>(slope, moved, from, unit * t0, unit * t1, 1.0, tolerance);
+    const State s = integrated<double>(slope, moved, from, unit * t0, unit * t1, 0.25, tolerance);
     for (int i = 0; i < 4; ++i) by_theta[i] = s[2 + 2 * i] + s[3 + 2 * i];
     for (int i = 0; i < 2; ++i) by_start[i] = s[10 + 2 * i] + s[11 + 2 * i];
     by_t1 = unit * (s[14] + s[15]);

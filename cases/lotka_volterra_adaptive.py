@@ -28,7 +28,7 @@ def f(xp, theta, start, t0, t1, unit, tolerance):
         prey, predators = s[0], s[1]
         return xp.stack([prey * (theta[0] - theta[1] * predators), predators * (theta[3] * prey - theta[2])])
 
-    return xp.sum(integrated(xp, slope, start, unit * t0, unit * t1, 1.0, tolerance))
+    return xp.sum(integrated(xp, slope, start, unit * t0, unit * t1, 0.25, tolerance))
 
 
 A = np.array([row + (0.0,) * (len(STAGES) - len(row)) for row in STAGES])
@@ -56,7 +56,7 @@ def gradient(theta, start, t0, t1, unit, tolerance):
     y[0, 5] = y[1, 6] = 1.0
     slopes = np.empty((7, 2, 8))
     slopes[0] = slope(y)
-    time, end, h, done = unit * t0, unit * t1, 1.0, False
+    time, end, h, done = unit * t0, unit * t1, 0.25, False
     while not done:
         done = not time + h < end
         size = end - time if done else h
@@ -97,8 +97,8 @@ CASE = Case(
         "tolerance": 1e-6,
     },
     wrt=("theta", "start", "t0", "t1"),
-    sizes=(5, 10, 30, 100),
-    quick=(5, 10),
+    sizes=(2, 10, 30, 100),
+    quick=(2, 10),
     gradient=gradient,
     flops=lambda n: 80 * n + 1,
     tags=("ode", "data-dependent", "scalar-loop"),
