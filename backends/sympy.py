@@ -1,0 +1,157 @@
+"""Symbolic expressions, differentiated as formulas and written out as one Python function of floats."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy.codegen import cfunctions, numpy_nodes
+
+from adbench import Namespace, Operator, Unsupported
+
+from ._symbols import Kind, Traced, derivatives, recorded
+
+REQUIRES = ("sympy",)
+LICENCE = "BSD-3-Clause"
+
+# Wrong or failing on these cases, as measured: adbench check -c 'trap_*'. What is mended is removed.
+KNOWN = {
+    "trap_atan2_large": "raises: x² + y² of Python's floats overflows in the derivative of atan2",
+    "trap_equality_branch": "0: the derivative of the branch taken, a constant (EnzymeAD/Enzyme.jl#1601)",
+    "trap_log1p_exp_overflow": "raises: exp of Python's float overflows in the value too",
+    "trap_logistic_far": "raises: (1 + exp x)² of Python's float overflows (as jax-ml/jax#40825)",
+    "trap_logistic_tail": "raises: exp of Python's float overflows",
+    "trap_norm_at_zero": "raises: 0/0 of Python's floats, where sqrt is vertical (as pytorch/pytorch#2421)",
+    "trap_power_both": "raises: x^y y / x of Python's floats at 0 (as martinjrobins/diffsl#138)",
+    "trap_quotient_large": "raises: (x + 1)² of Python's float overflows",
+    "trap_second_derivative_of_sinc": "0: numpy's sinc puts a constant in the place of x at 0",
+    "trap_sinc_near_zero": "four digits: cos - sin x / x cancels (as jax-ml/jax#34139)",
+    "trap_square_of_angle": "raises: 1/0 of Python's float, where acos is vertical (as casadi/casadi#3598)",
+    "trap_zero_to_a_power": "nan: 0^y log 0 (as pytorch/pytorch#27134)",
+}
+
+# sympy goes through an expression as a tree, where what is used twice counts twice: a loop doubles it at each trip.
+MOST_SYMBOLS = 1_000
+MOST_NODES = 200
+MOST_COMPARED = 8
+MOST_WORK = 2_000  # nodes times inputs to derive by
+
+
+@functools.cache
+def nodes(expression: Any) -> int:
+    """The size of an expression written out."""
+    return 1 + sum(map(nodes, expression.args))
+
+
+def check(number: Any) -> None:
+    if isinstance(number, sympy.Basic) and nodes(number) > MOST_NODES:
+        raise Unsupported(f"a formula of more than {MOST_NODES:,} parts, and sympy goes through each: formulas swell")
+
+
+def logarithm_of_sum(x: float, y: float) -> float:
+    return float(np.logaddexp(x, y))
+
+
+SAME = "sin cos tan sinh cosh tanh exp log sqrt floor"
+OTHER = {
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "equal": "Eq",
+    "greater": "Gt",
+    "greater_equal": "Ge",
+    "less": "Lt",
+    "less_equal": "Le",
+    "not_equal": "Ne",
+    "power": "Pow",
+}
+
+
+def choose(condition: Any, x: Any, y: Any) -> Any:
+    truth = sympy.sympify(condition)
+    if isinstance(truth, sympy.Expr):  # a number, which is true where it is not 0
+        truth = sympy.Ne(truth, 0)
+    return sympy.Piecewise((x, truth), (y, True))
+
+
+def extremum(which: Any, x: Any, y: Any) -> Any:
+    """Max or Min, which tries to prove whose formula is the greater one, for seconds where these are long."""
+    if nodes(sympy.sympify(x)) + nodes(sympy.sympify(y)) > MOST_COMPARED:
+        raise Unsupported(f"sympy tries for long which of two formulas of {MOST_COMPARED} parts is the greater one")
+    return which(x, y)
+
+
+RULES = {
+    **{name: getattr(sympy, name) for name in SAME.split()},
+    **{name: getattr(sympy, its) for name, its in OTHER.items()},
+    **{name: getattr(cfunctions, name) for name in ("expm1", "log1p", "log2", "log10", "hypot")},
+    "logaddexp": numpy_nodes.logaddexp,
+    "absolute": lambda x: choose(x < 0, -x, x),  # its Abs is of complex numbers, and so are its derivatives
+    "sign": lambda x: choose(x < 0, -1.0, choose(x > 0, 1.0, 0.0)),
+    "where": choose,
+    "remainder": lambda x, y: sympy.Mod(x, y),
+    "sum": lambda numbers: sympy.Add(*numbers),
+    "maximum": lambda x, y: extremum(sympy.Max, x, y),
+    "minimum": lambda x, y: extremum(sympy.Min, x, y),
+}
+KIND = Kind("an array of sympy's expressions", RULES, check)
+
+
+def derivative(g: Callable[[Any], Any], x: Any) -> Any:
+    """∇g(x) of a scalar function g: new symbols go through g, and give way to x."""
+    entries = np.asarray(x, dtype=object).ravel().tolist()
+    symbols = [sympy.Dummy("y", real=True) for _ in entries]
+    inner = np.empty(len(symbols), dtype=object)
+    inner[:] = symbols
+    value = np.asarray(g(KIND.array(inner.reshape(np.shape(x)))), dtype=object).item()
+    slopes = [slope.subs(dict(zip(symbols, entries, strict=True))) for slope in gradient(value, symbols)]
+    found = np.empty(len(slopes), dtype=object)
+    found[:] = slopes
+    return KIND.array(found.reshape(np.shape(x)))
+
+
+def stop_gradient(_: Any) -> Any:
+    raise Unsupported("sympy derives by all that a formula holds, and has no stop_gradient")
+
+
+xp = Namespace(np, derivative=derivative, stop_gradient=stop_gradient)
+
+
+def new(n: int) -> list[Any]:
+    if n > MOST_SYMBOLS:
+        raise Unsupported(f"{n:,} symbols: sympy goes through each, and formulas of so many swell")
+    return list(sympy.symbols(f"x:{n}", real=True))
+
+
+def gradient(value: Any, x: Sequence[Any]) -> list[Any]:
+    return [sympy.diff(value, symbol) for symbol in x]
+
+
+def derive(operator: Operator, of: Traced) -> list[Any]:
+    second = len(of.active) if operator in ("hvp", "hessian") else 1
+    work = sum(map(nodes, map(sympy.sympify, of.values))) * len(of.active) * second
+    if operator != "value" and work > MOST_WORK:
+        raise Unsupported(f"formulas times inputs have {work:,} parts, and sympy goes through each: formulas swell")
+    found = derivatives(gradient, operator, of)
+    for expression in map(sympy.sympify, found):
+        for left in expression.atoms(sympy.Derivative, sympy.DiracDelta, sympy.Subs, type(sympy.I)):
+            raise Unsupported(f"sympy's formula has a part that is no real number: {type(left).__name__}")
+    return found
+
+
+def compiled(symbols: list[Any], expressions: list[Any]) -> Callable[[Any], Any]:
+    """One function of a list, what is common computed once; on Python's floats, for they are numbers."""
+    modules = [{"logaddexp": logarithm_of_sum}, "math"]
+    function = sympy.lambdify([symbols], expressions, modules=modules, cse=True)
+    return lambda numbers: function(numbers.tolist())
+
+
+def prepare(
+    operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
+) -> Callable[..., Any]:
+    return recorded(operator, f, args, wrt, KIND, new, derive, compiled)
