@@ -78,6 +78,10 @@ def test_steps_grow_and_shrink_with_what_is_integrated_and_end_where_they_should
     assert len(places) > 6 * (len(steps) + 3)  # some were tried again
 
 
+def test_a_last_step_that_is_too_long_is_not_the_last() -> None:
+    assert integrated(lambda s: s, [1.0], 2.0, h=16.0)[0] == pytest.approx(np.exp(2.0), abs=1e-4)
+
+
 @pytest.mark.parametrize("end", [1.0, np.nan])
 def test_what_is_not_a_number_ends(end: float) -> None:
     assert np.isnan(integrated(lambda s: s * np.nan, [1.0], end)).all()
