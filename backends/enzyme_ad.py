@@ -106,4 +106,4 @@ def prepare(
         lacking = next((found[1] for pattern in REFUSALS if (found := re.search(pattern, str(error)))), None)
         if lacking is None:
             raise
-        raise Unsupported(f"Enzyme has no rule for {lacking}, which jax makes of it") from error
+        raise Unsupported(f"Enzyme has no rule for what jax makes of it: {lacking}") from error
