@@ -1,0 +1,203 @@
+"""A graph of arrays, derived as a graph and simplified, whose operations a virtual machine does by numpy."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytensor
+import pytensor.gradient
+import pytensor.tensor as pt
+from pytensor.compile.mode import Mode
+from pytensor.graph.traversal import ancestors
+from pytensor.link.vm import VMLinker
+
+from adbench import Namespace, Operator, Unsupported, phase
+from adbench.suite import tree
+from adbench.suite.backend import WITH_VECTOR
+
+REQUIRES = ("pytensor",)
+LICENCE = "BSD-3-Clause"
+
+# Wrong or failing on these cases, as measured: adbench check -c 'trap_*'. What is mended is removed.
+KNOWN = {
+    "trap_atan2_large": "0: x² + y² overflows in the derivative of arctan2",
+    "trap_atan2_small": "nan: x² + y² underflows in the derivative of arctan2 (as pytorch/pytorch#98276)",
+    "trap_clip_difference": "2: a slope of 1 at the bounds (as pytorch/pytorch#7049)",
+    "trap_complex_exponential": "raises: the derivative of real in a complex number is refused by a check of its own",
+    "trap_complex_modulus": "raises: the derivative of abs in a complex number is refused by a check of its own",
+    "trap_cumulative_product_zero": "nan: product / x at x = 0 (pymc-devs/pytensor#1911)",
+    "trap_det_of_zero": "raises: det · A⁻ᵀ of a singular matrix (as HIPS/autograd#549)",
+    "trap_det_rank_zero": "raises: det · A⁻ᵀ of a singular matrix (as HIPS/autograd#549)",
+    "trap_det_singular": "raises: det · A⁻ᵀ of a singular matrix (as HIPS/autograd#549)",
+    "trap_equal_eigenvalues": "nan: 1 / (w_i - w_j) between equal eigenvalues (as jax-ml/jax#669)",
+    "trap_exp_of_log": "nan: 0 · inf, where log has its pole (as HIPS/autograd#151)",
+    "trap_log_add_exp_equal_large": "nan: exp x + exp x becomes 2 exp x before it is made safe, and overflows",
+    "trap_log_add_exp_of_nothing": "1: log(0 + exp(x - inf)) is simplified to x - inf, whose slope is 1",
+    "trap_max_tie_sums_to_one": "3: each that ties gets all (as Theano/Theano#4568)",
+    "trap_norm_at_zero": "nan: 0 · inf, where sqrt is vertical (as HIPS/autograd#151)",
+    "trap_p_norm_zero_entry": "seven digits: norm takes 1 / p in single precision",
+    "trap_power_zero": "nan: 0 · 0^-1 (as Theano/Theano#2995)",
+    "trap_prod_one_zero": "0: the product of the others, of which there are none, is simplified to x itself",
+    "trap_relu_difference": "2: both sides of the kink count at 0 (as Theano/Theano#6470)",
+    "trap_saved_by_reference": "0: the array itself is kept, and was changed in place (as NVIDIA/warp#1350)",
+    "trap_simple_eigenvector": "nan: eigenvalues of other eigenvectors are equal (as jax-ml/jax#4646)",
+    "trap_square_of_angle": "nan: 0 · inf, where acos is vertical (as casadi/casadi#3598)",
+    "trap_std_of_constant": "nan: 0 · inf, where sqrt is vertical (as pytorch/pytorch#4320)",
+    "trap_unread_entry": "nan: 0/0 in the entry not read (as Theano/Theano#1996)",
+    "trap_x_sqrt_x": "nan: 0 · inf, where sqrt is vertical (as HIPS/autograd#151)",
+}
+
+# All that pytensor simplifies, but for `fusion`: what is fused it would do number by number in Python.
+MODE = Mode(VMLinker(use_cloop=False, c_thunks=False), "fast_run").excluding("fusion")
+pytensor.config.mode = "FAST_COMPILE"  # of the graphs inside of operations, which it compiles when they are called
+MOST_OPERATIONS = 200  # in a graph: simplifying takes 7 ms for each, and far more inside of loops
+
+DEPENDS = "a Python loop or branch depends on data, and pytensor builds one graph for all"
+
+
+def shape(variable: Any) -> Any:
+    """The numbers, where pytensor knows them, which would be variables too: cases count and index by them."""
+    known = variable.type.shape
+    return pt.shape(variable) if None in known else known
+
+
+pt.TensorVariable.shape = property(shape)
+
+
+def loop(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:
+    """A scan, for the graph not to grow with n."""
+    if not n:
+        return state
+    start = [pt.as_tensor(leaf, dtype="float64") for leaf in tree.leaves(state)]
+
+    def body(i: Any, *leaves: Any) -> Any:
+        return [pt.as_tensor(leaf) for leaf in tree.leaves(step(i, tree.filled(state, leaves)))]
+
+    found = pytensor.scan(body, sequences=pt.arange(n), outputs_info=start, return_updates=False)
+    return tree.filled(state, [leaf[-1] for leaf in (found if isinstance(found, list) else [found])])
+
+
+def derivative(g: Callable[[Any], Any], x: Any) -> Any:
+    """∇g(x) at a variable of its own: g may hold x as a constant."""
+    at = pt.as_tensor(x, dtype="float64").copy()
+    return gradient(g(at), [at])[0]
+
+
+def fft(*_: Any) -> Any:
+    raise Unsupported("pytensor's transforms are pairs of real numbers in the place of complex ones")
+
+
+# Constants are numpy's: their shapes are known.
+PLAIN = {name: getattr(np, name) for name in ("zeros", "ones", "full", "eye", "arange", "linspace", "asarray")}
+xp = Namespace(
+    pt,
+    loop=loop,
+    derivative=derivative,
+    linalg={
+        "vector_norm": pt.linalg.norm,
+        "diagonal": lambda x: pt.diagonal(x, axis1=-2, axis2=-1),
+        "cholesky": lambda A, *, upper=False: pt.linalg.cholesky(A, lower=not upper),
+    },
+    fft=SimpleNamespace(rfft=fft, irfft=fft),
+    remainder=pt.mod,
+    stop_gradient=pytensor.gradient.disconnected_grad,
+    **PLAIN,
+)
+
+
+def gradient(value: Any, x: list[Any]) -> list[Any]:
+    found: list[Any] = pytensor.grad(value, x, disconnected_inputs="ignore", return_disconnected="zero")
+    return found
+
+
+def jacobian(value: Any, x: list[Any]) -> list[Any]:
+    if not value.ndim:
+        return gradient(value, x)
+    found = pytensor.gradient.jacobian(value.ravel(), x, disconnected_inputs="ignore")
+    return [J.reshape((*value.type.shape, *part.type.shape)) for J, part in zip(found, x, strict=True)]
+
+
+OPERATIONS: dict[Operator, Callable[..., list[Any]]] = {
+    "value": lambda f, x: [f],
+    "gradient": gradient,
+    "value_and_gradient": lambda f, x: [f, *gradient(f, x)],
+    "jacobian": jacobian,
+    "jvp": lambda f, x, v: [pytensor.gradient.pushforward(f, x, v, disconnected_outputs="ignore")],
+    "vjp": lambda f, x, w: pytensor.gradient.pullback(f, x, w[0], disconnected_inputs="ignore"),
+    "hvp": lambda f, x, v: gradient(sum((pt.sum(g * u) for g, u in zip(gradient(f, x), v, strict=True)), 0.0), x),
+}
+
+
+def to_native(leaf: Any) -> Any:
+    return np.array(leaf, dtype=np.float64)
+
+
+def numbers(args: tuple[Any, ...]) -> list[Any]:
+    return [leaf for leaf in tree.leaves(args) if not tree.is_static(leaf)]
+
+
+def size(variables: list[Any]) -> int:
+    """How many operations there are in a graph, with those inside of loops."""
+    nodes = {variable.owner for variable in ancestors(variables)} - {None}
+    inner = (getattr(node.op, "fgraph", None) for node in nodes)
+    return len(nodes) + sum(size(graph.outputs) for graph in inner if graph is not None)
+
+
+def graph(
+    operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
+) -> tuple[tuple[Any, ...], list[Any]]:
+    """Variables in the places of the arguments, and those that are asked for."""
+    if operator not in OPERATIONS:
+        raise Unsupported(f"pytensor has no {operator} of several arguments")
+
+    def symbol(leaf: Any) -> Any:
+        return leaf if tree.is_static(leaf) else pt.tensor(dtype="float64", shape=np.shape(leaf))
+
+    symbols = tuple(tree.map_leaves(symbol, arg) for arg in args)
+    count = len(args) - (operator in WITH_VECTOR)
+    x = tree.leaves(tuple(symbols[i] for i in wrt))
+    try:
+        value = pt.as_tensor(f(*symbols[:count]), dtype="float64")
+    except TypeError as error:
+        if "cannot be converted to Python" in str(error):
+            raise Unsupported(DEPENDS) from error
+        if "Cannot cast True or False" in str(error):
+            raise Unsupported("== asks whether two variables of pytensor's are the same one, not equal") from error
+        raise
+    return symbols, OPERATIONS[operator](value, x, *([tree.leaves(symbols[count:])] if count < len(args) else []))
+
+
+def compiled(
+    operator: Operator,
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    wrt: tuple[int, ...],
+    mode: Any,
+    most_operations: int,
+) -> Callable[..., Any]:
+    """`prepare` in one of pytensor's modes, which takes too long for more operations than so many."""
+    with phase("trace"):
+        symbols, asked = graph(operator, f, args, wrt)
+    if (operations := size(asked)) > most_operations:
+        raise Unsupported(f"{operations:,} operations take pytensor long to simplify and to compile")
+    with phase("compile"):
+        function = pytensor.function(numbers(symbols), asked, mode=mode, on_unused_input="ignore", trust_input=True)
+        function(*numbers(args))  # what is inside of operations is compiled now
+    example = tuple(args[i] for i in wrt)
+
+    def call(*args: Any) -> Any:
+        found = function(*numbers(args))
+        if operator in ("value", "jvp"):
+            return found[0]
+        if operator == "value_and_gradient":
+            return found[0], tree.filled(example, found[1:])
+        return tree.filled(example, found)
+
+    return call
+
+
+def prepare(
+    operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
+) -> Callable[..., Any]:
+    return compiled(operator, f, args, wrt, MODE, MOST_OPERATIONS)

@@ -1,0 +1,28 @@
+"""pytensor's graphs, simplified, fused and compiled by numba: its default mode."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytensor
+
+from adbench import Operator
+
+from . import pytensor as virtual_machine
+
+VARIANT_OF = "pytensor"
+
+KNOWN = {
+    **virtual_machine.KNOWN,
+    "trap_quotient_large": "1e-200: (x + 1)² overflows and its term is lost",
+}
+
+MOST_OPERATIONS = 300  # in a graph: numba takes about 0.1 s for each, the first time
+
+pytensor.config.mode = "NUMBA"
+xp, to_native = virtual_machine.xp, virtual_machine.to_native
+
+
+def prepare(
+    operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
+) -> Callable[..., Any]:
+    return virtual_machine.compiled(operator, f, args, wrt, "NUMBA", MOST_OPERATIONS)
