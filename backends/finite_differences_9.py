@@ -7,6 +7,7 @@ VARIANT_OF = "finite_differences"
 
 KNOWN = {
     **OF_TWO_POINTS,
+    "lotka_volterra_adaptive": "four digits at 100: four of h reach over jumps, where a step is halved or doubled",
     "projectile": "six digits at 100 steps: four steps of h reach over a kink, where a flight takes one step more",
     "trap_logistic_far": "six digits: a step in proportion to x = 400 is 0.4, and e^x is no polynomial over that",
 }
