@@ -18,7 +18,7 @@ from .lapack import at
 from .nests import loop, moved_by
 from .places import Big
 
-LARGEST = 20
+LARGEST = 32
 """Rows and columns of matrices that are factored here; of larger ones by LAPACK, which works in blocks."""
 
 
