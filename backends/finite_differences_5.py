@@ -6,7 +6,7 @@ from .finite_differences import KNOWN as OF_TWO_POINTS
 VARIANT_OF = "finite_differences"
 
 KNOWN = {
-    **OF_TWO_POINTS,
+    **{case: why for case, why in OF_TWO_POINTS.items() if case != "trap_sinc_near_zero"},  # 2e-8 there, as claimed
     "lotka_volterra_adaptive": "six digits at 100: steps of h reach over a jump, where a step is halved or doubled",
     "trap_logistic_far": "three digits: a step in proportion to x = 400 is 0.3, and e^x is no polynomial over that",
 }
