@@ -118,12 +118,20 @@ def jacobian(value: Any, x: list[Any]) -> list[Any]:
     return [J.reshape((*value.type.shape, *part.type.shape)) for J, part in zip(found, x, strict=True)]
 
 
+def along(value: Any, x: list[Any], v: list[Any]) -> list[Any]:
+    """J v, an input at a time: of several at once `pushforward` loses those that are broadcast."""
+    one = [
+        pytensor.gradient.pushforward(value, [a], [b], disconnected_outputs="ignore") for a, b in zip(x, v, strict=True)
+    ]
+    return [sum(one[1:], one[0])]
+
+
 OPERATIONS: dict[Operator, Callable[..., list[Any]]] = {
     "value": lambda f, x: [f],
     "gradient": gradient,
     "value_and_gradient": lambda f, x: [f, *gradient(f, x)],
     "jacobian": jacobian,
-    "jvp": lambda f, x, v: [pytensor.gradient.pushforward(f, x, v, disconnected_outputs="ignore")],
+    "jvp": along,
     "vjp": lambda f, x, w: pytensor.gradient.pullback(f, x, w[0], disconnected_inputs="ignore"),
     "hvp": lambda f, x, v: gradient(sum((pt.sum(g * u) for g, u in zip(gradient(f, x), v, strict=True)), 0.0), x),
 }
@@ -177,13 +185,23 @@ def compiled(
     most_operations: int,
 ) -> Callable[..., Any]:
     """`prepare` in one of pytensor's modes, which takes too long for more operations than so many."""
-    with phase("trace"):
-        symbols, asked = graph(operator, f, args, wrt)
+    try:
+        with phase("trace"):
+            symbols, asked = graph(operator, f, args, wrt)
+    except pytensor.gradient.NullTypeGradError as error:
+        raise Unsupported(
+            "pytensor has no second derivative of a product of an array, which its J v takes too"
+        ) from error
     if (operations := size(asked)) > most_operations:
         raise Unsupported(f"{operations:,} operations take pytensor long to simplify and to compile")
     with phase("compile"):
         function = pytensor.function(numbers(symbols), asked, mode=mode, on_unused_input="ignore", trust_input=True)
-        function(*numbers(args))  # what is inside of operations is compiled now
+        try:
+            function(*numbers(args))  # what is inside of operations is compiled now
+        except AttributeError as error:
+            if "'Scratchpad' object has no attribute 'ufunc'" not in str(error):
+                raise
+            raise Unsupported("pytensor's virtual machine has no sum of more than 31 arrays at once") from error
     example = tuple(args[i] for i in wrt)
 
     def call(*args: Any) -> Any:
