@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench import Operator, Unsupported, phase
+from adbench import Namespace, Operator, Unsupported, phase
 from adbench.suite.backend import WITH_VECTOR
 
 from ._flat import Leaves, result
@@ -190,3 +190,32 @@ def derivatives(gradient: Callable[[Any, Sequence[Any]], list[Any]], operator: O
     if operator == "hessian":
         return [entry for slope in rows[0] for entry in gradient(slope, x)]
     return [*(of.values if operator == "value_and_gradient" else ()), *(entry for row in rows for entry in row)]
+
+
+def namespace(
+    kind: Kind,
+    fresh: Callable[[int], list[Any]],
+    gradient: Callable[[Any, Sequence[Any]], list[Any]],
+    replaced: Callable[[list[Any], list[Any], list[Any]], list[Any]],
+) -> Namespace:
+    """numpy's functions on the library's numbers, and derivatives inside of a function.
+
+    fresh      n -> that many symbols that no expression holds yet
+    gradient   derives one expression by each symbol
+    replaced   replaced(expressions, symbols, by) -> these with the symbols replaced
+    """
+
+    def derivative(g: Callable[[Any], Any], x: Any) -> Any:
+        """∇g(x) of a scalar function g: fresh symbols go through g, and give way to x."""
+        at = np.asarray(x, dtype=object)
+        entries, symbols = at.ravel().tolist(), fresh(at.size)
+        inner, slopes = np.empty(at.size, dtype=object), np.empty(at.size, dtype=object)
+        inner[:] = symbols
+        value = np.asarray(g(kind.array(inner.reshape(at.shape))), dtype=object).item()
+        slopes[:] = replaced(gradient(value, symbols), symbols, entries)
+        return kind.array(slopes.reshape(at.shape))
+
+    def stop_gradient(_: Any) -> Any:
+        raise Unsupported(f"{kind.library} has no stop_gradient: a derivative goes by all that an expression holds")
+
+    return Namespace(np, derivative=derivative, stop_gradient=stop_gradient)

@@ -1,14 +1,15 @@
 """Symbolic numbers, differentiated in reverse by heyoka and compiled by LLVM."""
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 import heyoka
 import numpy as np
 
-from adbench import Namespace, Operator, Unsupported
+from adbench import Operator, Unsupported
 
-from ._symbols import Kind, Traced, derivatives, recorded
+from ._symbols import Kind, Traced, derivatives, namespace, recorded
 
 REQUIRES = ("heyoka",)
 LICENCE = "MPL-2.0"
@@ -111,25 +112,6 @@ RULES: dict[str, Callable[..., Any]] = {
 KIND = Kind("heyoka", RULES, COUNT.check)
 
 
-def derivative(g: Callable[[Any], Any], x: Any) -> Any:
-    """∇g(x) of a scalar function g: new symbols go through g, and give way to x."""
-    entries = [expression(entry) for entry in np.asarray(x, dtype=object).ravel()]
-    names = [f"y{COUNT.made}_{k}" for k in range(len(entries))]
-    inner = np.empty(len(names), dtype=object)
-    inner[:] = [heyoka.expression(name) for name in names]
-    value = np.asarray(g(KIND.array(inner.reshape(np.shape(x)))), dtype=object).item()
-    slopes = heyoka.subs(gradient(value, inner.tolist()), dict(zip(names, entries, strict=True)))
-    inner[:] = slopes
-    return KIND.array(inner.reshape(np.shape(x)))
-
-
-def stop_gradient(_: Any) -> Any:
-    raise Unsupported("heyoka derives by all that an expression holds, and has no stop_gradient")
-
-
-xp = Namespace(np, derivative=derivative, stop_gradient=stop_gradient)
-
-
 def new(n: int) -> list[Any]:
     names = [f"x{k}" for k in range(n)]
     return list(heyoka.make_vars(*names)) if n > 1 else [heyoka.make_vars(name) for name in names]
@@ -138,6 +120,20 @@ def new(n: int) -> list[Any]:
 def gradient(value: Any, x: Sequence[Any]) -> list[Any]:
     """∂value/∂x, in reverse."""
     return list(heyoka.diff_tensors([expression(value)], list(x)).gradient) if x else []
+
+
+FRESH = count()
+
+
+def fresh(n: int) -> list[Any]:
+    return [heyoka.expression(f"y{next(FRESH)}") for _ in range(n)]
+
+
+def replaced(expressions: list[Any], symbols: list[Any], by: list[Any]) -> list[Any]:
+    return list(heyoka.subs(expressions, dict(zip(symbols, map(expression, by), strict=True))))
+
+
+xp = namespace(KIND, fresh, gradient, replaced)
 
 
 def derive(operator: Operator, of: Traced) -> list[Any]:

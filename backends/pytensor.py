@@ -1,5 +1,6 @@
 """A graph of arrays, derived as a graph and simplified, whose operations a virtual machine does by numpy."""
 
+import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -189,9 +190,8 @@ def compiled(
         with phase("trace"):
             symbols, asked = graph(operator, f, args, wrt)
     except pytensor.gradient.NullTypeGradError as error:
-        raise Unsupported(
-            "pytensor has no second derivative of a product of an array, which its J v takes too"
-        ) from error
+        named = re.search(r"of the (\w+)", str(error))
+        raise Unsupported(f"pytensor has no derivative of its {named[1] if named else 'operation'}") from error
     if (operations := size(asked)) > most_operations:
         raise Unsupported(f"{operations:,} operations take pytensor long to simplify and to compile")
     with phase("compile"):

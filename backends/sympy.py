@@ -8,9 +8,9 @@ import numpy as np
 import sympy
 from sympy.codegen import cfunctions, numpy_nodes
 
-from adbench import Namespace, Operator, Unsupported
+from adbench import Operator, Unsupported
 
-from ._symbols import Kind, Traced, derivatives, recorded
+from ._symbols import Kind, Traced, derivatives, namespace, recorded
 
 REQUIRES = ("sympy",)
 LICENCE = "BSD-3-Clause"
@@ -102,26 +102,6 @@ RULES = {
 KIND = Kind("an array of sympy's expressions", RULES, check)
 
 
-def derivative(g: Callable[[Any], Any], x: Any) -> Any:
-    """∇g(x) of a scalar function g: new symbols go through g, and give way to x."""
-    entries = np.asarray(x, dtype=object).ravel().tolist()
-    symbols = [sympy.Dummy("y", real=True) for _ in entries]
-    inner = np.empty(len(symbols), dtype=object)
-    inner[:] = symbols
-    value = np.asarray(g(KIND.array(inner.reshape(np.shape(x)))), dtype=object).item()
-    slopes = [slope.subs(dict(zip(symbols, entries, strict=True))) for slope in gradient(value, symbols)]
-    found = np.empty(len(slopes), dtype=object)
-    found[:] = slopes
-    return KIND.array(found.reshape(np.shape(x)))
-
-
-def stop_gradient(_: Any) -> Any:
-    raise Unsupported("sympy derives by all that a formula holds, and has no stop_gradient")
-
-
-xp = Namespace(np, derivative=derivative, stop_gradient=stop_gradient)
-
-
 def new(n: int) -> list[Any]:
     if n > MOST_SYMBOLS:
         raise Unsupported(f"{n:,} symbols: sympy goes through each, and formulas of so many swell")
@@ -130,6 +110,17 @@ def new(n: int) -> list[Any]:
 
 def gradient(value: Any, x: Sequence[Any]) -> list[Any]:
     return [sympy.diff(value, symbol) for symbol in x]
+
+
+def fresh(n: int) -> list[Any]:
+    return [sympy.Dummy("y", real=True) for _ in range(n)]
+
+
+def replaced(expressions: list[Any], symbols: list[Any], by: list[Any]) -> list[Any]:
+    return [expression.subs(dict(zip(symbols, by, strict=True))) for expression in expressions]
+
+
+xp = namespace(KIND, fresh, gradient, replaced)
 
 
 def derive(operator: Operator, of: Traced) -> list[Any]:

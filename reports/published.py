@@ -222,7 +222,7 @@ def render(runs: Sequence[Run]) -> str:
 def _about(cells: Cells) -> str:
     run, floor = cells.findings.run, cells.findings.floor
     processor, threads = (wording.visible(str(run.machine.get(name))) for name in ("processor", "usable_threads"))
-    launches = run.settings.get("launches")
+    launches = f"{run.settings.get('launches')} launches{' (--quick)' if run.settings.get('quick') else ''}"
     told = f"noise floor {wording.percent(floor.reach)}" if floor.reach is not None else "no noise floor"
     noisy = (
         ", over the margin: **a noisy session**, in which calls of milliseconds shared the processor with other "
@@ -230,7 +230,7 @@ def _about(cells: Cells) -> str:
         if floor.noisy
         else ""
     )
-    where = f"{run.created[:10]}, {processor}, {threads} threads, {launches} launches"
+    where = f"{run.created[:10]}, {processor}, {threads} threads, {launches}"
     return f"{where}; {told}{noisy}"
 
 

@@ -6,6 +6,8 @@ from functools import cache
 
 from adbench.suite.backend import Backend, from_module
 from adbench.suite.catalog import catalog, load
+from adbench.suite.record import Record
+from adbench.suite.session import prepare
 
 NAMES = ("autograd", "finite_differences", "jax", "tape", "torch")
 
@@ -13,3 +15,13 @@ NAMES = ("autograd", "finite_differences", "jax", "tape", "torch")
 @cache
 def backend(name: str) -> Backend:
     return from_module(name, load(catalog().backends[name]))
+
+
+def checked(backend: str, case: str, operator: str) -> Record:
+    """The smallest size of a case, checked in a worker of its own: a compiler does not share a process."""
+    session = prepare(
+        cases=[case], backends=[backend], operators=[operator], sizes=["1", "2"], time=False, memory=False
+    )
+    for _ in session.events():
+        pass
+    return session.result().records[0]

@@ -5,28 +5,17 @@ from __future__ import annotations
 import pytest
 
 from adbench.suite.catalog import catalog
-from adbench.suite.record import Record
-from adbench.suite.session import prepare
+from tests.backends.loaded import checked
 
 pytestmark = pytest.mark.skipif(
     bool(catalog().backends["enzyme_ad"].missing), reason="enzyme-ad has no wheel for this Python"
 )
 
 
-def checked(case: str, operator: str) -> Record:
-    """The smallest size of a case, checked in a worker of its own: Enzyme has an LLVM of its own."""
-    session = prepare(
-        cases=[case], backends=["enzyme_ad"], operators=[operator], sizes=["1", "2"], time=False, memory=False
-    )
-    for _ in session.events():
-        pass
-    return session.result().records[0]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("operator", "how"), [("gradient", "native"), ("hvp", "native"), ("hessian", "from hvp")])
 def test_derivatives_of_a_sum_of_products_are_right_and_are_enzymes(operator: str, how: str) -> None:
-    record = checked("rosenbrock", operator)
+    record = checked("enzyme_ad", "rosenbrock", operator)
     assert (record.status, record.how) == ("ok", how), record.reason
 
 
@@ -41,7 +30,7 @@ def test_derivatives_of_a_sum_of_products_are_right_and_are_enzymes(operator: st
     ],
 )
 def test_what_it_cannot_is_unsupported_in_one_line(case: str, reason: str) -> None:
-    record = checked(case, "gradient")
+    record = checked("enzyme_ad", case, "gradient")
     assert record.status == "unsupported"
     assert reason in str(record.reason)
     assert "\n" not in str(record.reason)

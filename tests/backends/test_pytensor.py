@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytensor.tensor as pt
 import pytest
 
 from adbench import Unsupported
@@ -42,3 +43,33 @@ def test_a_loop_takes_as_many_steps_as_it_is_told(trips: int) -> None:
 def test_what_one_graph_cannot_hold_is_unsupported(f: Any) -> None:
     with pytest.raises(Unsupported):
         gradient(f)
+
+
+def prepared(operator: Any, f: Any, x: tuple[Any, ...], v: tuple[Any, ...]) -> Any:
+    used = backend("pytensor")
+    given = (*map(used.to_native, x), tuple(map(used.to_native, v)))
+    return used.prepare(operator, lambda *x: f(used.xp, *x), given, tuple(range(len(x))))(*given)
+
+
+def test_a_number_that_is_broadcast_has_its_part_in_j_v() -> None:
+    """d Σ (x - a)² = 2 Σ (x - a) (dx - da) of an array x and a number a."""
+    dx = np.array([0.5, 0.25])
+    found = prepared("jvp", lambda xp, x, a: xp.sum((x - a) ** 2), (X, 5.0), (dx, 7.0))
+    np.testing.assert_allclose(found, 2 * np.sum((X - 5.0) * (dx - 7.0)))
+
+
+@pytest.mark.parametrize("operator", ["hvp", "jvp"])
+def test_an_operation_without_a_derivative_is_named(operator: Any) -> None:
+    with pytest.raises(Unsupported, match="no derivative of its ProdWithoutZeros"):
+        prepared(operator, lambda xp, x: xp.prod(x), (X,), (X,))
+
+
+def test_a_derivative_of_what_has_none_is_not_called_one_of_a_product() -> None:
+    with pytest.raises(Unsupported, match="no derivative of its jv"):
+        gradient(lambda xp, x: xp.sum(pt.jv(x, 0.5)))
+
+
+def test_a_sum_of_more_arrays_than_one_operation_takes_is_unsupported() -> None:
+    used = backend("pytensor")
+    with pytest.raises(Unsupported, match="31 arrays"):
+        used.prepare("value", lambda x: pt.sum(sum((pt.sin(k * x) for k in range(2, 42)), 0.0 * x)), (X,), (0,))

@@ -33,6 +33,18 @@ def test_an_inner_derivative_leaves_the_outer_variable_alone() -> None:
     np.testing.assert_allclose(slope, 15 * 2.0**4)
 
 
+@pytest.mark.parametrize("name", ["sympy", "heyoka"])
+def test_derivatives_nested_with_nothing_between_have_symbols_of_their_own(name: str) -> None:
+    """d/dy (d/dz z y at y) = d/dy y = 1; with one symbol for both it is d/dy 2 y."""
+    used = backend(name)
+
+    def f(x: Any) -> Any:
+        return used.xp.derivative(lambda y: used.xp.derivative(lambda z: z * y, y), x) * x
+
+    given = (used.to_native(3.0),)
+    assert used.prepare("value", f, given, (0,))(*given) == 3.0
+
+
 def test_a_formula_that_swells_is_refused() -> None:
     with pytest.raises(Unsupported, match="swell"):
         gradient(lambda xp, x: xp.sum(xp.loop(lambda i, y: y * y + xp.sin(y), x, 20)))

@@ -5,20 +5,9 @@ from __future__ import annotations
 import pytest
 
 from adbench.suite.catalog import catalog
-from adbench.suite.record import Record
-from adbench.suite.session import prepare
+from tests.backends.loaded import checked
 
 pytestmark = pytest.mark.skipif(bool(catalog().backends["torch_compile"].missing), reason="torch is not installed")
-
-
-def checked(case: str, operator: str) -> Record:
-    """The smallest size of a case, checked in a worker of its own."""
-    session = prepare(
-        cases=[case], backends=["torch_compile"], operators=[operator], sizes=["1", "2"], time=False, memory=False
-    )
-    for _ in session.events():
-        pass
-    return session.result().records[0]
 
 
 @pytest.mark.slow
@@ -27,7 +16,7 @@ def checked(case: str, operator: str) -> Record:
     [("normal_log_density", "gradient"), ("rosenbrock", "hvp"), ("trap_broadcast_add", "gradient")],
 )
 def test_a_short_graph_is_right(case: str, operator: str) -> None:
-    record = checked(case, operator)
+    record = checked("torch_compile", case, operator)
     assert (record.status, record.how) == ("ok", "native"), record.reason
 
 
@@ -37,7 +26,7 @@ def test_a_short_graph_is_right(case: str, operator: str) -> None:
     [("recurrence", "operations in one graph"), ("trap_recorded_branch", "one graph is compiled for all data")],
 )
 def test_what_is_long_or_hangs_on_data_is_unsupported_in_one_line(case: str, reason: str) -> None:
-    record = checked(case, "gradient")
+    record = checked("torch_compile", case, "gradient")
     assert record.status == "unsupported"
     assert reason in str(record.reason)
     assert "\n" not in str(record.reason)

@@ -314,3 +314,14 @@ def test_where_a_nan_comes_out_the_careful_program_answers():
     np.testing.assert_allclose(compiled(x)[1], expected[1], rtol=1e-14)
     np.testing.assert_allclose(compiled(np.abs(x) + 0.1)[1], 0.5 / np.sqrt(np.abs(x) + 0.1), rtol=1e-14)
     assert "careful" in compiled.explain()
+
+
+def test_what_is_compiled_inside_of_a_recording_may_hold_what_is_recorded_outside():
+    def f(x):
+        inner = tape.compile(lambda y: y * y + x, 1.0)  # x is in no result of its own, but in an operation
+        value, slope = inner(2.0)
+        return value * x + slope
+
+    outer = tape.compile(f, 1.1)
+    for x in (1.1, 3.0):
+        assert outer(x) == pytest.approx((4.0 * x + x * x + 4.0, 4.0 + 2.0 * x), rel=1e-14)

@@ -43,9 +43,8 @@ def micros_a_node(turns, level):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("level", "most"), [(2, 300.0), (0, 200.0)])
+@pytest.mark.parametrize(("level", "most"), [(2, 120.0), (0, 80.0)])
 def test_a_node_takes_a_bounded_time_at_any_length(level, most):
-    """Three times what the engine's page says and more: a shared machine must not fail it, a quadratic step does."""
     tape.compile(long(3), 7.0)
     short, long_one = (min(micros_a_node(turns, level)[0] for _ in range(3)) for turns in (150, 1_500))
     assert max(short, long_one) <= most
@@ -65,11 +64,9 @@ def test_the_level_is_chosen_by_the_length(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.timeout(3_000)
-def test_a_very_long_tape_compiles_in_pieces_and_runs(nightly):
-    """A million nodes with `--nightly 2`: they take minutes; a tenth of them by default."""
-    turns = 112_000 if nightly > 1 else 11_200
-    f = long(turns)
+def test_a_million_nodes_compile_and_run():
+    f = long(112_000)
     compiled = tape.compile(f, 7.0)
-    assert compiled.nodes() > 8 * turns
+    assert compiled.nodes() > 1_000_000
     assert "eager" not in compiled.explain()
     assert compiled(7.5) == pytest.approx(tape.gradient(f, 7.5), rel=1e-9)
