@@ -9,7 +9,7 @@ import numpy as np
 
 from ..plain import constant
 from ..trees import tree_flatten, tree_unflatten
-from .entry import Setting
+from .entry_code import Setting
 
 if TYPE_CHECKING:
     from .calling import Compiled

@@ -24,8 +24,9 @@ import numpy as np
 from .. import functionals
 from ..trees import tree_flatten
 from .arguments import Arguments
-from .entry import Entry, Shelf, layouts_are_known
+from .entry import Entry, Shelf
 from .kept import KeptCode
+from .layouts import layouts_are_known
 from .lowering import Outcome
 from .program import Program, without_collection
 from .record import OPERATORS, WITH_VECTOR, NotCompilableError, Request, record
