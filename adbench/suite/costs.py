@@ -1,4 +1,4 @@
-"""What cells have cost before, on this machine: seconds to import, to prepare, to call. Only plans rest on it.
+"""What cells have cost before, on this machine: seconds to import, check, prepare, call. Only plans rest on it.
 
 Kept in the user's cache from run to run; it may be thrown away at any time.
 """
@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from adbench.measure.machine import fingerprint
@@ -31,10 +32,12 @@ Cell = tuple[str, str, str]
 
 @dataclass
 class Costs:
-    """Imports by backend; cells by case, backend, operator and then size."""
+    """Imports by backend; cells, and the seconds of their checks, by case, backend, operator and then size."""
 
     imports: dict[str, float] = field(default_factory=dict)
     cells: dict[Cell, dict[int, Cost]] = field(default_factory=dict)
+    checks: dict[Cell, dict[int, float]] = field(default_factory=dict)
+    _usual: dict[str, float | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of_import(self, backend: str) -> float:
         """Seconds to import a backend."""
@@ -49,6 +52,16 @@ class Costs:
         known, ratio = sizes[near], job.size / near
         return known if ratio == 1 else Cost(known.prepare, known.first_call * ratio, known.call * ratio)
 
+    def of_check(self, job: Job) -> float | None:
+        """Seconds of a job's check: as it was, or of the nearest size, or the backend's median; else None."""
+        sizes = self.checks.get((job.case, job.backend, job.operator))
+        if sizes:
+            return sizes[min(sizes, key=lambda n: abs(n - job.size))]
+        if job.backend not in self._usual:
+            theirs = [max(sizes.values()) for key, sizes in self.checks.items() if key[1] == job.backend]
+            self._usual[job.backend] = median(theirs) if theirs else None
+        return self._usual[job.backend]
+
     def knows(self, case: str, size: int) -> bool:
         """Whether the case has been run at this size: its references are then in the cache."""
         return any(key[0] == case and size in sizes for key, sizes in self.cells.items())
@@ -56,6 +69,11 @@ class Costs:
     def learn(self, job: Job, cost: Cost) -> None:
         """Remember what a job cost; the later figure stands."""
         self.cells.setdefault((job.case, job.backend, job.operator), {})[job.size] = cost
+
+    def learn_check(self, job: Job, seconds: float) -> None:
+        """Remember what a job's check took; the later figure stands."""
+        self.checks.setdefault((job.case, job.backend, job.operator), {})[job.size] = seconds
+        self._usual.pop(job.backend, None)
 
     def learn_opening(self, backend: str, seconds: float) -> None:
         """Remember what starting a worker took, of which the import is what is not the start of any process."""
@@ -77,21 +95,32 @@ def read(folder: Path, machine: dict[str, Any]) -> Costs:
         if data.get("machine") != fingerprint(machine):
             return Costs()
         cells = from_plain(data["cells"], list[tuple[Job, Cost]])
+        checks = from_plain(data.get("checks", []), list[tuple[Job, float]])
         found = Costs(from_plain(data["imports"], dict[str, float]))
     except (OSError, ValueError, KeyError, AttributeError, RecursionError):
         return Costs()
     for job, cost in cells:
         found.learn(job, cost)
+    for job, seconds in checks:
+        found.learn_check(job, seconds)
     return found
 
 
 def keep(folder: Path, machine: dict[str, Any], costs: Costs) -> None:
     """Keep them for the next plan. Where the folder cannot be written, nothing is kept."""
-    cells = [(Job(key[0], size, *key[1:]), cost) for key, sizes in costs.cells.items() for size, cost in sizes.items()]
-    data = {"machine": fingerprint(machine), "imports": costs.imports, "cells": to_plain(cells)}
+    data = {
+        "machine": fingerprint(machine),
+        "imports": costs.imports,
+        "cells": to_plain(_by_job(costs.cells)),
+        "checks": to_plain(_by_job(costs.checks)),
+    }
     with contextlib.suppress(OSError, BadOutput):
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / FILE, json.dumps(data))
+
+
+def _by_job(known: dict[Cell, dict[int, Any]]) -> list[tuple[Job, Any]]:
+    return [(Job(key[0], size, *key[1:]), it) for key, sizes in known.items() for size, it in sizes.items()]
 
 
 def backends_of(jobs: Iterable[Job]) -> tuple[str, ...]:

@@ -87,8 +87,8 @@ class Estimate:
         """One job's check, by itself."""
         if job in self._checked or job.backend in self._missing:
             return 0.0
-        cost = self.costs.of(job)
-        return cost.prepare + cost.first_call + cost.call + JUDGE_SECONDS
+        known, cost = self.costs.of_check(job), self.costs.of(job)
+        return cost.prepare + cost.first_call + cost.call + JUDGE_SECONDS if known is None else known
 
     def references(self, jobs: Sequence[Job]) -> float:
         """The truths of cases at sizes that are not checked yet: one process computes them all."""

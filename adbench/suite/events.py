@@ -37,11 +37,13 @@ class Checked:
     """A job's verdict, or why there is none.
 
     cost          what it took, where it came to a call
+    seconds       what preparing, calling and judging took together, where its worker was asked
     open_seconds  what starting its worker and the import took
     """
 
     record: Record
     cost: Cost | None = None
+    seconds: float | None = None
     open_seconds: float | None = None
 
 

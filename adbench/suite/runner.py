@@ -60,6 +60,8 @@ class Runner:
         job = event.record.job
         if event.cost is not None:
             self.costs.learn(job, event.cost)
+        if event.seconds is not None:
+            self.costs.learn_check(job, event.seconds)
         if event.open_seconds is not None:
             self.costs.learn_opening(job.backend, event.open_seconds)
 

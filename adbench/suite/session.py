@@ -91,8 +91,8 @@ class Session:
             finally:
                 if self._journal is not None:
                     self._journal.close()
-                    self._costs.learn_run(self.result())
-                    keep_costs(cache_folder(), self._progress.head.run.machine, self._costs)
+                self._costs.learn_run(self.result())
+                keep_costs(cache_folder(), self._progress.head.run.machine, self._costs)
 
     def close(self) -> None:
         """Let go of the journal of a resumed run that is not gone on with."""

@@ -15,6 +15,7 @@ from adbench.suite.forecast import Forecast
 from adbench.suite.journal import Head, Launched, Progress
 from adbench.suite.record import Figure, Job, Launch, Memory, Record, Round, Run, Summary
 from adbench.suite.runner import enter
+from adbench.suite.session import Session, prepare
 from adbench.suite.settings import Settings
 
 CASES = {"cheap": (1, 10, 100), "dear": (1, 10, 100, 1000), "single": (1,)}
@@ -73,6 +74,44 @@ def test_a_cost_is_guessed_from_the_nearest_size_in_proportion() -> None:
     assert costs.of(Job("a", 20, "tape", "gradient")) == Cost(1.0, 0.4, 0.2)
     assert costs.of(Job("a", 2000, "tape", "gradient")) == Cost(1.0, 4.0, 2.0)
     assert costs.of(Job("b", 20, "tape", "gradient")) == kept.UNKNOWN
+
+
+def test_a_check_is_guessed_from_the_nearest_size_else_from_the_backends_others() -> None:
+    costs = Costs()
+    for case, seconds in (("a", 1.0), ("b", 3.0), ("c", 50.0)):
+        costs.learn_check(Job(case, 10, "tape", "gradient"), seconds)
+    costs.learn_check(Job("a", 1000, "tape", "gradient"), 2.0)
+    assert costs.of_check(Job("a", 20, "tape", "gradient")) == 1.0
+    assert costs.of_check(Job("a", 600, "tape", "gradient")) == 2.0
+    assert costs.of_check(Job("d", 20, "tape", "gradient")) == 3.0
+    assert costs.of_check(Job("d", 20, "other", "gradient")) is None
+    costs.learn_check(Job("e", 10, "tape", "value"), 40.0)
+    costs.learn_check(Job("f", 10, "tape", "value"), 60.0)
+    assert costs.of_check(Job("d", 20, "tape", "gradient")) == 40.0
+
+
+def test_a_check_teaches_the_next_plan_what_its_backend_takes(tmp_path: Path) -> None:
+    backend = tmp_path / "slow.py"
+    backend.write_text(
+        "import time\n"
+        "import adbench.tape as xp\n"
+        "def prepare(operator, f, args, wrt):\n"
+        "    time.sleep(0.4)\n"
+        "    return lambda *args: f(*args)\n"
+    )
+
+    def session(case: str) -> Session:
+        chosen = {"cases": [case], "backends": [str(backend)], "operators": ["value"], "sizes": ["2"]}
+        return prepare(**chosen, time=False, memory=False)
+
+    def expected() -> float:
+        return session("quadratic_form").estimate().check(Job("quadratic_form", 2, "slow", "value"))
+
+    before = expected()
+    for _ in session("sums").events():
+        pass
+    assert before < 0.1
+    assert expected() > 0.4
 
 
 def test_nothing_is_left_out_where_there_is_time_enough() -> None:
