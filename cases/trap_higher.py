@@ -30,6 +30,15 @@ def trap_nested_product(xp, x):
     return derivative(xp, lambda y: x * y * y, x)
 
 
+@trap({"x": 3.0}, (1.0,))
+def trap_nested_at_the_variable(xp, x):
+    """x · d/dy (d/dz (y z) at z = y) at y = x = 3 → 1: two derivatives with no operation between them.
+
+    A library of symbols that names them by its operations so far calls y and z the same: 2 (an adapter of ours did).
+    """
+    return x * derivative(xp, lambda y: derivative(xp, lambda z: y * z, y), x)
+
+
 @trap({"x": 0.0}, (2.0,))
 def trap_nested_at_zero(xp, x):
     """d/dy (x · 2y) at y = 3, at x = 0 → 2: an inner adjoint that is zero, and not nothing.
