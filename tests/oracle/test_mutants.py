@@ -17,7 +17,8 @@ from adbench.suite.backend import from_module
 from adbench.suite.case import Case, function_of
 from adbench.suite.checking import Known, judged, known_at, needs_second_order, operator_named, point
 from adbench.suite.relations import Setting, violations
-from tests.oracle.mutants import MUTANTS, Mutant
+from tests.oracle.mutant import Mutant
+from tests.oracle.mutants import MUTANTS
 from tests.oracle.planting import in_reverse, scaled
 from tests.oracle.subjects import sines
 

@@ -1,0 +1,34 @@
+"""Wrong rules for the reference engine, as data: what is planted, where it must show, and through which operator.
+
+kind      what sort of mistake it is: a row of the kill matrix
+size      its relative error: a column; "gross" where it has none
+case      a small function at points of full precision: its gradient has entries of about one, nothing cancels
+operator  through which it must be caught; or the relation of `adbench.suite.relations`
+expected  "wrong"; "inconclusive" at the hard points, where no double can tell an error in the ninth digit
+"""
+
+from dataclasses import dataclass
+
+from adbench import Case
+from tests.oracle.planting import Plant
+
+SIZES = {"1": 1.0, "1e-2": 1e-2, "1e-4": 1e-4, "1e-6": 1e-6, "1e-8": 1e-8, "1e-9": 1e-9}
+GROSS = "gross"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutant:
+    name: str
+    kind: str
+    plant: Plant
+    case: Case
+    size: str = GROSS
+    operator: str = "gradient"
+    relation: str = ""
+    expected: str = "wrong"
+    points: int = 1  # more than one where the mistake is in what an earlier call left behind
+    survives: str = ""  # why it is not caught yet
+
+    def __str__(self) -> str:
+        through = f"by {self.relation}" if self.relation else f"in the {self.operator}"
+        return f"{self.kind}: {self.name}{'' if self.size == GROSS else ' ' + self.size}, {through}"
