@@ -11,6 +11,7 @@ from adbench.measure.statistics import Interval
 from adbench.suite.comparing import Comparison, MemoryChange, Row, Word
 
 from . import wording
+from .drawing import NARROWEST, printed
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -43,7 +44,6 @@ MEANING: dict[Word, str] = {
 }
 QUIET: tuple[Word, ...] = ("same", "gone", "new")  # counted, not listed one by one
 FOLDED: tuple[Word, ...] = ("inconclusive", *QUIET)  # in Markdown
-NARROWEST = 24  # columns; below, nothing can be read anyway
 LONGEST_NAME = 120
 LONGEST_REASON = 300
 APART = "\u200b"  # a space of no width
@@ -52,21 +52,7 @@ MOST_ROWS = 200  # in a comment on a pull request; GitHub takes 65 536 character
 
 def text(found: Comparison, *, width: int, colour: bool) -> str:
     """For a terminal: no line longer than `width`; readable without colour, since a sign carries each word."""
-    from rich.console import Console
-
-    console = Console(
-        width=max(width, NARROWEST),
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        no_color=not colour,
-        markup=False,
-        emoji=False,
-        highlight=False,
-    )
-    with console.capture() as captured:
-        for part in _parts(found, console.width):
-            console.print(part)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
+    return printed(_parts(found, max(width, NARROWEST)), width=width, colour=colour)
 
 
 def markdown(found: Comparison) -> str:

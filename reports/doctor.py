@@ -8,30 +8,17 @@ from typing import TYPE_CHECKING, Any
 from adbench.suite.checkup import Finding
 from adbench.suite.doctor import Examination
 
+from .drawing import printed
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 SIGNS = {"ok": ("✓", "green"), "warning": ("!", "bold yellow"), "unknown": ("—", "dim")}
-NARROWEST = 24  # columns; below, nothing can be read anyway
 
 
 def text(found: Examination, *, width: int, colour: bool) -> str:
     """The examination as text, no line longer than `width` but for commands that have no blank to break at."""
-    from rich.console import Console
-
-    console = Console(
-        width=max(width, NARROWEST),
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        no_color=not colour,
-        markup=False,
-        emoji=False,
-        highlight=False,
-    )
-    with console.capture() as captured:
-        for part in _parts(found):
-            console.print(part, soft_wrap=False)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+    return printed(_parts(found), width=width, colour=colour)
 
 
 def _parts(found: Examination) -> Iterable[RenderableType]:

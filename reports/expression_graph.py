@@ -90,14 +90,14 @@ def _value(explained: Explanation, name: str) -> str:
     return text_of(next(node.value for node in explained.nodes if node.name == name))
 
 
-def _nearest(root: str, operands: Mapping[str, Sequence[str]], most: int) -> set[str]:
-    """The nodes from the root down, level by level, until there are so many."""
-    shown: set[str] = set()
+def _nearest(root: str, operands: Mapping[str, Sequence[str]], most: int) -> dict[str, None]:
+    """The nodes from the root down, level by level and in this order, until there are so many."""
+    shown: dict[str, None] = {}
     waiting = deque([root] if root else [])
     while waiting and len(shown) < most:
         name = waiting.popleft()
         if name not in shown:
-            shown.add(name)
+            shown[name] = None
             waiting.extend(o for o in operands[name] if o in operands)
     return shown
 

@@ -9,21 +9,17 @@ from typing import Any
 from adbench.suite.history import Entry
 
 from . import wording
+from .drawing import printed
 
-NARROWEST = 24
 SIDE_BY_SIDE = 100  # columns from which a table fits
 
 
 def text(found: Sequence[Entry], width: int) -> str:
     """For people. No line is longer than `width`."""
-    from rich.console import Console
-
     if not found:
         return "No run is there.\n"
-    console = Console(width=max(width, NARROWEST), no_color=True, markup=False, emoji=False, highlight=False)
-    with console.capture() as captured:
-        console.print(_table(found) if width >= SIDE_BY_SIDE else "\n".join(map(_stacked, found)))
-    return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
+    entries = _table(found) if width >= SIDE_BY_SIDE else "\n".join(map(_stacked, found))
+    return printed([entries], width=width)
 
 
 def data(found: Sequence[Entry]) -> list[dict[str, Any]]:

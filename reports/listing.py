@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from .drawing import printed
 
 
 def listing(rows: Sequence[Mapping[str, Any]], *, width: int, colour: bool) -> str:
@@ -20,10 +21,7 @@ def listing(rows: Sequence[Mapping[str, Any]], *, width: int, colour: bool) -> s
     for row in rows:
         fact, what = (_sizes(row["sizes"]), _case(row)) if is_cases else (_version(row), Text(row["summary"]))
         table.add_row(Text(row["name"]), Text(fact), what)
-    console = Console(width=width, no_color=not colour, force_terminal=colour, highlight=False)
-    with console.capture() as captured:
-        console.print(table)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+    return printed([table], width=width, colour=colour)
 
 
 def _case(row: Mapping[str, Any]) -> Text:

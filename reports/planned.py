@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 from . import wording
+from .drawing import printed
 
 if TYPE_CHECKING:
     from adbench.suite.session import Session
@@ -52,13 +52,11 @@ def plain(session: Session) -> dict[str, Any]:
 
 def table(session: Session, *, width: int) -> str:
     """The plan as text: a line for each case and each backend, then the sum by phase."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     estimate, jobs, traps = session.estimate(), session.plan.jobs, _traps(session)
-    buffer = io.StringIO()
-    console = Console(file=buffer, width=width, no_color=True, markup=False, emoji=False, highlight=False)
+    parts: list[Table | str] = []
     for field, title in (("case", "case"), ("backend", "backend")):
         rows = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="")
         for name, justify in ((title, "left"), ("sizes", "left"), ("operators", "left"), ("about", "right")):
@@ -69,14 +67,13 @@ def table(session: Session, *, width: int) -> str:
             operators = ", ".join(dict.fromkeys(job.operator for job in own)) if field == "case" else ""
             texts = (wording.short(name, 40), sizes, operators, duration(seconds.total))
             rows.add_row(*(Text(wording.visible(text)) for text in texts))
-        console.print(rows)
-        console.print()
+        parts += [rows, ""]
     every = estimate.of(jobs, traps)
     phases = [f"check {duration(every.check)}"]
     phases += [f"time {duration(every.time)}"] if session.settings.time else []
     phases += [f"memory {duration(every.memory)}"] if session.settings.memory else []
-    console.print(f"{sentence(session)} ({', '.join(phases)}; imports and processes included)")
-    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+    parts.append(f"{sentence(session)} ({', '.join(phases)}; imports and processes included)")
+    return printed(parts, width=width)
 
 
 def _traps(session: Session) -> frozenset[str]:

@@ -5,7 +5,6 @@ Readable without colour: the sign carries the word. Where the backends do not fi
 
 from __future__ import annotations
 
-import io
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from adbench.suite.record import Run
 
 from . import operators, ranking, wording
 from .cells import Cell, Cells
+from .drawing import drawn
 from .notes import Notes
 from .wording import OUTCOMES, Word
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 FASTEST = "★"
 TIED = "☆"
 UNBROKEN = "\u00a0"  # a space at which no line ends
-NARROWEST = 16  # columns; below, nothing can be read anyway
 MOST_REASONS = 20
 MOST_ABREAST = 12  # backends; more of them, where they do not fit, are told case by case, the fastest first
 LONGEST_REASON = 400
@@ -51,22 +50,7 @@ STYLES: dict[Word, str] = {
 
 def table(run: Run, *, width: int | None = None, colour: bool = False) -> str:
     """The table as text that ends in a newline, no line longer than `width` (by default the terminal's)."""
-    from rich.console import Console
-
-    width = max(NARROWEST, width or shutil.get_terminal_size().columns)
-    buffer = io.StringIO()
-    console = Console(
-        file=buffer,
-        width=width,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        no_color=not colour,
-        markup=False,  # a backend called [red] is called [red]
-        emoji=False,
-        highlight=False,
-    )
-    _print(console, run)
-    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+    return drawn(lambda console: _print(console, run), width=width or shutil.get_terminal_size().columns, colour=colour)
 
 
 def _print(console: Console, run: Run) -> None:

@@ -48,7 +48,7 @@ def list_(
     elif markdown and kind == "cases":
         click.echo(catalog.report("case_pages").markdown(rows), nl=False)
     else:
-        click.echo(catalog.report("listing").listing(rows, width=width(), colour=colour()))
+        click.echo(catalog.report("listing").listing(rows, width=width(), colour=colour()), nl=False)
 
 
 @click.command()
@@ -122,4 +122,4 @@ def doctor(with_memory: bool, with_backends: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(asdict(found), indent=1))
     else:
-        click.echo(catalog.report("doctor").text(found, width=width(), colour=colour()))
+        click.echo(catalog.report("doctor").text(found, width=width(), colour=colour()), nl=False)

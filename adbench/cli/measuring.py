@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from .going import go, make_session, refuse_contradictions, say_what_is_dead, show, show_plan
-from .options import quantity, running, selecting
+from .options import quantity, running, selecting, share
 
 
 @click.command(context_settings={"ignore_unknown_options": True})  # --at -1.0 -2.0
@@ -67,14 +67,7 @@ def check(
 @click.option("--launches", type=click.IntRange(1), metavar="N", help="Fresh processes of each backend; default: 8.")
 @click.option("--memory/--no-memory", default=True, help="Measure memory too, in processes of its own.")
 @click.option("--reference", metavar="NAME", help="The backend that is measured twice, as the control; default: tape.")
-@click.option(
-    "--margin",
-    metavar="SHARE",
-    default="2%",
-    show_default=True,
-    callback=quantity("share_of"),
-    help="Times that differ by less count as equal.",
-)
+@share("--margin", "2%", "Times that differ by less count as equal.")
 @click.option(
     "--budget", metavar="TIME", callback=quantity("seconds_of"), help="Plan to fit, as 10m; says what it leaves out."
 )

@@ -29,6 +29,13 @@ def quantity(name: str) -> Callable[[click.Context, click.Parameter, str | None]
     return read
 
 
+def share(name: str, default: str, says: str) -> Callable[[Command], Command]:
+    """An option that is a share, such as 5%."""
+    return click.option(
+        name, metavar="SHARE", default=default, show_default=True, callback=quantity("share_of"), help=says
+    )
+
+
 def completing(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
     """A callback that completes the names of `cases` or `backends`, and where none fits, files."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from .options import quantity
+from .options import share
 from .screen import colour, width
 
 FORMATS = {"html": "html", "md": "markdown", "csv": "spreadsheet", "junit": "junit"}
@@ -21,14 +21,7 @@ SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".csv": "csv", ".xml":
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Default: report.html beside the run."
 )
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: by the name of FILE, else html.")
-@click.option(
-    "--margin",
-    metavar="SHARE",
-    default="5%",
-    show_default=True,
-    callback=quantity("share_of"),
-    help="Of several runs: what is slower by less is no regression.",
-)
+@share("--margin", "5%", "Of several runs: what is slower by less is no regression.")
 @click.option("--from-gradbench", is_flag=True, help="RUN is a log of gradbench's, LOG.jsonl: in its own figures.")
 def report(runs: tuple[Path, ...], output: Path | None, form: str | None, margin: float, from_gradbench: bool) -> None:
     """Make a report of a run: its folder, its run.json, or the journal of one that is not finished.
@@ -70,22 +63,8 @@ def report(runs: tuple[Path, ...], output: Path | None, form: str | None, margin
 @click.command()
 @click.argument("old", type=click.Path(path_type=Path))
 @click.argument("new", type=click.Path(path_type=Path))
-@click.option(
-    "--margin",
-    metavar="SHARE",
-    default="5%",
-    show_default=True,
-    callback=quantity("share_of"),
-    help="What may be slower by less is no regression.",
-)
-@click.option(
-    "--memory-margin",
-    metavar="SHARE",
-    default="10%",
-    show_default=True,
-    callback=quantity("share_of"),
-    help="The same for memory.",
-)
+@share("--margin", "5%", "What may be slower by less is no regression.")
+@share("--memory-margin", "10%", "The same for memory.")
 @click.option("--fail-on", metavar="WHAT,…", help="What turns the exit code: regression, correctness, memory.")
 @click.option("--absolute", "--force", is_flag=True, help="Compare times by the clock alone, even of two machines.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")

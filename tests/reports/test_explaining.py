@@ -1,6 +1,7 @@
 """`adbench explain`: the tape of a case in a terminal, as JSON and as a page, as the paper shows it."""
 
 import json
+import os
 import subprocess
 import sys
 from itertools import pairwise
@@ -142,6 +143,16 @@ def test_the_page_allows_nothing_from_elsewhere_and_is_the_same_twice(everything
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
     assert not [e for e in document.all() if any(a in e.attributes for a in ("src", "style", "onclick"))]
     assert page(found) == page(told(everything, "hypot"))
+
+
+def test_another_process_makes_the_same_page(tmp_path):
+    made = []
+    for seed in ("1", "2", "3"):
+        path = tmp_path / f"{seed}.html"
+        command = [sys.executable, "-m", "adbench", "explain", "hypot", "--html", str(path)]
+        subprocess.run(command, check=True, capture_output=True, env={**os.environ, "PYTHONHASHSEED": seed})
+        made.append(path.read_bytes())
+    assert len(set(made)) == 1
 
 
 def test_hostile_names_are_text(tmp_path):

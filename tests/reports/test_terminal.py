@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 from adbench.suite.record import Run
 from reports import terminal
+from reports.drawing import NARROWEST
 from tests.reports import runs
 
 FIVE = ("tape", "finite_differences", "autograd", "jax", "torch")
@@ -44,7 +45,7 @@ def test_five_backends_fit_side_by_side(width: int) -> None:
 @pytest.mark.parametrize("width", [1, 16, 20, 30, 45])
 def test_a_narrow_terminal_gets_the_backends_below_each_other(width: int) -> None:
     text = terminal.table(USUAL, width=width)
-    assert _widest(text) <= max(width, terminal.NARROWEST)
+    assert _widest(text) <= max(width, NARROWEST)
     assert text.count("matr") >= 2
 
 
