@@ -24,7 +24,7 @@ from ._dormand_prince import ERROR, LONGER, SHORTEST, STAGES, integrated
 
 
 def f(xp, theta, start, t0, t1, unit, tolerance):
-    def slope(s):
+    def slope(_, s):
         prey, predators = s[0], s[1]
         return xp.stack([prey * (theta[0] - theta[1] * predators), predators * (theta[3] * prey - theta[2])])
 

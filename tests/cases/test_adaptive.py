@@ -27,7 +27,7 @@ def inputs(size: int, seed: int = 0, **changed: Any) -> dict[str, Any]:
 
 
 def integrated(slope: Any, start: Any, end: float, *, h: float = 1.0, tolerance: float = 1e-6) -> Any:
-    return PAIR.integrated(XP, slope, np.array(start), 0.0, end, h, tolerance)
+    return PAIR.integrated(XP, lambda _, s: slope(s), np.array(start), 0.0, end, h, tolerance)
 
 
 def exact(theta: Any, start: Any, t0: float, t1: float, unit: float, **_: Any) -> float:
@@ -48,6 +48,7 @@ def test_the_pair_meets_the_conditions_of_orders_five_and_four() -> None:
     A = np.array([(0.0,) * 7] + [row + (0.0,) * (7 - len(row)) for row in PAIR.STAGES])
     b, c = A[-1], A.sum(axis=1)
     assert c == pytest.approx([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1], abs=1e-14)
+    assert c[1:] == pytest.approx(PAIR.NODES, abs=1e-14)
     for weights, order in ((b, 5), (b - np.array(PAIR.ERROR), 4)):
         for power in range(order):
             assert weights @ c**power == pytest.approx(1 / (power + 1), abs=1e-14)
@@ -76,6 +77,15 @@ def test_steps_grow_and_shrink_with_what_is_integrated_and_end_where_they_should
     steps = np.diff(np.unique(np.array(places[6::6])))
     assert steps.max() / steps.min() > 16
     assert len(places) > 6 * (len(steps) + 3)  # some were tried again
+
+
+def test_a_slope_is_told_the_time_of_its_place() -> None:
+    """Of order five, for a slope of the time alone too: y = e^t from y' = e^t."""
+    errors = []
+    for h in (0.2, 0.1):
+        (found,) = PAIR.integrated(XP, lambda t, s: np.exp(t()) + 0 * s, np.array([0.0]), 1.0, 1.0 + h, h, 1.0)
+        errors.append(found - (np.exp(1.0 + h) - np.exp(1.0)))
+    assert errors[0] / errors[1] == pytest.approx(2**6, rel=0.1)
 
 
 def test_a_last_step_that_is_too_long_is_not_the_last() -> None:

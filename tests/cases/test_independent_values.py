@@ -251,6 +251,10 @@ def test_van_der_pol_and_sir_converge_to_an_adaptive_solver() -> None:
     mu, span = given["mu"], (given["t0"], given["t1"])
     exact = solve_ivp(lambda _, s: [s[1], mu * (1 - s[0] ** 2) * s[1] - s[0]], span, given["start"], **ADAPTIVE)
     assert value("van_der_pol", **given) == pytest.approx(exact.y[:, -1].sum(), rel=1e-10)
+    own = {name: given[name] for name in ("mu", "start", "t0", "t1")}
+    assert value("van_der_pol_adaptive", **own, unit=1.0, tolerance=1e-9) == pytest.approx(
+        exact.y[:, -1].sum(), rel=1e-8
+    )
     given = inputs("sir", 1_000)
     b, gamma, a = given["theta"]
 
@@ -260,6 +264,8 @@ def test_van_der_pol_and_sir_converge_to_an_adaptive_solver() -> None:
 
     exact = solve_ivp(slope, (given["t0"], given["t1"]), given["start"], **ADAPTIVE)
     assert value("sir", **given) == pytest.approx(exact.y[:, -1].sum(), rel=1e-9)
+    own = {name: given[name] for name in ("theta", "start", "t0", "t1")}
+    assert value("sir_adaptive", **own, unit=1.0, tolerance=1e-9) == pytest.approx(exact.y[:, -1].sum(), rel=1e-8)
 
 
 def test_linear_chain_is_the_exponential_of_its_matrix() -> None:
@@ -269,6 +275,8 @@ def test_linear_chain_is_the_exponential_of_its_matrix() -> None:
     exact = (expm(2.0 * matrix) @ [1.0, *given["start"]])[1:].mean()
     # Twenty steps of a method of order four: near, and not the same.
     assert value("linear_chain", **given) == pytest.approx(exact, rel=1e-4)
+    own = {name: given[name] for name in ("x", "start")}
+    assert value("linear_chain_adaptive", **own, tolerance=1e-9) == pytest.approx(exact, rel=1e-8)
 
 
 def test_reparameterised_draws_have_the_expectation_that_an_integral_has() -> None:
