@@ -153,10 +153,16 @@ def size(variables: list[Any]) -> int:
     return len(nodes) + sum(size(graph.outputs) for graph in inner if graph is not None)
 
 
+def refuse(variables: list[Any], most_operations: int) -> None:
+    """Raises Unsupported where their graph is longer."""
+    if (operations := size(variables)) > most_operations:
+        raise Unsupported(f"{operations:,} operations take pytensor long to simplify and to compile")
+
+
 def graph(
-    operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
+    operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...], most_operations: int
 ) -> tuple[tuple[Any, ...], list[Any]]:
-    """Variables in the places of the arguments, and those that are asked for."""
+    """Variables in the places of the arguments, and those that are asked for. A value too long is not derived."""
     if operator not in OPERATIONS:
         raise Unsupported(f"pytensor has no {operator} of several arguments")
 
@@ -174,7 +180,10 @@ def graph(
         if "Cannot cast True or False" in str(error):
             raise Unsupported("== asks whether two variables of pytensor's are the same one, not equal") from error
         raise
-    return symbols, OPERATIONS[operator](value, x, *([tree.leaves(symbols[count:])] if count < len(args) else []))
+    refuse([value], most_operations)
+    asked = OPERATIONS[operator](value, x, *([tree.leaves(symbols[count:])] if count < len(args) else []))
+    refuse(asked, most_operations)
+    return symbols, asked
 
 
 def compiled(
@@ -188,12 +197,10 @@ def compiled(
     """`prepare` in one of pytensor's modes, which takes too long for more operations than so many."""
     try:
         with phase("trace"):
-            symbols, asked = graph(operator, f, args, wrt)
+            symbols, asked = graph(operator, f, args, wrt, most_operations)
     except pytensor.gradient.NullTypeGradError as error:
         named = re.search(r"of the (\w+)", str(error))
         raise Unsupported(f"pytensor has no derivative of its {named[1] if named else 'operation'}") from error
-    if (operations := size(asked)) > most_operations:
-        raise Unsupported(f"{operations:,} operations take pytensor long to simplify and to compile")
     with phase("compile"):
         function = pytensor.function(numbers(symbols), asked, mode=mode, on_unused_input="ignore", trust_input=True)
         try:
