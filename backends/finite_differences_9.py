@@ -9,7 +9,7 @@ KNOWN = {
     **{case: why for case, why in OF_TWO_POINTS.items() if case != "trap_sinc_near_zero"},  # better than claimed there
     "lotka_volterra_adaptive": "four digits at 100: four of h reach over jumps, where a step is halved or doubled",
     "projectile": "six digits at 100 steps: four steps of h reach over a kink, where a flight takes one step more",
-    "sir_adaptive": "seven digits at 2, by the end: two steps of h reach over a jump, where the flow takes one step more",
+    "sir_adaptive": "seven digits at 2, by the end: two of h reach over a jump, where there is one step more",
     "trap_logistic_far": "six digits: a step in proportion to x = 400 is 0.4, and e^x is no polynomial over that",
 }
 
