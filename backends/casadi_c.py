@@ -15,7 +15,10 @@ BUILDS = True
 DEBIAN = ("g++",)
 SPARSE_JACOBIAN = True
 
-KNOWN = virtual_machine.KNOWN
+KNOWN = {
+    **virtual_machine.KNOWN,
+    "solve": "at some points half a digit beyond the function's own noise: the compiler fuses products with sums",
+}
 
 # A program without loops: 8,000 instructions take gcc 8 s, a hundred thousand minutes.
 MOST_INSTRUCTIONS = 6_000

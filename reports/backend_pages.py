@@ -105,6 +105,7 @@ and keep to what they claim.
 
 
 ABSENT = "Not checked when this was made, and so not in it: "
+PART = "Checked in part when this was made, of {} pairs of a case and an operator: "
 
 
 def page(records: Sequence[Record], cases: Mapping[str, Case], names: Iterable[str] = ()) -> str:
@@ -115,6 +116,7 @@ def page(records: Sequence[Record], cases: Mapping[str, Case], names: Iterable[s
     parts = [HEAD]
     if absent := sorted(set(names) - set(backends)):
         parts.append(f"{ABSENT}{', '.join(f'`{name}`' for name in absent)}.\n")
+    parts += _in_part(records)
     columns = (*OPERATORS, "relations")
     for name, title, _ in FAMILIES:
         members = [case for case in sorted(cases) if family_of(cases[case]) == name]
@@ -129,6 +131,16 @@ def page(records: Sequence[Record], cases: Mapping[str, Case], names: Iterable[s
     parts.append(_reasons(reasons))
     parts.append(_known(records, cases))
     return "\n".join(parts)
+
+
+def _in_part(records: Iterable[Record]) -> list[str]:
+    """Of which backends not everything was asked, and how much was."""
+    asked: dict[str, set[tuple[str, str]]] = {}
+    for record in records:
+        asked.setdefault(record.job.backend, set()).add((record.job.case, record.job.operator))
+    whole = max(asked.values(), key=len, default=set())
+    part = [f"`{name}` {len(of & whole):,}" for name, of in sorted(asked.items()) if whole - of]
+    return [f"{PART.format(f'{len(whole):,}')}{', '.join(part)}.\n"] if part else []
 
 
 def _listed(members: Sequence[str], name: str) -> str:

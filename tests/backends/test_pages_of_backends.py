@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -123,6 +124,9 @@ def test_a_table_counts_cases_and_tells_own_made_unable_known_and_wrong() -> Non
     ]
     text = pages.page(records, cases, ["lib", "later"])
     assert f"{pages.ABSENT}`later`.\n" in text
+    assert "in part" not in text
+    in_part = replace(records[0], job=replace(records[0].job, backend="other"))
+    assert f"{pages.PART.format(9)}`other` 1.\n" in pages.page([*records, in_part], cases)
     (row,) = [line for line in text.splitlines() if line.startswith("| `lib` |")]
     cells = [cell.strip() for cell in row.split("|")[2:-1]]
     assert cells[:2] == ["✓", "✓ 1 · ○ 1 · ∅ 1 <sup>1</sup>"]
