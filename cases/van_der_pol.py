@@ -3,9 +3,8 @@
     x' = v,   v' = μ (1 - x²) v - x,   f(μ, start, t₀, t₁) = x(t₁) + v(t₁)
 
 Twice: in `van_der_pol` by the classical fourth-order method with n steps of length (t₁ - t₀) / n; in
-`van_der_pol_adaptive` by Dormand and Prince's, with time in units of n / 10, for which it takes about n steps: long
-ones along the slow branches of the cycle, short ones where it jumps. Nothing depends on the time itself, so
-∂f/∂t₀ = -∂f/∂t₁.
+`van_der_pol_adaptive` by Dormand and Prince's, with time in units of n / 10, for which it takes about n steps. Nothing
+depends on the time itself, so ∂f/∂t₀ = -∂f/∂t₁.
 
 Van der Pol (1926), "On relaxation oscillations", Philosophical Magazine 2, 978-992.
 """

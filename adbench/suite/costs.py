@@ -63,8 +63,8 @@ class Costs:
         return self._usual[job.backend]
 
     def knows(self, case: str, size: int) -> bool:
-        """Whether the case has been run at this size: its references are then in the cache."""
-        return any(key[0] == case and size in sizes for key, sizes in self.cells.items())
+        """Whether the case has been run or checked at this size: its references are then in the cache."""
+        return any(key[0] == case and size in of[key] for of in (self.cells, self.checks) for key in of)
 
     def learn(self, job: Job, cost: Cost) -> None:
         """Remember what a job cost; the later figure stands."""

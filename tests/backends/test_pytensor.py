@@ -9,6 +9,7 @@ import pytensor.tensor as pt
 import pytest
 
 from adbench import Unsupported
+from adbench.suite.catalog import catalog, load
 from tests.backends.loaded import backend
 
 X = np.array([2.0, 3.0])
@@ -67,6 +68,16 @@ def test_an_operation_without_a_derivative_is_named(operator: Any) -> None:
 def test_a_derivative_of_what_has_none_is_not_called_one_of_a_product() -> None:
     with pytest.raises(Unsupported, match="no derivative of its jv"):
         gradient(lambda xp, x: xp.sum(pt.jv(x, 0.5)))
+
+
+def test_a_value_too_long_is_refused_before_it_is_derived(monkeypatch: pytest.MonkeyPatch) -> None:
+    def derived(*_: Any) -> Any:
+        raise AssertionError("derived all the same")
+
+    module = load(catalog().backends["pytensor"])
+    monkeypatch.setitem(module.OPERATIONS, "gradient", derived)
+    with pytest.raises(Unsupported, match="operations take pytensor long"):
+        gradient(lambda xp, x: xp.sum(sum((xp.sin(k * x) for k in range(1, 201)), 0.0 * x)))
 
 
 def test_a_sum_of_more_arrays_than_one_operation_takes_is_unsupported() -> None:

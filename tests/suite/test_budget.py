@@ -90,7 +90,19 @@ def test_a_check_is_guessed_from_the_nearest_size_else_from_the_backends_others(
     assert costs.of_check(Job("d", 20, "tape", "gradient")) == 40.0
 
 
-def test_a_check_teaches_the_next_plan_what_its_backend_takes(tmp_path: Path) -> None:
+def test_the_truths_of_a_case_that_was_checked_are_in_the_cache() -> None:
+    costs = Costs()
+    job = Job("a", 10, "tape", "gradient")
+    before = Estimate(Settings(), costs).references([job])
+    costs.learn_check(job, 1.0)
+    assert costs.knows("a", 10)
+    assert not costs.knows("a", 20)
+    assert not costs.knows("b", 10)
+    assert Estimate(Settings(), costs).references([job]) < before / 10
+
+
+def test_a_check_teaches_the_next_plan_what_its_backend_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADBENCH_CACHE", str(tmp_path / "cache"))  # the other runs' teaches too
     backend = tmp_path / "slow.py"
     backend.write_text(
         "import time\n"
