@@ -98,13 +98,14 @@ one is called.
 | ⊗ | wrong or failing, as its file says it is known to be: listed at the end |
 
 A number after a mark counts cases where those of a family differ. An empty place was not asked: only a function whose
-value is a number has a gradient, a trap is asked for nothing else. The last column holds the
-[relations](../README.md#what-the-verdicts-mean) between calls. *Right* includes methods that are approximate by nature
-and keep to what they claim.
+value is a number has a gradient, a trap is asked for nothing else. What can do none of a family is named below its
+table. The last column holds the [relations](../README.md#what-the-verdicts-mean) between calls. *Right* includes methods
+that are approximate by nature and keep to what they claim.
 """
 
 
 ABSENT = "Not checked when this was made, and so not in it: "
+UNABLE = "Able to do none of these: "
 PART = "Checked in part when this was made, of {} pairs of a case and an operator: "
 
 
@@ -123,10 +124,16 @@ def page(records: Sequence[Record], cases: Mapping[str, Case], names: Iterable[s
         own = ("gradient",) if name == "traps" else columns
         lines = [f"## {title}", "", _listed(members, name), ""]
         lines += [f"| | {' | '.join(own)} |", "|---" * (len(own) + 1) + "|"]
+        unable: dict[str, list[str]] = {}
         for backend in backends:
-            cells = [_cell(found.get((backend, name, operator), {}), reasons) for operator in own]
-            if any(cells):
-                lines.append(f"| `{backend}` | {' | '.join(cells)} |")
+            places = [found.get((backend, name, operator), {}) for operator in own]
+            if {kind for place in places for kind, _ in place.values()} == {"none"}:
+                said = [reason for place in places for _, reason in place.values()]
+                unable.setdefault(_notes(said, reasons), []).append(f"`{backend}`")
+            elif any(places):
+                lines.append(f"| `{backend}` | {' | '.join(_cell(place, reasons) for place in places)} |")
+        if unable:
+            lines += ["", UNABLE + "; ".join(f"{', '.join(who)}{why}" for why, who in unable.items()) + "."]
         parts.append("\n".join([*lines, ""]))
     parts.append(_reasons(reasons))
     parts.append(_known(records, cases))
@@ -200,10 +207,14 @@ def _cell(outcomes: Mapping[str, Outcome], reasons: dict[str, int]) -> str:
     texts = []
     for kind, said in there.items():
         count = f" {len(said)}" if len(there) > 1 else ""
-        numbers = sorted({reasons.setdefault(reason, len(reasons) + 1) for reason in said if reason})
-        notes = f" <sup>{', '.join(map(str, numbers))}</sup>" if numbers else ""
-        texts.append(f"{MARKS[kind]}{count}{notes}")
+        texts.append(f"{MARKS[kind]}{count}{_notes(said, reasons)}")
     return " · ".join(texts)
+
+
+def _notes(said: Iterable[str], reasons: dict[str, int]) -> str:
+    """The numbers of these reasons, of which new ones get the next."""
+    numbers = sorted({reasons.setdefault(reason, len(reasons) + 1) for reason in said if reason})
+    return f" <sup>{', '.join(map(str, numbers))}</sup>" if numbers else ""
 
 
 def _reasons(reasons: Mapping[str, int]) -> str:

@@ -73,9 +73,14 @@ def test_each_backend_has_a_licence_and_a_paragraph() -> None:
     assert not [name for name in of_libraries if f"**{name}**" not in prose]
 
 
+def named(line: str) -> list[str]:
+    return re.findall(r"`(\w+)`", line)
+
+
 def test_the_table_has_every_backend_operator_and_family() -> None:
     rows = set(re.findall(r"^\| `(\w+)` \|", TABLE, re.M)) - set(CASES)
-    absent = re.findall(r"`(\w+)`", TABLE.partition(pages.ABSENT)[2].partition("\n")[0])
+    rows |= {name for line in TABLE.splitlines() if line.startswith(pages.UNABLE) for name in named(line)}
+    absent = named(TABLE.partition(pages.ABSENT)[2].partition("\n")[0])
     assert sorted([*rows, *absent]) == sorted(BACKENDS), "./scripts/backends-pages"
     assert [line for line in TABLE.splitlines() if line.startswith("| | value |")] == [
         f"| | {' | '.join(OPERATORS)} | relations |"
@@ -89,10 +94,14 @@ def test_the_table_has_every_backend_operator_and_family() -> None:
 
 def test_no_cell_of_the_table_is_a_fault_and_each_that_cannot_has_its_reason() -> None:
     cells = [cell for line in TABLE.splitlines() if line.startswith("| `") for cell in line.split("|")[2:-1]]
+    unable = [line for line in TABLE.splitlines() if line.startswith(pages.UNABLE)]
+    assert not [part for line in unable for part in line.split(";") if "<sup>" not in part]
     assert not [cell for cell in cells if "✗" in cell]
     assert not [cell for cell in cells if "∅" in cell and "<sup>" not in cell.partition("∅")[2]]
     reasons = TABLE.partition("## Reasons\n")[2].partition("\n## ")[0]
-    numbers = {int(n) for cell in cells for of in re.findall(r"<sup>([\d, ]+)</sup>", cell) for n in of.split(", ")}
+    numbers = {
+        int(n) for cell in [*cells, *unable] for of in re.findall(r"<sup>([\d, ]+)</sup>", cell) for n in of.split(", ")
+    }
     assert numbers == {int(number) for number in re.findall(r"^(\d+)\. \S", reasons, re.M)}
 
 
@@ -134,6 +143,11 @@ def test_a_table_counts_cases_and_tells_own_made_unable_known_and_wrong() -> Non
     assert cells[OPERATORS.index("jvp")].startswith("✗")
     assert cells[OPERATORS.index("vjp")] == "⊗"
     assert "1. the case has … trips of CASE.hpp" in text
+    none = [record(name, "unsupported", reason=why) for name, why in (("a", "no twin"), ("b", "too old"))]
+    none = [replace(one, job=replace(one.job, backend=who)) for who in ("far", "near") for one in none]
+    text = pages.page([*records, *none], cases)
+    assert f"{pages.UNABLE}`far`, `near` <sup>1, 2</sup>.\n" in text
+    assert not [line for line in text.splitlines() if line.startswith(("| `far` |", "| `near` |"))]
     assert "| `b` | `lib` | nan: why | x/y#1 |" in text
 
 
