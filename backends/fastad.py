@@ -12,7 +12,9 @@ LIBRARY = CppLibrary(
     NATIVE / "fastad.hpp",
     needs="fastad",
     prefixes=("$FASTAD_HOME",),
-    get="no package has it: install https://github.com/JamesYang007/FastAD and set FASTAD_HOME to where",
+    get="no package has it: install https://github.com/JamesYang007/FastAD and Eigen (apt install libeigen3-dev), and "
+    "set FASTAD_HOME to the folder whose include/ has fastad",
+    flags=("-idirafter", "/usr/include/eigen3"),  # Debian's Eigen, unless another is found first
     texts=NATIVE / "fastad",
 )
 FUNCTIONS = LIBRARY.functions

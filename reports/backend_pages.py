@@ -72,7 +72,7 @@ def facts(
             version = next((f"{p} {packages[p]}" for p in source.debian if p in packages), "—")
             how = f"`apt install {' '.join(source.debian)}`"
         elif source.builds and source.licence and source.licence != "BSD-3-Clause":
-            version, how = "not had: written from its documentation", f"`{name.upper()}_HOME`"
+            version, how = "not had here: see below", f"`{name.upper()}_HOME`"
         if source.builds:
             how += ", a C++ compiler" if how != "built in" else ": a C++ compiler"
         yield Fact(name, version, source.licence or "—", how)
@@ -99,8 +99,8 @@ one is called.
 
 A number after a mark counts cases where those of a family differ. An empty place was not asked: only a function whose
 value is a number has a gradient, a trap is asked for nothing else. What can do none of a family is named below its
-table. The last column holds the [relations](../README.md#what-the-verdicts-mean) between calls. *Right* includes methods
-that are approximate by nature and keep to what they claim.
+table. The last column holds the [relations](../README.md#what-the-verdicts-mean) between calls. *Right* includes
+methods that are approximate by nature and keep to what they claim.
 """
 
 

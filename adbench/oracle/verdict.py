@@ -225,7 +225,7 @@ def _zero_scale(reference: Reference) -> float:
 def _exact(value: EntryEvidence | None, evidence: list[EntryEvidence], reference: Reference) -> Verdict:
     words = [item.word for item in evidence]
     if value is not None and value.word == "wrong":
-        beside = " beside a gradient without fault" if "wrong" not in words else ""
+        beside = " beside a gradient without fault" if words and "wrong" not in words else ""
         return _verdict("wrong", f"wrong{beside}: {value}", value, evidence, reference)
     if "wrong" in words:
         wrong = words.count("wrong")

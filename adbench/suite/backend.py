@@ -105,9 +105,10 @@ class Backend:
 
         Raises Unsupported where the backend brings texts of its own, and none for this case.
         """
-        if self.functions and case.name not in self.functions:
+        own = [self.functions[text] for text in case.texts if text in self.functions]
+        if self.functions and not own:
             raise Unsupported(f"{self.name} has its own text of {', '.join(sorted(self.functions))} only")
-        return function_of(replace(case, f=self.functions.get(case.name, case.f)), names, self.xp, size)
+        return function_of(replace(case, f=own[0] if own else case.f), names, self.xp, size)
 
     def waited(self, result: Any) -> Any:
         """A native result, when it is there."""

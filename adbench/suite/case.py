@@ -45,7 +45,8 @@ class Case:
     prepared   prepared(n, rng): inputs to prepare the backend with, where a trap lies in calling at others than those.
     tags       words that say what it is. A case tagged "trap" is checked and shown, never timed.
     suites     published comparisons that it belongs to, to select by: --suite gradbench.
-    same_twin  the name of the case whose C++ twin is this one's too: the same text with other arguments active.
+    same_twin  the name of the case whose C++ twin is this one's too, and what a backend has of it in its own words: the
+               same text with other arguments active.
     summary    one line for lists; by default the first line of the file's docstring.
     name, file what the catalog knows the case by and where it found it; filled in when the file is loaded.
     """
@@ -112,6 +113,11 @@ class Case:
     def possible_operators(self) -> tuple[Operator, ...]:
         """All that can be asked: those of arrays of an array-valued function, all of the others."""
         return tuple(name for name in OPERATORS if name in OF_ARRAYS or not self.is_array_valued)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The names under which others have a text of it: its own, then that of the case whose text it is, too."""
+        return tuple(dict.fromkeys((self.name, self.same_twin or self.name)))
 
     @property
     def twin(self) -> Path | None:

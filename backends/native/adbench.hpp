@@ -21,11 +21,11 @@
 //     a dict, list, tuple  std::tuple of these  (a dict's in the order of its sorted keys)
 //
 // A result of operators is kept in a variable of type T, never `auto`: a library may return an expression that refers
-// to what is gone by then.
+// to what is gone by then. A T is given a value before it is read, `T sum = 0.0`: a library's `T sum{}` may be nothing.
 //
 // T is what comes out, and what is computed from anything that arrives in T; `Of<T, Y, S>` is the type of what is
 // computed from a Y and an S alone: double where both are constants. The functions that every library has: acos, asin,
-// atan, atan2, cos, cosh, exp, fabs, log, pow, sin, sinh, sqrt, tan, tanh.
+// atan, atan2 (of two T), cos, cosh, exp, fabs, log, pow, sin, sinh, sqrt, tan, tanh.
 //
 // Where a gradient by hand is known, the file has it too, after the function that it belongs to:
 //

@@ -1,4 +1,4 @@
-// Adept 2, as its user guide's example: record, sweep back or along. It has no second order.
+// Adept 2, as its user guide: the stack and the inputs are kept, record, sweep back or along. It has no second order.
 #pragma once
 
 #include <adept.h>
@@ -9,26 +9,30 @@ template <class F>
 struct Library {
     const F& f;
     adept::Stack stack{false};  // a thread has one active stack at a time: this one is during a call
+    std::vector<adept::adouble> x;
 
-    explicit Library(const F& function) : f(function) {}
+    explicit Library(const F& function) : f(function) {
+        const Active active(stack);
+        x.resize(f.size());
+    }
+    ~Library() {
+        const Active active(stack);  // a number leaves the stack that is active, which must be its own
+        x.clear();
+    }
 
     double gradient(const double* at, double w, double* g) {
         const Active active(stack);
-        std::vector<adept::adouble> x(at, at + f.size());
-        stack.new_recording();
-        adept::adouble y = f(x.data());
+        const adept::adouble y = recorded(at);
         y.set_gradient(w);
         stack.compute_adjoint();
-        for (std::size_t i = 0; i < x.size(); ++i) g[i] = x[i].get_gradient();
+        adept::get_gradients(x.data(), size(), g);
         return y.value();
     }
 
     double jvp(const double* at, const double* v) {
         const Active active(stack);
-        std::vector<adept::adouble> x(at, at + f.size());
-        stack.new_recording();
-        adept::adouble y = f(x.data());
-        for (std::size_t i = 0; i < x.size(); ++i) x[i].set_gradient(v[i]);
+        const adept::adouble y = recorded(at);
+        adept::set_gradients(x.data(), size(), v);
         stack.compute_tangent_linear();
         return y.get_gradient();
     }
@@ -39,4 +43,11 @@ private:
         explicit Active(adept::Stack& its) : stack(its) { stack.activate(); }
         ~Active() { stack.deactivate(); }
     };
+
+    adept::Index size() const { return static_cast<adept::Index>(x.size()); }
+    adept::adouble recorded(const double* at) {
+        adept::set_values(x.data(), size(), at);
+        stack.new_recording();
+        return f(x.data());
+    }
 };

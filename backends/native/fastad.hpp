@@ -14,6 +14,7 @@
 struct Views {
     double* x;
     double* g;
+    const double* constants;  // in a row, where they stay: nodes look at them and hold no copy
 
     template <std::size_t axes>
     auto active(adbench::Real<axes>, std::size_t offset, const adbench::Leaf& leaf) const {
@@ -27,15 +28,14 @@ struct Views {
         }
     }
     template <std::size_t axes>
-    auto constant(adbench::Real<axes>, const adbench::Leaf& leaf) const {
-        const double* data = static_cast<const double*>(leaf.data);
+    auto constant(adbench::Real<axes>, const adbench::Leaf& leaf) {
+        const double* data = std::exchange(constants, constants + leaf.size);
         if constexpr (axes == 0) {
             return ad::constant(*data);
         } else if constexpr (axes == 1) {
-            return ad::constant(Eigen::VectorXd(Eigen::Map<const Eigen::VectorXd>(data, leaf.shape[0])));
+            return ad::constant_view(data, leaf.size);
         } else {
-            return ad::constant(
-                Eigen::MatrixXd(Eigen::Map<const Eigen::MatrixXd>(data, leaf.shape[1], leaf.shape[0])));
+            return ad::constant_view(data, leaf.shape[1], leaf.shape[0]);
         }
     }
 };
@@ -66,7 +66,7 @@ private:
     Bound& expression() {
         if (f.constants_changed(constants) || !bound_) {
             bound_ = std::make_unique<Bound>(
-                ad::bind(f.template expression<double>(Views{x.data(), adjoints.data()})));
+                ad::bind(f.template expression<double>(Views{x.data(), adjoints.data(), constants.data()})));
         }
         return *bound_;
     }

@@ -187,6 +187,23 @@ def test_an_adaptor_keeps_to_the_documented_names_of_a_library_that_is_not_here(
         np.testing.assert_allclose(np.concatenate([np.ravel(part) for part in row]), expected, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("name", ["product_plus_constant", "normal_log_density"])
+def test_fastads_adaptor_binds_once_and_again_where_a_constant_has_changed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a header that stands in for FastAD, whose density keeps what it computes from constants."""
+    (tmp_path / "include").symlink_to(STANDIN)
+    monkeypatch.setenv("FASTAD_HOME", str(tmp_path))
+    used, case = backend("fastad"), catalog().cases[name]
+    call = None
+    for seed in (0, 1, 0):
+        names, args, wrt = case.bind(10, seed)
+        given = used.native_inputs(args)
+        call = call or used.prepare("gradient", function_of(case, names, used.xp), given, wrt)
+        for part, exact in zip(used.numpy_result(call(*given)), case.gradient(*args), strict=True):  # type: ignore[misc]
+            np.testing.assert_allclose(part, exact, rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["adept", "codipack", "fastad"])
 def test_a_library_that_is_not_there_is_unsupported_and_says_how_to_get_it(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -75,6 +75,22 @@ def test_a_forgotten_cotangent_and_a_forgotten_direction_are_found_wrong() -> No
     assert word("hvp", hvp((np.ones(3), 1.0))) == "wrong"
 
 
+def test_only_a_value_with_a_gradient_is_told_to_be_wrong_beside_it() -> None:
+    said = {
+        operator: judge_operator(operator, result, FIRST, SECONDS, V).sentence
+        for operator, result in (
+            ("jvp", RIGHT["jvp"] * 2),
+            ("value", RIGHT["value"] * 2),
+            ("value_and_gradient", (RIGHT["value"] * 2, GRADIENT)),
+        )
+    }
+    assert {operator: "beside" in sentence for operator, sentence in said.items()} == {
+        "jvp": False,
+        "value": False,
+        "value_and_gradient": True,
+    }
+
+
 @pytest.mark.parametrize("place", [(0, 0, (0, 0)), (0, 0, (1, 2)), (0, 1, (2,)), (1, 0, (0,)), (1, 1, ())])
 def test_one_wrong_entry_of_a_hessian_is_found(place: tuple[int, int, tuple[int, ...]]) -> None:
     i, j, index = place

@@ -30,6 +30,13 @@ def test_a_text_of_the_backends_own_takes_the_place_of_the_cases(tmp_path: Path)
     assert backend(tmp_path / "other", RIGHT).text == "portable"
 
 
+def test_a_text_of_the_backends_own_serves_cases_that_differ_in_what_is_active(tmp_path: Path) -> None:
+    used = backend(tmp_path, RIGHT + "\nFUNCTIONS = {'normal_log_density': lambda xp, y, mu, sigma: mu}\n")
+    case = catalog().cases["normal_log_density_in_y"]
+    names, args, _ = case.bind(5, 0)
+    assert used.function(case, names)(*args) == args[1]
+
+
 def test_a_backend_with_texts_of_its_own_has_no_other_case(tmp_path: Path) -> None:
     used, case = backend(tmp_path, OWN), catalog().cases["matrix_product"]
     with pytest.raises(Unsupported, match="mine has its own text of recurrence only"):

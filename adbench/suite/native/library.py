@@ -105,12 +105,11 @@ class CppLibrary:
         """The C++ text of a case: the library's own, or the case's twin. Raises Unsupported where there is none."""
         if case is None:
             raise Unsupported("a C++ library needs the case's C++ twin, and this function is of no case")
-        own = self.texts / f"{case.name}.hpp" if self.texts else case.twin
-        if own is None or not own.is_file():
-            raise Unsupported(
-                f"no C++ twin: there is no {case.same_twin or case.name}.hpp beside {Path(case.file).name}"
-            )
-        return own
+        there = [self.texts / f"{name}.hpp" for name in case.texts] if self.texts else [case.twin]
+        found = [text for text in there if text is not None and text.is_file()]
+        if not found:
+            raise Unsupported(f"no C++ twin: there is no {case.texts[-1]}.hpp beside {Path(case.file).name}")
+        return found[0]
 
     def unit(self, f: Any, text: Path, sizes: Layout, wrt: tuple[int, ...], operator: Operator) -> Path:
         """The shared object of a text for inputs of this layout, differentiated in `wrt`, that has the operator.

@@ -1,3 +1,5 @@
+#include <stan/math/rev/fun/as_array_or_scalar.hpp>
+#include <stan/math/rev/fun/as_column_vector_or_scalar.hpp>
 #include <stan/math/rev/fun/value_of.hpp>
 #include <stan/math/rev/functor/partials_propagator.hpp>
 #include <stan/math/prim/prob/normal_lpdf.hpp>

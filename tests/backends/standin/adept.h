@@ -2,6 +2,7 @@
 // calls. It tells that the adaptor keeps to those names, and nothing of Adept.
 #pragma once
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "tape.hpp"
@@ -18,7 +19,10 @@ public:
         active() = this;
     }
     void deactivate() { active() = nullptr; }
-    void new_recording() { statements.clear(); }
+    void new_recording() {
+        statements.clear();
+        std::fill(gradients.begin(), gradients.end(), 0.0);
+    }
     void compute_adjoint() { sweep_back(); }
     void compute_tangent_linear() { sweep_along(); }
     static Stack*& active() {
@@ -40,8 +44,20 @@ struct adouble : standin::Number<double, Tag> {
     adouble(double x) : Base(x) { at = Stack::active()->place(); }
     adouble(const Base& x) : Base(x) {}
     double value() const { return v; }
-    void set_gradient(double g) { Stack::active()->gradients[at] = g; }
+    void set_value(double x) { v = x; }
+    void set_gradient(double g) const { Stack::active()->gradients[at] = g; }
     double get_gradient() const { return Stack::active()->gradients[at]; }
 };
+
+using Index = int;
+inline void set_values(adouble* a, Index n, const double* values) {
+    for (Index i = 0; i < n; ++i) a[i].set_value(values[i]);
+}
+inline void set_gradients(adouble* a, Index n, const double* gradients) {
+    for (Index i = 0; i < n; ++i) a[i].set_gradient(gradients[i]);
+}
+inline void get_gradients(const adouble* a, Index n, double* gradients) {
+    for (Index i = 0; i < n; ++i) gradients[i] = a[i].get_gradient();
+}
 
 }  // namespace adept

@@ -54,7 +54,9 @@ struct RecordingTape : standin::Tape<Value> {
     template <class Real>
     void registerOutput(Real&) {}
     void evaluate() { this->sweep_back(); }
-    void reset() {
+    struct Position {};
+    Position getZeroPosition() const { return {}; }
+    void resetTo(const Position&) {
         this->statements.clear();
         this->gradients.assign(1, Value(0.0));
     }
