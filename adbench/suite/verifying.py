@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Any
 
 from adbench.oracle import Verdict
+from adbench.suite import relations
 from adbench.suite.catalog import Catalog
 from adbench.suite.events import Checked, Cost, Event, Started
 from adbench.suite.layout import Seat
@@ -77,7 +78,7 @@ def _check(
         return Checked(lost)
     begun = monotonic()
     if job.operator == RELATIONS:
-        checked = Checked(_related(pool, catalog, job, known["value"]))
+        checked = Checked(_related(pool, catalog, settings, job, known["value"]))
     else:
         request = about(catalog, job, "prepare", operator=job.operator, reference=known["value"], cost=settings.time)
         found = pool.ask(Seat(job.backend), job, request)
@@ -96,9 +97,13 @@ def _judged(job: Job, found: dict[str, Any]) -> Checked:
     return Checked(record, None if call is None else Cost(found["prepare_seconds"], found["first_call_seconds"], call))
 
 
-def _related(pool: Pool, catalog: Catalog, job: Job, known: object) -> Record:
-    """The relations as a record: wrong where one does not hold. There is nothing to time."""
-    found = pool.ask(Seat(job.backend), job, about(catalog, job, "relations", reference=known))
+def _related(pool: Pool, catalog: Catalog, settings: Settings, job: Job, known: object) -> Record:
+    """The relations as a record: wrong where one does not hold. There is nothing to time.
+
+    Each prepares the backend anew, and so is a step of its own, with the time of one.
+    """
+    request = about(catalog, job, "relations", reference=known)
+    found = pool.ask(Seat(job.backend), job, request, len(relations.RELATIONS) * settings.timeout_seconds)
     if isinstance(found, Record):
         return found
     violations = found["violations"]

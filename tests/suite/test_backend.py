@@ -11,7 +11,7 @@ from adbench.suite.catalog import catalog, load
 from adbench.suite.errors import BadFile
 from adbench.suite.relations import Setting
 from adbench.suite.session import prepare
-from tests.suite.files import RIGHT, write
+from tests.suite.files import CASE, RIGHT, write
 
 OWN = RIGHT + "\nFUNCTIONS = {'recurrence': lambda xp, x: 2.0 * xp.sum(x)}\n"
 
@@ -61,6 +61,25 @@ def test_a_wrong_text_is_seen_and_its_records_say_whose_it_is(tmp_path: Path) ->
     assert found["recurrence", "gradient"].text == "native"
     assert found["recurrence", "relations"].status == "wrong"
     assert found["matrix_product", "gradient"].status == "unsupported"
+
+
+def test_each_relation_has_the_time_of_a_step(tmp_path: Path) -> None:
+    """A library that takes long to prepare is prepared anew for each of them: together that is no one step."""
+    slow = RIGHT.replace(
+        "def prepare(operator, f, args, wrt):", "def prepare(operator, f, args, wrt):\n    time.sleep(1)"
+    )
+    write(tmp_path, mine="import time\n" + slow, case=CASE)
+    session = prepare(
+        backends=[str(tmp_path / "mine.py")],
+        cases=[str(tmp_path / "case.py")],
+        sizes=["10"],
+        operators=["relations"],
+        time=False,
+        timeout=5.0,
+    )
+    for _ in session.events():
+        pass
+    assert [(r.status, r.reason) for r in session.result().records] == [("ok", None)]
 
 
 def test_relations_ask_the_backends_own_text(tmp_path: Path) -> None:
