@@ -72,7 +72,7 @@ def facts(
             version = next((f"{p} {packages[p]}" for p in source.debian if p in packages), "—")
             how = f"`apt install {' '.join(source.debian)}`"
         elif source.builds and source.licence and source.licence != "BSD-3-Clause":
-            version, how = "not had here: see below", f"`{name.upper()}_HOME`"
+            version, how = "see below", f"`{name.upper()}_HOME`"
         if source.builds:
             how += ", a C++ compiler" if how != "built in" else ": a C++ compiler"
         yield Fact(name, version, source.licence or "—", how)

@@ -9,6 +9,7 @@ from adbench.suite.checkup import Finding
 from adbench.suite.doctor import Examination
 
 from .drawing import printed
+from .listing import version_or_command
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -69,12 +70,8 @@ def _backends(rows: Sequence[dict[str, Any]]) -> RenderableType:
     table.add_column(no_wrap=True)
     table.add_column(ratio=1, overflow="fold")
     for row in rows:
-        there = row["install"] is None
-        sign, style = SIGNS["ok" if there else "unknown"]
-        own = "built in" if row["builtin"] else "your file"
-        table.add_row(
-            Text(sign, style=style), Text(row["name"]), Text((row["version"] or own) if there else row["install"])
-        )
+        sign, style = SIGNS["ok" if row["install"] is None else "unknown"]
+        table.add_row(Text(sign, style=style), Text(row["name"]), Text(version_or_command(row)))
     return table
 
 

@@ -19,7 +19,7 @@ def listing(rows: Sequence[Mapping[str, Any]], *, width: int, colour: bool) -> s
         table.add_column(title, overflow="fold")
     table.add_column("what it is", ratio=1, overflow="fold")
     for row in rows:
-        fact, what = (_sizes(row["sizes"]), _case(row)) if is_cases else (_version(row), Text(row["summary"]))
+        fact, what = (_sizes(row["sizes"]), _case(row)) if is_cases else (version_or_command(row), Text(row["summary"]))
         table.add_row(Text(row["name"]), Text(fact), what)
     return printed([table], width=width, colour=colour)
 
@@ -42,5 +42,7 @@ def _sizes(sizes: Sequence[int]) -> str:
     return f"{sizes[0]} … {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
 
 
-def _version(row: Mapping[str, Any]) -> str:
-    return row["install"] or row["version"] or ("built in" if row["builtin"] else "your file")
+def version_or_command(row: Mapping[str, Any]) -> str:
+    """What installs a backend, or what is installed: its version, or where it is."""
+    place = f"in {row['where']}" if row.get("where") else "built in" if row["builtin"] else "your file"
+    return row["install"] or row["version"] or place

@@ -82,35 +82,39 @@ def memory_findings(read: Callable[[], Iterator[Reading]] = memory_truth.reading
 
 
 def backend_rows(catalog: Catalog) -> Iterator[dict[str, Any]]:
-    """name, version, `missing` and the one command that installs it, by name; imports no library."""
+    """name, version, `missing`, the one command that installs it, and the folder of a C++ library that no package has.
+
+    No library is imported.
+    """
     packages = packages_of_debian({package for source in catalog.backends.values() for package in source.debian})
     for name, source in sorted(catalog.backends.items()):
         absent = [package for package in source.debian if not packages.get(package)]
         if source.builds and machine.compiler_in(COMPILERS) is None and "g++" not in absent:
             absent.append("g++")
-        header, how = _header(source) if not absent else (None, None)
+        header, how, where = _header(source) if not absent else (None, None, None)
         yield {
             "name": name,
             "version": source.version or next((packages[p] for p in source.debian if packages.get(p)), None),
             "missing": [*absent, *source.missing, *([header] if header else [])],
             "install": _command(source, absent) or how,
+            "where": where,
             "builtin": source.builtin,
             "file": source.path,
         }
 
 
-def _header(source: Source) -> tuple[str | None, str | None]:
-    """The header of a C++ library that no package has, and how to get it, where it is not there."""
+def _header(source: Source) -> tuple[str | None, str | None, str | None]:
+    """Of a C++ library that no package has: its header and how to get it, where it is not there; else its folder."""
     if not source.builtin or not source.builds or source.requires or source.debian:
-        return None, None
+        return None, None, None
     library = getattr(load(source), "LIBRARY", None)  # such a file says where to look, and imports no library
     if library is None:
-        return None, None
+        return None, None, None
     try:
-        library.found()
+        folder = library.found().include
     except Unsupported:
-        return library.needs, library.get
-    return None, None
+        return library.needs, library.get, None
+    return None, None, str(folder) if folder else None
 
 
 def _command(source: Source, debian: list[str]) -> str | None:

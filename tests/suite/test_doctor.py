@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -16,6 +17,8 @@ from adbench.measure.spin import Noise
 from adbench.suite import checkup, doctor
 from adbench.suite.catalog import Catalog, Source, catalog
 from adbench.suite.checkup import CHECKS, Finding, Patient, State
+from adbench.suite.native.library import Place
+from reports.listing import version_or_command
 from tests.measure.trees import CPU, Roots, roots, stat
 
 QUIET = Noise(ns=10**9, gaps=3, taken_ns=10**5, longest_ns=50_000, spread=0.004, switches=1, stolen_ms=0.0)
@@ -250,6 +253,16 @@ def test_each_backend_tells_its_version_or_the_command_that_installs_it(monkeypa
     assert rows["good"]["version"] == "2.0"
     assert rows["packaged"]["version"] == "1.2-3"
     assert rows["native"]["missing"] == ["libgone-dev", "g++", "never-there"]
+
+
+def test_a_library_of_the_users_own_is_told_with_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Place((), (), (), Path("/opt/own/include"))
+    file = SimpleNamespace(LIBRARY=SimpleNamespace(found=lambda: place))
+    monkeypatch.setattr(doctor, "load", lambda source: file)
+    monkeypatch.setattr(doctor.machine, "compiler_in", lambda names: "c++")
+    (row,) = doctor.backend_rows(Catalog({}, {}, {"own": source("own", builds=True)}))
+    assert (row["install"], row["missing"]) == (None, [])
+    assert version_or_command(row) == f"in {place.include}"
 
 
 def test_on_a_bare_machine_every_backend_that_needs_anything_has_one_command(monkeypatch: pytest.MonkeyPatch) -> None:

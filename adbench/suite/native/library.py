@@ -173,6 +173,7 @@ class Place:
     options: tuple[str, ...]
     links: tuple[str, ...]
     depends: tuple[object, ...]
+    include: Path | None = None  # the folder that has its headers; None where there is no library
 
 
 def native_headers() -> Path:
@@ -207,7 +208,8 @@ def _place(library: CppLibrary, ours: list[str], texts: list[str], include: Path
     archives = [build.archive(name, folders) or f"-l{name}" for name in library.archives]
     links = [*search, *archives, *(f"-l{name}" for name in library.links)]
     header = (include / library.needs).stat()
-    return Place(tuple(options), tuple(links), (*texts, *library.flags, *links, header.st_size, header.st_mtime_ns))
+    depends = (*texts, *library.flags, *links, header.st_size, header.st_mtime_ns)
+    return Place(tuple(options), tuple(links), depends, include)
 
 
 def _prefix(written: str) -> Path | None:
