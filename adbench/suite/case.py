@@ -123,7 +123,7 @@ class Case:
     def twin(self) -> Path | None:
         """The same function as a C++ template: `<name>.hpp` beside the case's file, or None where there is none."""
         try:
-            path = Path(self.file).with_name(f"{self.same_twin or self.name}.hpp")
+            path = Path(self.file).with_name(f"{self.texts[-1]}.hpp")
             return path if self.file and path.is_file() else None
         except (OSError, ValueError):  # a name that no file can have
             return None

@@ -188,6 +188,17 @@ def test_an_adaptor_keeps_to_the_documented_names_of_a_library_that_is_not_here(
         np.testing.assert_allclose(np.concatenate([np.ravel(part) for part in row]), expected, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("name", ["fastad", "stan_math_builtin"])
+def test_a_text_in_a_librarys_own_words_serves_cases_that_differ_in_what_is_active(name: str) -> None:
+    library: CppLibrary = load(catalog().backends[name]).LIBRARY
+    cases = catalog().cases
+    text = library.text_of(cases["normal_log_density"])
+    assert text.parent.name == name
+    assert library.text_of(cases["normal_log_density_in_y"]) == text
+    with pytest.raises(Unsupported, match="no C\\+\\+ twin"):
+        library.text_of(cases["normal_log_density_loop_in_y"])
+
+
 @pytest.mark.parametrize("name", ["product_plus_constant", "normal_log_density"])
 def test_fastads_adaptor_binds_once_and_again_where_a_constant_has_changed(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
