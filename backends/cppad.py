@@ -5,13 +5,14 @@ from pathlib import Path
 from adbench import CppLibrary
 
 REQUIRES = ("cmeel-cppad",)
+HOME = "CPPAD_HOME"  # where a copy of your own is
 LICENCE = "EPL-2.0 OR GPL-2.0-or-later"
 BUILDS = True
 
 LIBRARY = CppLibrary(
     Path(__file__).parent / "native" / "cppad.hpp",
     needs="cppad/cppad.hpp",
-    prefixes=("$CPPAD_HOME", "cmeel-cppad:cmeel.prefix"),
+    prefixes=(f"${HOME}", "cmeel-cppad:cmeel.prefix"),
     get="pip install cmeel-cppad",
     links=("cppad_lib",),
     common=True,

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from adbench import CppLibrary
 
+HOME = "FASTAD_HOME"  # where a copy of your own is
 LICENCE = "MIT"
 BUILDS = True
 
@@ -11,7 +12,7 @@ NATIVE = Path(__file__).parent / "native"
 LIBRARY = CppLibrary(
     NATIVE / "fastad.hpp",
     needs="fastad",
-    prefixes=("$FASTAD_HOME",),
+    prefixes=(f"${HOME}",),
     get="no package has it: install https://github.com/JamesYang007/FastAD and Eigen (apt install libeigen3-dev), and "
     "set FASTAD_HOME to the folder whose include/ has fastad",
     flags=("-idirafter", "/usr/include/eigen3"),  # Debian's Eigen, unless another is found first

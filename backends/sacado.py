@@ -5,13 +5,14 @@ from pathlib import Path
 from adbench import CppLibrary
 
 DEBIAN = ("libtrilinos-sacado-dev", "libtrilinos-kokkos-dev")
+HOME = "SACADO_HOME"  # where a copy of your own is
 LICENCE = "LGPL-2.1-or-later"
 BUILDS = True
 
 LIBRARY = CppLibrary(
     Path(__file__).parent / "native" / "sacado.hpp",
     needs="Sacado_trad.hpp",
-    prefixes=("$SACADO_HOME", "/usr"),
+    prefixes=(f"${HOME}", "/usr"),
     include="include/trilinos",
     get="apt install --no-install-recommends libtrilinos-sacado-dev libtrilinos-kokkos-dev",
 )

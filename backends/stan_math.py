@@ -5,13 +5,14 @@ from pathlib import Path
 from adbench import CppLibrary
 
 REQUIRES = ("httpstan",)  # the distribution that carries the headers of Stan Math, Boost, Eigen and TBB
+HOME = "STAN_MATH_HOME"  # where a copy of your own is
 LICENCE = "BSD-3-Clause"
 BUILDS = True
 
 LIBRARY = CppLibrary(
     Path(__file__).parent / "native" / "stan_math.hpp",
     needs="stan/math.hpp",
-    prefixes=("$STAN_MATH_HOME", "httpstan:httpstan"),
+    prefixes=(f"${HOME}", "httpstan:httpstan"),
     get="pip install httpstan",
     flags=("-D_REENTRANT",),
     links=("tbb",),

@@ -71,8 +71,8 @@ def facts(
         elif source.debian:
             version = next((f"{p} {packages[p]}" for p in source.debian if p in packages), "—")
             how = f"`apt install {' '.join(source.debian)}`"
-        elif source.builds and source.licence and source.licence != "BSD-3-Clause":
-            version, how = "see below", f"`{name.upper()}_HOME`"
+        elif source.home:
+            version, how = "see below", f"`{source.home}`"
         if source.builds:
             how += ", a C++ compiler" if how != "built in" else ": a C++ compiler"
         yield Fact(name, version, source.licence or "—", how)

@@ -21,7 +21,7 @@ from .notes import Notes
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-NO_VERSION = f"{wording.MISSING} (no library behind it, or not installed)"
+NO_VERSION = f"{wording.MISSING} (no library behind it, a copy of your own, or not installed)"
 LARGE = 2000
 """Records from which the page is laid out piece by piece, as it comes into view."""
 TEMPLATES = Path(__file__).with_name("templates")

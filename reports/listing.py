@@ -43,6 +43,7 @@ def _sizes(sizes: Sequence[int]) -> str:
 
 
 def version_or_command(row: Mapping[str, Any]) -> str:
-    """What installs a backend, or what is installed: its version, or where it is."""
-    place = f"in {row['where']}" if row.get("where") else "built in" if row["builtin"] else "your file"
-    return row["install"] or row["version"] or place
+    """What installs a backend, or what is installed: its version, or where it is, or the variable that says so."""
+    home = f"${row['home']}" if row.get("home") else None
+    place = f"in {row['where']}" if row.get("where") else None
+    return row["install"] or row["version"] or place or home or ("built in" if row["builtin"] else "your file")

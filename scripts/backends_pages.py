@@ -7,8 +7,8 @@ import sys
 import tomllib
 from pathlib import Path
 
-from adbench.suite import doctor
 from adbench.suite.catalog import Catalog, catalog, report
+from adbench.suite.installed import packages_of_debian
 from adbench.suite.store import read_run
 
 ROOT = Path(__file__).parents[1]
@@ -41,7 +41,7 @@ def normal(distribution: str) -> str:
 
 def facts(there: Catalog) -> str:
     """The table of facts, with the versions of Debian's packages that are installed here."""
-    packages = doctor.packages_of_debian({name for source in there.backends.values() for name in source.debian})
+    packages = packages_of_debian({name for source in there.backends.values() for name in source.debian})
     found = pages.facts(there.backends, pins(), extras(), packages)
     return str(pages.facts_table(found))
 

@@ -19,7 +19,8 @@ arrays.
 Another way of calling the same library is a file of its own, with VARIANT_OF = "jax", and may import what it shares
 (`from .jax import xp`). DEBIAN = ("libadolc-dev",) names Debian's packages that are needed, BUILDS = True says that the
 system's compiler is; such a file may have build(f, args, wrt), which compiles what `prepare` will load: it is called
-before, and may take longer than a call may.
+before, and may take longer than a call may. HOME = "ADOLC_HOME" is the variable that names the folder of a copy of the
+user's own, which counts in the packages' place.
 
 FUNCTIONS = {"lotka_volterra": f} are texts f(xp, **inputs) of the backend's own, idiomatic for its library, in the
 place of the cases'. A backend that has any supports those cases only, and its records say "native" where others say

@@ -10,6 +10,7 @@ import ast
 import hashlib
 import importlib.metadata
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from typing import Any, Literal
 
 from adbench.suite.case import Case
 from adbench.suite.errors import BadFile, UnknownName, UsageError
+from adbench.suite.installed import installed_version, packages_of_debian
 
 Kind = Literal["cases", "backends", "reports"]
 MOST_REASON = 500  # characters of an exception's text
@@ -37,6 +39,7 @@ class Source:
     requires    distributions that it needs
     variant_of  the backend of which it is another way of calling the library
     debian      packages of Debian that it needs
+    home        the variable that names the folder of a copy of the library, which then counts in their place
     licence     of the library, as an SPDX expression
     builds      whether it needs a compiler of the system's
     """
@@ -49,18 +52,37 @@ class Source:
     requires: tuple[str, ...] = ()
     variant_of: str | None = None
     debian: tuple[str, ...] = ()
+    home: str | None = None
     licence: str | None = None
     builds: bool = False
 
     @property
+    def own_copy(self) -> bool:
+        """Whether the user has said where a copy of the library is: no package's absence or version is about it."""
+        return self.home is not None and bool(os.environ.get(self.home))
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """The required distributions that are not installed."""
-        return tuple(name for name in self.requires if installed_version(name) is None)
+        return () if self.own_copy else tuple(name for name in self.requires if installed_version(name) is None)
+
+    @property
+    def missing_of_debian(self) -> tuple[str, ...]:
+        """The required packages of Debian that are not installed; all of them where there is no dpkg to tell."""
+        if self.own_copy:
+            return ()
+        there = packages_of_debian(self.debian)
+        return tuple(name for name in self.debian if name not in there)
 
     @property
     def version(self) -> str | None:
-        """The installed version of the first required distribution, or None where it needs none or lacks it."""
-        return installed_version(self.requires[0]) if self.requires else None
+        """The installed version of the first required distribution, or else of the first package of Debian; None where
+        it needs none, lacks it, or is a copy of the user's own."""
+        if self.own_copy:
+            return None
+        if self.requires:
+            return installed_version(self.requires[0])
+        return packages_of_debian(self.debian).get(self.debian[0]) if self.debian else None
 
 
 @dataclass(frozen=True)
@@ -156,14 +178,6 @@ def select(kind: str, known: Mapping[str, object], patterns: Iterable[str]) -> t
     return tuple(name for name in known if not wanted or any(fnmatchcase(name, p) for p in wanted))
 
 
-def installed_version(distribution: str) -> str | None:
-    """The version of an installed distribution, without importing it."""
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
 def first_line(error: BaseException) -> str:
     """The first non-empty line of an exception's text, of a length that a person reads."""
     try:
@@ -204,6 +218,7 @@ def _inherited(source: Source, every: Mapping[str, Source]) -> Source:
         source,
         requires=source.requires or library.requires,
         debian=source.debian or library.debian,
+        home=source.home or library.home,
         licence=source.licence or library.licence,
     )
 
@@ -247,6 +262,7 @@ LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "REQUIRES": (_is_texts, "a tuple of distribution names, as plain texts"),
     "VARIANT_OF": (_is_text, "the name of a backend, as a plain text"),
     "DEBIAN": (_is_texts, "a tuple of package names, as plain texts"),
+    "HOME": (_is_text, "the name of a variable, as a plain text"),
     "LICENCE": (_is_text, "an SPDX expression, as a plain text"),
     "BUILDS": (lambda value: isinstance(value, bool), "True or False"),
 }

@@ -18,7 +18,7 @@ from adbench.measure import cgroup, clock, disturbance, memory_truth, processors
 from adbench.measure.machine import GIGABYTE, compiler_in
 from adbench.measure.spin import Noise, clock_step_ns
 from adbench.measure.system_files import PROC, SYS, text, word
-from adbench.suite.catalog import installed_version
+from adbench.suite.installed import installed_version
 
 State = Literal["ok", "warning", "unknown"]
 

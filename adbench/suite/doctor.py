@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -20,9 +18,10 @@ from adbench.measure.disturbance import usable_cpus
 from adbench.measure.memory_truth import MEGABYTE, Reading
 from adbench.measure.spin import Noise, spin
 from adbench.measure.system_files import PROC, SYS
-from adbench.suite.catalog import Catalog, Source, installed_version, load
+from adbench.suite.catalog import Catalog, Source, load
 from adbench.suite.checkup import CHECKS, COMPILERS, Finding, Patient, State
 from adbench.suite.errors import Unsupported
+from adbench.suite.installed import command, installed_version
 from adbench.version import __version__
 
 LIBRARIES = ("numpy", "scipy", "mpmath", "optree", "psutil", "cattrs", "click", "rich", "matplotlib", "jinja2")
@@ -82,21 +81,20 @@ def memory_findings(read: Callable[[], Iterator[Reading]] = memory_truth.reading
 
 
 def backend_rows(catalog: Catalog) -> Iterator[dict[str, Any]]:
-    """name, version, `missing`, the one command that installs it, and the folder of a C++ library that no package has.
+    """name, version, `missing`, the one command that installs it, and the folder of a C++ library of the user's own.
 
     No library is imported.
     """
-    packages = packages_of_debian({package for source in catalog.backends.values() for package in source.debian})
     for name, source in sorted(catalog.backends.items()):
-        absent = [package for package in source.debian if not packages.get(package)]
+        absent = list(source.missing_of_debian)
         if source.builds and machine.compiler_in(COMPILERS) is None and "g++" not in absent:
             absent.append("g++")
         header, how, where = _header(source) if not absent else (None, None, None)
         yield {
             "name": name,
-            "version": source.version or next((packages[p] for p in source.debian if packages.get(p)), None),
+            "version": source.version,
             "missing": [*absent, *source.missing, *([header] if header else [])],
-            "install": _command(source, absent) or how,
+            "install": command(absent, source.missing) or how,
             "where": where,
             "builtin": source.builtin,
             "file": source.path,
@@ -104,36 +102,19 @@ def backend_rows(catalog: Catalog) -> Iterator[dict[str, Any]]:
 
 
 def _header(source: Source) -> tuple[str | None, str | None, str | None]:
-    """Of a C++ library that no package has: its header and how to get it, where it is not there; else its folder."""
-    if not source.builtin or not source.builds or source.requires or source.debian:
+    """Of a C++ library that the user has to say the place of, or does: its header and how to get it, where it is not
+    there; else its folder."""
+    packaged = (source.requires or source.debian) and not source.own_copy
+    if not source.builtin or source.home is None or packaged:
         return None, None, None
     library = getattr(load(source), "LIBRARY", None)  # such a file says where to look, and imports no library
     if library is None:
         return None, None, None
     try:
         folder = library.found().include
-    except Unsupported:
-        return library.needs, library.get, None
+    except Unsupported as why:
+        return library.needs, str(why) if source.own_copy else library.get, None
     return None, None, str(folder) if folder else None
-
-
-def _command(source: Source, debian: list[str]) -> str | None:
-    """The command that installs what a backend lacks; None where it lacks nothing."""
-    apt = "sudo apt install" if shutil.which("dpkg-query") else "install, whatever it is called here:"
-    parts = [f"{apt} {' '.join(debian)}"] if debian else []
-    if source.missing:
-        parts.append(f"pip install {' '.join(source.missing)}")
-    return " && ".join(parts) or None
-
-
-def packages_of_debian(names: set[str]) -> dict[str, str]:
-    """The versions of those packages of Debian that are installed; none where there is no dpkg."""
-    if not names or shutil.which("dpkg-query") is None:
-        return {}
-    command = ["dpkg-query", "-W", "-f", "${Package} ${Version} ${Status}\n", *sorted(names)]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stdout
-    words = [line.split() for line in said.splitlines()]
-    return {name: version for name, version, *status in words if status[-1:] == ["installed"]}
 
 
 def _noise(seconds: float) -> Noise:

@@ -17,8 +17,8 @@ import numpy as np
 from adbench.suite import fallback_of_arrays as of_arrays
 from adbench.suite import tree
 from adbench.suite.backend import Backend, Call
-from adbench.suite.catalog import installed_version
 from adbench.suite.errors import Unsupported
+from adbench.suite.installed import installed_version
 from adbench.suite.operator import OF_ARRAYS, WITH_VECTOR, Operator
 
 NATIVE = "native"

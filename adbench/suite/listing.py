@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from adbench.suite.catalog import Catalog
+from adbench.suite.installed import command
 
 
 def rows(kind: str, catalog: Catalog) -> list[dict[str, Any]]:
@@ -70,14 +71,15 @@ def formula(about: str) -> str:
 
 
 def backend_rows(catalog: Catalog) -> list[dict[str, Any]]:
-    """name, version, what to install if something is missing, whose variant it is, licence, summary and file of each
-    backend."""
+    """name, version, what to install if something is missing, the variable that names a copy of the user's own, whose
+    variant it is, licence, summary and file of each backend."""
     return [
         {
             "name": name,
             "version": source.version,
-            "missing": list(source.missing),
-            "install": f"pip install {' '.join(source.missing)}" if source.missing else None,
+            "missing": [*source.missing_of_debian, *source.missing],
+            "install": command(source.missing_of_debian, source.missing),
+            "home": source.home,
             "variant_of": source.variant_of,
             "licence": source.licence,
             "builtin": source.builtin,

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -199,18 +200,28 @@ def test_a_function_that_the_library_lacks_is_unsupported_not_broken(tmp_path: P
     assert value(CppLibrary(PLAIN), made) == pytest.approx(np.sinh(3.0) + 4.0)
 
 
-def test_a_header_that_is_nowhere_is_unsupported_with_where_it_was_looked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MYLIB_HOME", str(tmp_path / "mylib"))
-    library = CppLibrary(DUAL, needs="mylib/mylib.hpp", prefixes=("$MYLIB_HOME", "$NOT_SET", "no-such-dist:mylib"),
-                         get="apt install libmylib-dev")  # fmt: skip
+def test_a_header_that_is_nowhere_is_unsupported_with_where_it_was_looked_for(tmp_path: Path) -> None:
+    prefixes = (str(tmp_path / "mylib"), "$NOT_SET", "no-such-dist:mylib")
+    library = CppLibrary(DUAL, needs="mylib/mylib.hpp", prefixes=prefixes, get="apt install libmylib-dev")
     with pytest.raises(Unsupported) as raised:
         library.found()
     said = str(raised.value)
     assert said.startswith(f"mylib/mylib.hpp was not found in {tmp_path}/mylib/include, $NOT_SET, no-such-dist:mylib, ")
     assert "/usr/include" in said
     assert said.endswith("; apt install libmylib-dev")
+
+
+def test_a_variable_that_names_a_folder_without_the_header_is_said_and_nothing_else_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers = tmp_path / "packaged" / "include"
+    headers.mkdir(parents=True)
+    (headers / "mylib.hpp").write_text("#pragma once\n")
+    library = CppLibrary(DUAL, needs="mylib.hpp", prefixes=("$MYLIB_HOME", str(tmp_path / "packaged")))
+    assert library.found().include == headers
+    monkeypatch.setenv("MYLIB_HOME", str(tmp_path / "elsewhere"))
+    with pytest.raises(Unsupported, match=r"\$MYLIB_HOME is .*elsewhere, which has no include/mylib.hpp; set it to"):
+        replace(library, get="asked again").found()
 
 
 def test_a_library_is_found_by_its_variable_in_a_distribution_or_where_the_compiler_looks(

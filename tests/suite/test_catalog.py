@@ -1,8 +1,10 @@
 """What there is: built-in files, a user's files, and what is said of files that cannot be used."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy
 import pytest
 
 from adbench.suite import catalog as module
@@ -81,7 +83,15 @@ def test_requirements_must_be_plain_texts(tmp_path: Path, value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["VARIANT_OF = 1", "VARIANT_OF: str = ''", "DEBIAN = 'libfoo-dev'", "LICENCE = name", "BUILDS = 'yes'"]
+    "line",
+    [
+        "VARIANT_OF = 1",
+        "VARIANT_OF: str = ''",
+        "DEBIAN = 'libfoo-dev'",
+        "HOME = 7",
+        "LICENCE = name",
+        "BUILDS = 'yes'",
+    ],
 )
 def test_what_a_backend_says_of_itself_must_be_a_literal_of_its_type(tmp_path: Path, line: str) -> None:
     folder = write(tmp_path, mine=f"{line}\n" + RIGHT)
@@ -92,7 +102,8 @@ def test_what_a_backend_says_of_itself_must_be_a_literal_of_its_type(tmp_path: P
 def test_a_variant_has_what_its_library_says_and_may_import_from_its_file(tmp_path: Path) -> None:
     folder = write(
         tmp_path,
-        mine='REQUIRES = ["adbench-none"]\nDEBIAN = ("libnone-dev",)\nLICENCE: str = "MIT"\n' + RIGHT,
+        mine='REQUIRES = ["adbench-none"]\nDEBIAN = ("libnone-dev",)\nHOME = "NONE_HOME"\nLICENCE: str = "MIT"\n'
+        + RIGHT,
         mine_eager='"""Eager."""\nVARIANT_OF = "mine"\nBUILDS = True\nfrom .mine import prepare\n',
     )
     found = catalog(backend_paths=[folder]).backends
@@ -100,8 +111,28 @@ def test_a_variant_has_what_its_library_says_and_may_import_from_its_file(tmp_pa
     assert (variant.variant_of, variant.builds, library.variant_of, library.builds) == ("mine", True, None, False)
     assert variant.requires == library.requires == variant.missing == ("adbench-none",)
     assert variant.debian == library.debian == ("libnone-dev",)
-    assert variant.licence == "MIT"
+    assert (variant.licence, variant.home) == ("MIT", "NONE_HOME")
     assert load(variant).prepare is load(library).prepare
+
+
+def test_a_version_is_the_distributions_or_else_that_of_debians_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adbench.suite.catalog.packages_of_debian", lambda names: {"libthere-dev": "1.2-3"})
+    of_debian = Source("backends", "a", "a.py", builtin=True, debian=("libthere-dev", "libgone-dev"))
+    assert (of_debian.version, of_debian.missing_of_debian) == ("1.2-3", ("libgone-dev",))
+    both = replace(of_debian, requires=("numpy",))
+    assert both.version == numpy.__version__
+    assert replace(of_debian, debian=("libgone-dev",)).version is None
+
+
+def test_a_copy_of_the_users_own_counts_in_the_place_of_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Source(
+        "backends", "a", "a.py", builtin=True, requires=("adbench-none",), debian=("libno-dev",), home="A_HOME"
+    )
+    monkeypatch.delenv("A_HOME", raising=False)
+    assert (own.missing, own.missing_of_debian) == (("adbench-none",), ("libno-dev",))
+    monkeypatch.setenv("A_HOME", "/opt/a")
+    assert (own.missing, own.missing_of_debian) == ((), ())
+    assert replace(own, requires=("numpy",)).version is None, "a package's version is not that of the copy"
 
 
 @pytest.mark.parametrize("name", ["nothing", "jax_of_mine"])

@@ -14,7 +14,7 @@ from adbench.cli import cli
 from adbench.measure.memory import Figure
 from adbench.measure.memory_truth import Reading
 from adbench.measure.spin import Noise
-from adbench.suite import checkup, doctor
+from adbench.suite import checkup, doctor, installed, listing
 from adbench.suite.catalog import Catalog, Source, catalog
 from adbench.suite.checkup import CHECKS, Finding, Patient, State
 from adbench.suite.native.library import Place
@@ -232,8 +232,8 @@ def source(name: str, **more: object) -> Source:
 def test_each_backend_tells_its_version_or_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     there = {"numpy": "2.0"}
     monkeypatch.setattr("adbench.suite.catalog.installed_version", there.get)
-    monkeypatch.setattr(doctor, "packages_of_debian", lambda names: {"libthere-dev": "1.2-3"})
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr("adbench.suite.catalog.packages_of_debian", lambda names: {"libthere-dev": "1.2-3"})
+    monkeypatch.setattr(installed, "has_dpkg", lambda: True)
     monkeypatch.setattr(doctor.machine, "compiler_in", lambda names: None)
     sources = [
         source("plain"),
@@ -260,14 +260,38 @@ def test_a_library_of_the_users_own_is_told_with_its_folder(monkeypatch: pytest.
     file = SimpleNamespace(LIBRARY=SimpleNamespace(found=lambda: place))
     monkeypatch.setattr(doctor, "load", lambda source: file)
     monkeypatch.setattr(doctor.machine, "compiler_in", lambda names: "c++")
-    (row,) = doctor.backend_rows(Catalog({}, {}, {"own": source("own", builds=True)}))
+    (row,) = doctor.backend_rows(Catalog({}, {}, {"own": source("own", builds=True, home="OWN_HOME")}))
     assert (row["install"], row["missing"]) == (None, [])
     assert version_or_command(row) == f"in {place.include}"
 
 
+def test_a_variable_that_names_a_folder_without_the_library_is_told_and_not_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CPPAD_HOME", str(tmp_path))
+    rows = {row["name"]: row for row in doctor.backend_rows(catalog())}
+    assert rows["cppad_reuse"]["missing"] == ["cppad/cppad.hpp"]
+    assert str(rows["cppad_reuse"]["install"]).startswith(f"$CPPAD_HOME is {tmp_path}, which has no include/cppad/")
+
+
+def test_a_list_looks_for_no_header_and_names_the_variable_that_says_where_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("adbench.suite.catalog.packages_of_debian", lambda names: {})
+    monkeypatch.setattr(installed, "has_dpkg", lambda: True)
+    rows = {row["name"]: row for row in listing.backend_rows(catalog())}
+    told = {name: version_or_command(rows[name]) for name in ("adept", "adolc", "cpp_plain", "tape")}
+    assert told == {
+        "adept": "$ADEPT_HOME",
+        "adolc": "sudo apt install libadolc-dev",
+        "cpp_plain": "built in",
+        "tape": "built in",
+    }
+
+
 def test_on_a_bare_machine_every_backend_that_needs_anything_has_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adbench.suite.catalog.installed_version", lambda name: None)
-    monkeypatch.setattr(doctor, "packages_of_debian", lambda names: {})
+    monkeypatch.setattr("adbench.suite.catalog.packages_of_debian", lambda names: {})
     monkeypatch.setattr(doctor.machine, "compiler_in", lambda names: None)
     there = catalog()
     rows = {row["name"]: row for row in doctor.backend_rows(there)}
@@ -280,10 +304,10 @@ def test_on_a_bare_machine_every_backend_that_needs_anything_has_one_command(mon
 
 
 def test_debians_packages_are_looked_up_without_installing_any() -> None:
-    assert doctor.packages_of_debian(set()) == {}
-    found = doctor.packages_of_debian({"libc6", "no-such-package-at-all"})
+    assert installed.packages_of_debian(()) == {}
+    found = installed.packages_of_debian({"libc6", "no-such-package-at-all"})
     assert "no-such-package-at-all" not in found
-    assert "libc6" in found or not doctor.shutil.which("dpkg-query")
+    assert "libc6" in found or not installed.has_dpkg()
 
 
 def test_the_examination_is_plain_data_and_leaves_everything_as_it_was(tmp_path: Path) -> None:

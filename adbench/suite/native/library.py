@@ -193,6 +193,11 @@ def _found(library: CppLibrary) -> Place:
         prefix = _prefix(written)
         if prefix is not None and (prefix / library.include / library.needs).is_file():
             return _place(library, ours, texts, prefix / library.include, prefix)
+        if prefix is not None and written.startswith("$"):  # another copy than the one that is asked for is no answer
+            header = f"{library.include}/{library.needs}"
+            raise Unsupported(
+                f"{written} is {prefix}, which has no {header}; set it to the folder that has, or unset it"
+            )
         looked.append(written if prefix is None else str(prefix / library.include))
     for folder in build.include_folders():
         if (folder / library.needs).is_file():

@@ -1,0 +1,46 @@
+"""What is installed: Python's distributions and Debian's packages, looked up without importing or installing any."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+
+def installed_version(distribution: str) -> str | None:
+    """The version of an installed distribution, without importing it."""
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def has_dpkg() -> bool:
+    """Whether Debian's packages can be asked for: elsewhere a library may be there under another name."""
+    return shutil.which("dpkg-query") is not None
+
+
+def packages_of_debian(names: Iterable[str]) -> dict[str, str]:
+    """The versions of those packages of Debian that are installed; none where there is no dpkg."""
+    return _packages(tuple(sorted(set(names)))) if has_dpkg() else {}
+
+
+@cache
+def _packages(names: Sequence[str]) -> dict[str, str]:
+    if not names:
+        return {}
+    command = ["dpkg-query", "-W", "-f", "${Package} ${Version} ${Status}\n", *names]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stdout
+    words = [line.split() for line in said.splitlines()]
+    return {name: version for name, version, *status in words if status[-1:] == ["installed"]}
+
+
+def command(debian: Sequence[str], distributions: Sequence[str]) -> str | None:
+    """The one command that installs these; None where there are none."""
+    apt = "sudo apt install" if has_dpkg() else "install, whatever it is called here:"
+    parts = [f"{apt} {' '.join(debian)}"] if debian else []
+    if distributions:
+        parts.append(f"pip install {' '.join(distributions)}")
+    return " && ".join(parts) or None
