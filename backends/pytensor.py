@@ -33,7 +33,7 @@ KNOWN = {
     "trap_det_singular": "raises: det · A⁻ᵀ of a singular matrix (as HIPS/autograd#549)",
     "trap_equal_eigenvalues": "nan: 1 / (w_i - w_j) between equal eigenvalues (as jax-ml/jax#669)",
     "trap_exp_of_log": "nan: 0 · inf, where log has its pole (as HIPS/autograd#151)",
-    "trap_log_add_exp_equal_large": "nan: exp x + exp x becomes 2 exp x before it is made safe, and overflows",
+    "trap_log_add_exp_equal_large": "nan: inf / inf, for only the value is made safe (pymc-devs/pytensor#2313)",
     "trap_log_add_exp_of_nothing": "1: log(0 + exp(x - inf)) is simplified to x - inf, whose slope is 1",
     "trap_max_tie_sums_to_one": "3: each that ties gets all (as Theano/Theano#4568)",
     "trap_norm_at_zero": "nan: 0 · inf, where sqrt is vertical (as HIPS/autograd#151)",
