@@ -15,7 +15,7 @@ from adbench.measure.memory import Figure
 from adbench.measure.memory_truth import Reading
 from adbench.measure.spin import Noise
 from adbench.suite import checkup, doctor, installed, listing
-from adbench.suite.catalog import Catalog, Source, catalog
+from adbench.suite.catalog import Catalog, Source, catalog, load
 from adbench.suite.checkup import CHECKS, Finding, Patient, State
 from adbench.suite.native.library import Place
 from reports.listing import version_or_command
@@ -268,6 +268,8 @@ def test_a_library_of_the_users_own_is_told_with_its_folder(monkeypatch: pytest.
 def test_a_variable_that_names_a_folder_without_the_library_is_told_and_not_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("CPPAD_HOME", raising=False)
+    load(catalog().backends["cppad"]).LIBRARY.found()  # what was found without the variable is no answer with it
     monkeypatch.setenv("CPPAD_HOME", str(tmp_path))
     rows = {row["name"]: row for row in doctor.backend_rows(catalog())}
     assert rows["cppad_reuse"]["missing"] == ["cppad/cppad.hpp"]

@@ -153,7 +153,7 @@ class CppLibrary:
 
     def found(self) -> Place:
         """Where the library is. Raises Unsupported, with where it was looked for and how to get it."""
-        return _found(self)
+        return _found(self, tuple(map(_prefix, self.prefixes)))
 
     def _common(self, place: Place) -> Path:
         text = "#define ADBENCH_COMMON\n#include ADBENCH_LIBRARY\n"
@@ -182,15 +182,15 @@ def native_headers() -> Path:
 
 
 @cache
-def _found(library: CppLibrary) -> Place:
+def _found(library: CppLibrary, prefixes: tuple[Path | None, ...]) -> Place:
+    """`prefixes` are the library's as they are now: what was found is kept for as long as they stay so."""
     build.compiler()  # says what to install where there is none
     ours = [f"-I{native_headers()}", f'-DADBENCH_LIBRARY="{library.header}"', *library.flags]
     texts = build.with_included(library.header, [native_headers()])
     if not library.needs:
         return Place(tuple(ours), (), tuple(texts))
     looked: list[str] = []
-    for written in library.prefixes:
-        prefix = _prefix(written)
+    for written, prefix in zip(library.prefixes, prefixes, strict=True):
         if prefix is not None and (prefix / library.include / library.needs).is_file():
             return _place(library, ours, texts, prefix / library.include, prefix)
         if prefix is not None and written.startswith("$"):  # another copy than the one that is asked for is no answer
