@@ -9,36 +9,36 @@ from typing import TYPE_CHECKING, Any
 from adbench.version import __version__
 
 if TYPE_CHECKING:
+    from adbench.execution.checks_in_process import WrongGradient, assert_gradients, check, check_cell
+    from adbench.execution.native.library import CppLibrary
     from adbench.measure.phases import phase
-    from adbench.suite.api import WrongGradient, assert_gradients, check, check_cell
-    from adbench.suite.backend import Operator, of_active, on_active
-    from adbench.suite.case import Case
-    from adbench.suite.errors import AdbenchError, BadFile, MissingFunction, UnknownName, Unsupported, UsageError
-    from adbench.suite.namespace import Namespace, loop
-    from adbench.suite.native.library import CppLibrary
-    from adbench.suite.record import Job, Record, Run
+    from adbench.model.backend import Operator, of_active, on_active
+    from adbench.model.case import Case
+    from adbench.model.errors import AdbenchError, BadFile, MissingFunction, UnknownName, Unsupported, UsageError
+    from adbench.model.namespace import Namespace, loop
+    from adbench.model.record import Job, Record, Run
 
 _HOME = {
-    "AdbenchError": "adbench.suite.errors",
-    "BadFile": "adbench.suite.errors",
-    "WrongGradient": "adbench.suite.api",
-    "assert_gradients": "adbench.suite.api",
-    "check": "adbench.suite.api",
-    "check_cell": "adbench.suite.api",
-    "Case": "adbench.suite.case",
-    "CppLibrary": "adbench.suite.native.library",
-    "Job": "adbench.suite.record",
-    "MissingFunction": "adbench.suite.errors",
-    "Namespace": "adbench.suite.namespace",
-    "Operator": "adbench.suite.backend",
-    "Record": "adbench.suite.record",
-    "Run": "adbench.suite.record",
-    "UnknownName": "adbench.suite.errors",
-    "Unsupported": "adbench.suite.errors",
-    "UsageError": "adbench.suite.errors",
-    "loop": "adbench.suite.namespace",
-    "of_active": "adbench.suite.backend",
-    "on_active": "adbench.suite.backend",
+    "AdbenchError": "adbench.model.errors",
+    "BadFile": "adbench.model.errors",
+    "WrongGradient": "adbench.execution.checks_in_process",
+    "assert_gradients": "adbench.execution.checks_in_process",
+    "check": "adbench.execution.checks_in_process",
+    "check_cell": "adbench.execution.checks_in_process",
+    "Case": "adbench.model.case",
+    "CppLibrary": "adbench.execution.native.library",
+    "Job": "adbench.model.record",
+    "MissingFunction": "adbench.model.errors",
+    "Namespace": "adbench.model.namespace",
+    "Operator": "adbench.model.backend",
+    "Record": "adbench.model.record",
+    "Run": "adbench.model.record",
+    "UnknownName": "adbench.model.errors",
+    "Unsupported": "adbench.model.errors",
+    "UsageError": "adbench.model.errors",
+    "loop": "adbench.model.namespace",
+    "of_active": "adbench.model.backend",
+    "on_active": "adbench.model.backend",
     "phase": "adbench.measure.phases",
 }
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from adbench.suite.cell import ReadyCell
+    from adbench.execution.cell import ReadyCell
 
 
 @pytest.fixture
 def assert_gradients() -> Callable[..., None]:
     """`adbench.assert_gradients`; imported when it is asked for, since this file is loaded with every pytest."""
-    from adbench.suite.api import assert_gradients
+    from adbench.execution.checks_in_process import assert_gradients
 
     return assert_gradients
 
@@ -45,9 +45,9 @@ def adbench_cell(request: pytest.FixtureRequest) -> Callable[..., ReadyCell]:
     def check_and_time(
         case: str, size: int, backend: str, operator: str = "gradient", *, seed: int = 0, memory: bool = True
     ) -> ReadyCell:
-        from adbench.suite import cell
-        from adbench.suite.errors import Unsupported, UsageError
-        from adbench.suite.plain import to_plain
+        from adbench.execution import cell
+        from adbench.model.errors import Unsupported, UsageError
+        from adbench.model.serialization import to_plain
 
         try:
             one = cell.ready(case, size, backend, operator, seed=seed)

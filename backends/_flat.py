@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adbench import Operator, on_active
-from adbench.suite import tree
+from adbench.model import tree
 
 
 class Leaves:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from adbench import Namespace, Operator, Unsupported, phase
-from adbench.suite.backend import WITH_VECTOR
+from adbench.model.backend import WITH_VECTOR
 
 from ._flat import Leaves, result
 

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from adbench import Operator, phase
-from adbench.suite import tree
-from adbench.suite.backend import WITH_VECTOR
+from adbench.model import tree
+from adbench.model.backend import WITH_VECTOR
 
 from ._casadi_arrays import Array, column_of, shape_of, within_reach
 from ._casadi_arrays import xp as xp

@@ -6,7 +6,7 @@ from typing import Any
 import casadi
 
 from adbench import Operator, Unsupported, phase
-from adbench.suite.native.build import shared_object
+from adbench.execution.native.build import shared_object
 
 from . import casadi as virtual_machine
 

@@ -8,7 +8,7 @@ import jax
 from enzyme_ad.jax import enzyme_jax_ir, primitives
 
 from adbench import Namespace, Operator, Unsupported
-from adbench.suite.tree import is_static
+from adbench.model.tree import is_static
 
 from . import jax as lowered
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy
 
 from adbench import Namespace, Operator, Unsupported, on_active, phase
-from adbench.suite.tree import is_static
+from adbench.model.tree import is_static
 
 REQUIRES = ("jax",)
 LICENCE = "Apache-2.0"

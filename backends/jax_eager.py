@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy
 
 from adbench import Namespace, Operator, Unsupported, on_active
-from adbench.suite import namespace
+from adbench.model import namespace
 
 from . import jax as compiled
 

@@ -7,8 +7,8 @@ import mygrad
 import numpy as np
 
 from adbench import Namespace, Operator, Unsupported
-from adbench.suite import tree
-from adbench.suite.catalog import first_line
+from adbench.catalog.discovery import first_line
+from adbench.model import tree
 
 REQUIRES = ("mygrad",)
 LICENCE = "MIT"

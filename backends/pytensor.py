@@ -14,8 +14,8 @@ from pytensor.graph.traversal import ancestors
 from pytensor.link.vm import VMLinker
 
 from adbench import Namespace, Operator, Unsupported, phase
-from adbench.suite import tree
-from adbench.suite.backend import WITH_VECTOR
+from adbench.model import tree
+from adbench.model.backend import WITH_VECTOR
 
 REQUIRES = ("pytensor",)
 LICENCE = "BSD-3-Clause"

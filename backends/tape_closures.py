@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from adbench import Namespace, Operator, Unsupported, on_active
-from adbench.suite import tree
+from adbench.model import tree
 
 VARIANT_OF = "tape"
 

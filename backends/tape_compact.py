@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from adbench import Operator, Unsupported, on_active, tape
-from adbench.suite import tree
+from adbench.model import tree
 
 from . import tape as reverse
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adbench import Namespace, Operator, Unsupported, phase, tape
-from adbench.suite.operator import WITH_VECTOR
+from adbench.model.operator import WITH_VECTOR
 
 from . import tape as eager
 

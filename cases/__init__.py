@@ -1,1 +1,1 @@
-"""One file per case or close family: the maths once, for every library. The contract is in adbench/suite/case.py."""
+"""One file per case or close family: the maths once, for every library. The contract is in adbench/model/case.py."""

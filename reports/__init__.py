@@ -1,1 +1,1 @@
-"""From a run (adbench.suite.record.Run) to what people read: one file per form. Nothing here measures."""
+"""From a run (adbench.model.record.Run) to what people read: one file per form. Nothing here measures."""

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from adbench.suite.case import Case
-from adbench.suite.catalog import Source
-from adbench.suite.operator import OPERATORS
-from adbench.suite.record import Record
+from adbench.catalog.discovery import Source
+from adbench.model.case import Case
+from adbench.model.operator import OPERATORS
+from adbench.model.record import Record
 
 OURS = "adbench's own"
 FAMILIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (

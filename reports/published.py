@@ -12,10 +12,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from adbench.suite.record import Job, Run
+from adbench.model.record import Job, Run
 
-from . import wording
-from .cells import Cells
+from .content import formatting
+from .content.cells import Cells
 
 COMMANDS = (
     "adbench run -c recurrence -b tape -b stan_math -b finite_differences -b cpp_hand",
@@ -233,9 +233,9 @@ def render(runs: Sequence[Run]) -> str:
 
 def _about(cells: Cells) -> str:
     run, floor = cells.findings.run, cells.findings.floor
-    processor, threads = (wording.visible(str(run.machine.get(name))) for name in ("processor", "usable_threads"))
+    processor, threads = (formatting.visible(str(run.machine.get(name))) for name in ("processor", "usable_threads"))
     launches = f"{run.settings.get('launches')} launches{' (--quick)' if run.settings.get('quick') else ''}"
-    told = f"noise floor {wording.percent(floor.reach)}" if floor.reach is not None else "no noise floor"
+    told = f"noise floor {formatting.percent(floor.reach)}" if floor.reach is not None else "no noise floor"
     noisy = (
         ", over the margin: **a noisy session**, in which calls of milliseconds shared the processor with other "
         "programs and read too long beside calls of microseconds"
@@ -259,19 +259,19 @@ def _figure(every: Sequence[Cells], figure: Price | Against) -> str:
         found = _price(cells, figure) if isinstance(figure, Price) else _against(cells, figure)
         if found:
             return found
-    return wording.MISSING
+    return formatting.MISSING
 
 
 def _price(cells: Cells, figure: Price) -> str:
     cost = cells.findings.cost.get((figure.case, figure.backend))
     at = next((at for at in cost.at if at.size == figure.size), None) if cost else None
-    return wording.times(at.ratio) if at and at.ratio else ""
+    return formatting.times(at.ratio) if at and at.ratio else ""
 
 
 def _against(cells: Cells, figure: Against) -> str:
     slow, fast = (Job(figure.case, figure.size, name, "gradient") for name in (figure.slow, figure.fast))
     told = cells.findings.against(slow, fast)
-    return wording.times(told.interval) if told and told.interval else ""
+    return formatting.times(told.interval) if told and told.interval else ""
 
 
 def _wrapped(text: str, width: int = 125) -> Iterator[str]:

@@ -7,14 +7,14 @@ import sys
 import tomllib
 from pathlib import Path
 
-from adbench.suite.catalog import Catalog, catalog, report
-from adbench.suite.installed import packages_of_debian
-from adbench.suite.store import read_run
+from adbench.catalog.discovery import Catalog, catalog, report_module
+from adbench.catalog.installed import packages_of_debian
+from adbench.results.store import read_run
 
 ROOT = Path(__file__).parents[1]
 PAGE, TABLE = ROOT / "docs" / "backends.md", ROOT / "docs" / "backends-table.md"
 BEGIN, END = "<!-- Made by scripts/backends-pages from the literals in the backends' files. -->\n", "<!-- made -->\n"
-pages = report("backend_pages")
+pages = report_module("backend_pages")
 
 
 def pins() -> dict[str, str]:

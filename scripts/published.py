@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from adbench.suite.store import read_run  # noqa: E402  # found by the line above
+from adbench.results.store import read_run  # noqa: E402  # found by the line above
 from reports import published  # noqa: E402
 
 if __name__ == "__main__":

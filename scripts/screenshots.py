@@ -24,9 +24,10 @@ EXPLAINED = "projectile"
 def main(run: Path) -> int:
     """Draw the page of the run and take the pictures; 2 where there is no Chromium."""
     sys.path.insert(0, str(ROOT))
-    from adbench.suite.catalog import catalog
-    from adbench.suite.store import read_run
-    from reports import explaining, html
+    from adbench.catalog.discovery import catalog
+    from adbench.results.store import read_run
+    from reports.html import explain
+    from reports.html import page as html
 
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
@@ -36,7 +37,7 @@ def main(run: Path) -> int:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         pages = {
             "report": html.render(read_run(run)),
-            "tape": explaining.page(explaining.explained(catalog(), EXPLAINED, None)),
+            "tape": explain.page(explain.explained(catalog(), EXPLAINED, None)),
         }
         for name, text in pages.items():
             (Path(folder) / f"{name}.html").write_text(text, encoding="utf-8")

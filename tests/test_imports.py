@@ -1,80 +1,118 @@
-"""Imports go one way; the parent imports no backend."""
+"""Imports go one way, without circles; folders stay small; the parent imports no backend."""
 
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+MOST_MODULES = 12
 
-# What each part of the house may import of the others. `tape`, `oracle` and `measure` import none of their neighbours.
+# What each part of the house may import of the others; `tape`, `oracle` and `measure` import no other part.
 ALLOWED: dict[str, set[str]] = {
-    "adbench/tape": set(),
-    "adbench/oracle": set(),
-    "adbench/measure": set(),
-    "adbench/suite": {"adbench.oracle", "adbench.measure", "adbench.version"},
-    "adbench/neighbours": {"adbench.suite", "adbench.measure", "adbench.version"},
-    "adbench/cli": {"adbench.suite", "adbench.neighbours", "adbench.version"},
-    "adbench/__main__.py": {"adbench.cli"},
-    "adbench/__init__.py": {"adbench.measure", "adbench.suite", "adbench.version"},
-    "adbench/pytest_plugin.py": {"adbench.suite"},
-    "adbench/version.py": set(),
-    "cases": {"adbench"},
-    "backends": {"adbench"},
-    "reports": {"adbench"},
+    "adbench.tape": set(),
+    "adbench.oracle": set(),
+    "adbench.measure": set(),
+    "adbench.model": {"oracle", "measure"},
+    "adbench.catalog": {"model", "oracle"},
+    "adbench.results": {"model", "oracle", "measure", "catalog", "version"},
+    "adbench.execution": {"model", "oracle", "measure", "catalog", "results", "version"},
+    "adbench.doctor": {"model", "measure", "catalog", "version"},
+    "adbench.interop": {"model", "measure", "catalog", "results", "execution", "version"},
+    "adbench.cli": {"model", "measure", "catalog", "results", "execution", "doctor", "interop", "version"},
+    "adbench.__main__": {"cli"},
+    "adbench": {"model", "measure", "catalog", "results", "execution", "version"},
+    "adbench.pytest_plugin": {"model", "execution"},
+    "adbench.version": set(),
 }
 OUTSIDE = {"backends", "cases", "reports", "tests", "scripts"}
+SAME_NAME_ON_PURPOSE = {
+    "compare", "doctor", "explain", "history",  # a verb: its command line, its logic, its report
+    "inventory",  # the rows of `adbench list`, and their table
+    "namespace", "products",  # the high-precision twin of what is elsewhere in double precision
+}  # fmt: skip
 
 
-def files_of(part: str) -> list[Path]:
-    path = ROOT / part
-    return [path] if path.is_file() else sorted(path.rglob("*.py"))
+@cache
+def modules() -> dict[str, Path]:
+    """Name -> file, of everything in `adbench` and `reports`."""
+    files = [*ROOT.glob("adbench/**/*.py"), *ROOT.glob("reports/**/*.py")]
+    names = (".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for file in files)
+    return dict(zip(names, files, strict=True))
 
 
-def imported(file: Path) -> Iterator[str]:
-    """The absolute names that a file imports, wherever in it; relative ones stay within their folder."""
+def imported(name: str, file: Path) -> set[str]:
+    """The absolute names that a module imports, wherever in it, also for the type checker alone."""
+    package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+    found = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            yield node.module
-            if node.module == "adbench":
-                yield from (f"adbench.{alias.name}" for alias in node.names)
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")
+            base = ".".join(parents[: len(parents) + 1 - node.level]) if node.level else ""
+            base = ".".join(filter(None, (base, node.module)))
+            for alias in node.names:
+                full = f"{base}.{alias.name}"
+                found.add(full if full in modules() else base)
+    return found - {name}
 
 
-def stranger(part: str, name: str) -> bool:
-    """Whether `part` may not import `name`."""
+def part_of(name: str) -> str:
+    """The part of the house that a module of `adbench` belongs to."""
+    return ".".join(name.split(".")[:2])
+
+
+def stranger(module: str, name: str) -> bool:
+    """Whether `module` of adbench must not import `name`."""
     top = name.partition(".")[0]
-    if part.startswith("adbench") and top in OUTSIDE:
+    part = part_of(module)
+    if top in OUTSIDE:
         return True
-    if top != "adbench":
-        return False
-    own = part.removesuffix(".py").replace("/", ".")
-    allowed = ALLOWED[part] | {own}
-    if "adbench" in allowed:
-        return False
-    # `from adbench import x` names no part by itself; x does, where it is one.
-    is_part = any(name.startswith(known.removesuffix(".py").replace("/", ".")) for known in ALLOWED if "/" in known)
-    return is_part and not any(name == good or name.startswith(good + ".") for good in allowed)
+    return top == "adbench" and part_of(name) != part and part_of(name) not in {f"adbench.{x}" for x in ALLOWED[part]}
 
 
-@pytest.mark.parametrize("part", ALLOWED)
-def test_imports_go_one_way(part: str) -> None:
+def test_imports_go_one_way() -> None:
     wrong = [
-        f"{f.relative_to(ROOT)} imports {name}" for f in files_of(part) for name in imported(f) if stranger(part, name)
+        f"{name} imports {other}"
+        for name, file in modules().items()
+        for other in imported(name, file)
+        if name.startswith("adbench") and stranger(name, other)
     ]
     assert not wrong, "\n".join(wrong)
 
 
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = {name: imported(name, file) & set(modules()) for name, file in modules().items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"a circle: {' <- '.join(error.args[1])}")
+
+
+def test_no_folder_holds_more_modules_than_one_can_keep_in_mind() -> None:
+    counted = Counter(file.parent for file in modules().values() if file.name != "__init__.py")
+    crowded = {str(folder.relative_to(ROOT)): n for folder, n in counted.items() if n > MOST_MODULES}
+    assert not crowded
+
+
+def test_no_two_modules_have_one_name_for_different_things() -> None:
+    counted = Counter(file.stem for file in modules().values() if file.name != "__init__.py")
+    twice = {stem for stem, n in counted.items() if n > 1}
+    assert twice == SAME_NAME_ON_PURPOSE
+
+
 def test_the_rule_sees_an_import_that_goes_the_wrong_way() -> None:
-    assert stranger("adbench/tape", "adbench.suite.case")
-    assert stranger("adbench/suite", "adbench.tape")
-    assert stranger("adbench/oracle", "cases.recurrence")
-    assert not stranger("adbench/suite", "adbench.oracle.verdict")
-    assert not stranger("backends", "adbench.tape")
+    assert stranger("adbench.tape.core.rule", "adbench.model.case")
+    assert stranger("adbench.execution.session", "adbench.tape")
+    assert stranger("adbench.oracle.verdict", "cases.recurrence")
+    assert stranger("adbench.results.store", "adbench.execution.session")
+    assert not stranger("adbench.execution.session", "adbench.oracle.verdict")
 
 
 def modules_after(program: str) -> set[str]:
@@ -105,5 +143,5 @@ def test_the_version_needs_neither_numpy_nor_any_backend() -> None:
 
 
 def test_the_parent_imports_no_backend_to_plan_a_run() -> None:
-    loaded = modules_after("from adbench.suite.session import prepare\nprepare(quick=True)")
+    loaded = modules_after("from adbench.execution.session import prepare\nprepare(quick=True)")
     assert not loaded & {"jax", "jaxlib", "torch", "autograd"}

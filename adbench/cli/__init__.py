@@ -11,10 +11,20 @@ import sys
 
 import click
 
-from adbench.suite.errors import AdbenchError
+from adbench.model.errors import AdbenchError
 from adbench.version import __version__
 
-from . import looking, measuring, neighbouring, reporting, starting
+from .check import check
+from .compare import compare
+from .completion import completion
+from .doctor import doctor
+from .explain import explain
+from .gradbench_tool import gradbench_tool
+from .history import history
+from .list import list_
+from .new import new
+from .report import report
+from .run import run
 
 
 def main() -> None:
@@ -25,9 +35,9 @@ def main() -> None:
         click.echo(f"adbench: {error.format_message()}", err=True)
         sys.exit(2)
     except AdbenchError as error:
-        from adbench.suite import catalog
+        from adbench.catalog.discovery import report_module
 
-        visible = catalog.report("wording").visible  # a name in it must not act on the terminal
+        visible = report_module("content.formatting").visible  # a name in it must not act on the terminal
         click.echo(f"adbench: {visible(' '.join(str(error).split()))}", err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt) as interrupted:
@@ -52,11 +62,5 @@ def cli() -> None:
     """
 
 
-for _verb in (
-    *(measuring.run, measuring.check),
-    *(looking.list_, looking.explain, looking.doctor),
-    *(reporting.report, reporting.compare, reporting.history),
-    neighbouring.gradbench_tool,
-    *(starting.new, starting.completion),
-):
+for _verb in (run, check, list_, explain, doctor, report, compare, history, gradbench_tool, new, completion):
     cli.add_command(_verb)

@@ -18,7 +18,7 @@ from statistics import median
 from time import perf_counter_ns
 from typing import Any
 
-from adbench.measure.disturbance import Counters, counters, disturbed
+from adbench.measure.machine.disturbance import Counters, counters, disturbed
 
 Clock = Callable[[], int]
 Call = Callable[[], Any]

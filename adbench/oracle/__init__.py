@@ -4,8 +4,8 @@ from adbench.oracle.array_valued import array_reference
 from adbench.oracle.array_verdict import Nonzeros
 from adbench.oracle.cache import cached, reference_key
 from adbench.oracle.compute import reference
+from adbench.oracle.engine_noise import Noise
 from adbench.oracle.evidence import EntryEvidence
-from adbench.oracle.noise import Noise
 from adbench.oracle.reference import ArrayReference, Direction, Entry, Known, Leaf, Reference, from_plain
 from adbench.oracle.verdict import Verdict, judge
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from adbench.oracle.differences import UNIT_ROUNDOFF, slope
+from adbench.oracle.engine_noise import DRAWS, Noise, Sample, with_noise
 from adbench.oracle.leaves import ActiveLeaf, FloatArray, Point, argument_names, direction_signs
-from adbench.oracle.noise import DRAWS, Noise, Sample, with_noise
 from adbench.oracle.precise import NotPrecise, by_high_precision, contradicted_zeros
 from adbench.oracle.reference import Direction, Entry, Known, Leaf, Reference
 from adbench.oracle.sampling import chosen_entries
@@ -43,9 +43,10 @@ def reference(
 
     f runs on floats and float64 arrays and returns a scalar. ``xp_function(xp, *args)`` is the same text on a
     namespace: with it the truth comes from fifty digits, and from differences in double precision only where that
-    does not work (the reference says why). ``noise`` is an engine's Monte Carlo run (`adbench.oracle.noise`); without
-    one the noise comes from the text. ``zeros``: for every argument in ``wrt`` None, or a boolean array (nested like
-    the argument) that is true where the derivative is zero for structural reasons; ValueError where that is not so.
+    does not work (the reference says why). ``noise`` is an engine's Monte Carlo run (`adbench.oracle.engine_noise`);
+    without one the noise comes from the text. ``zeros``: for every argument in ``wrt`` None, or a boolean array
+    (nested like the argument) that is true where the derivative is zero for structural reasons; ValueError where that
+    is not so.
 
     All entries are examined where there are at most ``max_entries`` and the time allows, else a sample drawn with
     ``seed``, and up to ``max_directions`` random directions over all of them. The high precision plans for about

@@ -89,17 +89,69 @@ from numpy import (
     result_type,
 )
 
-from . import fourier as fft
-from . import (
-    linalg,
-    operators,  # noqa: F401  # imported for what it does: Scalar and Array get their operators
+from adbench.tape import linalg
+from adbench.tape.callbacks import make_callback_var, reverse_pass_callback
+from adbench.tape.checkpoints import checkpointed_loop
+from adbench.tape.core.forward import Dual
+from adbench.tape.core.functionals import NotScalarError, gradient, hessian, hvp, jacobian, jvp, loop, vjp
+from adbench.tape.core.node import Array, Scalar
+from adbench.tape.core.numpy_names import UnsupportedError
+from adbench.tape.core.recording import ClosedTapeError, Tape
+from adbench.tape.core.rule import Active, AllInputs, Rule, RuleError, TapeError, function_gradients
+from adbench.tape.core.trees import Tree, normal_nest, random_nest, shape, tree_map
+from adbench.tape.core.values import ComplexError, value_of
+from adbench.tape.core.variable import (
+    ForwardModeError,
+    Var,
+    current_tape,
+    nested,
+    recover_memory,
+    set_zero_all_adjoints,
 )
-from .callbacks import make_callback_var, reverse_pass_callback
-from .checkpoints import checkpointed_loop
-from .compact import CompactJacobian, Dense, IdentityMultiple, LazyProduct
-from .compact_forms import Diagonal, Implicit, Kronecker, OneInColumn, OneInRow, Scaled
-from .compact_mode import Compact, compact_jacobian
-from .compound import (
+from adbench.tape.densities.continuous import (
+    beta_lpdf,
+    cauchy_lpdf,
+    exponential_lpdf,
+    gamma_lpdf,
+    lognormal_lpdf,
+    normal_lpdf,
+    student_t_lpdf,
+)
+from adbench.tape.densities.density import Density, DomainError
+from adbench.tape.densities.discrete import (
+    bernoulli_logit_lpmf,
+    bernoulli_lpmf,
+    binomial_lpmf,
+    categorical_logit_lpmf,
+    categorical_lpmf,
+    poisson_log_lpmf,
+    poisson_lpmf,
+)
+from adbench.tape.densities.multivariate import (
+    dirichlet_lpdf,
+    multi_normal_cholesky_lpdf,
+    multi_normal_lpdf,
+    multi_normal_prec_lpdf,
+    wishart_lpdf,
+)
+from adbench.tape.explain.explanation import Explanation, explain
+from adbench.tape.fast import blocks as memory  # noqa: F401  # the name that docs give it: tape.memory
+from adbench.tape.fast import written_out  # noqa: F401  # Scalar and Array get their operators from it
+from adbench.tape.linalg.determinant import det
+from adbench.tape.linalg.factorisations import cholesky, eigh, eigvalsh, qr, svd, svdvals
+from adbench.tape.linalg.norms import matrix_norm, norm, vector_norm
+from adbench.tape.linalg.quadratic import quad_form, quad_form_sym, trace_quad_form
+from adbench.tape.linalg.solving import expm, inv, log_determinant, matrix_power, pinv, slogdet, solve, solve_triangular
+from adbench.tape.linalg.spectrum import EqualEigenvaluesError
+from adbench.tape.ode.odeint import odeint, rk4
+from adbench.tape.ode.solver import OdeError
+from adbench.tape.pqr.compact import CompactJacobian, Dense, IdentityMultiple, LazyProduct
+from adbench.tape.pqr.compact_forms import Diagonal, Implicit, Kronecker, OneInColumn, OneInRow, Scaled
+from adbench.tape.pqr.compact_mode import Compact, compact_jacobian
+from adbench.tape.pqr.custom_gradient import compute_gradient
+from adbench.tape.pqr.tracking import Tracked, back_gradient, gradient_of, track_gradient, with_gradient
+from adbench.tape.rules import fourier as fft
+from adbench.tape.rules.compound import (
     Phi,
     Phi_approx,
     erfinv,
@@ -121,16 +173,7 @@ from .compound import (
     xlog1py,
     xlogy,
 )
-from .continuous import (
-    beta_lpdf,
-    cauchy_lpdf,
-    exponential_lpdf,
-    gamma_lpdf,
-    lognormal_lpdf,
-    normal_lpdf,
-    student_t_lpdf,
-)
-from .creation import (
+from adbench.tape.rules.creation import (
     arange,
     astype,
     empty,
@@ -144,19 +187,7 @@ from .creation import (
     ones_like,
     zeros,
 )
-from .density import Density, DomainError
-from .determinant import det
-from .discrete import (
-    bernoulli_logit_lpmf,
-    bernoulli_lpmf,
-    binomial_lpmf,
-    categorical_logit_lpmf,
-    categorical_lpmf,
-    poisson_log_lpmf,
-    poisson_lpmf,
-)
-from .dual import Dual
-from .elementwise import (
+from adbench.tape.rules.elementwise import (
     absolute,
     add,
     arccos,
@@ -208,26 +239,21 @@ from .elementwise import (
     trunc,
     where,
 )
-from .explain import Explanation, explain
-from .factorisations import cholesky, eigh, eigvalsh, qr, svd, svdvals
-from .functionals import NotScalarError, gradient, hessian, hvp, jacobian, jvp, loop, vjp
-from .gammas import binomial_coefficient_log, digamma_rise, lbeta, lgamma, lmgamma, trigamma
-from .indexing import argsort, cummax, diag, diagonal, getitem, put, searchsorted, set_at, sort, take, take_along_axis
-from .multivariate import (
-    dirichlet_lpdf,
-    multi_normal_cholesky_lpdf,
-    multi_normal_lpdf,
-    multi_normal_prec_lpdf,
-    wishart_lpdf,
+from adbench.tape.rules.gammas import binomial_coefficient_log, digamma_rise, lbeta, lgamma, lmgamma, trigamma
+from adbench.tape.rules.indexing import (
+    argsort,
+    cummax,
+    diag,
+    diagonal,
+    getitem,
+    put,
+    searchsorted,
+    set_at,
+    sort,
+    take,
+    take_along_axis,
 )
-from .node import Array, Scalar
-from .norms import matrix_norm, norm, vector_norm
-from .numpy_names import UnsupportedError
-from .ode import odeint, rk4
-from .ode_solver import OdeError
-from .own_gradient import compute_gradient
-from .plain import ComplexError, value_of
-from .predicates import (
+from adbench.tape.rules.predicates import (
     all,
     any,
     count_nonzero,
@@ -247,10 +273,8 @@ from .predicates import (
     not_equal,
     signbit,
 )
-from .products import dot, einsum, inner, kron, matmul, outer, tensordot, vdot, vecdot
-from .quadratic import quad_form, quad_form_sym, trace_quad_form
-from .recording import ClosedTapeError, Tape
-from .reductions import (
+from adbench.tape.rules.products import dot, einsum, inner, kron, matmul, outer, tensordot, vdot, vecdot
+from adbench.tape.rules.reductions import (
     argmax,
     argmin,
     cumprod,
@@ -267,8 +291,7 @@ from .reductions import (
     trace,
     var,
 )
-from .rule import Active, AllInputs, Rule, RuleError, TapeError, function_gradients
-from .shapes import (
+from adbench.tape.rules.shapes import (
     asarray,
     atleast_1d,
     atleast_2d,
@@ -298,20 +321,15 @@ from .shapes import (
     vstack,
     zeros_like,
 )
-from .solving import expm, inv, log_determinant, matrix_power, pinv, slogdet, solve, solve_triangular
-from .special import digamma, erf, erfc, gammaln, polygamma
-from .spectrum import EqualEigenvaluesError
-from .tracking import Tracked, back_gradient, gradient_of, track_gradient, with_gradient
-from .trees import Tree, normal_nest, random_nest, shape, tree_map
-from .variable import ForwardModeError, Var, current_tape, nested, recover_memory, set_zero_all_adjoints
+from adbench.tape.rules.special import digamma, erf, erfc, gammaln, polygamma
 
 if TYPE_CHECKING:
-    from .compiled import Compiled
+    from adbench.tape.compiled import Compiled
 
 
 def compile(f: Callable[..., Any], *example: Any, **options: Any) -> Compiled:
     """f as machine code: call(*args) -> (value, gradient), recorded at the first arguments. See `compiled.compile`."""
-    from .compiled import compile as make  # LLVM is loaded when it is first needed
+    from adbench.tape.compiled import compile as make  # LLVM is loaded when it is first needed
 
     return make(f, *example, **options)
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .node import new_leaf
-from .plain import leaf_value
-from .recording import ASK, CALLBACK, new_cell
-from .rule import Value
-from .variable import callback_tape
+from adbench.tape.core.node import new_leaf
+from adbench.tape.core.recording import ASK, CALLBACK, new_cell
+from adbench.tape.core.rule import Value
+from adbench.tape.core.values import leaf_value
+from adbench.tape.core.variable import callback_tape
 
 
 def reverse_pass_callback(fn: Callable[[], None]) -> None:

@@ -14,13 +14,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .callbacks import reverse_pass_callback
-from .functionals import flatten, loop
-from .node import Array, Scalar, new_leaf
-from .recording import Tape
-from .rule import Value
-from .sweep import add, sweep
-from .variable import current
+from adbench.tape.callbacks import reverse_pass_callback
+from adbench.tape.core.functionals import flatten, loop
+from adbench.tape.core.node import Array, Scalar, new_leaf
+from adbench.tape.core.recording import Tape
+from adbench.tape.core.rule import Value
+from adbench.tape.core.sweep import add, sweep
+from adbench.tape.core.variable import current
 
 Step = Callable[[int, Any], Any]
 

@@ -1,4 +1,4 @@
-// The C interface, which adbench/suite/native calls through ctypes. `Unit` is the Function and `Library` the library;
+// The C interface, which adbench/execution/native calls through ctypes. `Unit` is the Function and `Library` the library;
 // `every_operator` says whether more is wanted than the gradient.
 #pragma once
 

@@ -1,7 +1,8 @@
 """Compact Jacobians against dense ones: the same chain of functions, the same answer, time and memory as ratios.
 
 Each function is a chain of steps. Compact: forward mode through the chain, J = L₂ (L₁ I), in the forms of
-`adbench.tape.compact`. Dense: the same with every L written out. Prints a Markdown table; `SIDE` is the length of M.
+`adbench.tape.pqr.compact`. Dense: the same with every L written out. Prints a Markdown table; `SIDE` is the length
+of M.
 """
 
 import time

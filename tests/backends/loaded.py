@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from adbench.suite.backend import Backend, from_module
-from adbench.suite.catalog import catalog, load
-from adbench.suite.record import Record
-from adbench.suite.session import prepare
+from adbench.catalog.discovery import catalog, load
+from adbench.execution.session import prepare
+from adbench.model.backend import Backend, from_module
+from adbench.model.record import Record
 
 NAMES = ("autograd", "finite_differences", "jax", "tape", "torch")
 

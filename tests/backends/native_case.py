@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adbench import Namespace
-from adbench.suite.catalog import Source, load_cases
+from adbench.catalog.discovery import Source, load_cases
 
 PYTHON = '''
 """Numbers, arrays, a nest, an int, a bool, a text, a loop and a branch that the data decide."""

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from adbench import Case, Namespace, Operator, Unsupported
-from adbench.suite import tree
-from adbench.suite.backend import OPERATORS, Backend
-from adbench.suite.case import function_of
-from adbench.suite.catalog import catalog
+from adbench.catalog.discovery import catalog
+from adbench.model import tree
+from adbench.model.backend import OPERATORS, Backend
+from adbench.model.case import function_of
 from tests.backends.loaded import NAMES, backend
 from tests.cases.high_precision import gradient as high_precision_gradient
-from tests.suite.test_fallback import TRUTH, A, B, V, W, X
-from tests.suite.test_fallback import f as quadratic
+from tests.execution.test_fallback import TRUTH, A, B, V, W, X
+from tests.execution.test_fallback import f as quadratic
 
 # One of each kind; `adbench check` has all of them, with every relation between calls.
 KINDS = (
@@ -212,6 +212,8 @@ def test_torch_marks_no_tensor_of_the_callers_and_keeps_no_graph() -> None:
 
 
 def test_importing_a_backend_prints_nothing_and_does_not_warn() -> None:
-    program = f"from adbench.suite.catalog import catalog, load\nfor name in {NAMES}: load(catalog().backends[name])"
+    program = (
+        f"from adbench.catalog.discovery import catalog, load\nfor name in {NAMES}: load(catalog().backends[name])"
+    )
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

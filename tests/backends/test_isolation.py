@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from adbench.suite.catalog import catalog, load
-from adbench.suite.errors import Unsupported
-from adbench.suite.plain import to_plain
-from adbench.suite.session import prepare
-from adbench.suite.worker import Bench, answer
-from tests.suite import files
+from adbench.catalog.discovery import catalog, load
+from adbench.execution.session import prepare
+from adbench.execution.workers.worker import Bench, answer
+from adbench.model.errors import Unsupported
+from adbench.model.serialization import to_plain
+from tests.support import files
 
 # OpenMP, oneTBB and LLVM keep the state of a whole process: two copies of one of them share its symbols, and fight.
 RUNTIMES = {"OpenMP": ("libgomp", "libomp", "libiomp"), "TBB": ("libtbb.", "libtbb-"), "LLVM": ("libLLVM", "libllvm")}
@@ -30,10 +30,10 @@ TELLING = (
 
 USING = """
 import sys
-from adbench.suite import catalog
-from adbench.suite.case import function_of
-from adbench.suite.backend import from_module
-from adbench.suite.errors import Unsupported
+from adbench.catalog import discovery as catalog
+from adbench.model.case import function_of
+from adbench.model.backend import from_module
+from adbench.model.errors import Unsupported
 name = sys.argv[1]
 known = catalog.catalog()
 used = from_module(name, catalog.load(known.backends[name]))

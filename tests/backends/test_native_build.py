@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from adbench import CppLibrary, Namespace, Unsupported
-from adbench.suite.case import function_of
-from adbench.suite.catalog import builtin_folder
-from adbench.suite.native import build
-from adbench.suite.native.build import BuildError
+from adbench.catalog.discovery import builtin_folder
+from adbench.execution.native import build
+from adbench.execution.native.build import BuildError
+from adbench.model.case import function_of
 from tests.backends import native_case
 
 NATIVE = builtin_folder("backends") / "native"
@@ -243,7 +243,7 @@ def test_a_library_is_found_by_its_variable_in_a_distribution_or_where_the_compi
 def test_another_version_of_the_library_is_another_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from adbench.suite.native import library as module
+    from adbench.execution.native import library as module
 
     header = tmp_path / "mylib" / "include" / "mylib.hpp"
     header.parent.mkdir(parents=True)

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from adbench import CppLibrary, Namespace, Unsupported
-from adbench.suite.case import function_of
-from adbench.suite.catalog import builtin_folder
-from adbench.suite.native.shared import LibraryError
+from adbench.catalog.discovery import builtin_folder
+from adbench.execution.native.shared_object import LibraryError
+from adbench.model.case import function_of
 from tests.backends import native_case
 
 ROOT = Path(__file__).parents[2]
@@ -193,7 +193,7 @@ def test_what_cpp_has_no_type_for_is_unsupported(tmp_path: Path) -> None:
 
 
 def test_a_gradient_by_hand_is_for_the_inputs_that_the_case_is_differentiated_in(tmp_path: Path) -> None:
-    from adbench.suite.catalog import catalog
+    from adbench.catalog.discovery import catalog
 
     case = catalog().cases["product_plus_constant"]
     names, args, _ = case.bind(1, 0)

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from adbench import CppLibrary, Namespace, Unsupported
-from adbench.suite.backend import Backend, from_module
-from adbench.suite.case import function_of
-from adbench.suite.catalog import builtin_folder, catalog, load
-from adbench.suite.session import prepare
+from adbench.catalog.discovery import builtin_folder, catalog, load
+from adbench.execution.session import prepare
+from adbench.model.backend import Backend, from_module
+from adbench.model.case import function_of
 from tests.backends import native_case
 
 STANDIN = Path(__file__).parent / "standin"

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from adbench import Unsupported
-from adbench.suite.backend import from_module
-from adbench.suite.case import function_of
-from adbench.suite.catalog import catalog, load
+from adbench.catalog.discovery import catalog, load
+from adbench.model.backend import from_module
+from adbench.model.case import function_of
 from tests.backends.test_backends import CASES, assert_right, truth
 from tests.cases.high_precision import gradient
 

@@ -13,17 +13,17 @@ from types import ModuleType
 import pytest
 
 from adbench import Case
-from adbench.suite import backend as contract
-from adbench.suite.catalog import LITERALS, catalog, report
-from adbench.suite.operator import OPERATORS
-from adbench.suite.record import Job, Record
+from adbench.catalog.discovery import LITERALS, catalog, report_module
+from adbench.model import backend as contract
+from adbench.model.operator import OPERATORS
+from adbench.model.record import Job, Record
 from tests.backends import test_native_calling, test_page
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGE, TABLE = ((DOCS / name).read_text(encoding="utf-8") for name in ("backends.md", "backends-table.md"))
 BACKENDS, CASES = catalog().backends, catalog().cases
-pages = report("backend_pages")
+pages = report_module("backend_pages")
 
 
 def script() -> ModuleType:

@@ -9,7 +9,7 @@ import pytensor.tensor as pt
 import pytest
 
 from adbench import Unsupported
-from adbench.suite.catalog import catalog, load
+from adbench.catalog.discovery import catalog, load
 from tests.backends.loaded import backend
 
 X = np.array([2.0, 3.0])

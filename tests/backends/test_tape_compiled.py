@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from adbench import Unsupported
+from adbench.catalog.discovery import catalog, load
 from adbench.measure.phases import collecting
-from adbench.suite.backend import from_module
-from adbench.suite.catalog import catalog, load
+from adbench.model.backend import from_module
 
 CATALOG = catalog()
 

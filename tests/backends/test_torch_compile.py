@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adbench.suite.catalog import catalog
+from adbench.catalog.discovery import catalog
 from tests.backends.loaded import checked
 
 pytestmark = pytest.mark.skipif(bool(catalog().backends["torch_compile"].missing), reason="torch is not installed")

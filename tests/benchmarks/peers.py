@@ -35,12 +35,12 @@ if __name__ == "__main__":
 import numpy as np
 
 from adbench import tape
+from adbench.catalog.discovery import catalog, load
 from adbench.measure.clock import bind
-from adbench.suite import tree
-from adbench.suite.backend import from_module
-from adbench.suite.catalog import catalog, load
-from adbench.suite.errors import AdbenchError
-from adbench.tape.compiled.machine import Loaded
+from adbench.model import tree
+from adbench.model.backend import from_module
+from adbench.model.errors import AdbenchError
+from adbench.tape.compiled.runtime.llvm import Loaded
 
 Call = Callable[[], Any]
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adbench.suite.plain import from_plain
-from adbench.suite.record import Run
-from reports import html
+from adbench.model.record import Run
+from adbench.model.serialization import from_plain
+from reports.html import page as html
 from tests.browser.conftest import Opened
 from tests.reports import runs
 from tests.reports.test_hostile import HOSTILE

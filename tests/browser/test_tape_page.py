@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from adbench.suite.catalog import catalog
-from reports.explaining import explained, page
+from adbench.catalog.discovery import catalog
+from reports.html.explain import explained, page
 from tests.browser.conftest import Opened
 
 Open = Callable[..., Opened]

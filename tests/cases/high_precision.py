@@ -8,8 +8,8 @@ import mpmath
 import numpy as np
 
 from adbench import Case, Namespace
-from adbench.suite import tree
-from adbench.suite.case import function_of
+from adbench.model import tree
+from adbench.model.case import function_of
 
 STEP = mpmath.mpf(10) ** -17  # truncation and rounding are both near 1e-33 at fifty digits
 

@@ -9,13 +9,13 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from adbench import Case, Namespace, Unsupported
-from adbench.suite import catalog
-from adbench.suite.backend import from_module
-from adbench.suite.case import function_of
+from adbench.catalog import discovery
+from adbench.model.backend import from_module
+from adbench.model.case import function_of
 
-CATALOG = catalog.catalog()
-PAIR = catalog.load(
-    catalog.Source("cases", "_dormand_prince", str(catalog.builtin_folder("cases") / "_dormand_prince.py"), True)
+CATALOG = discovery.catalog()
+PAIR = discovery.load(
+    discovery.Source("cases", "_dormand_prince", str(discovery.builtin_folder("cases") / "_dormand_prince.py"), True)
 )
 LOTKA_VOLTERRA = CATALOG.cases["lotka_volterra_adaptive"]
 XP = Namespace(np)
@@ -159,7 +159,7 @@ def test_what_was_recorded_is_not_used_where_other_steps_are_taken(name: str) ->
     case: Case = LOTKA_VOLTERRA
     assert len({calls_of_the_slope(30, seed) for seed in range(4)}) > 1
     try:
-        used = from_module(name, catalog.load(CATALOG.backends[name]))
+        used = from_module(name, discovery.load(CATALOG.backends[name]))
         names, args, wrt = case.bind(30, 0)
         f = function_of(case, names, used.xp)
         call = used.prepare("gradient", f, used.native_inputs(args), wrt)

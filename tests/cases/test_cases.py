@@ -10,13 +10,13 @@ import pytest
 from scipy import sparse
 
 from adbench import Case, Namespace
+from adbench.catalog.discovery import catalog
+from adbench.catalog.inactive_inputs import dead_inputs
+from adbench.catalog.inventory import docstring, formula
+from adbench.execution.operators.prepared_point import known_at, point
+from adbench.model import tree
+from adbench.model.case import function_of
 from adbench.oracle import judge
-from adbench.suite import tree
-from adbench.suite.case import function_of
-from adbench.suite.catalog import catalog
-from adbench.suite.checking import known_at, point
-from adbench.suite.listing import docstring, formula
-from adbench.suite.vacuity import dead_inputs
 
 CATALOG = catalog()
 CASES = {name: case for name, case in CATALOG.cases.items() if not case.is_trap}

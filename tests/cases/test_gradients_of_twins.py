@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from adbench import Unsupported
-from adbench.suite.backend import from_module
-from adbench.suite.case import function_of
-from adbench.suite.catalog import catalog, load
+from adbench.catalog.discovery import catalog, load
+from adbench.model.backend import from_module
+from adbench.model.case import function_of
 
 CATALOG = catalog()
 

@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 from scipy.stats import bernoulli, cauchy, halfcauchy, multivariate_normal, norm, wishart
 
 from adbench import Namespace
-from adbench.suite.catalog import catalog
+from adbench.catalog.discovery import catalog
 
 CASES = catalog().cases
 XP = Namespace(np)

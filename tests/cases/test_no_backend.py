@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adbench.suite.catalog import builtin_folder, catalog
+from adbench.catalog.discovery import builtin_folder, catalog
 
 FOLDER = builtin_folder("cases")
 NAMES = set(catalog().backends) | {

@@ -7,12 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 from adbench import Case
+from adbench.catalog.discovery import catalog, load
+from adbench.catalog.inventory import formula
 from adbench.cli import cli, main
-from adbench.suite.backend import from_module
-from adbench.suite.catalog import catalog, load
-from adbench.suite.checking import judged, known_at, point
-from adbench.suite.fallback import prepare
-from adbench.suite.listing import formula
+from adbench.execution.operators.fallback import prepare
+from adbench.execution.operators.prepared_point import judged, known_at, point
+from adbench.model.backend import from_module
 
 PAGE = Path(__file__).parents[2] / "docs" / "cases.md"
 

@@ -10,16 +10,18 @@ import numpy as np
 import pytest
 
 from adbench import Case, Namespace, Unsupported
+from adbench.catalog import discovery
+from adbench.model.backend import from_module
+from adbench.model.case import function_of
+from adbench.model.errors import UsageError
 from adbench.oracle import Reference, judge, reference
 from adbench.oracle.operators import declared
-from adbench.suite import catalog
-from adbench.suite.backend import from_module
-from adbench.suite.case import function_of
-from adbench.suite.errors import UsageError
 
-CATALOG = catalog.catalog()
+CATALOG = discovery.catalog()
 TRAPS = {name: case for name, case in CATALOG.cases.items() if case.is_trap}
-HELPERS = catalog.load(catalog.Source("cases", "_traps", str(catalog.builtin_folder("cases") / "_traps.py"), True))
+HELPERS = discovery.load(
+    discovery.Source("cases", "_traps", str(discovery.builtin_folder("cases") / "_traps.py"), True)
+)
 
 every_trap = pytest.mark.parametrize("name", TRAPS)
 every_backend = pytest.mark.parametrize("name", CATALOG.backends)
@@ -87,7 +89,7 @@ def test_a_trap_is_one_point_and_says_in_one_line_what_it_is(name: str) -> None:
 
 
 def test_threads_of_every_tracker_are_cited() -> None:
-    folder = catalog.builtin_folder("cases")
+    folder = discovery.builtin_folder("cases")
     texts = "".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("trap_*.py")))
     cited = set(THREAD.findall(texts))
     for tracker, least in {
@@ -177,7 +179,7 @@ def test_what_a_backend_is_known_to_get_wrong_is_a_case_with_a_reason(name: str)
     source = CATALOG.backends[name]
     if source.missing:
         pytest.skip(f"{', '.join(source.missing)} is not installed")
-    for case, reason in from_module(name, catalog.load(source)).known.items():
+    for case, reason in from_module(name, discovery.load(source)).known.items():
         assert case in CATALOG.cases
         outcome, _, why = reason.partition(": ")
         assert outcome

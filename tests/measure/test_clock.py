@@ -8,7 +8,7 @@ import pytest
 
 from adbench.measure import clock
 from adbench.measure.clock import WarmUp
-from adbench.measure.disturbance import Counters
+from adbench.measure.machine.disturbance import Counters
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from adbench.measure import cgroup, disturbance
-from adbench.measure.disturbance import Counters, counters, disturbed
+from adbench.measure.machine import cgroup, disturbance
+from adbench.measure.machine.disturbance import Counters, counters, disturbed
 from tests.measure.trees import CPU, Roots, roots, stat
 
 UNIFIED = {"self/cgroup": "0::/a/b\n"}

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from adbench.measure import machine, processors
-from adbench.measure.machine import Fact
+from adbench.measure import machine
+from adbench.measure.machine import Fact, processors
 from tests.measure.trees import CPU, Roots, roots
 
 linux_only = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="affinity is Linux's")

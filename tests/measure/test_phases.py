@@ -70,10 +70,10 @@ def test_where_nobody_collects_a_phase_does_nothing() -> None:
 
 def test_jax_tells_tracing_lowering_and_compiling_apart() -> None:
     pytest.importorskip("jax", reason="jax is not installed")
-    from adbench.suite import catalog
-    from adbench.suite.backend import from_module
+    from adbench.catalog import discovery
+    from adbench.model.backend import from_module
 
-    backend = from_module("jax", catalog.load(catalog.catalog().backends["jax"]))
+    backend = from_module("jax", discovery.load(discovery.catalog().backends["jax"]))
     with collecting() as seconds:
         call = backend.prepare("gradient", lambda x: backend.xp.sum(backend.xp.sin(x) * x), (backend.xp.ones(3),), (0,))
     assert list(seconds) == ["trace", "lower", "compile"]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from adbench.measure import clock
-from adbench.measure.disturbance import Counters
+from adbench.measure.machine.disturbance import Counters
 from adbench.measure.statistics import (
     Word,
     difference_p,

@@ -5,8 +5,8 @@ from itertools import accumulate, chain, repeat
 
 import pytest
 
-from adbench.measure.disturbance import Counters
-from adbench.measure.spin import PIECE, clock_step_ns, spin
+from adbench.measure.machine.disturbance import Counters
+from adbench.measure.machine.spin import PIECE, clock_step_ns, spin
 
 
 def clock_of(steps: Iterator[int]) -> Callable[[], int]:

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import adbench.tape as tape
-from adbench.tape.rule import AllInputs, Rule
+from adbench.tape.core.rule import AllInputs, Rule
 
 Ran = Callable[[], None]
 Plant = Callable[[pytest.MonkeyPatch, Ran], None]

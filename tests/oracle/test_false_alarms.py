@@ -10,11 +10,19 @@ import numpy as np
 import pytest
 
 from adbench import Case
-from adbench.suite import fallback
-from adbench.suite.backend import Backend
-from adbench.suite.case import function_of
-from adbench.suite.catalog import catalog
-from adbench.suite.checking import Known, Point, judged, known_at, needs_second_order, operator_named, point
+from adbench.catalog.discovery import catalog
+from adbench.execution.operators import fallback
+from adbench.execution.operators.prepared_point import (
+    Known,
+    Point,
+    judged,
+    known_at,
+    needs_second_order,
+    operator_named,
+    point,
+)
+from adbench.model.backend import Backend
+from adbench.model.case import function_of
 from tests.backends.loaded import backend
 from tests.oracle import expressions
 

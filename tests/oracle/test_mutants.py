@@ -10,13 +10,20 @@ import numpy as np
 import pytest
 
 import adbench
+from adbench.execution.checks_in_process import WrongGradient, assert_gradients
+from adbench.execution.operators import fallback
+from adbench.execution.operators.prepared_point import (
+    Known,
+    judged,
+    known_at,
+    needs_second_order,
+    operator_named,
+    point,
+)
+from adbench.execution.operators.relations import Setting, violations
+from adbench.model.backend import from_module
+from adbench.model.case import Case, function_of
 from adbench.oracle.precise import METHOD
-from adbench.suite import fallback
-from adbench.suite.api import WrongGradient, assert_gradients
-from adbench.suite.backend import from_module
-from adbench.suite.case import Case, function_of
-from adbench.suite.checking import Known, judged, known_at, needs_second_order, operator_named, point
-from adbench.suite.relations import Setting, violations
 from tests.oracle.mutant import Mutant
 from tests.oracle.mutants import MUTANTS
 from tests.oracle.planting import in_reverse, scaled

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from adbench import Case, check
+from adbench.execution.operators.prepared_point import known_at, point
 from adbench.oracle.evidence import BARS, SIGMAS
 from adbench.oracle.precise import METHOD
 from adbench.oracle.reference import Known
-from adbench.suite.checking import known_at, point
 
 flint = pytest.importorskip("flint", reason="python-flint is not installed: no second opinion on the oracle")
 

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from adbench.suite.catalog import catalog
-from adbench.suite.record import Figure, Memory, Record
-from reports import ablations, html, markdown
-from reports.cells import Cells
-from reports.notes import Notes
+from adbench.catalog.discovery import catalog
+from adbench.model.record import Figure, Memory, Record
+from reports.content import ablations
+from reports.content.cells import Cells
+from reports.content.footnotes import Notes
+from reports.html import page as html
+from reports.text import markdown
 from tests.reports import runs
 
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from adbench.suite.comparing import Comparison, compare
-from adbench.suite.history import Entry
-from adbench.suite.record import Job
-from adbench.suite.sides import Sample, Side
-from reports import comparison, history
+from adbench.model.record import Job
+from adbench.results.compare import Comparison, compare
+from adbench.results.comparison_inputs import Sample, Side
+from adbench.results.history import Entry
+from reports.text import comparison, history
 from tests.reports.test_hostile import HOSTILE
-from tests.suite.sessions import side, times
+from tests.support.sessions import side, times
 
 THREE = ("tape", "jax", "autograd")
 NASTY = "a\nb|c`d</summary><script>x</script>\u202e\x1b[31m[red]*_@x"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from adbench.suite.catalog import catalog
-from adbench.suite.errors import UsageError
-from reports import expression_graph, layers
-from reports.explaining import Explained, ends, explained, page, plain, text
+from adbench.catalog.discovery import catalog
+from adbench.model.errors import UsageError
+from reports.figures import expression_graph, layers
+from reports.html.explain import Explained, ends, explained, page, plain, text
 from tests.reports.page import read
 
 HOSTILE = '''"""A case called <script>alert(1)</script> & "quotes"."""

@@ -8,9 +8,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from adbench.suite.record import Record
-from reports import figures, html, panels
-from reports.cells import Cells
+from adbench.model.record import Record
+from reports.content.cells import Cells
+from reports.figures import panels, plots
+from reports.html import page as html
 from tests.reports import page, runs
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -124,7 +125,7 @@ def test_memory_is_drawn_from_two_sizes_on_and_never_for_null() -> None:
 
 def test_a_panel_gives_the_same_bytes_in_another_process() -> None:
     code = (
-        "from reports import figures as f\n"
+        "from reports.figures import plots as f\n"
         "points = f.Point(1, 1e-6, 9e-7, 2e-6), f.Point(10, 1e-5, 1e-5, 1e-5)\n"
         "p = f.Panel('k', 'T', 'seconds', (f.Series(9, points),))\n"
         "with f.style(): print(f.draw(p, (1, 10), (1e-7, 1e-4)))\n"
@@ -138,7 +139,7 @@ def test_a_panel_gives_the_same_bytes_in_another_process() -> None:
 
 
 def test_reports_load_without_matplotlib() -> None:
-    code = "import sys, reports.html, reports.terminal; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, reports.html.page, reports.text.terminal; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -147,13 +148,13 @@ def test_reports_load_without_matplotlib() -> None:
     [([1.2e-6, 1.9e-6], 5e-7, 5e-6), ([1e-12, 1e12], 1e-12, 1e12), ([5.0], 1, 10), ([3e-9, 4e-3], 2e-9, 5e-3)],
 )
 def test_axes_end_in_round_numbers_and_span_a_decade(values: list[float], low: float, high: float) -> None:
-    assert figures.y_limits(values) == pytest.approx((low, high))
+    assert plots.y_limits(values) == pytest.approx((low, high))
 
 
 @pytest.mark.parametrize("low", [1e-12, 2e-9, 5e-6, 1.0])
 @pytest.mark.parametrize("factor", [10.0, 25.0, 1e3, 1e24])
 def test_an_axis_has_between_two_and_nine_ticks_inside_its_limits(low: float, factor: float) -> None:
-    ticks = figures.y_ticks(low, low * factor)
+    ticks = plots.y_ticks(low, low * factor)
     assert 2 <= len(ticks) <= 9
     assert low * 0.99 <= ticks[0] < ticks[-1] <= low * factor * 1.01
 
@@ -170,4 +171,4 @@ def test_an_axis_has_between_two_and_nine_ticks_inside_its_limits(low: float, fa
     ],
 )
 def test_the_sizes_stand_on_the_axis_where_they_fit(sizes: tuple[int, ...], labels: list[str]) -> None:
-    assert [label for _, label in figures.x_ticks(sizes)] == labels
+    assert [label for _, label in plots.x_ticks(sizes)] == labels

@@ -11,9 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from adbench.cli import cli
-from adbench.suite.record import Run
-from adbench.suite.store import dumps
-from reports import markdown, over_time, spreadsheet
+from adbench.model.record import Run
+from adbench.results.store import dumps
+from reports.html import over_time
+from reports.text import markdown, spreadsheet
 from tests.reports import page, runs
 from tests.reports.test_hostile import HOSTILE
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from adbench.suite.record import Record, Run
-from reports import html, terminal
+from adbench.model.record import Record, Run
+from reports.html import page as html
+from reports.text import terminal
 from tests.reports import page, runs
 
 HOSTILE = {

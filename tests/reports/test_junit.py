@@ -2,10 +2,10 @@
 
 from xml.etree import ElementTree
 
-from adbench.suite.catalog import report
+from adbench.catalog.discovery import report_module
 from tests.reports import runs
 
-render = report("junit").render
+render = report_module("text.junit").render
 
 
 def test_each_cell_is_a_test_of_its_backends_suite_with_what_became_of_it() -> None:

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import pytest
 
-from adbench.suite import catalog
-from adbench.suite.plain import from_plain
-from adbench.suite.record import Round, Run, Time
-from reports import html
+from adbench.catalog import discovery
+from adbench.model.record import Round, Run, Time
+from adbench.model.serialization import from_plain
+from reports.html import page as html
 from tests.reports import page, runs
 
 MIXED = runs.run(
@@ -50,7 +50,7 @@ def test_the_same_run_gives_the_same_bytes(text: str) -> None:
 
 
 def test_the_catalog_loads_the_page_as_a_report(text: str) -> None:
-    assert catalog.report("html").render(MIXED) == text
+    assert discovery.report_module("html.page").render(MIXED) == text
 
 
 def test_nothing_is_fetched_from_anywhere(mixed: page.Element, text: str) -> None:

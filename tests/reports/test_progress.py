@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from adbench.suite.events import Checked, Learned, Started, Timed
-from adbench.suite.journal import Launched
-from adbench.suite.record import Job, Record
-from reports.growing import MARGIN, Growing
-from reports.planned import duration
-from reports.progress import Bar
+from adbench.model.events import Checked, Learned, Started, Timed
+from adbench.model.record import Job, Launched, Record
+from reports.text.growing_table import MARGIN, Growing
+from reports.text.planned import duration
+from reports.text.progress import Bar
 from tests.reports import runs
 
 JOB = Job("softplus", 10, "tape", "gradient")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from adbench.suite.catalog import catalog
+from adbench.catalog.discovery import catalog
 from reports import published
 from tests.reports import runs
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from adbench.suite.record import Record
-from reports import ranking, terminal
-from reports.cells import Cells, cell_of
+from adbench.model.record import Record
+from reports.content import ranking
+from reports.content.cells import Cells, cell_of
+from reports.text import terminal
 from tests.reports import runs
 
 
@@ -90,7 +91,7 @@ def test_who_is_right_on_most_cells_comes_first() -> None:
     records[0] = runs.record(size=1, backend="half", status="failed")
     scores = ranking.scores(Cells(runs.run(records)))
     assert ranking.right_on(scores) == [(2, ["all", "whole"]), (1, ["half"])]
-    (trouble,) = ranking.troubles(Cells(runs.run(records)))
+    (trouble,) = ranking.failures(Cells(runs.run(records)))
     assert (trouble.backend, trouble.word, len(trouble.cells)) == ("half", "failed", 1)
 
 

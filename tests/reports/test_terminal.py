@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from adbench.suite.record import Run
-from reports import terminal
-from reports.drawing import NARROWEST
+from adbench.model.record import Run
+from reports.text import terminal
+from reports.text.drawing import NARROWEST
 from tests.reports import runs
 
 FIVE = ("tape", "finite_differences", "autograd", "jax", "torch")

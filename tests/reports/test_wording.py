@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adbench.measure.statistics import Interval
-from adbench.suite.record import Status
-from reports import wording
+from adbench.model.record import Status
+from reports.content import formatting
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from reports import wording
     ],
 )
 def test_seconds_have_three_digits_and_a_unit(seconds: float, text: str) -> None:
-    assert wording.seconds(seconds).replace("\u00a0", " ") == text
+    assert formatting.seconds(seconds).replace("\u00a0", " ") == text
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def test_seconds_have_three_digits_and_a_unit(seconds: float, text: str) -> None
     ],
 )
 def test_bytes_have_decimal_units(size: float, text: str) -> None:
-    assert wording.byte_size(size).replace("\u00a0", " ") == text
+    assert formatting.byte_size(size).replace("\u00a0", " ") == text
 
 
 def test_a_spread_takes_the_unit_of_its_median() -> None:
-    assert wording.seconds_range(0.9e-6, 1.1e-6, like=1e-6) == "0.900–1.10"
-    assert wording.seconds_range(1e-6, 1e-6, like=1e-6) == "1.00"
+    assert formatting.seconds_range(0.9e-6, 1.1e-6, like=1e-6) == "0.900–1.10"
+    assert formatting.seconds_range(1e-6, 1e-6, like=1e-6) == "1.00"
 
 
 @pytest.mark.parametrize(
@@ -68,37 +68,37 @@ def test_a_spread_takes_the_unit_of_its_median() -> None:
     ],
 )
 def test_a_ratio_has_the_digits_that_its_interval_gives(ends: tuple[float, float, float], text: str) -> None:
-    assert wording.between(Interval(*ends, 0.96)) == text
+    assert formatting.between(Interval(*ends, 0.96)) == text
 
 
 def test_an_exponent_has_no_negative_nought() -> None:
-    assert wording.power(Interval(1.002, 0.98, 1.02, 0.96)) == "n^1.00 (0.98–1.02)"
-    assert wording.power(Interval(-0.001, -0.021, 0.02, 0.96)) == "n^0.00 (−0.02 to 0.02)"
+    assert formatting.power(Interval(1.002, 0.98, 1.02, 0.96)) == "n^1.00 (0.98–1.02)"
+    assert formatting.power(Interval(-0.001, -0.021, 0.02, 0.96)) == "n^0.00 (−0.02 to 0.02)"
 
 
 def test_a_list_reads_as_one_says_it() -> None:
-    assert wording.listed([]) == ""
-    assert wording.listed(["a"]) == "a"
-    assert wording.listed(["a", "b", "c"]) == "a, b and c"
-    assert wording.listed("abcdefgh", most=3) == "a, b and 6 more"
+    assert formatting.listed([]) == ""
+    assert formatting.listed(["a"]) == "a"
+    assert formatting.listed(["a", "b", "c"]) == "a, b and c"
+    assert formatting.listed("abcdefgh", most=3) == "a, b and 6 more"
 
 
 def test_every_status_has_words() -> None:
-    assert set(get_args(Status)) - {"ok"} <= set(wording.OUTCOMES)
-    assert set(wording.OUTCOMES) == set(get_args(wording.Word))
-    signs = [outcome.sign for outcome in wording.OUTCOMES.values()]
+    assert set(get_args(Status)) - {"ok"} <= set(formatting.OUTCOMES)
+    assert set(formatting.OUTCOMES) == set(get_args(formatting.Word))
+    signs = [outcome.sign for outcome in formatting.OUTCOMES.values()]
     assert len(signs) == len(set(signs))
 
 
 @given(st.text(st.characters(codec=None)))
 def test_no_character_of_a_visible_text_acts(text: str) -> None:
-    shown = wording.visible(text)
+    shown = formatting.visible(text)
     assert all(c.isprintable() or unicodedata.category(c) == "Zs" for c in shown)
     assert text != shown or not any(unicodedata.category(c) in {"Cc", "Cf", "Cs"} for c in text)
-    assert wording.visible(shown) == shown
+    assert formatting.visible(shown) == shown
     shown.encode()
 
 
 @given(st.text(), st.integers(1, 50))
 def test_a_shortened_text_is_no_longer_than_asked(text: str, most: int) -> None:
-    assert len(wording.short(text, most)) <= most
+    assert len(formatting.short(text, most)) <= most

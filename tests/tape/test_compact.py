@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from adbench import tape
-from adbench.tape import compact
+from adbench.tape.pqr import compact
 from tests.tape import truth
 from tests.tape.truth import mp
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import special
 
 from adbench import tape
-from adbench.tape import compound, gammas
+from adbench.tape.rules import compound, gammas
 from tests.tape.limits import close, curvature, slope, value
 
 

@@ -11,7 +11,7 @@ import pytest
 import scipy.stats as st
 
 from adbench import tape
-from adbench.tape import continuous, discrete, multivariate
+from adbench.tape.densities import continuous, discrete, multivariate
 from tests.tape.limits import close, gradient_in, slope, value
 
 lg = m.loggamma

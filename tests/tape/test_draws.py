@@ -11,7 +11,7 @@ from scipy import special
 
 from adbench import tape
 from adbench.tape import draws
-from adbench.tape.implicit import beta_slope, gamma_slope
+from adbench.tape.draws.implicit import beta_slope, gamma_slope
 from tests.tape.limits import close
 
 SEED = 20240517

@@ -9,7 +9,7 @@ import pytest
 import scipy.linalg
 
 from adbench import tape
-from adbench.tape.ode_solver import METHODS
+from adbench.tape.ode.solver import METHODS
 from tests.tape import truth
 
 TIMES = np.array([0.5, 1.0, 2.0])

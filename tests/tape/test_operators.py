@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from adbench import tape
-from adbench.tape.memory import LARGE
+from adbench.tape.fast.blocks import LARGE
 
 OPERATORS = {
     "+": (operator.add, tape.add),

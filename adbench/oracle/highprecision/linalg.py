@@ -9,7 +9,7 @@ themselves run unperturbed (Golub and Van Loan (2013), sections 3.4, 4.2, 5.2, 8
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from mpmath import libmp
@@ -17,9 +17,6 @@ from mpmath import libmp
 from adbench.oracle.highprecision import factorizations as fac
 from adbench.oracle.highprecision.products import Objects, RealArray, matmul
 from adbench.oracle.highprecision.real import NEAREST, ZERO, Raw
-
-if TYPE_CHECKING:
-    from adbench.oracle.highprecision.namespace import HighPrecision
 
 
 class SlogdetResult(NamedTuple):
@@ -52,9 +49,9 @@ class SVDResult(NamedTuple):
 
 
 class Linalg:
-    """The functions of `xp.linalg`; leading axes are batches."""
+    """The functions of `xp.linalg`; leading axes are batches. `xp` is the `HighPrecision` namespace it belongs to."""
 
-    def __init__(self, xp: HighPrecision) -> None:
+    def __init__(self, xp: Any) -> None:
         self._xp, self._real = xp, xp.real
         self.matrix_transpose, self.outer, self.trace, self.diagonal = (
             np.matrix_transpose,

@@ -5,7 +5,7 @@ step, as the truth was taken from: what differs is noise, truncation drops out. 
 truth, not about the mean of the draws: a bias counts too.
 
 This knows nothing of the adjoint operations a backend really does; an engine that can run its own tape in Monte Carlo
-arithmetic knows better, and is preferred where one is handed in (`adbench.oracle.noise`).
+arithmetic knows better, and is preferred where one is handed in (`adbench.oracle.engine_noise`).
 """
 
 from __future__ import annotations

@@ -6,6 +6,6 @@
 See docs/engine/compiled.md.
 """
 
-from .calling import Compiled, compile
+from adbench.tape.compiled.runtime.compiled_call import Compiled, compile
 
 __all__ = ["Compiled", "compile"]

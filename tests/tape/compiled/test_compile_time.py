@@ -5,7 +5,7 @@ import time
 import pytest
 
 from adbench import tape
-from adbench.tape.compiled import program
+from adbench.tape.compiled.runtime import program
 
 STEP = 45e-9
 """Seconds of a turn of the loop in `step_of_python` on the machine that the targets were set for."""

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from adbench import tape
-from adbench.tape.compiled.natives import NATIVE
-from adbench.tape.rule import Rule
+from adbench.tape.compiled.kernels.natives import NATIVE
+from adbench.tape.core.rule import Rule
 
 ANYWHERE = np.array([-2.7, -1.0, -0.5, -0.0, 0.0, 0.3, 1.0, 1.5, 710.0, -745.2, 1e-310, 1e300, np.inf, -np.inf, np.nan])
 ONE = {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adbench import tape
-from adbench.tape.compiled.listing import listing
+from adbench.tape.compiled.inspection import listing
 
 
 def loops_in(found):

@@ -1,0 +1,310 @@
+"""Which cases, backends and reports there are, and how their files are loaded.
+
+The folder listing is the registry: a file `x.py` in a folder of cases is the case `x`. Built-in files and a user's
+own take the same road. This is the only place where `adbench` reaches `cases`, `backends` and `reports`.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from adbench.catalog.installed import installed_version, packages_of_debian
+from adbench.model.case import Case
+from adbench.model.errors import BadFile, UnknownName, UsageError
+
+Kind = Literal["cases", "backends", "reports"]
+MOST_REASON = 500  # characters of an exception's text
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that defines a case or a backend; enough to load it in another process.
+
+    builtin   whether it ships with adbench: a user's broken file is the user's to mend, a broken built-in one is a
+              record
+
+    What a backend's file says of itself in plain literals, read without importing it; a variant has its library's:
+
+    requires    distributions that it needs
+    variant_of  the backend of which it is another way of calling the library
+    debian      packages of Debian that it needs
+    home        the variable that names the folder of a copy of the library, which then counts in their place
+    licence     of the library, as an SPDX expression
+    builds      whether it needs a compiler of the system's
+    """
+
+    kind: Kind
+    name: str
+    path: str
+    builtin: bool
+    summary: str = ""
+    requires: tuple[str, ...] = ()
+    variant_of: str | None = None
+    debian: tuple[str, ...] = ()
+    home: str | None = None
+    licence: str | None = None
+    builds: bool = False
+
+    @property
+    def own_copy(self) -> bool:
+        """Whether the user has said where a copy of the library is: no package's absence or version is about it."""
+        return self.home is not None and bool(os.environ.get(self.home))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The required distributions that are not installed."""
+        return () if self.own_copy else tuple(name for name in self.requires if installed_version(name) is None)
+
+    @property
+    def missing_of_debian(self) -> tuple[str, ...]:
+        """The required packages of Debian that are not installed; all of them where there is no dpkg to tell."""
+        if self.own_copy:
+            return ()
+        there = packages_of_debian(self.debian)
+        return tuple(name for name in self.debian if name not in there)
+
+    @property
+    def version(self) -> str | None:
+        """The installed version of the first required distribution, or else of the first package of Debian; None where
+        it needs none, lacks it, or is a copy of the user's own."""
+        if self.own_copy:
+            return None
+        if self.requires:
+            return installed_version(self.requires[0])
+        return packages_of_debian(self.debian).get(self.debian[0]) if self.debian else None
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """What there is: cases by name (loaded: they are light), backends by name (not loaded: they import their
+    library)."""
+
+    cases: Mapping[str, Case]
+    case_sources: Mapping[str, Source]
+    backends: Mapping[str, Source] = field(default_factory=dict)
+
+
+def builtin_folder(kind: Kind) -> Path:
+    """Where the files that ship with adbench are: inside the package when installed, beside it in a checkout."""
+    package = Path(__file__).parents[1]
+    inside, beside = package / kind, package.parent / kind
+    return inside if inside.is_dir() else beside
+
+
+def catalog(case_paths: Iterable[str | Path] = (), backend_paths: Iterable[str | Path] = ()) -> Catalog:
+    """The built-in cases and backends, those that installed packages announce, and those in the given folders or files.
+
+    A user's file takes the place of a built-in one of the same name. Raises BadFile for a path or a file that cannot
+    be used.
+    """
+    cases: dict[str, Case] = {}
+    sources: dict[str, Source] = {}
+    for source in _sources("cases", case_paths):
+        for name, case in load_cases(source).items():
+            cases[name] = case
+            sources[name] = Source("cases", name, source.path, source.builtin, case.summary or source.summary)
+    return Catalog(cases, sources, {s.name: s for s in _sources("backends", backend_paths)})
+
+
+def load_cases(source: Source) -> Mapping[str, Case]:
+    """The cases that a file defines, by name. Raises BadFile where there is none."""
+    module = load(source)
+    found = getattr(module, "CASES", None) or {Path(source.path).stem: getattr(module, "CASE", None)}
+    for name, case in found.items():
+        if not isinstance(case, Case):
+            there = "CASE" if hasattr(module, "CASE") or hasattr(module, "CASES") else "no CASE"
+            raise BadFile(
+                f"{source.path}: expected CASE = Case(...) for {name!r}; there is {there} of type {type(case).__name__}"
+            )
+    return {name: replace(case, name=name, file=source.path) for name, case in found.items()}
+
+
+def load(source: Source) -> ModuleType:
+    """Import the file under a name of its own, so that `cases/torch.py` never hides the library torch.
+
+    Files in one folder may import each other relatively. Raises BadFile, in one line, for whatever the import raises.
+    """
+    path = Path(source.path)
+    package = _package(source.kind, path.parent, source.builtin)
+    name = f"{package}.{path.stem.replace('.', '_')}"
+    if name in sys.modules:
+        return sys.modules[name]
+    file = path / "__init__.py" if path.is_dir() else path
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise BadFile(f"{path}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # whatever a user's file does wrong is said, not thrown
+        del sys.modules[name]
+        raise BadFile(f"{path}: cannot be imported: {type(error).__name__}: {first_line(error)}") from error
+    return module
+
+
+def text_of(path: Path) -> str:
+    """The text of a case's file and of the helpers beside it: what is known about the case holds while it stays so."""
+    helpers = sorted(path.parent.glob("_*.py"))
+    return "".join(file.read_text(encoding="utf-8") for file in (path, *helpers))
+
+
+def report_module(name: str) -> ModuleType:
+    """The built-in report of that name: a module of the folder `reports`, as "html.page"."""
+    return importlib.import_module(f"{_package('reports', builtin_folder('reports'), builtin=True)}.{name}")
+
+
+def select(kind: str, known: Mapping[str, object], patterns: Iterable[str]) -> tuple[str, ...]:
+    """The names that match any of the patterns (names or globs), in catalog order; all of them for no pattern.
+
+    Raises UnknownName for a pattern that matches nothing.
+    """
+    wanted = tuple(patterns)
+    for pattern in wanted:
+        if not any(fnmatchcase(name, pattern) for name in known):
+            raise UnknownName(kind, pattern, known)
+    return tuple(name for name in known if not wanted or any(fnmatchcase(name, p) for p in wanted))
+
+
+def first_line(error: BaseException) -> str:
+    """The first non-empty line of an exception's text, of a length that a person reads."""
+    try:
+        text = str(error)
+    except Exception:  # whatever a user's exception does when it is asked
+        return "its text cannot be had"
+    line = next((line.strip() for line in text[: 20 * MOST_REASON].splitlines() if line.strip()), "no message")
+    return line if len(line) <= MOST_REASON else f"{line[:MOST_REASON]}…"
+
+
+def _sources(kind: Kind, paths: Iterable[str | Path]) -> tuple[Source, ...]:
+    """Built-in, announced and given files by name; later ones replace earlier ones of the same name."""
+    found = {s.name: s for s in _list(kind, builtin_folder(kind), builtin=True)}
+    for folder in _announced(kind):
+        found |= {s.name: s for s in _list(kind, folder, builtin=False)}
+    given: dict[str, Source] = {}
+    for path in dict.fromkeys(Path(p).resolve() for p in paths):
+        for source in _list(kind, path, builtin=False):
+            if source.name in given:
+                both = f"{given[source.name].path} and {source.path}"
+                raise UsageError(f"two {kind} are called {source.name!r}: {both}; rename one")
+            given[source.name] = source
+    every = found | given
+    return tuple(_inherited(source, every) for source in every.values())
+
+
+def _inherited(source: Source, every: Mapping[str, Source]) -> Source:
+    """A variant with what it does not say itself from the backend that it is a variant of. Raises BadFile where there
+    is no such backend."""
+    if source.variant_of is None:
+        return source
+    library = every.get(source.variant_of)
+    if library is None or library.variant_of is not None:
+        libraries = ", ".join(name for name, other in every.items() if other.variant_of is None)
+        said = f"VARIANT_OF names {source.variant_of!r}, which is no library's backend"
+        raise BadFile(f"{source.path}: {said}; there are: {libraries}")
+    return replace(
+        source,
+        requires=source.requires or library.requires,
+        debian=source.debian or library.debian,
+        home=source.home or library.home,
+        licence=source.licence or library.licence,
+    )
+
+
+def _list(kind: Kind, path: Path, *, builtin: bool) -> Iterator[Source]:
+    """The files of a folder, or the one file, as sources. Names that begin with `_` or `.` are helpers, not entries."""
+    if path.is_file():
+        yield _source(kind, path, builtin)
+        return
+    if not path.is_dir():
+        raise BadFile(f"{path}: no such file or folder of {kind}")
+    for entry in sorted(path.iterdir()):
+        is_entry = entry.suffix == ".py" if entry.is_file() else (entry / "__init__.py").is_file()
+        if is_entry and not entry.name.startswith(("_", ".")):
+            yield _source(kind, entry, builtin)
+
+
+def _source(kind: Kind, path: Path, builtin: bool) -> Source:
+    """Read the summary and the literals from the text, without running it."""
+    file = path / "__init__.py" if path.is_dir() else path
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError) as error:
+        line = f"line {error.lineno}: " if isinstance(error, SyntaxError) else ""
+        raise BadFile(f"{file}: not a readable Python file: {line}{first_line(error)}") from error
+    summary = (ast.get_docstring(tree) or "").partition("\n")[0]
+    said = _literals(tree, file) if kind == "backends" else {}
+    return Source(kind, path.stem, str(path), builtin, summary, **said)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, tuple | list) and all(isinstance(text, str) for text in value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+# name in a backend's file -> whether a value will do, and what to say where it will not
+LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "REQUIRES": (_is_texts, "a tuple of distribution names, as plain texts"),
+    "VARIANT_OF": (_is_text, "the name of a backend, as a plain text"),
+    "DEBIAN": (_is_texts, "a tuple of package names, as plain texts"),
+    "HOME": (_is_text, "the name of a variable, as a plain text"),
+    "LICENCE": (_is_text, "an SPDX expression, as a plain text"),
+    "BUILDS": (lambda value: isinstance(value, bool), "True or False"),
+}
+
+
+def _literals(tree: ast.Module, file: Path) -> dict[str, Any]:
+    """Fields of `Source` by name. Raises BadFile for what is no literal, or of another type."""
+    found: dict[str, Any] = {}
+    for node in tree.body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for name in (t.id for t in targets if isinstance(t, ast.Name) and t.id in LITERALS):
+            will_do, what = LITERALS[name]
+            try:
+                value = ast.literal_eval(node.value)
+            except ValueError:
+                value = None
+            if not will_do(value):
+                raise BadFile(f"{file}: line {node.lineno}: {name} must be {what}")
+            found[name.lower()] = tuple(value) if isinstance(value, list) else value
+    return found
+
+
+def _announced(kind: Kind) -> Iterator[Path]:
+    """Folders that installed packages announce: entry points of the group `adbench.cases` or `adbench.backends`."""
+    for entry in importlib.metadata.entry_points(group=f"adbench.{kind}"):
+        spec = importlib.util.find_spec(entry.module)
+        if spec is None or not spec.submodule_search_locations:
+            raise BadFile(
+                f"entry point {entry.name!r} of group adbench.{kind} names {entry.value!r}, which is no package"
+            )
+        yield Path(next(iter(spec.submodule_search_locations)))
+
+
+def _package(kind: Kind, folder: Path, builtin: bool) -> str:
+    """The name of the package that stands for a folder, made on first use: `adbench.cases`, or one of its own for a
+    user's."""
+    digest = hashlib.sha256(str(folder).encode()).hexdigest()[:8]
+    name = f"adbench.{kind}" if builtin else f"adbench_{kind}_{digest}"
+    if name not in sys.modules:
+        package = ModuleType(name, f"The files of {folder}.")
+        package.__path__ = [str(folder)]
+        sys.modules[name] = package
+    return name

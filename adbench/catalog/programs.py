@@ -1,0 +1,109 @@
+"""`-b 'gradbench:COMMAND'` and `-b 'process:COMMAND'`: a program that speaks a protocol, as the file of a backend.
+
+The file is made from the command and kept in the cache, so that a run finds it again; it names the part of adbench
+that speaks the protocol. Nothing of it is imported here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from adbench.model.errors import BadFile, BadOutput, UsageError
+
+PROTOCOLS: Mapping[str, str] = {
+    "gradbench": "adbench.interop.gradbench.tool_backend",
+    "process": "adbench.interop.process.process_backend",
+}
+TEXT = '''"""{summary}"""
+
+from {module} import driven
+
+prepare = driven({command!r}, {folder!r})
+'''
+MOST_NAME = 60  # characters
+
+
+def protocol_of(text: str) -> str | None:
+    """The protocol that a backend's text begins with; None where it is a name, a glob or a path."""
+    protocol, colon, _ = text.partition(":")
+    return protocol if colon and protocol in PROTOCOLS else None
+
+
+def file_of(text: str, folder: Path, cache: Path) -> Path:
+    """The backend file of `protocol:COMMAND`, for a program that is run in `folder`."""
+    protocol, _, command = text.partition(":")
+    return command_file(protocol, command, folder, cache)
+
+
+def command_file(protocol: str, command: str, folder: Path, cache: Path, name: str = "") -> Path:
+    """Write the backend file of a command below the cache, and say where.
+
+    name   what the backend is called; by default after the command
+
+    Raises UsageError where the command is none, or its program is not there; BadOutput where it cannot be written.
+    """
+    program = _program(protocol, command, folder)
+    called = name or f"{protocol}_{_slug(command, program)}"
+    text = TEXT.format(
+        summary=f"{protocol}: {' '.join(command.split())}".replace("\\", "/").replace('"', "'")[:200],
+        module=PROTOCOLS[protocol],
+        command=command,
+        folder=str(folder.resolve()),
+    )
+    file = cache / "commands" / hashlib.sha256(text.encode()).hexdigest()[:12] / f"{called}.py"
+    try:
+        if not file.is_file() or file.read_text(encoding="utf-8") != text:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadOutput(f"{file}: cannot be written: {error.strerror}; set ADBENCH_CACHE to where it can") from error
+    return file
+
+
+def configured(file: Path, table: Mapping[str, object], cache: Path) -> list[Path]:
+    """The backends of `[tool.adbench.backends.NAME]`: `gradbench` or `process` with a command, or a `path`.
+
+    A command is run in the folder of the file. Raises BadFile, with the name that is wrong.
+    """
+    found = []
+    keys = (*PROTOCOLS, "path")
+    for name, entry in table.items():
+        where = f"{file}: [tool.adbench.backends.{name}]"
+        if not isinstance(entry, dict) or len(entry) != 1 or not set(entry) <= set(keys):
+            raise BadFile(f"{where} must have one of {', '.join(keys)}")
+        ((key, value),) = entry.items()
+        if not isinstance(value, str):
+            raise BadFile(f"{where} {key} must be a text; got {value!r}")
+        if key == "path":
+            found.append(file.parent / value)
+            continue
+        if not re.fullmatch(r"\w[\w.+-]*", name):
+            raise BadFile(f"{where}: a backend's name has letters, digits and _ . + - only")
+        try:
+            found.append(command_file(key, value, file.parent, cache, name))
+        except UsageError as error:
+            raise BadFile(f"{where}: {error}") from error
+    return found
+
+
+def _program(protocol: str, command: str, folder: Path) -> str:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"{protocol}:{command}: cannot be read as a command: {error}") from error
+    if not words:
+        raise UsageError(f"{protocol}: names no command; write -b '{protocol}:PROGRAM ARGUMENTS'")
+    if shutil.which(words[0]) is None and shutil.which(str(folder / words[0])) is None:
+        raise UsageError(f"{protocol}:{command}: there is no program {words[0]!r}; give its path, or install it")
+    return words[0]
+
+
+def _slug(command: str, program: str) -> str:
+    """The command's words, each without its folder, as a name."""
+    words = [Path(word).name for word in shlex.split(command)] or [program]
+    return re.sub(r"[\W_]+", "_", "_".join(words)).strip("_")[:MOST_NAME] or "command"

@@ -1,0 +1,50 @@
+"""`adbench new`: a commented file that works as it stands, for a case or a backend of one's own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from adbench.catalog.discovery import builtin_folder
+from adbench.model.atomic_file import write_whole
+from adbench.model.errors import BadOutput, UsageError
+
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+STARTERS = Path(__file__).with_name("starters")
+COMMANDS = {
+    "case": ("adbench check -c {file}", "adbench explain {file}", "adbench run --quick -c {file}"),
+    # Two cases that a library can be tried on first; without -c it is all of them.
+    "backend": (
+        "adbench check -b {file} -c hypot -c normal_log_density",
+        "adbench check -b {file}",
+        "adbench run --quick -b {file} -b tape",
+    ),
+}
+"""What runs a new file, the first look first."""
+
+
+@dataclass(frozen=True)
+class Started:
+    """A file that was written, and the commands that run it."""
+
+    file: Path
+    commands: tuple[str, ...]
+
+
+def start(kind: str, name: str, folder: Path) -> Started:
+    """Write `<name>.py` into the folder; `kind` is case or backend.
+
+    Raises UsageError for a name that is none, or that a built-in has; BadOutput where a file is there already or
+    cannot be written.
+    """
+    if not NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name for a {kind}; write small letters, digits and _, as my_{kind}")
+    if (builtin_folder("cases" if kind == "case" else "backends") / f"{name}.py").exists():
+        raise UsageError(f"there is a built-in {kind} {name}, which yours would hide; choose another name")
+    file = folder / f"{name}.py"
+    if file.exists() or file.is_symlink():
+        raise BadOutput(f"{file}: is there already, and stays as it is; choose another name")
+    text = (STARTERS / f"{kind}.txt").read_text(encoding="utf-8")
+    write_whole(file, text.replace("NAME", name))
+    return Started(file, tuple(command.format(file=file) for command in COMMANDS[kind]))

@@ -1,0 +1,99 @@
+"""From names, globs, paths and `[tool.adbench]` to a catalog and the patterns to select from it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+from adbench.catalog import programs
+from adbench.catalog.discovery import Catalog, catalog
+from adbench.model.errors import BadFile
+from adbench.model.settings import cache_folder
+
+KEYS = ("cases", "backends")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A catalog that holds the user's own files too, and the patterns that select from it."""
+
+    catalog: Catalog
+    cases: tuple[str, ...]
+    backends: tuple[str, ...]
+
+
+def resolve(
+    *,
+    cases: Sequence[str] = (),
+    backends: Sequence[str] = (),
+    case_folders: Sequence[str] = (),
+    backend_folders: Sequence[str] = (),
+    start: Path | None = None,
+) -> Selection:
+    """What there is, and what of it was asked for.
+
+    cases, backends                 names, globs, or paths of files, which are loaded and selected; `gradbench:COMMAND`
+                                    and `process:COMMAND` are backends too (commands.py)
+    case_folders, backend_folders   folders whose files are added to what there is
+    start                           where the search for pyproject.toml begins: here by default, then upwards
+    """
+    configured = configuration(start or Path.cwd())
+    case_files, case_patterns = _split(cases)
+    folder, cache = start or Path.cwd(), cache_folder()
+    backend_files, backend_patterns = _split(
+        [str(programs.file_of(text, folder, cache)) if programs.protocol_of(text) else text for text in backends]
+    )
+    found = catalog(
+        [*configured["cases"], *case_folders, *case_files],
+        [*configured["backends"], *backend_folders, *backend_files],
+    )
+    of_files = {Path(path).resolve() for path in case_files}
+    case_patterns += [escape(name) for name, source in found.case_sources.items() if Path(source.path) in of_files]
+    backend_patterns += [escape(Path(path).stem) for path in backend_files]
+    return Selection(found, tuple(case_patterns), tuple(backend_patterns))
+
+
+def configuration(start: Path) -> dict[str, list[Path]]:
+    """`cases` and `backends` of `[tool.adbench]` in the nearest pyproject.toml that has it, relative to that file.
+
+    Raises BadFile for an unreadable file, an unknown key, or a value that is no list of paths.
+    """
+    for folder in (start, *start.parents):
+        file = folder / "pyproject.toml"
+        if not file.is_file():
+            continue
+        try:
+            table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("adbench")
+        except (OSError, ValueError) as error:
+            raise BadFile(f"{file}: cannot be read: {error}") from error
+        if table is not None:
+            return {key: _configured(file, table, key) for key in KEYS}
+    return {key: [] for key in KEYS}
+
+
+def _configured(file: Path, table: dict[str, Any], key: str) -> list[Path]:
+    """A list of paths; of backends also a table by name."""
+    if key == "backends" and isinstance(value := table.get(key), dict):
+        _paths(file, {**table, key: []}, key)
+        return programs.configured(file, value, cache_folder())
+    return [file.parent / path for path in _paths(file, table, key)]
+
+
+def _paths(file: Path, table: dict[str, Any], key: str) -> list[str]:
+    unknown = sorted(set(table) - set(KEYS))
+    if unknown:
+        raise BadFile(f"{file}: [tool.adbench] has no key {unknown[0]!r}; there are: {', '.join(KEYS)}")
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(path, str) for path in value):
+        raise BadFile(f"{file}: [tool.adbench] {key} must be a list of paths; got {value!r}")
+    return value
+
+
+def _split(wanted: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Paths and patterns apart. What ends in .py or has a separator is a path, whether or not it exists."""
+    paths = [text for text in wanted if text.endswith(".py") or "/" in text or "\\" in text]
+    return paths, [text for text in wanted if text not in paths]

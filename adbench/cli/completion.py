@@ -1,0 +1,28 @@
+"""`adbench completion`: shell completion."""
+
+from __future__ import annotations
+
+import click
+
+HOW = {
+    "bash": 'eval "$(adbench completion bash)"     # in ~/.bashrc',
+    "zsh": 'eval "$(adbench completion zsh)"      # in ~/.zshrc, after compinit',
+    "fish": "adbench completion fish | source      # in ~/.config/fish/config.fish",
+}
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(list(HOW)))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print what makes a shell complete verbs, options, cases and backends.
+
+    \b
+    adbench completion bash
+    """
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    if found is None:
+        raise click.UsageError(f"no completion for {shell}; there is: {', '.join(HOW)}")
+    click.echo(found(context.find_root().command, {}, "adbench", "_ADBENCH_COMPLETE").source())

@@ -1,0 +1,46 @@
+"""`adbench gradbench-tool`: a backend as a tool of gradbench."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from adbench.cli.support.options import adding_folders
+
+if TYPE_CHECKING:
+    from adbench.model.backend import Backend
+
+
+@click.command("gradbench-tool")
+@click.option("-b", "--backend", required=True, metavar="NAME", help="A backend, or a file.")
+@adding_folders
+def gradbench_tool(backend: str, case_folders: tuple[str, ...], backend_folders: tuple[str, ...]) -> None:
+    """Be a tool of gradbench's: answer its messages on standard input and output by a backend.
+
+    \b
+    adbench gradbench-tool -b tape < messages.jsonl     a response for each message
+    gradbench run --eval '…' --tool 'adbench gradbench-tool -b jax'
+
+    Nothing but the protocol goes to standard output; what a library prints goes to standard error.
+    """
+    from adbench.catalog.discovery import load, select
+    from adbench.catalog.selection import resolve
+    from adbench.interop.gradbench.tool import serve
+
+    chosen = resolve(backends=[backend], case_folders=case_folders, backend_folders=backend_folders)
+    found = select("backend", chosen.catalog.backends, chosen.backends or [""])
+    if len(found) > 1:
+        raise click.UsageError(f"-b {backend} stands for {len(found)} backends: {', '.join(found)}; name one of them")
+    source = chosen.catalog.backends[found[0]]
+    if source.missing:
+        raise click.UsageError(
+            f"{source.name} needs {', '.join(source.missing)}; pip install {' '.join(source.missing)}"
+        )
+
+    def loaded() -> Backend:
+        from adbench.model.backend import from_module
+
+        return from_module(source.name, load(source))
+
+    serve(loaded)

@@ -1,0 +1,28 @@
+"""`adbench history`: the runs in a folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from adbench.cli.support.console import width
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), default=Path("results"))
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def history(folder: Path, as_json: bool) -> None:
+    """List the runs in a folder and those below it, newest last. Default: results.
+
+    \b
+    adbench history
+    adbench history results --json
+    """
+    from adbench.catalog.discovery import report_module
+    from adbench.results.history import history as listed
+
+    found = listed(folder)
+    shown = report_module("text.history")
+    click.echo(json.dumps(shown.data(found), indent=1) if as_json else shown.text(found, width()), nl=as_json)

@@ -1,0 +1,51 @@
+"""`adbench list`: the cases or the backends."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from adbench.cli.support.console import colour, width
+from adbench.cli.support.options import adding_folders
+
+
+@click.command("list")
+@click.argument("kind", type=click.Choice(["cases", "backends"]))
+@adding_folders
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("--markdown", is_flag=True, help="Cases as a page.")
+@click.option("--suite", "suites", multiple=True, metavar="NAME", help="Only the cases of a published comparison.")
+def list_(
+    kind: str,
+    as_json: bool,
+    markdown: bool,
+    suites: tuple[str, ...],
+    case_folders: tuple[str, ...],
+    backend_folders: tuple[str, ...],
+) -> None:
+    """List the cases or the backends there are.
+
+    \b
+    adbench list cases
+    adbench list cases --suite gradbench
+    adbench list backends --json
+    """
+    from adbench.catalog import inventory
+    from adbench.catalog.discovery import report_module
+    from adbench.catalog.selection import resolve
+    from adbench.execution.planning.plan import in_suites
+
+    if suites and kind != "cases":
+        raise click.UsageError(f"--suite is for cases, and these are {kind}; leave it out, or: adbench list cases")
+    found = resolve(case_folders=case_folders, backend_folders=backend_folders).catalog
+    rows = inventory.rows(kind, found)
+    if suites:
+        chosen = in_suites(found, tuple(found.cases), suites)
+        rows = [row for row in rows if row["name"] in chosen]
+    if as_json:
+        click.echo(json.dumps(rows, indent=1))
+    elif markdown and kind == "cases":
+        click.echo(report_module("text.case_pages").markdown(rows), nl=False)
+    else:
+        click.echo(report_module("text.inventory").listing(rows, width=width(), colour=colour()), nl=False)

@@ -1,0 +1,40 @@
+"""Quantities as people write them: `4G`, `10m`, `2%`. Each function raises UsageError in one line for anything else."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from adbench.model.errors import UsageError
+
+BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
+
+
+def bytes_of(text: str) -> int:
+    """A positive number of bytes: `4G`, `512M`, `1.5GiB`, `800000000`; the letters stand for powers of 1024."""
+    found = re.fullmatch(_NUMBER + r"\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE | re.ASCII)
+    size = float(found[1]) * BYTES[found[2].upper()] if found else 0.0
+    if not 1 <= size < 2**63:
+        raise UsageError(f"{text!r} is no amount of memory; write 4G or 512M")
+    return int(size)
+
+
+def seconds_of(text: str) -> float:
+    """A positive duration: `40s`, `10m`, `1h30m`, `90` (seconds)."""
+    parts = re.findall(_NUMBER + r"\s*(ms|min|s|m|h|)", text.strip(), re.ASCII)
+    whole = re.fullmatch(rf"(?:{_NUMBER}\s*(?:ms|min|s|m|h|)\s*)+", text.strip(), re.ASCII)
+    seconds = sum(float(number) * SECONDS[unit] for number, unit in parts) if whole else 0.0
+    if not 0 < seconds < math.inf or (len(parts) > 1 and any(not unit for _, unit in parts)):
+        raise UsageError(f"{text!r} is no duration; write 40s, 10m or 1h30m")
+    return seconds
+
+
+def share_of(text: str) -> float:
+    """A share between 0 and 1, both excluded: `2%` or `0.02`."""
+    found = re.fullmatch(_NUMBER + r"\s*(%?)", text.strip(), re.ASCII)
+    share = float(found[1]) * (0.01 if found[2] else 1.0) if found else 0.0
+    if not 0 < share < 1:
+        raise UsageError(f"{text!r} is no share between 0 and 100 %; write 2% or 0.02")
+    return share

@@ -1,0 +1,1 @@
+"""What the machine is like to measure on."""

@@ -1,0 +1,137 @@
+"""`adbench doctor`: what this machine is like to measure on. Looks, and changes nothing.
+
+Facts and findings are plain data; reports/text/doctor.py makes text of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from adbench.catalog.discovery import Catalog, Source, load
+from adbench.catalog.installed import command, installed_version
+from adbench.doctor.findings import CHECKS, COMPILERS, Finding, Patient, State
+from adbench.measure import machine, memory_truth
+from adbench.measure.machine.disturbance import usable_cpus
+from adbench.measure.machine.spin import Noise, spin
+from adbench.measure.machine.system_files import PROC, SYS
+from adbench.measure.memory_truth import MEGABYTE, Reading
+from adbench.model.errors import Unsupported
+from adbench.version import __version__
+
+LIBRARIES = ("numpy", "scipy", "mpmath", "optree", "psutil", "cattrs", "click", "rich", "matplotlib", "jinja2")
+MIXED = "what is stated about a method of measuring memory does not hold on this machine: do not quote its figures"
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What was found: facts about the machine, versions, findings, and where asked for backends and memory."""
+
+    facts: dict[str, machine.Fact]
+    fingerprint: str
+    versions: dict[str, str | None]
+    findings: tuple[Finding, ...]
+    memory: tuple[Finding, ...] | None = None
+    backends: tuple[dict[str, Any], ...] | None = None
+
+
+def examine(
+    *,
+    proc: Path = PROC,
+    sys: Path = SYS,
+    seconds: float = 1.0,
+    with_memory: bool = False,
+    catalog: Catalog | None = None,
+) -> Examination:
+    """Look at everything. Takes `seconds` for the noise, half a minute more with memory; with a catalog, its backends
+    too."""
+    cpus = usable_cpus()
+    patient = Patient(cpus, _noise(seconds), proc, sys)
+    facts = machine.describe(proc=proc, sys=sys)
+    return Examination(
+        facts=facts,
+        fingerprint=machine.fingerprint(facts),
+        versions={"adbench": __version__, **{name: installed_version(name) for name in LIBRARIES}},
+        findings=tuple(check(patient) for check in CHECKS),
+        memory=tuple(memory_findings()) if with_memory else None,
+        backends=tuple(backend_rows(catalog)) if catalog else None,
+    )
+
+
+def memory_findings(read: Callable[[], Iterator[Reading]] = memory_truth.readings) -> Iterator[Finding]:
+    """For each way to allocate, what each method reads of a known amount, in fresh processes."""
+    for allocator, group in groupby(read(), key=lambda reading: reading.allocator):
+        readings = list(group)
+        by_method = [list(of) for _, of in groupby(readings, key=lambda reading: reading.method)]
+        found = "; ".join(f"{of[0].method} {', '.join(map(_read, of))}" for of in by_method)
+        sizes = ", ".join(f"{size // MEGABYTE}" for size in dict.fromkeys(r.amount for r in readings))
+        lies = [reading for reading in readings if reading.true is False]
+        missing = next((reading.figure.reason for reading in readings if reading.true is None), None)
+        state: State = "warning" if lies else "unknown" if missing else "ok"
+        why = f"MB read of {sizes}; in brackets where the method is known not to see them"
+        yield Finding(allocator, found, state, why, MIXED if lies else missing)
+    for allocator in memory_truth.ALLOCATORS:
+        if (reason := memory_truth.missing(allocator)) is not None:
+            yield Finding(allocator, reason, "unknown", "not tried")
+
+
+def backend_rows(catalog: Catalog) -> Iterator[dict[str, Any]]:
+    """name, version, `missing`, the one command that installs it, and the folder of a C++ library of the user's own.
+
+    No library is imported.
+    """
+    for name, source in sorted(catalog.backends.items()):
+        absent = list(source.missing_of_debian)
+        if source.builds and machine.compiler_in(COMPILERS) is None and "g++" not in absent:
+            absent.append("g++")
+        header, how, where = _header(source) if not absent else (None, None, None)
+        yield {
+            "name": name,
+            "version": source.version,
+            "missing": [*absent, *source.missing, *([header] if header else [])],
+            "install": command(absent, source.missing) or how,
+            "where": where,
+            "builtin": source.builtin,
+            "file": source.path,
+        }
+
+
+def _header(source: Source) -> tuple[str | None, str | None, str | None]:
+    """Of a C++ library that the user has to say the place of, or does: its header and how to get it, where it is not
+    there; else its folder."""
+    packaged = (source.requires or source.debian) and not source.own_copy
+    if not source.builtin or source.home is None or packaged:
+        return None, None, None
+    library = getattr(load(source), "LIBRARY", None)  # such a file says where to look, and imports no library
+    if library is None:
+        return None, None, None
+    try:
+        folder = library.found().include
+    except Unsupported as why:
+        return library.needs, str(why) if source.own_copy else library.get, None
+    return None, None, str(folder) if folder else None
+
+
+def _noise(seconds: float) -> Noise:
+    """The noise on the processor that would be measured on."""
+    before = usable_cpus()
+    with contextlib.suppress(OSError, AttributeError):
+        os.sched_setaffinity(0, machine.measuring_cpus(1))
+    try:
+        return spin(round(seconds * 1e9))
+    finally:
+        with contextlib.suppress(OSError, AttributeError):
+            os.sched_setaffinity(0, before)
+
+
+def _read(reading: Reading) -> str:
+    if reading.figure.value is None:
+        return "—"
+    megabytes = f"{round(reading.figure.value / MEGABYTE, 2):g}"
+    mark = "" if reading.true else " (!)"
+    return (f"({megabytes})" if not reading.seen else megabytes) + mark

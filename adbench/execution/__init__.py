@@ -1,0 +1,1 @@
+"""Runs a plan: workers, phases, operators, C++ builds and clusters."""

@@ -1,0 +1,1 @@
+"""Runs on the hosts of a Dask cluster."""

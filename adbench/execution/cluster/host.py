@@ -1,0 +1,158 @@
+"""What one host of a cluster does: a group of jobs, from check to memory, by the same runner as anywhere.
+
+`on_host` is the task that a worker of Dask is handed. It has the group measured by a process of its own, this module
+run with -m, so that what libraries do to a process befalls that one, and it ends when the worker does.
+
+    stdin of that process    one line of JSON, the request; its end means that nobody waits for the answer any more
+    the file in its argv     the answer: {"host", "machine", "loop_overhead_ns", "events": [[kind, event], …]},
+                             or {"fault": why there is none}
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from adbench.execution import interrupt
+from adbench.execution.planning.costs import read as kept_costs
+from adbench.execution.planning.plan import Plan
+from adbench.execution.scheduler import Runner
+from adbench.execution.workers.supervisor import Supervisor, default_limit
+from adbench.measure import machine
+from adbench.model.errors import AdbenchError
+from adbench.model.events import Checked, MemoryMeasured, Timed
+from adbench.model.serialization import from_plain, to_plain
+from adbench.model.settings import Settings, cache_folder
+from adbench.results.journal import Head, Progress
+from adbench.results.run_files import catalog_of
+
+KINDS = {kind.__name__: kind for kind in (Checked, Timed, MemoryMeasured)}
+LOOK_SECONDS = 2.0  # how often a task asks whether it is still wanted
+LEASE = "adbench on {host}"
+
+
+def on_host(request: dict[str, Any]) -> dict[str, Any]:
+    """The task: measure the group of this request on the host of this worker, alone there where a clock runs.
+
+    Raises AdbenchError, in one line, where the host cannot do it.
+    """
+    from distributed import Event
+
+    stop = Event(request["stop"])
+    with tempfile.TemporaryDirectory(prefix="adbench-") as folder, _alone(request["timed"]):
+        answer, errors = Path(folder) / "answer.json", Path(folder) / "errors"
+        with errors.open("wb") as stderr:
+            # What Dask's nanny sets for its workers would change how memory is measured.
+            environment = {k: v for k, v in os.environ.items() if k != "MALLOC_TRIM_THRESHOLD_"}
+            process = subprocess.Popen(
+                [sys.executable, "-m", "adbench.execution.cluster.host", str(answer)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                env=environment,
+            )
+        assert process.stdin is not None
+        with process.stdin, contextlib.suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+            while process.poll() is None and not stop.is_set():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(LOOK_SECONDS)
+        process.wait()
+        if not answer.exists():
+            said = " ".join(errors.read_text("utf-8", "replace").split()[-40:])
+            raise AdbenchError(f"{socket.gethostname()}: the group ended with exit code {process.returncode}: {said}")
+        told: dict[str, Any] = json.loads(answer.read_text("utf-8"))
+    if "fault" in told:
+        raise AdbenchError(f"{socket.gethostname()}: {told['fault']}")
+    return told
+
+
+def _alone(timed: bool) -> contextlib.AbstractContextManager[Any]:
+    """With a clock running, one group at a time on a host, however many workers it has: Dask's own semaphore, whose
+    lease ends with the worker that holds it."""
+    if not timed:
+        return contextlib.nullcontext()
+    from distributed import Semaphore
+
+    lease: contextlib.AbstractContextManager[Any] = Semaphore(
+        max_leases=1, name=LEASE.format(host=socket.gethostname())
+    )
+    return lease
+
+
+def measured(head: Head) -> dict[str, Any]:
+    """The group of this head on this machine, as plain data. Raises UsageError where it is not what was planned."""
+    here = machine.describe()
+    head = replace(head, run=replace(head.run, machine=here))
+    known = catalog_of(head, "this host", "install and copy there what is here")
+    asked = from_plain(head.run.settings, Settings)
+    most = default_limit()
+    limits = [limit for limit in (asked.mem_limit_bytes, most) if limit is not None]
+    settings = replace(asked, cache=str(cache_folder()), mem_limit_bytes=min(limits, default=None), budget_seconds=None)
+    progress = Progress(head)
+    with Supervisor(settings.mem_limit_bytes) as supervisor:
+        costs = kept_costs(cache_folder(), here)
+        runner = Runner(supervisor, Plan(head.plan), known, settings, progress, costs)
+        with contextlib.closing(runner.events()) as events:
+            told = list(_told(events))
+    return {
+        "host": socket.gethostname(),
+        "machine": progress.head.run.machine,
+        "loop_overhead_ns": progress.head.run.loop_overhead_ns,
+        "events": told,
+    }
+
+
+def _told(events: Iterator[Any]) -> Iterator[list[Any]]:
+    for event in events:
+        kind = type(event).__name__
+        if kind in KINDS:
+            yield [kind, to_plain(event)]
+
+
+def events_of(answer: Mapping[str, Any]) -> Iterator[Checked | Timed | MemoryMeasured]:
+    """The events of an answer, their records with the host that they come from."""
+    host = str(answer["host"])
+    for kind, plain in answer["events"]:
+        event: Any = from_plain(plain, KINDS[kind])
+        if isinstance(event, Checked):
+            yield replace(event, record=replace(event.record, host=host))
+        elif isinstance(event, Timed):
+            yield replace(event, lost=tuple(replace(record, host=host) for record in event.lost))
+        else:
+            yield event
+
+
+def _end_with_who_asked() -> None:
+    """Ends this process in order when its stdin does: the worker that asked is gone, or wants no answer any more."""
+    while sys.stdin.buffer.read(4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main(answer: Path) -> None:
+    """Read the request, measure, and write the answer."""
+    request = json.loads(sys.stdin.buffer.readline())
+    interrupt.listen()
+    threading.Thread(target=_end_with_who_asked, daemon=True).start()
+    try:
+        told = measured(from_plain(request["head"], Head))
+    except (AdbenchError, ValueError) as error:
+        told = {"fault": " ".join(str(error).split())}
+    answer.write_text(json.dumps(told), "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,46 @@
+"""Ctrl-C, SIGTERM and SIGHUP: the first asks the run to end in order, the second ends it at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from types import FrameType
+
+from adbench.execution.workers.supervisor import end_all
+
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+class Interrupted(KeyboardInterrupt):
+    """The run was asked to end; `code` is the exit code by which a shell knows which signal it was."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.code = 128 + number
+
+
+def listen() -> None:
+    """From now on the first of the signals raises Interrupted in the main thread; the next ends workers and process.
+
+    A signal that whoever started us wants ignored (nohup) stays so. Does nothing in another thread than the main one.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for name in SIGNALS:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _first)
+
+
+def _first(number: int, _: FrameType | None) -> None:
+    for name in SIGNALS:
+        other = getattr(signal, name, None)
+        if other is not None and signal.getsignal(other) is _first:
+            signal.signal(other, _second)
+    raise Interrupted(number)
+
+
+def _second(number: int, _: FrameType | None) -> None:
+    end_all()
+    os._exit(128 + number)

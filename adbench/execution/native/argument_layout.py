@@ -1,0 +1,93 @@
+"""Inputs as C++ sees them: one leaf after the other, and what each is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adbench.model.errors import Unsupported
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What does not change between calls.
+
+    kinds     the C++ type of each input's kind: `Real<1>`, `Whole`, `Nest<Real<2>, Real<0>>`
+    shapes    of each leaf, None for what is static
+    owners    the position of the input that each leaf is of
+    """
+
+    kinds: tuple[str, ...]
+    shapes: tuple[tuple[int, ...] | None, ...]
+    owners: tuple[int, ...]
+
+    def leaves_of(self, positions: Sequence[int]) -> list[int]:
+        """The leaves of these inputs, in their order."""
+        return [k for k, owner in enumerate(self.owners) if owner in positions]
+
+    def size(self, leaf: int) -> int:
+        """The number of its entries; 1 for what is static."""
+        return math.prod(self.shapes[leaf] or ())
+
+
+def layout(args: Sequence[Any]) -> Layout:
+    """The layout of native inputs. Raises Unsupported for what has no counterpart in C++."""
+    kinds = tuple(_kind(arg) for arg in args)
+    parts = [(position, leaf) for position, arg in enumerate(args) for leaf in leaves(arg)]
+    shapes = tuple(leaf.shape if isinstance(leaf, np.ndarray) else None for _, leaf in parts)
+    return Layout(kinds, shapes, tuple(position for position, _ in parts))
+
+
+def leaves(arg: Any) -> Iterator[Any]:
+    """The leaves of a nested input; of a dict in the order of its sorted keys, as optree has them."""
+    if isinstance(arg, dict):
+        for key in sorted(arg):
+            yield from leaves(arg[key])
+    elif isinstance(arg, list | tuple):
+        for part in arg:
+            yield from leaves(part)
+    else:
+        yield arg
+
+
+def _kind(arg: Any) -> str:
+    if isinstance(arg, dict):
+        return _nest([arg[key] for key in sorted(arg)])
+    if isinstance(arg, list | tuple):
+        return _nest(arg)
+    if isinstance(arg, np.ndarray):
+        return f"adbench::Real<{arg.ndim}>"
+    for kind, name in ((bool, "Truth"), (int, "Whole"), (str, "Text")):
+        if isinstance(arg, kind):
+            return f"adbench::{name}"
+    raise Unsupported(f"a C++ text has no input of type {type(arg).__name__}")
+
+
+def _nest(parts: Sequence[Any]) -> str:
+    return f"adbench::Nest<{', '.join(map(_kind, parts))}>"
+
+
+def mask(positions: Sequence[int]) -> int:
+    """A bit for each of these inputs."""
+    return sum(1 << position for position in set(positions))
+
+
+def unit_text(kinds: Sequence[str], active: int, own: int, *, every: bool) -> str:
+    """The C++ file that joins a library's header to a twin; both are given as macros, for their paths say nothing.
+
+    active   the mask of the inputs that are differentiated in
+    own      the mask of those that the case is differentiated in, which its gradient by hand is for
+    every    whether all operators are wanted, or the gradient alone
+    """
+    return (
+        "#include ADBENCH_LIBRARY\n"
+        "#include ADBENCH_TWIN\n"
+        '#include "function.hpp"\n'
+        f"using Unit = adbench::Function<{active}u, {own}u, {', '.join(kinds)}>;\n"
+        f"constexpr bool every_operator = {str(every).lower()};\n"
+        '#include "exports.hpp"\n'
+    )

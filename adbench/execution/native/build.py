@@ -1,0 +1,236 @@
+"""From a C++ text to a shared object, by the system's compiler, kept for the next time.
+
+An entry of the cache is named by a digest of everything that it depends on (texts, flags, compiler, processor, version
+of the library) and by one of itself: a damaged one is not found, and built anew. It is put in place in one step.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+from adbench.measure.phases import phase
+from adbench.model.errors import AdbenchError, Unsupported
+
+FLAGS = ("-std=c++17", "-O3", "-march=native", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-w")
+"""The same for every library, and for the plain functions beside them."""
+
+AT_A_LINE = re.compile(r":\d+:\d+: (fatal )?error: ")
+INCLUDED = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+
+
+_refused: dict[str, str] = {}  # what does not compile, by its key, is not tried again and again in one process
+
+
+class BuildError(AdbenchError):
+    """A text that does not compile, with the compiler's first words and where the rest is."""
+
+
+@cache
+def compiler() -> tuple[str, ...]:
+    """The command: $CXX, else `c++`. Raises Unsupported where there is none."""
+    given = os.environ.get("CXX", "")
+    command = tuple(shlex.split(given)) or ("c++",)
+    if shutil.which(command[0]) is None:
+        what = f"$CXX names {command[0]!r}, which is no command" if given else "there is no C++ compiler"
+        raise Unsupported(f"{what}; on Debian: apt install g++")
+    return command
+
+
+@cache
+def compiler_version() -> str:
+    """The first line of what the compiler says of itself."""
+    return _output([*compiler(), "--version"]).partition("\n")[0]
+
+
+@cache
+def include_folders() -> tuple[Path, ...]:
+    """Where the compiler looks for headers when nothing is said."""
+    said = _output([*compiler(), "-x", "c++", "-E", "-v", "-"])
+    listed = said.partition("#include <...> search starts here:")[2].partition("End of search list.")[0]
+    return tuple(
+        Path(line.strip().removesuffix(" (framework directory)")) for line in listed.splitlines() if line.strip()
+    )
+
+
+def archive(name: str, folders: Sequence[Path]) -> str | None:
+    """The path of lib<name>.a, in these folders or where the linker looks; None where there is none."""
+    for folder in folders:
+        if (folder / f"lib{name}.a").is_file():
+            return str(folder / f"lib{name}.a")
+    found = _output([*compiler(), f"-print-file-name=lib{name}.a"]).strip()
+    return found if os.path.isabs(found) else None
+
+
+def folder() -> Path:
+    """Where shared objects are kept: $ADBENCH_BUILDS, else beside the references. May be thrown away at any time."""
+    own, given = os.environ.get("ADBENCH_BUILDS"), os.environ.get("ADBENCH_CACHE")
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(own) if own else (Path(given) if given else home / "adbench") / "native"
+
+
+def with_included(file: Path, more: Sequence[Path]) -> list[str]:
+    """The text of a file and of every file that it includes in quotes, from its own folder or from one of `more`."""
+    seen: dict[Path, str] = {}
+    todo = [file]
+    while todo:
+        path = todo.pop().resolve()
+        if path in seen:
+            continue
+        seen[path] = path.read_text(encoding="utf-8", errors="replace")
+        for name in INCLUDED.findall(seen[path]):
+            todo += [place / name for place in (path.parent, *more) if (place / name).is_file()][:1]
+    return list(seen.values())
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Something to compile.
+
+    options   beyond FLAGS: where headers are, macros; their paths are not part of what it depends on
+    links     objects and libraries, last on the command line
+    depends   what the outcome depends on beyond the text, the flags, the compiler and the processor
+    title     what is being built, in words, for the line that says so
+    suffix    ".so", or ".o" for a part that many shared objects have in common
+    """
+
+    text: str
+    options: tuple[str, ...]
+    links: tuple[str, ...]
+    depends: tuple[object, ...]
+    title: str
+    suffix: str = ".so"
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of everything that the outcome depends on."""
+        parts = (self.text, self.suffix, *FLAGS, *self.depends, *compiler(), compiler_version(), _processor())
+        return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:24]
+
+
+def shared_object(
+    text: str, options: tuple[str, ...], links: tuple[str, ...], depends: tuple[object, ...], title: str
+) -> Path:
+    """A text compiled, from the cache where it is there. Raises as `made` does."""
+    unit = Unit(text, options, links, depends, title)
+    return found(unit) or made(unit)
+
+
+def found(unit: Unit) -> Path | None:
+    """The unit as it was built before; None where it was not, or what is there is damaged."""
+    for path in folder().glob(f"{unit.key}-*{unit.suffix}"):
+        if path.name == f"{unit.key}-{_checksum(path)}{unit.suffix}":
+            return path
+        path.unlink(missing_ok=True)  # cut off or written into: loading it could end the process
+    return None
+
+
+def made(unit: Unit, prefix: Path | None = None) -> Path:
+    """Build the unit, with a precompiled header before it. Raises Unsupported where there is no compiler, BuildError
+    where it refuses."""
+    home = folder()
+    if unit.key in _refused:
+        raise BuildError(_refused[unit.key])
+    with phase("build"), _one_at_a_time(unit.key):
+        there = found(unit)  # somebody else may just have made it
+        if there is not None:
+            return there
+        print(f"adbench: building {unit.title}", file=sys.stderr, flush=True)
+        source, half = home / f"{unit.key}.cpp", home / f"{unit.key}{unit.suffix}.{os.getpid()}"
+        source.write_text(unit.text, encoding="utf-8")
+        kind = "-shared" if unit.suffix == ".so" else "-c"
+        command = [*compiler(), *FLAGS, *unit.options, kind, str(source), "-o", str(half), *unit.links]
+        done = _run([*compiler(), "-include", str(prefix), *command[len(compiler()) :]] if prefix else command)
+        if done.returncode != 0 and prefix:
+            done = _run(command)
+            if done.returncode == 0:  # it was the precompiled header
+                prefix.with_suffix(".hpp.gch").unlink(missing_ok=True)
+        if done.returncode != 0:
+            half.unlink(missing_ok=True)
+            log = home / f"{unit.key}.log"
+            log.write_text(f"{shlex.join(command)}\n{done.stdout}{done.stderr}", encoding="utf-8")
+            refusal = f"{unit.title}: {_first_words(done.stderr)}; the whole of it is in {log}"
+            if AT_A_LINE.search(done.stderr):  # not so where the compiler was killed, or the disk is full
+                _refused[unit.key] = refusal
+            raise BuildError(refusal)
+        ready = home / f"{unit.key}-{_checksum(half)}{unit.suffix}"
+        half.replace(ready)
+        source.unlink()
+        return ready
+
+
+def precompiled(unit: Unit) -> Path | None:
+    """The path to include for the unit's text, which the compiler has read beforehand; None where it could not.
+
+    The compiler takes the `.gch` beside that path where it fits, and the path's own text where it does not.
+    """
+    header = folder() / f"{unit.key}.hpp"
+    ready = header.with_suffix(".hpp.gch")
+    if ready.is_file():
+        return header
+    with phase("build"), _one_at_a_time(unit.key):
+        if not ready.is_file():
+            print(f"adbench: precompiling {unit.title}", file=sys.stderr, flush=True)
+            header.write_text(unit.text, encoding="utf-8")
+            half = ready.with_name(f"{ready.name}.{os.getpid()}")
+            if _run([*compiler(), *FLAGS, *unit.options, "-x", "c++-header", str(header), "-o", str(half)]).returncode:
+                half.unlink(missing_ok=True)
+                return None
+            half.replace(ready)
+    return header
+
+
+def _checksum(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+@contextmanager
+def _one_at_a_time(key: str) -> Iterator[None]:
+    """Who comes second waits, and finds what the first has made. The lock goes with its holder, however that ends."""
+    folder().mkdir(parents=True, exist_ok=True)
+    with (folder() / f"{key[:2]}.lock").open("w") as file:  # one for many keys: locks are never removed
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _first_words(said: str) -> str:
+    """The compiler's or linker's first complaints, without the paths before them."""
+    lines = [line for line in said.splitlines() if re.search(r"\berror\b|undefined reference|cannot find", line)]
+    words = [re.sub(r"^\S*?([^/\s:]+):", r"\1:", line.strip()) for line in lines[:2]]
+    return " / ".join(words)[:400] or "the compiler failed without a word"
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """What the compiler does and says, in English."""
+    english = os.environ | {"LC_ALL": "C"}
+    nothing = subprocess.DEVNULL
+    return subprocess.run(
+        command, env=english, stdin=nothing, capture_output=True, text=True, errors="replace", check=False
+    )
+
+
+def _output(command: Sequence[str]) -> str:
+    done = _run(command)
+    return done.stdout + done.stderr
+
+
+@cache
+def _processor() -> str:
+    """What `-march=native` may mean here: a home folder may be shared between machines."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line for line in lines if line.startswith(("flags", "Features"))), platform.machine())

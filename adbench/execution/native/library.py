@@ -1,0 +1,235 @@
+"""What a C++ library's backend file says of it: where its headers are, and which of ours calls it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adbench.catalog.discovery import builtin_folder
+from adbench.execution.native import build
+from adbench.execution.native.argument_layout import Layout, layout, mask, unit_text
+from adbench.execution.native.native_call import GRADIENTS, Prepared, Row
+from adbench.execution.native.shared_object import Opened, copied, shared
+from adbench.model.backend import Call, Operator
+from adbench.model.case import Case
+from adbench.model.errors import Unsupported
+
+
+@dataclass(frozen=True)
+class CppLibrary:
+    """A C++ library, called through a header that defines `template <class F> struct Library` (function.hpp says how).
+
+    header      that header's path
+    needs       a header of the library, by the name it is included by; "" where there is no library
+    prefixes    folders with `include` and `lib` to look for it in, before where the compiler looks: `$ADEPT_HOME` a
+                variable that holds one, `httpstan:httpstan` a folder of an installed distribution, or a path
+    include     the folder in a prefix that has the headers
+    get         how to get the library, in one command where there is one
+    flags       more for the compiler and the linker
+    links       libraries to link, by name
+    archives    libraries to link from their archives where those are there, so that their state is a unit's own
+    common      whether the header has a part that does not depend on the twin, within #ifdef ADBENCH_COMMON: it is
+                compiled once
+    precompile  whether the header takes so long to read that it is worth a precompiled one
+    by_hand     whether the twin's gradient by hand is what is called
+    variant     a number that the header's `Library` is given: another way of calling it
+    texts       a folder of the backend's own texts, idiomatic for its library, in the place of the cases' twins
+    private     settings that the library reads, by file name, where it keeps state that calls must not share: each
+                prepared call then loads a copy of its own
+    """
+
+    header: Path
+    needs: str = ""
+    prefixes: tuple[str, ...] = ()
+    include: str = "include"
+    get: str = ""
+    flags: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    archives: tuple[str, ...] = ()
+    common: bool = False
+    precompile: bool = False
+    by_hand: bool = False
+    variant: int = 0
+    texts: Path | None = None
+    private: Mapping[str, str] | None = field(default=None, hash=False)  # a dict has no hash
+
+    @property
+    def name(self) -> str:
+        """The library, as its header is called."""
+        return self.header.stem
+
+    @property
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """FUNCTIONS of a backend with texts of its own: they are in C++, so that none of these is ever called."""
+        return {path.stem: _in_cpp for path in sorted(self.texts.glob("*.hpp"))} if self.texts else {}
+
+    def as_variant(self, number: int) -> CppLibrary:
+        """The same library, called another way."""
+        return replace(self, variant=number)
+
+    def to_native(self, leaf: Any) -> Any:
+        """A copy in the order of rows, at an address that stays."""
+        return np.array(leaf, dtype=np.float64, order="C")
+
+    def to_numpy(self, result: Any) -> Any:
+        """Arrays of what a call gave."""
+        return result.parts() if isinstance(result, Row) else np.asarray(result)
+
+    def prepare(self, operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Call:
+        """call(*args) of the case's twin. Raises Unsupported where there is no twin, compiler or library, and
+        BuildError where the twin does not compile."""
+        text = self.text_of(getattr(f, "case", None))
+
+        def open_for(sizes: Layout) -> Opened:
+            made = self.unit(f, text, sizes, wrt, operator)
+            name = f"{self.name} on {text.name}"
+            if self.private is None:
+                return Opened(name, shared(made), sizes, self.variant, unload=False)
+            return Opened(name, copied(made, self.private), sizes, self.variant, unload=True)
+
+        lacking = f"{text.name} has no {operator} by hand" if self.by_hand else f"{self.name} has no {operator}"
+        return Prepared(open_for, operator, args, wrt, lacking).call()
+
+    def build(self, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> None:
+        """Compile what `prepare` will load for these inputs."""
+        self.unit(f, self.text_of(getattr(f, "case", None)), layout(args), wrt, "gradient")
+
+    def text_of(self, case: Case | None) -> Path:
+        """The C++ text of a case: the library's own, or the case's twin. Raises Unsupported where there is none."""
+        if case is None:
+            raise Unsupported("a C++ library needs the case's C++ twin, and this function is of no case")
+        there = [self.texts / f"{name}.hpp" for name in case.texts] if self.texts else [case.twin]
+        found = [text for text in there if text is not None and text.is_file()]
+        if not found:
+            raise Unsupported(f"no C++ twin: there is no {case.texts[-1]}.hpp beside {Path(case.file).name}")
+        return found[0]
+
+    def unit(self, f: Any, text: Path, sizes: Layout, wrt: tuple[int, ...], operator: Operator) -> Path:
+        """The shared object of a text for inputs of this layout, differentiated in `wrt`, that has the operator.
+
+        One with every operator is made for the case's own active inputs, where more than the gradient is asked for
+        sooner or later. One for others, as the relations between calls ask for, has the gradient alone.
+        """
+        place = self.found()
+        active, own = mask(wrt), mask([f.names.index(name) for name in f.case.wrt])
+        ours = build.with_included(native_headers() / "exports.hpp", [])
+        depends = [*place.depends, *ours, *build.with_included(text, [native_headers()])]
+        common = (self._common(place),) if self.common else ()
+        every = active == own or operator not in GRADIENTS
+
+        def unit(*, every: bool) -> build.Unit:
+            return build.Unit(
+                text=unit_text(sizes.kinds, active, own if self.by_hand else active, every=every),
+                options=(*place.options, f'-DADBENCH_TWIN="{text}"'),
+                links=(*map(str, common), *place.links),
+                depends=(*depends, *map(str, common)),
+                title=f"{self.name} of {text.stem}",
+            )
+
+        wanted = unit(every=every or build.found(unit(every=True)) is not None)
+        try:
+            return build.found(wanted) or build.made(wanted, self._precompiled(place))
+        except build.BuildError as refusal:
+            if self._is_to_blame(f, text, sizes, wrt):
+                raise Unsupported(str(refusal)) from refusal
+            raise
+
+    def _is_to_blame(self, f: Any, text: Path, sizes: Layout, wrt: tuple[int, ...]) -> bool:
+        """Whether a text that does not compile with the library does without: then the library lacks what it calls."""
+        if not self.needs or self.texts:
+            return False
+        try:
+            CppLibrary(native_headers() / "cpp_plain.hpp").unit(f, text, sizes, wrt, "value")
+        except build.BuildError:
+            return False
+        return True
+
+    def found(self) -> Place:
+        """Where the library is. Raises Unsupported, with where it was looked for and how to get it."""
+        return _found(self, tuple(map(_prefix, self.prefixes)))
+
+    def _common(self, place: Place) -> Path:
+        text = "#define ADBENCH_COMMON\n#include ADBENCH_LIBRARY\n"
+        unit = build.Unit(text, place.options, (), place.depends, self.name, suffix=".o")
+        return build.found(unit) or build.made(unit)
+
+    def _precompiled(self, place: Place) -> Path | None:
+        if not self.precompile:
+            return None
+        return build.precompiled(build.Unit("#include ADBENCH_LIBRARY\n", place.options, (), place.depends, self.name))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a library was found: for the compiler, for the linker, and what tells its version."""
+
+    options: tuple[str, ...]
+    links: tuple[str, ...]
+    depends: tuple[object, ...]
+    include: Path | None = None  # the folder that has its headers; None where there is no library
+
+
+def native_headers() -> Path:
+    """The folder of the headers that every unit includes."""
+    return builtin_folder("backends") / "native"
+
+
+@cache
+def _found(library: CppLibrary, prefixes: tuple[Path | None, ...]) -> Place:
+    """`prefixes` are the library's as they are now: what was found is kept for as long as they stay so."""
+    build.compiler()  # says what to install where there is none
+    ours = [f"-I{native_headers()}", f'-DADBENCH_LIBRARY="{library.header}"', *library.flags]
+    texts = build.with_included(library.header, [native_headers()])
+    if not library.needs:
+        return Place(tuple(ours), (), tuple(texts))
+    looked: list[str] = []
+    for written, prefix in zip(library.prefixes, prefixes, strict=True):
+        if prefix is not None and (prefix / library.include / library.needs).is_file():
+            return _place(library, ours, texts, prefix / library.include, prefix)
+        if prefix is not None and written.startswith("$"):  # another copy than the one that is asked for is no answer
+            header = f"{library.include}/{library.needs}"
+            raise Unsupported(
+                f"{written} is {prefix}, which has no {header}; set it to the folder that has, or unset it"
+            )
+        looked.append(written if prefix is None else str(prefix / library.include))
+    for folder in build.include_folders():
+        if (folder / library.needs).is_file():
+            return _place(library, ours, texts, folder, None)
+        looked.append(str(folder))
+    raise Unsupported(f"{library.needs} was not found in {', '.join(looked)}; {library.get}")
+
+
+def _place(library: CppLibrary, ours: list[str], texts: list[str], include: Path, prefix: Path | None) -> Place:
+    folders = [prefix / name for name in ("lib", "lib64") if (prefix / name).is_dir()] if prefix else []
+    options = [*ours, *([f"-I{include}"] if prefix else [])]
+    search = [option for folder in folders for option in (f"-L{folder}", f"-Wl,-rpath,{folder}")]
+    archives = [build.archive(name, folders) or f"-l{name}" for name in library.archives]
+    links = [*search, *archives, *(f"-l{name}" for name in library.links)]
+    header = (include / library.needs).stat()
+    depends = (*texts, *library.flags, *links, header.st_size, header.st_mtime_ns)
+    return Place(tuple(options), tuple(links), depends, include)
+
+
+def _prefix(written: str) -> Path | None:
+    """The folder that an entry of `prefixes` stands for; None where there is no such variable or distribution."""
+    if written.startswith("$"):
+        name, _, below = written[1:].partition("/")
+        return Path(os.environ[name], below) if os.environ.get(name) else None
+    distribution, colon, below = written.partition(":")
+    if not colon:
+        return Path(written)
+    try:
+        return Path(str(importlib.metadata.distribution(distribution).locate_file(below)))
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _in_cpp(xp: Any, **inputs: Any) -> Any:
+    raise Unsupported("this text is in C++")

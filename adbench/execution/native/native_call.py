@@ -1,0 +1,151 @@
+"""A prepared operator: inputs bound once, results in a row that is used again when nobody holds it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable, Mapping
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+import optree
+
+from adbench.execution.native.argument_layout import Layout, layout, leaves
+from adbench.execution.native.shared_object import Opened
+from adbench.model.backend import WITH_VECTOR, Call, Operator
+from adbench.model.errors import Unsupported
+from adbench.model.tree import NAMESPACE
+
+CODES: Mapping[Operator, int] = {
+    "value": 0,
+    "gradient": 1,
+    "value_and_gradient": 1,
+    "jacobian": 1,  # of a function whose value is a number: its gradient
+    "vjp": 2,
+    "jvp": 3,
+    "hvp": 4,
+    "hessian": 5,
+}
+
+GRADIENTS = ("value", "gradient", "value_and_gradient", "jacobian", "vjp")
+"""What a unit has that is made for the gradient alone."""
+
+
+class Row:
+    """What C++ wrote: a gradient, or a Hessian row by row. `parts` makes arrays of it, outside any clock."""
+
+    def __init__(self, args: tuple[Any, ...], wrt: tuple[int, ...], sizes: Layout, *, square: bool) -> None:
+        ends = np.cumsum([0, *map(sizes.size, sizes.leaves_of(wrt))])
+        self._spans = {k: slice(ends[i], ends[i + 1]) for i, k in enumerate(sizes.leaves_of(wrt))}
+        self._leaves = [sizes.leaves_of([w]) for w in wrt]
+        self._shapes = {k: sizes.shapes[k] or () for k in self._spans}
+        self._structures = [optree.tree_structure(args[w], namespace=NAMESPACE) for w in wrt]
+        self.numbers = np.zeros((ends[-1],) * (2 if square else 1))
+
+    def parts(self) -> tuple[Any, ...]:
+        """Copies: of a gradient one entry for each active input, of its structure; of a Hessian a tuple of rows of
+        blocks."""
+        if self.numbers.ndim == 2:
+            leaves = [k for (k,) in self._leaves]
+            return tuple(tuple(self._block(i, j) for j in leaves) for i in leaves)
+        return tuple(
+            optree.tree_unflatten(
+                structure, [self.numbers[self._spans[k]].copy().reshape(self._shapes[k]) for k in own]
+            )
+            for structure, own in zip(self._structures, self._leaves, strict=True)
+        )
+
+    def _block(self, i: int, j: int) -> Any:
+        return self.numbers[self._spans[i], self._spans[j]].copy().reshape(self._shapes[i] + self._shapes[j])
+
+
+class Prepared:
+    """An operator of a twin, bound to arguments; bound again where it is called with others.
+
+    open_for   opens the twin for inputs of a layout; asked again where the layout changes
+    lacking    the reason where there is no such operator
+    """
+
+    def __init__(
+        self,
+        open_for: Callable[[Layout], Opened],
+        operator: Operator,
+        args: tuple[Any, ...],
+        wrt: tuple[int, ...],
+        lacking: str,
+    ) -> None:
+        self._open_for, self._operator, self._wrt = open_for, operator, wrt
+        self._inputs = len(args) - (1 if operator in WITH_VECTOR else 0)
+        given = (*args[: self._inputs], *(args[-1] if operator in ("jvp", "hvp") else ()))
+        self._nested = any(isinstance(part, dict | list | tuple) for part in given)
+        self._layout: Layout | None = None
+        self.bind(args)
+        if not self.opened.shared.has(self.handle, CODES[operator]):
+            raise Unsupported(lacking)
+        if operator == "hessian" and not all(isinstance(args[w], np.ndarray) for w in wrt):
+            raise Unsupported("no Hessian in nested inputs")
+
+    def call(self) -> Call:
+        """call(*args) -> a number, a Row, or the pair of both."""
+        nested = self._nested
+        gives_number = self._operator in ("value", "jvp")
+        gives_both = self._operator == "value_and_gradient"
+
+        def call(*args: Any) -> Any:
+            found = tuple(leaves(args)) if nested else args
+            try:
+                # Tuples of the same objects are equal, in 30 ns. Other arrays of one entry each may be so too, and are
+                # then as good; others of more entries have no truth value.
+                bound = found == self.parts
+            except ValueError:
+                bound = False
+            if not bound:
+                self.bind(args)
+            elif getrefcount(self.row) != self.unheld:
+                self.renew()  # somebody has the last result still
+            value = self.run(self.handle)
+            if value != value:
+                self.opened.complain()
+            if gives_number:
+                return value
+            return (value, self.row) if gives_both else self.row
+
+        return call
+
+    def bind(self, args: tuple[Any, ...]) -> None:
+        """Take these arguments, and room for what comes out."""
+        inputs, vector = args[: self._inputs], args[self._inputs :]
+        sizes = layout(inputs)
+        if sizes != self._layout:
+            self.opened, self._layout = self._open_for(sizes), sizes
+            self.run, self.handle = self.opened.shared.run, self.opened.handle
+        self._kept: list[Any] = []
+        self._leaves = self._table(leaves(inputs))
+        if self._operator in ("jvp", "hvp"):  # such a vector comes in the order of `wrt`; C++ has that of the inputs
+            vector = tuple(part for _, part in sorted(zip(self._wrt, vector[0], strict=True), key=lambda pair: pair[0]))
+        self._vector = self._table(leaves(vector))
+        self._args, self.parts = args, tuple(leaves(args)) if self._nested else args
+        self.renew()
+
+    def renew(self) -> None:
+        """New room for the results."""
+        assert self._layout is not None
+        self.row = Row(self._args, self._wrt, self._layout, square=self._operator == "hessian")
+        out = self.row.numbers.ctypes.data
+        self.opened.shared.bind(self.handle, CODES[self._operator], self._leaves, self._vector, out)
+        self.unheld = getrefcount(self.row)
+
+    def _table(self, found: Iterable[Any]) -> Any:
+        """The addresses of leaves, which are kept alive as long as they are bound."""
+        memory = [_memory(leaf) for leaf in found]
+        table = (ctypes.c_void_p * len(memory))(*(address for _, address in memory))
+        self._kept += [*(owner for owner, _ in memory), table]
+        return table
+
+
+def _memory(leaf: Any) -> tuple[Any, int]:
+    """What holds a leaf as C++ wants it, and where that is."""
+    if isinstance(leaf, np.ndarray):
+        return leaf, leaf.ctypes.data
+    owner = ctypes.create_string_buffer(leaf.encode()) if isinstance(leaf, str) else ctypes.c_int64(leaf)
+    return owner, ctypes.addressof(owner)

@@ -1,0 +1,1 @@
+"""Operators on one backend: prepared, called and judged; fallbacks and relations."""

@@ -1,0 +1,182 @@
+"""One case at one point: what is known there, and how an operator is prepared, called and judged there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from adbench.model.backend import Backend
+from adbench.model.case import Case, function_of
+from adbench.model.errors import UnknownName, UsageError
+from adbench.model.namespace import Namespace
+from adbench.model.operator import OPERATORS, Operator
+from adbench.oracle import (
+    ArrayReference,
+    Nonzeros,
+    Reference,
+    Verdict,
+    array_reference,
+    from_plain,
+    operators,
+    reference,
+)
+from adbench.oracle.array_verdict import cotangent
+
+MOST_EVALUATIONS = 20_000  # of a case in double precision, for its reference: 300 entries or so
+First = Reference | ArrayReference
+Remember = Callable[[str, Callable[[], First]], First]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of first order, and H v for the two directions that second order is judged by."""
+
+    first: First
+    seconds: tuple[Reference, ...] = ()
+
+    def to_plain(self) -> dict[str, Any]:
+        """Dicts, lists, numbers and texts, to travel between processes."""
+        return {"first": self.first.to_plain(), "seconds": [second.to_plain() for second in self.seconds]}
+
+    @staticmethod
+    def from_plain(plain: Mapping[str, Any]) -> Known:
+        """The inverse of `to_plain`."""
+        return Known(from_plain(plain["first"]), tuple(map(Reference.from_plain, plain["seconds"])))
+
+
+@dataclass(frozen=True)
+class Point:
+    """The inputs of a case at a size and a seed."""
+
+    case: Case
+    size: int
+    seed: int
+    names: tuple[str, ...]
+    args: tuple[Any, ...]
+    wrt: tuple[int, ...]
+
+    def text(self, xp: Any, *args: Any) -> Any:
+        """The case on any namespace, its inputs in order."""
+        return function_of(self.case, self.names, xp)(*args)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the value, by the case on plain numpy; a case that is one number is not asked."""
+        if not self.case.is_array_valued:
+            return ()
+        with np.errstate(all="ignore"):
+            return np.shape(self.text(Namespace(np), *self.args))
+
+    @cached_property
+    def nonzeros(self) -> Nonzeros | None:
+        """Where the Jacobian may be other than zero, as the case says; None where it says nothing."""
+        if self.case.sparsity is None:
+            return None
+        rows, columns = self.case.sparsity(self.size)
+        return Nonzeros(np.asarray(rows, dtype=np.intp), np.asarray(columns, dtype=np.intp))
+
+    @property
+    def directions(self) -> list[tuple[Any, ...]]:
+        """The directions v that second order is judged by; the first is also that of `jvp` and `hvp`."""
+        return [operators.direction(self.args, self.wrt, self.seed, k) for k in operators.HESSIAN_DIRECTIONS]
+
+    def vector(self, operator: str) -> tuple[Any, ...]:
+        """The argument that an operator takes beyond the inputs, in numpy: none, v or w."""
+        return {
+            "jvp": lambda: (self.directions[0],),
+            "hvp": lambda: (self.directions[0],),
+            "vjp": lambda: (
+                cotangent(self.shape, self.seed, operators.COTANGENT) if self.shape else operators.COTANGENT,
+            ),
+        }.get(operator, tuple)()
+
+    def native(self, backend: Backend, operator: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The arguments to prepare with and those to call with; they differ where the case says so."""
+        vector = self.vector(operator)
+        elsewhere = self.case.bind_prepared(self.size, self.seed)
+        return backend.native_inputs((*elsewhere, *vector)), backend.native_inputs((*self.args, *vector))
+
+
+def point(case: Case, size: int, seed: int) -> Point:
+    """The case at this size and seed. Raises UsageError as `Case.bind` does."""
+    return Point(case, size, seed, *case.bind(size, seed))
+
+
+def known_at(
+    at: Point, *, second_order: bool, seconds: float, remember: Remember = lambda what, compute: compute()
+) -> Known:
+    """What is known about the value and the derivatives, from the case's text alone: no backend is asked.
+
+    seconds    about how long each reference may take; fewer entries are examined rather than more taken
+    remember   remember(what, compute) -> the reference of that name, from a cache or computed
+    """
+    if at.case.declared and at.case.gradient is not None:
+        gradient = at.case.gradient(**dict(zip(at.names, at.args, strict=True)))
+        value = float(at.text(Namespace(np), *at.args))
+        return Known(operators.declared(value, gradient, at.args, at.wrt, at.names))
+
+    def of_first() -> First:
+        plain = lambda *args: at.text(Namespace(np), *args)  # noqa: E731 - the text, named for what it runs on
+        more: dict[str, Any] = {"xp_function": at.text, "names": at.names, "max_seconds": seconds}
+        more["max_evaluations"] = MOST_EVALUATIONS
+        if at.shape:
+            return array_reference(plain, at.args, at.wrt, shape=at.shape, seed=at.seed, **more)
+        return reference(plain, at.args, at.wrt, seed=at.seed, **more)
+
+    first = remember("first", of_first)
+    if isinstance(first, ArrayReference):
+        _refuse_false_pattern(at, first)
+        return Known(first)
+
+    def of_second(number: int, first: Reference = first) -> Reference:
+        return operators.second_order(
+            at.text, at.args, at.wrt, number, first, seed=at.seed, names=at.names, max_seconds=seconds
+        )
+
+    numbers: Sequence[int] = operators.HESSIAN_DIRECTIONS if second_order else ()
+    return Known(first, tuple(remember(f"second {k}", lambda k=k: of_second(k)) for k in numbers))  # type: ignore[misc]  # mypy cannot type a lambda's default
+
+
+def _refuse_false_pattern(at: Point, known: ArrayReference) -> None:
+    """Raises UsageError where the case's pattern leaves out an entry that is not zero: libraries would be blamed."""
+    if at.nonzeros is None:
+        return
+    declared = set(zip(at.nonzeros.rows.tolist(), at.nonzeros.columns.tolist(), strict=True))
+    starts = np.cumsum([0, *(leaf.size for leaf in known.sums[0].leaves)]).tolist()
+    for output, one in known.outputs:
+        for leaf, start in zip(one.leaves, starts, strict=False):
+            for entry in leaf.entries:
+                if entry.derivative.size > 0 and (output, start + entry.index) not in declared:
+                    raise UsageError(
+                        f"{at.case.name}: sparsity({at.size}) leaves out row {output}, column {start + entry.index}, "
+                        f"where the derivative is {entry.derivative.lower!r}"
+                    )
+
+
+def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None) -> Verdict:
+    """The verdict on what the operator returned, in numpy."""
+    return operators.judge_operator(
+        operator,
+        result,
+        known.first,
+        known.seconds,
+        at.directions,
+        nonzeros=at.nonzeros,
+        claimed_relative_error=claimed_relative_error,
+    )
+
+
+def needs_second_order(operator: str) -> bool:
+    """Whether the operator is judged by what is known of second order."""
+    return operator in ("hvp", "hessian")
+
+
+def operator_named(name: str) -> Operator:
+    """The operator of that name. Raises UnknownName."""
+    if name not in OPERATORS:
+        raise UnknownName("operator", name, OPERATORS)
+    return name

@@ -1,0 +1,304 @@
+"""What must hold beyond the entries of one gradient: relations between calls, checked on every backend and case.
+
+elsewhere    prepared at one point, called at another: right there too
+twice        called again after a call elsewhere: the same, no stale state
+untouched    the inputs are as they were
+overwritten  the arrays that `prepare` saw are overwritten: nothing that the call needs was kept by reference
+own          a result stays as it is when the call runs again, and may be changed without spoiling the next
+subsets      every subset of the active inputs gives the same entries
+modes        <w, J v> = <Jᵀ w, v>, where the backend has both modes itself
+NaN          a NaN in an input is a NaN in the value, or an exception, as on plain numpy
+
+They are about the gradient; for a function whose value is an array about the Jacobian, or wᵀ J where the backend has
+no Jacobian itself. Each is a function of a `Setting` that yields what is wrong, in words; none raises for what a
+library does wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from adbench.model import tree
+from adbench.model.backend import Backend
+from adbench.model.case import Case, function_of
+from adbench.model.errors import Unsupported
+from adbench.model.namespace import Namespace
+from adbench.model.operator import Operator
+from adbench.oracle import ArrayReference, Reference, operators
+from adbench.oracle.array_verdict import cotangent
+
+MOST_SUBSETS = 6
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A case at a size on a backend: everything that a relation needs."""
+
+    backend: Backend
+    case: Case
+    size: int
+    seed: int
+    known: Reference | ArrayReference
+    operator: Operator = "gradient"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the inputs."""
+        return self.case.bind(self.size, self.seed)[0]
+
+    @property
+    def wrt(self) -> tuple[int, ...]:
+        """The positions of the active inputs."""
+        return self.case.bind(self.size, self.seed)[2]
+
+    def inputs(self, seed: int | None = None) -> tuple[Any, ...]:
+        """Inputs in numpy, arrays of their own: a case may hand out the same ones each time."""
+        args = self.case.bind(self.size, self.seed if seed is None else seed)[1]
+        return tuple(
+            tree.map_leaves(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, a) for a in args
+        )
+
+    def native(self, seed: int | None = None) -> tuple[Any, ...]:
+        """Inputs as the backend wants them."""
+        return self.backend.native_inputs(self.inputs(seed))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the value."""
+        return self.known.shape if isinstance(self.known, ArrayReference) else ()
+
+    def prepare(self, operator: Operator, args: tuple[Any, ...], wrt: tuple[int, ...] | None = None) -> Any:
+        """The backend's own operator, prepared at these native arguments."""
+        f = self.backend.function(self.case, self.names, self.size)
+        return self.backend.prepare(operator, f, args, self.wrt if wrt is None else wrt)
+
+    def derivative(self, args: tuple[Any, ...], wrt: tuple[int, ...] | None = None) -> Any:
+        """call(*inputs) -> what the relations are about, prepared at these native inputs."""
+        if self.operator != "vjp":
+            return self.prepare(self.operator, args, wrt)
+        w = self.backend.native_inputs((cotangent(self.shape, self.seed, operators.COTANGENT),))
+        call = self.prepare("vjp", (*args, *w), wrt)
+        return lambda *inputs: call(*inputs, *w)
+
+    def numpy(self, result: Any) -> Any:
+        """A native result, waited for, in arrays of its own."""
+        copied = lambda leaf: leaf.copy() if hasattr(leaf, "tocsc") else np.array(leaf)  # noqa: E731 - for one line
+        return tree.map_leaves(copied, self.backend.numpy_result(self.backend.waited(result)))
+
+    def fault(self, derivative: Any, known: Reference | ArrayReference | None = None) -> str | None:
+        """What is wrong with a derivative at the inputs; None where it is not wrong."""
+        claim = self.backend.claimed_relative_error
+        verdict = operators.judge_operator(self.operator, derivative, known or self.known, claimed_relative_error=claim)
+        return verdict.sentence if verdict.word == "wrong" else None
+
+
+def violations(setting: Setting) -> list[str]:
+    """Every relation that does not hold, as one sentence each. Raises Unsupported where there is no gradient at all."""
+    setting = _about(setting)
+    found = []
+    for name, relation in RELATIONS.items():
+        try:
+            found += [f"{name}: {fault}" for fault in relation(setting)]
+        except (Unsupported, NotImplementedError):
+            continue  # a relation about an operator that the backend does not have
+        except Exception as error:  # raised by the library in a situation that it ought to bear
+            found.append(f"{name}: {type(error).__name__}: {str(error).partition(chr(10))[0]}")
+    return found
+
+
+def _about(setting: Setting) -> Setting:
+    """The setting with the first operator that the backend has itself. Raises Unsupported where it has none."""
+    wanted: tuple[Operator, ...] = ("jacobian", "vjp") if setting.shape else ("gradient",)
+    for k, operator in enumerate(wanted):
+        tried = replace(setting, operator=operator)
+        try:
+            tried.derivative(tried.native())
+            break
+        except (Unsupported, NotImplementedError):
+            if k == len(wanted) - 1:
+                raise
+    return tried
+
+
+def elsewhere(setting: Setting) -> Iterator[str]:
+    """Prepared at other inputs of the same shapes, called at these."""
+    if setting.case.prepared is not None:
+        return  # the case is about that, and says where
+    other = setting.native(setting.seed + 1)
+    if _shapes(other) != _shapes(setting.native()):
+        return
+    call = setting.derivative(other)
+    setting.numpy(call(*other))  # what records at its first call has then recorded there
+    fault = setting.fault(setting.numpy(call(*setting.native())))
+    if fault:
+        yield f"prepared at the inputs of seed {setting.seed + 1}, called at those of {setting.seed}: {fault}"
+
+
+def twice(setting: Setting) -> Iterator[str]:
+    """Called here, there, and here again."""
+    here, there = setting.native(), setting.native(setting.seed + 1)
+    call = setting.derivative(here)
+    setting.numpy(call(*here))
+    if _shapes(here) == _shapes(there) and setting.case.prepared is None:
+        setting.numpy(call(*there))
+    fault = setting.fault(setting.numpy(call(*here)))
+    if fault:
+        yield f"the last of three calls is wrong: {fault}"
+
+
+def untouched(setting: Setting) -> Iterator[str]:
+    """The call leaves its arguments as they were."""
+    native = setting.native()
+    call = setting.derivative(native)
+    before = setting.numpy(native)
+    setting.numpy(call(*native))
+    for name, old, new in zip(setting.names, before, setting.numpy(native), strict=True):
+        same = [_same(a, b) for a, b in zip(tree.leaves(old), tree.leaves(new), strict=True)]
+        if not all(same):
+            yield f"the call changed its input {name}"
+
+
+def overwritten(setting: Setting) -> Iterator[str]:
+    """The numpy arrays that the example inputs were made from are overwritten after `prepare`."""
+    examples = setting.inputs()
+    call = setting.derivative(setting.backend.native_inputs(examples))
+    for leaf in tree.leaves(examples):
+        if isinstance(leaf, np.ndarray):
+            leaf[...] = np.nan
+    fault = setting.fault(setting.numpy(call(*setting.native())))
+    if fault:
+        yield f"it depends on arrays that prepare saw, which have changed since: {fault}"
+
+
+def own(setting: Setting) -> Iterator[str]:
+    """Results are the caller's."""
+    native = setting.native()
+    call = setting.derivative(native)
+    other = setting.native(setting.seed + 1)
+    first = call(*native)
+    kept = setting.numpy(first)
+    # RemoteCall, where that can be: the same numbers in the same buffer would not show.
+    call(*(other if _shapes(other) == _shapes(native) else native))
+    again = setting.numpy(first)
+    pairs = zip(tree.leaves(kept), tree.leaves(again), strict=True)
+    if not all(np.array_equal(_dense(a), _dense(b), equal_nan=True) for a, b in pairs):
+        yield "a second call changes the result of the first"
+    for leaf in tree.leaves(first):
+        if isinstance(leaf, np.ndarray) and leaf.ndim and leaf.flags.writeable:
+            leaf[...] = np.nan
+    fault = setting.fault(setting.numpy(call(*native)))
+    if fault:
+        yield f"a result that is written into spoils the next call: {fault}"
+
+
+def subsets(setting: Setting) -> Iterator[str]:
+    """Any inputs can be active, the others are then constants."""
+    wrt = setting.wrt
+    for some in subsets_of(wrt):
+        native, chosen = setting.native(), tuple(wrt.index(position) for position in some)
+        gradient = setting.numpy(setting.derivative(native, some)(*native))
+        fault = setting.fault(gradient, _restricted(setting.known, chosen))
+        if fault:
+            names = ", ".join(setting.names[k] for k in some)
+            yield f"in {names} alone: {fault}"
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two leaves are equal, NaN to NaN; a text among the inputs is one too."""
+    return np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind in "fc")
+
+
+def subsets_of(wrt: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The proper subsets of the active inputs that are asked for: smaller ones first, and not too many."""
+    return [chosen for n in range(1, len(wrt)) for chosen in combinations(wrt, n)][:MOST_SUBSETS]
+
+
+def modes(setting: Setting) -> Iterator[str]:
+    """<w, J v> = <Jᵀ w, v>: forward against reverse."""
+    args, wrt = setting.inputs(), setting.wrt
+    v = operators.direction(args, wrt, setting.seed, 1)
+    w = cotangent(setting.shape, setting.seed, 0.75) if setting.shape else 0.75
+    forward_args = setting.backend.native_inputs((*args, v))
+    reverse_args = setting.backend.native_inputs((*args, w))
+    jv = setting.numpy(setting.prepare("jvp", forward_args)(*forward_args))
+    wj = setting.numpy(setting.prepare("vjp", reverse_args)(*reverse_args))
+    terms = [np.ravel(p * q) for p, q in zip(tree.leaves(wj), tree.leaves(v), strict=True)]
+    products = np.concatenate(terms) if terms else np.zeros(0)
+    left, right = float(np.sum(w * jv)), float(products.sum())
+    bound = 1e-9 * float(np.abs(products).sum()) + 1e-300
+    if not abs(left - right) <= max(bound, abs(right) * (setting.backend.claimed_relative_error or 0.0)):
+        yield f"<w, J v> = {left!r}, but <Jᵀ w, v> = {right!r}"
+
+
+def not_a_number(setting: Setting) -> Iterator[str]:
+    """A NaN that plain numpy lets through to the value must not be swallowed."""
+    args = list(setting.inputs())
+    which = setting.wrt[0]
+    leaves = iter([_with_nan(leaf) if k == 0 else leaf for k, leaf in enumerate(tree.leaves(args[which]))])
+    args[which] = tree.map_leaves(lambda _: next(leaves), args[which])
+    plain = function_of(setting.case, setting.names, Namespace(np))
+    try:
+        with np.errstate(all="ignore"):
+            expected = bool(np.isnan(plain(*args)).any())
+    except Exception:  # numpy raises: then whatever the library does is no worse
+        return
+    if not expected:
+        return
+    native = setting.backend.native_inputs(tuple(args))
+    try:
+        value = setting.numpy(setting.prepare("value", native)(*native))
+    except (Unsupported, NotImplementedError):
+        raise
+    except Exception:  # to raise is as honest as NaN
+        return
+    if not np.isnan(value).any():
+        yield f"{setting.names[which]} holds a NaN and plain numpy gives NaN, but the value is {value.tolist()!r}"
+
+
+RELATIONS: Mapping[str, Callable[[Setting], Iterator[str]]] = {
+    "elsewhere": elsewhere,
+    "twice": twice,
+    "untouched": untouched,
+    "overwritten": overwritten,
+    "own": own,
+    "subsets": subsets,
+    "modes": modes,
+    "NaN": not_a_number,
+}
+
+
+def _dense(leaf: Any) -> Any:
+    return leaf.toarray() if hasattr(leaf, "tocsc") else leaf
+
+
+def _with_nan(leaf: Any) -> Any:
+    array = np.array(leaf, dtype=np.float64)
+    if array.size:
+        array.flat[0] = np.nan
+    return array if array.ndim else float(array)
+
+
+def _shapes(args: tuple[Any, ...]) -> list[Any]:
+    """Shapes of the leaves, and the static leaves themselves: what `prepare` may rely on."""
+    return [leaf if tree.is_static(leaf) else np.shape(leaf) for leaf in tree.leaves(args)]
+
+
+def _restricted(known: Reference | ArrayReference, chosen: tuple[int, ...]) -> Reference | ArrayReference:
+    """What is known, for some of the active inputs only; directions go over all of them and are left out."""
+    if isinstance(known, ArrayReference):
+        outputs = tuple((index, _chosen(one, chosen)) for index, one in known.outputs)
+        return replace(known, outputs=outputs, sums=tuple(_chosen(one, chosen) for one in known.sums))
+    return _chosen(known, chosen)
+
+
+def _chosen(known: Reference, chosen: tuple[int, ...]) -> Reference:
+    leaves = tuple(
+        replace(leaf, position=chosen.index(leaf.position)) for leaf in known.leaves if leaf.position in chosen
+    )
+    constants = tuple((chosen.index(c[0]), *c[1:]) for c in known.constants if c[0] in chosen)
+    return replace(known, count=len(chosen), leaves=leaves, directions=(), constants=constants)

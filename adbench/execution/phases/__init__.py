@@ -1,0 +1,1 @@
+"""The phases of a run: check, time, memory; and the policy after failures."""

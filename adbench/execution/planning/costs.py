@@ -1,0 +1,128 @@
+"""What cells have cost before, on this machine: seconds to import, check, prepare, call. Only plans rest on it.
+
+Kept in the user's cache from run to run; it may be thrown away at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from adbench.measure.machine import fingerprint
+from adbench.model.atomic_file import write_whole
+from adbench.model.errors import BadOutput
+from adbench.model.events import Cost
+from adbench.model.record import Job, Run
+from adbench.model.serialization import from_plain, to_plain
+
+FILE = "costs.json"
+MOST_BYTES = 64 * 2**20
+START_SECONDS = 0.3  # a process, Python, numpy and the harness
+IMPORT_SECONDS = 1.0  # of a library that nobody has imported here yet: numpy's takes 0.1 s, torch's 2 s
+UNKNOWN = Cost(prepare=0.02, first_call=0.01, call=1e-3)  # of a cell of which nothing is known
+
+Cell = tuple[str, str, str]
+"""(case, backend, operator): what is measured at several sizes."""
+
+
+@dataclass
+class Costs:
+    """Imports by backend; cells, and the seconds of their checks, by case, backend, operator and then size."""
+
+    imports: dict[str, float] = field(default_factory=dict)
+    cells: dict[Cell, dict[int, Cost]] = field(default_factory=dict)
+    checks: dict[Cell, dict[int, float]] = field(default_factory=dict)
+    _usual: dict[str, float | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def of_import(self, backend: str) -> float:
+        """Seconds to import a backend."""
+        return self.imports.get(backend, IMPORT_SECONDS)
+
+    def of(self, job: Job) -> Cost:
+        """A job's cost: as it was, or of the nearest size in proportion, or of any cell."""
+        sizes = self.cells.get((job.case, job.backend, job.operator))
+        if not sizes:
+            return UNKNOWN
+        near = min(sizes, key=lambda n: abs(n - job.size))
+        known, ratio = sizes[near], job.size / near
+        return known if ratio == 1 else Cost(known.prepare, known.first_call * ratio, known.call * ratio)
+
+    def of_check(self, job: Job) -> float | None:
+        """Seconds of a job's check: as it was, or of the nearest size, or the backend's median; else None."""
+        sizes = self.checks.get((job.case, job.backend, job.operator))
+        if sizes:
+            return sizes[min(sizes, key=lambda n: abs(n - job.size))]
+        if job.backend not in self._usual:
+            theirs = [max(sizes.values()) for key, sizes in self.checks.items() if key[1] == job.backend]
+            self._usual[job.backend] = median(theirs) if theirs else None
+        return self._usual[job.backend]
+
+    def knows(self, case: str, size: int) -> bool:
+        """Whether the case has been run or checked at this size: its references are then in the cache."""
+        return any(key[0] == case and size in of[key] for of in (self.cells, self.checks) for key in of)
+
+    def learn(self, job: Job, cost: Cost) -> None:
+        """Remember what a job cost; the later figure stands."""
+        self.cells.setdefault((job.case, job.backend, job.operator), {})[job.size] = cost
+
+    def learn_check(self, job: Job, seconds: float) -> None:
+        """Remember what a job's check took; the later figure stands."""
+        self.checks.setdefault((job.case, job.backend, job.operator), {})[job.size] = seconds
+        self._usual.pop(job.backend, None)
+
+    def learn_opening(self, backend: str, seconds: float) -> None:
+        """Remember what starting a worker took, of which the import is what is not the start of any process."""
+        self.imports[backend] = max(0.0, seconds - START_SECONDS)
+
+    def learn_run(self, run: Run) -> None:
+        """Remember what the cells of a run cost."""
+        for record in run.records:
+            if record.time is not None:
+                time = record.time
+                self.learn(record.job, Cost(time.prepare_seconds, time.first_call_seconds, time.seconds_per_call))
+
+
+def read(folder: Path, machine: dict[str, Any]) -> Costs:
+    """What is kept in the folder for this machine; nothing where that cannot be read, or is of another one."""
+    path = folder / FILE
+    try:
+        data = json.loads(path.read_bytes()) if path.stat().st_size <= MOST_BYTES else {}
+        if data.get("machine") != fingerprint(machine):
+            return Costs()
+        cells = from_plain(data["cells"], list[tuple[Job, Cost]])
+        checks = from_plain(data.get("checks", []), list[tuple[Job, float]])
+        found = Costs(from_plain(data["imports"], dict[str, float]))
+    except (OSError, ValueError, KeyError, AttributeError, RecursionError):
+        return Costs()
+    for job, cost in cells:
+        found.learn(job, cost)
+    for job, seconds in checks:
+        found.learn_check(job, seconds)
+    return found
+
+
+def keep(folder: Path, machine: dict[str, Any], costs: Costs) -> None:
+    """Keep them for the next plan. Where the folder cannot be written, nothing is kept."""
+    data = {
+        "machine": fingerprint(machine),
+        "imports": costs.imports,
+        "cells": to_plain(_by_job(costs.cells)),
+        "checks": to_plain(_by_job(costs.checks)),
+    }
+    with contextlib.suppress(OSError, BadOutput):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / FILE, json.dumps(data))
+
+
+def _by_job(known: dict[Cell, dict[int, Any]]) -> list[tuple[Job, Any]]:
+    return [(Job(key[0], size, *key[1:]), it) for key, sizes in known.items() for size, it in sizes.items()]
+
+
+def backends_of(jobs: Iterable[Job]) -> tuple[str, ...]:
+    """The backends of these jobs, in their order."""
+    return tuple(dict.fromkeys(job.backend for job in jobs))

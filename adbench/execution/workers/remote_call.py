@@ -1,0 +1,70 @@
+"""Calls whose work is done in another process: that process times each run itself, and its memory is read from outside.
+
+What such a call takes by our clock is mostly the exchange of messages: inputs out, results back. A backend says that a
+prepared call is of this kind by its methods `runs` and `resident_peak`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Protocol, runtime_checkable
+
+from adbench.measure.clock import STEADY, Round, WarmUp
+from adbench.measure.memory import Figure, Method, median_of
+
+MOST_CALLS = 1_000_000  # in an epoch: their times come back one by one
+
+
+@runtime_checkable
+class RemoteCall(Protocol):
+    """A prepared call of this kind."""
+
+    def __call__(self, *args: Any) -> Any:
+        """The result, as of any prepared call."""
+        ...
+
+    def runs(self, args: tuple[Any, ...], least: int, seconds: float) -> list[int]:
+        """Nanoseconds of each of at least `least` runs that took `seconds` together, by the other side's clock."""
+        ...
+
+    def resident_peak(self, args: tuple[Any, ...]) -> Figure:
+        """Bytes by which the other process's resident set grew at the peak of one run."""
+        ...
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A call elsewhere with its arguments."""
+
+    call: RemoteCall
+    args: tuple[Any, ...]
+
+    def warm_up(self, request: Mapping[str, Any]) -> tuple[WarmUp, int]:
+        """Warm up for as long as is asked for, and how many calls make an epoch."""
+        found = self.call.runs(self.args, 1, request["warm_ns"] * 1e-9)
+        half = len(found) // 2
+        steady = False
+        if half:
+            first, second = median(found[:half]), median(found[half:])
+            steady = abs(first - second) <= STEADY * min(first, second)
+        each = max(1.0, median(found))
+        calls = min(MOST_CALLS, max(1, int(request["epoch_ns"] / each)))
+        return WarmUp(len(found), sum(found) * 1e-9, steady), calls
+
+    def epoch(self, calls: int) -> Round:
+        """The time of that many runs; those that the other side made beyond them are left out."""
+        found = self.call.runs(self.args, calls, 0.0)[:calls]
+        return Round(len(found), sum(found))
+
+    def measure_memory(self, method: Method, times: int) -> Figure:
+        """The memory of one run: what can be seen of another process is its resident set."""
+        if method != "resident":
+            return Figure(None, "the work is done in another process, of which only the resident set can be seen")
+        return median_of(lambda _: self.call.resident_peak(self.args), self.call, times)
+
+
+def bound(call: object, args: tuple[Any, ...]) -> Bound | None:
+    """The call with its arguments where it is of this kind; None where it is not."""
+    return Bound(call, args) if isinstance(call, RemoteCall) else None

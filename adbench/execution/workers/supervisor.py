@@ -1,0 +1,107 @@
+"""Every worker of a run, from its start to its end: none outlives the run, none takes more memory than it may."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from weakref import WeakSet
+
+import psutil
+
+from adbench.execution.workers.process import Start, WorkerLost, WorkerProcess
+
+WATCH_SECONDS = 0.1  # between two looks at the workers' memory: half a millisecond, while the one that is timed runs on
+
+
+_SUPERVISORS: WeakSet[Supervisor] = WeakSet()
+
+
+class Supervisor:
+    """Starts workers. A context manager: leaving it, or `close` from another thread, ends all of them for good.
+
+    mem_limit_bytes   what a worker and its children may hold together (resident set); whoever takes more is ended
+    """
+
+    def __init__(self, mem_limit_bytes: int | None = None) -> None:
+        self._limit = mem_limit_bytes
+        self._workers: set[WorkerProcess] = set()
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._watch: threading.Thread | None = None
+        _SUPERVISORS.add(self)
+
+    def start(self, start: Start) -> WorkerProcess:
+        """A worker that has loaded nothing. Raises WorkerLost where none can be started, or no more may."""
+        if self._closed.is_set():
+            raise WorkerLost("crashed", "the run is over")
+        worker = WorkerProcess(start)
+        with self._lock:
+            self._workers.add(worker)
+        if self._closed.is_set():  # meanwhile
+            self.end(worker)
+            raise WorkerLost("crashed", "the run is over")
+        if self._limit is not None and self._watch is None:
+            self._watch = threading.Thread(target=self._look_after, args=(self._limit,), daemon=True)
+            self._watch.start()
+        return worker
+
+    def end(self, worker: WorkerProcess) -> None:
+        """End a worker and everything it started. May be called twice."""
+        worker.kill()  # first: whoever is interrupted here ends it again on leaving
+        with self._lock:
+            self._workers.discard(worker)
+        worker.__exit__()
+
+    def close(self) -> None:
+        """End every worker; whoever waits for one is told so. No more can be started."""
+        self._closed.set()
+        with self._lock:
+            workers = tuple(self._workers)
+        for worker in workers:
+            worker.terminate("the run is over")
+
+    def __enter__(self) -> Supervisor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+        for worker in tuple(self._workers):
+            self.end(worker)
+
+    def _look_after(self, limit: int) -> None:
+        while not self._closed.wait(WATCH_SECONDS):
+            with self._lock:
+                workers = {worker.pid: worker for worker in self._workers}
+                for worker in self._workers:
+                    worker.trim_output()
+            for session, taken in resident_bytes(workers).items():
+                if taken > limit:
+                    gib = 2**30
+                    workers[session].terminate(
+                        f"was ended for taking {taken / gib:.2f} GiB of memory; the limit is {limit / gib:.2f} GiB "
+                        "(--mem-limit)"
+                    )
+
+
+def end_all() -> None:
+    """End every worker there is, without waiting for anyone: for a process that is about to leave at once."""
+    for supervisor in tuple(_SUPERVISORS):
+        for worker in tuple(supervisor._workers):
+            worker.terminate("the run is over")
+
+
+def resident_bytes(sessions: dict[int, WorkerProcess]) -> dict[int, int]:
+    """Session -> the resident sets of its processes, summed; what they share counts for each."""
+    found = dict.fromkeys(sessions, 0)
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError, psutil.Error):  # it ended meanwhile
+            session = os.getsid(pid)
+            if session in found:
+                found[session] += psutil.Process(pid).memory_info().rss
+    return found
+
+
+def default_limit() -> int:
+    """Four fifths of the memory that is free now: a library that takes without end must not take the machine down."""
+    return int(psutil.virtual_memory().available * 0.8)

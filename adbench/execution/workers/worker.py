@@ -1,0 +1,272 @@
+"""The process in which a library is imported, prepared, checked and timed: answers one request after another.
+
+Requests and answers are messages on a private socket (channel.py). An answer holds `value`, or one of `unsupported`,
+`failed` and `bad_file` with a reason; a worker that dies or hangs is the runner's business (process.py).
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+import socket
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from adbench.catalog import discovery
+from adbench.execution.operators import fallback, prepared_point, relations
+from adbench.execution.workers.channel import Channel, Closed
+from adbench.execution.workers.remote_call import Bound, bound
+from adbench.measure import clock, memory, phases
+from adbench.model import backend as contract
+from adbench.model import tree
+from adbench.model.errors import Unsupported, UsageError
+from adbench.model.record import Summary
+from adbench.model.serialization import from_plain, to_plain
+from adbench.oracle import cached, reference_key
+
+MOST_TRACEBACK = 8192  # characters
+SLOW_NS = 100_000_000  # a call over this is not made again only to know what it costs
+
+
+@dataclass
+class Bench:
+    """What is on the bench: a backend for the worker's life, one prepared call at a time."""
+
+    backend: contract.Backend | None = None
+    call: Callable[[], Any] | None = None
+    away: Bound | None = None  # the same call, where another process does the work and tells the time
+
+
+def serve(descriptor: int) -> None:
+    """Answer on the socket until the other side closes it."""
+    end = socket.socket(fileno=descriptor)
+    os.set_inheritable(end.fileno(), False)  # what a library starts must not hold our line open
+    channel, bench, ours = Channel(end), Bench(), os.getpid()
+    try:
+        while True:
+            request = channel.receive()
+            turn = {"turn": request.pop("turn")}
+            found = answer(bench, request)
+            if os.getpid() != ours:  # a child that a library forked came back out of the call: it has no say
+                os._exit(0)
+            try:
+                channel.send(found | turn)
+            except (TypeError, ValueError, RecursionError) as error:
+                channel.send({"failed": f"what it tells cannot be passed on: {describe(error)}"} | turn)
+    except Closed:
+        return
+
+
+def answer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Do what is asked; whatever is raised becomes a reason."""
+    try:
+        return {"value": REQUESTS[request["do"]](bench, request)}
+    except (Unsupported, NotImplementedError) as reason:  # the latter is how libraries say the same
+        return {"unsupported": discovery.first_line(reason)}
+    except UsageError as reason:
+        return {"bad_file": str(reason)}
+    except BaseException as error:  # a library may raise anything, even an attempt to leave or an interruption
+        return {"failed": describe(error), "traceback": traceback.format_exc(limit=-8)[-MOST_TRACEBACK:]}
+
+
+def describe(error: BaseException) -> str:
+    """An exception in one line: its type, its first line, and where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
+    return " ".join(f"{type(error).__name__}: {discovery.first_line(error)}{where}".split())
+
+
+def load(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Import a backend; its time is the phase `import`. A worker has one for its life: libraries that bring copies of
+    OpenMP, TBB or LLVM of their own never meet in a process."""
+    source = from_plain(request["source"], discovery.Source)
+    if bench.backend is not None:
+        raise RuntimeError(f"this worker has {bench.backend.name} already: {source.name} needs a worker of its own")
+    start = perf_counter_ns()
+    bench.backend = contract.from_module(source.name, discovery.load(source))
+    seconds = (perf_counter_ns() - start) * 1e-9
+    gc.collect()
+    gc.freeze()  # a collection before each epoch would else walk the whole library: 50 ms instead of 1
+    return {"import_seconds": seconds, "known": dict(bench.backend.known)}
+
+
+def refer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known about the case's value and derivatives at its inputs (checking.py), kept in the request's cache."""
+    at, seconds = _point(request), float(request["reference_seconds"])
+
+    def remember(what: str, compute: Callable[[], prepared_point.First]) -> prepared_point.First:
+        if request["cache"] is None:
+            return compute()
+        text = discovery.text_of(Path(request["case"]["path"]))
+        named = {"what": what, "name": request["case"]["name"], "seconds": seconds}
+        return cached(Path(request["cache"]), reference_key(text, at.args, at.wrt, at.seed, **named), compute)
+
+    known = prepared_point.known_at(at, second_order=request["second_order"], seconds=seconds, remember=remember)
+    return known.to_plain()
+
+
+def build(bench: Bench, request: Mapping[str, Any]) -> None:
+    """Compile what the request's operator will need, where the backend has a `build`: a later request finds it made."""
+    at, backend = _point(request), _loaded(bench)
+    if backend.build is None:
+        return
+    f, args = backend.function(at.case, at.names, at.size), backend.native_inputs(at.args)
+    related = relations.subsets_of(at.wrt) if request["operator"] == "relations" else []
+    for wrt in (at.wrt, *related):
+        backend.build(f, args, wrt)
+
+
+def prepare(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Prepare the operator and call it once; the inputs are bound before any clock starts.
+
+    Where the request brings a reference, what came out is judged; where it asks for the cost, a later call is timed,
+    unless the first was so slow that it stands for it.
+    """
+    bench.call = bench.away = None
+    gc.collect()  # the last cell's tapes and arrays are not this one's
+    at, backend, operator = _point(request), _loaded(bench), request["operator"]
+    elsewhere, native = at.native(backend, operator)
+    f = backend.function(at.case, at.names, at.size)
+    with phases.collecting() as parts:
+        made, prepare_ns, result, first_call_ns = _first_call(backend, operator, f, elsewhere, native, at.wrt)
+    bench.call = clock.bind(made.call, native, backend.sync)
+    bench.away = bound(made.call, native)
+    numbers = backend.numpy_result(result)
+    answer = {
+        "prepare_seconds": prepare_ns * 1e-9,
+        "phases": parts,
+        "first_call_seconds": first_call_ns * 1e-9,
+        "how": made.how,
+        "text": backend.text,
+        "summary": to_plain(summary_of(numbers)),
+        "claimed": backend.claimed_relative_error,
+    }
+    if "reference" in request:
+        known, claimed = _known(request), backend.claimed_relative_error
+        answer["verdict"] = to_plain(prepared_point.judged(at, operator, numbers, known, claimed))
+    del result, numbers
+    answer["call_seconds"] = _seconds_of(bench.call, first_call_ns) if request.get("cost") else None
+    return answer
+
+
+def _seconds_of(call: Callable[[], Any], first_call_ns: int) -> float:
+    """About what a call takes: a first one includes what is done once, but is not made again where it was slow."""
+    return min(first_call_ns, first_call_ns if first_call_ns > SLOW_NS else clock.once(call)[1]) * 1e-9
+
+
+def summary_of(result: Any) -> Summary:
+    """What a result in numpy is known again by; not a number where it holds anything else."""
+    try:
+        leaves = [
+            np.asarray(leaf.data if hasattr(leaf, "nnz") else leaf, dtype=np.float64) for leaf in tree.leaves(result)
+        ]
+    except (TypeError, ValueError):
+        return Summary(0, math.nan, math.nan)
+    with np.errstate(all="ignore"):
+        total, magnitude = (sum(float(np.sum(f(leaf))) for leaf in leaves) for f in (np.positive, np.abs))
+    return Summary(sum(leaf.size for leaf in leaves), total, magnitude)
+
+
+def _first_call(
+    backend: contract.Backend,
+    operator: contract.Operator,
+    f: Callable[..., Any],
+    elsewhere: tuple[Any, ...],
+    native: tuple[Any, ...],
+    wrt: tuple[int, ...],
+) -> tuple[fallback.Prepared, int, Any, int]:
+    """Prepare and call once, both timed. A library that finds out only in the call that it cannot gets its fallback."""
+    made, prepare_ns = clock.once(lambda: fallback.prepare(backend, operator, f, elsewhere, wrt))
+    try:
+        result, first_call_ns = clock.once(clock.bind(made.call, native, backend.sync))
+    except (Unsupported, NotImplementedError, AttributeError) as refusal:
+        if made.how != fallback.NATIVE:
+            raise
+        reason = fallback.lacking(refusal)
+        made, prepare_ns = clock.once(partial(fallback.instead, backend, operator, f, elsewhere, wrt, reason))
+        result, first_call_ns = clock.once(clock.bind(made.call, native, backend.sync))
+    return made, prepare_ns, result, first_call_ns
+
+
+def warm_up(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Warm up, and say how many calls make an epoch."""
+    call = _prepared(bench)
+    if bench.away is not None:
+        told, calls = bench.away.warm_up(request)
+        return {"warm_up": to_plain(told), "calls": calls}
+    found = clock.warm_up(call, at_least_ns=request["warm_ns"], at_most_ns=request["warm_at_most_ns"])
+    slow = (
+        found.seconds * 1e9 > 4 * request["epoch_ns"] * found.calls
+    )  # cold calls among them are not four times as slow
+    first = int(request["epoch_ns"] * 1e-9 * found.calls / found.seconds)
+    calls = 1 if slow else clock.calls_per_epoch(call, request["epoch_ns"], first=first)
+    return {"warm_up": to_plain(found), "calls": calls}
+
+
+def epoch(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Time one epoch."""
+    call, calls = _prepared(bench), request["calls"]
+    found: dict[str, Any] = to_plain(bench.away.epoch(calls) if bench.away else clock.epoch(call, calls))
+    return found
+
+
+def overhead(bench: Bench, request: Mapping[str, Any]) -> float:
+    """What the clock's own loop takes for a call of nothing, in nanoseconds."""
+    return clock.loop_overhead_ns()
+
+
+def measure_memory(bench: Bench, request: Mapping[str, Any]) -> Any:
+    """The memory of one call by one method."""
+    call = _prepared(bench)
+    if bench.away is not None:
+        return to_plain(bench.away.measure_memory(request["method"], request["times"]))
+    return to_plain(memory.measure(request["method"], call, times=request["times"]))
+
+
+def relate(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Every relation that does not hold on the backend (relations.py)."""
+    at = _point(request)
+    setting = relations.Setting(_loaded(bench), at.case, at.size, at.seed, _known(request).first)
+    return {"violations": relations.violations(setting)}
+
+
+REQUESTS: Mapping[str, Callable[[Bench, Mapping[str, Any]], Any]] = {
+    "load": load,
+    "reference": refer,
+    "build": build,
+    "prepare": prepare,
+    "relations": relate,
+    "warm_up": warm_up,
+    "epoch": epoch,
+    "overhead": overhead,
+    "memory": measure_memory,
+}
+
+
+def _point(request: Mapping[str, Any]) -> prepared_point.Point:
+    source = from_plain(request["case"], discovery.Source)
+    return prepared_point.point(discovery.load_cases(source)[source.name], request["size"], request["seed"])
+
+
+def _known(request: Mapping[str, Any]) -> prepared_point.Known:
+    return prepared_point.Known.from_plain(request["reference"])
+
+
+def _loaded(bench: Bench) -> contract.Backend:
+    if bench.backend is None:
+        raise RuntimeError("no backend is loaded: the request `load` comes first")
+    return bench.backend
+
+
+def _prepared(bench: Bench) -> Callable[[], Any]:
+    if bench.call is None:
+        raise RuntimeError("nothing is prepared: the request `prepare` comes first")
+    return bench.call

@@ -1,0 +1,137 @@
+"""A program that answers each line on its standard input with a line on its standard output."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import shlex
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from weakref import finalize
+
+from adbench.interop.line_protocol import MOST_BYTES, TooLong, lines, write_line
+from adbench.measure.memory import Figure
+
+MOST_SHOWN = 200  # characters of a program's own words
+
+
+class Lost(Exception):
+    """The program died, closed its output, or sent what is no answer; it is ended."""
+
+
+class Child:
+    """The program, started when it is first asked, and again after it was lost.
+
+    It inherits standard error. It is ended with this object; where this process is killed its standard input is closed.
+    """
+
+    def __init__(self, command: str, folder: str) -> None:
+        self._command, self._folder = command, folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lines: Iterator[bytes | TooLong] = iter(())
+
+    @property
+    def pid(self) -> int | None:
+        """Its number while it runs."""
+        return self._process.pid if self._process is not None else None
+
+    def ask(self, line: str) -> bytes:
+        """The line that answers a line. Raises Lost."""
+        if self._process is None:
+            self._start()
+        assert self._process is not None
+        assert self._process.stdin is not None
+        try:
+            write_line(self._process.stdin.fileno(), line)
+        except OSError as error:
+            raise self.lost(f"does not read its input: {error.strerror}", gone=True) from error
+        found = next(self._lines, None)
+        if found is None:
+            raise self.lost("closed its output", gone=True)
+        if isinstance(found, TooLong):
+            raise self.lost(f"sent a line of {found.length} bytes; at most {MOST_BYTES} are read")
+        return found
+
+    def lost(self, reason: str, *, gone: bool = False) -> Lost:
+        """End it, and say why: the reason, or how it died where it seems to be `gone`."""
+        process, self._process = self._process, None
+        code = None
+        if process is not None:
+            if gone:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    code = process.wait(timeout=2)
+            _end(process)
+        if code:
+            return Lost(f"the program died of {_signal(-code)}" if code < 0 else f"the program exited with code {code}")
+        return Lost(f"the program {reason}")
+
+    def resident_peak(self, run: Callable[[], Any]) -> Figure:
+        """Bytes by which its resident set grew at the peak of a run, read from /proc from outside.
+
+        Memory that it holds from runs before and uses again is not seen: a lower bound.
+        """
+        run()
+        if self.pid is None:
+            return Figure(None, "the program is not running")
+        proc = Path(f"/proc/{self.pid}")
+        gc.collect()
+        try:
+            (proc / "clear_refs").write_text("5")
+            before = _bytes(proc, "VmRSS")
+            run()
+            return Figure(float(max(0, _bytes(proc, "VmHWM") - before)))
+        except (OSError, KeyError) as error:
+            return Figure(None, f"its memory cannot be read: {error}")
+
+    def _start(self) -> None:
+        try:
+            self._process = subprocess.Popen(
+                shlex.split(self._command), cwd=self._folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            )
+        except OSError as error:
+            raise Lost(f"the program cannot be started: {error.strerror}") from error
+        assert self._process.stdout is not None
+        finalize(self, _end, self._process)
+        self._lines = lines(self._process.stdout.fileno())
+
+
+def words(text: str | None) -> str:
+    """What a program says, on one line and no longer than can be read."""
+    line = " ".join((text or "").split())
+    return line if len(line) <= MOST_SHOWN else f"{line[:MOST_SHOWN]}…"
+
+
+def shown(line: bytes) -> str:
+    """A line that is no answer, as it can be quoted."""
+    return repr(words(line[:MOST_SHOWN].decode(errors="backslashreplace")))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Close its pipes, which tells it to end, and kill it where it does not."""
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    try:
+        process.wait(timeout=1)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _bytes(proc: Path, field: str) -> int:
+    for line in (proc / "status").read_text().splitlines():
+        name, _, rest = line.partition(":")
+        if name == field:
+            return int(rest.split()[0]) * 1024
+    raise KeyError(f"no {field}")
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,180 @@
+"""gradbench's hand: any number of bones, of which fifteen turn, brought into the form of the case.
+
+A bone that does not turn stands in a constant place: those between the wrist and a finger's first joint become part of
+that joint's place relative to the wrist; the others' transformations are numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from adbench.interop.gradbench.inputs import Array, BadInput, array, indices, integer, part
+from adbench.interop.gradbench.work import OfCase, case, text
+
+FINGERS, JOINTS, THETA = 5, 3, 26
+TURNING = [[2 + 4 * finger + joint for finger in range(FINGERS)] for joint in range(JOINTS)]
+"""The bones that turn, joint by joint: of each finger's four bones the last three; bone 0 is the wrist."""
+
+MOVING = [0, *(bone for joint in TURNING for bone in joint)]
+"""The wrist and the bones that turn, in the order of the case."""
+
+LEAST_ANGLE = 1e-4  # gradbench's tools take a smaller rotation for none
+
+
+def objective(data: Any) -> OfCase:
+    """The three errors of each point, one after the other."""
+    found = _hand(data)
+    return OfCase(found.case, found.inputs, ("value",), lambda errors: np.ravel(errors).tolist(), found.size)
+
+
+def jacobian(data: Any) -> OfCase:
+    """A row for each error: in u of its own point where there is one, then in theta."""
+    found = _hand(data)
+    return OfCase(found.case, found.inputs, ("jacobian",), rows, found.size)
+
+
+def rows(parts: tuple[Any, ...]) -> Any:
+    """The Jacobian's rows, from its parts in theta and, where there is one, in u."""
+    by_theta = _dense(parts[0], THETA)
+    if len(parts) == 1:
+        return by_theta.tolist()
+    n = len(by_theta) // 3
+    by_u = _dense(parts[1], 2 * n).reshape(n, 3, n, 2)[np.arange(n), :, np.arange(n)]
+    return np.concatenate([by_u.reshape(3 * n, 2), by_theta], axis=1).tolist()
+
+
+def _dense(leaf: Any, columns: int) -> Array:
+    return np.reshape(leaf.toarray() if hasattr(leaf, "toarray") else leaf, (-1, columns))
+
+
+def _hand(data: Any) -> OfCase:
+    theta, given, model = array(data, "theta", THETA), part(data, "data"), part(part(data, "data"), "model")
+    if not np.linalg.norm(theta[:3]) >= LEAST_ANGLE:
+        raise BadInput(f"theta must turn the hand by at least {LEAST_ANGLE}: gradbench takes less for a constant")
+    skeleton, fixed, order = _skeleton(model)
+    positions = array(model, "base_positions", None, 4)
+    if not np.all(positions[:, 3] == 1):
+        raise BadInput("base_positions must end in 1, each")
+    weights = array(model, "weights", len(positions), len(order))[:, order]
+    points = array(given, "points", None, 3)
+    u = array(data, "us", None, 2) if part(data, "us") else None
+    triangles = array(model, "triangles", None, 3) if u is not None else None
+    corners = indices(given, "correspondences", len(positions if triangles is None else triangles))
+    if len(corners) != len(points) or (u is not None and len(u) != len(points)) or not len(points):
+        raise BadInput(f"correspondences, points and us must be of one length; points has {len(points)}")
+    parts, mirror = text("hand_tracking_simple"), np.array([[-1.0 if _mirrored(model) else 1.0], [1.0], [1.0]])
+    inputs: dict[str, Any] = {"skeleton": skeleton, "fixed": fixed, "rest": positions[:, :3].copy()}
+    inputs |= {"weights": weights, "points": points}
+
+    def vertices(xp: Any, theta: Any, skeleton: Any, fixed: Any, rest: Any, weights: Any) -> Any:
+        turns, shifts = parts.bones(xp, theta, skeleton)
+        turns, shifts = xp.concat([turns, fixed["turn"]]), xp.concat([shifts, fixed["shift"]])
+        if mirror[0, 0] < 0:
+            turns, shifts = turns * fixed["mirror"], shifts * fixed["mirror"][:, 0]
+        return parts.skinned(xp, theta, turns, shifts, rest, weights)
+
+    def simple(xp: Any, theta: Any, points: Any, **of_hand: Any) -> Any:
+        return points - vertices(xp, theta, **of_hand)[corners]
+
+    fixed["mirror"] = mirror
+    if u is None or triangles is None:
+        made = case("hand_tracking_simple", f=simple)
+        return OfCase(made, {"theta": theta, **inputs}, ("value",), np.ravel, len(points))
+    a, b, c = _corners(triangles[corners], len(positions)).T
+
+    def complicated(xp: Any, theta: Any, u: Any, points: Any, **of_hand: Any) -> Any:
+        v = vertices(xp, theta, **of_hand)
+        return points - parts.on_triangles(u, v[a], v[b], v[c])
+
+    made = case("hand_tracking_complicated", f=complicated)
+    return OfCase(made, {"theta": theta, "u": u, **inputs}, ("value",), np.ravel, len(points))
+
+
+def _corners(found: Array, vertices: int) -> Any:
+    whole = found.astype(np.int64)
+    if np.any(whole != found) or np.any(whole < 0) or np.any(whole >= vertices):
+        raise BadInput(f"triangles must hold whole numbers from 0 to {vertices - 1}")
+    return whole
+
+
+def _mirrored(model: Any) -> bool:
+    value = part(model, "is_mirrored")
+    if not isinstance(value, bool):
+        raise BadInput("is_mirrored must be true or false")
+    return value
+
+
+def _skeleton(model: Any) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
+    """The case's skeleton, the transformations of the bones that stand still, and the order of bones in both."""
+    bones = integer(model, "bone_count", 4 * FINGERS + 1, 1000)
+    parent = _parents(model, bones)
+    base = _affine(array(model, "base_relatives", bones, 4, 4), "base_relatives")
+    inverse = _affine(array(model, "inverse_base_absolutes", bones, 4, 4), "inverse_base_absolutes")
+    still = [bone for bone in range(bones) if bone not in MOVING]
+    absolute: dict[int, Array] = {0: np.eye(4)}  # relative to the wrist
+    for bone in still:
+        if parent[bone] not in absolute:
+            raise BadInput(f"bone {bone} does not turn, so its parent must not either; parents has {parent[bone]}")
+        absolute[bone] = absolute[parent[bone]] @ base[bone]
+    for joint in range(JOINTS):
+        for bone in TURNING[joint]:
+            if joint and parent[bone] != bone - 1:
+                raise BadInput(f"bone {bone} must hang on bone {bone - 1}; parents has {parent[bone]}")
+            if not joint and parent[bone] not in absolute:
+                raise BadInput(f"bone {bone} must hang on one that does not turn; parents has {parent[bone]}")
+    first = [absolute[parent[bone]] @ base[bone] for bone in TURNING[0]]
+    relative = np.array([first, *(base[joint] for joint in TURNING[1:])])
+    skeleton = {
+        "wrist_turn": base[0, :3, :3].copy(),
+        "wrist_shift": base[0, :3, 3].copy(),
+        "turn": relative[..., :3, :3].copy(),
+        "shift": relative[..., :3, 3].copy(),
+        "rest_turn_inverse": inverse[MOVING, :3, :3].copy(),
+        "rest_shift_inverse": inverse[MOVING, :3, 3].copy(),
+    }
+    places = np.array([base[0] @ absolute[bone] @ inverse[bone] for bone in still]).reshape(-1, 4, 4)
+    fixed = {"turn": places[:, :3, :3].copy(), "shift": places[:, :3, 3].copy()}
+    return skeleton, fixed, MOVING + still
+
+
+def _parents(model: Mapping[str, Any], bones: int) -> list[int]:
+    found = array(model, "parents", bones)
+    parents = [int(parent) for parent in found]
+    if parents[0] != -1 or any(not 0 <= parent < bone for bone, parent in enumerate(parents) if bone):
+        raise BadInput("parents must be -1 for the wrist, bone 0, and for each other bone one that comes before it")
+    return parents
+
+
+def _affine(matrices: Array, name: str) -> Array:
+    if not np.all(matrices[:, 3] == [0, 0, 0, 1]):
+        raise BadInput(f"{name} must be matrices whose last row is 0 0 0 1")
+    return matrices
+
+
+def parents(bones: int) -> list[int]:
+    """Those of a hand whose fingers stand on the wrist, bone after bone."""
+    return [-1] + [0 if bone % 4 == 1 else bone - 1 for bone in range(1, bones)]
+
+
+def _sample() -> dict[str, Any]:
+    bones = 4 * FINGERS + 2
+    eye = np.eye(4).tolist()
+    model = {
+        "bone_count": bones,
+        "bone_names": [f"bone {bone}" for bone in range(bones)],
+        "parents": parents(bones),
+        "base_relatives": [eye] * bones,
+        "inverse_base_absolutes": [eye] * bones,
+        "base_positions": [[0.1, 0.2, 0.3, 1.0]],
+        "weights": [[1.0 / bones] * bones],
+        "triangles": [[0, 0, 0]],
+        "is_mirrored": False,
+    }
+    data = {"model": model, "correspondences": [0], "points": [[0.3, 0.2, 0.1]]}
+    return {"theta": [0.1] * THETA, "data": data, "us": []}
+
+
+SAMPLE = _sample()

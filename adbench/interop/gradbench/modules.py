@@ -1,0 +1,329 @@
+"""gradbench's twelve modules, from the cases: for each function the work that an input asks for, and the output's form.
+
+A number is a number, a vector a list, a matrix a list of rows. Derivatives are the backend's own operators, or the
+suite's fallbacks. Definitions: `evals/*/README.md` of gradbench, and the text of its tools where the page is silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from adbench.interop.gradbench import hand_tracking_input, nested_derivatives
+from adbench.interop.gradbench.inputs import Array, BadInput, affordable, array, integer, number, part
+from adbench.interop.gradbench.work import OfCase, Work, case, text
+from adbench.model.case import Case
+
+PARAMETERS = 11  # of a camera
+
+
+@dataclass(frozen=True)
+class Module:
+    """Functions by name, from an input to the work, and a small input on which `define` tries them."""
+
+    functions: Mapping[str, Callable[[Any], Work]]
+    sample: Any
+
+
+def _float(value: Any) -> float:
+    return float(np.asarray(value))
+
+
+def _list(value: Any) -> Any:
+    return np.asarray(value, dtype=np.float64).tolist()
+
+
+def _flat(value: Any) -> Any:
+    return np.asarray(value, dtype=np.float64).ravel().tolist()
+
+
+def _value_and(
+    derivative: str, made: Callable[[Any], OfCase], output: Callable[..., Any], value: str = "objective"
+) -> Mapping[str, Callable[[Any], Work]]:
+    """The two functions of a module: the case's value, and its gradient in the form of `output`."""
+
+    def functions(operator: Any, output: Callable[..., Any]) -> Callable[[Any], Work]:
+        def work(data: Any) -> Work:
+            found = made(data)
+            return OfCase(found.case, found.inputs, (operator,), lambda result: output(result, data), found.size)
+
+        return work
+
+    return {
+        value: functions("value", lambda result, data: _float(result)),
+        derivative: functions("gradient", output),
+    }
+
+
+HELLO = Case(
+    f=lambda xp, x: x * x,
+    inputs=lambda n, rng: {"x": 3.0},
+    wrt=("x",),
+    sizes=(1,),
+    gradient=lambda x: (2 * x,),
+    name="hello",
+    file=__file__,
+)
+
+
+def hello(data: Any) -> OfCase:
+    """x², which is no case's: a text of its own, with a twin beside it."""
+    return OfCase(HELLO, {"x": number(data, "the input")}, ("value",), _float)
+
+
+def gmm(data: Any) -> OfCase:
+    """The case as it is: L + P. `l` is by columns in one list, or the rows below the diagonal, d of them."""
+    d, k, n = (integer(data, name, 1, 10**6) for name in ("d", "k", "n"))
+    gamma = number(part(data, "gamma"), "gamma")
+    if gamma <= 0:
+        raise BadInput(f"gamma must be greater than 0; it is {gamma}")
+    inputs = {
+        "x": array(data, "x", n, d),
+        "alpha": array(data, "alpha", k),
+        "mu": array(data, "mu", k, d),
+        "q": array(data, "q", k, d),
+        "l": lower(data, k, d),
+        "gamma": gamma,
+        "m": integer(data, "m", 0, 10**9),
+    }
+    return OfCase(case("gaussian_mixture"), inputs, ("value",), _float)
+
+
+def is_by_rows(data: Any) -> bool:
+    """Whether `l` has a list for each row below the diagonal of each component, the first one empty."""
+    l = part(data, "l")  # noqa: E741 - the publication's name
+    return isinstance(l, list) and bool(l) and isinstance(l[0], list) and bool(l[0]) and isinstance(l[0][0], list)
+
+
+def lower(data: Any, k: int, d: int) -> Array:
+    """`l` by columns, of shape (k, d (d - 1) / 2), from either form."""
+    if not is_by_rows(data):
+        return array(data, "l", k, d * (d - 1) // 2)
+    rows = part(data, "l")
+    if len(rows) != k or any(not isinstance(of_one, list) or len(of_one) != d for of_one in rows):
+        raise BadInput(f"l must have {d} rows for each of {k} components")
+    if any(not isinstance(row, list) or len(row) != i for of_one in rows for i, row in enumerate(of_one)):
+        raise BadInput("l must have i numbers in row i, which counts from 0")
+    return array({"l": [[of_one[i][j] for j in range(d) for i in range(j + 1, d)] for of_one in rows]}, "l", k, None)
+
+
+def gmm_jacobian(gradient: tuple[Array, ...], data: Any) -> dict[str, Any]:
+    """{alpha, mu, q, l}, with `l` in the form of the input."""
+    alpha, mu, q, l = map(_list, gradient)  # noqa: E741 - as above
+    if is_by_rows(data):
+        d = len(mu[0])
+        starts = [0, *accumulate(range(d - 1, 0, -1))]
+        l = [[[of_one[starts[j] + i - j - 1] for j in range(i)] for i in range(d)] for of_one in l]  # noqa: E741
+    return {"alpha": alpha, "mu": mu, "q": q, "l": l}
+
+
+def ba(data: Any) -> OfCase:
+    """p observations, by turns of n copies of a camera and m of a point."""
+    n, m, p = (integer(data, name, 1, 10**8) for name in ("n", "m", "p"))
+    affordable("the cameras, points and observations", PARAMETERS * n + 3 * m + 33 * p)
+    camera, point = array(data, "cam", PARAMETERS), array(data, "x", 3)
+    if not camera[:3].any():
+        raise BadInput("cam must turn by an angle other than 0: Rodrigues' formula divides by it")
+    of_camera, of_point, parts = np.arange(p) % n, np.arange(p) % m, text("bundle_adjustment")
+
+    def f(xp: Any, cameras: Any, points: Any, weights: Any, features: Any) -> Any:
+        return parts.errors(xp, cameras[of_camera], points[of_point], weights[:, None], features)
+
+    inputs = {
+        "cameras": np.tile(camera, (n, 1)),
+        "points": np.tile(point, (m, 1)),
+        "weights": np.full(p, number(part(data, "w"), "w")),
+        "features": np.tile(array(data, "feat", 2), (p, 1)),
+    }
+    changed = case("bundle_adjustment", f=f, sparsity=lambda _: parts.pattern(n, m, of_camera, of_point))
+    return OfCase(changed, inputs, ("value",), ba_objective, size=p)
+
+
+def ba_objective(errors: Array) -> dict[str, Any]:
+    """The first observation's errors, and how often they are there."""
+    return {
+        "reproj_error": {"elements": _list(errors[0, :2]), "repeated": len(errors)},
+        "w_err": {"element": float(errors[0, 2]), "repeated": len(errors)},
+    }
+
+
+def ba_jacobian(parts: tuple[Any, ...]) -> dict[str, Any]:
+    """Compressed rows, first all errors e and then all e_w; of each list the first thirty entries and the last."""
+    from scipy.sparse import csr_array, hstack
+
+    p = parts[2].shape[-1]
+    matrix = csr_array(hstack([_sparse(leaf, 3 * p) for leaf in parts]))
+    order = np.concatenate([np.delete(np.arange(3 * p), slice(2, None, 3)), np.arange(2, 3 * p, 3)])
+    matrix = csr_array(matrix[order])
+    matrix.sort_indices()
+    lists = {"rows": matrix.indptr, "cols": matrix.indices, "vals": matrix.data}
+    return {name: [*values[:30].tolist(), values[-1].item()] for name, values in lists.items()}
+
+
+def _sparse(leaf: Any, rows: int) -> Any:
+    from scipy.sparse import csr_array
+
+    return leaf if hasattr(leaf, "tocsr") else csr_array(np.reshape(leaf, (rows, -1)))
+
+
+def lstm(data: Any) -> OfCase:
+    """Two rows of parameters for each layer: the weights of its four gates one after the other, and the offsets."""
+    main = array(data, "main_params", None, None)
+    layers, width = main.shape[0] // 2, main.shape[1] // 4
+    if not layers or not width or main.shape != (2 * layers, 4 * width):
+        raise BadInput(
+            f"main_params must have two rows for each layer, of four parts; it is {main.shape[0]} × {main.shape[1]}"
+        )
+    frames, state = array(data, "sequence", None, width), array(data, "state", 2 * layers, width)
+    if len(frames) < 2:
+        raise BadInput(f"sequence must have at least two frames; there are {len(frames)}")
+    inputs = {
+        "main": main.reshape(layers, 2, 4, width),
+        "extra": array(data, "extra_params", 3, width),
+        "hidden": state[0::2].copy(),
+        "memory": state[1::2].copy(),
+        "frames": frames,
+    }
+    return OfCase(case("lstm"), inputs, ("value",), _float, size=len(frames) - 1)
+
+
+def ode(data: Any, *, last: bool) -> OfCase:
+    """The case's equations from zero, with s steps: the final state, or its last entry."""
+    x, steps, solved = array(data, "x", None), integer(data, "s", 1, 10**9), text("linear_chain").solved
+    if not x.size:
+        raise BadInput("x must have at least one number")
+
+    def state(xp: Any, x: Any, start: Any, steps: int) -> Any:
+        return solved(xp, x, start, steps)
+
+    def entry(xp: Any, x: Any, start: Any, steps: int) -> Any:
+        return solved(xp, x, start, steps)[-1]
+
+    f, operators = (entry, ("value", "gradient")) if last else (state, ("value", "jacobian"))
+    changed = case("linear_chain", f=f, wrt=("x",), operators=operators)
+    inputs = {"x": x, "start": np.zeros_like(x), "steps": steps}
+    if last:
+        return OfCase(changed, inputs, ("gradient",), lambda gradient: _list(gradient[0]))
+    return OfCase(changed, inputs, ("value",), _list)
+
+
+def det(data: Any) -> OfCase:
+    """The case as it is, of a matrix by rows."""
+    ell = integer(data, "ell", 1, 30)
+    return OfCase(
+        case("determinant_by_minors"), {"A": array(data, "A", ell * ell).reshape(ell, ell)}, ("value",), _float
+    )
+
+
+def lse(data: Any) -> OfCase:
+    """The case as it is."""
+    x = array(data, "x", None)
+    if not x.size:
+        raise BadInput("x must have at least one number")
+    return OfCase(case("log_sum_exp"), {"x": x}, ("value",), _float)
+
+
+def llsq(data: Any) -> OfCase:
+    """The case with as many coefficients as x has."""
+    x, n = array(data, "x", None), integer(data, "n", 2)
+    if not x.size:
+        raise BadInput("x must have at least one number")
+    affordable("the points", n)
+    t = -1 + np.arange(n) * 2 / (n - 1)
+    return OfCase(case("least_squares_polynomial"), {"x": x, "t": t, "s": np.sign(t)}, ("value",), _float, size=n)
+
+
+def kmeans(data: Any) -> OfCase:
+    """The case as it is."""
+    points = array(data, "points", None, None)
+    centroids = array(data, "centroids", None, points.shape[1])
+    if not points.size or not len(centroids):
+        raise BadInput("points and centroids must have at least one row each")
+    affordable("the distances", points.size * len(centroids))
+    return OfCase(case("kmeans"), {"centroids": centroids, "points": points}, ("value",), _float)
+
+
+def kmeans_dir(data: Any) -> OfCase:
+    """Gradient over Hessian, which is diagonal: its product with ones is the diagonal."""
+    found = kmeans(data)
+    ones = (np.ones_like(found.inputs["centroids"]),)
+
+    def step(gradient: tuple[Array], diagonal: tuple[Array]) -> Any:
+        if not np.all(diagonal[0]):
+            raise BadInput("a centroid has no point that is nearest to it: the Hessian has no inverse")
+        return _list(gradient[0] / diagonal[0])
+
+    return OfCase(found.case, found.inputs, ("gradient", "hvp"), step, vectors=(ones,))
+
+
+def _ba_jacobian(data: Any) -> OfCase:
+    found = ba(data)
+    return OfCase(found.case, found.inputs, ("jacobian",), ba_jacobian, found.size)
+
+
+_VECTOR = [0.5, -1.0, 2.0]
+
+MODULES: Mapping[str, Module] = {
+    "hello": Module(_value_and("double", hello, lambda gradient, _: _float(gradient[0]), "square"), 3.0),
+    "gmm": Module(
+        _value_and("jacobian", gmm, gmm_jacobian),
+        {
+            "d": 2,
+            "k": 2,
+            "n": 1,
+            "x": [[0.1, 0.2]],
+            "m": 0,
+            "gamma": 1.0,
+            "alpha": [0.1, 0.2],
+            "mu": [[0.3, 0.1], [0.2, 0.5]],
+            "q": [[0.1, 0.2], [0.3, 0.4]],
+            "l": [[0.5], [0.6]],
+        },
+    ),
+    "ba": Module(
+        {"objective": ba, "jacobian": _ba_jacobian},
+        {
+            "n": 1,
+            "m": 1,
+            "p": 2,
+            "x": [0.1, 0.2, 0.3],
+            "w": 0.9,
+            "feat": [0.2, 0.1],
+            "cam": [0.1, 0.2, 0.1, 0.0, 0.0, -4.0, 1.0, 0.1, 0.1, 0.01, 0.01],
+        },
+    ),
+    "lstm": Module(
+        _value_and("jacobian", lstm, lambda gradient, _: _flat(gradient[0]) + _flat(gradient[1])),
+        {
+            "main_params": [[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8]],
+            "extra_params": [[0.1], [0.2], [0.3]],
+            "state": [[0.1], [0.2]],
+            "sequence": [[0.5], [0.6]],
+        },
+    ),
+    "ht": Module(
+        {"objective": hand_tracking_input.objective, "jacobian": hand_tracking_input.jacobian},
+        hand_tracking_input.SAMPLE,
+    ),
+    "ode": Module(
+        {"primal": lambda data: ode(data, last=False), "gradient": lambda data: ode(data, last=True)},
+        {"x": _VECTOR, "s": 2},
+    ),
+    "det": Module(
+        _value_and("gradient", det, lambda gradient, _: _flat(gradient[0]), "primal"),
+        {"A": [1.0, 2.0, 3.0, 4.0], "ell": 2},
+    ),
+    "lse": Module(_value_and("gradient", lse, lambda gradient, _: _list(gradient[0]), "primal"), {"x": _VECTOR}),
+    "llsq": Module(
+        _value_and("gradient", llsq, lambda gradient, _: _list(gradient[0]), "primal"), {"x": _VECTOR, "n": 4}
+    ),
+    "kmeans": Module(
+        {"cost": kmeans, "dir": kmeans_dir}, {"points": [[0.0], [0.1], [1.0]], "centroids": [[0.2], [0.9]]}
+    ),
+    "particle": Module({m: nested_derivatives.particle(m) for m in nested_derivatives.MODES}, {"w": 0.20719}),
+    "saddle": Module({m: nested_derivatives.saddle(m) for m in nested_derivatives.MODES}, {"start": [1e-6, 1e-6]}),
+}

@@ -1,0 +1,132 @@
+"""adbench as a gradbench tool: a backend behind the protocol's loop."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from time import perf_counter_ns
+
+from adbench.catalog.discovery import first_line
+from adbench.interop.gradbench.inputs import BadInput, runs
+from adbench.interop.gradbench.messages import (
+    Analysis,
+    Define,
+    Evaluate,
+    Malformed,
+    Message,
+    Response,
+    Start,
+    Timing,
+    message,
+    written,
+)
+from adbench.interop.gradbench.modules import MODULES
+from adbench.interop.gradbench.work import Work
+from adbench.interop.line_protocol import MOST_BYTES, TooLong, id_in, lines, own_pipes, write_line
+from adbench.measure import phases
+from adbench.model.backend import Backend
+from adbench.model.errors import Unsupported
+from adbench.version import __version__
+
+
+class Tool:
+    """Answers messages by a backend, one after the other."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def answered(self, line: bytes | TooLong) -> str:
+        """The line that answers a line, whatever it is."""
+        try:
+            if isinstance(line, TooLong):
+                raise Malformed(id_in(line.head), f"a line of {line.length} bytes; at most {MOST_BYTES} are read")
+            asked = message(line)
+            found = self._answer(asked)
+        except Malformed as fault:
+            found = Response(fault.id, success=False, error=fault.reason)
+        return written(found)
+
+    def _answer(self, asked: Message) -> Response:
+        match asked:
+            case Start():
+                config = {"adbench": __version__, "backend": self._backend.name}
+                return Response(asked.id, tool=f"adbench {self._backend.name}", config=config)
+            case Define():
+                return self._guarded(asked.id, lambda: self._defined(asked))
+            case Evaluate():
+                return self._guarded(asked.id, lambda: self._evaluated(asked))
+            case Analysis():
+                return Response(asked.id)
+        return Response(asked.id)
+
+    def _guarded(self, number: int, answer: Callable[[], Response]) -> Response:
+        """The answer, or why there is none: whatever a library raises, the session goes on."""
+        try:
+            return answer()
+        except (BadInput, Unsupported, NotImplementedError) as reason:
+            return Response(number, success=False, error=first_line(reason))
+        except Exception as error:
+            return Response(number, success=False, error=f"{type(error).__name__}: {first_line(error)}")
+
+    def _defined(self, asked: Define) -> Response:
+        """Tries each function of the module on a small input: what compiles, compiles now."""
+        if asked.module not in MODULES:
+            there_are = ", ".join(MODULES)
+            return Response(asked.id, success=False, error=f"no module {asked.module[:80]!r}; there are: {there_are}")
+        module, timings, refusals = MODULES[asked.module], [], []
+        for name, work in module.functions.items():
+            start = perf_counter_ns()
+            tried = self._guarded(asked.id, lambda work=work: self._run(asked.id, work(module.sample), 1, 0.0))  # type: ignore[misc]  # mypy cannot type a lambda's default
+            timings.append(Timing(name, perf_counter_ns() - start))
+            if not tried.success:
+                refusals.append(f"{name}: {tried.error}")
+        if len(refusals) == len(module.functions):
+            reasons = dict.fromkeys(text.partition(": ")[2] for text in refusals)
+            return Response(asked.id, success=False, error=f"{self._backend.name}: {'; '.join(reasons)}")
+        return Response(asked.id, success=True, timings=tuple(timings))
+
+    def _evaluated(self, asked: Evaluate) -> Response:
+        module = MODULES.get(asked.module)
+        if module is None:
+            raise BadInput(f"no module {asked.module[:80]!r}; there are: {', '.join(MODULES)}")
+        if asked.function not in module.functions:
+            there_are = ", ".join(module.functions)
+            raise BadInput(f"{asked.module} has no function {asked.function[:80]!r}; there are: {there_are}")
+        least, seconds = runs(asked.input)
+        return self._run(asked.id, module.functions[asked.function](asked.input), least, seconds)
+
+    def _run(self, number: int, work: Work, least: int, seconds: float) -> Response:
+        """Prepare, and call until there are `least` runs that took `seconds` together; each is waited for."""
+        with phases.collecting() as parts:
+            start = perf_counter_ns()
+            prepared = work.prepare(self._backend)
+            timings = [Timing("prepare", perf_counter_ns() - start)]
+        timings += [Timing(name, round(took * 1e9)) for name, took in parts.items()]
+        counted, together, result = 0, 0, None
+        while counted < least or together < seconds * 1e9:
+            del result
+            start = perf_counter_ns()
+            result = prepared.run()
+            took = perf_counter_ns() - start
+            timings.append(Timing("evaluate", took))
+            counted, together = counted + 1, together + took
+        output = prepared.output(result)
+        try:
+            json.dumps(output, allow_nan=False)
+        except ValueError:
+            raise Unsupported("the output is not finite, and JSON has no number for it") from None
+        return Response(number, success=True, output=output, timings=tuple(timings))
+
+
+def serve(load: Callable[[], Backend], most_bytes: int = MOST_BYTES) -> None:
+    """Answer on standard output what arrives on standard input, until either is closed.
+
+    The backend is loaded when standard output belongs to the protocol alone already.
+    """
+    with own_pipes() as (incoming, outgoing):
+        tool = Tool(load())
+        try:
+            for line in lines(incoming, most_bytes):
+                write_line(outgoing, tool.answered(line))
+        except BrokenPipeError:
+            return

@@ -1,0 +1,138 @@
+"""A gradbench tool as a backend of adbench: its functions in the place of the cases that both have.
+
+The tool computes; adbench judges what it answers, by its own verdict. Times are those that the tool tells, a run at a
+time; the parts that it tells of beside them become phases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from adbench.interop.child_process import Child, Lost, shown, words
+from adbench.interop.gradbench.case_matching import MATCHES, Match
+from adbench.interop.gradbench.messages import Define, Evaluate, Malformed, Message, Response, Start, response, written
+from adbench.measure import phases
+from adbench.measure.memory import Figure
+from adbench.model.errors import Unsupported
+
+
+class Driver:
+    """A session with a tool: begun with its first question, begun anew where the tool was lost."""
+
+    def __init__(self, child: Child) -> None:
+        self._child = child
+        self._number = 0
+        self._defined: dict[str, str | None] = {}  # module -> why it is refused
+
+    def define(self, module: str) -> None:
+        """Ask whether the tool has the module, once. Raises Unsupported where it says that it has not."""
+        if self._child.pid is None:
+            self._begin()
+        if module not in self._defined:
+            found = self._ask(Define(self._next(), module))
+            self._defined[module] = None if found.success else words(found.error) or "no reason given"
+            for timing in found.timings or ():
+                phases.told(f"define {timing.name}", timing.nanoseconds * 1e-9)
+        if (refusal := self._defined[module]) is not None:
+            raise Unsupported(f"the tool has no {module}: {refusal}")
+
+    def evaluate(self, module: str, function: str, data: Any) -> Response:
+        """The tool's answer. Raises RuntimeError where it says that it failed, or answers without an output."""
+        self.define(module)
+        found = self._ask(Evaluate(self._next(), module, function, data))
+        if not found.success:
+            raise RuntimeError(f"the tool failed on {module} {function}: {words(found.error) or 'no reason given'}")
+        if found.output is None:
+            raise RuntimeError(f"the tool's answer to {module} {function} has no output")
+        return found
+
+    def resident_peak(self, run: Callable[[], Any]) -> Figure:
+        """As Child says."""
+        return self._child.resident_peak(run)
+
+    def _begin(self) -> None:
+        self._number, self._defined = 0, {}
+        self._ask(Start(self._next(), "adbench"))
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number - 1
+
+    def _ask(self, message: Message) -> Response:
+        """The response to a message. Raises RuntimeError where the tool is lost, or answers something else."""
+        try:
+            line = self._child.ask(written(message))
+        except Lost as lost:
+            raise RuntimeError(str(lost)) from lost
+        try:
+            found = response(line)
+        except Malformed as fault:
+            raise RuntimeError(f"{self._child.lost(f'sent {shown(line)}: {fault.reason}')}") from fault
+        if found.id != message.id:
+            raise RuntimeError(str(self._child.lost(f"answered message {message.id} as if it were {found.id}")))
+        return found
+
+
+class Call:
+    """A function of the tool's, as a prepared call of an operator; its time is told by the tool."""
+
+    def __init__(
+        self, driver: Driver, match: Match, function: str, names: tuple[str, ...], wrt: tuple[int, ...]
+    ) -> None:
+        self._driver, self._match, self._function = driver, match, function
+        self._names, self._wrt = names, wrt
+
+    def __call__(self, *args: Any) -> Any:
+        """The result, of one run."""
+        found = self._evaluate(args, 1, 0.0)
+        for timing in found.timings or ():
+            if timing.name != "evaluate":
+                phases.told(timing.name, timing.nanoseconds * 1e-9)
+        inputs = dict(zip(self._names, args, strict=True))
+        try:
+            result = self._match.functions[self._function](found.output, inputs)
+        except (TypeError, ValueError, KeyError, IndexError) as error:
+            raise RuntimeError(f"the output of {self._match.module} is not of its form: {error}") from error
+        if not isinstance(result, dict):
+            return result
+        return tuple(result[self._names[i]] for i in self._wrt)
+
+    def runs(self, args: tuple[Any, ...], least: int, seconds: float) -> list[int]:
+        """As RemoteCall says, by the tool's own timings. Raises RuntimeError where it tells none."""
+        found = self._evaluate(args, least, seconds)
+        took = [timing.nanoseconds for timing in found.timings or () if timing.name == "evaluate"]
+        if not took:
+            raise RuntimeError("the tool tells no time: there is no entry `evaluate` in its timings")
+        return took
+
+    def resident_peak(self, args: tuple[Any, ...]) -> Figure:
+        """As RemoteCall says; the tool's reading of the message is in it."""
+        return self._driver.resident_peak(lambda: self._evaluate(args, 1, 0.0))
+
+    def _evaluate(self, args: tuple[Any, ...], least: int, seconds: float) -> Response:
+        data = self._match.input(dict(zip(self._names, args, strict=True)))
+        return self._driver.evaluate(
+            self._match.module, self._function, {**data, "min_runs": least, "min_seconds": seconds}
+        )
+
+
+def driven(command: str, folder: str) -> Callable[..., Any]:
+    """`prepare` of a backend whose work a tool does, started by a command in a folder."""
+    driver = Driver(Child(command, folder))
+
+    def prepare(operator: str, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Call:
+        case, names = getattr(f, "case", None), getattr(f, "names", ())
+        match = MATCHES.get(case.name) if case is not None else None
+        if case is None or match is None:
+            raise Unsupported(f"gradbench has this function in no module; it has {', '.join(MATCHES)}")
+        function = match.operators.get(operator)
+        if function is None:
+            raise Unsupported(f"gradbench's {match.module} has no {operator}")
+        if operator != "value" and not {names[i] for i in wrt} <= set(case.wrt):
+            raise Unsupported(f"gradbench's {match.module} has derivatives in {', '.join(case.wrt)} only")
+        match.input(dict(zip(names, args, strict=True)))  # raises Unsupported for inputs that gradbench lacks
+        driver.define(match.module)
+        return Call(driver, match, function, names, wrt)
+
+    return prepare

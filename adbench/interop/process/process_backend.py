@@ -1,0 +1,200 @@
+"""A program in any language as a backend: each operator on each case is asked of it, by the protocol of this folder.
+
+The program times each run itself, within itself; its memory is read from outside.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from adbench.interop.child_process import Child, Lost, shown, words
+from adbench.interop.process.exchange import BadValue, Exchange
+from adbench.measure import phases
+from adbench.measure.memory import Figure
+from adbench.model import tree
+from adbench.model.backend import WITH_VECTOR
+from adbench.model.errors import Unsupported
+
+PROTOCOL = 1
+SCHEMA = Path(__file__).with_name("protocol.schema.json")
+
+
+class Failed(RuntimeError):
+    """The program says that it failed, died, or answered something else; the text says which."""
+
+
+class Program:
+    """A session with a program, begun with its first question and anew where it was lost."""
+
+    def __init__(self, child: Child, large: int | None = None) -> None:
+        self._child = child
+        self._large = large
+        self._exchange: Exchange | None = None
+        self._number = 0
+
+    @property
+    def exchange(self) -> Exchange:
+        """The folder for large arrays, made when it is first needed."""
+        if self._exchange is None:
+            self._exchange = Exchange() if self._large is None else Exchange(self._large)
+        return self._exchange
+
+    def ask(self, answer: str, **request: Any) -> dict[str, Any]:
+        """The answer to a request, which must be of the schema's definition `answer`.
+
+        Raises Unsupported or Failed, with the program's own reason where it gives one.
+        """
+        if self._child.pid is None:
+            self._begin()
+        try:
+            return self._asked(answer, request)
+        except BaseException:
+            self.exchange.clear()  # there is no answer that names a file
+            raise
+
+    @property
+    def pid(self) -> int | None:
+        """The program's number while it runs: what was prepared in one is not in another."""
+        return self._child.pid
+
+    def resident_peak(self, run: Callable[[], Any]) -> Figure:
+        """As Child says."""
+        return self._child.resident_peak(run)
+
+    def _begin(self) -> None:
+        self._number = 0
+        more = {"protocol": PROTOCOL, "folder": str(self.exchange.folder), "large": self.exchange.large}
+        found = self._asked("hello_answer", {"do": "hello", **more})
+        if found["protocol"] != PROTOCOL:
+            self._child.lost("is ended")
+            raise Failed(f"the program speaks protocol {found['protocol']}; this adbench speaks {PROTOCOL}")
+
+    def _asked(self, definition: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        number, self._number = self._number, self._number + 1
+        try:
+            line = self._child.ask(json.dumps({"id": number, **request}, allow_nan=False))
+        except Lost as lost:
+            raise Failed(str(lost)) from lost
+        found = self._read(line, definition)
+        if found.get("id") != number:
+            raise Failed(str(self._child.lost(f"answered request {number} as if it were {found.get('id')}")))
+        for refusal, kind in (("unsupported", Unsupported), ("failed", Failed)):
+            if refusal in found:
+                raise kind(words(found[refusal]) or "no reason given")
+        return found
+
+    def _read(self, line: bytes, definition: str) -> dict[str, Any]:
+        import fastjsonschema
+
+        try:
+            found = json.loads(line)
+            is_refusal = isinstance(found, dict) and ("unsupported" in found or "failed" in found)
+            _validator("refusal" if is_refusal else definition)(found)
+        except fastjsonschema.JsonSchemaValueException as error:
+            part = str(error.name).removeprefix("data").lstrip(".")
+            fault = f"{part or 'the answer'} breaks the rule {error.rule}"
+            raise Failed(str(self._child.lost(f"sent {shown(line)}: {fault}"))) from error
+        except (ValueError, RecursionError) as error:
+            raise Failed(str(self._child.lost(f"sent {shown(line)}, which is not JSON"))) from error
+        checked: dict[str, Any] = found
+        return checked
+
+
+class Call:
+    """An operator that the program has prepared."""
+
+    def __init__(self, program: Program, asked: Mapping[str, Any], operator: str, names: tuple[str, ...]) -> None:
+        self._program, self._asked, self._operator, self._names = program, asked, operator, names
+        self._prepared: tuple[int | None, int] | None = None
+        self._wrt = tuple(names.index(name) for name in asked["wrt"])
+
+    def prepare(self, args: tuple[Any, ...]) -> None:
+        """Let the program prepare, and tell the phases that it tells."""
+        found = self._program.ask("prepare_answer", do="prepare", **self._asked, **self._given(args))
+        self._program.exchange.clear()
+        self._prepared = self._program.pid, found["id"]
+        for name, seconds in found["phases"].items():
+            phases.told(name, float(seconds))
+
+    def __call__(self, *args: Any) -> Any:
+        """The result of one run, in the structure that the operator's law says."""
+        found = self._run(args, 1, 0.0)
+        try:
+            result = self._program.exchange.decoded(found["result"])
+        except BadValue as error:
+            raise Failed(str(error)) from error
+        finally:
+            self._program.exchange.clear()
+        return structured(self._operator, result, tuple(args[i] for i in self._wrt))
+
+    def runs(self, args: tuple[Any, ...], least: int, seconds: float) -> list[int]:
+        """As RemoteCall says."""
+        found = self._run(args, least, seconds)
+        self._program.exchange.clear()
+        return list(found["nanoseconds"])
+
+    def resident_peak(self, args: tuple[Any, ...]) -> Figure:
+        """As RemoteCall says; the program's reading of the request is in it."""
+        return self._program.resident_peak(lambda: self.runs(args, 1, 0.0))
+
+    def _run(self, args: tuple[Any, ...], least: int, seconds: float) -> dict[str, Any]:
+        if self._prepared is None or self._prepared[0] != self._program.pid:  # it was lost since
+            self.prepare(args)
+        assert self._prepared is not None
+        more = {"prepared": self._prepared[1], "runs": least, "seconds": seconds}
+        return self._program.ask("call_answer", do="call", **self._given(args), **more)
+
+    def _given(self, args: tuple[Any, ...]) -> dict[str, Any]:
+        encoded = self._program.exchange.encoded
+        given = {"inputs": {name: encoded(arg) for name, arg in zip(self._names, args, strict=False)}}
+        return given | ({"vector": encoded(args[-1])} if self._operator in WITH_VECTOR else {})
+
+
+def driven(command: str, folder: str, large: int | None = None) -> Callable[..., Any]:
+    """`prepare` of a backend whose work a program does, started by a command in a folder."""
+    program = Program(Child(command, folder), large)
+
+    def prepare(operator: str, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Call:
+        case, names = getattr(f, "case", None), getattr(f, "names", ())
+        if case is None:
+            raise Unsupported("another program knows a case by its name, and this function is of no case")
+        asked = {"case": case.name, "operator": operator}
+        call = Call(program, asked | {"wrt": [names[i] for i in wrt]}, operator, names)
+        call.prepare(args)
+        return call
+
+    return prepare
+
+
+def structured(operator: str, result: Any, x: tuple[Any, ...]) -> Any:
+    """The arrays of a result in the structure of the active inputs x. Raises Failed where they are too many or few."""
+    found = tree.leaves(result)
+    n = len(tree.leaves(x))
+
+    def like_x(parts: list[Any]) -> Any:
+        return tree.filled(x, parts)
+
+    needed = {"value": 1, "jvp": 1, "value_and_gradient": 1 + n, "hessian": n * n}.get(operator, n)
+    if len(found) != needed:
+        raise Failed(f"the program's {operator} has {len(found)} arrays; it must have {needed}")
+    if operator in ("value", "jvp"):
+        return found[0]
+    if operator == "value_and_gradient":
+        return found[0], like_x(found[1:])
+    if operator == "hessian":
+        return like_x([like_x(found[k : k + n]) for k in range(0, n * n, n)])
+    return like_x(found)
+
+
+@cache
+def _validator(definition: str) -> Callable[[Any], Any]:
+    import fastjsonschema
+
+    rules = json.loads(SCHEMA.read_text("utf-8"))
+    part = {"$ref": f"#/definitions/{definition}", "definitions": rules["definitions"]}
+    compiled: Callable[[Any], Any] = fastjsonschema.compile(part, use_default=False)
+    return compiled

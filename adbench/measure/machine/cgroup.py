@@ -1,0 +1,72 @@
+"""Limits of the control group that this process is in (Linux cgroups, version 1 and 2): a container is one.
+
+A group's limits hold for every group in it, so the tightest on the way up counts. In a container the way up may not be
+visible; what can be read is what is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from adbench.measure.machine.system_files import PROC, SYS, text
+
+UNLIMITED = 1 << 60  # version 1 says "no limit" by a number near 2^63
+
+
+def cpu_limit(*, proc: Path = PROC, sys: Path = SYS) -> float | None:
+    """Processors' worth of time that the group may use, as 1.5; None where there is no limit."""
+    limits = []
+    for folder in _folders("cpu", proc, sys):
+        quota, period = _two(folder, "cpu.max") or _two(folder, "cpu.cfs_quota_us", "cpu.cfs_period_us") or (None, None)
+        if quota is not None and period and quota > 0:
+            limits.append(quota / period)
+    return min(limits, default=None)
+
+
+def memory_limit(*, proc: Path = PROC, sys: Path = SYS) -> int | None:
+    """Bytes that the group may use; None where there is no limit."""
+    names = ("memory.max", "memory.limit_in_bytes")
+    found = [n for folder in _folders("memory", proc, sys) for name in names for n in _numbers(folder / name)]
+    return min((int(n) for n in found if n is not None and n < UNLIMITED), default=None)
+
+
+def times_held_back(*, proc: Path = PROC, sys: Path = SYS) -> int | None:
+    """How often the processor limit stopped the group, or one that it is in; None where nobody counts."""
+    counts = []
+    for folder in _folders("cpu", proc, sys):
+        for line in (text(folder / "cpu.stat") or "").splitlines():
+            name, _, value = line.partition(" ")
+            if name == "nr_throttled":
+                counts.append(int(value))
+    return max(counts, default=None)
+
+
+def _folders(controller: str, proc: Path, sys: Path) -> Iterator[Path]:
+    """The group's folder and those above it, for the controller's own hierarchy (version 1) or the unified one."""
+    for line in (text(proc / "self" / "cgroup") or "").splitlines():
+        number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if number == "0":
+            mounts = [sys / "fs/cgroup", sys / "fs/cgroup/unified"]
+        elif controller in controllers.split(","):
+            mounts = [sys / "fs/cgroup" / controllers, sys / "fs/cgroup" / controller]
+        else:
+            continue
+        mount = next((m for m in mounts if m.is_dir()), None)
+        if mount is None:
+            continue
+        below = Path(path.strip("/"))
+        ways = [below, *below.parents] if ".." not in below.parts else [Path()]  # "..": the group is out of sight
+        yield from (mount / way for way in dict.fromkeys(ways) if (mount / way).is_dir())
+
+
+def _two(folder: Path, *names: str) -> tuple[float | None, float | None] | None:
+    """The first two words of the files together, as numbers; None where there are not two."""
+    found = [number for name in names for number in _numbers(folder / name)]
+    return (found[0], found[1]) if len(found) >= 2 else None
+
+
+def _numbers(file: Path) -> list[float | None]:
+    """The words of a file as numbers; None for a word, such as "max"."""
+    return [float(word) if word.lstrip("-").isdigit() else None for word in (text(file) or "").split()]

@@ -1,0 +1,107 @@
+"""What kept a process from running undisturbed: read before and after an epoch, outside the clock.
+
+Everything here is a counter that the system keeps anyway. What the system does not offer is None, and says nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from adbench.measure.machine import cgroup
+from adbench.measure.machine.system_files import PROC, SYS, number, text
+
+
+@dataclass(frozen=True)
+class Counters:
+    """How often, and for how long, since the start of the process or the machine.
+
+    switches       involuntary context switches of every thread of this process (getrusage(2))
+    waited_ns      time that the main thread could have run and was not let (proc_pid_schedstat(5), second field)
+    stolen_ms      time that a hypervisor gave the usable processors to others (proc_stat(5), `steal`); whole ticks
+    hot            times that the usable processors slowed down because of heat
+    held_back      times that the control group's processor limit stopped us
+    """
+
+    switches: int
+    waited_ns: int | None = None
+    stolen_ms: float | None = None
+    hot: int | None = None
+    held_back: int | None = None
+
+
+def counters(*, proc: Path = PROC, sys: Path = SYS) -> Counters:
+    """What the counters read now."""
+    cpus = usable_cpus()
+    return Counters(
+        switches=resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw,
+        waited_ns=_waited_ns(proc),
+        stolen_ms=stolen_ms(cpus, proc=proc),
+        hot=_sum_of(_heat_files(sys, cpus)),
+        held_back=cgroup.times_held_back(proc=proc, sys=sys),
+    )
+
+
+def disturbed(before: Counters, after: Counters) -> str | None:
+    """What happened in between, in words; None where nothing did."""
+    words = []
+    if switches := after.switches - before.switches:
+        waited = _grown(before.waited_ns, after.waited_ns) * 1e-6
+        for_how_long = f", {waited:.2g} ms waiting" if waited >= 0.01 else ""
+        words.append(f"{switches} involuntary switch{'es' if switches > 1 else ''}{for_how_long}")
+    if stolen := _grown(before.stolen_ms, after.stolen_ms):
+        words.append(f"steal {stolen:g} ms")
+    if hot := _grown(before.hot, after.hot):
+        words.append(f"throttled {hot:g}× by heat")
+    if held_back := _grown(before.held_back, after.held_back):
+        words.append(f"throttled {held_back:g}× by the control group")
+    return "; ".join(words) or None
+
+
+def usable_cpus() -> tuple[int, ...]:
+    """The processors that this process may run on, in order; all of them where the system does not say."""
+    if hasattr(os, "sched_getaffinity"):
+        return tuple(sorted(os.sched_getaffinity(0)))
+    return tuple(range(os.cpu_count() or 1))
+
+
+def stolen_ms(cpus: tuple[int, ...], *, proc: Path = PROC) -> float | None:
+    """Milliseconds that a hypervisor kept from these processors since the start, summed; None where that is not
+    told."""
+    wanted, ticks, found = {f"cpu{cpu}" for cpu in cpus}, 0, False
+    for line in (text(proc / "stat") or "").splitlines():
+        name, *fields = line.split()
+        if name in wanted and len(fields) > 7:
+            ticks, found = ticks + int(fields[7]), True
+    return ticks * 1000 / os.sysconf("SC_CLK_TCK") if found else None
+
+
+def heat_count(cpus: tuple[int, ...], *, sys: Path = SYS) -> int | None:
+    """Times that these processors slowed down because of heat since the start; None where that is not told."""
+    return _sum_of(_heat_files(sys, cpus))
+
+
+def _waited_ns(proc: Path) -> int | None:
+    fields = (text(proc / "self" / "schedstat") or "").split()
+    return int(fields[1]) if len(fields) == 3 else None
+
+
+@cache
+def _heat_files(sys: Path, cpus: tuple[int, ...]) -> tuple[Path, ...]:
+    folders = (sys / "devices/system/cpu" / f"cpu{cpu}" / "thermal_throttle" for cpu in cpus)
+    return tuple(
+        file for folder in folders for file in (folder / "core_throttle_count", folder / "package_throttle_count")
+        if file.is_file()
+    )  # fmt: skip
+
+
+def _sum_of(files: tuple[Path, ...]) -> int | None:
+    counts = [count for count in map(number, files) if count is not None]
+    return sum(counts) if counts else None
+
+
+def _grown(before: float | None, after: float | None) -> float:
+    return max(0.0, after - before) if before is not None and after is not None else 0.0

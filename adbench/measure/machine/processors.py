@@ -1,0 +1,101 @@
+"""The processors of this machine: what they are, and what makes their speed change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from adbench.measure.machine.system_files import PROC, SYS, number, text, word
+
+
+def model(*, proc: Path = PROC) -> str | None:
+    """The processor's name; None where the system does not say."""
+    return _cpuinfo("model name", proc)
+
+
+def governors(cpus: tuple[int, ...], *, sys: Path = SYS) -> tuple[str, ...]:
+    """What decides the clock rate of these processors: "performance", "powersave", …; each once; none where unknown."""
+    found = (word(_cpu(sys, cpu) / "cpufreq" / "scaling_governor") for cpu in cpus)
+    return tuple(dict.fromkeys(name for name in found if name))
+
+
+def turbo(*, sys: Path = SYS) -> bool | None:
+    """Whether clock rates may rise above the nominal one while there is heat to spare; None where unknown."""
+    off = number(sys / "devices/system/cpu/intel_pstate/no_turbo")
+    on = number(sys / "devices/system/cpu/cpufreq/boost")
+    return off == 0 if off is not None else on == 1 if on is not None else None
+
+
+def max_mhz(cpu: int, *, sys: Path = SYS) -> float | None:
+    """The highest clock rate of a processor; None where unknown."""
+    khz = number(_cpu(sys, cpu) / "cpufreq" / "cpuinfo_max_freq")
+    return khz / 1000 if khz is not None else None
+
+
+def shares_cores(*, sys: Path = SYS) -> bool | None:
+    """Whether two hardware threads share a core (SMT) now; None where unknown."""
+    active = number(sys / "devices/system/cpu/smt/active")
+    return active == 1 if active is not None else None
+
+
+def siblings(cpu: int, *, sys: Path = SYS) -> tuple[int, ...]:
+    """The hardware threads of a processor's core, itself included."""
+    return numbers(word(_cpu(sys, cpu) / "topology" / "thread_siblings_list") or "") or (cpu,)
+
+
+def package(cpu: int, *, sys: Path = SYS) -> int | None:
+    """The socket a processor is in; None where unknown."""
+    return number(_cpu(sys, cpu) / "topology" / "physical_package_id")
+
+
+def hypervisor(*, proc: Path = PROC, sys: Path = SYS) -> str | None:
+    """What stands between the system and the processor, as far as it says so; None where nothing does, or hides."""
+    if "hypervisor" not in (_cpuinfo("flags", proc) or "").split():
+        return None
+    names = [word(sys / file) for file in ("hypervisor/type", "class/dmi/id/sys_vendor", "class/dmi/id/product_name")]
+    return " ".join(name for name in names if name) or "virtual machine"
+
+
+def ticks(*, proc: Path = PROC) -> dict[int, tuple[int, int]]:
+    """By processor: ticks in use, and ticks in all, since the start (proc_stat(5))."""
+    found = {}
+    for line in (text(proc / "stat") or "").splitlines():
+        name, *fields = line.split()
+        if name.startswith("cpu") and name != "cpu" and len(fields) >= 4:
+            counts = [int(field) for field in fields[:8]]  # the two after these are counted in the first two already
+            idle = counts[3] + (counts[4] if len(counts) > 4 else 0)  # waiting for a disk is idle
+            found[int(name.removeprefix("cpu"))] = (sum(counts) - idle, sum(counts))
+    return found
+
+
+def numbers(listed: str) -> tuple[int, ...]:
+    """(0, 1, 2, 8) of "0-2,8", the kernel's way to write sets of processors."""
+    found: list[int] = []
+    for part in filter(None, listed.split(",")):
+        first, _, last = part.partition("-")
+        if not first.isdigit() or (last and not last.isdigit()):
+            return ()
+        found += range(int(first), int(last or first) + 1)
+    return tuple(found)
+
+
+def listed(cpus: tuple[int, ...]) -> str:
+    """ "0-2,8" of (0, 1, 2, 8)."""
+    runs: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if runs and cpu == runs[-1][-1] + 1:
+            runs[-1].append(cpu)
+        else:
+            runs.append([cpu])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+
+
+def _cpu(sys: Path, cpu: int) -> Path:
+    return sys / "devices/system/cpu" / f"cpu{cpu}"
+
+
+def _cpuinfo(field: str, proc: Path) -> str | None:
+    for line in (text(proc / "cpuinfo") or "").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == field:
+            return value.strip() or None
+    return None

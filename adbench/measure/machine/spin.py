@@ -1,0 +1,75 @@
+"""How much of a second a process that wants all of it gets: the noise of a machine, seen from inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import quantiles
+from time import perf_counter_ns
+
+from adbench.measure.machine.disturbance import Counters, counters
+
+Clock = Callable[[], int]
+
+GAP_NS = 10_000  # between two readings of the clock; they are 100 ns apart where nobody comes between
+PIECE = 1000  # readings; about 0.1 ms
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What came between.
+
+    ns, gaps, taken_ns, longest_ns   how long it span; how often, for how long in all, and at the longest it stood still
+    spread                           of the durations of equal pieces of work: between the quartiles, over the median
+    switches, stolen_ms              meanwhile, as the system counted them (disturbance.py)
+    """
+
+    ns: int
+    gaps: int
+    taken_ns: int
+    longest_ns: int
+    spread: float | None
+    switches: int
+    stolen_ms: float | None
+
+    @property
+    def taken(self) -> float:
+        """The share of the time that went to others."""
+        return self.taken_ns / self.ns if self.ns else 0.0
+
+
+def spin(ns: int = 1_000_000_000, *, clock: Clock = perf_counter_ns, watch: Callable[[], Counters] = counters) -> Noise:
+    """Do nothing but read the clock, for about `ns` nanoseconds."""
+    gaps: list[int] = []
+    marks: list[int] = []
+    before = watch()
+    start = last = clock()
+    while last - start < ns:
+        marks.append(last)
+        for _ in range(PIECE):
+            now = clock()
+            if now - last > GAP_NS:
+                gaps.append(now - last)
+            last = now
+    after = watch()
+    pieces = [late - early for early, late in pairwise([*marks, last])]
+    low, middle, high = quantiles(pieces, n=4) if len(pieces) > 1 else (0.0, 0.0, 0.0)
+    return Noise(
+        ns=last - start,
+        gaps=len(gaps),
+        taken_ns=sum(gaps),
+        longest_ns=max(gaps, default=0),
+        spread=(high - low) / middle if middle else None,
+        switches=after.switches - before.switches,
+        stolen_ms=None
+        if after.stolen_ms is None or before.stolen_ms is None
+        else max(0.0, after.stolen_ms - before.stolen_ms),
+    )
+
+
+def clock_step_ns(*, readings: int = 10_000, clock: Clock = perf_counter_ns) -> int | None:
+    """The smallest difference seen between two readings of the clock one after the other: its resolution or what a
+    reading costs, whichever is more. None where it stood still all the time."""
+    shown = [clock() for _ in range(readings)]
+    return min((late - early for early, late in pairwise(shown) if late > early), default=None)

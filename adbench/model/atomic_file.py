@@ -1,0 +1,35 @@
+"""Files that a reader sees whole: the old one or the new one, never a part."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from adbench.model.errors import BadOutput
+
+
+def write_whole(path: Path, text: str, *, kept: str = "") -> None:
+    """Write a file so that a reader sees the old one or the new one, never a part (temporary file, fsync, rename).
+
+    Raises BadOutput, with `kept` as what is not lost, where it cannot be written.
+    """
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogatepass") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes private files; a report is to be shared
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        more = f"; {kept}" if kept else ""
+        raise BadOutput(f"{path}: cannot be written: {error.strerror}{more}") from error

@@ -1,0 +1,161 @@
+"""What a backend is: one short file that says how a library traces, is called and is waited for.
+
+A backend file is a Python module. Only `prepare` is required; the rest has defaults for libraries that work on numpy
+arrays.
+
+    '''My library: one line that lists show.'''
+    REQUIRES = ("mylib",)                 # distributions that must be installed; read without importing the file
+    LICENCE = "MIT"                       # of the library; read so too
+    CLAIMED_RELATIVE_ERROR = 1e-5         # only for methods that are approximate by nature
+    KNOWN = {"trap": "nan: why, and where it is discussed"}   # wrong or failing on these cases, as is known
+
+    xp = Namespace(mylib.numpy)           # the array-API names that cases call
+
+    def prepare(operator, f, args, wrt): ...   # -> call(*args) -> native result; raise Unsupported(reason)
+    def to_native(leaf): ...                   # a float or float64 array -> what the library computes with
+    def to_numpy(leaf): ...                    # and back
+    def sync(result): ...                      # wait until the result is there
+
+Another way of calling the same library is a file of its own, with VARIANT_OF = "jax", and may import what it shares
+(`from .jax import xp`). DEBIAN = ("libadolc-dev",) names Debian's packages that are needed, BUILDS = True says that the
+system's compiler is; such a file may have build(f, args, wrt), which compiles what `prepare` will load: it is called
+before, and may take longer than a call may. HOME = "ADOLC_HOME" is the variable that names the folder of a copy of the
+user's own, which counts in the packages' place.
+
+FUNCTIONS = {"lotka_volterra": f} are texts f(xp, **inputs) of the backend's own, idiomatic for its library, in the
+place of the cases'. A backend that has any supports those cases only, and its records say "native" where others say
+"portable".
+
+SPARSE_JACOBIAN = True says that `prepare` makes use of `f.sparsity`: (rows, columns), or None, where the Jacobian of a
+function whose value is an array is not zero. Others are asked for J v in as few directions as that takes.
+
+`f(*args)` is the case on `xp`, and `f.case` the case itself (its name, its C++ twin); `args` are its native inputs,
+with Python ints, bools and texts left as they are; `wrt` the positions of the active ones. `prepare` may trace,
+record and compile: it is timed apart from the call. See docs/write-a-backend.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+
+from adbench.model import tree
+from adbench.model.case import Case, function_of
+from adbench.model.errors import BadFile, Unsupported
+from adbench.model.namespace import Namespace
+from adbench.model.operator import OPERATORS, WITH_VECTOR, Operator
+
+__all__ = ["OPERATORS", "WITH_VECTOR", "Backend", "Call", "Operator", "from_module", "of_active", "on_active"]
+
+Call = Callable[..., Any]
+
+
+def of_active(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Callable[[tuple[Any, ...]], Any]:
+    """g(x) = f(*args) with the tuple x in place of the active arguments."""
+
+    def g(x: tuple[Any, ...]) -> Any:
+        every = list(args)
+        for position, arg in zip(wrt, x, strict=True):
+            every[position] = arg
+        return f(*every)
+
+    return g
+
+
+def on_active(operation: Callable[..., Any], operator: Operator, f: Callable[..., Any], wrt: tuple[int, ...]) -> Call:
+    """call(*args) = operation(g, x), or operation(g, x, vector) for an operator that takes one.
+
+    For libraries whose operators take a function of one nested argument: a backend is then a table of operations.
+    """
+    vectors = 1 if operator in WITH_VECTOR else 0
+
+    def call(*args: Any) -> Any:
+        inputs = args[: len(args) - vectors]
+        return operation(of_active(f, inputs, wrt), tuple(inputs[i] for i in wrt), *args[len(inputs) :])
+
+    return call
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A backend file, loaded: the contract's parts under their names, defaults filled in."""
+
+    name: str
+    xp: Any
+    prepare: Callable[[Operator, Callable[..., Any], tuple[Any, ...], tuple[int, ...]], Call]
+    to_native: Callable[[Any], Any]
+    to_numpy: Callable[[Any], Any]
+    sync: Callable[[Any], Any] | None
+    claimed_relative_error: float | None
+    known: Mapping[str, str] = field(default_factory=dict)
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    sparse_jacobian: bool = False
+    build: Callable[..., Any] | None = None
+
+    @property
+    def text(self) -> Literal["portable", "native"]:
+        """Whose text of a case runs: the case's own, or one that the backend brings."""
+        return "native" if self.functions else "portable"
+
+    def function(self, case: Case, names: tuple[str, ...], size: int | None = None) -> Callable[..., Any]:
+        """The case on this backend, as a function of its inputs (of this size) in the order of `names`.
+
+        Raises Unsupported where the backend brings texts of its own, and none for this case.
+        """
+        own = [self.functions[text] for text in case.texts if text in self.functions]
+        if self.functions and not own:
+            raise Unsupported(f"{self.name} has its own text of {', '.join(sorted(self.functions))} only")
+        return function_of(replace(case, f=own[0] if own else case.f), names, self.xp, size)
+
+    def waited(self, result: Any) -> Any:
+        """A native result, when it is there."""
+        if self.sync is not None:
+            self.sync(result)
+        return result
+
+    def native_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The inputs as the library wants them; what is static stays as it is."""
+        return tuple(
+            tree.map_leaves(lambda leaf: leaf if tree.is_static(leaf) else self.to_native(leaf), arg) for arg in args
+        )
+
+    def numpy_result(self, result: Any) -> Any:
+        """A native result as numpy arrays, in the same structure; a sparse matrix of scipy's stays one."""
+        return tree.map_leaves(lambda leaf: leaf if hasattr(leaf, "tocsc") else self.to_numpy(leaf), result)
+
+
+def from_module(name: str, module: ModuleType) -> Backend:
+    """The backend that a module defines. Raises BadFile where it has no `prepare` or a part is not callable."""
+    path = getattr(module, "__file__", name)
+    if not callable(getattr(module, "prepare", None)):
+        raise BadFile(f"{path}: a backend needs a function prepare(operator, f, args, wrt); there is none")
+    for part in ("to_native", "to_numpy", "sync", "build"):
+        if not callable(getattr(module, part, from_module)):
+            raise BadFile(f"{path}: {part} is {getattr(module, part)!r}; it must be a function")
+    known = getattr(module, "KNOWN", {})
+    if not isinstance(known, dict) or not all(isinstance(text, str) for pair in known.items() for text in pair):
+        raise BadFile(f"{path}: KNOWN must be a dict from names of cases to reasons")
+    functions = getattr(module, "FUNCTIONS", {})
+    if not isinstance(functions, dict) or not all(isinstance(key, str) and callable(f) for key, f in functions.items()):
+        raise BadFile(f"{path}: FUNCTIONS must be a dict from names of cases to functions f(xp, **inputs)")
+    return Backend(
+        name=name,
+        xp=getattr(module, "xp", None) or Namespace(np),
+        prepare=module.prepare,
+        to_native=getattr(module, "to_native", _identity),
+        to_numpy=getattr(module, "to_numpy", np.asarray),
+        sync=getattr(module, "sync", None),
+        claimed_relative_error=getattr(module, "CLAIMED_RELATIVE_ERROR", None),
+        known=known,
+        functions=functions,
+        sparse_jacobian=bool(getattr(module, "SPARSE_JACOBIAN", False)),
+        build=getattr(module, "build", None),
+    )
+
+
+def _identity(leaf: Any) -> Any:
+    return leaf

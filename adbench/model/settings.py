@@ -1,0 +1,81 @@
+"""How a run measures: the numbers that decide how long it takes and how much it can tell."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+PREFERRED_REFERENCE = "tape"  # the reference backend, where it is measured and no other is asked for
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Durations are in the unit of their name; `timeout_seconds` is for one request to a worker.
+
+    launches            fresh processes of each backend that a cell is timed in: the statistics' sample
+    rounds              epochs of a cell in one launch, in turns with the others of its group
+    epoch_ns            about how long an epoch takes; a call over it is an epoch
+    warm_ns             at least so long is a call warmed up, but for no more than `warm_at_most_ns`
+    cell_ns             a slow cell gets fewer rounds, but at least one, rather than more than this in a launch
+    weighings           calls whose memory is measured; the figure is their median
+    weigh_values        whether `value` is weighed too where a derivative is
+    weigh_all_in_one    whether one process weighs all cases of a backend by one method, or only the cells of one case
+    mem_limit_bytes     what a worker and its children may take together before they are ended; None for no limit
+    margin              times that differ by less count as equal
+    reference_backend   the backend that is measured twice, as the control; None for the tape, or the first there is
+    budget_seconds      what a run was planned to fit into; None where it may take what it takes
+    left_out            what was not run to fit into it, in words
+    """
+
+    seed: int = 0
+    threads: int = 1
+    timeout_seconds: float = 60.0
+    mem_limit_bytes: int | None = None
+    reference_seconds: float = 5.0  # for one case at one size: fewer entries are examined rather than more taken
+    time: bool = True
+    memory: bool = True
+    launches: int = 8
+    rounds: int = 12
+    epoch_ns: int = 10_000_000
+    warm_ns: int = 200_000_000
+    warm_at_most_ns: int = 2_000_000_000
+    cell_ns: int = 2_000_000_000
+    weighings: int = 3
+    weigh_values: bool = True
+    weigh_all_in_one: bool = False
+    margin: float = 0.02
+    reference_backend: str | None = None
+    budget_seconds: float | None = None
+    left_out: str | None = None
+    quick: bool = False
+    rigorous: bool = False
+    cache: str | None = None  # folder in which the oracle's references are kept for the next time
+
+    def for_a_first_look(self) -> Settings:
+        """The same with fewer and shorter epochs: a default run in under two minutes, too few to gate on."""
+        return replace(
+            self,
+            quick=True,
+            launches=5,
+            rounds=5,
+            epoch_ns=1_000_000,
+            warm_ns=5_000_000,
+            warm_at_most_ns=30_000_000,
+            cell_ns=30_000_000,
+            weighings=1,
+            weigh_values=False,
+            weigh_all_in_one=True,
+            reference_seconds=2.0,
+        )
+
+    def for_publishing(self) -> Settings:
+        """The same with more launches: what others will hold one to."""
+        return replace(self, rigorous=True, launches=20)
+
+
+def cache_folder() -> Path:
+    """Where references are kept: $ADBENCH_CACHE, else the user's cache folder. May be thrown away at any time."""
+    given = os.environ.get("ADBENCH_CACHE")
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(given) if given else home / "adbench" / "references"

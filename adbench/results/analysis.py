@@ -1,0 +1,256 @@
+"""From a run to what may be said of it: who is faster than whom, the noise floor, and when a preparation has paid.
+
+How costs grow is in scaling.py, and can be had from here too. Nothing here raises because of what a run holds: what
+cannot be had is None, and its reason is a sentence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import median_high
+
+import numpy as np
+
+from adbench.measure import growth as fitting
+from adbench.measure.statistics import (
+    FEWEST_LAUNCHES,
+    Interval,
+    Word,
+    check_margin,
+    difference_p_rows,
+    hodges_lehmann_rows,
+    holm,
+    log_ratios,
+    verdict_word,
+)
+from adbench.results.matched_samples import Array, comparable, groups, key_of, log_seconds
+from adbench.model.record import Job, Record, Run, Time
+from adbench.results.scaling import Cost, CostAt, Scaling, bytes_per_operation, cost, growth
+
+__all__ = [
+    "BreakEven",
+    "Cost",
+    "CostAt",
+    "Floor",
+    "GroupFloor",
+    "Ratio",
+    "Scaling",
+    "break_even",
+    "bytes_per_operation",
+    "cost",
+    "floor",
+    "growth",
+    "ratios",
+]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Backend a against backend b: time of a / time of b, so that below 1 a is faster.
+
+    interval   of the ratio (not its logarithm), over launches; None with a reason where there are too few
+    p          adjusted by Holm for every pair of the run that is compared; None without an interval
+    word       of a against b, for the margin that was asked for; "inconclusive" without an interval
+    floor      how far the control of the same group reaches from equal, as a share (0.01 is 1 %); None without control
+    """
+
+    case: str
+    size: int
+    operator: str
+    seed: int
+    a: str
+    b: str
+    interval: Interval | None
+    p: float | None
+    word: Word
+    floor: float | None
+    launches: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class GroupFloor:
+    """The control of one group: the reference backend against itself, in two processes.
+
+    interval   of the ratio
+    reach      how far it goes from equal at most, as a share: up to this, two that are the same may seem to differ
+    """
+
+    case: str
+    size: int
+    operator: str
+    seed: int
+    interval: Interval | None
+    reach: float | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The noise floor of a run: what the measurement says of two that are the same.
+
+    groups     each control
+    interval   that of the group in the middle, by reach: half of the groups are as quiet as this, or quieter
+    reach      of that interval, as a share; the number to print
+    noisy      whether it is over the margin: such a run reports and does not gate. None where there is no control
+    above      how many groups have a reach over the margin
+    off        how many of the intervals miss 1. One in twenty may; many more, and the two processes are not alike
+    """
+
+    groups: tuple[GroupFloor, ...]
+    interval: Interval | None
+    reach: float | None
+    noisy: bool | None
+    above: int
+    off: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class BreakEven:
+    """Backend a, dearer until its first result, against backend b.
+
+    calls   from this call on (the first counts as 1) a has cost no more in total; None with a reason where it never
+            does, or cannot be told
+    """
+
+    case: str
+    size: int
+    operator: str
+    seed: int
+    a: str
+    b: str
+    calls: float | None
+    reason: str | None = None
+
+
+def ratios(run: Run, margin: float = 0.02) -> tuple[Ratio, ...]:
+    """Every pair of right and timed backends of each group, in the order of the run.
+
+    Holm's family is all of them: of runs in which no two differ, at most one in twenty calls any pair anywhere faster
+    or slower. Whoever measures less asks a narrower question and gets a sharper answer.
+
+    Raises ValueError for a margin that is not positive.
+    """
+    check_margin(margin)
+    right = comparable(run.records)
+    floors = {(f.case, f.size, f.operator, f.seed): f.reach for f in _controls(right)}
+    pairs = [pair for group in groups(right).values() for pair in _pairs(group)]
+    intervals, p = _over_launches([differences for _, _, differences in pairs])
+    adjusted = iter(holm([value for value in p if value is not None]))
+    found = []
+    for (a, b, differences), interval in zip(pairs, intervals, strict=True):
+        key, held = key_of(a.job), None if interval is None else next(adjusted)
+        word: Word = "inconclusive"
+        if interval is not None and held is not None:
+            word = verdict_word(interval, held, margin)
+        names, shown = (a.job.backend, b.job.backend), interval and interval.exp()
+        reason = None if interval else _too_few(differences)
+        found.append(Ratio(*key, *names, shown, held, word, floors.get(key), len(differences), reason))
+    return tuple(found)
+
+
+def floor(run: Run, margin: float = 0.02) -> Floor:
+    """The control of each group, and of the run.
+
+    The run's is the one in the middle, not the pooled one: pooling a hundred groups would print a floor that no single
+    ratio has. Nor is it the largest, which one disturbed group in a hundred would decide; `above` tells of those.
+
+    Raises ValueError for a margin that is not positive.
+    """
+    check_margin(margin)
+    found = tuple(_controls(comparable(run.records)))
+    told = [(group.reach, group.interval) for group in found if group.reach is not None and group.interval is not None]
+    if not told:
+        reason = found[0].reason if found else "nothing that is right was measured twice in the same rounds"
+        return Floor(found, None, None, None, 0, 0, reason)
+    reach = median_high(at for at, _ in told)
+    middle = next(interval for at, interval in told if at == reach)
+    above = sum(at > margin for at, _ in told)
+    off = sum(not interval.low <= 1 <= interval.high for _, interval in told)
+    return Floor(found, middle, reach, reach > margin, above, off)
+
+
+def break_even(run: Run, compared: Sequence[Ratio] | None = None) -> tuple[BreakEven, ...]:
+    """Each pair of right backends, the one that costs more until its first result (prepare and first call) first.
+
+    There is a number only where a call of it is told apart from a call of the other, and faster. `compared`: the run's
+    `ratios`, where they are at hand.
+    """
+    costs = {record.job: _costs(record.time) for record in comparable(run.records) if record.time}
+    found = []
+    for ratio in ratios(run) if compared is None else compared:
+        a, b = (Job(ratio.case, ratio.size, name, ratio.operator, ratio.seed) for name in (ratio.a, ratio.b))
+        if a in costs and b in costs:
+            found.append(_break_even(ratio, costs[a], costs[b]))
+    return tuple(found)
+
+
+def _costs(time: Time) -> tuple[float, float]:
+    """Seconds until the first result is there, and seconds of a call after it."""
+    return time.prepare_seconds + time.first_call_seconds, time.seconds_per_call
+
+
+def _break_even(ratio: Ratio, a: tuple[float, float], b: tuple[float, float]) -> BreakEven:
+    names, cheaper, dearer = (ratio.a, ratio.b), "faster", "slower"
+    if a[0] < b[0]:
+        a, b, names, cheaper, dearer = b, a, (ratio.b, ratio.a), dearer, cheaper
+    calls, reason = None, "a call of the one is not told from a call of the other"
+    if ratio.word == dearer:
+        reason = f"never: {names[0]} costs more until its first result, and by the call"
+    elif ratio.word == cheaper:
+        calls = fitting.break_even(*a, *b)
+    key = (ratio.case, ratio.size, ratio.operator, ratio.seed)
+    return BreakEven(*key, *names, None, reason) if calls is None else BreakEven(*key, *names, 1 + calls)
+
+
+def _controls(records: Iterable[Record]) -> list[GroupFloor]:
+    """The control of every group that has one."""
+    twice = [(record, record.time, record.control) for record in records if record.time and record.control]
+    rows = [next(_differences(time, control)) for _, time, control in twice]
+    intervals, _ = _over_launches(rows)
+    found = []
+    for (record, _, _), row, interval in zip(twice, rows, intervals, strict=True):
+        shown, reach = (interval.exp(), math.expm1(interval.reach)) if interval else (None, None)
+        found.append(GroupFloor(*key_of(record.job), shown, reach, None if interval else _too_few(row)))
+    return found
+
+
+def _pairs(group: Sequence[Record]) -> Iterator[tuple[Record, Record, Array]]:
+    """Every two of a group, with the log ratio of each launch that both have."""
+    rows = _differences(*(record.time for record in group if record.time))
+    for (a, b), row in zip(combinations(group, 2), rows, strict=True):
+        yield a, b, row
+
+
+def _differences(*times: Time) -> Iterator[Array]:
+    """The log ratios over launches of every two."""
+    if len(times) < 2:
+        return
+    logs = log_seconds(times)
+    first, second = (list(index) for index in zip(*combinations(range(len(times)), 2), strict=True))
+    yield from (row[np.isfinite(row)] for row in log_ratios(logs[first], logs[second]))
+
+
+def _over_launches(rows: Sequence[Array]) -> tuple[list[Interval | None], list[float | None]]:
+    """The interval and the p-value of each row, None where it is too short; rows of one length go together."""
+    intervals: list[Interval | None] = [None] * len(rows)
+    p: list[float | None] = [None] * len(rows)
+    lengths: dict[int, list[int]] = {}
+    for k, row in enumerate(rows):
+        lengths.setdefault(len(row), []).append(k)
+    for length, places in lengths.items():
+        if length >= FEWEST_LAUNCHES:
+            block = np.stack([rows[k] for k in places])
+            for k, interval, value in zip(
+                places, hodges_lehmann_rows(block), difference_p_rows(block).tolist(), strict=True
+            ):
+                intervals[k], p[k] = interval, value
+    return intervals, p
+
+
+def _too_few(row: Array) -> str:
+    return f"an interval needs {FEWEST_LAUNCHES} launches that both have; there are {len(row)}"

@@ -1,0 +1,384 @@
+"""Two runs, cell by cell: what became slower, what became wrong, and whether that can be told at all.
+
+A regression is a cell that is slower by more than the margin, and not by chance: the one-sided test of Mann and Whitney
+over launches that the shift is no more than the margin, with Holm's correction over all cells. The shift is the one
+against the backend beside it (shifts.py), and the clock must agree; by the clock alone only where that is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from adbench.measure.statistics import SIGNIFICANT, Interval, holm
+from adbench.measure.unpaired import FEWEST, exceeds_p, least_p, shift
+from adbench.model.errors import UsageError
+from adbench.model.record import Job
+from adbench.results.changes import Pair, Shift, beside, by_the_clock, common_reference, groups, pairs
+from adbench.results.comparison_inputs import Key, Sample, Side, differences, name_of
+
+Word = Literal[
+    "now wrong",
+    "now failing",
+    "regression",
+    "improvement",
+    "now right",
+    "was wrong",
+    "was failing",
+    "inconclusive",
+    "same",
+    "gone",
+    "new",
+]
+"""What became of a cell, in the order in which they are told.
+
+now wrong       wrong in the new run, and not in the old one
+now failing     right or new before; raises, crashes or runs out of time now
+regression      slower by more than the margin, and not by chance
+improvement     faster likewise
+now right       wrong or failing before
+was wrong       in both runs; was failing likewise
+inconclusive    none of these can be told, for the reason that is given, or because the interval reaches too far
+same            no slower and no faster than the margin, for certain
+gone, new       right, and only in the old run, or in the new one
+"""
+
+GATES = ("regression", "correctness", "memory")
+MEMORY_SLACK = 65_536
+"""Bytes that do not count: a process takes whole pages, and blocks of them."""
+
+
+@dataclass(frozen=True)
+class MemoryChange:
+    """The peak of a call by one method. `word`: beyond the memory margin and MEMORY_SLACK, or not."""
+
+    method: str
+    old_bytes: float
+    new_bytes: float
+    word: Literal["more", "less", "same"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A cell.
+
+    ratio     new time / old time, against the backends beside it or by the clock, as `basis` says
+    p         that it is within the margin, adjusted for all cells; None where no test was made
+    launches  of the old and the new run that went into it
+    clock     new time / old time by the clock; None for two machines, unless that was asked for
+    prepare   new / old of the time until the first result, by the clock
+    unclear   one of two moved against the other by more than the margin, and the clock does not tell which
+    """
+
+    key: Key
+    word: Word
+    reason: str | None = None
+    ratio: Interval | None = None
+    p: float | None = None
+    launches: tuple[int, int] = (0, 0)
+    old_seconds: float | None = None
+    new_seconds: float | None = None
+    clock: float | None = None
+    prepare: Interval | None = None
+    memory: tuple[MemoryChange, ...] = ()
+    unclear: bool = False
+
+    @property
+    def name(self) -> str:
+        """`case[size]-backend-operator`."""
+        return name_of(self.key)
+
+
+@dataclass(frozen=True)
+class Drift:
+    """By how much the reference backend itself moved, by the clock: the median over its cells, the least and the most.
+
+    Ratios, new / old. What moves it is the machine, unless its own version changed.
+    """
+
+    backend: str
+    cells: int
+    median: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`new` against `old`.
+
+    basis      what times are compared by: "reference" (the backends beside a cell) or "clock"
+    same       whether both were made on one machine; `differ` says in what not
+    reference  the backend that both runs have; None without one
+    undecided  why no regression can be told here at all, in words; None where it can
+    untimed    cells that are right in both runs and have no times to compare
+    notes      what else a reader has to know: other versions, another floor
+    """
+
+    old: Side
+    new: Side
+    basis: Literal["reference", "clock"]
+    margin: float
+    memory_margin: float
+    same: bool
+    differ: tuple[str, ...]
+    reference: str | None
+    drift: Drift | None
+    undecided: str | None
+    rows: tuple[Row, ...]
+    untimed: int
+    notes: tuple[str, ...]
+
+
+def compare(
+    old: Side, new: Side, *, margin: float = 0.05, memory_margin: float = 0.1, absolute: bool = False
+) -> Comparison:
+    """Every cell of both runs. `absolute`: compare times by the clock alone, also those of two machines.
+
+    Raises UsageError where the two have no cell in common.
+    """
+    if not old.samples.keys() & new.samples.keys():
+        raise UsageError(
+            f"{new.name} has no cell in common with {old.name}; the first is called {_first(new)}, there {_first(old)}"
+        )
+    differ = tuple(differences(old.machine, new.machine))
+    timed = pairs(old, new)
+    reference = common_reference(old, new, timed)
+    shifts: dict[Key, tuple[Pair, Shift | None]] = {}
+    for group in groups(timed):
+        found = beside(group, reference, same_machine=not differ)
+        chosen = ((pair, by_the_clock(pair)) for pair in group) if absolute else found
+        shifts |= {pair.key: (pair, moved) for pair, moved in chosen}
+    rows = [_timed(pair, moved, margin, clock=absolute or not differ) for pair, moved in shifts.values()]
+    rows = _corrected(rows, shifts, margin)
+    told = {row.key: row for row in rows}
+    keys = [*old.samples, *(key for key in new.samples if key not in old.samples)]
+    every = [told.get(key) or _state(key, old.samples.get(key), new.samples.get(key)) for key in keys]
+    order = {word: place for place, word in enumerate(get_args(Word))}
+    found_rows = sorted((row for row in every if row is not None), key=lambda row: order[row.word])
+    return Comparison(
+        old=old,
+        new=new,
+        basis="clock" if absolute else "reference",
+        margin=margin,
+        memory_margin=memory_margin,
+        same=not differ,
+        differ=differ,
+        reference=reference,
+        drift=_drift(timed, reference) if not differ or absolute else None,
+        undecided=_undecided(old, new, rows, margin),
+        rows=tuple(replace(row, memory=_memory(row.key, old, new, memory_margin)) for row in found_rows),
+        untimed=sum(_untimed(key, old, new, told) for key in keys),
+        notes=tuple(_notes(old, new, reference)),
+    )
+
+
+def gates_of(text: str | None) -> tuple[str, ...]:
+    """`regression,correctness` -> what turns the exit code. Raises UsageError for what is none of GATES."""
+    gates = tuple(dict.fromkeys(name.strip() for name in (text or "").split(","))) if text is not None else ()
+    for name in gates:
+        if name not in GATES:
+            raise UsageError(f"--fail-on {name!r}: there is no such gate; there are: {', '.join(GATES)}")
+    return gates
+
+
+def exit_code(comparison: Comparison, fail_on: Collection[str]) -> int:
+    """0 fine, 1 a derivative that is wrong now, or fails, 3 slower, or in need of more memory, 5 cannot be told."""
+    words = {row.word for row in comparison.rows if _alarms(row, comparison)}
+    if "correctness" in fail_on and words & {"now wrong", "now failing"}:
+        return 1
+    if "memory" in fail_on and any(_needs_more(row) for row in comparison.rows):
+        return 3
+    if "regression" in fail_on:
+        if comparison.undecided:
+            return 5
+        if "regression" in words:
+            return 3
+        return 5 if any(row.unclear for row in comparison.rows) else 0
+    return 0
+
+
+def _timed(pair: Pair, moved: Shift | None, margin: float, *, clock: bool) -> Row:
+    """What is known of a timed cell before all of them are judged together."""
+    prepare = None
+    if clock and min(len(pair.old.prepare), len(pair.new.prepare)) >= FEWEST:
+        prepare = shift(list(pair.new.prepare.values()), list(pair.old.prepare.values())).exp()
+    row = Row(
+        pair.key,
+        "inconclusive",
+        old_seconds=pair.old.seconds_per_call if clock else None,
+        new_seconds=pair.new.seconds_per_call if clock else None,
+        clock=math.exp(pair.clock) if clock else None,
+        prepare=prepare,
+        launches=(len(pair.old.logs), len(pair.new.logs)),
+    )
+    if moved is None:
+        return replace(row, reason="nothing was measured beside it, so that the machine's drift would count as its own")
+    row = replace(row, launches=(len(moved.old), len(moved.new)))
+    if min(row.launches) < FEWEST:
+        return replace(row, reason=f"needs {FEWEST} launches of either run; there are {_listed(row.launches)}")
+    return replace(row, ratio=shift(moved.new, moved.old).exp())
+
+
+def _corrected(rows: Sequence[Row], shifts: dict[Key, tuple[Pair, Shift | None]], margin: float) -> list[Row]:
+    """The same rows with their words: tested one by one, corrected for all."""
+    edge = math.log1p(margin)
+    tested = [(row.key, moved) for row in rows if row.ratio and (moved := shifts[row.key][1])]
+    slower = dict(
+        zip([key for key, _ in tested], holm([exceeds_p(s.new, s.old, edge) for _, s in tested]), strict=True)
+    )
+    faster = dict(
+        zip([key for key, _ in tested], holm([exceeds_p(s.old, s.new, edge) for _, s in tested]), strict=True)
+    )
+    found = []
+    for row in rows:
+        moved = shifts[row.key][1]
+        if row.ratio and moved:
+            p = min(slower[row.key], faster[row.key])
+            sign = 1 if slower[row.key] <= faster[row.key] else -1
+            word, reason = _judged(row.ratio, p, sign, moved, edge, len(tested))
+            unclear = moved.other is not None and p <= SIGNIFICANT and word == "inconclusive"
+            row = replace(row, word=word, reason=reason, p=p, unclear=unclear)
+        old, new = shifts[row.key][0].old.how, shifts[row.key][0].new.how
+        if old != new:
+            row = replace(row, reason="; ".join(filter(None, (row.reason, f"made another way: {old} → {new}"))))
+        found.append(row)
+    return _cleared(found, shifts)
+
+
+def _cleared(rows: Sequence[Row], shifts: dict[Key, tuple[Pair, Shift | None]]) -> list[Row]:
+    """Of two, where the clock tells that the one moved, it tells that the other did not.
+
+    A reference that seems faster clears nobody: on a machine that got faster, that is what a regression beside it looks
+    like.
+    """
+    steady = {key for key, (_, found) in shifts.items() if found and found.steady}
+    moved = {r.key for r in rows if r.word == "regression" or (r.word == "improvement" and r.key not in steady)}
+    found = []
+    for row in rows:
+        other = shifts[row.key][1] if row.unclear else None
+        if other and isinstance(row.key, Job) and replace(row.key, backend=other.beside[0]) in moved:
+            row = replace(row, unclear=False, reason=f"it is {other.beside[0]} that moved")
+        found.append(row)
+    return found
+
+
+def _judged(ratio: Interval, p: float, sign: int, moved: Shift, edge: float, tests: int) -> tuple[Word, str | None]:
+    against = _listed(moved.beside) or "the clock"
+    if p <= SIGNIFICANT:
+        if moved.by_clock_too(sign, edge):
+            return ("regression" if sign > 0 else "improvement"), None
+        return "inconclusive", (
+            f"{'slower' if sign > 0 else 'faster'} against {against}, but not by the clock"
+            + (
+                ": either may have changed, or the machine; measure a third beside them"
+                if moved.other is not None
+                else ""
+            )
+        )
+    if ratio.level >= 0.9 and -edge <= math.log(ratio.low) and math.log(ratio.high) <= edge:
+        return "same", None
+    if least_p(len(moved.old), len(moved.new)) * tests > SIGNIFICANT:
+        return "inconclusive", f"{len(moved.old)} and {len(moved.new)} launches are too few for {tests} cells"
+    return "inconclusive", None
+
+
+def _state(key: Key, old: Sample | None, new: Sample | None) -> Row | None:
+    """What became of a cell that was not timed in both runs; None where there is nothing to tell."""
+    before = old.state if old else "absent"
+    after = new.state if new else "absent"
+    reason = new.reason if new else None
+    bad = ("wrong", "known")
+    if after in bad:
+        known = after == "known" and before == "absent"
+        return None if known else Row(key, "was wrong" if before in bad else "now wrong", reason)
+    if after == "failing":
+        return Row(key, {"failing": "was failing", "absent": "new"}.get(before, "now failing"), reason)  # type: ignore[arg-type]
+    if after == "absent":
+        return None if before == "absent" else Row(key, "gone", reason or "not in the new run")
+    if before == "absent":
+        return Row(key, "new")
+    if before != "right":
+        return Row(key, "now right", old.reason if old else None)
+    if old and new and bool(old.logs) != bool(new.logs):
+        return Row(key, "inconclusive", f"timed in the {'old' if old.logs else 'new'} run only")
+    return None
+
+
+def _untimed(key: Key, old: Side, new: Side, told: Collection[Key]) -> bool:
+    samples = old.samples.get(key), new.samples.get(key)
+    return key not in told and all(sample and sample.state == "right" and not sample.logs for sample in samples)
+
+
+def _memory(key: Key, old: Side, new: Side, margin: float) -> tuple[MemoryChange, ...]:
+    a, b = old.samples.get(key), new.samples.get(key)
+    if a is None or b is None:
+        return ()
+    found = []
+    for method in (name for name in a.memory if name in b.memory):
+        before, after = a.memory[method], b.memory[method]
+        small = abs(after - before) <= max(MEMORY_SLACK, margin * before)
+        found.append(MemoryChange(method, before, after, "same" if small else "more" if after > before else "less"))
+    return tuple(found)
+
+
+def _needs_more(row: Row) -> bool:
+    """By the allocated peak; by the resident one where that is missing. Python's own sees too little to rank by."""
+    words = {change.method: change.word for change in row.memory}
+    return (words.get("allocated") or words.get("resident")) == "more"
+
+
+def _alarms(row: Row, comparison: Comparison) -> bool:
+    """A fault that its backend's file says is known is no alarm."""
+    sample = comparison.new.samples.get(row.key)
+    return sample is None or sample.state != "known"
+
+
+def _drift(timed: Sequence[Pair], reference: str | None) -> Drift | None:
+    moved = [pair.clock for pair in timed if getattr(pair.key, "backend", None) == reference]
+    if reference is None or not moved:
+        return None
+    middle, least, most = (math.exp(float(value)) for value in (np.median(moved), min(moved), max(moved)))
+    return Drift(reference, len(moved), middle, least, most)
+
+
+def _undecided(old: Side, new: Side, rows: Sequence[Row], margin: float) -> str | None:
+    """Why this comparison tells of no regression, whatever happened; None where it would."""
+    for side in (old, new):
+        if side.quick:
+            return f"{side.name} was made with --quick, which is for a first look"
+        if side.floor is not None and side.floor > margin:
+            return f"noisy: in {side.name} two that are the same differ by {side.floor * 100:.3g} %, over the margin"
+    if not rows:
+        return "no cell that is right was timed in both runs"
+    tested = [row for row in rows if row.p is not None]
+    if not tested:
+        reasons = [row.reason or "" for row in rows]
+        return max(set(reasons), key=reasons.count)
+    if all(least_p(*row.launches) * len(tested) > SIGNIFICANT for row in tested):
+        return f"too few launches for {len(tested)} cells: more of the one, or fewer of the other"
+    return None
+
+
+def _notes(old: Side, new: Side, reference: str | None) -> list[str]:
+    changed = [
+        f"{name} {old.conditions.get(name, '—')} → {new.conditions.get(name, '—')}"
+        for name in dict.fromkeys((*old.conditions, *new.conditions))
+        if old.conditions.get(name) != new.conditions.get(name)
+    ]
+    found = [f"other versions: {', '.join(changed)}"] if changed else []
+    if reference and old.conditions.get(reference) != new.conditions.get(reference):
+        found.append(f"{reference}, against which the others are held, is of another version itself")
+    return found
+
+
+def _first(side: Side) -> str:
+    return repr(name_of(next(iter(side.samples)))) if side.samples else "nothing: it holds no cell"
+
+
+def _listed(values: Collection[object]) -> str:
+    return " and ".join(map(str, values))

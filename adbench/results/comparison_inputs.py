@@ -1,0 +1,189 @@
+"""One side of a comparison: what of a run is compared, whichever program measured it.
+
+A cell's name is `case[size]-backend-operator`, with `-seed=3` behind it where the seed is not 0. Benchmarks of other
+programs that are called so are that cell; any other name stands for itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from adbench.measure.machine import SAME_FOR_TIMES, fingerprint
+from adbench.results.analysis import floor
+from adbench.model.backend import OPERATORS
+from adbench.results.matched_samples import Array, log_seconds
+from adbench.model.record import Job, Memory, Record, Run
+
+Key = Job | str
+State = Literal["right", "wrong", "known", "failing", "absent"]
+"""right: not found to be wrong; known: wrong as its backend's file says; absent: unsupported, or not tried."""
+
+UNKNOWN = "—"
+"""What stands in a fingerprint for what a program does not tell."""
+
+_PARTS = tuple(name.replace("_", " ") for name in SAME_FOR_TIMES)
+
+_NAME = re.compile(
+    r"(?P<case>.+)\[(?P<size>\d{1,15})\]-(?P<backend>.+)-"
+    rf"(?P<operator>{'|'.join(OPERATORS)})(-seed=(?P<seed>\d{{1,15}}))?",
+    re.S,
+)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One cell of one run.
+
+    logs      number of the launch -> log of the seconds per call, round by round; NaN for a round that has none
+    prepare   number of the launch -> log of the seconds until the first result
+    memory    method -> bytes at the peak of a call
+    """
+
+    key: Key
+    state: State
+    reason: str | None = None
+    logs: Mapping[int, Array] = field(default_factory=dict)
+    prepare: Mapping[int, float] = field(default_factory=dict)
+    memory: Mapping[str, float] = field(default_factory=dict)
+    how: str = ""
+
+    @property
+    def timed(self) -> bool:
+        """Whether there are times that may be compared."""
+        return self.state == "right" and bool(self.logs)
+
+    @property
+    def launches(self) -> Array:
+        """The median over rounds of each launch: log seconds per call."""
+        return np.array([np.nanmedian(self.logs[number]) for number in sorted(self.logs)])
+
+    @property
+    def seconds_per_call(self) -> float:
+        """The median over launches."""
+        return float(np.exp(np.median(self.launches)))
+
+
+@dataclass(frozen=True)
+class Side:
+    """One run.
+
+    name        where it was read from
+    made_by     the program that measured it
+    machine     `name value; …`: what must be the same for two runs' times to be comparable
+    conditions  what else a time depends on, such as the versions of libraries; what differs is said
+    reference   the backend that the others are compared with, within the run
+    floor       what the run says of two that are the same, as a share; None without a control
+    quick       made for a first look, with too few launches to decide anything
+    """
+
+    name: str
+    made_by: Literal["adbench", "pytest-benchmark", "pyperf", "gradbench"]
+    created: str | None
+    machine: str
+    samples: Mapping[Key, Sample]
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    reference: str | None = None
+    floor: float | None = None
+    quick: bool = False
+
+
+def of_run(run: Run, name: str) -> Side:
+    """A run of adbench."""
+    versions = {backend: version for backend, version in run.versions.items() if version}
+    return Side(
+        name=name,
+        made_by="adbench",
+        created=run.created,
+        machine=f"{fingerprint(run.machine)}; threads {run.settings.get('threads', UNKNOWN)}",
+        samples={record.job: _sample(record) for record in run.records},
+        conditions={"adbench": run.adbench_version} | versions,
+        reference=run.reference_backend,
+        floor=floor(run).reach,
+        quick=run.settings.get("quick") is True,
+    )
+
+
+def name_of(key: Key) -> str:
+    """What a cell is called."""
+    if isinstance(key, str):
+        return key
+    seed = f"-seed={key.seed}" if key.seed else ""
+    return f"{key.case}[{key.size}]-{key.backend}-{key.operator}{seed}"
+
+
+def key_called(name: str) -> Key:
+    """The cell that a benchmark of that name is; the name itself where it is none."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return name
+    return Job(found["case"], int(found["size"]), found["backend"], found["operator"], int(found["seed"] or 0))
+
+
+def digest(machine: str) -> str:
+    """Eight hexadecimal digits of a fingerprint: enough to see which runs were made on one machine."""
+    return hashlib.sha256(machine.encode()).hexdigest()[:8]
+
+
+def differences(old: str, new: str) -> list[str]:
+    """In what two machines differ, in words; empty where they are the same as far as both tell.
+
+    Two that do not both tell their processor differ: nothing is known of them.
+    """
+    a, b = (dict(_part(part) for part in machine.split("; ")) for machine in (old, new))
+    if UNKNOWN in (a.get("processor", UNKNOWN), b.get("processor", UNKNOWN)):
+        return ["a processor that is not told"]
+    return [
+        f"{name}: {value} → {b[name]}"
+        for name, value in a.items()
+        if name in b and UNKNOWN not in (value, b[name]) and value != b[name]
+    ]
+
+
+def _part(part: str) -> tuple[str, str]:
+    """`hardware threads 2` -> its name and its value."""
+    name = next((name for name in _PARTS if part.startswith(name + " ")), part.partition(" ")[0])
+    return name, part.removeprefix(name).strip()
+
+
+def _sample(record: Record) -> Sample:
+    if record.status in ("failed", "crashed", "timed_out"):
+        return Sample(record.job, "failing", record.reason)
+    if record.status in ("unsupported", "skipped"):
+        return Sample(record.job, "absent", record.reason)
+    if record.status == "known":
+        return Sample(record.job, "known", record.reason)
+    if record.status == "wrong" or (record.verdict is not None and record.verdict.word == "wrong"):
+        return Sample(record.job, "wrong", record.reason or (record.verdict.sentence if record.verdict else None))
+    logs: dict[int, Array] = {}
+    prepare: dict[int, float] = {}
+    if record.time is not None:
+        for launch, row in zip(_in_order(record), log_seconds([record.time])[0], strict=True):
+            if np.isfinite(row).any():
+                logs[launch.number] = row
+            first = launch.prepare_seconds + launch.first_call_seconds
+            if first > 0:
+                prepare[launch.number] = float(np.log(first))
+    how = " ".join(filter(None, (record.how, record.text)))
+    return Sample(record.job, "right", None, logs, prepare, _memory(record.memory), how)
+
+
+def _in_order(record: Record) -> list[Any]:
+    """The launches as `log_seconds` has them."""
+    return sorted(record.time.launches, key=lambda launch: launch.number) if record.time else []
+
+
+def _memory(memory: Memory | None) -> dict[str, float]:
+    if memory is None:
+        return {}
+    figures = {
+        "allocated": memory.allocated_peak_bytes,
+        "python": memory.python_peak_bytes,
+        "resident": memory.resident_peak_bytes,
+    }
+    return {method: figure.value for method, figure in figures.items() if figure.value is not None}

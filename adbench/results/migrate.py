@@ -1,0 +1,52 @@
+"""Runs of earlier schema versions, as plain data, brought to the present one.
+
+Version 1 had one process for each backend and its epochs in one list: one launch, in the words of version 2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adbench.model.record import SCHEMA_VERSION
+
+OLDEST = 1
+_NOT_TAKEN = {"value": None, "reason": "a file of schema version 1 has no such figure"}
+
+
+def upgraded(data: dict[str, Any]) -> dict[str, Any]:
+    """The same run in the present version. Raises ValueError where its version is none that can be read, and TypeError,
+    KeyError or AttributeError where the data is not what its version says.
+    """
+    version = data.get("schema_version")
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise ValueError("there is no schema_version")
+    if version > SCHEMA_VERSION:
+        raise ValueError(
+            f"schema version {version}, of a later adbench; this one reads {OLDEST} to {SCHEMA_VERSION}: update it"
+        )
+    if version < OLDEST:
+        raise ValueError(f"schema version {version}; there are {OLDEST} to {SCHEMA_VERSION}")
+    return _from_1(data) if version == 1 else data
+
+
+def _from_1(data: dict[str, Any]) -> dict[str, Any]:
+    return data | {"schema_version": 2, "records": [_record_from_1(record) for record in data["records"]]}
+
+
+def _record_from_1(record: dict[str, Any]) -> dict[str, Any]:
+    time, memory = record["time"], record["memory"]
+    if time is not None:
+        launch = {
+            "number": 0,
+            "import_seconds": None,
+            "prepare_seconds": time["prepare_seconds"],
+            "phases": {},
+            "first_call_seconds": time["first_call_seconds"],
+            "warm_up_calls": None,
+            "steady": None,
+            "rounds": time["epochs"],
+        }
+        time = {"launches": [launch]}
+    if memory is not None:
+        memory = {"allocated_peak_bytes": _NOT_TAKEN, **memory}
+    return record | {"time": time, "memory": memory}

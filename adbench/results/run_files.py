@@ -1,0 +1,90 @@
+"""The files that a run is made of: where they are, and whether they are still what they were when it was begun."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from adbench.measure import machine
+from adbench.catalog.discovery import Catalog, Source, catalog
+from adbench.model.errors import UsageError
+from adbench.results.journal import Head
+from adbench.version import __version__
+
+SAME_MACHINE = ("processor", "architecture", "cores", "hardware_threads", "system", "python")
+
+
+def files_of(known: Catalog, backends: Iterable[str], cases: Iterable[str]) -> dict[str, Any]:
+    """What must be the same for the run to be gone on with: a digest for each file, and where the user's own are."""
+    chosen = [*_libraries(known, backends), *(known.case_sources[name] for name in cases)]
+    twins = {f"{name}.hpp": twin for name in cases if (twin := known.cases[name].twin) is not None}
+    return {
+        "case_files": _given(source for source in chosen if source.kind == "cases"),
+        "backend_files": _given(source for source in chosen if source.kind == "backends"),
+        "digests": {f"{source.kind}/{source.name}": _digest(Path(source.path)) for source in chosen}
+        | {f"cases/{name}": _digest(path) for name, path in twins.items()},
+    }
+
+
+def unchanged(head: Head, folder: Path) -> Catalog:
+    """The catalog that the run was planned from. Raises UsageError where what it would measure is not the same now."""
+    run = head.run
+    again = f"what was measured so far stays readable in {folder}; start a new run for the rest"
+    if run.machine.get("hosts"):
+        raise UsageError(f"{folder}: measured on {run.machine['hosts']}; go on with it there, with --on")
+    here = machine.describe()
+    for name in SAME_MACHINE:
+        if run.machine.get(name) != here.get(name):
+            raise UsageError(
+                f"{folder}: begun on another machine: {name} was {run.machine.get(name)}, is {here.get(name)}; {again}"
+            )
+    return catalog_of(head, folder, again)
+
+
+def catalog_of(head: Head, folder: Path | str, again: str) -> Catalog:
+    """The catalog that the run was planned from, whatever the machine. Raises UsageError where it is not the same now.
+
+    folder, again   what an error begins and ends with
+    """
+    run, asked = head.run, head.asked
+    if run.adbench_version != __version__:
+        raise UsageError(f"{folder}: begun by adbench {run.adbench_version}, this is {__version__}; {again}")
+    found = catalog(asked.get("case_files", ()), asked.get("backend_files", ()))
+    cases, backends = tuple(run.cases), tuple(run.versions)
+    gone = [f"case {name}" for name in cases if name not in found.cases]
+    gone += [f"backend {name}" for name in backends if name not in found.backends]
+    if gone:
+        raise UsageError(f"{folder}: {', '.join(gone)}: no longer there; {again}")
+    for name, version in run.versions.items():
+        if found.backends[name].version != version:
+            raise UsageError(f"{folder}: {name} was version {version}, is {found.backends[name].version}; {again}")
+    now = files_of(found, backends, cases)["digests"]
+    for name, digest in asked.get("digests", {}).items():
+        if now.get(name) != digest:
+            raise UsageError(f"{folder}: {name} has changed since the run was begun; {again}")
+    return found
+
+
+def _libraries(known: Catalog, backends: Iterable[str]) -> Iterator[Source]:
+    """The backends' sources, and those of which they are variants."""
+    names = dict.fromkeys(backends)
+    for name in tuple(names):
+        variant_of = known.backends[name].variant_of
+        if variant_of is not None:
+            names[variant_of] = None
+    return (known.backends[name] for name in names)
+
+
+def _given(sources: Iterable[Source]) -> list[str]:
+    return list(dict.fromkeys(source.path for source in sources if not source.builtin))
+
+
+def _digest(path: Path) -> str:
+    """Of a file, or of every file in a folder."""
+    digest = hashlib.sha256()
+    files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file() and p.suffix != ".pyc")
+    for file in files:
+        digest.update(f"{file.relative_to(path)}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()

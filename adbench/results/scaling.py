@@ -1,0 +1,188 @@
+"""How the costs of a run grow with the size: exponents, the price of a gradient in calls of the primal, bytes per
+operation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from adbench.measure import growth as fitting
+from adbench.measure.growth import Growth
+from adbench.measure.statistics import FEWEST_LAUNCHES, Interval, hodges_lehmann
+from adbench.results.matched_samples import Array, launch_medians, presentable
+from adbench.model.record import Figure, Record, Run
+
+Quantity = Literal["seconds", "allocated_peak_bytes", "python_peak_bytes", "resident_peak_bytes"]
+
+LEAST_TREND = 0.1
+"""The exponent that the price of a gradient must exceed to be called growing: a quarter more for each tenfold size."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How a figure of one backend grows with the size of one case."""
+
+    case: str
+    backend: str
+    operator: str
+    seed: int
+    quantity: Quantity
+    growth: Growth
+
+
+@dataclass(frozen=True)
+class CostAt:
+    """The time of a gradient in times of the primal at one size, over launches; None with a reason."""
+
+    size: int
+    ratio: Interval | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The price of a gradient, in calls of the primal, against the size.
+
+    Reverse mode promises that it does not grow with the number of inputs (Baur and Strassen 1983; Griewank and Walther
+    2008, section 3.3).
+
+    trend   the exponent of the price over n with its interval; None with a reason
+    basis   "exponents": that of the gradient minus that of the primal, each with its constant part taken out;
+            "largest": the slope over the three largest sizes, where one of the two does not grow enough for that
+    grows   whether the interval lies above LEAST_TREND; None where there is no trend to judge by
+    """
+
+    case: str
+    backend: str
+    seed: int
+    at: tuple[CostAt, ...]
+    trend: Interval | None
+    basis: Literal["exponents", "largest"] | None
+    grows: bool | None
+    reason: str | None = None
+
+
+def growth(run: Run, quantities: Sequence[Quantity] = ("seconds", "allocated_peak_bytes")) -> tuple[Scaling, ...]:
+    """The growth of each quantity, for each case, backend, operator and seed that has figures at some size.
+
+    Approximate results count: what a method costs is a fact, while a comparison would be unfair. Wrong ones do not.
+    """
+    found = []
+    for (case, backend, operator, seed), records in _by_size(run.records).items():
+        for quantity in quantities:
+            fitted = _seconds(records) if quantity == "seconds" else _bytes(records, quantity)
+            found.append(Scaling(case, backend, operator, seed, quantity, fitted))
+    return tuple(found)
+
+
+def cost(run: Run) -> tuple[Cost, ...]:
+    """The price of the gradient for each case, backend and seed that has its time and the primal's at some size."""
+    curves = _by_size(run.records)
+    found = []
+    for (case, backend, operator, seed), of_gradient in curves.items():
+        primal = {record.job.size: record for record in curves.get((case, backend, "value", seed), [])}
+        both = [(record, primal[record.job.size]) for record in of_gradient if record.job.size in primal]
+        timed = [(gradient, value) for gradient, value in both if gradient.time and value.time]
+        if operator == "gradient" and timed:
+            found.append(_cost(case, backend, seed, [g for g, _ in timed], [v for _, v in timed]))
+    return tuple(found)
+
+
+def bytes_per_operation(
+    record: Record, flops: Mapping[str, Mapping[str, float]], method: Quantity = "allocated_peak_bytes"
+) -> Figure:
+    """Bytes at the peak of one call, per elementary operation of one evaluation of the case; `flops`: those of the run.
+
+    No number, and the reason, where either is not known or the result may not be shown.
+    """
+    job, found = record.job, _peak(record, method)
+    operations = flops.get(job.case, {}).get(str(job.size))
+    if not presentable(record):
+        return Figure(None, record.reason or f"the result is {record.status}")
+    if operations is None:
+        return Figure(None, f"the case {job.case} does not say how many operations it takes; its file can, by `flops`")
+    if not 0 < operations < math.inf:
+        return Figure(None, f"the case {job.case} says that it takes {operations} operations")
+    return Figure(found.value / operations) if found.value is not None else found
+
+
+def _cost(case: str, backend: str, seed: int, gradients: Sequence[Record], primals: Sequence[Record]) -> Cost:
+    sizes = [record.job.size for record in gradients]
+    launches = launch_medians([record.time for record in (*gradients, *primals) if record.time])
+    upper, lower = launches[: len(sizes)], launches[len(sizes) :]
+    at = tuple(_cost_at(size, row[np.isfinite(row)]) for size, row in zip(sizes, upper - lower, strict=True))
+    whole = np.isfinite(launches).all(axis=0)
+    if len(sizes) < fitting.FEWEST_SIZES or whole.sum() < FEWEST_LAUNCHES:
+        needed = f"a trend needs {fitting.FEWEST_SIZES} sizes and {FEWEST_LAUNCHES} launches that have both at each"
+        return Cost(case, backend, seed, at, None, None, None, f"{needed}; there are {len(sizes)} and {whole.sum()}")
+    gradient, primal = (fitting.growth(sizes, np.exp(logs[:, whole]).T) for logs in (upper, lower))
+    if gradient.exponent and primal.exponent:
+        trend = hodges_lehmann(np.subtract(gradient.by_launch, primal.by_launch))
+        return Cost(case, backend, seed, at, trend, "exponents", trend.low > LEAST_TREND)
+    log_n = np.log(np.asarray(sizes[-3:], np.float64))
+    off = log_n - log_n.mean()
+    trend = hodges_lehmann((upper - lower)[-3:, whole].T @ off / (off @ off))
+    return Cost(case, backend, seed, at, trend, "largest", trend.low > LEAST_TREND)
+
+
+def _cost_at(size: int, differences: Array) -> CostAt:
+    if len(differences) < FEWEST_LAUNCHES:
+        return CostAt(
+            size, None, f"an interval needs {FEWEST_LAUNCHES} launches with both; there are {len(differences)}"
+        )
+    return CostAt(size, hodges_lehmann(differences).exp())
+
+
+def _by_size(records: Iterable[Record]) -> dict[tuple[str, str, str, int], list[Record]]:
+    """(case, backend, operator, seed) -> the records whose figures may be shown, sizes ascending."""
+    found: dict[tuple[str, str, str, int], dict[int, Record]] = {}
+    for record in records:
+        job = record.job
+        if presentable(record) and job.size >= 1 and (record.time or record.memory):  # a file may hold any size
+            found.setdefault((job.case, job.backend, job.operator, job.seed), {})[job.size] = record
+    return {key: [sizes[n] for n in sorted(sizes)] for key, sizes in found.items()}
+
+
+def _seconds(records: Sequence[Record]) -> Growth:
+    """The growth of time: over the launches that have every size, or over sizes where those are too few."""
+    timed = [record for record in records if record.time]
+    launches = launch_medians([record.time for record in timed if record.time])  # (sizes, launches)
+    there = np.flatnonzero(np.isfinite(launches).any(axis=1))
+    sizes, launches = [timed[k].job.size for k in there], launches[there]
+    whole = np.isfinite(launches).all(axis=0)
+    if whole.sum() < FEWEST_LAUNCHES:
+        return _fitted(sizes, np.nanmedian(launches, axis=1)[:, None] if sizes else launches)
+    return _fitted(sizes, launches[:, whole])
+
+
+def _bytes(records: Sequence[Record], quantity: Quantity) -> Growth:
+    """The growth of a peak, from the sizes at which there was one."""
+    peaks = [(record.job.size, _peak(record, quantity)) for record in records]
+    there = [(size, peak.value) for size, peak in peaks if peak.value is not None and 0 < peak.value < math.inf]
+    if len(there) >= fitting.FEWEST_SIZES:
+        return _fitted([size for size, _ in there], np.log([[value] for _, value in there]))
+    reasons = [peak.reason or f"the peak at n = {size} is {peak.value} bytes" for size, peak in peaks]
+    missing = [reason for reason, (size, _) in zip(reasons, peaks, strict=True) if size not in dict(there)]
+    why = f"; {missing[0]}" if missing else ""
+    return Growth(
+        None, reason=f"an exponent needs {fitting.FEWEST_SIZES} sizes; there are figures at {len(there)}{why}"
+    )
+
+
+def _fitted(sizes: Sequence[int], logs: Array) -> Growth:
+    """The growth of what has these logarithms, shape (sizes, launches)."""
+    if not sizes:
+        return Growth(None, reason="nothing was timed")
+    return fitting.growth(sizes, np.exp(logs).T)
+
+
+def _peak(record: Record, quantity: Quantity) -> Figure:
+    if record.memory is None:
+        return Figure(None, "memory was not measured")
+    figure = getattr(record.memory, quantity)
+    return figure if isinstance(figure, Figure) else Figure(None, f"{quantity} is no figure of memory")

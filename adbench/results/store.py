@@ -1,0 +1,128 @@
+"""A run on disk: a journal while it runs (journal.py), one JSON when it is done, the page that is drawn from it.
+
+The JSON appears whole or not at all, and is held to its schema when it is read: never pickle, and nothing is believed
+because of its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+from adbench.model.atomic_file import write_whole
+from adbench.results import journal, schema
+from adbench.model.errors import BadFile
+from adbench.model.serialization import from_plain, to_plain
+from adbench.model.record import Run
+from adbench.results.migrate import upgraded
+
+MAX_BYTES = 512 * 2**20
+RUN, JOURNAL, PAGE = "run.json", "journal.jsonl", "report.html"
+
+
+def default_folder() -> Path:
+    """`results/<time>` in the working folder; the time is local, to the second."""
+    return Path("results") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+
+
+def dumps(run: Run) -> str:
+    """A run as JSON text: a line for each field and for each record, so that two runs can be looked at with `diff`."""
+    fields = to_plain(run)
+    records = ",\n".join(_line(record) for record in fields.pop("records"))
+    lines = [f"{json.dumps(name)}: {_line(value)}" for name, value in fields.items()]
+    lines.append(f'"records": [\n{records}\n]' if records else '"records": []')
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def read_run(path: Path) -> Run:
+    """The run in a folder that `adbench run` wrote, in its `run.json`, or in the journal of a run that is not finished.
+
+    Of a folder whose journal has no end the journal is read: it holds all that `run.json` does, and what came after.
+    Raises BadFile, in one line, for anything else.
+    """
+    if path.is_dir():
+        path = _file_in(path)
+    if is_journal(path):
+        return journal.assemble(journal.read(path))
+    with no_garbage():
+        return from_data(load(path), path)
+
+
+def from_data(data: Any, path: Path) -> Run:
+    """The run that the JSON of the file `path` holds, of this schema version or an earlier one. Raises BadFile."""
+    try:
+        data = upgraded(data if isinstance(data, dict) else {})
+        schema.check(data)
+        return from_plain(data, Run)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        fault = f"lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
+        raise BadFile(f"{path}: JSON, but not a run of adbench: {fault}") from error
+
+
+def load(path: Path) -> Any:
+    """The JSON in a file, as plain data. Raises BadFile where there is none, too much of it, or it is damaged."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise BadFile(f"{path}: larger than {MAX_BYTES // 2**20} MiB; adbench writes no such file")
+        text = path.read_bytes()
+    except OSError as error:
+        raise BadFile(f"{path}: cannot be read: {error.strerror}") from error
+    # Quotes within texts are written \\", so that only keys are counted; before parsing, which takes the memory.
+    if (records := text.count(b'"status":')) > schema.MOST_RECORDS:
+        raise BadFile(f"{path}: holds {records} records; adbench reads at most {schema.MOST_RECORDS}")
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise BadFile(f"{path}: not JSON, or damaged: {error}") from error
+
+
+def is_journal(path: Path) -> bool:
+    """Whether a file is called or begins as a journal does."""
+    if path.suffix == Path(JOURNAL).suffix:
+        return True
+    try:
+        with path.open("rb") as file:
+            return file.read(16).startswith(b'{"kind": "head"')
+    except OSError:
+        return False
+
+
+def write_run(folder: Path, run: Run) -> Path:
+    """Write the run's JSON into its folder, and say where. Raises BadOutput; the journal holds all the same."""
+    write_whole(
+        folder / RUN, dumps(run), kept=f"what was measured is kept: make room, then adbench run --resume {folder}"
+    )
+    return folder / RUN
+
+
+def _file_in(folder: Path) -> Path:
+    """The file of a folder that holds its run."""
+    run, written = folder / RUN, folder / JOURNAL
+    if not run.exists() and not written.exists():
+        raise BadFile(f"{folder}: holds no run: there is neither {RUN} nor {JOURNAL}")
+    return run if run.exists() and not journal.is_open(written) else written
+
+
+@contextlib.contextmanager
+def no_garbage() -> Iterator[None]:
+    """The collector off: it would look again and again at millions of values that all stay."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, allow_nan=False)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON; adbench writes it as a text")

@@ -1,1 +1,0 @@
-"""The harness: what is measured (case, backend), in which order (plan), where (worker, runner), what came of it."""

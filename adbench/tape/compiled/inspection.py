@@ -1,0 +1,158 @@
+"""A compiled recording as text: the operations that were recorded, the guards under which it holds, and the code.
+
+    print(listing(f, 1.3, 0.5, 1.2))
+
+Everything is made anew by the road that `compile` takes, and nothing of it is run: recorded, lowered, optimised.
+Operations are called v1, v2, … in the order of the recording; what nothing needs has no line, so numbers may be left
+out. Those of the function come first, those of its sweep behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from adbench.tape.compiled.lowering.module import lower
+from adbench.tape.compiled.runtime.arguments import Arguments
+from adbench.tape.compiled.runtime.compiled_call import Compiled
+from adbench.tape.compiled.runtime.llvm import optimised
+from adbench.tape.compiled.runtime.program import LONG
+from adbench.tape.compiled.trace.loop_rule import live
+from adbench.tape.compiled.trace.record_function import NotCompilableError, record
+from adbench.tape.compiled.trace.symbol import Symbol
+from adbench.tape.compiled.trace.trace import Trace, made_by
+from adbench.tape.core.rule import TapeError, Value
+from adbench.tape.explain.explanation import _labels, _parameter_names
+from adbench.tape.explain.notation import aligned, text_of, written
+
+LONGEST = 80
+"""Characters of a guard that is written out; a longer one names the operations that it is computed from."""
+DEPTHS = (4, 3, 2, 1)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a function becomes when it is compiled.
+
+    operations   (name, how it is computed) of each recorded operation that something needs
+    guards       what the recording holds under, as "y > 0 is True"
+    results      names of the value's parts, then of the gradient's; a constant is its own text
+    python       the operations that have no native form, and are called in Python
+    llvm         LLVM's intermediate representation, as it is optimised
+    assembly     the same as this processor's instructions
+    eager        why nothing of this is there: the eager engine runs the function; else ""
+    """
+
+    operations: tuple[tuple[str, str], ...] = ()
+    guards: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    python: tuple[str, ...] = ()
+    llvm: str = ""
+    assembly: str = ""
+    eager: str = ""
+
+    def __str__(self) -> str:
+        if self.eager:
+            return f"runs in the eager engine: {self.eager}"
+        rows = [("var", "operation"), *self.operations]
+        guards = "\n".join(self.guards) or "none: one recording for every point"
+        return f"{aligned(rows)}\n\nGuards\n\n{guards}\n\nCode\n\n{self.assembly}"
+
+
+def listing(f: Callable[..., Any], *example: Any, names: Sequence[str] | None = None, wrt: Any = None) -> Listing:
+    """What `compile(f, *example)` records and writes for value and gradient at this example.
+
+    names   of the arguments; those of f's parameters unless given
+    wrt     positions of the arguments that are differentiated, as in `compile`
+    """
+    call = Compiled(f, example, operator="value_and_gradient", wrt=wrt)
+    arguments = Arguments(call, example)
+    names = _parameter_names(f, len(example)) if names is None else names
+    try:
+        recording = record(call.request(arguments), careful=False)
+        level = 0 if len(recording.trace) > LONG else 2
+        lowered = lower(recording, level=level)
+    except NotCompilableError as reason:
+        return Listing(eager=str(reason))
+    except TapeError as reason:
+        return Listing(eager=f"{type(reason).__name__}: {reason}")
+    codes = [optimised(module.text(), level=level) for module in lowered.modules]
+    outputs = [*recording.value, *recording.parts]
+    writer = _Writer(recording.trace, _input_names(recording.inputs, arguments, example, names))
+    return Listing(
+        tuple(writer.lines([*outputs, *(symbol for symbol, _ in recording.guards)])),
+        tuple(f"{writer.whole(symbol)} is {outcome}" for symbol, outcome in recording.guards),
+        tuple(map(writer.name, outputs)),
+        lowered.python_calls,
+        "\n".join(llvm for llvm, _ in codes),
+        "\n".join(assembly for _, assembly in codes),
+    )
+
+
+def _input_names(
+    inputs: Sequence[Symbol], arguments: Arguments, example: Sequence[Any], names: Sequence[str]
+) -> dict[int, str]:
+    """Record of an input -> what it is called."""
+    found = {}
+    for (_, places), arg, name in zip(arguments.rebuilds, example, names, strict=True):
+        for place, label in zip(places, _labels(arg, name), strict=True):
+            if isinstance(place, int):
+                found[inputs[place].number] = label
+    return found
+
+
+class _Writer:
+    """Writes down the operations of a trace."""
+
+    def __init__(self, trace: Trace, inputs: dict[int, str]) -> None:
+        self.trace, self.inputs = trace, inputs
+
+    def name(self, value: Value) -> str:
+        """v7 for the seventh record; the text of a constant."""
+        return f"v{value.number + 1}" if isinstance(value, Symbol) and value.tape is self.trace else text_of(value)
+
+    def operation(self, number: int, called: Callable[[Value], str]) -> str:
+        """How a record is computed from operands that are called so."""
+        made = made_by(self.trace[number])
+        if made is None:
+            return self.inputs.get(number) or "input"
+        rule, inputs, params = made
+        operands = list(map(called, inputs))
+        if rule.name in COMPARISONS and len(operands) == 2:
+            return f"{operands[0]} {COMPARISONS[rule.name]} {operands[1]}"
+        return written(rule, operands, params)
+
+    def lines(self, outputs: Sequence[Value]) -> list[tuple[str, str]]:
+        """The operations that these values need, in order."""
+        return [(f"v{n + 1}", self.operation(n, self.name)) for n in sorted(live(self.trace, outputs))]
+
+    def whole(self, symbol: Symbol) -> str:
+        """How a guard is computed, from as far down as is not long to read."""
+        return next(filter(lambda text: len(text) <= LONGEST, map(partial(self._deep, symbol), DEPTHS)), "") or (
+            self._deep(symbol, 0)
+        )
+
+    def _deep(self, value: Value, depth: int) -> str:
+        """A value written out so many operations down, and by names below."""
+        if not isinstance(value, Symbol) or value.tape is not self.trace:
+            return text_of(value)
+
+        def below(x: Value) -> str:
+            if depth == 0 and not (isinstance(x, Symbol) and x.number in self.inputs):
+                return self.name(x)
+            text = self._deep(x, max(depth - 1, 0))
+            return f"({text})" if " " in text else text
+
+        return self.operation(value.number, below)
+
+
+COMPARISONS = {
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "equal": "==",
+    "not_equal": "!=",
+}

@@ -1,0 +1,1 @@
+"""Native code for single operations: arithmetic, vector mathematics, LAPACK."""

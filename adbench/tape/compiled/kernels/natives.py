@@ -1,0 +1,215 @@
+"""Values of elementwise rules as machine code. Their derivatives are not here: those are the rules' own, recorded.
+
+Each entry writes the instructions for one lane or eight. What numpy does at the ends of the range is done here too:
+`maximum` passes NaN on, `sign` of -0.0 is 0.0, a remainder has the divisor's sign. An elementwise rule that is not in
+the table is called in Python when the compiled function runs, and `explain` says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.compiled.kernels import vector_math
+from adbench.tape.compiled.kernels.simd import Lanes, Name
+from adbench.tape.compiled.trace.symbol_rules import LOGIC, NUMBER, PREDICATES, SAME
+from adbench.tape.core.rule import Rule
+from adbench.tape.rules import compound, special
+from adbench.tape.rules import elementwise as e
+
+Native = Callable[..., Name]
+
+# Functions of which LLVM or the C library has one, and arrays a kernel of their own
+
+
+def _of_library(name: str) -> Native:
+    return lambda k, *args: k.called(name, *args)
+
+
+def _intrinsic(name: str) -> Native:
+    return lambda k, x: k.intrinsic(name, x)
+
+
+def _kernel(name: str, kernel: Callable[[Lanes, Name], Name]) -> Native:
+    """The C library's for one number, the vector kernel for arrays."""
+    return lambda k, x: kernel(k, x) if k.in_array else k.called(name, x)
+
+
+def _arithmetic(op: str) -> Native:
+    return lambda k, x, y: k.binary(op, x, y)
+
+
+exp, log, log1p = (_kernel(n, getattr(vector_math, n)) for n in ("exp", "log", "log1p"))
+
+
+def _extreme(condition: str) -> Native:
+    """maximum or minimum; NaN if one is, the second of equal ones."""
+
+    def write(k: Lanes, x: Name, y: Name) -> Name:
+        first = k.logic("or", k.compare(condition, x, y), k.compare("uno", x, x))
+        return k.select(first, x, y)
+
+    return write
+
+
+maximum, minimum = _extreme("oge"), _extreme("ole")
+
+
+def _sign(k: Lanes, x: Name) -> Name:
+    negative = k.select(k.compare("olt", x, k.constant(0.0)), k.constant(-1.0), k.constant(0.0))
+    value = k.select(k.compare("ogt", x, k.constant(0.0)), k.constant(1.0), negative)
+    return k.select(k.compare("uno", x, x), x, value)
+
+
+def _floor_and_rest(k: Lanes, x: Name, y: Name) -> tuple[Name, Name]:
+    """numpy's divmod of floats: floor(x / y) and the rest, which has the sign of y."""
+    zero, one = k.constant(0.0), k.constant(1.0)
+    rest = k.binary("frem", x, y)
+    quotient = k.binary("fdiv", k.binary("fsub", x, rest), y)
+    has_rest = k.compare("une", rest, zero)
+    differ = k.logic("xor", k.compare("olt", y, zero), k.compare("olt", rest, zero))
+    moved = k.logic("and", has_rest, differ)
+    rest = k.select(moved, k.binary("fadd", rest, y), rest)
+    quotient = k.select(moved, k.binary("fsub", quotient, one), quotient)
+    rest = k.select(has_rest, rest, k.intrinsic("copysign", zero, y))
+    down = k.intrinsic("floor", quotient)
+    far = k.compare("ogt", k.binary("fsub", quotient, down), k.constant(0.5))
+    down = k.select(far, k.binary("fadd", down, one), down)
+    plain = k.binary("fdiv", x, y)
+    down = k.select(k.compare("une", quotient, zero), down, k.intrinsic("copysign", zero, plain))
+    by_zero = k.compare("oeq", y, zero)
+    return k.select(by_zero, plain, down), k.select(by_zero, k.constant(math.nan), rest)
+
+
+def _power(k: Lanes, x: Name, y: Name) -> Name:
+    for exponent, write in _POWERS.items():
+        if y == k.constant(exponent):
+            return write(k, x)
+    return k.called("pow", x, y)
+
+
+_POWERS: dict[float, Callable[[Lanes, Name], Name]] = {
+    2.0: lambda k, x: k.binary("fmul", x, x),
+    1.0: lambda k, x: x,
+    -1.0: lambda k, x: k.binary("fdiv", k.constant(1.0), x),
+    0.0: lambda k, x: k.constant(1.0),
+}
+"""Powers that are right to the last bit without the C library's `pow`."""
+
+
+def logaddexp(k: Lanes, x: Name, y: Name) -> Name:
+    """max + log1p(exp(-|x - y|)); where both are the same infinity, that."""
+    a, b = k.x(x), k.x(y)
+    rise = a - b
+    top = k.x(maximum(k, x, y))
+    tail = k.x(log1p(k, exp(k, (-abs(rise)).name)))
+    same = k.logic("and", a.is_("oeq", b), k.compare("oeq", abs(a).name, k.constant(math.inf)))
+    return a.where(same, top + tail).name
+
+
+def _xlogy(of: Native) -> Native:
+    """x f(y), and 0 where x = 0 and y is a number."""
+
+    def write(k: Lanes, x: Name, y: Name) -> Name:
+        nothing = k.logic("and", k.compare("oeq", x, k.constant(0.0)), k.compare("ord", y, y))
+        return k.select(nothing, k.constant(0.0), k.binary("fmul", x, of(k, y)))
+
+    return write
+
+
+def _scaled(factor: float) -> Native:
+    return lambda k, x: k.binary("fmul", x, k.constant(factor))
+
+
+def _negated(k: Lanes, x: Name) -> Name:
+    return (-k.x(x)).name
+
+
+def _where(k: Lanes, condition: Name, x: Name, y: Name) -> Name:
+    return k.select(condition, x, y)
+
+
+NATIVE: dict[Rule, Native] = {
+    e.add: _arithmetic("fadd"),
+    e.subtract: _arithmetic("fsub"),
+    e.multiply: _arithmetic("fmul"),
+    e.divide: _arithmetic("fdiv"),
+    e.negative: _negated,
+    e.positive: lambda k, x: x,
+    e.stop_gradient: lambda k, x: x,
+    e.square: lambda k, x: k.binary("fmul", x, x),
+    e.reciprocal: lambda k, x: k.binary("fdiv", k.constant(1.0), x),
+    e.absolute: _intrinsic("fabs"),
+    e.where: _where,
+    e.maximum: maximum,
+    e.minimum: minimum,
+    e._clip: lambda k, x, low, high: minimum(k, maximum(k, x, low), high),
+    e.sign: _sign,
+    e.copysign: lambda k, x, y: k.intrinsic("copysign", x, y),
+    e.floor: _intrinsic("floor"),
+    e.ceil: _intrinsic("ceil"),
+    e.trunc: _intrinsic("trunc"),
+    e.rint: _intrinsic("rint"),
+    e.floor_divide: lambda k, x, y: _floor_and_rest(k, x, y)[0],
+    e.remainder: lambda k, x, y: _floor_and_rest(k, x, y)[1],
+    e.sqrt: _intrinsic("sqrt"),
+    e.power: _power,
+    e.exp: exp,
+    e.expm1: _kernel("expm1", vector_math.expm1),
+    e.log: log,
+    e.log1p: log1p,
+    e.tanh: _kernel("tanh", vector_math.tanh),
+    e.expit: vector_math.expit,
+    e.logaddexp: logaddexp,
+    e.degrees: _scaled(180.0 / math.pi),
+    e.radians: _scaled(math.pi / 180.0),
+    **{
+        getattr(e, ours): _of_library(theirs)
+        for ours, theirs in {
+            **{n: n for n in ("cbrt", "hypot", "exp2", "log2", "log10", "sin", "cos", "tan", "sinh", "cosh")},
+            "arcsin": "asin",
+            "arccos": "acos",
+            "arctan": "atan",
+            "arctan2": "atan2",
+            "arcsinh": "asinh",
+            "arccosh": "acosh",
+            "arctanh": "atanh",
+        }.items()
+    },
+    special.erf: _of_library("erf"),
+    special.erfc: _of_library("erfc"),
+    compound.log1p_exp: lambda k, x: logaddexp(k, k.constant(0.0), x),
+    compound.log1m: lambda k, x: log1p(k, _negated(k, x)),
+    compound.log_inv_logit: lambda k, x: _negated(k, logaddexp(k, k.constant(0.0), _negated(k, x))),
+    compound.log1m_inv_logit: lambda k, x: _negated(k, logaddexp(k, k.constant(0.0), x)),
+    compound._log_sum_exp_2: logaddexp,
+    compound.xlogy: _xlogy(log),
+    compound.xlog1py: _xlogy(log1p),
+    NUMBER: lambda k, x: k.number(x),
+    SAME: lambda k, x, y: k.code.emit(f"icmp eq {k.integer} {k.bits(x)}, {k.bits(y)}"),
+}
+"""Rule -> what writes its value."""
+
+_FLAGS: dict[Any, Native] = {
+    np.less: lambda k, x, y: k.compare("olt", x, y),
+    np.less_equal: lambda k, x, y: k.compare("ole", x, y),
+    np.greater: lambda k, x, y: k.compare("ogt", x, y),
+    np.greater_equal: lambda k, x, y: k.compare("oge", x, y),
+    np.equal: lambda k, x, y: k.compare("oeq", x, y),
+    np.not_equal: lambda k, x, y: k.compare("une", x, y),
+    np.isnan: lambda k, x: k.compare("uno", x, x),
+    np.isinf: lambda k, x: k.compare("oeq", abs(k.x(x)).name, k.constant(math.inf)),
+    np.isfinite: lambda k, x: k.compare("olt", abs(k.x(x)).name, k.constant(math.inf)),
+    np.signbit: lambda k, x: k.code.emit(f"icmp slt {k.integer} {k.bits(x)}, {k.whole(0)}"),
+}
+_LOGICAL: dict[Any, Native] = {
+    np.logical_and: lambda k, x, y: k.logic("and", x, y),
+    np.logical_or: lambda k, x, y: k.logic("or", x, y),
+    np.logical_xor: lambda k, x, y: k.logic("xor", x, y),
+    np.logical_not: lambda k, x: k.logic("xor", x, k.truth),
+}
+NATIVE |= {PREDICATES[ufunc]: native for ufunc, native in _FLAGS.items()}
+NATIVE |= {LOGIC[ufunc]: native for ufunc, native in _LOGICAL.items()}

@@ -1,0 +1,398 @@
+"""From a trace to code: in which order operations are written, and which of them share a loop.
+
+Operations on elements in registers are written as soon as their operands are there, in the order of the recording. When
+nothing of that kind is left, a call (`kernels`) is written or, if none is ready, a nest of loops: all elementwise
+operations and reductions over one index space whose operands are there, or come from the nest itself.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.compiled.kernels.kernels import KERNELS
+from adbench.tape.compiled.kernels.natives import NATIVE
+from adbench.tape.compiled.lowering.data_movement import is_moved, is_view, moved, seen
+from adbench.tape.compiled.lowering.emission import Emission
+from adbench.tape.compiled.lowering.loop_fusion import (
+    MAXIMUM,
+    MINIMUM,
+    PRODUCT,
+    SUM,
+    Fold,
+    Nest,
+    Reduction,
+    Step,
+)
+from adbench.tape.compiled.lowering.machine_loops import lower_loop
+from adbench.tape.compiled.lowering.python_calls import called_in_python
+from adbench.tape.compiled.lowering.storage import SMALL, Big, Place, Shape, Small, Uniform, row_by_row, size_of
+from adbench.tape.compiled.lowering.value_locations import Reach
+from adbench.tape.compiled.trace.loop_rule import SCAN, live
+from adbench.tape.compiled.trace.simplify import ADD_AT
+from adbench.tape.compiled.trace.symbol import Symbol
+from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
+from adbench.tape.compiled.trace.trace import Trace, made_by
+from adbench.tape.core.rule import Rule, Value
+from adbench.tape.core.values import shape_of
+from adbench.tape.rules import reductions, shapes
+from adbench.tape.rules.indexing import set_at
+
+FOLDS: dict[Rule, Reduction] = {
+    reductions._sum: SUM,
+    shapes._sum_to: SUM,
+    reductions._prod: PRODUCT,
+    reductions._max: MAXIMUM,
+    reductions._min: MINIMUM,
+    ANY: SUM,
+    ALL: SUM,
+}
+"""Reductions; of booleans the true ones are counted, or for `ALL` the false ones."""
+WRITTEN_INTO = frozenset((ADD_AT, set_at))
+"""Rules whose result may be made in the memory of the first operand, if nobody needs that any more."""
+
+LIGHT, EACH, FOLD, KERNEL = range(4)
+
+
+class Block(Reach):
+    """One trace, lowered at the place where the emission stands.
+
+    made      number of a symbol -> rule, inputs and parameters that make it; none for what is given
+    depends   number of a symbol -> those of this trace that it is made of
+    targets   number of a symbol -> memory that its value is wanted in, if it comes out of a nest or a call
+    """
+
+    def __init__(
+        self,
+        emission: Emission,
+        trace: Trace,
+        outputs: Sequence[Value],
+        given: dict[int, Place],
+        targets: dict[int, Big] | None = None,
+        guards: Sequence[tuple[Symbol, bool]] = (),
+        piece: int = 0,
+    ) -> None:
+        super().__init__(emission)
+        self.piece = piece
+        self.trace = trace
+        self.targets = targets or {}
+        self.guards: dict[int, list[bool]] = {}
+        for condition, outcome in guards:
+            self.guards.setdefault(condition.number, []).append(outcome)
+        self.outputs = outputs
+        self.wanted = {y.number for y in outputs if type(y) is Symbol and y.tape is trace}
+        self.numbers = live(trace, [*outputs, *(c for c, _ in guards)])
+        self.users: dict[int, list[int]] = {n: [] for n in self.numbers}
+        self.remaining: dict[int, int] = {}
+        self.uses: dict[int, int] = dict.fromkeys(self.numbers, 0)
+        self.made: dict[int, tuple[Rule, tuple[Value, ...], dict[str, Any]]] = {}
+        self.depends: dict[int, set[int]] = {}
+        self.ready: list[list[int]] = [[], [], [], []]
+        self.loops: dict[tuple[Any, ...], list[int]] = {}
+        for n in self.numbers:
+            symbol = trace[n][1]
+            if id(symbol) in given:
+                self.places[n] = given[id(symbol)]
+        self.given = frozenset(self.places)  # somebody else's memory
+        for n in self.numbers:
+            made = None if n in self.places else made_by(trace[n])
+            if made is None:
+                continue
+            self.made[n] = rule, inputs, params = made
+            depends = self.depends[n] = {x.number for x in inputs if type(x) is Symbol and x.tape is trace}
+            missing = 0
+            for d in depends:
+                self.users[d].append(n)
+                self.uses[d] += 1
+                missing += d not in self.given
+            self.remaining[n] = missing
+            if missing == 0:
+                heapq.heappush(self.ready[self.kind(n)], n)
+            if rule is SCAN:
+                key = (params["loop"].body, params["loop"].n, params["loop"].backwards, tuple(map(id, inputs)))
+                self.loops.setdefault(key, []).append(n)
+
+    def kind(self, n: int) -> int:
+        """How an operation is written."""
+        rule, inputs, params = self.made[n]
+        if rule.elementwise and rule in NATIVE:
+            return EACH if size_of(self.trace[n][1].shape) > SMALL else LIGHT
+        has_big = any(x is not None and size_of(shape_of(x)) > SMALL for x in inputs)
+        if rule in FOLDS:
+            return FOLD if has_big else LIGHT
+        if is_view(rule, params):
+            return LIGHT
+        has_big = has_big or size_of(self.trace[n][1].shape) > SMALL
+        if not has_big and (rule is reductions._cumsum or is_moved(rule)):
+            return LIGHT
+        return KERNEL
+
+    # The order
+
+    def lower(self) -> list[Place]:
+        """Writes everything, and says where the outputs are."""
+        for n in list(self.places):
+            if self.piece:
+                self.made_at[n], self.near[n] = (self.code, len(self.code.lines)), len(self.code.lines)
+            self.check(n)
+        light, each, fold, kernel = self.ready
+        while light or each or fold or kernel:
+            if light:
+                n = heapq.heappop(light)
+                self.finish(n, self.in_registers(n))
+                if self.piece and len(self.code.lines) > self.piece:
+                    self.cut()
+            elif kernel:
+                n = heapq.heappop(kernel)
+                if n not in self.places:
+                    self.by_kernel(n)
+            else:
+                self.nest()
+        return [self.place(y) for y in self.outputs]
+
+    def finish(self, n: int, place: Place) -> None:
+        """An operation is done: what waited for it may be ready."""
+        self.places[n] = place
+        if isinstance(place, Big):
+            self.emission.hold(place)
+        else:
+            code = self.emission.code
+            self.near[n] = len(code.lines)
+            self.made_at[n] = (code, self.near[n])
+        if n in self.guards:
+            self.check(n)
+        for user in self.users[n]:
+            self.remaining[user] -= 1
+            if self.remaining[user] == 0:
+                heapq.heappush(self.ready[self.kind(user)], user)
+        for d in self.depends[n]:
+            self.uses[d] -= 1
+            if self.uses[d] == 0 and d not in self.wanted and d not in self.given:
+                self.emission.release(self.places[d])
+
+    def check(self, n: int) -> None:
+        """Leaves the function if a guard does not hold."""
+        for outcome in self.guards.pop(n, ()):
+            place = self.places[n]
+            name = self.emission.elements(place)[0]
+            good, bad = self.code.label(), self.emission.leave_on_guard()
+            order = (good, bad) if outcome else (bad, good)
+            self.code.do(f"br i1 {name}, label %{order[0]}, label %{order[1]}")
+            self.code.begin(good)
+
+    # Elements in registers
+
+    def in_registers(self, n: int) -> Place:
+        """The elements of a small result, or a view."""
+        rule, inputs, params = self.made[n]
+        shape = self.trace[n][1].shape
+        places = [self.place(x) for x in inputs]
+        if rule.elementwise:
+            if shape == ():  # of numbers, as in long programs without arrays
+                numbers = [self.emission.elements(p)[0] for p in places]
+                return Small((NATIVE[rule](self.lane, *numbers),), shape, self.trace[n][1].boolean)
+            return self.elementwise(rule, places, shape, self.trace[n][1].boolean)
+        if rule in FOLDS and rule not in (ANY, ALL):
+            return self.folded(FOLDS[rule], places[0], params.get("axes"), shape)
+        if rule in (ANY, ALL):
+            op = "or" if rule is ANY else "and"
+            names = self.emission.elements(places[0])
+            total = names[0] if names else ("false" if rule is ANY else "true")
+            for name in names[1:]:
+                total = self.lane.logic(op, total, name)
+            return Small((total,), (), True)
+        if rule is reductions._cumsum:
+            return self.running_sum(places[0], params["axis"], shape)
+        if is_moved(rule) and all(isinstance(p, Small) or size_of(p.shape) <= SMALL for p in places):
+            return moved(self.emission, rule, places, params, shape)
+        return seen(self.emission, rule, places[0], params, shape)
+
+    def elementwise(self, rule: Rule, places: Sequence[Place], shape: Shape, boolean: bool) -> Place:
+        """Element by element; one for all where all operands are the same everywhere."""
+        write = NATIVE[rule]
+        if all(isinstance(p, Uniform) or size_of(p.shape) == 1 for p in places):
+            names = [p.element if isinstance(p, Uniform) else self.emission.elements(p)[0] for p in places]
+            result = write(self.lane, *names)
+            if size_of(shape) == 1:
+                return Small((result,), shape, boolean)
+            return Uniform(result, shape, boolean)
+        columns = []
+        for p in places:
+            given = self.emission.elements(p)
+            if p.shape == shape:
+                columns.append(given)
+            elif len(given) == 1:
+                columns.append(given * size_of(shape))
+            else:
+                order = np.broadcast_to(np.arange(len(given)).reshape(p.shape), shape).ravel()
+                columns.append(tuple(given[i] for i in order))
+        return Small(tuple(write(self.lane, *row) for row in zip(*columns, strict=True)), shape, boolean)
+
+    def folded(self, how: Reduction, place: Place, axes: Any, shape: Shape) -> Place:
+        """A reduction of elements in registers, from the first to the last."""
+        names = self.emission.elements(place)
+        order = np.arange(len(names)).reshape(place.shape)
+        kept = () if axes is None else tuple(a for a in range(order.ndim) if a not in axes)
+        rest = tuple(a for a in range(order.ndim) if a not in kept)
+        rows = np.transpose(order, kept + rest).reshape(size_of(shape), -1)
+        totals = []
+        for row in rows:
+            total = names[row[0]] if len(row) else self.lane.constant(how.start)
+            for i in row[1:]:
+                total = how.join(self.lane, total, names[i])
+            totals.append(total)
+        return Small(tuple(totals), shape)
+
+    def running_sum(self, place: Place, axis: int, shape: Shape) -> Place:
+        """The cumulative sum of elements in registers."""
+        names = list(self.emission.elements(place))
+        lines = np.moveaxis(np.arange(len(names)).reshape(shape), axis, -1).reshape(-1, shape[axis])
+        for line in lines:
+            for before, i in itertools.pairwise(line):
+                names[i] = self.lane.binary("fadd", names[before], names[i])
+        return Small(tuple(names), shape)
+
+    # Calls
+
+    def by_kernel(self, n: int) -> None:
+        """An operation with code of its own."""
+        rule, inputs, params = self.made[n]
+        if rule is SCAN:
+            key = (params["loop"].body, params["loop"].n, params["loop"].backwards, tuple(map(id, inputs)))
+            together = self.loops[key]
+            results = lower_loop(
+                self.emission,
+                [self.made[m][2]["loop"] for m in together],
+                [self.place(x) for x in inputs],
+                lambda *block: Block(*block).lower(),
+            )
+            for m, place in zip(together, results, strict=True):
+                self.finish(m, place)
+            return
+        symbol = self.trace[n][1]
+        kernel = KERNELS.get(rule)
+        places: list[Any] = [None if x is None else self.place(x) for x in inputs]
+        result = None
+        self.emission.reading = inputs
+        if kernel is not None:
+            result = kernel(self.emission, places, params, symbol.shape, self.targets.get(n))
+        elif is_moved(rule):
+            own = rule in WRITTEN_INTO and self.targets.get(n) is None and self.is_last_use(inputs[0])
+            result = moved(self.emission, rule, places, params, symbol.shape, self.targets.get(n), own)
+        if result is None:
+            result = called_in_python(self.emission, rule, places, params, symbol.shape, symbol.boolean)
+        self.finish(n, result)
+
+    def is_last_use(self, x: Value) -> bool:
+        """Whether nobody reads this value or its memory after the operation that is being written."""
+        if type(x) is not Symbol or x.tape is not self.trace or x.number in self.wanted or self.uses[x.number] > 1:
+            return False
+        return self.emission.is_sole(self.places[x.number])
+
+    # Nests
+
+    def nest(self) -> None:
+        """All operations over one index space that can share its loops."""
+        _, each, fold, _ = self.ready
+        first = min([*each[:1], *fold[:1]])
+        space = self.space(first)
+        for n in [n for n in each if self.is_uniform(n)]:
+            each.remove(n)
+            heapq.heapify(each)
+            self.finish(n, self.in_registers(n))
+            return
+        members = [n for n in (*each, *fold) if self.space(n) == space]
+        chosen = set(members)
+        missing: dict[int, int] = {}
+        for n in members:  # grows
+            if self.kind(n) != EACH:
+                continue
+            for user in self.users[n]:
+                missing[user] = missing.get(user, self.remaining[user]) - 1
+                fits = missing[user] == 0 and user not in chosen and self.kind(user) in (EACH, FOLD)
+                if fits and self.space(user) == space:
+                    members.append(user)
+                    chosen.add(user)
+        each[:] = [n for n in each if n not in chosen]
+        fold[:] = [n for n in fold if n not in chosen]
+        heapq.heapify(each)
+        heapq.heapify(fold)
+        self.emit_nest(space, sorted(members), chosen)
+
+    def is_uniform(self, n: int) -> bool:
+        """Whether all operands are the same in all elements."""
+        places = [self.place(x) for x in self.made[n][1]]
+        return all(isinstance(p, Uniform) or size_of(p.shape) == 1 for p in places)
+
+    def space(self, n: int) -> Shape:
+        """The index space that an operation runs over."""
+        rule, inputs, _ = self.made[n]
+        return shape_of(inputs[0]) if rule in FOLDS else self.trace[n][1].shape
+
+    def emit_nest(self, space: Shape, members: Sequence[int], chosen: set[int]) -> None:
+        """Writes the loops of these operations."""
+        nest = Nest(self.code, space)
+        results: dict[int, Place] = {}
+        folds: list[tuple[int, Big]] = []
+
+        def operand(x: Value) -> int | Place:
+            if type(x) is Symbol and x.number in chosen:
+                return x.number
+            place = self.place(x)
+            many = isinstance(place, Small) and size_of(place.shape) > 1
+            return self.emission.in_memory(place) if many else place
+
+        for n in members:
+            rule, inputs, params = self.made[n]
+            symbol = self.trace[n][1]
+            if rule in FOLDS:
+                target = self.fold_target(n, space, params.get("axes"), symbol.shape)
+                self.fill(target, FOLDS[rule].start, symbol.shape)
+                counts = {ANY: True, ALL: False}.get(rule)
+                nest.folds.append(Fold(FOLDS[rule], operand(inputs[0]), target, counts))
+                folds.append((n, target))
+                continue
+            step = Step(n, NATIVE[rule], [operand(x) for x in inputs], symbol.boolean)
+            if n in self.wanted or any(u not in chosen for u in self.users[n]) or n in self.guards:
+                home = self.targets.get(n) or self.emission.room(symbol.shape, symbol.boolean)
+                step.stores.append(home)
+                results[n] = home
+            else:
+                results[n] = Uniform("poison", symbol.shape)  # nobody outside of the nest asks for it
+            nest.steps.append(step)
+        nest.emit()
+        for n, target in folds:
+            shape = self.trace[n][1].shape
+            full = Big(target.base, target.offset, row_by_row(shape), shape)
+            results[n] = Small(self.emission.elements(full), shape) if size_of(shape) <= SMALL else full
+            if self.trace[n][1].boolean:
+                condition = "une" if self.made[n][0] is ANY else "oeq"
+                count = self.emission.elements(full)[0]
+                results[n] = Small((self.lane.compare(condition, count, self.lane.constant(0.0)),), shape, True)
+        for n in members:
+            self.remaining[n] = -1
+        for n in members:
+            self.finish(n, results[n])
+
+    def fold_target(self, n: int, space: Shape, axes: Any, shape: Shape) -> Big:
+        """Memory for the result of a reduction, with strides over the index space."""
+        folded = set(range(len(space))) if axes is None else set(axes)
+        kept = tuple(m for a, m in enumerate(space) if a not in folded)
+        steps = iter(row_by_row(kept))
+        strides = tuple(0 if a in folded else next(steps) for a in range(len(space)))
+        count = size_of(shape)
+        if count <= SMALL:
+            return Big(self.code.variable(f"[{max(count, 1)} x double]"), 0, strides, space)
+        home = self.targets.get(n)
+        if home is None or not home.is_contiguous:
+            home = self.emission.room(shape)
+        return Big(home.base, home.offset, strides, space)
+
+    def fill(self, target: Big, start: float, shape: Shape) -> None:
+        """Sets a target to the value that a reduction begins with."""
+        flat = Big(target.base, target.offset, (1,), (size_of(shape),))
+        self.emission.fill(flat, self.lane.constant(start))

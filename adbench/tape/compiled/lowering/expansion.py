@@ -1,0 +1,123 @@
+"""Rules without code of their own, written in terms of those that have some.
+
+Derivatives are recorded by then, so only values are left to be computed. Most rules' value functions are numpy code
+that runs on symbols as it runs on arrays: running one writes down what it computes. Where it needs actual numbers (a
+function of scipy's, a loop until something is small) that fails, and the rule is called in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.compiled.kernels.kernels import KERNELS
+from adbench.tape.compiled.kernels.natives import NATIVE
+from adbench.tape.compiled.lowering.data_movement import is_moved, is_view
+from adbench.tape.compiled.trace.loop_rule import SCAN, live
+from adbench.tape.compiled.trace.symbol import Symbol
+from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
+from adbench.tape.compiled.trace.trace import Trace, made_by
+from adbench.tape.core.recording import LEAF
+from adbench.tape.core.rule import Active, Rule, Value
+from adbench.tape.core.values import shape_of
+from adbench.tape.densities.density import Density
+from adbench.tape.rules import products, reductions, shapes
+
+_FOLDED = frozenset((reductions._sum, reductions._max, reductions._min, reductions._prod, shapes._sum_to, ANY, ALL))
+MOST = 10_000_000
+"""Products in a contraction that is written out in loops."""
+
+
+def has_code(rule: Rule, inputs: Sequence[Value], params: dict[str, Any]) -> bool:
+    """Whether code can be written for the rule as it is."""
+    if rule is products.matmul:
+        return all(len(shape_of(x)) <= 2 for x in inputs)
+    known = rule in NATIVE or rule in KERNELS or rule in _FOLDED or rule in (SCAN, LEAF)
+    return known or is_view(rule, params) or is_moved(rule)
+
+
+def expanded(
+    trace: Trace, inputs: Sequence[Symbol], outputs: Sequence[Value]
+) -> tuple[Trace, list[Symbol], list[Value]]:
+    """The same program on a new trace, where as many rules as possible have code; itself if all have."""
+    if all(m is None or m[0] in NATIVE or has_code(*m) for m in map(made_by, trace)):
+        return trace, list(inputs), list(outputs)
+    numbers = live(trace, outputs)
+    made = [made_by(trace[n]) for n in numbers]
+    new = Trace(outer=True)
+    leaves = [new.leaf(s.shape) for s in inputs]
+    for old, leaf in zip(inputs, leaves, strict=True):
+        if old.tape.counter is old:
+            new.counter = leaf
+    values: dict[int, Value] = dict(zip(map(id, inputs), leaves, strict=True))
+    for n, operation in zip(numbers, made, strict=True):
+        if operation is None or id(trace[n][1]) in values:
+            continue
+        rule, given, params = operation
+        args = [values.get(id(x), x) if isinstance(x, Active) else x for x in given]
+        values[id(trace[n][1])] = _expanded(rule, args, params, trace[n][1])
+    return new, leaves, [values.get(id(y), y) if isinstance(y, Active) else y for y in outputs]
+
+
+def _expanded(rule: Rule, args: list[Value], params: dict[str, Any], symbol: Symbol) -> Value:
+    if not has_code(rule, args, params):
+        write = _FORMULAS.get(rule) or _own_value(rule)
+        try:
+            value = write(*args, **params)
+        except Exception:  # anything may go wrong where numbers are expected: then it is called in Python
+            value = None
+        if type(value) is Symbol and value.shape == symbol.shape and value.boolean == symbol.boolean:
+            return value
+    return rule(*args, **params)
+
+
+def _own_value(rule: Rule) -> Callable[..., Value]:
+    density = getattr(rule.value, "__self__", None)
+    return rule.value if not isinstance(density, Density) else lambda *args: _log_density(density, args)
+
+
+def _log_density(density: Density, inputs: Sequence[Value]) -> Value:
+    """The sum of the log densities, as `Density` forms it."""
+    terms = density.value(density.shared(*inputs), *inputs)
+    if not density.elementwise:
+        return terms
+    full = density.common_shape(inputs)
+    return reductions.sum(shapes.broadcast_to(terms, full)) if full else terms
+
+
+def _matmul(a: Value, b: Value) -> Value:
+    """Products of stacks of matrices, as sums over an axis of their own."""
+    a = a if len(shape_of(a)) > 1 else shapes.reshape(a, (1, -1))
+    vector = len(shape_of(b)) == 1
+    b = shapes.reshape(b, (-1, 1)) if vector else b
+    left, right = shapes.expand_dims(a, -1), shapes.expand_dims(b, -3)
+    return reductions.sum(left * right, -2)
+
+
+def _einsum(*inputs: Value, labels: tuple[str, ...], out: str) -> Value:
+    """One product for each combination of labels; of two matrices their product."""
+    a, b = labels if len(labels) == 2 else ("", "")
+    if len(a) == len(b) == 2 and a[1] == b[0] and out == a[0] + b[1] and len({*a, *b}) == 3:
+        return products.matmul(*inputs)
+    names = out + "".join(dict.fromkeys(c for s in labels for c in s if c not in out))
+    sizes: dict[str, int] = {}
+    for x, s in zip(inputs, labels, strict=True):
+        for n, c in zip(shape_of(x), s, strict=True):
+            sizes[c] = max(n, sizes.get(c, 1))
+    if np.prod([sizes[c] for c in names], dtype=float) > MOST:
+        raise ValueError("a contraction of this size is better left to numpy")
+    total: Value = None
+    for x, s in zip(inputs, labels, strict=True):
+        ordered = shapes.transpose(x, [s.index(c) for c in names if c in s])
+        lengths = iter(shape_of(ordered))
+        spread = shapes.reshape(ordered, tuple(next(lengths) if c in s else 1 for c in names))
+        total = spread if total is None else total * spread
+    full = shapes.broadcast_to(total, tuple(sizes[c] for c in names))
+    rest = tuple(range(len(out), len(names)))
+    return reductions.sum(full, rest) if rest else full
+
+
+_FORMULAS: dict[Rule, Callable[..., Value]] = {products.matmul: _matmul, products._einsum: _einsum}
+"""Values whose own functions are numpy's, and of numpy's none that symbols know."""

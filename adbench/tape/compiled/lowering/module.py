@@ -1,0 +1,162 @@
+"""From a recording to a module: one function that computes everything, for arguments and results by address.
+
+    i32 run(ptr arguments, ptr results, ptr work)
+
+`arguments` holds for each input its number, or the address of its elements; `results` likewise for each part of the
+value and of the derivatives. It returns 0, or why there is no result: see `Outcome`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from adbench.tape.compiled.kernels.simd import Code, Module
+from adbench.tape.compiled.lowering.block import Block
+from adbench.tape.compiled.lowering.emission import Emission
+from adbench.tape.compiled.lowering.expansion import expanded
+from adbench.tape.compiled.lowering.storage import Big, Place, Shape, Small, Uniform, row_by_row, size_of
+from adbench.tape.compiled.trace.record_function import Recording
+from adbench.tape.compiled.trace.symbol import Symbol
+from adbench.tape.compiled.trace.symbol_rules import ANY, PREDICATES
+from adbench.tape.core.rule import Value
+from adbench.tape.core.values import shape_of
+
+PIECES = (5_000, 400, 400, 400)
+"""By level of optimisation, instructions after which a program is cut: LLVM takes more than twice as long for functions
+of twice the length, but for each a millisecond."""
+
+
+class Outcome(IntEnum):
+    """What `run` returns."""
+
+    DONE = 0
+    GUARD = 1
+    """A guard does not hold: another recording is needed."""
+    NAN = 2
+    """A derivative is NaN: the careful program is to run."""
+    ERROR = 3
+    """No result: a matrix is singular, or a call into Python failed."""
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """What LLVM is to be given.
+
+    modules           one with `run`, and before it those of the pieces that it calls one after the other, if any
+    inputs, results   shapes, () for a number
+    work              doubles of workspace
+    python_calls      names of rules that are called in Python
+    """
+
+    modules: tuple[Module, ...]
+    inputs: tuple[Shape, ...]
+    results: tuple[Shape, ...]
+    work: int
+    python_calls: tuple[str, ...]
+    lines: int
+
+
+def lower(recording: Recording, *, fast_math: bool = False, level: int = 2) -> Lowered:
+    """Writes the function `run` for a recording, to be optimised to this level."""
+    emission = Emission(fast_math=fast_math)
+    outputs: list[Value] = [*recording.value, *recording.parts]
+    has_nan = [ANY(PREDICATES[np.isnan](s)) if s.shape else PREDICATES[np.isnan](s) for s in recording.checked]
+    conditions = [c for c, _ in recording.guards]
+    every = [*outputs, *has_nan, *conditions]
+    trace, inputs, every = expanded(recording.trace, recording.inputs, every)
+    outputs, has_nan, conditions = _split(every, len(outputs), len(has_nan))
+    guards = list(zip(conditions, (outcome for _, outcome in recording.guards), strict=True))
+    given = {id(s): _argument(emission, k, s) for k, s in enumerate(inputs)}
+    targets: dict[int, Big] = {}
+    homes: list[Big | None] = []
+    for k, y in enumerate(outputs):
+        shape = shape_of(y)
+        home = Big(_slot(emission, "%results", k), 0, row_by_row(shape), shape) if shape else None
+        homes.append(home)
+        if home is not None and type(y) is Symbol and y.number not in targets and not y.boolean:
+            targets[y.number] = home
+    block = Block(emission, trace, [*outputs, *has_nan], given, targets, guards, piece=PIECES[level])
+    places = block.lower()
+    code = emission.code
+    for k, (place, home) in enumerate(zip(places[: len(outputs)], homes, strict=True)):
+        if home is None:
+            name = emission.elements(place)[0]
+            number = code.emit(f"uitofp i1 {name} to double") if place.boolean else name
+            address = code.emit(f"getelementptr inbounds double, ptr %results, i64 {k}")
+            code.do(f"store double {number}, ptr {address}, align 8")
+        elif place != home:
+            emission.copy(place, home)
+    _check_nan(emission, places[len(outputs) :])
+    if emission.pieces:
+        emission.cut()
+        _run_pieces(emission)
+    emission.end_function("run")
+    return Lowered(
+        (*emission.pieces, emission.module),
+        tuple(s.shape for s in recording.inputs),
+        tuple(shape_of(y) for y in outputs),
+        emission.workspace.size,
+        tuple(emission.python_calls),
+        emission.lines,
+    )
+
+
+def _split(values: list[Value], first: int, second: int) -> tuple[list[Value], list[Value], list[Symbol]]:
+    return values[:first], values[first : first + second], values[first + second :]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """In an environment: the address of the function of the piece with this number."""
+
+    number: int
+
+
+def _run_pieces(emission: Emission) -> None:
+    """Calls the pieces one after the other, until one says that there is no result."""
+    code = emission.code
+    for number in range(len(emission.pieces)):
+        function = emission.module.outside(code, number, Piece(number))
+        outcome = code.emit(f"call i32 {function}(ptr %arguments, ptr %results, ptr %work)")
+        bad, good = code.label(), code.label()
+        code.do(f"br i1 {code.emit(f'icmp eq i32 {outcome}, 0')}, label %{good}, label %{bad}")
+        code.begin(bad)
+        code.do(f"ret i32 {outcome}")
+        code.begin(good)
+
+
+def _slot(emission: Emission, base: str, k: int) -> str:
+    """The address that slot k of a table holds; read at the function's beginning."""
+
+    def write(code: Code) -> str:
+        place = code.emit(f"getelementptr inbounds ptr, ptr {base}, i64 {k}")
+        return code.emit(f"load ptr, ptr {place}, align 8")
+
+    return emission.anchor(write)
+
+
+def _argument(emission: Emission, k: int, symbol: Symbol) -> Place:
+    code = emission.code
+    if symbol.shape:
+        base = _slot(emission, "%arguments", k)
+        array = Big(base, 0, row_by_row(symbol.shape), symbol.shape)
+        return array if size_of(symbol.shape) > 0 else Small((), symbol.shape)
+    address = code.emit(f"getelementptr inbounds double, ptr %arguments, i64 {k}")
+    return Small((code.emit(f"load double, ptr {address}, align 8"),), ())
+
+
+def _check_nan(emission: Emission, places: list[Place]) -> None:
+    names = [emission.elements(p)[0] for p in places if not isinstance(p, Uniform)]
+    if not names:
+        return
+    code = emission.code
+    total = names[0]
+    for name in names[1:]:
+        total = code.emit(f"or i1 {total}, {name}")
+    emission.exits.add("on_nan")
+    good = code.label()
+    code.do(f"br i1 {total}, label %on_nan, label %{good}")
+    code.begin(good)

@@ -1,0 +1,82 @@
+"""Rules without code: called in Python when the compiled function runs."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.compiled.kernels.lapack import at
+from adbench.tape.compiled.lowering.emission import Emission
+from adbench.tape.compiled.lowering.storage import SMALL, Place, Shape, Small, size_of
+from adbench.tape.core.rule import Rule
+
+
+def called_in_python(
+    emission: Emission,
+    rule: Rule,
+    places: Sequence[Place | None],
+    params: dict[str, Any],
+    shape: Shape,
+    boolean: bool = False,
+) -> Place:
+    """A node whose value is computed by the rule's own function, on arrays that look at the operands' memory."""
+    code, module = emission.code, emission.module
+    arrays = [None if p is None else emission.contiguous(p) for p in places]
+    home = emission.room(shape, boolean)
+    emission.python_calls.append(rule.name)
+    count = len(arrays) + 1
+    table = code.variable(f"[{count} x ptr]")
+    for k, array in enumerate([*arrays, home]):
+        slot = code.emit(f"getelementptr inbounds ptr, ptr {table}, i64 {k}")
+        code.do(f"store ptr {'null' if array is None else at(emission, array)}, ptr {slot}, align 8")
+    call = PythonCall(rule, params, tuple(None if p is None else (p.shape, p.boolean) for p in places), shape)
+    function = module.outside(code, id(call), call)
+    to_int = module.declare("PyLong_FromVoidPtr", "ptr {}(ptr)")
+    to_call = module.declare("PyObject_CallOneArg", "ptr {}(ptr, ptr)")
+    drop = module.declare("Py_DecRef", "void {}(ptr)")
+    where = code.emit(f"call ptr {to_int}(ptr {table})")
+    answer = code.emit(f"call ptr {to_call}(ptr {function}, ptr {where})")
+    code.do(f"call void {drop}(ptr {where})")
+    failed, went_well, bad = code.emit(f"icmp eq ptr {answer}, null"), code.label(), emission.leave_on_error()
+    code.do(f"br i1 {failed}, label %{bad}, label %{went_well}")
+    code.begin(went_well)
+    code.do(f"call void {drop}(ptr {answer})")
+    return Small(emission.elements(home), shape, boolean) if size_of(shape) <= SMALL else home
+
+
+class PythonCall:
+    """What native code calls: address of a table of pointers -> the rule's value, written into the last of them."""
+
+    def __init__(self, rule: Rule, params: dict[str, Any], given: Sequence[Any], shape: Shape) -> None:
+        self.rule = rule
+        self.params = params
+        self.given = given
+        self.shape = shape
+
+    def __call__(self, table: int) -> None:
+        """Raises what the rule raises."""
+        pointers = (ctypes.c_void_p * (len(self.given) + 1)).from_address(table)
+        inputs = [
+            None if about is None else _look(pointer, about[0], about[1])
+            for pointer, about in zip(pointers, self.given, strict=False)
+        ]
+        with np.errstate(all="ignore"):
+            value = self.rule.value(*inputs, **self.params)
+        _array_at(pointers[len(self.given)], self.shape)[...] = np.asarray(value, np.float64)
+
+
+def _array_at(pointer: int | None, shape: Shape) -> Any:
+    count = max(size_of(shape), 1)
+    memory = (ctypes.c_double * count).from_address(pointer or 0)
+    every = np.ctypeslib.as_array(memory)
+    return every[: size_of(shape)].reshape(shape)
+
+
+def _look(pointer: int | None, shape: Shape, boolean: bool) -> Any:
+    array = _array_at(pointer, shape)
+    if boolean:
+        array = array != 0.0
+    return array.copy() if shape else (bool(array[()]) if boolean else float(array[()]))

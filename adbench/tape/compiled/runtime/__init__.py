@@ -1,0 +1,1 @@
+"""Compiled functions: dispatch, entry points, the code cache."""

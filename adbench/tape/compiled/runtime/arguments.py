@@ -1,0 +1,116 @@
+"""A call's arguments as flat data, and what tells one signature from another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from adbench.tape.compiled.runtime.entry_code import Setting
+from adbench.tape.core.trees import tree_flatten, tree_unflatten
+from adbench.tape.core.values import constant
+
+
+class Owner(Protocol):
+    """What the arguments' reader needs to know of the compiled function that they are for."""
+
+    name: str
+    operator: str
+    count: int
+    vectors: int
+    wrt: tuple[int, ...]
+    alive: list[Any]
+
+
+class Arguments:
+    """A call's arguments as flat data.
+
+    key        the signature
+    data       floats and float64 arrays without gaps, in order; the vector of the operator last
+    examples   the same, with arrays of integers and booleans as they are
+    is_flat    whether each argument is one number or array
+    """
+
+    def __init__(self, owner: Owner, args: Sequence[Any]) -> None:
+        count = owner.count
+        if len(args) != count + owner.vectors:
+            raise TypeError(f"{owner.name}: expected {count + owner.vectors} arguments, as in compile, got {len(args)}")
+        keys: list[Any] = []
+        self.data: list[Any] = []
+        self.examples: list[Any] = []
+        self.active: list[bool] = []
+        self.rebuilds: list[tuple[Any, list[Any]]] = []
+        self.is_flat = True
+        for k, arg in enumerate(args[:count]):
+            wanted = k in owner.wrt
+            if type(arg) is float or type(arg) is np.ndarray or isinstance(arg, (np.generic, int)):
+                leaves, structure = [arg], None
+            else:
+                leaves, structure = tree_flatten(arg)
+                if len(leaves) == 1 and leaves[0] is arg:
+                    structure = None
+                else:
+                    self.is_flat = False
+            keys.append(structure)
+            places = [self._leaf(x, wanted, keys, owner) for x in leaves]
+            self.rebuilds.append((structure, places))
+        self.inputs = len(self.data)
+        for vector in args[count:]:
+            leaves = [vector] if isinstance(vector, (float, np.ndarray, int)) else tree_flatten(vector)[0]
+            self.is_flat = self.is_flat and len(leaves) == 1 and leaves[0] is vector
+            for x in leaves:
+                value = constant(x, f"{owner.operator}: the vector")
+                self.data.append(value)
+                keys.append(np.shape(value))
+        self.key = tuple(keys)
+
+    def _leaf(self, x: Any, wanted: bool, keys: list[Any], owner: Owner) -> Any:
+        """An index into the data, or a setting as ("static", value)."""
+        if wanted and isinstance(x, (int, np.integer)) and not isinstance(x, bool):
+            x = float(x)
+        if isinstance(x, (float, np.floating)):
+            keys.append("float")
+            return self._add(float(x), float(x), wanted)
+        if isinstance(x, (list, np.ndarray)) and np.ndim(x) == 0:
+            x = x[()]  # type: ignore[call-overload]
+            return self._leaf(x, wanted, keys, owner)
+        if isinstance(x, np.ndarray):
+            kind = x.dtype.kind
+            if kind not in "fiub" or (wanted and kind == "b"):
+                raise TypeError(f"{owner.name}: expected real numbers, got an array of {x.dtype}")
+            keys.append((x.shape, "f" if kind == "f" or wanted else kind))
+            data = np.ascontiguousarray(x, np.float64)
+            if not data.flags.aligned:
+                data = data.copy()
+            example = data.copy() if kind == "f" or wanted else x.copy()
+            return self._add(data, example, wanted)
+        if wanted:
+            raise TypeError(f"{owner.name}: expected numbers, got {type(x).__name__} {x!r:.60}")
+        try:
+            hash(x)
+            keys.append((type(x), x))
+        except TypeError:
+            owner.alive.append(x)
+            keys.append(("object", id(x)))
+        return ("static", x)
+
+    def _add(self, data: Any, example: Any, wanted: bool) -> int:
+        self.data.append(data)
+        self.examples.append(example)
+        self.active.append(wanted)
+        return len(self.data) - 1
+
+    def in_order(self, shapes: Sequence[Any]) -> list[Any]:
+        """For each argument its shape, or that it is a setting."""
+        rest = iter(shapes)
+        found = [Setting(places[0][1]) if isinstance(places[0], tuple) else next(rest) for _, places in self.rebuilds]
+        return [*found, *rest]
+
+    def nested(self, values: Sequence[Any]) -> list[Any]:
+        """Arguments for the function, with these values in the places of the data."""
+        args = []
+        for structure, places in self.rebuilds:
+            leaves = [p[1] if isinstance(p, tuple) else values[p] for p in places]
+            args.append(leaves[0] if structure is None else tree_unflatten(structure, leaves))
+        return args

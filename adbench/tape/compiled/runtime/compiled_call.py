@@ -1,0 +1,393 @@
+"""`compile`: which recording answers a call, and what happens when none does.
+
+A call's *signature* is the shapes and types of its arguments and the values of those that are not numbers (integers,
+booleans, texts). For each signature there are recordings, one for each path that was taken through the function. A call
+tries them in turn: the guards of a recording tell whether it holds here. If none does, the function is recorded once
+more, at this point, and that recording is kept too.
+
+Every case that native code does not answer ends in the eager engine, never in a wrong number: a function that cannot
+be recorded, more paths than are worth keeping, a singular matrix (whose error the eager engine raises), code that LLVM
+refuses. `explain()` says so.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.compiled.lowering.module import Outcome
+from adbench.tape.compiled.runtime.arguments import Arguments
+from adbench.tape.compiled.runtime.code_cache import CodeCache
+from adbench.tape.compiled.runtime.entry import Entry, Shelf
+from adbench.tape.compiled.runtime.object_layouts import layouts_are_known
+from adbench.tape.compiled.runtime.program import Program, without_collection
+from adbench.tape.compiled.trace.record_function import (
+    OPERATORS,
+    WITH_VECTOR,
+    NotCompilableError,
+    Request,
+    record,
+)
+from adbench.tape.core import functionals
+from adbench.tape.core.trees import tree_flatten
+
+RECORDINGS = 32
+"""How many paths through a function are kept for each signature."""
+
+Watch = Callable[[str], AbstractContextManager[Any]] | None
+
+
+class Signature:
+    """All that is known for calls of one signature: recordings, and the native way in."""
+
+    def __init__(self, owner: Compiled, arguments: Arguments) -> None:
+        self.owner = owner
+        self.key = arguments.key
+        self.programs: list[Program] = []
+        self.careful: list[Program] = []
+        self.shelf = Shelf()
+        self.eager_because = ""
+        self.entry: Entry | None = None
+
+    def answer(self, args: Sequence[Any], arguments: Arguments) -> Any:
+        """The result, by whatever recording holds, or a new one, or the eager engine."""
+        if not self.eager_because:
+            try:
+                result = self.native(arguments)
+                if result is not None:
+                    return self.owner.assembled(result, arguments)
+            except NotCompilableError as reason:
+                self.eager_because = str(reason)
+            except MemoryError as error:
+                self.eager_because = f"not enough memory for the workspace: {error}"
+            except Exception as error:  # what the function itself raises, the eager engine raises too
+                result = self.owner.eager(args)
+                self.eager_because = f"{type(error).__name__}: {error}"
+                return result
+        return self.owner.eager(args)
+
+    def native(self, arguments: Arguments) -> tuple[Program, list[Any]] | None:
+        """The result by native code; None if the eager engine is to be asked."""
+        outcome = self.attempt(self.programs, arguments)
+        if outcome is None:
+            if len(self.programs) >= self.owner.recordings:
+                self.owner.note(
+                    f"more than {self.owner.recordings} paths through the function: other paths run eagerly"
+                )
+                return None
+            program = self.owner.compiled(arguments, careful=False)
+            self.programs.append(program)
+            self.shelf.add(program.address, program.lowered.work)
+            self.open(program, arguments)
+            outcome = self.attempt([program], arguments)
+        if outcome == Outcome.NAN:
+            outcome = self.attempt(self.careful, arguments)
+            if outcome is None and len(self.careful) < self.owner.recordings:
+                program = self.owner.compiled(arguments, careful=True)
+                self.careful.append(program)
+                self.shelf.memory[1] = max(int(self.shelf.memory[1]), 8 * program.lowered.work)
+                outcome = self.attempt([program], arguments, is_last=True)
+        return outcome if isinstance(outcome, tuple) else None
+
+    def open(self, program: Program, arguments: Arguments) -> None:
+        """Makes the native way in."""
+        if self.entry is None and arguments.is_flat and layouts_are_known():
+            form = self.owner.form(program)
+            if form:
+                lowered = program.lowered
+                owner = self.owner
+                inputs = arguments.in_order(lowered.inputs)
+                self.entry = Entry(inputs, lowered.results, form, self.shelf, owner.by_python, owner)
+                self.owner.add_entry(self.entry)
+
+    def attempt(
+        self, programs: Sequence[Program], arguments: Arguments, is_last: bool = False
+    ) -> tuple[Program, list[Any]] | Outcome | None:
+        """What the first of the programs says whose guards hold; None if that is none."""
+        slots = (ctypes.c_int64 * max(len(arguments.data), 1))()
+        numbers = (ctypes.c_double * len(slots)).from_buffer(slots)
+        for k, x in enumerate(arguments.data):
+            if type(x) is float:
+                numbers[k] = x
+            else:
+                slots[k] = x.ctypes.data
+        for program in programs:
+            shapes = program.lowered.results
+            results: list[Any] = [np.empty(s) if s else 0.0 for s in shapes]
+            out = (ctypes.c_int64 * max(len(shapes), 1))(
+                *(r.ctypes.data if s else 0 for r, s in zip(results, shapes, strict=True))
+            )
+            work = self.shelf.borrow()
+            try:
+                code = program.run(ctypes.addressof(slots), ctypes.addressof(out), work)
+            finally:
+                self.shelf.give_back(work)
+            if code == Outcome.GUARD:
+                continue
+            if code == Outcome.NAN and program not in self.careful:
+                return Outcome.NAN
+            if code == Outcome.ERROR:
+                _forget_error()
+                return Outcome.ERROR
+            values = (ctypes.c_double * len(out)).from_buffer(out)
+            return program, [r if s else values[k] for k, (r, s) in enumerate(zip(results, shapes, strict=True))]
+        return None
+
+
+def _forget_error() -> None:
+    """A call into Python that failed left its exception behind; the eager engine raises it again."""
+    ctypes.pythonapi.PyErr_Clear()
+
+
+class Compiled:
+    """What `compile` returns: a function of the same arguments, that runs as machine code.
+
+    call       the native way in, without the detour through this object: quicker by 0.2 µs
+    seconds    spent so far by phase: record, lower, compile
+    notes      what runs in the eager engine or in Python, and why
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        example: Sequence[Any],
+        *,
+        operator: str,
+        wrt: Any,
+        fast_math: bool = False,
+        level: int | None = None,
+        checkpointed: bool = False,
+        recordings: int = RECORDINGS,
+        watch: Watch = None,
+        cache: str | os.PathLike[str] | None = None,
+    ) -> None:
+        if operator not in OPERATORS:
+            raise ValueError(f"compile: operator: expected one of {', '.join(OPERATORS)}, got {operator!r}")
+        self.f = f
+        self.name = getattr(f, "__name__", type(f).__name__)
+        self.operator = operator
+        self.vectors = 1 if operator in WITH_VECTOR else 0
+        self.count = len(example) - self.vectors
+        if self.count < 0:
+            raise TypeError(f"compile: {operator} takes a vector: give its example last")
+        self.single = (wrt is None and self.count == 1) or isinstance(wrt, int)
+        self.wrt: tuple[int, ...] = _positions(wrt, example[: self.count])
+        self.fast_math = fast_math
+        self.level = level
+        self.checkpointed = checkpointed
+        self.recordings = recordings
+        self.watch = watch
+        self.kept = None if cache is None else CodeCache(cache)
+        self.seconds: dict[str, float] = {"record": 0.0, "lower": 0.0, "compile": 0.0}
+        self.notes: list[str] = []
+        self.alive: list[Any] = []
+        self._signatures: dict[Any, Signature] = {}
+        self._entries: list[Entry] = []
+        self.by_python = self._by_python  # one object, whose address the entries know
+        self.call: Callable[..., Any] = self.by_python
+
+    def __call__(self, *args: Any) -> Any:
+        """The result of the operator at these arguments."""
+        return self.call(*args)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.operator} of {self.name}>"
+
+    def _by_python(self, *args: Any) -> Any:
+        return self.call_any(args, Arguments(self, args))
+
+    def call_any(self, args: Sequence[Any], arguments: Arguments) -> Any:
+        """The result, by the signature of these arguments."""
+        signature = self._signatures.get(arguments.key)
+        if signature is None:
+            signature = self._signatures[arguments.key] = Signature(self, arguments)
+        return signature.answer(args, arguments)
+
+    def add_entry(self, entry: Entry) -> None:
+        """A native way in for one more signature: the entries before pass on to it what they do not answer."""
+        if self._entries:
+            self._entries[-1].pass_on(entry.call)
+        else:
+            self.call = entry.call
+        self._entries.append(entry)
+
+    def note(self, text: str) -> None:
+        """Keeps what is not native."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def request(self, arguments: Arguments) -> Request:
+        """What is to be recorded for these arguments."""
+        vector = tuple(arguments.data[arguments.inputs :]) if self.vectors else None
+        return Request(
+            lambda given: self.f(*arguments.nested(given)),
+            self.name,
+            self.operator,
+            tuple(arguments.examples),
+            tuple(arguments.active),
+            vector,
+            self.checkpointed,
+        )
+
+    def compiled(self, arguments: Arguments, *, careful: bool) -> Program:
+        """A new program, recorded at these arguments."""
+        with without_collection():
+            with self.timed("record"):
+                recording = record(self.request(arguments), careful=careful)
+            program = Program(recording, fast_math=self.fast_math, level=self.level, timed=self.timed, kept=self.kept)
+        for rule in program.lowered.python_calls:
+            self.note(f"{rule}: has no native form, and is called in Python")
+        return program
+
+    @contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        """Adds what the block takes to the seconds of a phase."""
+        start = time.perf_counter()
+        with nullcontext() if self.watch is None else self.watch(phase):
+            yield
+        self.seconds[phase] += time.perf_counter() - start
+
+    # Results
+
+    def form(self, program: Program) -> str:
+        """How the entry puts a result together, "" if Python has to."""
+        parts = len(program.lowered.results) - program.values
+        if self.operator == "value":
+            return "one" if program.values == 1 and _is_identity(program.rebuild) else ""
+        if self.operator == "gradient":
+            return "one" if self.single and parts == 1 else "" if self.single else "many"
+        if program.values != 1 or not _is_identity(program.rebuild):
+            return ""
+        if self.operator == "jvp":
+            return "many"
+        return "many" if self.single and parts == 1 else "" if self.single else "value+many"
+
+    def assembled(self, result: tuple[Program, list[Any]], arguments: Arguments) -> Any:
+        """A result from its parts."""
+        program, parts = result
+        value = program.rebuild(parts[: program.values])
+        rest = parts[program.values :]
+        if self.operator == "value":
+            return value
+        if self.operator == "jvp":
+            return value, program.rebuild(rest)
+        given: list[Any] = [None] * len(arguments.examples)
+        places = [k for k, a in enumerate(arguments.active) if a]
+        for k, part in zip(places, rest, strict=True):
+            given[k] = part
+        derivative = tuple(arguments.nested(given)[k] for k in self.wrt)
+        derivative = derivative[0] if self.single else derivative
+        return derivative if self.operator == "gradient" else (value, derivative)
+
+    def eager(self, args: Sequence[Any]) -> Any:
+        """The same by the eager engine."""
+        inputs = list(args[: self.count])
+
+        def of_active(x: Any) -> Any:
+            given = list(inputs)
+            for k, part in zip(self.wrt, (x,) if self.single else x, strict=True):
+                given[k] = part
+            return self.f(*given)
+
+        of_active.__name__ = self.name
+        if self.operator == "value":
+            return self.f(*inputs)
+        x = inputs[self.wrt[0]] if self.single else tuple(inputs[k] for k in self.wrt)
+        if self.operator == "gradient":
+            return functionals.gradient(of_active, x)[1]
+        if self.operator == "value_and_gradient":
+            return functionals.gradient(of_active, x)
+        return getattr(functionals, self.operator)(of_active, x, *args[self.count :])
+
+    def nodes(self) -> int:
+        """How many operations were recorded, those of the sweep among them."""
+        return sum(p.nodes for s in self._signatures.values() for p in (*s.programs, *s.careful))
+
+    def explain(self) -> str:
+        """What was recorded and compiled, and what does not run as machine code."""
+        lines = []
+        for signature in self._signatures.values():
+            for program in (*signature.programs, *signature.careful):
+                kind = "careful recording" if program in signature.careful else "recording"
+                lines.append(
+                    f"{kind} of {program.nodes} nodes under {program.guards} guards: {program.lowered.lines} "
+                    f"instructions, level {program.level}, {8 * program.lowered.work} bytes of workspace"
+                )
+            if signature.eager_because:
+                lines.append(f"runs in the eager engine: {signature.eager_because}")
+        return "\n".join([f"{self.operator} of {self.name}", *lines, *self.notes])
+
+
+def _is_identity(rebuild: Callable[..., Any]) -> bool:
+    """Whether a value is one number or array as it is."""
+    token = object()
+    try:
+        return rebuild([token]) is token
+    except (TypeError, ValueError, IndexError):
+        return False
+
+
+def _positions(wrt: Any, example: Sequence[Any]) -> tuple[int, ...]:
+    """The positions of the arguments that are differentiated: by default all with a float in them."""
+    if wrt is None:
+        return tuple(
+            k for k, arg in enumerate(example) if len(example) == 1 or any(map(_is_float, tree_flatten(arg)[0]))
+        )
+    positions = (wrt,) if isinstance(wrt, int) else tuple(wrt)
+    for k in positions:
+        if not 0 <= k < len(example):
+            raise ValueError(f"compile: wrt: expected positions from 0 to {len(example) - 1}, got {k}")
+    return positions
+
+
+def _is_float(x: Any) -> bool:
+    return isinstance(x, (float, np.floating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
+
+
+def compile(
+    f: Callable[..., Any],
+    *example: Any,
+    operator: str = "value_and_gradient",
+    wrt: int | Sequence[int] | None = None,
+    fast_math: bool = False,
+    level: int | None = None,
+    checkpointed: bool = False,
+    recordings: int = RECORDINGS,
+    watch: Watch = None,
+    cache: str | os.PathLike[str] | None = None,
+) -> Compiled:
+    """f as machine code: call(*args) gives what the eager functional gives, recorded at the first call's arguments.
+
+    example        arguments of a call: numbers, arrays, nests of them; others (integers, texts) are settings, part of
+                   the program. An integer that is differentiated counts as a float
+    operator       value_and_gradient: (f, gradient); value, gradient; vjp, jvp, hvp: these take a vector as their last
+                   argument, and an example of it as the last example
+    wrt            positions of the arguments that are differentiated; by default all that hold floats. The gradient is
+                   a tuple of one for each, for one argument (or one position) the gradient itself
+    fast_math      lets LLVM reorder sums and fuse products: other roundings, NaN and infinities not seen to
+    level          of optimisation, 0 to 3; by default by the length of the program
+    checkpointed   loops keep only some of their states for the reverse sweep, and compute the others again
+    recordings     how many paths through the function are kept for each signature
+    watch          watch("record"), "lower" and "compile" give contexts that these phases run in, for who times them
+    cache          a folder of yours in which machine code is kept for the next process; by default nothing is kept
+    """
+    compiled = Compiled(
+        f,
+        example,
+        operator=operator,
+        wrt=wrt,
+        fast_math=fast_math,
+        level=level,
+        checkpointed=checkpointed,
+        recordings=recordings,
+        watch=watch,
+        cache=cache,
+    )
+    compiled.call(*example)
+    return compiled

@@ -1,0 +1,117 @@
+"""The way in: a function of CPython's own calling convention, written in machine code for one signature.
+
+    PyObject *entry(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+
+It checks that every argument is what it was compiled for (a float, or an array of this shape and of float64, without
+gaps), makes the result's arrays, runs the recordings one after the other until the guards of one hold, and returns the
+result. Nothing else is allocated. Whatever is out of the ordinary, it leaves to a function of Python's, with the same
+arguments: other types or shapes, no recording whose guards hold, a NaN among the derivatives, an error.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.compiled.lowering.storage import Shape
+from adbench.tape.compiled.runtime.entry_code import Setting, write_entry
+from adbench.tape.compiled.runtime.llvm import Loaded
+
+TABLE = 64
+"""How many recordings an entry tries."""
+
+
+class Shelf:
+    """What entry and Python share, in memory: recordings to try, and the workspaces that are free.
+
+    0        how many recordings
+    8        bytes that a workspace must have
+    16       the first free workspace; each begins with the address of the next and its own size
+    64 + 8k  the address of `run` of recording k; the one that was right last time comes first
+    """
+
+    def __init__(self) -> None:
+        self.memory = np.zeros(8 + TABLE, np.int64)
+        self._blocks: list[Any] = []
+
+    def add(self, run: int, doubles: int) -> None:
+        """One more recording."""
+        count = int(self.memory[0])
+        if count < TABLE:
+            self.memory[8 + count] = run
+            self.memory[0] = count + 1
+        if 8 * doubles > self.memory[1] or not self.memory[2]:
+            self.memory[1] = max(8 * doubles, int(self.memory[1]))
+            self.grow()
+
+    def grow(self) -> None:
+        """One more workspace; smaller ones are forgotten when their turn comes."""
+        needed = int(self.memory[1])
+        block = np.zeros(needed // 8 + 24)
+        start = -(-block.ctypes.data // 64) * 64
+        ctypes.c_int64.from_address(start).value = int(self.memory[2])
+        ctypes.c_int64.from_address(start + 8).value = needed
+        self._blocks.append(block)
+        self.memory[2] = start
+
+    def borrow(self) -> int:
+        """The address of a free workspace, without its head."""
+        while True:
+            start = int(self.memory[2])
+            if not start:
+                self.grow()
+                continue
+            self.memory[2] = ctypes.c_int64.from_address(start).value
+            if ctypes.c_int64.from_address(start + 8).value >= self.memory[1]:
+                return start + 64
+
+    def give_back(self, work: int) -> None:
+        """The workspace is free again."""
+        ctypes.c_int64.from_address(work - 64).value = int(self.memory[2])
+        self.memory[2] = work - 64
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+_FASTCALL = 0x0080
+
+
+_definitions: list[_MethodDef] = []
+"""Never freed: a function that is freed looks at its definition."""
+
+
+class Entry:
+    """A built-in function for one signature; it keeps its owner alive, and with that the code that it runs."""
+
+    def __init__(
+        self,
+        inputs: Sequence[Shape | Setting],
+        results: Sequence[Shape],
+        form: str,
+        shelf: Shelf,
+        otherwise: Callable[..., Any],
+        owner: Any,
+    ) -> None:
+        text, environment = write_entry(inputs, results, form, shelf.memory, otherwise)
+        self._loaded = Loaded(text, environment, level=1)
+        definition = _MethodDef(b"compiled", self._loaded.address("entry"), _FASTCALL, None)
+        _definitions.append(definition)
+        new = ctypes.pythonapi.PyCFunction_NewEx
+        new.restype = ctypes.py_object
+        new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        self.call: Callable[..., Any] = new(ctypes.addressof(definition), owner, None)
+        self._place = next(k for k, thing in enumerate(environment) if thing is otherwise)
+
+    def pass_on(self, otherwise: Callable[..., Any]) -> None:
+        """From here on what this entry does not answer goes to another function."""
+        self._loaded.replace(self._place, otherwise)

@@ -1,0 +1,155 @@
+"""LLVM: from a module's text to functions in memory."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from adbench.tape.compiled.runtime.code_cache import CodeCache, digest_of
+from adbench.tape.core.rule import TapeError
+
+
+class LLVMRefusedError(TapeError):
+    """LLVM did not accept what was written for it: a mistake of ours. The eager engine takes over."""
+
+
+def _refused(error: Exception) -> LLVMRefusedError:
+    return LLVMRefusedError(f"LLVM refused the code: {' '.join(str(error).split())[:300]}")
+
+
+@functools.cache
+def _target() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple()
+
+
+@functools.cache
+def processor() -> tuple[str, str]:
+    """This computer's processor and its features, as LLVM names them."""
+    _target()
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def machine_for(level: int) -> Any:
+    """A target machine for this processor; level 0 to 3."""
+    name, features = processor()
+    return _target().create_target_machine(cpu=name, features=features, opt=level, jit=True, codemodel="jitdefault")
+
+
+def _parsed(text: str, machine: Any, level: int) -> Any:
+    """LLVM's module, optimised to this level."""
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise _refused(error) from error
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    if level > 0:
+        optimise(module, machine, level)
+    return module
+
+
+def optimised(text: str, *, level: int) -> tuple[str, str]:
+    """The module as LLVM optimises it, in its own language and in this processor's assembly language."""
+    machine = machine_for(level)
+    module = _parsed(text, machine, level)
+    return str(module), str(machine.emit_assembly(module))
+
+
+def object_code(text: str, level: int) -> bytes:
+    """What LLVM makes of a module's text. Raises LLVMRefusedError."""
+    machine = machine_for(level)
+    module = _parsed(text, machine, level)
+    try:
+        return bytes(machine.emit_object(module))
+    except RuntimeError as error:
+        raise _refused(error) from error
+
+
+def _kept_object_code(text: str, level: int, kept: CodeCache | None) -> bytes:
+    """The same from where it is kept, if it is there."""
+    if kept is None:
+        return object_code(text, level)
+    version = ".".join(map(str, llvm.llvm_version_info))
+    digest = digest_of(text, str(level), *processor(), version, llvm.get_process_triple())
+    code = kept.get(digest)
+    if code is None:
+        code = object_code(text, level)
+        kept.put(digest, code)
+    return code
+
+
+class Loaded:
+    """Functions in memory; they live as long as this object.
+
+    environment   what the code reads from outside: kept alive here
+    kept          where object code is kept on disk, if anywhere
+    """
+
+    def __init__(self, text: str, environment: list[Any], *, level: int, kept: CodeCache | None = None) -> None:
+        code = _kept_object_code(text, level, kept)
+        try:
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine_for(level))
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+            self._engine.finalize_object()
+        except RuntimeError as error:
+            raise _refused(error) from error
+        self._environment = environment
+        self._fill()
+
+    def _fill(self) -> None:
+        self._table = (ctypes.c_void_p * max(len(self._environment), 1)).from_address(
+            self._engine.get_global_value_address("environment")
+        )
+        for k, thing in enumerate(self._environment):
+            self._table[k] = address_of(thing)
+
+    def replace(self, place: int, thing: Any) -> None:
+        """Puts something else in a place of the environment; what was there stays alive."""
+        self._environment.append(thing)
+        self._table[place] = address_of(thing)
+
+    def address(self, name: str) -> int:
+        """Where a function is."""
+        return int(self._engine.get_function_address(name))
+
+
+class Object:
+    """Something of Python's whose own address is wanted, also if it is a number or an array."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def address_of(thing: Any) -> int:
+    """The address that code is given for something of Python's: an array's data, a number as it is, else the object."""
+    if isinstance(thing, np.ndarray):
+        return int(thing.ctypes.data)
+    if isinstance(thing, Object):
+        return id(thing.value)
+    return thing if type(thing) is int else id(thing)
+
+
+def optimise(module: Any, machine: Any, level: int) -> None:
+    """The passes that pay here: the program is already free of dead and double operations when it is written."""
+    tuning = llvm.create_pipeline_tuning_options(speed_level=level, size_level=0)
+    tuning.loop_vectorization = False
+    tuning.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, tuning)
+    if level > 2:
+        manager = builder.getModulePassManager()
+    else:
+        manager = llvm.create_new_module_pass_manager()
+        manager.add_sroa_pass()
+        manager.add_simplify_cfg_pass()
+        if level > 1:
+            manager.add_instruction_combine_pass()
+            manager.add_new_gvn_pass()
+            manager.add_simplify_cfg_pass()
+    manager.run(module, builder)

@@ -1,0 +1,64 @@
+"""A recording as machine code."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from adbench.tape.compiled.lowering.module import Lowered, Piece, lower
+from adbench.tape.compiled.runtime.code_cache import CodeCache
+from adbench.tape.compiled.runtime.llvm import Loaded
+from adbench.tape.compiled.trace.record_function import Recording
+
+LONG = 10_000
+"""Recordings of more nodes are compiled without optimisation: in a tenth of the time, and little slower."""
+
+_RUN = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Python's collector looks again and again through a recording that grows and of which nothing is garbage yet:
+    a quarter of the time that recording and lowering take."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+class Program:
+    """A recording as machine code."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        *,
+        fast_math: bool,
+        level: int | None,
+        timed: Callable[[str], Any],
+        kept: CodeCache | None = None,
+    ) -> None:
+        self.nodes = len(recording.trace)
+        self.level = (0 if self.nodes > LONG else 2) if level is None else level
+        with timed("lower"):
+            self.lowered: Lowered = lower(recording, fast_math=fast_math, level=self.level)
+            texts = [module.text() for module in self.lowered.modules]
+        with timed("compile"):
+            self._loaded: list[Loaded] = []
+            for module, text in zip(self.lowered.modules, texts, strict=True):
+                environment = [self._address_of(thing) for thing in module.environment]
+                self._loaded.append(Loaded(text, environment, level=self.level, kept=kept))
+        self.address = self._loaded[-1].address("run")
+        self.run = _RUN(self.address)
+        self.rebuild = recording.rebuild
+        self.values = len(recording.value)
+        self.guards = len(recording.guards)
+
+    def _address_of(self, thing: Any) -> Any:
+        return self._loaded[thing.number].address("piece") if isinstance(thing, Piece) else thing

@@ -1,0 +1,1 @@
+"""From a Python function to a trace: symbols, guards and simplification."""

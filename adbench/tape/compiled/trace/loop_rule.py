@@ -1,0 +1,401 @@
+"""Loops that stay loops: a body recorded once, and the rule of running it n times.
+
+The body of `loop(step, state, n)` is recorded once, on a trace of its own, for a counter and a state that are symbols.
+What it uses from outside becomes an input of the loop: a *row* where it is read at the counter, x[i], else a
+*capture*. Running the body n times is then one operation, `SCAN`, with a rule like any other:
+
+    reverse   a loop that runs backwards over the stored states. Its body is the engine's own reverse sweep over the
+              body; the adjoints of captures add up in its state
+    forward   a loop over pairs of state and tangent. Its body is the engine's own forward mode over the body
+
+so that loops nest, and have derivatives of higher order. A body that asks for numbers that differ from turn to turn
+(a branch on the state, a list at place i) cannot stay a loop, and is unrolled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.compiled.trace.recorded_forms import LOOKED_INTO, QUOTIENT
+from adbench.tape.compiled.trace.symbol import DependsOnDataError, Symbol
+from adbench.tape.compiled.trace.symbol_rules import TAKE
+from adbench.tape.compiled.trace.trace import Trace, made_by
+from adbench.tape.core.forward import Dual, tangent_of
+from adbench.tape.core.functionals import _is_on, _merged, flatten
+from adbench.tape.core.node import new_leaf
+from adbench.tape.core.recording import ASK, Record
+from adbench.tape.core.rule import Active, AllInputs, Rule, RuleError, Value, function_gradients
+from adbench.tape.core.sweep import _quiet_sweep, _spelled_out
+from adbench.tape.core.values import any_active, settle, shape_of
+from adbench.tape.core.variable import current, forward_level, on_tape
+from adbench.tape.rules import elementwise as e
+from adbench.tape.rules.shapes import asarray, broadcast_to, concatenate, flip, ravel, reshape
+
+UNROLLED = 8
+"""Loops of fewer turns are recorded turn by turn."""
+
+Step = Callable[[Any, Sequence[Value]], Sequence[Value]]
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """What one turn computes: outputs of a trace, in terms of its inputs. Its inputs are in this order."""
+
+    trace: Trace
+    counter: Symbol
+    state: tuple[Symbol, ...]
+    rows: tuple[Symbol, ...]
+    captures: tuple[Symbol, ...]
+    outputs: tuple[Value, ...]
+
+    def __call__(
+        self, i: Value, state: Sequence[Value], rows: Sequence[Value], captures: Sequence[Value]
+    ) -> list[Value]:
+        """The next state, for values of any kind."""
+        inputs = (self.counter, *self.state, *self.rows, *self.captures)
+        return replay(self.trace, self.outputs, dict(zip(map(id, inputs), (i, *state, *rows, *captures), strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A body, how often and in which direction it runs, and which part of the state is kept from every turn.
+
+    keep      None: the result is the last state, packed as a vector. Otherwise (start, stop): a matrix whose row k has
+              these entries of the packed state after k turns, row 0 those of the first
+    """
+
+    body: Body
+    n: int
+    backwards: bool
+    keep: tuple[int, int] | None
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shapes of the parts of the state."""
+        return tuple(s.shape for s in self.body.state)
+
+    def split(self, inputs: Sequence[Value]) -> tuple[Sequence[Value], Sequence[Value], Sequence[Value]]:
+        """State, rows and captures among the inputs of `SCAN`."""
+        a, b = len(self.body.state), len(self.body.state) + len(self.body.rows)
+        return inputs[:a], inputs[a:b], inputs[b:]
+
+    def counters(self) -> range:
+        """What the counter is, turn by turn."""
+        return range(self.n - 1, -1, -1) if self.backwards else range(self.n)
+
+
+def live(trace: Trace, outputs: Sequence[Value]) -> list[int]:
+    """The numbers of the records that these outputs need, in order."""
+    waiting = [y.number for y in outputs if type(y) is Symbol and y.tape is trace]
+    needed = set(waiting)
+    while waiting:
+        made = made_by(trace[waiting.pop()])
+        if made is None:
+            continue
+        for x in made[1]:
+            if type(x) is Symbol and x.number not in needed and x.tape is trace:
+                needed.add(x.number)
+                waiting.append(x.number)
+    return sorted(needed)
+
+
+def replay(trace: Trace, outputs: Sequence[Value], values: dict[int, Value]) -> list[Value]:
+    """The outputs for other inputs: `values` has them by the id of the symbol, or of any value from outside."""
+    for number in live(trace, outputs):
+        record = trace[number]
+        made = made_by(record)
+        if made is not None and id(record[1]) not in values:
+            rule, inputs, params = made
+            values[id(record[1])] = rule(
+                *[values.get(id(x), x) if isinstance(x, Active) else x for x in inputs], **params
+            )
+    return [values.get(id(y), y) if isinstance(y, Active) else y for y in outputs]
+
+
+def record_body(step: Step, state: Sequence[Value]) -> tuple[Body, list[Value], list[Value]]:
+    """The body of step(i, state) -> state, and what it reads from outside: rows and captures.
+
+    Raises DependsOnDataError if it cannot be recorded once for all turns.
+    """
+    first = Trace(careful=current.careful, outer=True)
+    i = first.counter = first.leaf(())
+    leaves = [first.leaf(shape_of(s), active=True) for s in state]
+    outputs = [y if isinstance(y, Active) else settle(y) for y in step(i, leaves)]
+    if [shape_of(y) for y in outputs] != [shape_of(s) for s in state]:
+        raise ShapesChangeError([shape_of(y) for y in outputs])
+    rows: dict[int, Value] = {}
+    captures: dict[int, Value] = {}
+    turned: dict[int, int] = {}  # symbols that read a row -> the id of what they read from
+    for number in live(first, outputs):
+        made = made_by(first[number])
+        if made is None:
+            continue
+        rule, inputs, _ = made
+        if rule is TAKE and inputs[1] is i and _is_outside(inputs[0], first):
+            rows[id(inputs[0])] = inputs[0]
+            turned[id(first[number][1])] = id(inputs[0])
+            continue
+        captures |= {id(x): x for x in inputs if _is_outside(x, first)}
+    captures |= {id(y): y for y in outputs if _is_outside(y, first)}
+    trace = Trace(careful=first.careful, outer=True)
+    counter = trace.counter = trace.leaf(())
+    new_state = [trace.leaf(s.shape, active=True) for s in leaves]
+    new_rows = {key: trace.leaf(shape_of(x)[1:], active=True) for key, x in rows.items()}
+    new_captures = {key: trace.leaf(shape_of(x), active=True) for key, x in captures.items()}
+    values: dict[int, Value] = {id(i): counter, **dict(zip(map(id, leaves), new_state, strict=True))}
+    for key, x in captures.items():  # a loop is given booleans as numbers, as every operation is that is not logic
+        values[key] = new_captures[key] != 0.0 if type(x) is Symbol and x.boolean else new_captures[key]
+    values |= {symbol: new_rows[source] for symbol, source in turned.items()}
+    final = replay(first, outputs, values)
+    body = Body(trace, counter, tuple(new_state), tuple(new_rows.values()), tuple(new_captures.values()), tuple(final))
+    return body, list(rows.values()), list(captures.values())
+
+
+class ShapesChangeError(DependsOnDataError):
+    """The state that a step returns has other shapes than the one it got."""
+
+    def __init__(self, shapes: list[tuple[int, ...]]) -> None:
+        super().__init__("the shapes of a loop's state change")
+        self.shapes = shapes
+
+
+def _is_outside(x: Value, trace: Trace) -> bool:
+    return isinstance(x, Active) and not (type(x) is Symbol and x.tape is trace)
+
+
+def run(step: Step, state: Sequence[Value], n: int, *, backwards: bool = False, keep: Any = None) -> Value:
+    """The packed last state of step(i, state) for i = 0 … n-1, or its history; recorded as one operation."""
+    body, rows, captures = record_body(step, state)
+    return _scan(*state, *_cut(rows, n), *captures, loop=Loop(body, n, backwards, keep))
+
+
+def _cut(rows: Sequence[Value], n: int) -> list[Value]:
+    """What is read at the counter, as many rows as there are turns."""
+    if any(shape_of(x)[0] < n for x in rows):
+        raise DependsOnDataError("an index beyond the end")
+    return [x if shape_of(x)[0] == n else x[:n] for x in rows]
+
+
+def _scan(*inputs: Value, loop: Loop) -> Value:
+    size = sum(map(math.prod, loop.shapes))
+    shape = (size,) if loop.keep is None else (loop.n + 1, loop.keep[1] - loop.keep[0])
+    return SCAN(*inputs, loop=loop, result_shape=shape)
+
+
+def packed(parts: Sequence[Value]) -> Value:
+    """Parts as one vector."""
+    return concatenate([ravel(asarray(p)) for p in parts]) if len(parts) != 1 else ravel(asarray(parts[0]))
+
+
+def unpacked(flat: Value, shapes: Sequence[tuple[int, ...]]) -> list[Value]:
+    """The parts of these shapes that a vector holds."""
+    parts, start = [], 0
+    for shape in shapes:
+        size = math.prod(shape)
+        parts.append(reshape(flat[start : start + size], shape) if shape else flat[start])
+        start += size
+    return parts
+
+
+def _scan_value(*inputs: Value, loop: Loop, result_shape: Any) -> Value:
+    state, rows, captures = loop.split(inputs)
+    history = [packed(state)]
+    for i in loop.counters():
+        state = loop.body(float(i), state, [x[i] for x in rows], captures)
+        if loop.keep is not None:
+            history.append(packed(state))
+    return packed(state) if loop.keep is None else np.stack(history)[:, slice(*loop.keep)]
+
+
+def pull_back(
+    outputs_of: Callable[..., Sequence[Value]],
+    values: Sequence[Value],
+    wanted: Sequence[bool],
+    weights: Sequence[Value],
+) -> list[Value]:
+    """Σ weights ∂outputs/∂values for each wanted value, None for the others: one sweep of the engine's tape."""
+    with on_tape() as tape:
+        leaves = [new_leaf(tape, v) if w else v for v, w in zip(values, wanted, strict=True)]
+        cells = [leaf.cell if w else None for leaf, w in zip(leaves, wanted, strict=True)]
+        outputs = outputs_of(leaves)
+        seeds = [(y, weight) for y, weight in zip(outputs, weights, strict=True) if _is_on(y, tape)]
+        for cell, adj in _merged(seeds):
+            cell.adj = adj
+            if cell.shape:
+                cell.own = False
+        careful = current.careful
+        records = map(_spelled_out, reversed(tape)) if careful else reversed(tape)
+        _quiet_sweep(map(_by_reciprocal, records), careful=careful)
+        return [None if cell is None else spread(cell.adj, cell.shape) for cell in cells]
+
+
+def _by_reciprocal(record: Record) -> Record:
+    """The record; a quotient's in the form that it has on a trace, with one division for both partials."""
+    return (QUOTIENT, *record[1:]) if record[0] is e.divide and record[5] is ASK else record
+
+
+def spread(adj: Value, shape: tuple[int, ...]) -> Value:
+    """An adjoint in its shape; one number stands for all elements."""
+    return np.broadcast_to(adj, shape) if shape and type(adj) is float else adj
+
+
+def _back(
+    wanted: Sequence[bool], _val: Value, adj: Value, *inputs: Value, loop: Loop, result_shape: Any
+) -> list[Value]:
+    if loop.keep is not None:
+        raise RuleError("loop: the derivative of a loop's derivative by reverse mode twice; take jvp of gradient (hvp)")
+    body, shapes, n = loop.body, loop.shapes, loop.n
+    count, rows_from = len(shapes), len(body.rows)
+    states = _scan(*inputs, loop=Loop(body, n, loop.backwards, (0, sum(map(math.prod, shapes)))))
+    # The state before turn k is row k of the history; in a loop that runs backwards the counter begins with the last.
+    before = flip(states[:-1], 0) if loop.backwards else states[:-1]
+    _, rows, captures = loop.split(inputs)
+    rows_wanted, captures_wanted = wanted[count : count + rows_from], wanted[count + rows_from :]
+    of_rows = [x for x, w in zip(rows, rows_wanted, strict=True) if w]
+    of_captures = [c for c, w in zip(captures, captures_wanted, strict=True) if w]
+
+    def step(i: Value, carried: Sequence[Value]) -> list[Value]:
+        adjoints, sums = carried[:count], carried[count : count + len(of_captures)]
+        values = [*unpacked(TAKE(before, i), shapes), *[TAKE(x, i) for x in rows], *captures]
+
+        def turn(leaves: Sequence[Value]) -> list[Value]:
+            return body(i, leaves[:count], leaves[count : count + rows_from], leaves[count + rows_from :])
+
+        parts = pull_back(turn, values, [*[True] * count, *rows_wanted, *captures_wanted], adjoints)
+        of_these = [p for p, w in zip(parts[count + rows_from :], captures_wanted, strict=True) if w]
+        return [
+            *parts[:count],
+            *[s if type(p) is float and p == 0.0 else s + p for s, p in zip(sums, of_these, strict=True)],
+            *[p for p, w in zip(parts[count : count + rows_from], rows_wanted, strict=True) if w],
+        ]
+
+    zeros = [np.zeros(s) if s else 0.0 for s in [*map(shape_of, of_captures), *[shape_of(x)[1:] for x in of_rows]]]
+    start = [*unpacked(adj, shapes), *zeros]
+    back, new_rows, new_captures = record_body(step, start)
+    given = (*start, *new_rows, *new_captures)
+    last = unpacked(_scan(*given, loop=Loop(back, n, not loop.backwards, None)), [shape_of(s) for s in start])
+    sums = iter(last[count : count + len(of_captures)])
+    results: list[Value] = [last[k] if wanted[k] else None for k in range(count)]
+    at = sum(math.prod(shape_of(s)) for s in start[: count + len(of_captures)])
+    for x, w in zip(rows, rows_wanted, strict=True):
+        if not w:
+            results.append(None)
+            continue
+        size = math.prod(shape_of(x)[1:])
+        kept = _scan(*given, loop=Loop(back, n, not loop.backwards, (at, at + size)))[1:]
+        results.append(reshape(kept if loop.backwards else flip(kept, 0), shape_of(x)))
+        at += size
+    results += [next(sums) if w else None for w in captures_wanted]
+    return results
+
+
+def _along(_val: Value, tans: Sequence[Value], *inputs: Value, loop: Loop, result_shape: Any) -> Value:
+    body, shapes = loop.body, loop.shapes
+    state, rows, captures = loop.split(inputs)
+    state_tans, row_tans, capture_tans = loop.split(tans)
+    count = len(state)
+    size = sum(map(math.prod, shapes))
+
+    def step(i: Value, carried: Sequence[Value]) -> list[Value]:
+        values, tangents = carried[:count], carried[count:]
+        with forward_level() as level:
+            duals = [Dual(level, v, t) for v, t in zip(values, tangents, strict=True)]
+            read = [
+                _lifted(level, TAKE(x, i), None if t is None else TAKE(t, i))
+                for x, t in zip(rows, row_tans, strict=True)
+            ]
+            fixed = [_lifted(level, c, t) for c, t in zip(captures, capture_tans, strict=True)]
+            outputs = body(i, duals, read, fixed)
+        plain = [y.val if isinstance(y, Dual) and y.level == level else y for y in outputs]
+        return [*plain, *[tangent_of(y, level) for y in outputs]]
+
+    zeros = [(np.zeros(s) if s else 0.0) if t is None else t for t, s in zip(state_tans, shapes, strict=True)]
+    keep = (size, 2 * size) if loop.keep is None else (size + loop.keep[0], size + loop.keep[1])
+    pair, new_rows, new_captures = record_body(step, [*state, *zeros])
+    given = (*state, *zeros, *new_rows, *new_captures)
+    if loop.keep is not None:
+        return _scan(*given, loop=Loop(pair, loop.n, loop.backwards, keep))
+    both = _scan(*given, loop=Loop(pair, loop.n, loop.backwards, None))
+    if type(_val) is Symbol and type(both) is Symbol and both.tape is _val.tape:
+        _val.tape.rebind(_val, both[:size])  # the loop that made it is not needed any more: this one computes it too
+    return both[size:]
+
+
+def _lifted(level: int, value: Value, tangent: Value) -> Value:
+    return value if tangent is None else Dual(level, value, tangent)
+
+
+SCAN: Rule = function_gradients(_scan_value, reverse=AllInputs(_back), forward=AllInputs(_along), name="loop")
+"""SCAN(*state, *rows, *captures, loop=): the state after all turns, or its history."""
+
+LOOKED_INTO.add(SCAN)
+
+
+# What `tape.loop` does while a function is recorded for compilation
+
+
+def unrolled(step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
+    """The loop, turn by turn."""
+    for i in range(n):
+        state = step(i, state)
+    return state
+
+
+def emitter(checkpointed: bool) -> Callable[[Callable[[Any, Any], Any], Any, int], Any]:
+    """The `loop` of a recording: one operation where the body allows it, else turn by turn.
+
+    Checkpointed, a loop of n turns is one of √n turns over one of √n: its reverse sweep stores the states of the outer
+    one only, and computes those of the inner one again, turn by turn of the outer one.
+    """
+
+    def emit(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:
+        if not isinstance(n, (int, np.integer)) or n < UNROLLED:
+            return unrolled(step, state, n)
+        try:
+            leaves, rebuild = flatten(state, "loop: state")
+        except TypeError:
+            return unrolled(step, state, n)
+        for _ in range(2):
+            try:
+                return rebuild(_emitted(step, leaves, rebuild, int(n), checkpointed))
+            except ShapesChangeError as change:  # once more, for a number that becomes an array in the first turn
+                try:
+                    leaves = [broadcast_to(s, shape) for s, shape in zip(leaves, change.shapes, strict=True)]
+                except ValueError:
+                    break
+            except DependsOnDataError:
+                break
+        return unrolled(step, state, n)
+
+    return emit
+
+
+def _emitted(
+    step: Callable[[Any, Any], Any], leaves: list[Value], rebuild: Callable[..., Any], n: int, checkpointed: bool
+) -> list[Value]:
+    def turn(i: Value, parts: Sequence[Value]) -> Sequence[Value]:
+        new = step(i, rebuild(parts))
+        flat, again = flatten(new, "loop: state")
+        if len(flat) != len(parts) or type(again(flat)) is not type(rebuild(flat)):
+            raise DependsOnDataError("the structure of a loop's state changes")
+        return flat
+
+    shapes = [shape_of(s) for s in leaves]
+    if not checkpointed or n < 2 * UNROLLED:
+        body, rows, captures = record_body(turn, leaves)
+        if not any_active([*leaves, *rows, *captures]):
+            raise DependsOnDataError("nothing in this loop depends on an input")
+        return unpacked(_scan(*leaves, *_cut(rows, n), *captures, loop=Loop(body, n, False, None)), shapes)
+    inner = math.isqrt(n)
+
+    def many(first: Value, parts: Sequence[Value], count: int) -> list[Value]:
+        return unpacked(run(lambda j, p: turn(first + j, p), parts, count), shapes)
+
+    outer = n // inner
+    done = unpacked(run(lambda k, parts: many(k * float(inner), parts, inner), leaves, outer), shapes)
+    return many(float(outer * inner), done, n - outer * inner) if n > outer * inner else done

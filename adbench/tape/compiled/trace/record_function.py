@@ -1,0 +1,251 @@
+"""Recording a function for compilation: f is run once on symbols, and the engine's own sweep behind it.
+
+The result is a `Recording`: a trace that holds value and derivatives, the symbols that are its inputs and outputs, and
+the guards under which it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.compiled.trace.loop_rule import SCAN, emitter, live, pull_back, spread
+from adbench.tape.compiled.trace.symbol import DependsOnDataError, Symbol
+from adbench.tape.compiled.trace.trace import Trace, made_by
+from adbench.tape.core.forward import Dual, tangent_of
+from adbench.tape.core.functionals import Function, NotScalarError, _described, _is_scalar, _matching, _merged, _outputs
+from adbench.tape.core.rule import Active, TapeError, Value
+from adbench.tape.core.sweep import _quiet_sweep, _spelled_out
+from adbench.tape.core.values import has_nan, settle, shape_of
+from adbench.tape.core.variable import current, forward_level, nested
+from adbench.tape.rules.shapes import reshape
+
+OPERATORS = ("value", "gradient", "value_and_gradient", "vjp", "jvp", "hvp")
+WITH_VECTOR = ("vjp", "jvp", "hvp")
+
+
+class NotCompilableError(TapeError):
+    """A function does something that cannot be recorded once and run later; the eager engine can."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A program for all points at which its guards come out the same.
+
+    inputs    the symbols of the numbers and arrays that a call brings, in their order
+    value     the function's value, as parts, and what puts them together
+    parts     the derivatives, as parts: of the wanted inputs, or of the value's parts (jvp)
+    checked   symbols in which a NaN says that the careful program is to run
+    guards    (a boolean symbol, what it has to be)
+    """
+
+    trace: Trace
+    inputs: tuple[Symbol, ...]
+    value: tuple[Value, ...]
+    rebuild: Callable[[Sequence[Any]], Any]
+    parts: tuple[Value, ...]
+    checked: tuple[Symbol, ...]
+    guards: tuple[tuple[Symbol, bool], ...]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to record.
+
+    f          of the numbers and arrays that a call brings, as one flat list
+    examples   those of the first call: floats, float64 arrays, and arrays of integers or booleans
+    active     which of them are differentiated
+    vectors    for `vjp` the weights in their structure, for `jvp` and `hvp` a direction for each active input
+    """
+
+    f: Function
+    name: str
+    operator: str
+    examples: tuple[Any, ...]
+    active: tuple[bool, ...]
+    vector: Any
+    checkpointed: bool
+
+
+def record(request: Request, *, careful: bool, loops: bool = True) -> Recording:
+    """Runs the function on symbols. Raises NotCompilableError, or what the function itself raises."""
+    before = current.emit_loop, current.careful
+    current.emit_loop, current.careful = (emitter(request.checkpointed) if loops else None), careful
+    try:
+        with nested(), np.errstate(all="ignore"):
+            recording = _Recorder(request, careful).run()
+    except DependsOnDataError as error:
+        raise NotCompilableError(f"{request.name}: {error}") from error
+    finally:
+        current.emit_loop, current.careful = before
+    if not careful and any(not isinstance(x, Active) and has_nan(x) for x in recording.parts):
+        return record(request, careful=True, loops=loops)  # a constant 0 · inf: the plain sweep never is the one to run
+    if _leaks(recording):
+        if loops:  # a step that keeps what it computes elsewhere than in its state
+            return record(request, careful=careful, loops=False)
+        raise NotCompilableError(f"{request.name}: a value of a finished inner function is used outside of it")
+    return recording
+
+
+def _leaks(recording: Recording) -> bool:
+    """Whether something of a loop's body, or of another level, is used outside of it."""
+    trace = recording.trace
+    outputs = [*recording.value, *recording.parts, *recording.checked, *(s for s, _ in recording.guards)]
+    values = list(outputs)
+    for number in live(trace, outputs) if trace.foreign else ():
+        made = made_by(trace[number])
+        values += [] if made is None else made[1]
+    return any(isinstance(x, Active) and not (type(x) is Symbol and x.tape is trace) for x in values)
+
+
+class _Recorder:
+    """One recording in the making."""
+
+    def __init__(self, request: Request, careful: bool) -> None:
+        self.request = request
+        self.trace = Trace(careful=careful)
+        self.numbers = [self.leaf(x, a) for x, a in zip(request.examples, request.active, strict=True)]
+        self.given = [self.as_argument(n, x) for n, x in zip(self.numbers, request.examples, strict=True)]
+        self.vectors: list[Symbol] = []
+
+    def leaf(self, example: Any, active: bool) -> int:
+        """The number of the record that introduces an input."""
+        is_array = isinstance(example, np.ndarray)
+        value = settle(example) if is_array else example
+        integer = is_array and example.dtype.kind in "iu"
+        return self.trace.leaf(shape_of(value), value, active=active, integer=integer).number
+
+    def as_argument(self, number: int, example: Any) -> Any:
+        """What the function is given: the symbol, or that of its truth for an array of booleans."""
+        symbol = self.trace[number][1]
+        return symbol != 0.0 if isinstance(example, np.ndarray) and example.dtype.kind == "b" else symbol
+
+    def inputs(self) -> tuple[Symbol, ...]:
+        """The symbols of the inputs; an assignment may have put new objects in the places of the old."""
+        return (*(self.trace[n][1] for n in self.numbers), *self.vectors)
+
+    def vector(self, parts: Sequence[Any]) -> list[Symbol]:
+        """Inputs for the vector that the operator takes."""
+        self.vectors = [self.trace.leaf(shape_of(p), p, active=True) for p in parts]
+        return self.vectors
+
+    def finish(
+        self, value: Sequence[Value], rebuild: Any, parts: Sequence[Value], checked: Sequence[Value]
+    ) -> Recording:
+        """The recording; what is not differentiated comes out as plain numbers."""
+        value = [y if isinstance(y, Active) else settle(y) for y in value]
+        symbols = tuple(c for c in checked if type(c) is Symbol)
+        guards = tuple(self.trace.guards)
+        return Recording(self.trace, self.inputs(), tuple(value), rebuild, tuple(parts), symbols, guards)
+
+    def run(self) -> Recording:
+        """Value and derivatives of the operator."""
+        operator = self.request.operator
+        if operator == "jvp":
+            return self.forward()
+        if operator == "hvp":
+            return self.forward_over_reverse()
+        y = self.request.f(self.given)
+        if operator == "value":
+            ys, rebuild = self.outputs(y)
+            return self.finish(ys, rebuild, (), ())
+        if operator == "vjp":
+            ys, rebuild = self.outputs(y)
+            weights = self.vector(_matching(self.request.vector, ys, f"vjp: w for {self.request.name}"))
+            return self.swept(ys, rebuild, weights)
+        self.check_scalar(y)
+        if self.is_path_of_one_number():
+            recording = _Recorder(self.request, careful=False).along_one()
+        else:
+            recording = self.swept([y], lambda parts: parts[0], [1.0])
+        return recording if operator != "gradient" else replace(recording, value=(), rebuild=lambda _parts: None)
+
+    def is_path_of_one_number(self) -> bool:
+        """Whether there are loops, and one number alone to derive by.
+
+        Then a tangent goes along with the loop's state in the shadow of its operations, where a sweep would keep all
+        states and be a second loop. A careful recording is a sweep's: zero times infinity is seen to there.
+        """
+        active = [x for x, a in zip(self.request.examples, self.request.active, strict=True) if a]
+        is_one = len(active) == 1 and np.size(active[0]) == 1 and not self.request.checkpointed
+        return is_one and not self.trace.careful and any(r[0] is SCAN for r in self.trace)
+
+    def along_one(self) -> Recording:
+        """The gradient by one tangent, which is 1."""
+        with forward_level() as level:
+            ones = [np.ones(x.shape) if x.shape else 1.0 for x in self.given]
+            wanted = zip(self.given, ones, self.request.active, strict=True)
+            y = self.request.f([Dual(level, x, one) if a else x for x, one, a in wanted])
+        value = y.val if isinstance(y, Dual) and y.level == level else y
+        (shape,) = [x.shape for x, a in zip(self.given, self.request.active, strict=True) if a]
+        slope = tangent_of(y, level)
+        parts = [reshape(slope, shape) if shape else slope]
+        return self.finish([value], lambda parts: parts[0], parts, parts)
+
+    def check_scalar(self, y: Any) -> None:
+        """Raises NotScalarError as `gradient` does."""
+        if not _is_scalar(y):
+            raise NotScalarError(
+                f"gradient: {self.request.name} should return a scalar, got {_described(y)}; see jacobian, vjp"
+            )
+
+    def outputs(self, y: Any) -> tuple[list[Value], Any]:
+        """The parts of what the function returned."""
+        if isinstance(y, Symbol):
+            return [y], lambda parts: parts[0]
+        return _outputs(y)
+
+    def swept(self, ys: Sequence[Value], rebuild: Any, weights: Sequence[Value]) -> Recording:
+        """The reverse sweep, recorded behind the function."""
+        trace = self.trace
+        seeds = [(y, w) for y, w in zip(ys, weights, strict=True) if type(y) is Symbol and y.tape is trace and y.active]
+        for cell, adj in _merged(seeds):
+            cell.adj = adj
+            cell.own = False
+        records = reversed(trace)
+        _quiet_sweep(map(_spelled_out, records) if trace.careful else records, careful=trace.careful)
+        cells = [trace[n][1] for n, a in zip(self.numbers, self.request.active, strict=True) if a]
+        parts = [spread(cell.adj, cell.shape) for cell in cells]
+        return self.finish(ys, rebuild, parts, parts)
+
+    def duals(self, level: int) -> list[Any]:
+        """The inputs with their tangents."""
+        examples = [x for x, a in zip(self.request.examples, self.request.active, strict=True) if a]
+        tangents = iter(self.vector(_matching(self.request.vector, examples, f"{self.request.operator}: v")))
+        return [
+            Dual(level, x, next(tangents)) if a else x for x, a in zip(self.given, self.request.active, strict=True)
+        ]
+
+    def forward(self) -> Recording:
+        """The engine's forward mode on symbols."""
+        with forward_level() as level:
+            ys, rebuild = _outputs(self.request.f(self.duals(level)))
+        plain = [y.val if isinstance(y, Dual) and y.level == level else y for y in ys]
+        tangents = [tangent_of(y, level) for y in ys]
+        return self.finish(plain, rebuild, tangents, tangents)
+
+    def forward_over_reverse(self) -> Recording:
+        """The engine's forward mode over its tape and sweep."""
+        active = self.request.active
+        result: list[Any] = []
+
+        def of_active(leaves: Sequence[Value]) -> list[Value]:
+            rest = iter(leaves)
+            result[:] = [self.request.f([next(rest) if a else x for x, a in zip(duals, active, strict=True)])]
+            self.check_scalar(result[0])
+            return result
+
+        with forward_level() as level:
+            duals = self.duals(level)
+            points = [d for d, a in zip(duals, active, strict=True) if a]
+            gradient = pull_back(of_active, points, [True] * len(points), [1.0])
+        y = result[0]
+        while isinstance(y, Active) and not y.symbolic:
+            y = y.val  # type: ignore[attr-defined]  # every active type has `val`
+        firsts = [g.val if isinstance(g, Dual) else g for g in gradient]
+        tangents = [tangent_of(g, level) for g in gradient]
+        shaped = [spread(t, shape_of(g)) for t, g in zip(tangents, gradient, strict=True)]
+        return self.finish([y], lambda parts: parts[0], shaped, [*firsts, *shaped])

@@ -1,0 +1,157 @@
+"""In what form a rule is recorded for compilation.
+
+Most are recorded as they are. Two kinds are not:
+
+* A rule with a `scatter` adds in place to a buffer, and a symbol has none: recorded without.
+* A rule whose gradient functions are written for plain numbers, or look at many of them (eigenvalues, singular values,
+  rules of yours that are no elementwise functions): the gradient functions are not looked into. Each becomes a node of
+  its own, which calls it in Python when the compiled function runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.compiled.trace import simplify, symbol_rules
+from adbench.tape.core.recording import LEAF
+from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value
+from adbench.tape.core.values import settle, shape_of, with_infinities
+from adbench.tape.densities.density import Density
+from adbench.tape.linalg import factorisations, solving
+from adbench.tape.rules import elementwise as e
+from adbench.tape.rules import indexing, products, reductions, shapes
+from adbench.tape.rules.compound import _log_softmax_rule
+
+LOOKED_INTO: set[Rule] = {
+    *(reductions._sum, reductions._max, reductions._min, reductions._prod, reductions._cumsum, reductions._cumprod),
+    *(reductions._logsumexp, _log_softmax_rule, simplify.ADD_AT, symbol_rules.TAKE, symbol_rules.PUT),
+    *(shapes._broadcast, shapes._sum_to, shapes._reshape, shapes._transpose, shapes._flip, shapes._roll, shapes._tril),
+    *(shapes._triu, shapes.copy, shapes._zeros, shapes._repeat, shapes._concatenate, shapes._gather_scalars),
+    *(indexing.getitem, indexing.put, indexing.set_at, products.matmul, products._einsum),
+    *(solving._inv, solving._solve, solving.triangular, solving._log_abs_det, solving._sign_of_det),
+    *(factorisations._cholesky, LEAF),
+}
+"""Rules, besides the elementwise ones and densities, whose gradient functions are recorded operation by operation."""
+
+
+class RecordedRule(Rule):
+    """A rule as it stands in a trace; `origin` is the rule that was called."""
+
+    __slots__ = ("origin",)
+    origin: Rule
+
+
+def _form(rule: Rule, reverse: Any) -> RecordedRule:
+    form = RecordedRule(rule.name, rule.value, reverse, rule.forward, elementwise=rule.elementwise, fresh=rule.fresh)
+    form.origin = rule
+    return form
+
+
+BY_A_NUMBER = _form(
+    e.divide,
+    (
+        lambda _v, adj, _x, y: adj * (1.0 / y),
+        lambda val, adj, _x, y: reductions.sum(adj * val) * (-1.0 / y),
+    ),
+)
+"""An array divided by a number: the sweep multiplies by its reciprocal, as the eager engine's operators do."""
+
+QUOTIENT = _form(
+    e.divide,
+    (
+        lambda _v, adj, _x, y: adj * (1.0 / y),
+        lambda val, adj, _x, y: -(adj * (val * (1.0 / y))),
+    ),
+)
+"""Any other quotient, likewise: one reciprocal for both partials."""
+
+_forms: dict[Rule, Rule] = {e.divide: QUOTIENT}
+
+
+def recorded_form(rule: Rule) -> Rule:
+    """The rule to be put in a record."""
+    form = _forms.get(rule)
+    if form is None:
+        form = _forms[rule] = _form_of(rule)
+    return form
+
+
+def is_looked_into(rule: Rule) -> bool:
+    """Whether the gradient functions of a rule are recorded operation by operation."""
+    density = isinstance(getattr(rule.value, "__self__", None), Density)
+    return rule.elementwise or density or rule in LOOKED_INTO or rule.reverse is None
+
+
+def _form_of(rule: Rule) -> Rule:
+    if is_looked_into(rule) and rule.scatter is None:
+        return rule
+    reverse = rule.reverse if is_looked_into(rule) else _called(rule)
+    return _form(rule, reverse)
+
+
+def _no_second_derivative(name: str) -> AllInputs:
+    def refuse(*_args: Value, **_params: Any) -> Value:
+        raise RuleError(f"{name} is called in Python, and cannot be differentiated once more")
+
+    return AllInputs(refuse)
+
+
+def _call_rule(name: str, value: Callable[..., Value]) -> Rule:
+    """A rule that is nothing but a call into Python."""
+    refuse = _no_second_derivative(name)
+    return Rule(name, value, refuse, refuse)
+
+
+def _called(rule: Rule) -> Any:
+    """The reverse side of a rule with each gradient function as one call."""
+    if isinstance(rule.reverse, AllInputs):
+        return AllInputs(_all_called(rule, rule.reverse.fn))
+    return tuple(None if g is None else _one_called(rule, i, g) for i, g in enumerate(rule.reverse))
+
+
+def fitted(part: Value, shape: tuple[int, ...]) -> Value:
+    """A contribution in the argument's shape; the number 0.0 stands for none."""
+    part = settle(part)
+    return np.zeros(shape) + part if shape and type(part) is float and part == 0.0 else part
+
+
+def _one_called(rule: Rule, i: int, gradient: Callable[..., Value]) -> Callable[..., Value]:
+    def value(val: Value, adj: Value, *inputs: Value, result_shape: Any, **params: Any) -> Value:
+        try:
+            part = gradient(val, adj, *inputs, **params)
+        except ArithmeticError:
+            part = with_infinities(gradient)(val, adj, *inputs, **params)
+        return fitted(part, result_shape)
+
+    call = _call_rule(f"{rule.name}: derivative in argument {i}", value)
+
+    def gradient_function(val: Value, adj: Value, *inputs: Value, **params: Any) -> Value:
+        return call(val, adj, *inputs, result_shape=shape_of(inputs[i]), **params)
+
+    return gradient_function
+
+
+def _all_called(rule: Rule, gradients: Callable[..., Any]) -> Callable[..., Any]:
+    def value(
+        val: Value, adj: Value, *inputs: Value, wanted: Sequence[bool], result_shape: Any, **params: Any
+    ) -> Value:
+        parts = gradients(wanted, val, adj, *inputs, **params)
+        flat = [np.ravel(fitted(p, shape_of(x))) for p, x, w in zip(parts, inputs, wanted, strict=True) if w]
+        return np.concatenate(flat)
+
+    call = _call_rule(f"{rule.name}: derivative", value)
+
+    def gradient_function(wanted: Sequence[bool], val: Value, adj: Value, *inputs: Value, **params: Any) -> Any:
+        sizes = [int(np.prod(shape_of(x), dtype=int)) if w else 0 for x, w in zip(inputs, wanted, strict=True)]
+        flat = call(val, adj, *inputs, wanted=tuple(wanted), result_shape=(sum(sizes),), **params)
+        parts: list[Value] = []
+        start = 0
+        for x, w, size in zip(inputs, wanted, sizes, strict=True):
+            parts.append(shapes.reshape(flat[start : start + size], shape_of(x)) if w else None)
+            start += size
+        return parts
+
+    return gradient_function

@@ -1,0 +1,81 @@
+"""Shapes of results, found without the numbers: while recording for compilation, numbers are not there yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.compiled.trace import symbol_rules
+from adbench.tape.core.rule import Rule, Value
+from adbench.tape.core.values import shape_of
+from adbench.tape.linalg import determinant, factorisations, solving
+from adbench.tape.rules import products, shapes
+
+Shape = tuple[int, ...]
+
+
+def _matmul(shapes: Sequence[Shape], _params: dict[str, Any]) -> Shape:
+    a, b = shapes
+    if not a or not b or a[-1] != b[-2 if len(b) > 1 else 0]:
+        raise ValueError(f"matmul: shapes {a} and {b} do not fit")
+    rows, columns = (a[-2:-1] if len(a) > 1 else ()), (b[-1:] if len(b) > 1 else ())
+    return (*np.broadcast_shapes(a[:-2], b[:-2]), *rows, *columns)
+
+
+def _solve(shapes: Sequence[Shape], _params: dict[str, Any]) -> Shape:
+    a, b = shapes
+    is_vector = len(b) == 1
+    columns = (*b, 1) if is_vector else b
+    if columns[-2] != a[-1]:
+        raise ValueError(f"solve: shapes {a} and {b} do not fit")
+    full = (*np.broadcast_shapes(a[:-2], columns[:-2]), *columns[-2:])
+    return full[:-1] if is_vector else full
+
+
+def _same(shapes: Sequence[Shape], _params: dict[str, Any]) -> Shape:
+    return shapes[0]
+
+
+def _scalar(_shapes: Sequence[Shape], _params: dict[str, Any]) -> Shape:
+    return ()
+
+
+def _per_matrix(shapes: Sequence[Shape], _params: dict[str, Any]) -> Shape:
+    return shapes[0][:-2]
+
+
+SHAPES: dict[Rule, Callable[[Sequence[Shape], dict[str, Any]], Shape]] = {
+    products.matmul: _matmul,
+    solving._solve: _solve,
+    solving.triangular: _solve,
+    solving._inv: _same,
+    factorisations._cholesky: _same,
+    solving._log_abs_det: _per_matrix,
+    solving._sign_of_det: _per_matrix,
+    determinant._det: _per_matrix,
+    shapes._broadcast: lambda _shapes, params: params["shape"],
+    shapes._sum_to: lambda _shapes, params: params["shape"],
+    symbol_rules.ANY: _scalar,
+    symbol_rules.ALL: _scalar,
+    symbol_rules.TAKE: lambda shapes, _params: shapes[0][1:],
+    symbol_rules.PUT: lambda shapes, params: (params["length"], *shapes[0]),
+}
+"""The shape of a result from those of the inputs, where evaluating would cost too much, or could fail."""
+
+
+def result_shape(rule: Rule, inputs: Sequence[Value], params: dict[str, Any]) -> Shape:
+    """The shape of rule(*inputs, **params). Raises ValueError where the inputs' shapes do not fit."""
+    given = [() if x is None else shape_of(x) for x in inputs]
+    if rule.elementwise:
+        first = given[0] if given else ()
+        return first if all(s == first for s in given) else np.broadcast_shapes(*given)
+    if rule in SHAPES:
+        return SHAPES[rule](given, params)
+    of_params = params.get("result_shape")  # of the rules that `forms` and `looping` make
+    if of_params is not None:
+        return tuple(of_params)
+    with np.errstate(all="ignore"):
+        value = rule.value(*(np.broadcast_to(1.0, s) if s else 1.0 for s in given), **params)
+    return tuple(np.shape(value))

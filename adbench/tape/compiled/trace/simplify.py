@@ -1,0 +1,155 @@
+"""What need not be recorded: products with one, quotients by one, two signs, sums with zeros that were put in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.rule import Rule, Value, function_gradients
+from adbench.tape.core.values import shape_of
+from adbench.tape.rules import elementwise as e
+from adbench.tape.rules import products, reductions, shapes
+from adbench.tape.rules.indexing import put
+from adbench.tape.rules.shapes import reshape
+
+Producer = Callable[[Any], "tuple[Rule, tuple[Value, ...], dict[str, Any]] | None"]
+
+
+def _added(x: Value, v: Value, index: Any) -> Value:
+    y = np.array(x, float)
+    np.add.at(y, index, v)
+    return y
+
+
+ADD_AT: Rule = function_gradients(
+    _added,
+    reverse=(lambda _val, adj, _x, _v, index: adj, lambda _val, adj, _x, _v, index: adj[index]),
+    forward=(
+        lambda _val, tan, _x, _v, index: tan,
+        lambda _val, tan, _x, _v, index: put(tan, index=index, shape=shape_of(_x)),
+    ),
+    name="add_at",
+    fresh=True,
+)
+"""add_at(x, v, index=): x with v added at the places of the index, as often as they are named."""
+
+
+def one_number(x: Value) -> float | None:
+    """The number that all elements of a constant are, if it is stored as one; None for anything else."""
+    if type(x) is float:
+        return x
+    if type(x) is np.ndarray and x.dtype.kind == "f" and x.size and not any(x.strides):
+        return float(x[(0,) * x.ndim])
+    return None
+
+
+def simplified(rule: Rule, inputs: list[Value], params: dict[str, Any], made: Producer) -> Value:
+    """What rule(*inputs) is without a record of its own; None if it needs one. May replace inputs by simpler ones.
+
+    Only what holds for every float is used: x · 1, x / 1, x - 0, -(-x). (x + 0 is not x for x = -0.0.)
+    """
+    if rule.elementwise and len(inputs) == 2:
+        for i in (0, 1):
+            number = one_number(inputs[i]) if type(inputs[i]) is np.ndarray else None
+            if number is not None and np.broadcast_shapes(shape_of(inputs[i]), shape_of(inputs[1 - i])) == shape_of(
+                inputs[1 - i]
+            ):
+                inputs[i] = number
+    simple = _TABLE.get(rule)
+    return None if simple is None else simple(inputs, params, made)
+
+
+def _multiply(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> Value:
+    for i in (0, 1):
+        if type(inputs[i]) is float:
+            if inputs[i] == 1.0:
+                return inputs[1 - i]
+            if inputs[i] == -1.0:
+                return e.negative(inputs[1 - i])
+    return None
+
+
+def _divide(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> Value:
+    return inputs[0] if type(inputs[1]) is float and inputs[1] == 1.0 else None
+
+
+def _subtract(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> Value:
+    return inputs[0] if type(inputs[1]) is float and repr(inputs[1]) == "0.0" else None
+
+
+def _negative(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
+    before = made(inputs[0])
+    return before[1][0] if before is not None and before[0] is e.negative else None
+
+
+def _add(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
+    """A sum with what `put` made adds in the places that are not zero."""
+    for i in (1, 0):
+        before = made(inputs[i]) if shape_of(inputs[i]) else None
+        if before is not None and before[0] is put and shape_of(inputs[1 - i]) == before[2]["shape"]:
+            other, (v,), index = inputs[1 - i], before[1], before[2]["index"]
+            return ADD_AT(other, v, index=index)
+    return None
+
+
+def _matmul(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
+    """With a matrix whose entries are all the same, a product is a sum: over the rows, or over the columns."""
+    a, b = inputs
+    if len(shape_of(a)) != 2 or len(shape_of(b)) != 2:
+        return None
+    shape = (shape_of(a)[0], shape_of(b)[1])
+    number = _all_entries(a, made)
+    if number is not None:
+        return shapes.broadcast_to(reshape(number * reductions.sum(b, 0), (1, shape[1])), shape)
+    number = _all_entries(b, made)
+    if number is not None:
+        return shapes.broadcast_to(reshape(number * reductions.sum(a, 1), (shape[0], 1)), shape)
+    return None
+
+
+def _sum(inputs: list[Value], params: dict[str, Any], made: Producer) -> Value:
+    """Of a product of matrices: Σ_ij (A B)_ij = Σ_k (Σ_i A_ik) (Σ_j B_kj). The product itself is not needed."""
+    before = made(inputs[0]) if params["axes"] is None else None
+    if before is None or before[0] is not products.matmul:
+        return None
+    a, b = before[1]
+    if len(shape_of(a)) != 2 or len(shape_of(b)) not in (1, 2):
+        return None
+    of_rows = reductions.sum(b, 1) if len(shape_of(b)) == 2 else b
+    return reductions.sum(reductions.sum(a, 0) * of_rows)
+
+
+def _all_entries(x: Value, made: Producer) -> Value:
+    """The number that all entries of a matrix are; None if it is not known to be one."""
+    number = one_number(x)
+    if number is not None:
+        return number
+    before = made(x)
+    if before is not None and before[0] is shapes._broadcast and shape_of(before[1][0]) == ():
+        return before[1][0]
+    return None
+
+
+def _same_shape(inputs: list[Value], params: dict[str, Any], _made: Producer) -> Value:
+    return inputs[0] if shape_of(inputs[0]) == params["shape"] else None
+
+
+def _whole(inputs: list[Value], params: dict[str, Any], _made: Producer) -> Value:
+    return inputs[0] if params["index"] == () and type(params["index"]) is tuple else None
+
+
+_TABLE: dict[Rule, Callable[..., Value]] = {
+    e.multiply: _multiply,
+    e.divide: _divide,
+    e.subtract: _subtract,
+    e.negative: _negative,
+    e.positive: lambda inputs, _params, _made: inputs[0],
+    e.add: _add,
+    shapes._broadcast: _same_shape,
+    shapes._reshape: _same_shape,
+    products.matmul: _matmul,
+    reductions._sum: _sum,
+    shapes.copy: lambda inputs, _params, _made: inputs[0],
+}

@@ -1,0 +1,249 @@
+"""Symbols: what stands for the numbers of calls to come while a function is recorded for compilation.
+
+A `Symbol` is an active value at the lowest level, in the place of a plain number or array. Operations on symbols are
+recorded on a `Trace`, which is a `Tape` with records of the general form. So nothing of the engine is there twice:
+
+* rules dispatch on a symbol as on any active value, whatever levels of derivatives lie over it;
+* the engine's own `sweep` runs over a trace, calls the rules' own gradient functions with symbols, and what they
+  compute is recorded behind. The trace then holds value and gradient: the program that is lowered to machine code.
+
+No symbol has a number that may flow into the result. A comparison gives a symbol again, of booleans. Where Python
+needs one answer (`if`, `while`, `int`, an index), it is computed for the example point, and noted down as a *guard*:
+the recording holds for those points only at which all its guards come out the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from adbench.tape.compiled.trace.symbol_rules import ALL, ANY, LOGIC, NUMBER, PREDICATES, REPLACED, SAME, TAKE
+from adbench.tape.core.operand import Operand
+from adbench.tape.core.rule import Rule, Value
+from adbench.tape.rules import elementwise as e
+from adbench.tape.rules import reductions
+from adbench.tape.rules.indexing import getitem, set_at
+
+Shape = tuple[int, ...]
+
+
+class DependsOnDataError(Exception):
+    """A loop's body asks for a number that differs from turn to turn: the loop has to be unrolled."""
+
+
+class Symbol(Operand):
+    """A float, or a float64 or boolean array, of a call to come.
+
+    tape      the trace it was computed on; None in its place for a constant
+    number    the place of its record on the trace
+    active    whether it depends on an input that is differentiated
+    boolean   whether it holds booleans
+    integer   whether the plain input that it stands for is an array of integers
+    adj, own  where its adjoint collects: a symbol is its own cell
+    users     for an array the numbers of the records that read it
+    """
+
+    __slots__ = ("_val", "active", "adj", "boolean", "gradient", "integer", "number", "own", "shape", "tape", "users")
+
+    symbolic = True
+    tape: Any  # a Trace: it makes symbols, and so imports this module
+    number: int
+    active: bool
+    boolean: bool
+    integer: bool
+    shape: Shape
+    adj: Value
+    own: bool
+    users: list[int] | None
+    _val: Value
+    gradient: dict[str, Any]
+
+    @property
+    def level(self) -> int:
+        """The level of its trace."""
+        return int(self.tape.level)
+
+    @property
+    def cell(self) -> Symbol:
+        """Where its adjoint collects: itself."""
+        return self
+
+    @property
+    def careful(self) -> bool:
+        """Whether zero times infinity is to be seen to at every node (see `sweep`)."""
+        return bool(self.tape.careful)
+
+    @property
+    def val(self) -> Value:
+        """The same number as a constant to derivatives."""
+        return e.stop_gradient(self) if self.active else self
+
+    def interpret(self, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
+        """The symbol of the result."""
+        return self.tape.apply(rule, args, params)
+
+    def __repr__(self) -> str:
+        return f"<symbol {self.number} of shape {self.shape}>"
+
+    # Answers that Python needs
+
+    def __bool__(self) -> bool:
+        if self.shape != () and self.size != 1:
+            raise ValueError("the truth value of an array is ambiguous; use any() or all()")
+        symbol = self if self.boolean else self != 0.0
+        return bool(self.tape.decide(symbol if symbol.shape == () else symbol.reshape(())))
+
+    def has_nan(self) -> bool:
+        """Whether it holds a NaN: a guard."""
+        return bool(ANY(PREDICATES[np.isnan](self)))
+
+    def concrete(self) -> Any:
+        """The number or array at the example point, under the guard that it is the same, bit by bit."""
+        value = self.tape.example(self)
+        if self.boolean:
+            is_same = self == value if self.shape == () else ALL(~(self ^ value))
+        else:
+            is_same = SAME(self, value) if self.shape == () else ALL(SAME(self, value))
+        if not self.tape.decide(is_same):
+            raise AssertionError("a value that differs from itself")
+        return value.astype(np.int64) if self.integer else value
+
+    def _plain(self, what: str) -> Any:
+        if self.active:
+            self._refuse(what)
+        return self.concrete()
+
+    def __float__(self) -> float:
+        return float(self._plain("float()"))
+
+    def __int__(self) -> int:
+        return int(self._plain("int()"))
+
+    def __index__(self) -> int:
+        value = self._plain("an index")
+        if value != int(value):
+            self._refuse("an index")
+        return int(value)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array(self._plain("a numpy array"), dtype)
+
+    def _refuse(self, what: str) -> NoReturn:
+        super()._refuse(what)
+
+    # Comparisons and logic give symbols
+    def __lt__(self, other: Any) -> Any:
+        return PREDICATES[np.less](self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return PREDICATES[np.less_equal](self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return PREDICATES[np.greater](self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return PREDICATES[np.greater_equal](self, other)
+
+    def __eq__(self, other: Any) -> Any:
+        return PREDICATES[np.equal](self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return PREDICATES[np.not_equal](self, other)
+
+    def __and__(self, other: Any) -> Any:
+        return LOGIC[np.logical_and](self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return LOGIC[np.logical_or](self, other)
+
+    def __xor__(self, other: Any) -> Any:
+        return LOGIC[np.logical_xor](self, other)
+
+    def __invert__(self) -> Any:
+        return LOGIC[np.logical_not](self)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+    __hash__ = object.__hash__
+
+    def any(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Whether one of the conditions holds."""
+        return _over(np.any, ANY, self, axis, keepdims)
+
+    def all(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Whether all of the conditions hold."""
+        return _over(np.all, ALL, self, axis, keepdims)
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(ANY(self == item))
+
+    def __getitem__(self, index: Any) -> Value:
+        if isinstance(index, Symbol) and index.shape == () and index.tape.counter is index:
+            return TAKE(self, index) if index.tape.outer is not None else super().__getitem__(index)
+        return getitem(self, index=_plain_index(index))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Rebinds this symbol to a new one with the elements replaced."""
+        new = set_at(self, value, index=_plain_index(index))
+        if not isinstance(new, Symbol) or new.tape is not self.tape:
+            raise DependsOnDataError("an array of an outer level is written into")
+        self.tape.rebind(self, new)
+
+    # numpy's functions
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if method == "__call__" and not options:
+            rule = PREDICATES.get(ufunc) or LOGIC.get(ufunc)
+            if rule is None and ufunc in BITWISE:
+                rule = LOGIC[BITWISE[ufunc]]
+            if rule is not None:
+                return rule(*inputs)
+        return super().__array_ufunc__(ufunc, method, *inputs, **options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        if function in (np.any, np.all):
+            return _over(function, ANY if function is np.any else ALL, *args, **options)
+        if function is np.asarray:
+            return args[0]
+        if function in REPLACED:
+            return function(*map(_concrete, args), **{k: _concrete(v) for k, v in options.items()})
+        return super().__array_function__(function, types, args, options)
+
+
+BITWISE = {
+    np.bitwise_and: np.logical_and,
+    np.bitwise_or: np.logical_or,
+    np.bitwise_xor: np.logical_xor,
+    np.invert: np.logical_not,
+}
+
+
+def _concrete(x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(_concrete, x))
+    return x.concrete() if isinstance(x, Symbol) else x
+
+
+def _over(function: Any, rule: Rule, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """any or all over axes: of everything by one rule, else by counting."""
+    truth = x if x.boolean else x != 0.0
+    if axis is None and not keepdims:
+        return rule(truth) if truth.shape else truth
+    count = reductions.sum(NUMBER(truth), axis, keepdims)
+    if function is np.any:
+        return count > 0.0
+    axes = range(len(truth.shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
+    return count == float(np.prod([truth.shape[a] for a in axes], dtype=int))
+
+
+def _plain_index(index: Any) -> Any:
+    """An index as plain data; symbols in it are looked at, under a guard."""
+    if isinstance(index, tuple):
+        return tuple(map(_plain_index, index))
+    if isinstance(index, Symbol):
+        value = index.concrete() if index.boolean or index.integer else index.__index__()
+        return value.astype(bool) if index.boolean and isinstance(value, np.ndarray) else value
+    if isinstance(index, slice):
+        return slice(*(x.__index__() if isinstance(x, Symbol) else x for x in (index.start, index.stop, index.step)))
+    if isinstance(index, list):
+        return np.asarray([_plain_index(i) for i in index], dtype=None if index else int)
+    return index.copy() if isinstance(index, np.ndarray) else index

@@ -1,0 +1,87 @@
+"""Rules that the eager engine does not need: comparisons and logic of symbols, and reading at a loop's counter.
+
+In the eager engine a comparison is plain numpy, and a loop's counter a plain integer. Of a symbol both are operations
+like others: recorded, and lowered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from adbench.tape.core.rule import Rule, Value, function_gradients
+from adbench.tape.core.values import shape_of
+from adbench.tape.rules import elementwise as e
+
+
+def _silent(name: str, value: Callable[..., Value]) -> Rule:
+    """A function without derivative."""
+    return Rule(name, value, None, None, elementwise=True)
+
+
+PREDICATES: dict[np.ufunc, Rule] = {
+    ufunc: _silent(ufunc.__name__, ufunc)
+    for ufunc in (
+        *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal),
+        *(np.isnan, np.isinf, np.isfinite, np.signbit),
+    )
+}
+"""numpy's comparison -> the rule: numbers in, booleans out."""
+
+LOGIC: dict[np.ufunc, Rule] = {
+    ufunc: _silent(ufunc.__name__, ufunc) for ufunc in (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
+}
+"""Booleans in, booleans out."""
+
+NUMBER = _silent("number", lambda x: np.multiply(x, 1.0))
+"""1.0 for true, 0.0 for false."""
+
+ANY = Rule("any", lambda x: np.any(x), None, None)
+ALL = Rule("all", lambda x: np.all(x), None, None)
+
+
+def _same(x: Value, y: Value) -> Value:
+    return np.equal(np.asarray(x, np.float64).view(np.int64), np.asarray(y, np.float64).view(np.int64))
+
+
+SAME = _silent("same", _same)
+"""Whether two numbers have the same bits: a NaN is the same as itself, and -0.0 not the same as 0.0."""
+
+TAKE: Rule = function_gradients(
+    lambda x, i: x[int(i)],
+    reverse=(lambda _v, adj, _x, i: PUT(adj, i, length=shape_of(_x)[0]), None),
+    forward=(lambda _v, tan, _x, i: TAKE(tan, i), None),
+    name="take",
+)
+"""x[i] for a loop's counter i."""
+
+
+def _put(row: Value, i: Value, length: int) -> Value:
+    rows = np.zeros((length, *np.shape(row)))
+    rows[int(i)] = row
+    return rows
+
+
+PUT: Rule = function_gradients(
+    _put,
+    reverse=(lambda _v, adj, _row, i, length: TAKE(adj, i), None),
+    forward=(lambda _v, tan, _row, i, length: PUT(tan, i, length=length), None),
+    name="put_row",
+)
+"""Zeros but for row i."""
+
+REPLACED = frozenset(
+    (
+        *(np.argsort, np.argmax, np.argmin, np.searchsorted, np.nonzero, np.count_nonzero, np.flatnonzero),
+        *(np.allclose, np.isclose, np.array_equal, np.argwhere, np.linalg.matrix_rank),
+    )
+)
+"""numpy's functions that give positions or verdicts, not numbers: asked at the example point, under a guard."""
+
+_BOOLEAN_ARGUMENTS = frozenset(LOGIC.values()) | {NUMBER, ANY, ALL, e.where}
+
+
+def takes_booleans(rule: Rule) -> bool:
+    """Whether (the first argument of) a rule is meant to be boolean; others get 1.0 and 0.0."""
+    return rule in _BOOLEAN_ARGUMENTS

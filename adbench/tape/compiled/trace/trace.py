@@ -1,0 +1,258 @@
+"""The trace: a tape of symbols, on which the same operation on the same operands is recorded once.
+
+It also knows, for the point at which a function is recorded, the numbers behind its symbols, and computes them when
+Python asks for one: then, and only then, a guard is noted down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.compiled.trace.recorded_forms import BY_A_NUMBER, RecordedRule, recorded_form
+from adbench.tape.compiled.trace.result_shapes import result_shape
+from adbench.tape.compiled.trace.simplify import simplified
+from adbench.tape.compiled.trace.symbol import DependsOnDataError, Shape, Symbol
+from adbench.tape.compiled.trace.symbol_rules import ALL, ANY, LOGIC, NUMBER, PREDICATES, SAME, takes_booleans
+from adbench.tape.core.recording import ASK, LEAF, Record, Tape
+from adbench.tape.core.rule import Active, Rule, Value
+from adbench.tape.core.values import constant, settle, shape_of
+from adbench.tape.core.variable import next_level
+from adbench.tape.rules import elementwise as e
+
+
+class Trace(Tape):
+    """A tape of symbols.
+
+    outer     None, or the function that says whether a value lies outside of this loop body; a body has no example
+    careful   whether sweeps over it are to see to zero times infinity at every node
+    counter   the symbol of a loop's counter, for the trace of a loop's body
+    guards    (symbol, what it was at the example point), in the order in which Python asked
+    known     what was computed already: the same operation on the same operands is recorded once
+    foreign   whether something was used that is active and not on this trace
+    """
+
+    __slots__ = ("_alive", "_constants", "careful", "counter", "foreign", "guards", "known", "outer")
+
+    def __init__(self, *, careful: bool = False, outer: Any = None) -> None:
+        super().__init__(next_level())
+        self.careful = careful
+        self.outer = outer
+        self.counter: Symbol | None = None
+        self.foreign = False
+        self.guards: list[tuple[Symbol, bool]] = []
+        self.known: dict[Any, int] = {}
+        self._constants: dict[Any, Any] = {}
+        self._alive: list[Any] = []  # constants whose identity is a key of `known`
+
+    def leaf(self, shape: Shape, value: Value = None, *, active: bool = False, integer: bool = False) -> Symbol:
+        """An input; `value` is its example."""
+        return self._symbol(LEAF, (), value, {}, shape, active=active, integer=integer)
+
+    def _symbol(
+        self,
+        rule: Rule,
+        inputs: tuple[Value, ...],
+        value: Value,
+        params: dict[str, Any],
+        shape: Shape,
+        *,
+        active: bool,
+        boolean: bool = False,
+        integer: bool = False,
+    ) -> Symbol:
+        symbol = Symbol()
+        symbol.tape = self
+        symbol.number = len(self)
+        symbol.shape = shape
+        symbol.active = active
+        symbol.boolean = boolean
+        symbol.integer = integer
+        symbol.adj = 0.0
+        symbol._val = value
+        symbol.users = [] if shape else None
+        for x in inputs:
+            if type(x) is Symbol and x.users is not None and x.tape is self:
+                x.users.append(symbol.number)
+        if rule is LEAF:
+            self.append((LEAF, symbol, (), value, {}, ASK))
+        else:
+            cells = tuple([x if type(x) is Symbol and x.active and x.tape is self else None for x in inputs])
+            form = BY_A_NUMBER if rule is e.divide and shape and shape_of(inputs[1]) == () else recorded_form(rule)
+            self.append((form, symbol, cells, (symbol, inputs), params, ASK))
+        return symbol
+
+    def apply(self, rule: Rule, args: Sequence[Value], params: dict[str, Any]) -> Value:
+        """The symbol of rule(*args, **params)."""
+        keeps_booleans = takes_booleans(rule)
+        inputs, keys = [], []
+        active, numbers = False, True  # whether one depends on what is differentiated; whether none is an array
+        for i, arg in enumerate(args):
+            kind = type(arg)
+            if kind is Symbol:
+                if arg.boolean and not (keeps_booleans and (rule is not e.where or i == 0)):
+                    arg = NUMBER(arg)
+                if arg.tape is self:
+                    keys.append(arg.number)
+                else:
+                    self.foreign = True
+                    keys.append(~id(arg))
+                active = active or arg.active
+                numbers = numbers and not arg.shape
+            elif kind is float:
+                keys.append(repr(arg))
+            else:
+                if kind is bool or kind is np.bool_:
+                    arg = bool(arg) if keeps_booleans else float(arg)
+                    keys.append(repr(arg))
+                else:
+                    arg = self._constant(arg, rule, i)
+                    if type(arg) is np.ndarray and arg.dtype.kind == "b" and not keeps_booleans:
+                        arg = arg.astype(np.float64)
+                    keys.append(repr(arg) if type(arg) is float else ~id(arg))
+                    if isinstance(arg, Active):
+                        self.foreign = active = True
+                    numbers = False
+            inputs.append(arg)
+        if rule is e.where and not (inputs[0] is True or inputs[0] is False or _is_boolean(inputs[0])):
+            return rule(PREDICATES[np.not_equal](inputs[0], 0.0), *inputs[1:])
+        found = simplified(rule, inputs, params, self.producer)
+        if found is not None:
+            return found
+        key = (rule, tuple(keys), hashable(params) if params else None)
+        known = self.known.get(key)
+        if known is not None:
+            return self[known][1]
+        shape = () if numbers and rule.elementwise else result_shape(rule, inputs, params)
+        active = active and rule.reverse is not None and rule is not e.stop_gradient
+        boolean = rule in _GIVES_BOOLEANS
+        symbol = self._symbol(rule, tuple(inputs), None, params, shape, active=active, boolean=boolean)
+        self.known[key] = symbol.number
+        return symbol
+
+    def producer(self, symbol: Any) -> tuple[Rule, tuple[Value, ...], dict[str, Any]] | None:
+        """The rule, inputs and parameters that made a symbol of this trace; None for an input, or another's symbol."""
+        if type(symbol) is not Symbol or symbol.tape is not self:
+            return None
+        return made_by(self[symbol.number])
+
+    def _constant(self, value: Value, rule: Rule, place: int) -> Value:
+        value = constant(value, rule.name, place)
+        if type(value) is np.ndarray:
+            value = _as_one_number(value)
+            key = ("constant", value.shape, value.dtype.char, value.tobytes() if value.size <= 64 else None)
+            if key[-1] is not None:
+                value = self._constants.setdefault(key, value)
+            self._alive.append(value)
+        return value
+
+    def rebind(self, old: Symbol, new: Symbol) -> None:
+        """From here on the object `old` is what `new` is; what it was goes on under a new object, also in the records.
+
+        So an assignment to elements is seen by all who hold the array, and by nothing that was computed before.
+        """
+        kept = Symbol()
+        for name in ("tape", "number", "shape", "active", "boolean", "integer", "adj", "users", "_val"):
+            setattr(kept, name, getattr(old, name))
+        for number in dict.fromkeys([old.number, *(old.users or ())]):
+            rule, out, cells, saved, params, ask = self[number]
+            if rule is not LEAF:
+                saved = (kept if saved[0] is old else saved[0], tuple([kept if x is old else x for x in saved[1]]))
+                cells = tuple([kept if x is old else x for x in cells])
+            self[number] = (rule, kept if out is old else out, cells, saved, params, ask)
+        for name in ("number", "active", "integer", "users", "_val"):
+            setattr(old, name, getattr(new, name))
+        for number in dict.fromkeys([new.number, *(new.users or ())]):
+            rule, out, cells, saved, params, ask = self[number]
+            saved = (old if saved[0] is new else saved[0], tuple([old if x is new else x for x in saved[1]]))
+            cells = tuple([old if x is new else x for x in cells])
+            self[number] = (rule, old if out is new else out, cells, saved, params, ask)
+
+    # Examples
+
+    def example(self, symbol: Symbol) -> Value:
+        """The number or array that a symbol is at the example point."""
+        waiting = [symbol]
+        with np.errstate(all="ignore"):
+            while waiting:
+                s = waiting[-1]
+                if s._val is not None:
+                    waiting.pop()
+                    continue
+                if s.tape.outer is not None:
+                    raise DependsOnDataError("a number is needed that differs from turn to turn")
+                rule, inputs, params = made_by(s.tape[s.number]) or (LEAF, (), {})
+                if rule is LEAF:
+                    raise DependsOnDataError("an input without example")
+                missing = [x for x in inputs if type(x) is Symbol and x._val is None]
+                if missing:
+                    waiting.extend(missing)
+                    continue
+                value = rule.value(*(x._val if type(x) is Symbol else x for x in inputs), **params)
+                s._val = bool(value) if s.boolean and not s.shape else value if s.boolean else settle(value)
+                waiting.pop()
+        return symbol._val
+
+    def decide(self, condition: Any) -> bool:
+        """The truth of a condition at the example point, noted down as a guard."""
+        if not isinstance(condition, Symbol):
+            return bool(condition)
+        if condition.tape.outer is not None:
+            raise DependsOnDataError("a branch in a loop's body")
+        trace = condition.tape
+        outcome = bool(trace.example(condition))
+        key = ("guard", condition.number)
+        if key not in trace.known:
+            trace.known[key] = condition.number
+            trace.guards.append((condition, outcome))
+        return outcome
+
+
+def made_by(record: Record) -> tuple[Rule, tuple[Value, ...], dict[str, Any]] | None:
+    """(rule, inputs, params) of a trace's record, the rule as it was called; None for an input."""
+    rule = record[0]
+    if rule is LEAF:
+        return None
+    return rule.origin if type(rule) is RecordedRule else rule, record[3][1], record[4]
+
+
+def _as_one_number(array: Any) -> Any:
+    """An array whose elements are all the same as a view of one."""
+    if array.size > 1 and array.dtype.kind == "f" and any(array.strides):
+        first = array[(0,) * array.ndim]
+        if (
+            first == array[(-1,) * array.ndim]
+            and np.all(array == first)
+            and not np.any(np.signbit(array) != np.signbit(first))
+        ):
+            return np.broadcast_to(first.copy(), array.shape)
+    return array
+
+
+_PREDICATES = frozenset(PREDICATES.values()) | {SAME}
+_GIVES_BOOLEANS = _PREDICATES | frozenset(LOGIC.values()) | {ANY, ALL}
+
+
+def _is_boolean(x: Any) -> bool:
+    return x.boolean if type(x) is Symbol else isinstance(x, np.ndarray) and x.dtype.kind == "b"
+
+
+def hashable(x: Any) -> Any:
+    """Parameters as a key: equal keys mean equal parameters."""
+    if isinstance(x, dict):
+        return tuple((k, hashable(v)) for k, v in x.items())
+    if isinstance(x, (tuple, list)):
+        return (type(x), *map(hashable, x))
+    if isinstance(x, slice):
+        return ("slice", x.start, x.stop, x.step)
+    if isinstance(x, np.ndarray):
+        return ("array", x.shape, x.dtype.str, x.tobytes())
+    if isinstance(x, float):
+        return ("float", repr(x))
+    try:
+        hash(x)
+    except TypeError:
+        return ("object", id(x))
+    return (type(x), x)

@@ -1,0 +1,1 @@
+"""The engine: rules, recording, the reverse sweep, forward mode and the functionals."""

@@ -1,0 +1,222 @@
+"""What every active value can do: Python's operators, numpy's methods, and numpy's functions.
+
+All of it is defined by the rules; `Scalar` overrides the hottest operators by faster ones that record the same.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from adbench.tape.core.numpy_names import UFUNCS, call_function, call_ufunc
+from adbench.tape.core.rule import Active, Value
+from adbench.tape.core.values import value_of
+from adbench.tape.rules import elementwise as e
+from adbench.tape.rules import indexing, products, reductions, shapes
+from adbench.tape.rules.predicates import compare
+
+REFLECTED = {np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__", np.divide: "__rtruediv__"}
+
+
+def _reflected(rule: Callable[..., Value]) -> Callable[[Any, Any], Value]:
+    return lambda self, other: rule(other, self)
+
+
+def _operator(rule: Callable[..., Value]) -> Callable[[Any, Any], Value]:
+    return lambda self, other: rule(self, other)
+
+
+def _method(function: Callable[..., Value]) -> Callable[..., Value]:
+    """A function as a method. (Rules are objects, which Python does not bind by itself.)"""
+
+    def method(self: Any, *args: Any, **kw: Any) -> Value:
+        return function(self, *args, **kw)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
+class Operand(Active):
+    """An active value, with the behaviour of a number or of a numpy array."""
+
+    __slots__ = ()
+    __array_priority__ = 1000.0
+    __hash__ = object.__hash__
+
+    val: Any
+
+    # Arithmetic: each operator is a rule.
+    __add__ = _operator(e.add)
+    __sub__ = _operator(e.subtract)
+    __mul__ = _operator(e.multiply)
+    __truediv__ = _operator(e.divide)
+    __pow__ = _operator(e.power)
+    __matmul__ = _operator(products.matmul)
+    __floordiv__ = _operator(e.floor_divide)
+    __mod__ = _operator(e.remainder)
+    __radd__ = _reflected(e.add)
+    __rsub__ = _reflected(e.subtract)
+    __rmul__ = _reflected(e.multiply)
+    __rtruediv__ = _reflected(e.divide)
+    __rpow__ = _reflected(e.power)
+    __rmatmul__ = _reflected(products.matmul)
+    __rfloordiv__ = _reflected(e.floor_divide)
+    __rmod__ = _reflected(e.remainder)
+    __neg__ = _method(e.negative)
+    __abs__ = _method(e.absolute)
+
+    def __pos__(self) -> Value:
+        return self
+
+    # Comparison looks at values: a branch has no derivative.
+    def __lt__(self, other: Any) -> Any:
+        return compare(operator.lt, self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return compare(operator.le, self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return compare(operator.gt, self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return compare(operator.ge, self, other)
+
+    def __eq__(self, other: Any) -> Any:
+        return compare(operator.eq, self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return compare(operator.ne, self, other)
+
+    def __bool__(self) -> bool:
+        return bool(compare(operator.ne, self, 0.0))
+
+    # Conversion to a plain number would drop the derivative without a word.
+    def _refuse(self, what: str) -> NoReturn:
+        raise TypeError(
+            f"{what} of a value being differentiated would make it a constant; use .val for its plain value, "
+            f"adbench.tape or numpy functions instead of those of math, tape.stack to put numbers in an array"
+        )
+
+    def __float__(self) -> float:
+        self._refuse("float()")
+
+    def __int__(self) -> int:
+        self._refuse("int()")
+
+    def __index__(self) -> int:  # noqa: PLE0305  # it always raises
+        self._refuse("an index")
+
+    def __complex__(self) -> complex:
+        self._refuse("complex()")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        self._refuse("a numpy array")
+
+    # Shape
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes; () for a scalar."""
+        return tuple(np.shape(value_of(self)))
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float64, always."""
+        return np.dtype(np.float64)
+
+    @property
+    def T(self) -> Value:  # noqa: N802  # numpy's name
+        """The axes in reverse order."""
+        return shapes.transpose(self)
+
+    @property
+    def mT(self) -> Value:  # noqa: N802  # numpy's name
+        """Each matrix transposed."""
+        return shapes.matrix_transpose(self)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a scalar")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Value]:
+        if not self.shape:
+            raise TypeError("iteration over a scalar")
+        return (self[i] for i in range(self.shape[0]))
+
+    # Elements
+    def __getitem__(self, index: Any) -> Value:
+        return indexing.getitem(self, index=indexing.normal_index(index))
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(np.any(value_of(self) == value_of(item)))
+
+    def item(self) -> Value:
+        """The only element, as a scalar."""
+        return shapes.reshape(self, ())
+
+    def tolist(self) -> list[Value]:
+        """The slices along the first axis, as (nested) lists of scalars."""
+        return [row.tolist() if row.ndim else row for row in self]
+
+    # numpy's methods
+    sum = _method(reductions.sum)
+    mean = _method(reductions.mean)
+    var = _method(reductions.var)
+    std = _method(reductions.std)
+    prod = _method(reductions.prod)
+    max = _method(reductions.max)
+    min = _method(reductions.min)
+    argmax = _method(reductions.argmax)
+    argmin = _method(reductions.argmin)
+    cumsum = _method(reductions.cumsum)
+    cumprod = _method(reductions.cumprod)
+    trace = _method(reductions.trace)
+    reshape = _method(shapes.reshape)
+    ravel = _method(shapes.ravel)
+    flatten = _method(shapes.ravel)
+    squeeze = _method(shapes.squeeze)
+    swapaxes = _method(shapes.swapaxes)
+    repeat = _method(shapes.repeat)
+    copy = _method(shapes.copy)
+    take = _method(indexing.take)
+    diagonal = _method(indexing.diagonal)
+    argsort = _method(indexing.argsort)
+    dot = _method(products.dot)
+    clip = _method(e.clip)
+
+    def transpose(self, *axes: Any) -> Value:
+        """The axes permuted; in reverse order if none are given."""
+        if not axes or axes == (None,):
+            return shapes.transpose(self)
+        return shapes.transpose(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
+
+    def astype(self, dtype: Any, **_options: Any) -> Value:
+        """Itself, for float64; any other type would lose the derivative."""
+        if np.dtype(dtype) != np.float64:
+            self._refuse(f"a {np.dtype(dtype)}")
+        return self
+
+    # numpy's functions
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if method == "__call__" and not options:
+            if ufunc in REFLECTED and inputs[1] is self:  # array + self: the operator is quicker than the rule
+                return getattr(self, REFLECTED[ufunc])(inputs[0])
+            if ufunc in UFUNCS:
+                return UFUNCS[ufunc](*inputs)
+        return call_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, _types: Any, args: Any, options: Any) -> Any:
+        return call_function(function, args, options)

@@ -1,0 +1,178 @@
+"""Nested parameters: dicts, lists, tuples and dataclasses of numbers and arrays, through `optree`.
+
+Every functional takes such a nest in the place of an array and returns gradients in the same structure. Dataclasses
+need no registration: the first one met is entered in optree's registry, in a namespace of our own. Fields marked
+`field(metadata={"pytree_node": False})`, as in optree, are settings and not parameters.
+
+    Tree(nest)         arithmetic on a nest: params + 0.1 * grad, np.exp(params)
+    shape(nest)        the shapes, in the same structure
+    random_nest, normal_nest     nests of random numbers, from their shapes
+
+Source: R. M. Neal, pqR slides (2019), "How arithmetic on lists would work", "Generalizing dimension to shape".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import optree
+
+from adbench.tape.core.rule import Value
+from adbench.tape.core.values import value_of
+
+NAMESPACE = "adbench.tape"
+
+_register_node: Any = optree.register_pytree_node  # its types ask for a Collection; any class will do
+
+
+def tree_flatten(nest: Any) -> tuple[list[Any], Any]:
+    """The leaves of a nest from left to right (dict entries by their keys) and its structure, as optree gives them."""
+    leaves, structure = optree.tree_flatten(nest, namespace=NAMESPACE)
+    unknown = {type(leaf) for leaf in leaves if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type)}
+    if not unknown:
+        return leaves, structure
+    for cls in unknown:
+        _register(cls)
+    return tree_flatten(nest)
+
+
+def tree_leaves(nest: Any) -> list[Any]:
+    """The leaves of a nest, from left to right."""
+    return tree_flatten(nest)[0]
+
+
+def tree_unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
+    """A nest of this structure with these leaves."""
+    return optree.tree_unflatten(structure, leaves)
+
+
+def _register(cls: type) -> None:
+    """Makes a dataclass an inner node. Another thread may have been quicker."""
+    fields = dataclasses.fields(cls)
+    parameters = [f.name for f in fields if f.metadata.get("pytree_node", True)]
+    settings = [f.name for f in fields if not f.metadata.get("pytree_node", True)]
+
+    def flatten(instance: Any) -> tuple[list[Any], tuple[Any, ...], list[str]]:
+        return [getattr(instance, n) for n in parameters], tuple(getattr(instance, n) for n in settings), parameters
+
+    def unflatten(setting: tuple[Any, ...], children: Sequence[Any]) -> Any:
+        # Not by the constructor: it may check or convert what are now variables, or gradients.
+        instance: Any = object.__new__(cls)
+        for name, value in zip([*parameters, *settings], [*children, *setting], strict=True):
+            object.__setattr__(instance, name, value)
+        return instance
+
+    try:
+        _register_node(cls, flatten, unflatten, namespace=NAMESPACE)
+    except ValueError as error:
+        if "already registered" not in str(error):
+            raise
+
+
+def tree_map(function: Callable[..., Any], *nests: Any) -> Any:
+    """function(a, b, …) of all leaves in the same place, as a nest. A number stands for a nest of that number."""
+    structures = []
+    for nest in nests:
+        tree_flatten(nest)  # makes the dataclasses in it known
+        structures.append(optree.tree_structure(nest, namespace=NAMESPACE))
+    for k, nest in enumerate(nests[1:], 1):
+        if structures[k] != structures[0]:
+            _, common = _to_common(nests[0], nest)
+            nests = (*[_to_common(earlier, common)[0] for earlier in nests[:k]], common, *nests[k + 1 :])
+            structures[0] = optree.tree_structure(common, namespace=NAMESPACE)
+    return optree.tree_map(function, *nests, namespace=NAMESPACE)
+
+
+def _to_common(a: Any, b: Any) -> tuple[Any, Any]:
+    """Both nests with numbers repeated wherever the other has a nest in that place."""
+    try:
+        wide = optree.tree_broadcast_common(a, b, namespace=NAMESPACE)
+    except ValueError as error:
+        shapes = [optree.tree_structure(nest, namespace=NAMESPACE) for nest in (a, b)]
+        raise ValueError(f"nests of different structure: {shapes[0]} and {shapes[1]}") from error
+    for narrow, spread in zip((a, b), wide, strict=True):
+        optree.tree_map_(_check_spread, narrow, spread, namespace=NAMESPACE)
+    return wide
+
+
+def _check_spread(leaf: Any, spread: Any) -> None:
+    if np.shape(value_of(leaf)) and not optree.tree_structure(spread, namespace=NAMESPACE).is_leaf():
+        raise ValueError(
+            f"nests of different structure: one has an array of shape {np.shape(value_of(leaf))} where the other has "
+            f"a nest; only a number stands for a whole nest"
+        )
+
+
+def shape(nest: Any) -> Any:
+    """The shape of a number or array, () or (n, …); for a nest a nest of them."""
+    return tree_map(lambda leaf: tuple(np.shape(value_of(leaf))), nest)
+
+
+def random_nest(draw: Callable[[tuple[int, ...]], Value], shapes: Any) -> Any:
+    """Draws by shape: draw(s) for each s in a nest of shapes. A tuple of integers, or one integer, is a shape.
+
+    random_nest(np.random.default_rng(1).standard_exponential, {"x": (2, 2), "y": 4})
+    """
+    tree_flatten(shapes)  # makes the dataclasses in it known
+    return optree.tree_map(
+        lambda s: _plain(draw((s,) if isinstance(s, int) else s)), shapes, is_leaf=_is_shape, namespace=NAMESPACE
+    )
+
+
+def _plain(leaf: Any) -> Any:
+    """A scalar of numpy's as a float."""
+    return float(leaf) if isinstance(leaf, (np.ndarray, np.floating)) and not np.shape(leaf) else leaf
+
+
+def _is_shape(s: Any) -> bool:
+    return isinstance(s, int) or (type(s) is tuple and all(isinstance(n, (int, np.integer)) for n in s))
+
+
+def normal_nest(rng: np.random.Generator, shapes: Any, mean: Any = 0.0, sd: Any = 1.0) -> Any:
+    """mean + sd z with z standard normal, of these shapes. `mean` and `sd` are nests of arrays that broadcast, or
+    numbers; with the generator's seed fixed the draws differentiate in both. (pqR: rnorm.)
+    """
+    return tree_map(lambda z, m, s: m + s * z, random_nest(rng.standard_normal, shapes), _arrays(mean), _arrays(sd))
+
+
+def _arrays(nest: Any) -> Any:
+    return nest.nest if isinstance(nest, Tree) else nest
+
+
+class Tree(np.lib.mixins.NDArrayOperatorsMixin):
+    """A nest that can be calculated with: operators and numpy's elementwise functions work leaf by leaf.
+
+    params = Tree({"x": 3.0, "y": np.array([-4.0, 5.0])})
+    params + 0.1 * gradient(f, params)[1]          # f gets a Tree, the gradient is one
+
+    `tree.nest` is the plain nest, tree[key] an entry of it. The other operand is a Tree or nest of the same structure,
+    or a number; a number may also stand in the place of an inner nest. Beside a variable, write the tree first:
+    tree * variable.
+    """
+
+    __slots__ = ("nest",)
+
+    nest: Any
+
+    def __init__(self, nest: Any) -> None:
+        self.nest = nest.nest if isinstance(nest, Tree) else nest
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if method != "__call__" or options:
+            return NotImplemented
+        return Tree(tree_map(lambda *leaves: _plain(ufunc(*leaves)), *map(_arrays, inputs)))
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.nest[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.nest)
+
+    def __repr__(self) -> str:
+        return f"Tree({self.nest!r})"
+
+
+_register_node(Tree, lambda t: ((t.nest,), None), lambda _, nests: Tree(*nests), namespace=NAMESPACE)

@@ -1,0 +1,179 @@
+"""What a value may be, and how plain numbers become one.
+
+The engine computes in float64. A scalar is a Python `float`, an array a float64 `numpy.ndarray` of at least one
+dimension; integers, booleans and narrower floats given to it are promoted, complex numbers are refused. Boolean
+arrays pass as they are: they are conditions, not numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.rule import Active, Gradient, TapeError, Value
+from adbench.tape.fast.blocks import LARGE, room
+
+FLOAT64 = np.dtype(np.float64)
+"""numpy's one object for float64 in native byte order."""
+
+PLAIN = (float, np.ndarray)
+"""The two types of a plain value."""
+
+_NUMERIC = frozenset("fiu")
+
+
+class ComplexError(TapeError, TypeError):
+    """Complex numbers have no place on a real tape."""
+
+
+def settle(value: Value) -> Value:
+    """The result of a value function in normal form: a float, or a float64 array of one or more dimensions."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        if value.dtype == np.float64:
+            return value
+        if value.dtype.kind == "c":
+            raise ComplexError(
+                f"expected real numbers, got an array of {value.dtype}; take its real and imaginary parts"
+            )
+        return value.astype(np.float64)
+    if isinstance(value, Active):
+        return value
+    if isinstance(value, (complex, np.complexfloating)):
+        raise ComplexError(f"expected a real number, got {value!r}")
+    return float(value)
+
+
+def constant(value: Value, what: str, place: int | None = None, *, keep: bool = True) -> Value:
+    """A constant argument in normal form; `what` and `place` name it in errors: a function, and which argument.
+
+    With `keep`, an array that its owner could still change is copied: what the sweep reads must be what the forward
+    pass read.
+    """
+    if type(value) is np.ndarray and value.dtype is FLOAT64 and value.ndim:
+        return snapshot(value) if keep else value
+    if isinstance(value, (float, int)):  # np.float64 is a float, bool an int
+        return float(value)
+    if isinstance(value, Active) or value is None:
+        return value
+    what = what if place is None else f"{what}: argument {place}"
+    if isinstance(value, (np.ndarray, list, tuple, np.generic)):
+        return _constant_array(value, what, keep)
+    if hasattr(value, "__array__"):
+        return _constant_array(np.asarray(value), what, keep)
+    if isinstance(value, complex):
+        raise ComplexError(f"{what}: expected real numbers, got {value!r}")
+    raise TypeError(f"{what}: expected numbers, got {type(value).__name__} {value!r:.60}")
+
+
+def _constant_array(value: Value, what: str, keep: bool) -> Value:
+    array = np.asarray(value)
+    kind = array.dtype.kind
+    if kind == "c":
+        raise ComplexError(f"{what}: expected real numbers, got an array of {array.dtype}")
+    if array.ndim == 0 and kind in "fiub":
+        return bool(array) if kind == "b" else float(array)
+    if kind == "b":
+        return array.copy() if keep else array
+    if kind not in _NUMERIC:
+        raise TypeError(f"{what}: expected an array of numbers, got an array of {array.dtype}")
+    if array.dtype != np.float64:
+        return array.astype(np.float64)
+    return snapshot(array) if keep and array is value else array
+
+
+def snapshot(array: Any) -> Any:
+    """The array as it is now: a copy, unless nobody can write into it."""
+    if array.size < LARGE:
+        return array.copy()  # quicker than the question
+    if not _can_change(array):
+        return array
+    copy = room(array.shape)
+    copy[...] = array
+    return copy
+
+
+def _can_change(array: Any) -> bool:
+    """Whether somebody could still write into this array: directly, or through the array that it is a view of."""
+    if array.flags.writeable:
+        return True
+    owner = array.base
+    return owner is not None and (type(owner) is not np.ndarray or owner.flags.writeable)
+
+
+def leaf_value(value: Value, what: str) -> Value:
+    """An independent variable in normal form, owned by the engine: later changes to `value` do not reach it."""
+    if type(value) is float:
+        return value
+    if type(value) is np.ndarray and value.dtype is FLOAT64 and value.ndim:
+        return snapshot(value)
+    if isinstance(value, Active):
+        return value
+    value = constant(value, what)
+    if value is None or (isinstance(value, np.ndarray) and value.dtype.kind == "b"):
+        raise TypeError(f"{what}: expected real numbers, got {'None' if value is None else 'an array of booleans'}")
+    return value
+
+
+def with_infinities(gradient: Gradient) -> Gradient:
+    """A gradient function whose floats divide as numpy's do: 1 / 0 is inf, where Python raises an error."""
+
+    def lifted(*args: Value, **params: Any) -> Value:
+        return gradient(*(np.float64(v) if type(v) is float else v for v in args), **params)
+
+    return lifted
+
+
+def value_of(value: Value) -> Value:
+    """The plain number or array under all levels of derivatives; while compiling, the symbol that stands for it."""
+    while isinstance(value, Active) and not value.symbolic:
+        value = value.val  # type: ignore[attr-defined]  # every active type has `val`; Active itself has no data
+    return value
+
+
+def shape_of(value: Value) -> tuple[int, ...]:
+    """Shape of a float, an array or an active value; () for a scalar."""
+    kind = type(value)
+    if kind is float or (kind is not np.ndarray and isinstance(value, (float, int))):
+        return ()
+    shape: tuple[int, ...] = np.shape(value) if kind is list else value.shape
+    return shape
+
+
+def has_nan(value: Value) -> bool:
+    """Whether a float, an array or an active value holds a NaN."""
+    if isinstance(value, Active):
+        value = value_of(value)
+        if isinstance(value, Active):
+            return bool(value.has_nan())  # type: ignore[attr-defined]  # what is symbolic can tell
+    if isinstance(value, np.ndarray):
+        value = _square_sum(value)  # NaN if one is: no other way leads there, and none to the answer is quicker
+    return bool(value != value)
+
+
+def may_have_nan(value: Value) -> bool:
+    """`has_nan`, without looking at what is symbolic: that is no in a first, plain sweep, and yes in a careful one."""
+    plain = value_of(value)
+    return bool(plain.careful) if isinstance(plain, Active) else has_nan(plain)  # type: ignore[attr-defined]
+
+
+def _square_sum(array: Any) -> Any:
+    return array.dot(array) if array.ndim == 1 else np.vdot(array, array)
+
+
+def all_finite(value: Value) -> bool:
+    """Whether a float or an array holds neither an infinity nor a NaN; of what is symbolic, nobody knows."""
+    if isinstance(value, Active):
+        return False
+    if isinstance(value, float):
+        return math.isfinite(value)
+    # A finite sum of squares says yes at a third of the cost; an infinite one says nothing, 1e200² is one.
+    return math.isfinite(_square_sum(value)) or bool(np.isfinite(value).all())
+
+
+def any_active(values: Any) -> bool:
+    """Whether an active value is among these, at any depth of lists and tuples."""
+    if isinstance(values, (list, tuple)):
+        return any(any_active(v) for v in values)
+    return isinstance(values, Active)

@@ -1,0 +1,1 @@
+"""Log densities and probabilities, in Stan's names."""

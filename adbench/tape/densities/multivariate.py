@@ -1,0 +1,306 @@
+"""Densities of vectors and matrices, in Stan's names and order of arguments, each one node.
+
+Vectors lie along the last axis, shape (..., k), leading axes are observations and broadcast; matrices are (k, k).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import special
+
+from adbench.tape.core.rule import Value
+from adbench.tape.core.values import shape_of
+from adbench.tape.densities.density import FINITE, NUMBER, POSITIVE, Density, Domain, DomainError, sums_to_one
+from adbench.tape.linalg.solving import inv, log_determinant, solve, solve_triangular
+from adbench.tape.rules.compound import ratio
+from adbench.tape.rules.elementwise import log
+from adbench.tape.rules.gammas import HALF_LOG_2PI, digamma_rise, lbeta, multi_polygamma
+from adbench.tape.rules.products import matmul
+from adbench.tape.rules.reductions import cumsum
+from adbench.tape.rules.shapes import broadcast_to, concatenate, flip, matrix_transpose, reshape, tril
+
+
+def _symmetric(a: Value) -> Value:
+    """What is read of a symmetric matrix: (A + Aᵀ)/2."""
+    return 0.5 * (a + matrix_transpose(a))
+
+
+def _positive_definite(name: str, argument: str, a: Value) -> Value:
+    """The Cholesky factor of a plain matrix."""
+    try:
+        return np.linalg.cholesky(_symmetric(a))
+    except np.linalg.LinAlgError:
+        least = np.linalg.eigvalsh(_symmetric(a))[0]
+        got = f"one with the eigenvalue {least:.6g}"
+        raise DomainError(f"{name}: {argument}: expected a positive definite matrix, got {got}") from None
+
+
+def _square(name: str, argument: str, a: Value) -> None:
+    shape = shape_of(a)
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise DomainError(f"{name}: {argument}: expected a square matrix (k, k), got shape {shape}")
+
+
+def _symmetric_matrix(name: str, argument: str, a: Value) -> None:
+    _square(name, argument, a)
+    gap = np.max(np.abs(a - a.T), initial=0.0)
+    if gap > 1e-8 * np.max(np.abs(a), initial=0.0):
+        raise DomainError(f"{name}: {argument}: expected a symmetric matrix, got |A - Aᵀ| up to {gap:.6g}")
+
+
+def _vectors(name: str, y: Value, mu: Value, matrix: Value) -> None:
+    """Raises unless y and μ are vectors of the matrix's length that broadcast."""
+    k, shapes = shape_of(matrix)[-1], (shape_of(y), shape_of(mu))
+    try:
+        fits = all(shape and shape[-1] == k for shape in shapes) and np.broadcast_shapes(*shapes)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"{name}: expected y and mu of shapes (..., {k}), got {shapes[0]} and {shapes[1]}")
+
+
+# Multivariate normal: D has the differences y - μ as rows
+
+
+def _differences(y: Value, mu: Value) -> Value:
+    d = y - mu
+    return reshape(d, (-1, shape_of(d)[-1]))
+
+
+def _spread_over(rows: Value, y: Value, mu: Value) -> Value:
+    """Rows as they were before `_differences` flattened them."""
+    return reshape(rows, np.broadcast_shapes(shape_of(y), shape_of(mu)))
+
+
+def _covariance_check(name: str, y: Value, mu: Value, cov: Value) -> None:
+    _symmetric_matrix(name, "Sigma", cov)
+    _positive_definite(name, "Sigma", cov)
+    _vectors(name, y, mu, cov)
+
+
+def _covariance_shared(y: Value, mu: Value, cov: Value) -> tuple[Value, Value, Value]:
+    """D, Σ⁻¹ D and Σ as it is read."""
+    d, cov = _differences(y, mu), _symmetric(cov)
+    return d, matrix_transpose(solve(cov, matrix_transpose(d))), cov
+
+
+def _covariance_value(shared: Value, _y: Value, _mu: Value, _cov: Value) -> Value:
+    d, a, cov = shared
+    log_diagonal = np.sum(np.log(np.diagonal(np.linalg.cholesky(cov))))
+    return -0.5 * np.sum(d * a) - len(d) * (log_diagonal + d.shape[1] * HALF_LOG_2PI)
+
+
+def _covariance_slope(shared: Value, _y: Value, _mu: Value, _cov: Value) -> Value:
+    """½ (Σ⁻¹ Dᵀ D Σ⁻¹ - n Σ⁻¹)."""
+    _, a, cov = shared
+    return 0.5 * (matmul(matrix_transpose(a), a) - float(shape_of(a)[0]) * inv(cov))
+
+
+multi_normal_lpdf = Density(
+    "multi_normal_lpdf",
+    {"y": NUMBER, "mu": FINITE, "Sigma": FINITE},
+    _covariance_value,
+    (
+        lambda shared, y, mu, _cov: -_spread_over(shared[1], y, mu),
+        lambda shared, y, mu, _cov: _spread_over(shared[1], y, mu),
+        _covariance_slope,
+    ),
+    shared=_covariance_shared,
+    check=_covariance_check,
+    elementwise=False,
+)
+"""Σ -½ dᵀ Σ⁻¹ d - ½ log |Σ| - k/2 log 2π, d = y - μ, Σ the covariance."""
+
+
+def _factor_check(name: str, y: Value, mu: Value, factor: Value) -> None:
+    _square(name, "L", factor)
+    if not np.all(np.diagonal(factor) > 0.0):
+        least = np.min(np.diagonal(factor))
+        raise DomainError(f"{name}: L: expected a lower triangle with positive diagonal, got {least:.6g} on it")
+    _vectors(name, y, mu, factor)
+
+
+def _factor_shared(y: Value, mu: Value, factor: Value) -> tuple[Value, Value]:
+    """Z = L⁻¹ Dᵀ and A = L⁻ᵀ Z, shape (k, n)."""
+    z = solve_triangular(factor, matrix_transpose(_differences(y, mu)), lower=True)
+    return z, solve_triangular(factor, z, lower=True, transposed=True)
+
+
+def _factor_value(shared: Value, _y: Value, _mu: Value, factor: Value) -> Value:
+    z, _ = shared
+    return -0.5 * np.sum(z * z) - z.shape[1] * (np.sum(np.log(np.diagonal(factor))) + len(z) * HALF_LOG_2PI)
+
+
+def _factor_slope(shared: Value, _y: Value, _mu: Value, factor: Value) -> Value:
+    """The lower triangle of A Zᵀ, less n/L_ii on the diagonal; the upper triangle is not read."""
+    z, a = shared
+    eye = np.eye(shape_of(factor)[-1])
+    inverse_diagonal = eye / (factor * eye + (1.0 - eye))
+    return tril(matmul(a, matrix_transpose(z))) - float(shape_of(z)[1]) * inverse_diagonal
+
+
+multi_normal_cholesky_lpdf = Density(
+    "multi_normal_cholesky_lpdf",
+    {"y": NUMBER, "mu": FINITE, "L": FINITE},
+    _factor_value,
+    (
+        lambda shared, y, mu, _l: -_spread_over(matrix_transpose(shared[1]), y, mu),
+        lambda shared, y, mu, _l: _spread_over(matrix_transpose(shared[1]), y, mu),
+        _factor_slope,
+    ),
+    shared=_factor_shared,
+    check=_factor_check,
+    elementwise=False,
+)
+"""The multivariate normal with Σ = L Lᵀ: Σ -½ |L⁻¹ d|² - Σ_i log L_ii - k/2 log 2π."""
+
+
+def _precision_check(name: str, y: Value, mu: Value, precision: Value) -> None:
+    _symmetric_matrix(name, "Omega", precision)
+    _positive_definite(name, "Omega", precision)
+    _vectors(name, y, mu, precision)
+
+
+def _precision_shared(y: Value, mu: Value, precision: Value) -> tuple[Value, Value, Value]:
+    """D, D Ω and Ω as it is read."""
+    d, precision = _differences(y, mu), _symmetric(precision)
+    return d, matmul(d, precision), precision
+
+
+def _precision_value(shared: Value, _y: Value, _mu: Value, _precision: Value) -> Value:
+    d, a, precision = shared
+    log_diagonal = np.sum(np.log(np.diagonal(np.linalg.cholesky(precision))))
+    return -0.5 * np.sum(d * a) + len(d) * (log_diagonal - d.shape[1] * HALF_LOG_2PI)
+
+
+def _precision_slope(shared: Value, _y: Value, _mu: Value, _precision: Value) -> Value:
+    """½ (n Ω⁻¹ - Dᵀ D)."""
+    d, _, precision = shared
+    return 0.5 * (float(shape_of(d)[0]) * inv(precision) - matmul(matrix_transpose(d), d))
+
+
+multi_normal_prec_lpdf = Density(
+    "multi_normal_prec_lpdf",
+    {"y": NUMBER, "mu": FINITE, "Omega": FINITE},
+    _precision_value,
+    (
+        lambda shared, y, mu, _p: -_spread_over(shared[1], y, mu),
+        lambda shared, y, mu, _p: _spread_over(shared[1], y, mu),
+        _precision_slope,
+    ),
+    shared=_precision_shared,
+    check=_precision_check,
+    elementwise=False,
+)
+"""The multivariate normal with precision Ω = Σ⁻¹: Σ -½ dᵀ Ω d + ½ log |Ω| - k/2 log 2π."""
+
+# Dirichlet
+
+
+def _dirichlet_check(name: str, theta: Value, alpha: Value) -> None:
+    if not shape_of(theta) or not shape_of(alpha) or shape_of(theta)[-1] != shape_of(alpha)[-1]:
+        given = f"{shape_of(theta)} and {shape_of(alpha)}"
+        raise ValueError(f"{name}: expected theta and alpha of shapes (..., k), got {given}")
+    sums_to_one(name, "theta", theta)
+
+
+def _others(alpha: Value) -> Value:
+    """For each element of the last axis the sum of the others, from both sides: nothing is subtracted."""
+    nothing = np.zeros((*shape_of(alpha)[:-1], 1))
+    before = cumsum(concatenate([nothing, alpha[..., :-1]], -1), -1)
+    after = flip(cumsum(flip(concatenate([alpha[..., 1:], nothing], -1), -1), -1), -1)
+    return before + after
+
+
+def _dirichlet_value(_s: Value, theta: Value, alpha: Value) -> Value:
+    """log B(α) as a chain of log B(α_0 + … + α_(k-1), α_k): the terms of Σ log Γ(α_k) would cancel for large α."""
+    log_b = np.sum(lbeta(np.cumsum(alpha, -1)[..., :-1], alpha[..., 1:]), -1)
+    kernel = np.sum(special.xlogy(alpha - 1.0, theta), -1)
+    return np.sum(kernel - log_b)
+
+
+def _dirichlet_alpha(_s: Value, theta: Value, alpha: Value) -> Value:
+    """ψ(Σα) - ψ(α_k) + log θ_k."""
+    return log(theta) + digamma_rise(alpha, _others(alpha))
+
+
+dirichlet_lpdf = Density(
+    "dirichlet_lpdf",
+    {"theta": NUMBER, "alpha": POSITIVE},
+    _dirichlet_value,
+    (lambda _s, theta, alpha: broadcast_to(ratio(alpha - 1.0, theta), _both(theta, alpha)), _dirichlet_alpha),
+    support=Domain("numbers from 0 to 1", 0.0, 1.0, (True, True)),
+    check=_dirichlet_check,
+    elementwise=False,
+)
+"""Σ log Γ(Σα) - Σ_k log Γ(α_k) + Σ_k (α_k - 1) log θ_k; θ of shape (..., k), each row must sum to 1."""
+
+
+def _both(theta: Value, alpha: Value) -> tuple[int, ...]:
+    return np.broadcast_shapes(shape_of(theta), shape_of(alpha))
+
+
+# Wishart
+
+
+def _wishart_check(name: str, W: Value, nu: Value, S: Value) -> None:
+    _symmetric_matrix(name, "W", W)
+    _symmetric_matrix(name, "S", S)
+    if shape_of(W) != shape_of(S):
+        raise ValueError(f"{name}: expected W and S of the same shape, got {shape_of(W)} and {shape_of(S)}")
+    _positive_definite(name, "S", S)
+    least = shape_of(S)[-1] - 1.0
+    if shape_of(nu) != () or nu <= least:
+        raise DomainError(f"{name}: nu: expected one number above {least}, got {nu}")
+
+
+def _is_positive_definite(W: Value, _nu: Value, _s: Value) -> bool:
+    try:
+        np.linalg.cholesky(_symmetric(W))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _log_det(a: Value) -> Value:
+    """log |A| of a plain positive definite matrix."""
+    return 2.0 * np.sum(np.log(np.diagonal(np.linalg.cholesky(a))))
+
+
+def _wishart_value(shared: Value, _W: Value, nu: Value, _S: Value) -> Value:
+    W, S, inverse = shared
+    p = len(W)
+    log_normaliser = 0.5 * nu * (p * math.log(2.0) + _log_det(S)) + multi_polygamma(0.5 * nu, p=p, order=-1)
+    return 0.5 * (nu - p - 1.0) * _log_det(W) - 0.5 * np.sum(inverse * W) - log_normaliser
+
+
+def _wishart_nu(shared: Value, _W: Value, nu: Value, _S: Value) -> Value:
+    """½ (log |W| - log |S| - p log 2 - ψ_p(ν/2))."""
+    W, S, _ = shared
+    p = shape_of(W)[-1]
+    return 0.5 * (log_determinant(W) - log_determinant(S) - p * math.log(2.0) - multi_polygamma(0.5 * nu, p=p, order=0))
+
+
+def _wishart_scale(shared: Value, _W: Value, nu: Value, _S: Value) -> Value:
+    """½ (S⁻¹ W S⁻¹ - ν S⁻¹)."""
+    W, _, inverse = shared
+    return 0.5 * (matmul(inverse, matmul(W, inverse)) - nu * inverse)
+
+
+wishart_lpdf = Density(
+    "wishart_lpdf",
+    {"W": FINITE, "nu": POSITIVE, "S": FINITE},
+    _wishart_value,
+    (
+        lambda shared, _W, nu, _S: 0.5 * ((nu - shape_of(_W)[-1] - 1.0) * inv(shared[0]) - shared[2]),
+        _wishart_nu,
+        _wishart_scale,
+    ),
+    shared=lambda W, _nu, S: (_symmetric(W), _symmetric(S), inv(_symmetric(S))),
+    support=_is_positive_definite,
+    check=_wishart_check,
+    elementwise=False,
+)
+"""(ν-p-1)/2 log |W| - ½ tr(S⁻¹ W) - ν/2 (p log 2 + log |S|) - log Γ_p(ν/2), ν > p - 1; support W positive definite."""

@@ -1,0 +1,246 @@
+"""Random numbers that can be differentiated in their parameters, with the seed fixed: `tape.draws`.
+
+    tape.gradient(lambda mu: tape.mean(tape.draws.normal(7, mu, 2.0, size=1000) ** 2), 0.5)
+
+The derivative is "how the value would change with the seed fixed" (R. Neal, pqR): a draw is a function of the seed and
+of the parameters, and the seed is a constant. The first argument is a seed, or a `numpy.random.Generator`, which goes
+on from where it is; a function that is differentiated should be given a seed, or make its own generator, so that it
+draws the same numbers whenever it is evaluated. Names, parameters and numbers are those of the `Generator` methods:
+the same seed gives the same values as numpy does. (`student_t` and `cauchy` add a place and a scale.)
+
+Most draws are smooth functions of parameters and standard draws, as μ + σz, and are written so; they have derivatives
+of all orders. Gamma and beta draws, and what is made of them (chi-square, t, Dirichlet), move as the implicit
+reparameterisation says (`implicit`); they have first derivatives in the shape, and asking for a second raises
+RuleError. Discrete draws jump, between jumps their derivative is 0 and says nothing: with active parameters they raise
+DiscreteDrawError, with plain ones they are numpy's integers, constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.rule import Active, TapeError, Value, function_gradients
+from adbench.tape.core.values import any_active, constant, shape_of, value_of
+from adbench.tape.densities.density import FINITE, NOT_NEGATIVE, POSITIVE, Domain, require
+from adbench.tape.draws.implicit import beta_slope, gamma_slope
+from adbench.tape.rules.elementwise import exp, expm1, power, sqrt
+from adbench.tape.rules.reductions import cumprod, sum  # numpy's name for it
+from adbench.tape.rules.shapes import Shape, broadcast_to, concatenate
+
+Seed = int | np.random.Generator
+Size = int | tuple[int, ...] | None
+
+
+class DiscreteDrawError(TapeError, TypeError):
+    """A discrete draw was asked to depend on a value being differentiated."""
+
+
+# What all draws have in common
+
+
+def _generator(name: str, rng: Any) -> np.random.Generator:
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
+        return np.random.default_rng(int(rng))
+    raise TypeError(f"{name}: rng: expected a seed or a numpy.random.Generator, got {type(rng).__name__}")
+
+
+def _parameters(name: str, domains: dict[str, Domain], *given: Value) -> list[Value]:
+    """The parameters in normal form, each in its domain."""
+    values = []
+    for x, (argument, domain) in zip(given, domains.items(), strict=True):
+        if not isinstance(x, Active):
+            x = constant(x, f"{name}: {argument}", keep=False)
+        require(name, argument, domain, value_of(x))
+        values.append(x)
+    return values
+
+
+def _shape(name: str, size: Size, *parameters: Value) -> Shape:
+    """The shape of the result: `size`, or what the parameters broadcast to."""
+    shapes = [shape_of(x) for x in parameters]
+    try:
+        common = np.broadcast_shapes(*shapes)
+        if size is None:
+            return common
+        wanted = (int(size),) if isinstance(size, (int, np.integer)) else tuple(size)
+        if np.broadcast_shapes(wanted, common) == wanted:
+            return wanted
+    except ValueError:
+        pass
+    raise ValueError(f"{name}: expected parameters that broadcast to size {size}, got shapes {shapes}")
+
+
+def _plain(draws: Any) -> Value:
+    """Base draws in normal form."""
+    return draws if isinstance(draws, np.ndarray) and draws.ndim else float(draws)
+
+
+_REAL, _POSITIVE = {"loc": FINITE, "scale": NOT_NEGATIVE}, {"scale": NOT_NEGATIVE}
+
+# Smooth functions of standard draws
+
+
+def _location_scale(name: str, standard: Callable[[Any, Shape], Any], law: str) -> Callable[..., Value]:
+    def draw(rng: Seed, loc: Value = 0.0, scale: Value = 1.0, size: Size = None) -> Value:
+        loc, scale = _parameters(name, _REAL, loc, scale)
+        base = _plain(standard(_generator(name, rng), _shape(name, size, loc, scale)))
+        return loc + scale * base
+
+    draw.__name__ = name
+    draw.__doc__ = f"loc + scale · {law}."
+    return draw
+
+
+normal = _location_scale("normal", lambda g, n: g.standard_normal(n), "z, z standard normal")
+logistic = _location_scale("logistic", lambda g, n: g.logistic(size=n), "log(u/(1 - u)), u uniform")
+gumbel = _location_scale("gumbel", lambda g, n: g.gumbel(size=n), "(-log(-log u)), u uniform")
+laplace = _location_scale("laplace", lambda g, n: g.laplace(size=n), "l, l standard Laplace")
+cauchy = _location_scale("cauchy", lambda g, n: g.standard_cauchy(n), "c, c the quotient of two standard normals")
+
+
+def uniform(rng: Seed, low: Value = 0.0, high: Value = 1.0, size: Size = None) -> Value:
+    """low + (high - low) u, u uniform on [0, 1)."""
+    low, high = _parameters("uniform", {"low": FINITE, "high": FINITE}, low, high)
+    return low + (high - low) * _plain(_generator("uniform", rng).random(_shape("uniform", size, low, high)))
+
+
+def lognormal(rng: Seed, mean: Value = 0.0, sigma: Value = 1.0, size: Size = None) -> Value:
+    """exp(mean + sigma z), z standard normal."""
+    mean, sigma = _parameters("lognormal", {"mean": FINITE, "sigma": NOT_NEGATIVE}, mean, sigma)
+    base = _generator("lognormal", rng).standard_normal(_shape("lognormal", size, mean, sigma))
+    return exp(mean + sigma * _plain(base))
+
+
+def _standard_exponential(name: str, rng: Seed, size: Size, parameter: Value) -> Value:
+    return _plain(_generator(name, rng).standard_exponential(_shape(name, size, parameter)))
+
+
+def exponential(rng: Seed, scale: Value = 1.0, size: Size = None) -> Value:
+    """scale · e, e standard exponential; the rate is 1/scale."""
+    (scale,) = _parameters("exponential", _POSITIVE, scale)
+    return scale * _standard_exponential("exponential", rng, size, scale)
+
+
+def weibull(rng: Seed, a: Value, size: Size = None) -> Value:
+    """e^(1/a), e standard exponential and a the shape."""
+    (a,) = _parameters("weibull", {"a": POSITIVE}, a)
+    return power(_standard_exponential("weibull", rng, size, a), 1.0 / a)
+
+
+def pareto(rng: Seed, a: Value, size: Size = None) -> Value:
+    """exp(e/a) - 1, e standard exponential: Pareto II (Lomax) with shape a."""
+    (a,) = _parameters("pareto", {"a": POSITIVE}, a)
+    return expm1(_standard_exponential("pareto", rng, size, a) / a)
+
+
+def rayleigh(rng: Seed, scale: Value = 1.0, size: Size = None) -> Value:
+    """scale · √(2e), e standard exponential."""
+    (scale,) = _parameters("rayleigh", _POSITIVE, scale)
+    return scale * sqrt(2.0 * _standard_exponential("rayleigh", rng, size, scale))
+
+
+# Gamma, beta, and what is made of them
+
+_gamma_speed = function_gradients(gamma_slope, (None, None), name="the derivative of a gamma draw in its shape")
+_gamma_draw = function_gradients(
+    lambda _shape, x: x, (lambda _v, adj, shape, x: adj * _gamma_speed(shape, x), None), name="gamma draw"
+)
+_beta_speed = function_gradients(
+    beta_slope, (None, None, None, None), name="the derivative of a beta draw in its shapes"
+)
+_beta_draw = function_gradients(
+    lambda _a, _b, x: x,
+    (
+        lambda _v, adj, a, b, x: adj * _beta_speed(a, b, x, 1.0 - x),
+        lambda _v, adj, a, b, x: -(adj * _beta_speed(b, a, 1.0 - x, x)),
+        None,
+    ),
+    name="beta draw",
+)
+
+
+def _standard_gamma(name: str, rng: np.random.Generator, shape: Value, size: Shape) -> Value:
+    return _gamma_draw(broadcast_to(shape, size), _plain(rng.standard_gamma(value_of(shape), size)))
+
+
+def gamma(rng: Seed, shape: Value, scale: Value = 1.0, size: Size = None) -> Value:
+    """scale · g, g standard gamma of this shape; dg/dshape by implicit reparameterisation."""
+    shape, scale = _parameters("gamma", {"shape": POSITIVE, "scale": NOT_NEGATIVE}, shape, scale)
+    return scale * _standard_gamma("gamma", _generator("gamma", rng), shape, _shape("gamma", size, shape, scale))
+
+
+def chi_square(rng: Seed, df: Value, size: Size = None) -> Value:
+    """2 g, g standard gamma of shape df/2."""
+    (df,) = _parameters("chi_square", {"df": POSITIVE}, df)
+    return 2.0 * _standard_gamma("chi_square", _generator("chi_square", rng), 0.5 * df, _shape("chi_square", size, df))
+
+
+def beta(rng: Seed, a: Value, b: Value, size: Size = None) -> Value:
+    """A draw from Beta(a, b); dx/da and dx/db by implicit reparameterisation."""
+    a, b = _parameters("beta", {"a": POSITIVE, "b": POSITIVE}, a, b)
+    size = _shape("beta", size, a, b)
+    draws = _plain(_generator("beta", rng).beta(value_of(a), value_of(b), size))
+    return _beta_draw(broadcast_to(a, size), broadcast_to(b, size), draws)
+
+
+def student_t(rng: Seed, df: Value, loc: Value = 0.0, scale: Value = 1.0, size: Size = None) -> Value:
+    """loc + scale · √(df/2) z / √g, z standard normal and g standard gamma of shape df/2.
+
+    numpy draws z and g in turn for each element, which costs a microsecond or two here.
+    """
+    df, loc, scale = _parameters("student_t", {"df": POSITIVE, **_REAL}, df, loc, scale)
+    size, generator = _shape("student_t", size, df, loc, scale), _generator("student_t", rng)
+    halves = np.broadcast_to(value_of(df), size).ravel() * 0.5
+    pairs = np.array([(generator.standard_normal(), generator.standard_gamma(h)) for h in halves]).reshape(-1, 2)
+    z, g = (_plain(column.reshape(size)) for column in pairs.T)
+    return loc + scale * (sqrt(0.5 * df) * z / sqrt(_gamma_draw(broadcast_to(0.5 * df, size), g)))
+
+
+def dirichlet(rng: Seed, alpha: Value, size: Size = None) -> Value:
+    """Rows on the simplex, shape size + (k,) for alpha of shape (k,): gamma draws divided by their sum.
+
+    If all of alpha is below 0.1 gamma draws underflow, and numpy breaks a stick by beta draws instead; so do we.
+    """
+    (alpha,) = _parameters("dirichlet", {"alpha": POSITIVE}, alpha)
+    if len(shape_of(alpha)) != 1:
+        raise ValueError(f"dirichlet: alpha: expected a vector (k,), got shape {shape_of(alpha)}")
+    rows = () if size is None else (int(size),) if isinstance(size, (int, np.integer)) else tuple(size)
+    generator, k = _generator("dirichlet", rng), shape_of(alpha)[0]
+    if np.max(value_of(alpha)) >= 0.1:
+        draws = _standard_gamma("dirichlet", generator, alpha, (*rows, k))
+        return draws / sum(draws, -1, True)
+    later = [sum(alpha[j + 1 :]) for j in range(k - 1)]
+    rest = concatenate([x[None] if shape_of(x) else np.ones(1) * x for x in later]) if k > 1 else alpha[1:]
+    broken = beta(generator, alpha[:-1], rest, (*rows, k - 1))
+    ones = np.ones((*rows, 1))
+    return concatenate([ones, cumprod(1.0 - broken, -1)], -1) * concatenate([broken, ones], -1)
+
+
+# Discrete draws
+
+
+def _discrete(name: str) -> Callable[..., Any]:
+    def draw(rng: Seed, *parameters: Any, size: Size = None) -> Any:
+        if any_active(parameters):
+            raise DiscreteDrawError(
+                f"{name}: expected plain parameters, got a variable: a discrete draw jumps and has no derivative in "
+                f"them; if it is meant to be a constant give their plain numbers, with .val"
+            )
+        return getattr(_generator(name, rng), name)(*parameters, size=size)
+
+    draw.__name__ = name
+    draw.__doc__ = f"`Generator.{name}`, a constant; DiscreteDrawError for parameters being differentiated."
+    return draw
+
+
+binomial = _discrete("binomial")
+geometric = _discrete("geometric")
+hypergeometric = _discrete("hypergeometric")
+integers = _discrete("integers")
+negative_binomial = _discrete("negative_binomial")
+poisson = _discrete("poisson")

@@ -1,0 +1,1 @@
+"""A recording as text, tables and a graph."""

@@ -1,0 +1,374 @@
+"""A recording as plain data and as text: the expression graph, and the forward and reverse tables of the paper.
+
+    print(explain(f, 1.3, 0.5, 1.2))        # f(y, mu, sigma), any program of numbers and arrays
+
+Nodes are called v1, v2, … in the order of the recording, their adjoints a1, a2, …. The forward table has for each node
+its operation, its value and its partial derivatives; the reverse table has every addition to an adjoint in the order
+in which the sweep makes them. Nothing is computed in a second way: the sweep itself runs, one operand at a time. A
+formula of a partial is the rule's own gradient function, called with names in the place of numbers.
+
+Source: Carpenter et al., "The stan::agrad C++ automatic differentiation library", section 1.1, figures 1 to 3.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optree
+
+from adbench.tape.core.functionals import Function, NotScalarError, _described, _is_on, flatten
+from adbench.tape.core.node import new_leaf
+from adbench.tape.core.operand import Operand
+from adbench.tape.core.recording import ASK, CALLBACK, LEAF, Record, Tape
+from adbench.tape.core.rule import Rule, Value
+from adbench.tape.core.sweep import _spelled_out, sweep
+from adbench.tape.core.trees import NAMESPACE, tree_flatten
+from adbench.tape.core.values import has_nan, settle, shape_of, value_of
+from adbench.tape.core.variable import on_tape
+from adbench.tape.explain.notation import aligned, drawn, formula_of, symbol_of, text_of, written
+
+# What a record says, whatever its form
+
+
+@dataclass(frozen=True)
+class Step:
+    """A record of any form, spelled out: out = rule(*operands, **params).
+
+    cells      for each operand where its adjoint collects, None for a constant
+    constants  for each operand its value if it is a constant; anything otherwise
+    val        the result's value, if the record keeps it
+    """
+
+    rule: Rule
+    out: Any
+    cells: tuple[Any, ...]
+    constants: tuple[Value, ...]
+    params: dict[str, Any]
+    val: Value
+
+
+def step_of(record: Record) -> Step:
+    """A record of one of the forms that `recording` describes. A new form is to be added here and in `only`."""
+    rule, out, a, b, p, q = record
+    if rule is LEAF:
+        return Step(rule, out, (), (), {}, b)
+    if rule is CALLBACK:
+        return Step(rule, out, (), (), p, p.get("value"))
+    if q is not ASK or p is None:  # the compact forms: a function of one argument leaves the second place empty
+        cells, partials = ((a, b), (p, q)) if q is not ASK else (a, b)
+        count = len(rule.reverse)
+        return Step(rule, out, tuple(cells)[:count], tuple(partials)[:count], {}, None)
+    val, inputs = b
+    return Step(rule, out, tuple(a), tuple(inputs), p, val)
+
+
+def only(record: Record, i: int) -> Record:
+    """The same record with operand i alone active: what the sweep then does is one edge of the graph."""
+    rule, out, a, b, p, q = record
+    if q is not ASK:
+        return (rule, out, a if i == 0 else None, b if i == 1 else None, p, q)
+    return (rule, out, [cell if k == i else None for k, cell in enumerate(a)], b, p, q)
+
+
+# Plain data
+
+
+@dataclass(frozen=True)
+class Partial:
+    """∂result/∂operand of one edge.
+
+    formula  as the rule has it, in the names of the nodes; "" where it is not a short formula
+    value    a number; for an array the gradient of a scalar result, or the diagonal of an elementwise function's
+             Jacobian; None where the Jacobian is larger than that: nothing needs it written out
+    shape    of the Jacobian: result.shape + operand.shape
+    """
+
+    result: str
+    operand: str
+    formula: str
+    value: Value
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        left = f"∂{self.result}/∂{self.operand}"
+        if self.value is None:
+            return f"{left} {self.formula and f'= {self.formula} '}of shape {self.shape}"
+        number = text_of(self.value)
+        return f"{left} = {number}" if self.formula in ("", number) else f"{left} = {self.formula} = {number}"
+
+
+@dataclass(frozen=True)
+class Node:
+    """One value of the recording.
+
+    symbol    what a drawing has in its circle: the operator, the function's name, or an input's name
+    operation how it was computed, in the names of its operands
+    operands  names of nodes, and constants as text; nothing for an input
+    value     a number or an array
+    """
+
+    name: str
+    symbol: str
+    operation: str
+    operands: tuple[str, ...]
+    value: Value
+    shape: tuple[int, ...]
+    partials: tuple[Partial, ...]
+
+
+@dataclass(frozen=True)
+class Update:
+    """One addition to an adjoint: target += source · partial. `partial` is None for what a Python callback did."""
+
+    target: str
+    source: str
+    partial: Partial | None
+    adjoint: Value
+
+    def __str__(self) -> str:
+        if self.partial is None:
+            return f"what the callback of {self.source} adds"
+        p = self.partial
+        factor = p.formula or (text_of(p.value) if p.shape == () else f"∂{p.result}/∂{p.operand}")
+        return f"{self.source} × ({factor})"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What happened in one evaluation and its reverse sweep.
+
+    nodes     in the order of the recording: operands before results
+    updates   in the order of the sweep
+    root      name of the node that is the function's value; "" if that is a constant
+    gradient  for each argument the derivative, in its structure; of the sum of the elements, if the value is an array
+    """
+
+    nodes: tuple[Node, ...]
+    updates: tuple[Update, ...]
+    root: str
+    value: Value
+    gradient: tuple[Any, ...]
+
+    def graph(self) -> str:
+        """The expression graph as a drawing, from the value down to the inputs; a shared node is drawn once."""
+        if not self.root:
+            return f"{text_of(self.value)}, a constant"
+        return "\n".join(drawn(self.root, {node.name: (node.symbol, node.operands) for node in self.nodes}))
+
+    def forward(self) -> str:
+        """The forward table: variable, operation, value, partials."""
+        rows = [["var", "operation", "value", "partials"]]
+        for node in self.nodes:
+            rows.append([node.name, node.operation, text_of(node.value), *map(str, node.partials)])
+        return aligned(rows)
+
+    def reverse(self) -> str:
+        """The reverse table: what each adjoint grows by, and what it then is."""
+        rows = [("var", "", "operation", "result")]
+        if self.root:
+            number = int(self.root[1:])
+            zero = f"a1:{number - 1}" if number == len(self.nodes) > 2 else "others"
+            one = "1" if shape_of(self.value) == () else "ones"
+            if len(self.nodes) > 1:
+                rows.append((zero, "=", "0", f"{zero} = 0"))
+            rows.append((adjoint_of(self.root), "=", one, f"{adjoint_of(self.root)} = {one}"))
+        rows += [(u.target, "+=", str(u), f"{u.target} = {text_of(u.adjoint)}") for u in self.updates]
+        return aligned(rows)
+
+    def __str__(self) -> str:
+        parts = (("Expression graph", self.graph()), ("Forward", self.forward()), ("Reverse", self.reverse()))
+        return "\n\n".join(f"{title}\n\n{text}" for title, text in parts)
+
+
+def explain(f: Function, *args: Any, names: Sequence[str] | None = None) -> Explanation:
+    """Evaluates f(*args), differentiates it in all arguments, and tells what happened.
+
+    Arguments are numbers, arrays or nests. `names` are those of f's parameters unless given. f returns a number or an
+    array; of an array the sum of the elements is differentiated: all its adjoints begin with 1.
+    """
+    names = _parameter_names(f, len(args)) if names is None else list(names)
+    if len(names) != len(args):
+        raise ValueError(f"explain: expected {len(args)} names, one for each argument, got {len(names)}: {names}")
+    with on_tape() as tape:
+        labels: dict[int, str] = {}
+        leaves: list[Any] = []
+        inputs, rebuilds = [], []
+        for arg, name in zip(args, names, strict=True):
+            flat, rebuild = flatten(arg, f"explain: {name}" if name else "explain")
+            new = [new_leaf(tape, value) for value in flat]
+            labels |= {id(leaf.cell): label for leaf, label in zip(new, _labels(arg, name), strict=True)}
+            rebuilds.append((len(leaves), len(leaves) + len(new), rebuild))
+            leaves += new
+            inputs.append(rebuild(new))
+        cells = [leaf.cell for leaf in leaves]  # before f, which may rebind a leaf by x[i] = v
+        values = {id(leaf.cell): value_of(leaf.val) for leaf in leaves}
+        y: Any = f(*inputs)
+        root = y.cell if _is_on(y, tape) else None
+        if not isinstance(y, (Operand, float, int, np.ndarray)):
+            raise NotScalarError(f"explain: f should return a number or an array, got {_described(y)}")
+        recording = _Recording(tape, labels, values)
+        nodes = tuple(recording.nodes())
+        updates = tuple(recording.updates(nodes, root, cells))
+        gradient = [_now(cell) for cell in cells]
+        return Explanation(
+            nodes,
+            updates,
+            "" if root is None else recording.names[id(root)],
+            _copied(value_of(y) if isinstance(y, Operand) else settle(y)),
+            tuple(rebuild(gradient[start:stop]) for start, stop, rebuild in rebuilds),
+        )
+
+
+def _parameter_names(f: Function, count: int) -> list[str]:
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):  # some functions written in C tell nothing about their parameters
+        return [""] * count
+    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:count]
+    return named + [""] * (count - len(named))
+
+
+def _labels(arg: Any, name: str) -> list[str]:
+    """theta for a number or an array, theta[0], theta['rate'] for the leaves of a nest."""
+    if isinstance(arg, (Operand, np.ndarray, np.generic, float, int)):
+        return [name]
+    tree_flatten(arg)  # makes the dataclasses in it known
+    paths = optree.tree_paths(arg, namespace=NAMESPACE)
+    return [name + "".join(f"[{entry!r}]" for entry in path) for path in paths]
+
+
+def adjoint_of(name: str) -> str:
+    """a5 for v5."""
+    return "a" + name[1:]
+
+
+def _copied(value: Value) -> Value:
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _seed(cell: Any) -> None:
+    """Adjoint 1 for a scalar, ones for an array."""
+    cell.adj = np.ones(cell.shape) if cell.shape else 1.0
+    if cell.shape:
+        cell.own = False
+
+
+def _now(cell: Any) -> Value:
+    """A cell's adjoint as a plain number or array, a copy. (A number in an array's cell stands for all elements.)"""
+    adj = value_of(cell.adj)
+    return np.zeros(cell.shape) + adj if cell.shape else adj
+
+
+class _Recording:
+    """A tape, with a name and a value for every cell; cells are known by their ids."""
+
+    def __init__(self, tape: Tape, labels: dict[int, str], values: dict[int, Value]) -> None:
+        self.records = [(record, step_of(record)) for record in tape]
+        self.labels = labels
+        self.values = values
+        self.names: dict[int, str] = {}
+        for _, step in self.records:
+            key = id(step.out)
+            if step.rule is CALLBACK and not step.params:  # a callback without a variable
+                continue
+            self.names[key] = f"v{len(self.names) + 1}"
+            if key not in values:
+                values[key] = self.value(step)
+
+    def value(self, step: Step) -> Value:
+        """What a record computed; computed again if it does not keep it."""
+        if step.val is not None or hasattr(step.out, "val"):
+            return value_of(step.out.val if step.val is None else step.val)
+        with np.errstate(all="ignore"):  # of all this the forward pass has warned
+            return settle(step.rule.value(*self.operands(step), **step.params))
+
+    def operands(self, step: Step) -> list[Value]:
+        """The plain values of a step's operands."""
+        pairs = zip(step.cells, step.constants, strict=True)
+        return [value_of(constant) if cell is None else self.values[id(cell)] for cell, constant in pairs]
+
+    def nodes(self) -> Iterator[Node]:
+        """Every named record as data."""
+        for record, step in self.records:
+            key = id(step.out)
+            if key not in self.names:
+                continue
+            operands = [
+                text_of(value) if cell is None else self.names[id(cell)]
+                for cell, value in zip(step.cells, self.operands(step), strict=True)
+                if cell is not None or value is not None
+            ]
+            if step.cells:
+                symbol, operation = symbol_of(step.rule), written(step.rule, operands, step.params)
+            else:
+                symbol = operation = self.labels.get(key, "") or step.rule.name
+            value, partials = _copied(self.values[key]), tuple(self.partials(record, step))
+            yield Node(self.names[key], symbol, operation, tuple(operands), value, step.out.shape, partials)
+
+    def partials(self, record: Record, step: Step) -> Iterator[Partial]:
+        """A partial is what the sweep adds to an adjoint of 0 when the result's adjoint is 1."""
+        shape, result = step.out.shape, self.names[id(step.out)]
+        letters = [None if cell is None else self.names[id(cell)] for cell in step.cells]
+        inputs = self.operands(step)
+        for i, cell in enumerate(step.cells):
+            if cell is None:
+                continue
+            value = None
+            if shape == () or (step.rule.elementwise and cell.shape == shape):
+                _seed(step.out)
+                with np.errstate(all="ignore"):
+                    sweep([only(record, i)], keep=True)
+                value = _now(cell)
+                step.out.adj = cell.adj = 0.0
+            formula = formula_of(step.rule, i, (result, self.values[id(step.out)]), letters, inputs, step.params)
+            yield Partial(result, self.names[id(cell)], formula, value, shape + cell.shape)
+
+    def updates(self, nodes: Sequence[Node], root: Any, leaves: Sequence[Any]) -> list[Update]:
+        """The sweep, an edge at a time; a second time, carefully, if a NaN reaches one of the leaves (see `sweep`)."""
+        partials = {node.name: node.partials for node in nodes}
+        updates: list[Update] = []
+        for careful in (False, True):
+            for _, step in self.records:
+                step.out.adj = 0.0
+            if root is None:
+                break
+            _seed(root)
+            with np.errstate(all="ignore"):
+                updates = [
+                    update
+                    for record, step in reversed(self.records)
+                    for update in self.updates_at(record, step, partials, careful)
+                ]
+            if not any(has_nan(leaf.adj) for leaf in leaves):
+                break
+        return updates
+
+    def updates_at(
+        self, record: Record, step: Step, partials: dict[str, tuple[Partial, ...]], careful: bool
+    ) -> Iterator[Update]:
+        """What one record adds to the adjoints of its operands."""
+        if step.rule is CALLBACK:
+            yield from self.updates_by_callback(record, step)
+            return
+        adj = step.out.adj
+        if type(adj) is float and adj == 0.0:  # as in the sweep: nothing comes from here
+            return
+        name = self.names[id(step.out)]
+        edges = [i for i, cell in enumerate(step.cells) if cell is not None]
+        for i, partial in zip(edges, partials[name], strict=True):
+            one = only(record, i)
+            sweep([_spelled_out(one) if careful else one], careful=careful, keep=True)
+            yield Update(adjoint_of(partial.operand), adjoint_of(name), partial, _now(step.cells[i]))
+
+    def updates_by_callback(self, record: Record, step: Step) -> Iterator[Update]:
+        """A callback is opaque: what it has done is seen from the adjoints before and after."""
+        cells = {self.names[id(s.out)]: s.out for _, s in self.records if id(s.out) in self.names}
+        before = {name: _now(cell) for name, cell in cells.items()}
+        sweep([record], keep=True)
+        for name, cell in cells.items():
+            if not np.array_equal(before[name], now := _now(cell), equal_nan=True):
+                yield Update(adjoint_of(name), self.names.get(id(step.out), "no variable"), None, now)

@@ -1,0 +1,130 @@
+"""Linear algebra under numpy's and the array API's names: `tape.linalg`.
+
+    solving          inv, pinv, solve, solve_triangular, slogdet, log_determinant, matrix_power, expm
+    determinant      det
+    factorisations   cholesky, eigh, eigvalsh, svd, svdvals, qr
+    norms            norm, vector_norm, matrix_norm
+    quadratic        quad_form, quad_form_sym, trace_quad_form
+    products         matmul, outer, tensordot, vecdot
+
+All take matrices (..., n, n) or (..., m, n) and stacks of them, and each is one node on the tape, in both modes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.rule import Value
+from adbench.tape.core.values import shape_of, value_of
+from adbench.tape.linalg.determinant import det
+from adbench.tape.linalg.factorisations import (
+    EighResult,
+    QRResult,
+    SVDResult,
+    cholesky,
+    eigh,
+    eigvalsh,
+    qr,
+    svd,
+    svdvals,
+)
+from adbench.tape.linalg.norms import matrix_norm, norm, vector_norm
+from adbench.tape.linalg.quadratic import quad_form, quad_form_sym, trace_quad_form
+from adbench.tape.linalg.solving import (
+    SlogdetResult,
+    expm,
+    inv,
+    log_determinant,
+    matrix_power,
+    pinv,
+    slogdet,
+    solve,
+    solve_triangular,
+)
+from adbench.tape.linalg.spectrum import EqualEigenvaluesError
+from adbench.tape.rules import indexing, reductions
+from adbench.tape.rules.products import matmul, outer, tensordot, vecdot
+from adbench.tape.rules.shapes import asarray, matrix_transpose, moveaxis, roll
+
+__all__ = [
+    "EighResult",
+    "EqualEigenvaluesError",
+    "QRResult",
+    "SVDResult",
+    "SlogdetResult",
+    "cholesky",
+    "cross",
+    "det",
+    "diagonal",
+    "eigh",
+    "eigvalsh",
+    "expm",
+    "inv",
+    "log_determinant",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "multi_dot",
+    "norm",
+    "outer",
+    "pinv",
+    "qr",
+    "quad_form",
+    "quad_form_sym",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "trace",
+    "trace_quad_form",
+    "vecdot",
+    "vector_norm",
+]
+
+
+def trace(x: Value, offset: int = 0) -> Value:
+    """The sum of a diagonal of each matrix, (..., m, n) -> (...)."""
+    return reductions.trace(asarray(x), offset, -2, -1)
+
+
+def diagonal(x: Value, offset: int = 0) -> Value:
+    """A diagonal of each matrix, (..., m, n) -> (..., k)."""
+    return indexing.diagonal(asarray(x), offset, -2, -1)
+
+
+def cross(a: Value, b: Value, axis: int = -1) -> Value:
+    """The vector product of vectors of length 3 along an axis: c[i] = a[i+1] b[i+2] - a[i+2] b[i+1], cyclically."""
+    a, b = asarray(a), asarray(b)
+    for name, x in (("a", a), ("b", b)):
+        if not shape_of(x) or shape_of(x)[axis] != 3:
+            raise ValueError(f"cross: argument {name}: expected length 3 along axis {axis}, got shape {shape_of(x)}")
+    a, b = moveaxis(a, axis, -1), moveaxis(b, axis, -1)
+    return moveaxis(roll(a, -1, -1) * roll(b, 1, -1) - roll(a, 1, -1) * roll(b, -1, -1), -1, axis)
+
+
+def multi_dot(arrays: Any) -> Value:
+    """The product of matrices (the first and the last may be vectors), from the side that takes fewer operations."""
+    parts = [asarray(a) for a in arrays]
+    if len(parts) < 2:
+        raise ValueError(f"multi_dot: argument arrays: expected at least two, got {len(parts)}")
+    if len(shape_of(parts[-1])) < len(shape_of(parts[0])):
+        parts.reverse()
+        total = parts[0]
+        for a in parts[1:]:
+            total = matmul(a, total)
+        return total
+    total = parts[0]
+    for a in parts[1:]:
+        total = matmul(total, a)
+    return total
+
+
+def matrix_rank(a: Value, tol: float | None = None) -> Any:
+    """The rank of each matrix, a plain integer: it has no derivative."""
+    return np.linalg.matrix_rank(value_of(asarray(a)), tol)

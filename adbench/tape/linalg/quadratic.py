@@ -1,0 +1,110 @@
+"""Quadratic forms, each one node, under the names they have in the Stan Math library.
+
+A has shape (..., n, n); B is a vector (n,) or has shape (..., n, k); stacks broadcast as in matmul.
+Derivatives: Giles (2008), section 2.3.2, for C = Bᵀ A B:
+
+    Ā = B C̄ Bᵀ,   B̄ = A B C̄ᵀ + Aᵀ B C̄,   Ċ = Ḃᵀ A B + Bᵀ Ȧ B + Bᵀ A Ḃ
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from adbench.tape.core.rule import AllInputs, Value, function_gradients
+from adbench.tape.core.values import shape_of, value_of
+from adbench.tape.linalg.solving import cover, square
+from adbench.tape.rules.products import matmul
+from adbench.tape.rules.reductions import sum  # numpy's name for it
+from adbench.tape.rules.shapes import asarray, matrix_transpose, reshape, sum_to
+
+t = matrix_transpose
+
+
+def _form_value(a: Value, b: Value) -> Value:
+    return np.swapaxes(b, -1, -2) @ a @ b
+
+
+def _form_back(wanted: Sequence[bool], _c: Value, adj: Value, a: Value, b: Value) -> tuple[Value, Value]:
+    a_back = sum_to(matmul(matmul(b, adj), t(b)), shape_of(a)) if wanted[0] else None
+    if not wanted[1]:
+        return a_back, None
+    b_back = matmul(matmul(a, b), t(adj)) + matmul(matmul(t(a), b), adj)
+    return a_back, sum_to(b_back, shape_of(b))
+
+
+def _form_along(_c: Value, tans: Sequence[Value], a: Value, b: Value) -> Value:
+    a_tan, b_tan = tans
+    total = None if a_tan is None else _form(a_tan, b)
+    if b_tan is not None:
+        part = matmul(t(b_tan), matmul(a, b)) + matmul(t(b), matmul(a, b_tan))
+        total = part if total is None else total + part
+    return total
+
+
+_form = function_gradients(
+    _form_value, reverse=AllInputs(_form_back), forward=AllInputs(_form_along), name="quad_form", fresh=True
+)
+
+
+def _trace_back(wanted: Sequence[bool], _c: Value, adj: Value, a: Value, b: Value) -> tuple[Value, Value]:
+    scale = cover(adj)
+    a_back = sum_to(scale * matmul(b, t(b)), shape_of(a)) if wanted[0] else None
+    return a_back, sum_to(scale * matmul(a + t(a), b), shape_of(b)) if wanted[1] else None
+
+
+def _trace_along(_c: Value, tans: Sequence[Value], a: Value, b: Value) -> Value:
+    a_tan, b_tan = tans
+    total = None if a_tan is None else _trace(a_tan, b)
+    if b_tan is not None:
+        part = sum(b_tan * matmul(a + t(a), b), (-2, -1))
+        total = part if total is None else total + part
+    return total
+
+
+_trace = function_gradients(
+    lambda a, b: np.add.reduce(b * (a @ b), (-2, -1)),
+    reverse=AllInputs(_trace_back),
+    forward=AllInputs(_trace_along),
+    name="trace_quad_form",
+    fresh=True,
+)
+
+
+def _arguments(name: str, a: Value, b: Value) -> tuple[Value, Value, bool]:
+    """A and B checked, B as matrices, and whether it was a vector."""
+    a, b = square(name, a), asarray(b)
+    is_vector = len(shape_of(b)) == 1
+    b = reshape(b, (-1, 1)) if is_vector else b
+    if len(shape_of(b)) < 2 or shape_of(b)[-2] != shape_of(a)[-1]:
+        n = shape_of(a)[-1]
+        raise ValueError(f"{name}: argument b: expected shape ({n},) or (..., {n}, k), got {shape_of(b)}")
+    return a, b, is_vector
+
+
+def quad_form(a: Value, b: Value) -> Value:
+    """Bᵀ A B, shape (..., k, k); a number for each matrix, shape (...), if B is a vector."""
+    a, b, is_vector = _arguments("quad_form", a, b)
+    c = _form(a, b)
+    return reshape(c, shape_of(c)[:-2]) if is_vector else c
+
+
+def quad_form_sym(a: Value, b: Value) -> Value:
+    """Bᵀ A B for a symmetric A, made exactly symmetric: (C + Cᵀ)/2. Raises ValueError if A is not symmetric.
+
+    The derivative in A is that of the formula in all entries, and a symmetric matrix.
+    """
+    a, b, is_vector = _arguments("quad_form_sym", a, b)
+    plain = value_of(a)
+    off = np.max(np.abs(plain - np.swapaxes(plain, -1, -2)), initial=0.0)
+    if not off <= 1e-8 * np.max(np.abs(plain), initial=0.0):
+        raise ValueError(f"quad_form_sym: argument a: expected a symmetric matrix, got differences up to {off:.3g}")
+    c = _form(a, b)
+    return reshape(c, shape_of(c)[:-2]) if is_vector else 0.5 * (c + t(c))
+
+
+def trace_quad_form(a: Value, b: Value) -> Value:
+    """tr(Bᵀ A B), shape (...); Ā = C̄ B Bᵀ, B̄ = C̄ (A + Aᵀ) B."""
+    a, b, _ = _arguments("trace_quad_form", a, b)
+    return _trace(a, b)

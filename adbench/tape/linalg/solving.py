@@ -1,0 +1,293 @@
+"""Inverses, linear systems, determinants and the exponential of matrices and stacks of matrices, each one node.
+
+Everywhere A has shape (..., n, n); leading axes are a stack and broadcast as in numpy. Overbars are adjoints, dots
+tangents. Derivatives are those of M. Giles (2008), "An extended collection of matrix derivative results for forward
+and reverse mode automatic differentiation", unless another source is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg as scipy_linalg
+
+from adbench.tape.core.rule import AllInputs, Value, function_gradients
+from adbench.tape.core.values import shape_of, value_of
+from adbench.tape.rules.products import matmul
+from adbench.tape.rules.reductions import sum  # numpy's name for it
+from adbench.tape.rules.shapes import asarray, broadcast_to, concatenate, matrix_transpose, reshape, sum_to, tril, triu
+
+t = matrix_transpose
+
+
+def cover(scale: Value) -> Value:
+    """A number per matrix, shape (...), as something that multiplies the matrices, shape (..., 1, 1)."""
+    return reshape(scale, (*shape_of(scale), 1, 1)) if shape_of(scale) else scale
+
+
+def diagonal_matrix(d: Value) -> Value:
+    """diag(d) for each vector of a stack: shape (..., n) -> (..., n, n)."""
+    return reshape(d, (*shape_of(d), 1)) * np.eye(shape_of(d)[-1])
+
+
+def square(name: str, a: Value) -> Value:
+    """The argument as one value, refused unless it is a square matrix or a stack of them."""
+    a = asarray(a)
+    shape = shape_of(a)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise np.linalg.LinAlgError(f"{name}: argument a: expected square matrices (..., n, n), got shape {shape}")
+    return a
+
+
+_inv = function_gradients(
+    np.linalg.inv,
+    reverse=(lambda c, adj, _a: -matmul(t(c), matmul(adj, t(c))),),
+    forward=(lambda c, tan, _a: -matmul(c, matmul(tan, c)),),
+    name="inv",
+    fresh=True,
+)
+
+
+def inv(a: Value) -> Value:
+    """C = A⁻¹, (..., n, n); Ā = -Cᵀ C̄ Cᵀ, Ċ = -C Ȧ C (section 2.2.3). Raises LinAlgError for a singular A."""
+    return _inv(square("inv", a))
+
+
+def _pinv_back(c: Value, adj: Value, a: Value, **_rcond: Any) -> Value:
+    back = -matmul(t(c), matmul(adj, t(c)))
+    ca, ac = matmul(c, a), matmul(a, c)
+    back = back + matmul(t(adj) - matmul(ac, t(adj)), matmul(c, t(c)))
+    return back + matmul(matmul(t(c), c), t(adj) - matmul(t(adj), ca))
+
+
+def _pinv_along(c: Value, tan: Value, a: Value, **_rcond: Any) -> Value:
+    ca, ac = matmul(c, a), matmul(a, c)
+    left, right = matmul(matmul(c, t(c)), t(tan)), matmul(t(tan), matmul(t(c), c))
+    return left - matmul(left, ac) + right - matmul(ca, right) - matmul(c, matmul(tan, c))
+
+
+_pinv = function_gradients(
+    lambda a, rcond: np.linalg.pinv(a, rcond),
+    reverse=(_pinv_back,),
+    forward=(_pinv_along,),
+    name="pinv",
+    fresh=True,
+)
+
+
+def pinv(a: Value, rcond: float | None = None) -> Value:
+    """The pseudo-inverse C = A⁺, (..., m, n) -> (..., n, m); singular values under rcond times the largest count as 0.
+
+    Ċ = -C Ȧ C + C Cᵀ Ȧᵀ (I - A C) + (I - C A) Ȧᵀ Cᵀ C, as long as the rank stays the same: where A does not have
+    full rank, the derivative is that within the matrices of its rank.
+    Source: Golub & Pereyra (1973), "The differentiation of pseudo-inverses and nonlinear least squares problems whose
+    variables separate".
+    """
+    a = asarray(a)
+    return _pinv(a, rcond=max(shape_of(a)[-2:]) * 2.0**-52 if rcond is None else float(rcond))
+
+
+# Linear systems
+
+
+def _column(b: Value, is_vector: bool) -> Value:
+    return reshape(b, (*shape_of(b), 1)) if is_vector else b
+
+
+def _flat(x: Value, is_vector: bool) -> Value:
+    return reshape(x, shape_of(x)[:-1]) if is_vector else x
+
+
+def _is_vector(b: Value) -> bool:
+    """numpy's rule: b of one axis is a vector for every matrix of the stack, else a stack of matrices."""
+    return len(shape_of(b)) == 1
+
+
+def _solve_back(wanted: Sequence[bool], x: Value, adj: Value, a: Value, b: Value) -> tuple[Value, Value]:
+    is_vector = _is_vector(b)
+    b_back = solve(t(a), _column(adj, is_vector))
+    a_back = sum_to(-matmul(b_back, t(_column(x, is_vector))), shape_of(a)) if wanted[0] else None
+    return a_back, sum_to(_flat(b_back, is_vector), shape_of(b)) if wanted[1] else None
+
+
+def _solve_along(x: Value, tans: Sequence[Value], a: Value, b: Value) -> Value:
+    a_tan, b_tan = tans
+    is_vector = _is_vector(b)
+    right = None if b_tan is None else _column(b_tan, is_vector)
+    if a_tan is not None:
+        moved = matmul(a_tan, _column(x, is_vector))
+        right = -moved if right is None else right - moved
+    return _flat(solve(a, right), is_vector)
+
+
+_solve = function_gradients(
+    np.linalg.solve, reverse=AllInputs(_solve_back), forward=AllInputs(_solve_along), name="solve", fresh=True
+)
+
+
+def solve(a: Value, b: Value) -> Value:
+    """X = A⁻¹ B; B̄ = A⁻ᵀ X̄, Ā = -B̄ Xᵀ, Ẋ = A⁻¹ (Ḃ - Ȧ X) (section 2.3.1).
+
+    B of shape (n,) is a vector, any other a stack of matrices (..., n, k), which broadcasts against the stack of A.
+    Raises LinAlgError for a singular A.
+    """
+    return _solve(square("solve", a), asarray(b))
+
+
+def _triangular_value(a: Value, b: Value, lower: bool, transposed: bool) -> Value:
+    """scipy's triangular solver for every matrix of a stack; the other half of a is not read."""
+    is_vector = b.ndim == 1
+    columns = b[:, None] if is_vector else b
+    batch = np.broadcast_shapes(a.shape[:-2], columns.shape[:-2])
+    if not batch:
+        x = _one_triangular(a, columns, lower, transposed)
+    else:
+        x = np.empty((*batch, *columns.shape[-2:]))
+        matrices = np.broadcast_to(a, (*batch, *a.shape[-2:]))
+        right = np.broadcast_to(columns, x.shape)
+        for place in np.ndindex(batch):
+            x[place] = _one_triangular(matrices[place], right[place], lower, transposed)
+    return x[..., 0] if is_vector else x
+
+
+def _one_triangular(a: Value, b: Value, lower: bool, transposed: bool) -> Value:
+    if not b.size:
+        return np.zeros(b.shape)
+    return scipy_linalg.solve_triangular(a, b, trans="T" if transposed else "N", lower=lower, check_finite=False)
+
+
+def _triangle(a: Value, lower: bool) -> Value:
+    return tril(a) if lower else triu(a)
+
+
+def _triangular_back(
+    wanted: Sequence[bool], x: Value, adj: Value, a: Value, b: Value, lower: bool, transposed: bool
+) -> tuple[Value, Value]:
+    is_vector = _is_vector(b)
+    b_back = triangular(a, _column(adj, is_vector), lower=lower, transposed=not transposed)
+    a_back = None
+    if wanted[0]:
+        columns = _column(x, is_vector)
+        full = matmul(columns, t(b_back)) if transposed else matmul(b_back, t(columns))
+        a_back = -_triangle(sum_to(full, shape_of(a)), lower)
+    return a_back, sum_to(_flat(b_back, is_vector), shape_of(b)) if wanted[1] else None
+
+
+def _triangular_along(x: Value, tans: Sequence[Value], a: Value, b: Value, lower: bool, transposed: bool) -> Value:
+    a_tan, b_tan = tans
+    is_vector = _is_vector(b)
+    right = None if b_tan is None else _column(b_tan, is_vector)
+    if a_tan is not None:
+        half = _triangle(a_tan, lower)
+        moved = matmul(t(half) if transposed else half, _column(x, is_vector))
+        right = -moved if right is None else right - moved
+    return _flat(triangular(a, right, lower=lower, transposed=transposed), is_vector)
+
+
+triangular = function_gradients(
+    _triangular_value,
+    reverse=AllInputs(_triangular_back),
+    forward=AllInputs(_triangular_along),
+    name="solve_triangular",
+    fresh=True,
+)
+
+
+def solve_triangular(a: Value, b: Value, *, lower: bool = False, transposed: bool = False) -> Value:
+    """X = T⁻¹ B, or T⁻ᵀ B if `transposed`, where T is the lower or upper triangle of A; shapes as for `solve`.
+
+    The other triangle of A is not read: its derivative is exactly 0. B̄ = T⁻ᵀ X̄, T̄ = -tri(B̄ Xᵀ).
+    Raises LinAlgError if the diagonal holds a zero.
+    """
+    return triangular(square("solve_triangular", a), asarray(b), lower=bool(lower), transposed=bool(transposed))
+
+
+# Determinants
+
+
+def invertible(name: str, a: Value) -> Value:
+    """A⁻¹, with an error that says what needed it."""
+    try:
+        return _inv(a)
+    except np.linalg.LinAlgError:
+        raise np.linalg.LinAlgError(f"{name} needs an invertible matrix; this one is singular") from None
+
+
+_log_abs_det = function_gradients(
+    lambda a: np.linalg.slogdet(a)[1],
+    reverse=(lambda _v, adj, a: cover(adj) * t(invertible("slogdet: the derivative of log |det A|", a)),),
+    forward=(lambda _v, tan, a: sum(t(invertible("slogdet: the derivative of log |det A|", a)) * tan, (-2, -1)),),
+    name="slogdet",
+    fresh=True,
+)
+
+_sign_of_det = function_gradients(
+    lambda a: np.linalg.slogdet(a)[0][()],
+    reverse=(lambda _v, _adj, _a: 0.0,),
+    forward=(lambda v, _tan, _a: 0.0 * v,),
+    name="sign of det",
+)
+
+
+class SlogdetResult(NamedTuple):
+    """The sign of a determinant, a plain number, and the logarithm of its absolute value."""
+
+    sign: Any
+    logabsdet: Any
+
+
+def slogdet(a: Value) -> SlogdetResult:
+    """(sign det A, log |det A|); Ā = adj · A⁻ᵀ for the logarithm, whatever the sign; the sign is a constant."""
+    a = square("slogdet", a)
+    return SlogdetResult(_sign_of_det(value_of(a)), _log_abs_det(a))
+
+
+def log_determinant(a: Value) -> Value:
+    """log |det A|, shape (...); -inf for a singular A, which has no derivative there (LinAlgError)."""
+    return _log_abs_det(square("log_determinant", a))
+
+
+def matrix_power(a: Value, n: int) -> Value:
+    """Aⁿ for an integer n, by repeated squaring; of A⁻¹ for a negative n."""
+    a = square("matrix_power", a)
+    if not isinstance(n, (int, np.integer)):
+        raise TypeError(f"matrix_power: argument n: expected an integer, got {n!r:.60}")
+    if n < 0:
+        a, n = inv(a), -n
+    result: Value = None
+    while n:
+        if n & 1:
+            result = a if result is None else matmul(result, a)
+        n >>= 1
+        if n:
+            a = matmul(a, a)
+    # A⁰ = I, whatever A: a constant.
+    return broadcast_to(np.eye(shape_of(a)[-1]), shape_of(a)) if result is None else result
+
+
+def _frechet(a: Value, e: Value) -> Value:
+    """The derivative of exp at A along E: the upper right block of exp [[A, E], [0, A]]."""
+    n = shape_of(a)[-1]
+    zero = np.zeros(shape_of(a))
+    block = concatenate([concatenate([a, e], -1), concatenate([zero, a], -1)], -2)
+    return _expm(block)[..., :n, n:]
+
+
+_expm = function_gradients(
+    scipy_linalg.expm,
+    reverse=(lambda _v, adj, a: _frechet(t(a), adj),),
+    forward=(lambda _v, tan, a: _frechet(a, tan),),
+    name="expm",
+    fresh=True,
+)
+
+
+def expm(a: Value) -> Value:
+    """exp A = Σ Aᵏ/k!; the derivative along E is a block of exp [[A, E], [0, A]], its transpose that at Aᵀ.
+
+    Right also for equal eigenvalues, where a detour through `eigh` is not.
+    Sources: Giles (2008), section 2.3.5; Higham (2008), "Functions of matrices", section 3.2, for the block.
+    """
+    return _expm(square("expm", a))

@@ -1,0 +1,160 @@
+"""The adjoint of an ordinary differential equation, on plain numbers: λ and θ̄ solved backwards along a known solution.
+
+    dλ/dτ = Jᵀ λ,   dθ̄/dτ = (∂f/∂θ)ᵀ λ,   τ = t1 - t
+
+from each time to the one before, where the adjoint of that state is added to λ. Products with Jᵀ and (∂f/∂θ)ᵀ are
+vector-Jacobian products of f; the implicit methods get the Jacobian of this system, which is linear, from the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.functionals import jacobian, vjp
+from adbench.tape.core.rule import Active, TapeError, Value
+from adbench.tape.core.values import shape_of, value_of
+from adbench.tape.ode.solver import Options, integrate_to
+
+Field = Callable[..., Value]
+"""f(t, y, *leaves) with y a vector (n,), the parameters' numbers and arrays one by one, and a vector (n,) as result."""
+
+
+def plain_field(field: Field, leaves: Sequence[Value]) -> Callable[[float, Value], Value]:
+    """f(t, y) on plain numbers, with a check that no derivative is lost."""
+
+    def plain(t: float, y: Value) -> Value:
+        rate = field(float(t), y, *leaves)
+        if isinstance(rate, Active):
+            raise TapeError("odeint: f uses a variable being differentiated from outside; pass it as a parameter")
+        return rate
+
+    return plain
+
+
+def plain_jacobian(field: Field, leaves: Sequence[Value]) -> Callable[[float, Value], Value]:
+    """∂f/∂y at (t, y), shape (n, n)."""
+    return lambda t, y: jacobian(lambda u: field(float(t), u, *leaves), y)[1]
+
+
+def of_moving(field: Field, t: Value, leaves: Sequence[Value], moving: Sequence[int]) -> Callable[[Any], Value]:
+    """f at time t as a function of (y, [parameters at the places `moving`]), all other parameters held."""
+
+    def at(point: Any) -> Value:
+        merged = list(leaves)
+        for i, leaf in zip(moving, point[1], strict=True):
+            merged[i] = leaf
+        return field(t, point[0], *merged)
+
+    return at
+
+
+def sizes(leaves: Sequence[Value], moving: Sequence[int]) -> Value:
+    """max(1, |θ|) for each element of these parameters: a derivative in θ = 10⁷ is wanted to 10⁻⁷ of the tolerance."""
+    return np.concatenate([np.zeros(0), *(np.maximum(1.0, np.abs(np.ravel(value_of(leaves[i])))) for i in moving)])
+
+
+class Memo:
+    """What one sweep computed, kept for the next over the same node: a Jacobian takes a sweep for each of its rows.
+
+    One entry for each kind of result, which counts only as long as the inputs are the same numbers.
+    """
+
+    def __init__(self) -> None:
+        self.entries: dict[Any, tuple[list[Any], Any]] = {}
+
+    def recall(self, kind: Any, inputs: Sequence[Value], compute: Callable[[], Any]) -> Any:
+        """The kept result, or a new one; never kept where an input is active."""
+        if any(isinstance(x, Active) for x in inputs):
+            return compute()
+        entry = self.entries.get(kind)
+        if entry is None or not all(np.array_equal(a, b) for a, b in zip(entry[0], inputs, strict=True)):
+            entry = self.entries[kind] = [np.array(x) for x in inputs], compute()
+        return entry[1]
+
+
+class _Solution:
+    """y(t), from the interpolants of the solver's steps."""
+
+    def __init__(self, pieces: Sequence[Any], direction: float) -> None:
+        self.ends = direction * np.array([end for end, _ in pieces])
+        self.pieces = [piece for _, piece in pieces]
+        self.direction = direction
+
+    def __call__(self, t: float) -> Value:
+        place = int(np.searchsorted(self.ends, self.direction * t))
+        return self.pieces[min(place, len(self.pieces) - 1)](t)
+
+
+def _backwards(
+    field: Field, solution: _Solution, leaves: Sequence[Value], moving: Sequence[int], end: float, direction: float
+) -> tuple[Callable[[float, Value], Value], Callable[[float, Value], Value]]:
+    """The rate of (λ, θ̄) at τ = |end - t|, and its Jacobian; the direction is -1 where time ran backwards.
+
+    Time runs from 0 upwards: the first steps after a jump can be shorter than t itself can resolve.
+    """
+
+    def point(tau: float) -> tuple[Callable[[Any], Value], Any]:
+        t = float(end - direction * tau)
+        return of_moving(field, t, leaves, moving), (solution(t), [leaves[i] for i in moving])
+
+    def rate(tau: float, z: Value) -> Value:
+        at, where = point(tau)
+        _, (moved, partials) = vjp(at, where, z[: len(where[0])])
+        return direction * np.concatenate([moved, *(np.ravel(p) for p in partials)])
+
+    def slope(tau: float, z: Value) -> Value:
+        at, where = point(tau)
+        _, (moved, partials) = jacobian(at, where, "reverse")
+        n = len(where[0])
+        full = np.zeros((len(z), len(z)))
+        full[:, :n] = direction * np.concatenate([moved, *(np.reshape(p, (n, -1)) for p in partials)], 1).T
+        return full
+
+    return rate, slope
+
+
+def adjoint_sensitivities(
+    wanted: Sequence[bool],
+    adj: Value,
+    y0: Value,
+    t0: Value,
+    ts: Value,
+    leaves: Sequence[Value],
+    field: Field,
+    options: Options,
+    memo: Memo,
+) -> list[Value]:
+    """[ȳ0, t̄0, *θ̄] from the adjoint (len(ts), n) of the states; θ̄ where `wanted[3:]`, None elsewhere."""
+    n = shape_of(y0)[0]
+    moving = [i for i in range(len(leaves)) if wanted[3 + i]]
+    direction = -1.0 if np.any(ts < t0) else 1.0
+    times, places = np.unique(direction * ts, return_inverse=True)
+    jumps = np.zeros((len(times), n))
+    np.add.at(jumps, places, adj)
+    rate = plain_field(field, leaves)
+
+    def solve() -> _Solution:
+        pieces: list[Any] = []
+        integrate_to(rate, plain_jacobian(field, leaves), y0, float(t0), direction * times, options, pieces)
+        return _Solution(pieces, direction)
+
+    solution = memo.recall("solution", [y0, t0, ts, *leaves], solve)
+    atol, weights = options.tolerances(n), sizes(leaves, moving)
+    tighter = options._replace(atol=np.concatenate([atol, np.min(atol, initial=np.inf) / weights]))
+    z = np.zeros(n + len(weights))
+    starts = np.concatenate([[direction * float(t0)], times])
+    for k in range(len(times) - 1, -1, -1):
+        z[:n] += jumps[k]
+        back = _backwards(field, solution, leaves, moving, float(direction * times[k]), direction)
+        z = integrate_to(*back, z, 0.0, np.array([times[k] - starts[k]]), tighter)[0]
+    found: list[Value] = [z[:n], -float(z[:n] @ rate(float(t0), y0)) if wanted[1] else None] + [None] * len(leaves)
+    place = n
+    for i in moving:
+        shape = shape_of(leaves[i])
+        length = int(np.prod(shape, dtype=int))
+        found[2 + i] = np.reshape(z[place : place + length], shape) if shape else float(z[place])
+        place += length
+    return found

@@ -1,0 +1,271 @@
+"""Ordinary differential equations: `odeint` is one node, whatever the number of steps inside.
+
+    ẏ = f(t, y, θ),   y(t0) = y0,   result: y(ts)
+
+The derivative is that of the exact solution, itself the solution of differential equations, and not of the steps
+that a solver happened to take. With J = ∂f/∂y, and f written with the functions of this package:
+
+forward sensitivities     U̇ = J U + ∂f/∂θ,  U = ∂y/∂(y0, θ)           solved along with y
+adjoint sensitivities     λ̇ = -Jᵀ λ,  θ̄ = ∫ (∂f/∂θ)ᵀ λ dt              solved backwards from the last time; at each of
+                                                                       ts the adjoint of that state is added to λ
+ends                      ∂y(t1)/∂t1 = f(t1, y(t1)),  ∂y(t1)/∂t0 = -∂y(t1)/∂y0 · f(t0, y0)
+
+Forward sensitivities take one solution of a system of n (1 + n + p) equations, the adjoint one of n + p: it pays for
+many parameters. The adjoint reads y(t) from the interpolants of the forward solution, so that nothing unstable is
+integrated backwards (solving y itself backwards, as Chen et al. do, fails for stiff systems).
+
+Order two and higher: forward mode and forward sensitivities are `odeint` of a larger system, hence differentiable
+themselves, to any order and in any nesting. Under `sensitivity="adjoint"` the first derivative is by the adjoint; a
+derivative of it is taken through forward sensitivities.
+
+Sources: Carpenter et al. (2015), "The Stan Math Library" (the coupled system); Hindmarsh & Serban (2005),
+CVODES; Chen et al. (2018), "Neural ordinary differential equations", appendix B and C (all gradients, with d/dt).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.functionals import flatten, jacobian, jvp, loop
+from adbench.tape.core.rule import Active, AllInputs, Value, function_gradients
+from adbench.tape.core.values import leaf_value, shape_of, value_of
+from adbench.tape.ode.adjoint import (
+    Field,
+    Memo,
+    adjoint_sensitivities,
+    of_moving,
+    plain_field,
+    plain_jacobian,
+    sizes,
+)
+from adbench.tape.ode.solver import METHODS, Options, integrate_to
+from adbench.tape.rules.products import einsum, matmul
+from adbench.tape.rules.reductions import sum  # numpy's name for it
+from adbench.tape.rules.shapes import asarray, concatenate, ravel, reshape, stack
+
+
+def odeint(
+    f: Callable[..., Any],
+    y0: Any,
+    t0: Any,
+    ts: Any,
+    *parameters: Any,
+    method: str = "dop853",
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
+    sensitivity: str = "forward",
+    max_steps: int = 100_000,
+) -> Value:
+    """The solution of ẏ = f(t, y, *parameters), y(t0) = y0, at the times ts: shape (len(ts), *y0.shape).
+
+    f            f(t, y, *parameters) -> ẏ in the shape of y, written with the functions of this package. What it
+                 is to be differentiated in must be among the parameters, not taken from outside
+    y0           a number or an array; t0 a number; ts a vector of times, all on one side of t0, in any order
+    parameters   numbers, arrays, or nests of tuples, lists and dicts of them
+    method       "rk23", "rk45", "dop853"; for stiff systems "radau", "bdf", "lsoda", which are given ∂f/∂y
+    rtol, atol   the solver's tolerances, also for the sensitivities
+    sensitivity  "forward" or "adjoint": how reverse mode gets its derivatives (see the module)
+
+    Differentiable in y0, t0, ts and all parameters, in both modes. Raises OdeError if the solver fails.
+    """
+    if method not in METHODS:
+        raise ValueError(f"odeint: argument method: expected one of {', '.join(METHODS)}, got {method!r:.60}")
+    if sensitivity not in ("forward", "adjoint"):
+        raise ValueError(f"odeint: argument sensitivity: expected 'forward' or 'adjoint', got {sensitivity!r:.60}")
+    start, begin, times = (_number(x, name) for x, name in ((y0, "y0"), (t0, "t0"), (ts, "ts")))
+    _check_times(begin, times)
+    leaves, rebuild = flatten(tuple(parameters), "odeint: parameters")
+    shape = shape_of(start)
+
+    def field(t: Value, y: Value, *leaves: Value) -> Value:
+        return _rate(f(t, reshape(y, shape), *rebuild(leaves)), shape)
+
+    options = Options(method, float(rtol), float(atol), int(max_steps))
+    states = _solution(
+        ravel(start), begin, times, *leaves, field=field, options=options, sensitivity=sensitivity, memo=Memo()
+    )
+    return reshape(states, (shape_of(times)[0], *shape))
+
+
+def _number(x: Any, name: str) -> Value:
+    return leaf_value(asarray(x) if isinstance(x, (list, tuple)) else x, f"odeint: argument {name}")
+
+
+def _check_times(begin: Value, times: Value) -> None:
+    if shape_of(begin) != ():
+        raise ValueError(f"odeint: argument t0: expected a number, got shape {shape_of(begin)}")
+    if len(shape_of(times)) != 1:
+        raise ValueError(f"odeint: argument ts: expected a vector of times, got shape {shape_of(times)}")
+    t0, ts = value_of(begin), value_of(times)
+    if not (np.isfinite(t0) and np.all(np.isfinite(ts))):
+        raise ValueError(f"odeint: arguments t0 and ts: expected finite times, got {t0} and {ts}")
+    if np.any(ts < t0) and np.any(ts > t0):
+        raise ValueError(f"odeint: argument ts: expected times on one side of t0 = {t0}, got {ts.min()} to {ts.max()}")
+
+
+def _rate(value: Any, shape: tuple[int, ...]) -> Value:
+    rate = asarray(value)
+    if shape_of(rate) != shape:
+        raise ValueError(f"odeint: f should return the shape of y, expected {shape}, got {shape_of(rate)}")
+    return ravel(rate) if shape else reshape(rate, (1,))
+
+
+def _solve(
+    y0: Value, t0: Value, ts: Value, *leaves: Value, field: Field, options: Options, sensitivity: str, memo: Memo
+) -> Value:
+    """The value: plain states, shape (len(ts), n), whatever the order of the times."""
+    direction = -1.0 if np.any(ts < t0) else 1.0
+    times, places = np.unique(direction * ts, return_inverse=True)
+    rate, slope = plain_field(field, leaves), plain_jacobian(field, leaves)
+    return integrate_to(rate, slope, y0, float(t0), direction * times, options)[places]
+
+
+# Forward mode: one direction
+
+
+def _along(
+    states: Value,
+    tans: Sequence[Value],
+    y0: Value,
+    t0: Value,
+    ts: Value,
+    *leaves: Value,
+    field: Field,
+    options: Options,
+    sensitivity: str,
+    memo: Memo,
+) -> Value:
+    """ẏ(ts) from u̇ = J u + ∂f/∂θ θ̇, u(t0) = ẏ0 - f(t0, y0) ṫ0, and f(ts, y(ts)) ṫs."""
+    y0_tan, t0_tan, ts_tan, *leaf_tans = tans
+    n, count = shape_of(y0)[0], len(leaves)
+    moving = [i for i, tan in enumerate(leaf_tans) if tan is not None]
+    total: Value = np.zeros(shape_of(states))
+    if y0_tan is not None or t0_tan is not None or moving:
+        u0: Value = np.zeros(n) if y0_tan is None else y0_tan
+        if t0_tan is not None:
+            u0 = u0 - field(t0, y0, *leaves) * t0_tan
+
+        def pair(t: Value, z: Value, *both: Value) -> Value:
+            at = of_moving(field, t, both[:count], moving)
+            rate, moved = jvp(at, (z[:n], [both[i] for i in moving]), (z[n:], list(both[count:])))
+            return concatenate([rate, moved])
+
+        given = [*leaves, *(leaf_tans[i] for i in moving)]
+        z0 = concatenate([y0, u0])
+        wider = options._replace(atol=np.tile(options.tolerances(n), 2))
+        total = _solution(z0, t0, ts, *given, field=pair, options=wider, sensitivity=sensitivity, memo=Memo())[:, n:]
+    if ts_tan is not None:
+        total = total + _rates(states, ts, leaves, field) * reshape(ts_tan, (-1, 1))
+    return total
+
+
+def _rates(states: Value, ts: Value, leaves: Sequence[Value], field: Field) -> Value:
+    """f(t, y(t)) at each of the times, shape (len(ts), n)."""
+    count = shape_of(ts)[0]
+    return stack([field(ts[i], states[i], *leaves) for i in range(count)]) if count else np.zeros(shape_of(states))
+
+
+# Reverse mode
+
+
+def _back(
+    wanted: Sequence[bool],
+    states: Value,
+    adj: Value,
+    y0: Value,
+    t0: Value,
+    ts: Value,
+    *leaves: Value,
+    field: Field,
+    options: Options,
+    sensitivity: str,
+    memo: Memo,
+) -> list[Value]:
+    ts_back = sum(adj * _rates(states, ts, leaves, field), -1) if wanted[2] else None
+    if not (wanted[0] or wanted[1] or any(wanted[3:])):
+        return [None, None, ts_back, *([None] * len(leaves))]
+    plain = not any(isinstance(x, Active) for x in (adj, y0, t0, ts, *leaves))
+    # Only the first derivative is by the adjoint: its own derivative needs y(t) with derivatives.
+    back = adjoint_sensitivities if sensitivity == "adjoint" and plain else _by_sensitivities
+    y0_back, t0_back, *leaves_back = back(wanted, adj, y0, t0, ts, leaves, field, options, memo)
+    return [y0_back, t0_back, ts_back, *leaves_back]
+
+
+def _by_sensitivities(
+    wanted: Sequence[bool],
+    adj: Value,
+    y0: Value,
+    t0: Value,
+    ts: Value,
+    leaves: Sequence[Value],
+    field: Field,
+    options: Options,
+    memo: Memo,
+) -> list[Value]:
+    """Solves for U, a column for each element of y0, for t0 and for each element of a parameter; back is Σ ȳᵀ U."""
+    n = shape_of(y0)[0]
+    moving = [i for i in range(len(leaves)) if wanted[3 + i]]
+    lengths = [int(np.prod(shape_of(leaves[i]), dtype=int)) for i in moving]
+    states_first = (n if wanted[0] else 0) + (1 if wanted[1] else 0)
+    width = states_first + int(np.sum(lengths, dtype=int))
+    columns: list[Value] = [np.eye(n)] if wanted[0] else []
+    if wanted[1]:
+        columns.append(reshape(-field(t0, y0, *leaves), (n, 1)))
+    columns.append(np.zeros((n, width - states_first)))
+
+    def coupled(t: Value, z: Value, *leaves: Value) -> Value:
+        at = of_moving(field, t, leaves, moving)
+        rate, (slope, partials) = jacobian(at, (z[:n], [leaves[i] for i in moving]), "reverse")
+        drive = [np.zeros((n, states_first)), *(reshape(p, (n, s)) for p, s in zip(partials, lengths, strict=True))]
+        moved = matmul(slope, reshape(z[n:], (n, width))) + concatenate(drive, 1)
+        return concatenate([rate, ravel(moved)])
+
+    weights = np.concatenate([np.ones(states_first), sizes(leaves, moving)])
+    atol = options.tolerances(n)
+    wider = options._replace(atol=np.concatenate([atol, np.ravel(atol[:, None] / weights)]))
+    z0 = concatenate([y0, ravel(concatenate(columns, 1))])
+
+    def solve() -> Value:
+        return _solution(z0, t0, ts, *leaves, field=coupled, options=wider, sensitivity="forward", memo=Memo())
+
+    z = memo.recall(tuple(wanted), [y0, t0, ts, *leaves], solve)
+    rows = einsum("ti,tik->k", adj, reshape(z[:, n:], (-1, n, width)))
+    back: list[Value] = [None] * (2 + len(leaves))
+    place = 0
+    if wanted[0]:
+        back[0], place = rows[:n], n
+    if wanted[1]:
+        back[1], place = rows[place], place + 1
+    for i, size in zip(moving, lengths, strict=True):
+        back[2 + i] = reshape(rows[place : place + size], shape_of(leaves[i]))
+        place += size
+    return back
+
+
+_solution = function_gradients(_solve, reverse=AllInputs(_back), forward=AllInputs(_along), name="odeint", fresh=True)
+
+
+def rk4(f: Callable[..., Any], y0: Any, t0: Any, t1: Any, steps: int, *parameters: Any) -> Value:
+    """y(t1) by so many steps of the classical Runge–Kutta method of order four: every operation is recorded.
+
+    The derivative is exactly that of the steps, at the memory of all of them. For ẏ = f(t, y, *parameters) with y a
+    number or an array; the counterpart of `odeint`, whose derivative is that of the exact solution.
+    Source: Hairer, Nørsett & Wanner (1993), "Solving ordinary differential equations I", table 1.2.
+    """
+    if not isinstance(steps, (int, np.integer)) or steps < 1:
+        raise ValueError(f"rk4: argument steps: expected a positive integer, got {steps!r:.60}")
+    start = leaf_value(asarray(y0), "rk4: argument y0")
+    h = (t1 - t0) / int(steps)
+
+    def step(i: int, y: Value) -> Value:
+        t = t0 + i * h
+        k1 = asarray(f(t, y, *parameters))
+        k2 = asarray(f(t + 0.5 * h, y + 0.5 * h * k1, *parameters))
+        k3 = asarray(f(t + 0.5 * h, y + 0.5 * h * k2, *parameters))
+        k4 = asarray(f(t + h, y + h * k3, *parameters))
+        return y + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+
+    return loop(step, start, int(steps))

@@ -1,0 +1,103 @@
+"""One initial value problem solved by one of scipy's methods, on plain numbers: what `ode` differentiates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import integrate
+
+from adbench.tape.core.rule import TapeError, Value
+
+METHODS = {
+    "rk23": integrate.RK23,
+    "rk45": integrate.RK45,
+    "dop853": integrate.DOP853,
+    "radau": integrate.Radau,
+    "bdf": integrate.BDF,
+    "lsoda": integrate.LSODA,
+}
+
+STIFF = frozenset(("radau", "bdf", "lsoda"))
+"""The implicit methods, which use the Jacobian ∂f/∂y."""
+
+
+class OdeError(TapeError, RuntimeError):
+    """The solver could not reach the last time."""
+
+
+class Options(NamedTuple):
+    """How to solve: method, relative and absolute tolerance (one, or one for each state), most steps in all."""
+
+    method: str
+    rtol: float
+    atol: Any
+    max_steps: int
+
+    def tolerances(self, n: int) -> Any:
+        """The absolute tolerance of each of n states."""
+        return np.broadcast_to(np.asarray(self.atol, float), (n,))
+
+
+def integrate_to(
+    f: Callable[[float, Value], Value],
+    jacobian: Callable[[float, Value], Value] | None,
+    y0: Value,
+    t0: float,
+    times: Value,
+    options: Options,
+    dense: list[Any] | None = None,
+) -> Value:
+    """y at each of the times (monotone, beginning at t0 or later), shape (len(times), n), of ẏ = f(t, y), y(t0) = y0.
+
+    With a list `dense`, also appends (end, interpolant) of every step to it. Raises OdeError naming method, time and
+    the solver's reason.
+    """
+    states = np.empty((len(times), len(y0)))
+    done = 0
+    while done < len(times) and times[done] == t0:
+        states[done] = y0
+        done += 1
+    if done == len(times) or not len(y0):
+        return states
+    settings: dict[str, Any] = {"rtol": options.rtol, "atol": options.tolerances(len(y0))}
+    if options.method in STIFF:
+        settings["jac"] = jacobian
+    end = float(times[-1])
+    steps = 0
+    # Trial steps may leave the domain of f or overflow; the solver then takes shorter ones, or fails: an error.
+    with np.errstate(all="ignore"):
+        if not np.all(np.isfinite(f(t0, y0))):
+            raise _failed(options, t0, end, f"f is not finite at the start, y = {y0}")
+        try:
+            solver = METHODS[options.method](f, t0, np.array(y0, float), end, **settings)
+        except ValueError as error:
+            raise _failed(options, t0, end, str(error)) from None
+        if not np.isfinite(getattr(solver, "h_abs", 0.0)):  # f is not finite near the start; shorter steps will tell
+            solver.h_abs = 1e-6 * abs(end - t0)
+        while done < len(times):
+            try:
+                message = solver.step()
+            except (ValueError, np.linalg.LinAlgError) as error:  # from factorising a Jacobian with NaN in it
+                message, solver.status = str(error), "failed"
+            steps += 1
+            if solver.status == "failed" or not np.all(np.isfinite(solver.y)):
+                raise _failed(options, solver.t, end, message or "the state is not finite")
+            piece = solver.dense_output()
+            if dense is not None:
+                dense.append((solver.t, piece))
+            while done < len(times) and (times[done] - solver.t) * solver.direction <= 0.0:
+                states[done] = solver.y if times[done] == solver.t else piece(times[done])
+                done += 1
+            if steps >= options.max_steps and done < len(times):
+                raise _failed(options, solver.t, end, f"no end after {steps} steps (max_steps)")
+    return states
+
+
+def _failed(options: Options, reached: float, end: float, reason: str) -> OdeError:
+    return OdeError(
+        f"odeint: method {options.method!r} reached t = {float(reached):.12g} on the way to {end:.12g} and failed: "
+        f"{reason.rstrip('.')}. A stiff problem needs 'bdf', 'radau' or 'lsoda'; look also for a solution that grows "
+        f"without bound, or leaves the domain of f"
+    )

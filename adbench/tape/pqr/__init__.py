@@ -1,0 +1,1 @@
+"""Gradients attached to values, tracked gradients and compact Jacobians, after pqR."""

@@ -1,0 +1,333 @@
+"""The forms of compact Jacobians, and which of their products and sums have a compact form again.
+
+Each is a matrix J of shape (n, m) given by its products w J and J v; `compact` has what they share, and their list.
+At the end the tables `COMPOSED` and `SUMS` get an entry for each pair of forms that is closed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.rule import Value
+from adbench.tape.core.values import settle, shape_of
+from adbench.tape.pqr.compact import (
+    COMPOSED,
+    SUMS,
+    AnyForm,
+    CompactJacobian,
+    Dense,
+    IdentityMultiple,
+    LazyProduct,
+    Products,
+    by_row,
+    compose,
+    times,
+)
+from adbench.tape.rules.elementwise import where
+from adbench.tape.rules.indexing import put
+from adbench.tape.rules.products import matmul
+from adbench.tape.rules.shapes import matrix_transpose, reshape
+
+
+class Diagonal(CompactJacobian):
+    """diag(d), shape (n, n), for a vector d of length n."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: Value) -> None:
+        self.entries = entries
+        self.shape = (shape_of(entries)[0],) * 2
+
+    def _numbers(self) -> int:
+        return self.shape[0]
+
+    def _left(self, w: Value) -> Value:
+        return times(w, self.entries)
+
+    def _right(self, v: Value) -> Value:
+        return times(v, by_row(self.entries))
+
+
+class OneInRow(CompactJacobian):
+    """Row i holds c[i] in column j[i] and nothing else; nothing at all where j[i] = -1. Shape (len(j), m).
+
+    columns        j, integers of shape (n,)
+    coefficients   c, of shape (n,) or one number for all rows
+    """
+
+    __slots__ = ("coefficients", "columns", "filled")
+
+    def __init__(self, columns: Any, coefficients: Value, m: int) -> None:
+        self.columns = columns
+        self.coefficients = coefficients
+        self.filled = None if columns.size == 0 or columns.min() >= 0 else columns >= 0
+        self.shape = (columns.shape[0], m)
+
+    def _numbers(self) -> int:
+        return self.shape[0] + math.prod(shape_of(self.coefficients))
+
+    def read(self, x: Value, absent: float) -> Value:
+        """x[j] along the first axis, `absent` for empty rows."""
+        if self.filled is None:
+            return x[self.columns]
+        if not shape_of(x)[0]:
+            return np.full((self.shape[0], *shape_of(x)[1:]), absent)
+        kept = self.filled.reshape(-1, *[1] * (len(shape_of(x)) - 1))
+        return where(kept, x[self.columns], absent)
+
+    def _right(self, v: Value) -> Value:
+        return times(self.read(v, 0.0), by_row(self.coefficients))
+
+    def _left(self, w: Value) -> Value:
+        k, m = shape_of(w)[0], self.shape[1]
+        parts, columns = times(w, self.coefficients), self.columns
+        if self.filled is not None:
+            parts, columns = parts[:, self.filled], columns[self.filled]
+        # One flat index: numpy adds into places much faster along a single axis.
+        flat = (m * np.arange(k)[:, None] + columns).ravel()
+        return reshape(put(reshape(parts, (-1,)), index=flat, shape=(k * m,)), (k, m))
+
+
+class OneInColumn(CompactJacobian):
+    """The transpose of a `OneInRow`: column j holds c[j] in row i[j]. Shape (n, len(i))."""
+
+    __slots__ = ("transposed",)
+
+    def __init__(self, rows: Any, coefficients: Value, n: int) -> None:
+        self.transposed = OneInRow(rows, coefficients, n)
+        self.shape = (n, rows.shape[0])
+
+    def _numbers(self) -> int:
+        return self.transposed.numbers
+
+    def _left(self, w: Value) -> Value:
+        return matrix_transpose(self.transposed._right(matrix_transpose(w)))
+
+    def _right(self, v: Value) -> Value:
+        return matrix_transpose(self.transposed._left(matrix_transpose(v)))
+
+
+class Scaled(CompactJacobian):
+    """diag(d) J, shape (n, m), for d of shape (n,) or one number."""
+
+    __slots__ = ("factor", "inner")
+
+    def __init__(self, factor: Value, inner: CompactJacobian) -> None:
+        self.factor = factor
+        self.inner = inner
+        self.shape = inner.shape
+
+    def _numbers(self) -> int:
+        return math.prod(shape_of(self.factor)) + self.inner.numbers
+
+    def _left(self, w: Value) -> Value:
+        return self.inner._left(times(w, self.factor))
+
+    def _right(self, v: Value) -> Value:
+        return times(self.inner._right(v), by_row(self.factor))
+
+
+class Kronecker(CompactJacobian):
+    """A ⊗ B, the Jacobian of Y = A X Bᵀ in X: ∂Y[i, j]/∂X[k, l] = A[i, k] B[j, l]. Shape (p r, q s).
+
+    A is (p, q) and B is (r, s); an integer in the place of either stands for the identity matrix of that size.
+    """
+
+    __slots__ = ("a", "b", "a_shape", "b_shape")  # noqa: RUF023  # a ⊗ b, in this order
+
+    def __init__(self, a: Value, b: Value) -> None:
+        self.a, self.b = a, b
+        self.a_shape, self.b_shape = [(f, f) if isinstance(f, int) else shape_of(f) for f in (a, b)]
+        self.shape = (self.a_shape[0] * self.b_shape[0], self.a_shape[1] * self.b_shape[1])
+
+    def _numbers(self) -> int:
+        return sum(1 if isinstance(f, int) else math.prod(shape_of(f)) for f in (self.a, self.b))
+
+    def _left(self, w: Value) -> Value:
+        k = shape_of(w)[0]
+        y = reshape(w, (k, self.a_shape[0], self.b_shape[0]))
+        y = y if isinstance(self.b, int) else matmul(y, self.b)
+        return reshape(y if isinstance(self.a, int) else matmul(matrix_transpose(self.a), y), (k, self.shape[1]))
+
+    def _right(self, v: Value) -> Value:
+        k = shape_of(v)[1]
+        x = reshape(matrix_transpose(v), (k, self.a_shape[1], self.b_shape[1]))
+        x = x if isinstance(self.b, int) else matmul(x, matrix_transpose(self.b))
+        x = x if isinstance(self.a, int) else matmul(self.a, x)
+        return matrix_transpose(reshape(x, (k, self.shape[0])))
+
+
+class Implicit(CompactJacobian):
+    """A Jacobian known by its products: left(W) = W J, right(V) = J V, on matrices. One of them may be missing.
+
+    The missing one is made from all entries, which the other gives.
+    """
+
+    __slots__ = ("by_left", "by_right", "held")
+
+    def __init__(self, shape: tuple[int, int], left: Products | None, right: Products | None, numbers: int = 0) -> None:
+        if left is None and right is None:
+            raise ValueError("Implicit: expected a left or a right product, got neither")
+        self.shape = shape
+        self.by_left, self.by_right, self.held = left, right, numbers
+
+    def _numbers(self) -> int:
+        return self.held
+
+    def _left(self, w: Value) -> Value:
+        return self.by_left(w) if self.by_left is not None else matmul(w, self.dense())
+
+    def _right(self, v: Value) -> Value:
+        return self.by_right(v) if self.by_right is not None else matmul(self.dense(), v)
+
+    def dense(self) -> Value:
+        """All entries, by the product there is, or by the cheaper of the two."""
+        if self.by_right is None or (self.by_left is not None and self.shape[0] <= self.shape[1]):
+            return self._left(np.eye(self.shape[0]))
+        return self._right(np.eye(self.shape[1]))
+
+
+# Compositions
+
+
+def _scale_row_entries(d: Value, b: OneInRow) -> OneInRow:
+    return OneInRow(b.columns, times(d, b.coefficients), b.shape[1])
+
+
+def _scaled(d: Value, b: CompactJacobian) -> CompactJacobian | None:
+    """diag(d) B for a vector or number d: a factor of a factor is one factor; a shared lazy B stays shared."""
+    if isinstance(b, LazyProduct):
+        return None
+    return Scaled(times(d, b.factor), b.inner) if isinstance(b, Scaled) else Scaled(d, b)
+
+
+def _multiple(c: IdentityMultiple, b: CompactJacobian) -> CompactJacobian | None:
+    if c.is_identity:
+        return b
+    if isinstance(b, IdentityMultiple):
+        return IdentityMultiple(settle(times(c.factor, b.factor)), b.shape[0])
+    if isinstance(b, Diagonal):
+        return Diagonal(times(c.factor, b.entries))
+    if isinstance(b, OneInRow):
+        return _scale_row_entries(c.factor, b)
+    if isinstance(b, OneInColumn):
+        inner = b.transposed
+        return OneInColumn(inner.columns, times(c.factor, inner.coefficients), b.shape[0])
+    return _scaled(c.factor, b)
+
+
+def _multiple_of(a: CompactJacobian, c: IdentityMultiple) -> CompactJacobian | None:
+    return _multiple(IdentityMultiple(c.factor, a.shape[0]), a)
+
+
+def _row_of_row(a: OneInRow, b: OneInRow) -> OneInRow:
+    columns = np.where(a.columns >= 0, b.columns[a.columns], -1) if b.columns.size else a.columns
+    return OneInRow(columns, times(a.coefficients, _read(a, b.coefficients)), b.shape[1])
+
+
+def _read(a: OneInRow, coefficients: Value) -> Value:
+    return a.read(coefficients, 1.0) if shape_of(coefficients) else coefficients
+
+
+def _column_of_diagonal(a: OneInColumn, b: Diagonal) -> OneInColumn:
+    return OneInColumn(a.transposed.columns, times(a.transposed.coefficients, b.entries), a.shape[0])
+
+
+def _diagonal_of_column(a: Diagonal, b: OneInColumn) -> OneInColumn:
+    inner = b.transposed
+    return OneInColumn(inner.columns, times(inner.read(a.entries, 0.0), inner.coefficients), b.shape[0])
+
+
+def _column_of_column(a: OneInColumn, b: OneInColumn) -> OneInColumn:
+    product = _row_of_row(b.transposed, a.transposed)
+    return OneInColumn(product.columns, product.coefficients, a.shape[0])
+
+
+def _kronecker_of_kronecker(a: Kronecker, b: Kronecker) -> Kronecker | None:
+    """(A ⊗ B)(C ⊗ D) = AC ⊗ BD, if the shapes match and the products are no larger than their factors."""
+    if a.a_shape[1] != b.a_shape[0]:
+        return None
+    product = Kronecker(_factor_product(a.a, b.a), _factor_product(a.b, b.b))
+    return product if product.numbers <= a.numbers + b.numbers else None
+
+
+def _factor_product(a: Value, b: Value) -> Value:
+    return b if isinstance(a, int) else a if isinstance(b, int) else matmul(a, b)
+
+
+COMPOSED |= {
+    (IdentityMultiple, AnyForm): _multiple,
+    (AnyForm, IdentityMultiple): _multiple_of,
+    (Diagonal, Diagonal): lambda a, b: Diagonal(times(a.entries, b.entries)),
+    (Diagonal, OneInRow): lambda a, b: _scale_row_entries(a.entries, b),
+    (Diagonal, OneInColumn): _diagonal_of_column,
+    (Diagonal, AnyForm): lambda a, b: _scaled(a.entries, b),
+    (OneInRow, Diagonal): lambda a, b: OneInRow(a.columns, times(a.coefficients, a.read(b.entries, 1.0)), a.shape[1]),
+    (OneInRow, OneInRow): _row_of_row,
+    (OneInColumn, Diagonal): _column_of_diagonal,
+    (OneInColumn, OneInColumn): _column_of_column,
+    (Scaled, AnyForm): lambda a, b: _scaled(a.factor, compose(a.inner, b)),
+    (Kronecker, Kronecker): _kronecker_of_kronecker,
+}
+
+
+# Sums
+
+
+def _as_rows(a: IdentityMultiple | Diagonal | OneInRow) -> OneInRow:
+    if isinstance(a, OneInRow):
+        return a
+    return OneInRow(np.arange(a.shape[0]), a.factor if isinstance(a, IdentityMultiple) else a.entries, a.shape[1])
+
+
+def _rows_merged(a: Any, b: Any) -> OneInRow | None:
+    """The sum, if in each row both have the same column or one of them has none."""
+    a, b = _as_rows(a), _as_rows(b)
+    if not np.all((a.columns == b.columns) | (a.columns < 0) | (b.columns < 0)):
+        return None
+    parts = [c.coefficients if c.filled is None else times(c.filled * 1.0, c.coefficients) for c in (a, b)]
+    return OneInRow(np.maximum(a.columns, b.columns), parts[0] + parts[1], a.shape[1])
+
+
+def _columns_merged(a: OneInColumn, b: OneInColumn) -> OneInColumn | None:
+    merged = _rows_merged(a.transposed, b.transposed)
+    return None if merged is None else OneInColumn(merged.columns, merged.coefficients, a.shape[0])
+
+
+def _diagonals_merged(a: Any, b: Any) -> CompactJacobian:
+    parts = [c.factor if isinstance(c, IdentityMultiple) else c.entries for c in (a, b)]
+    total = settle(parts[0] + parts[1])
+    return Diagonal(total) if shape_of(total) else IdentityMultiple(total, a.shape[0])
+
+
+def _scaled_merged(a: Scaled, b: Scaled) -> Scaled | None:
+    return Scaled(a.factor + b.factor, a.inner) if a.inner is b.inner else None
+
+
+def _same(a: Value, b: Value) -> bool:
+    return a is b or (isinstance(a, int) and isinstance(b, int) and a == b)
+
+
+def _kroneckers_merged(a: Kronecker, b: Kronecker) -> Kronecker | None:
+    if _same(a.a, b.a) and not isinstance(a.b, int) and not isinstance(b.b, int):
+        return Kronecker(a.a, a.b + b.b)
+    if _same(a.b, b.b) and not isinstance(a.a, int) and not isinstance(b.a, int):
+        return Kronecker(a.a + b.a, a.b)
+    return None
+
+
+def _pairs(*forms: type) -> list[tuple[type, type]]:
+    return [(a, b) for a in forms for b in forms]
+
+
+SUMS |= {
+    **dict.fromkeys(_pairs(IdentityMultiple, Diagonal, OneInRow), _rows_merged),
+    **dict.fromkeys(_pairs(IdentityMultiple, Diagonal), _diagonals_merged),
+    (OneInColumn, OneInColumn): _columns_merged,
+    (Scaled, Scaled): _scaled_merged,
+    (Kronecker, Kronecker): _kroneckers_merged,
+    (Dense, Dense): lambda a, b: Dense(a.entries + b.entries),
+}

@@ -1,0 +1,319 @@
+"""Forward mode with compact Jacobians: a value together with ∂value/∂x as a whole, for every tracked variable x.
+
+One evaluation of a function propagates J_y = Σ_i L_i J_i through each rule, where L_i = ∂y/∂input_i is the local
+Jacobian and comes from the same rule that the other modes use:
+
+    elementwise rules            the gradient function asked for 1: `Diagonal`, `OneInRow` where an input is broadcast
+    rules that move elements     the value function asked to move the places of the elements: `OneInRow`
+    sums and scattering          the gradient function asked to move the places back: `OneInColumn`
+    matmul                       `Kronecker`
+    all others                   an `Implicit`: the gradient functions, a row or a column at a time
+
+Two modes, which differ where no compact form is closed: "forward" multiplies out what is small (see `compact`);
+"hybrid" multiplies nothing before it is asked for, and then in the cheaper order: it takes the compact forms forwards
+and everything else in reverse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.operand import Operand
+from adbench.tape.core.rule import AllInputs, Rule, RuleError, TapeError, Value
+from adbench.tape.core.values import constant, leaf_value, settle, shape_of, with_infinities
+from adbench.tape.core.variable import forward_level
+from adbench.tape.pqr.compact import CompactJacobian, Dense, IdentityMultiple, add, compose, identity
+from adbench.tape.pqr.compact_forms import Diagonal, Implicit, Kronecker, OneInColumn, OneInRow
+from adbench.tape.rules import indexing, reductions, shapes
+from adbench.tape.rules.products import matmul
+from adbench.tape.rules.shapes import asarray, broadcast_to, ravel, reshape, transpose
+
+
+def _size(value: Value) -> int:
+    return math.prod(shape_of(value))
+
+
+def places(value: Value) -> Value:
+    """The number of each element, counted from 1 row by row, in the value's shape."""
+    return np.arange(1.0, _size(value) + 1.0).reshape(shape_of(value)) if shape_of(value) else 1.0
+
+
+# Local Jacobians: ∂val/∂input_i of one rule
+
+
+def local_jacobian(rule: Rule, i: int, val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
+    """∂val/∂inputs[i], in the most compact form that is known for the rule."""
+    if isinstance(rule, JacobianRule):
+        return rule.local(i, val, *inputs, **params)
+    if rule.elementwise:
+        return _elementwise(rule, i, val, inputs, params)
+    if rule in _LOCAL:
+        return _LOCAL[rule](rule, i, val, inputs, params)
+    return _by_products(rule, i, val, inputs, params)
+
+
+def _asked(gradient: Any, val: Value, given: Value, inputs: list[Value], params: dict[str, Any]) -> Value:
+    try:
+        return gradient(val, given, *inputs, **params)
+    except ArithmeticError:
+        return with_infinities(gradient)(val, given, *inputs, **params)
+
+
+def _missing(rule: Rule, i: int, mode: str) -> RuleError:
+    return RuleError(f"{rule.name} has no derivative in argument {i} in {mode} mode")
+
+
+def _elementwise(rule: Rule, i: int, val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
+    gradient = rule.forward[i]
+    if gradient is None:
+        raise _missing(rule, i, "forward")
+    partial = settle(_asked(gradient, val, 1.0, inputs, params))
+    x = inputs[i]
+    if shape_of(x) == shape_of(val):
+        if not shape_of(partial):
+            return IdentityMultiple(partial, _size(val))
+        return Diagonal(ravel(broadcast_to(partial, shape_of(val))))
+    columns = np.broadcast_to(places(x), shape_of(val)).ravel().astype(int) - 1
+    entries = ravel(broadcast_to(partial, shape_of(val))) if shape_of(partial) else partial
+    return OneInRow(columns, entries, _size(x))
+
+
+def _same_elements(_rule: Rule, _i: int, val: Value, _inputs: list[Value], _params: dict[str, Any]) -> CompactJacobian:
+    return identity(val)
+
+
+def _nothing(_rule: Rule, i: int, val: Value, inputs: list[Value], _params: dict[str, Any]) -> CompactJacobian:
+    return no_jacobian(val, inputs[i])
+
+
+def _moved(rule: Rule, i: int, _val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
+    """For a function that moves elements of its inputs, or drops them, or puts zeros: where they come from."""
+    sources = [places(x) if k == i else np.zeros(shape_of(x)) if shape_of(x) else 0.0 for k, x in enumerate(inputs)]
+    columns = np.asarray(rule.value(*sources, **params)).ravel().astype(int) - 1
+    return OneInRow(columns, 1.0, _size(inputs[i]))
+
+
+def _summed(rule: Rule, i: int, val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
+    """For a function that adds elements up: the place each element goes to, which is where its adjoint comes from."""
+    size = _size(inputs[i])
+    if _size(val) == 1:
+        return OneInColumn(np.broadcast_to(0, (size,)), 1.0, 1)
+    rows = np.asarray(rule.reverse[i](val, places(val), *inputs, **params)).ravel().astype(int) - 1
+    return OneInColumn(rows, 1.0, _size(val))
+
+
+def _matrix_product(rule: Rule, i: int, val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
+    """Y = A B: ∂Y/∂A = I ⊗ Bᵀ, ∂Y/∂B = A ⊗ I; a vector is a matrix of one row or column."""
+    a, b = inputs
+    if len(shape_of(a)) > 2 or len(shape_of(b)) > 2:
+        return _by_products(rule, i, val, inputs, params)
+    left = reshape(a, (1, -1)) if len(shape_of(a)) == 1 else a
+    right = reshape(b, (-1, 1)) if len(shape_of(b)) == 1 else b
+    if i == 0:
+        rows = shape_of(left)[0]
+        return Dense(transpose(right)) if rows == 1 else Kronecker(rows, transpose(right))
+    columns = shape_of(right)[1]
+    return Dense(left) if columns == 1 else Kronecker(left, columns)
+
+
+def _by_products(rule: Rule, i: int, val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
+    """A rule's gradient functions as the products of its Jacobian, one row or column at a time."""
+    y_shape, x_shape = shape_of(val), shape_of(inputs[i])
+
+    def left(w: Value) -> Value:
+        rows = [_back(rule, i, val, fold(w[k], y_shape), inputs, params) for k in range(shape_of(w)[0])]
+        return asarray(rows)
+
+    def right(v: Value) -> Value:
+        columns = [_along(rule, i, val, fold(v[:, k], x_shape), inputs, params) for k in range(shape_of(v)[1])]
+        return transpose(asarray(columns))
+
+    held = _size(val) + sum(_size(x) for x in inputs if x is not None)
+    return Implicit(
+        (math.prod(y_shape), math.prod(x_shape)),
+        left if rule.reverse is not None else None,
+        right if rule.forward is not None else None,
+        held,
+    )
+
+
+def fold(x: Value, shape: tuple[int, ...]) -> Value:
+    """x in this shape, a float for ()."""
+    return settle(reshape(x, shape))
+
+
+def _back(rule: Rule, i: int, val: Value, adj: Value, inputs: list[Value], params: dict[str, Any]) -> Value:
+    """One row: the contribution to the adjoint of input i, as a vector."""
+    if isinstance(rule.reverse, AllInputs):
+        wanted = [k == i for k in range(len(inputs))]
+        part = rule.reverse.fn(wanted, val, adj, *inputs, **params)[i]
+    elif rule.reverse[i] is None:
+        raise _missing(rule, i, "reverse")
+    else:
+        part = _asked(rule.reverse[i], val, adj, inputs, params)
+    return _vector(rule, part, inputs[i], f"the gradient for argument {i}")
+
+
+def _along(rule: Rule, i: int, val: Value, tan: Value, inputs: list[Value], params: dict[str, Any]) -> Value:
+    """One column: the tangent of the result for a tangent of input i, as a vector."""
+    if isinstance(rule.forward, AllInputs):
+        tans = [tan if k == i else None for k in range(len(inputs))]
+        part = rule.forward.fn(val, tans, *inputs, **params)
+    elif rule.forward[i] is None:
+        raise _missing(rule, i, "forward")
+    else:
+        part = _asked(rule.forward[i], val, tan, inputs, params)
+    return _vector(rule, part, val, "the tangent of the result")
+
+
+def _vector(rule: Rule, part: Value, like: Value, what: str) -> Value:
+    part, expected = settle(part), shape_of(like)
+    if shape_of(part) == expected:
+        return ravel(part) if expected else reshape(part, (1,))
+    if type(part) is float and part == 0.0:
+        return np.zeros(math.prod(expected))
+    raise RuleError(f"{rule.name}: {what} has the wrong shape: expected {expected}, got {shape_of(part)}")
+
+
+Local = Callable[[Rule, int, Value, list[Value], dict[str, Any]], CompactJacobian]
+
+_LOCAL: dict[Any, Local] = {
+    shapes._reshape: _same_elements,
+    shapes.copy: _same_elements,
+    shapes._zeros: _nothing,
+    **dict.fromkeys((shapes._broadcast, shapes._transpose, shapes._flip, shapes._roll, shapes._tril), _moved),
+    **dict.fromkeys((shapes._triu, shapes._repeat, shapes._concatenate, shapes._gather_scalars), _moved),
+    **dict.fromkeys((indexing.getitem, indexing.set_at), _moved),
+    **dict.fromkeys((reductions._sum, shapes._sum_to, indexing.put), _summed),
+    matmul: _matrix_product,
+}
+"""Rules of a known structure. It is looked for here, not written with the rules: they need not know of it."""
+
+
+class JacobianRule(Rule):
+    """A rule given by its local Jacobians: local(i, val, *inputs) -> ∂val/∂inputs[i], a `CompactJacobian`.
+
+    Both modes follow: adj → adj J and tan → J tan. Asked for active arguments only.
+    """
+
+    __slots__ = ("local",)
+
+    def __init__(self, name: str, value: Callable[..., Value], local: Callable[..., CompactJacobian]) -> None:
+        super().__init__(name, value, AllInputs(self._adjoints), AllInputs(self._tangent))
+        self.local = local
+
+    def _adjoints(self, wanted: list[bool], val: Value, adj: Value, *inputs: Value) -> list[Value]:
+        row = reshape(adj, (1, -1))
+        return [
+            fold(self.local(i, val, *inputs).left(row), shape_of(x)) if wanted[i] else None
+            for i, x in enumerate(inputs)
+        ]
+
+    def _tangent(self, val: Value, tans: list[Value], *inputs: Value) -> Value:
+        total: Value = None
+        for i, tan in enumerate(tans):
+            if tan is not None:
+                part = self.local(i, val, *inputs).right(reshape(tan, (-1, 1)))
+                total = part if total is None else total + part
+        return fold(total, shape_of(val))
+
+
+# Values that carry their Jacobians
+
+
+class Frame:
+    """One level of this mode: its number, whether products stay lazy, whether it is still open."""
+
+    __slots__ = ("is_open", "lazy", "level")
+
+    def __init__(self, level: int, lazy: bool) -> None:
+        self.level = level
+        self.lazy = lazy
+        self.is_open = True
+
+
+class Compact(Operand):
+    """val, and jacobians[k] = ∂val/∂x_k for the variables x_k of the frame it depends on."""
+
+    __slots__ = ("frame", "gradient", "jacobians", "val")
+
+    gradient: dict[str, Any]  # of the results of `with_gradient` only
+
+    def __init__(self, frame: Frame, val: Value, jacobians: dict[int, CompactJacobian]) -> None:
+        self.frame = frame
+        self.val = val
+        self.jacobians = jacobians
+
+    @property
+    def level(self) -> int:
+        """The level of its frame."""
+        return self.frame.level
+
+    def __repr__(self) -> str:
+        return f"Compact({self.val!r}, {self.jacobians!r})"
+
+    def interpret(self, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
+        """Evaluates the rule on the values, and the chain rule on the Jacobians."""
+        frame = self.frame
+        if not frame.is_open:
+            raise TapeError(
+                f"{rule.name}: an argument is a variable of a block that has ended; take its plain value with .val"
+            )
+        inputs: list[Value] = []
+        carried: list[dict[int, CompactJacobian]] = []
+        for i, arg in enumerate(args):
+            if isinstance(arg, Compact) and arg.frame is frame:
+                inputs.append(arg.val)
+                carried.append(arg.jacobians)
+            else:
+                # A lazy Jacobian reads its constants later: what their owner does to them must not matter.
+                inputs.append(constant(arg, f"{rule.name}: argument {i}", keep=not rule.elementwise))
+                carried.append({})
+        val = settle(rule(*inputs, **params))
+        jacobians: dict[int, CompactJacobian] = {}
+        with np.errstate(all="ignore"):  # 0 · inf is dealt with in the products; of all else the value has warned
+            for i, before in enumerate(carried):
+                if before:
+                    first = local_jacobian(rule, i, val, inputs, params)
+                    for k, rest in before.items():
+                        part = compose(first, rest, lazy=frame.lazy)
+                        jacobians[k] = add(jacobians[k], part, lazy=frame.lazy) if k in jacobians else part
+        return Compact(frame, val, jacobians)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Rebinds this value to a new one with the elements replaced."""
+        new = indexing.set_at(self, value, index=indexing.normal_index(index))
+        if not isinstance(new, Compact) or new.frame is not self.frame:
+            raise TypeError(
+                "x[index] = v: v belongs to an inner derivative and x to an outer one; "
+                "make the array inside, for example with tape.zeros_like(v)"
+            )
+        self.val, self.jacobians = new.val, new.jacobians
+
+
+def compact_jacobian(f: Callable[[Value], Value], x: Value, mode: str = "forward") -> tuple[Value, CompactJacobian]:
+    """(f(x), J) for a number or array x: J[i, j] = ∂f_i/∂x_j in compact form, shape (f(x).size, x.size).
+
+    mode "forward" multiplies small products out, "hybrid" keeps them for later (see the head of this module). "dense"
+    writes all numbers out from the first operation on, which is what the compact forms are to be compared with.
+    """
+    if mode not in ("forward", "hybrid", "dense"):
+        raise ValueError(f"compact_jacobian: mode is 'forward', 'hybrid' or 'dense', got {mode!r}")
+    value = leaf_value(x, "compact_jacobian: x")
+    with forward_level() as level:
+        frame = Frame(level, mode == "hybrid")
+        start = Dense(np.eye(_size(value))) if mode == "dense" else identity(value)
+        y = asarray(f(Compact(frame, value, {0: start})))
+        frame.is_open = False
+    if isinstance(y, Compact) and y.frame is frame:
+        return y.val, y.jacobians[0] if 0 in y.jacobians else no_jacobian(y.val, value)
+    return settle(y), no_jacobian(y, value)
+
+
+def no_jacobian(y: Value, x: Value) -> CompactJacobian:
+    """∂y/∂x of a y that does not depend on x: empty rows."""
+    return OneInRow(np.full(_size(y), -1), 0.0, _size(x))

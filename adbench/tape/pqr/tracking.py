@@ -1,0 +1,330 @@
+"""Gradients attached to values, tracked without attaching, and reverse mode on request, after pqR.
+
+    with_gradient(f, a=3.0, b=8.0)        f(a=3, b=8), which has .gradient["a"] and .gradient["b"] besides
+
+    with track_gradient(a=7.0) as (a,):   nothing is attached; ask with gradient_of
+        r = a**2
+        gradient_of(r)                    # 14.0
+
+    back_gradient(g, p)                   g(p), its derivative in p found by one reverse sweep, whatever is outside
+
+The form of the gradient of A with respect to B
+-----------------------------------------------
+A scalar, B scalar      a scalar
+A scalar, B an array    an array of B's shape (pqR: a vector)
+A an array, B scalar    an array of A's shape
+A (n,), B (m,)          the Jacobian, an n × m matrix: J[i, j] = ∂A_i/∂B_j
+matrices and more       an array of shape A.shape + B.shape, as from `jacobian`. pqR ignores dimensions and makes it a
+                        matrix, which is J.reshape(A.size, B.size); kept as they are, `M - 0.1 * g` works for a matrix
+A or B a nest           a nest: B's structure outside, A's structure inside
+
+Here a list is a nest, also a list of numbers: `[x, y]` has a list of gradients, `tape.stack([x, y])` has a Jacobian.
+
+Modes
+-----
+A construct takes its mode as a first argument: "reverse" (the default, a tape), "forward" or "hybrid" (compact
+Jacobians, see `compact_mode`). All nest, in any combination: a gradient is a value of the constructs outside, so that
+the inner gradient of an inner gradient of a³ at 7 is 42.
+
+Source: R. M. Neal, "An automatic differentiation extension for R, and its implementation in pqR" (slides, 2019).
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.functionals import _plain, _rows, flatten, vjp
+from adbench.tape.core.node import new_leaf
+from adbench.tape.core.rule import Active, TapeError, Value
+from adbench.tape.core.trees import NAMESPACE, _register_node, tree_flatten, tree_unflatten
+from adbench.tape.core.values import any_active, settle, shape_of
+from adbench.tape.core.variable import forward_level, on_tape
+from adbench.tape.pqr.compact import CompactJacobian, Dense, identity
+from adbench.tape.pqr.compact_forms import Implicit
+from adbench.tape.pqr.compact_mode import Compact, Frame, JacobianRule, no_jacobian
+from adbench.tape.rules.elementwise import positive
+from adbench.tape.rules.shapes import asarray, reshape
+
+MODES = ("reverse", "forward", "hybrid")
+
+
+# The levels that a construct can open: what its variables are, and how a gradient is read off
+
+
+class _OnTape:
+    """Reverse mode: the variables are leaves of a tape, a gradient is a sweep for each element."""
+
+    def __init__(self, tape: Any, values: Sequence[Value]) -> None:
+        self.tape, self.level = tape, tape.level
+        self.variables = [new_leaf(tape, value) for value in values]
+        self.cells = [leaf.cell for leaf in self.variables]  # now: x[i] = v rebinds a variable
+
+    def value(self, y: Value) -> Value:
+        return _plain(y, self.tape)
+
+    def blocks(self, y: Value) -> list[Value]:
+        """∂y/∂x for each variable, of shape y.shape + x.shape."""
+        return _rows(y, self.tape, self.cells)
+
+
+class _Carried:
+    """Forward or hybrid mode: every value has its compact Jacobians with it."""
+
+    def __init__(self, frame: Frame, values: Sequence[Value]) -> None:
+        self.frame, self.level = frame, frame.level
+        self.values = list(values)
+        self.variables = [Compact(frame, value, {k: identity(value)}) for k, value in enumerate(values)]
+
+    def _is_here(self, y: Value) -> bool:
+        return isinstance(y, Compact) and y.frame is self.frame
+
+    def value(self, y: Value) -> Value:
+        return y.val if self._is_here(y) else settle(y)
+
+    def blocks(self, y: Value) -> list[Value]:
+        """∂y/∂x for each variable, of shape y.shape + x.shape."""
+        known: dict[int, CompactJacobian] = y.jacobians if self._is_here(y) else {}
+        return [
+            settle(reshape(known.get(k, no_jacobian(y, x)).dense(), shape_of(y) + shape_of(x)))
+            for k, x in enumerate(self.values)
+        ]
+
+
+@contextmanager
+def _opened(mode: str, values: Sequence[Value]) -> Iterator[_OnTape | _Carried]:
+    if mode == "reverse":
+        with on_tape() as tape:
+            yield _OnTape(tape, values)
+        return
+    with forward_level() as level:
+        frame = Frame(level, lazy=mode == "hybrid")
+        try:
+            yield _Carried(frame, values)
+        finally:
+            frame.is_open = False
+
+
+class _Construct:
+    """An open `with_gradient` or `track_gradient`: its level, and the structure of each of its variables."""
+
+    def __init__(self, level: _OnTape | _Carried, names: dict[str, tuple[int, int, Any]]) -> None:
+        self.level = level
+        self.names = names
+
+    def gradient(self, y: Any) -> dict[str, Any]:
+        """For each variable the gradient of the nest y: the variable's structure outside, y's inside."""
+        leaves, structure = tree_flatten(y)
+        for leaf in leaves:
+            if isinstance(leaf, Active) and leaf.level > self.level.level:
+                raise TapeError(
+                    "gradient_of: the value belongs to a derivative inside of this track_gradient or with_gradient; "
+                    "ask there, or for a result of that derivative"
+                )
+        blocks = [self.level.blocks(asarray(leaf)) for leaf in leaves]
+        return {
+            name: rebuild([tree_unflatten(structure, [row[k] for row in blocks]) for k in range(start, stop)])
+            for name, (start, stop, rebuild) in self.names.items()
+        }
+
+
+class _Open(threading.local):
+    """The constructs that this thread is inside of, innermost last."""
+
+    def __init__(self) -> None:
+        self.constructs: list[_Construct] = []
+
+
+_open = _Open()
+
+
+class Tracked(SimpleNamespace):
+    """The variables of a `track_gradient`, by name or by unpacking in the order they were given."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(vars(self).values())
+
+
+@contextmanager
+def track_gradient(mode: str = "reverse", /, **inputs: Any) -> Iterator[Any]:
+    """Inside the block, gradients with respect to these inputs can be asked for with `gradient_of`.
+
+    with track_gradient(a=3.0, b=8.0) as (a, b):
+        gradient_of(a * b + a**2)         # {"a": 14.0, "b": 3.0}
+
+    `as v` gives the variables as v.a and v.b. Inputs are numbers, arrays or nests; values computed in the block are
+    taken out of it with .val. Source: pqR slides, "Using `track gradient` and `gradient_of`".
+    """
+    if mode not in MODES:
+        raise ValueError(f"track_gradient, with_gradient: mode is one of {', '.join(MODES)}; got {mode!r}")
+    if not inputs:
+        raise TypeError("track_gradient, with_gradient: expected inputs by name, as in a=3.0; got none")
+    values: list[Value] = []
+    names: dict[str, tuple[int, int, Any]] = {}
+    for name, x in inputs.items():
+        leaves, rebuild = flatten(x, f"gradient with respect to {name}")
+        names[name] = (len(values), len(values) + len(leaves), rebuild)
+        values += leaves
+    with _opened(mode, values) as level:
+        _open.constructs.append(_Construct(level, names))
+        depth = len(_open.constructs)
+        try:
+            variables = level.variables
+            yield Tracked(**{name: rebuild(variables[i:j]) for name, (i, j, rebuild) in names.items()})
+        finally:
+            del _open.constructs[depth - 1 :]
+
+
+def gradient_of(y: Any) -> Any:
+    """The gradient of y in the variables of the innermost open `track_gradient` or `with_gradient`.
+
+    For one variable its gradient, for several a dict by name; forms as at the head of this module. It is a value of
+    the constructs outside of the innermost one: those can differentiate it again.
+    """
+    if not _open.constructs:
+        raise TapeError("gradient_of: expected to be inside of a track_gradient or with_gradient block, got none open")
+    gradients = _open.constructs[-1].gradient(y)
+    return next(iter(gradients.values())) if len(gradients) == 1 else gradients
+
+
+def with_gradient(f: Callable[..., Any], mode: str = "reverse", /, **inputs: Any) -> Any:
+    """f(**inputs), with the gradients attached: the result behaves as the value and has `.gradient[name]`.
+
+    r = with_gradient(lambda a, b: a * b + a**2, a=3.0, b=8.0)
+    r, r.gradient["a"], r.gradient["b"]          # 33.0, 14.0, 3.0
+
+    f may return a number, an array or a nest. What is computed from the result has no gradient attached.
+    Source: pqR slides, "The `with gradient` construct".
+    """
+    with track_gradient(mode, **inputs) as tracked:
+        construct = _open.constructs[-1]
+        y = f(**vars(tracked))
+        leaves, structure = tree_flatten(y)
+        value = tree_unflatten(structure, [construct.level.value(leaf) for leaf in leaves])
+        return _attached(value, construct.gradient(y))
+
+
+# Values with a gradient attached
+
+
+class _Number(float):
+    """A float with a gradient."""
+
+    gradient: dict[str, Any]
+
+
+class _Array(np.ndarray[Any, np.dtype[np.float64]]):
+    """An array with a gradient; parts of it and results computed from it have none."""
+
+    gradient: dict[str, Any]
+
+    def __array_wrap__(self, array: Any, _context: Any = None, _return_scalar: bool = False) -> Any:
+        return np.asarray(array)[()]
+
+
+class _List(list[Any]):
+    """A list with a gradient."""
+
+    gradient: dict[str, Any]
+
+
+class _Tuple(tuple[Any, ...]):
+    """A tuple with a gradient."""
+
+    gradient: dict[str, Any]
+
+
+class _Dict(dict[str, Any]):
+    """A dict with a gradient."""
+
+    gradient: dict[str, Any]
+
+
+_register_node(_List, lambda v: (list(v), None), lambda _, leaves: list(leaves), namespace=NAMESPACE)
+_register_node(_Tuple, lambda v: (tuple(v), None), lambda _, leaves: tuple(leaves), namespace=NAMESPACE)
+_register_node(
+    _Dict,
+    lambda v: (list(v.values()), tuple(v)),
+    lambda keys, leaves: dict(zip(keys, leaves, strict=True)),
+    namespace=NAMESPACE,
+)
+_WITH: dict[type, Callable[[Any], Any]] = {
+    float: _Number,
+    np.ndarray: lambda v: v.view(_Array),
+    list: _List,
+    tuple: _Tuple,
+    dict: _Dict,
+}
+
+
+def _attached(value: Any, gradient: dict[str, Any]) -> Any:
+    """The value with this gradient. A value of an outer level gets a node of its own: it may be somebody's variable."""
+    make = positive if isinstance(value, Active) else _WITH.get(type(value), copy.copy)
+    result = make(value)
+    try:
+        object.__setattr__(result, "gradient", gradient)
+    except AttributeError:
+        raise TypeError(
+            f"with_gradient: f should return a number, an array, a list, tuple, dict or dataclass, to which a gradient "
+            f"can be attached; got {type(value).__name__}. See track_gradient"
+        ) from None
+    return result
+
+
+# Reverse mode on request
+
+
+def back_gradient(f: Callable[..., Value], *args: Any) -> Value:
+    """f(*args), for f that returns a number or an array; its derivative is found in reverse, by its arguments only.
+
+    Inside of a forward mode with many variables, operations in f are spared from derivatives in all of them: a scalar
+    result costs one reverse sweep, and then the chain rule from the arguments on. Within reverse mode it is one node.
+    Variables that f uses must be among its arguments. Source: pqR slides, "Explicit reverse mode with back gradient".
+    """
+    leaves, rebuild = flatten(args, "back_gradient: arguments")
+    if not any_active(leaves):
+        return asarray(f(*args))
+
+    def on_leaves(parts: Sequence[Value]) -> Value:
+        return asarray(f(*rebuild(parts)))
+
+    held: list[list[Value]] = []
+
+    def value(*plain: Value) -> Value:
+        y, pulled = _value_and_gradient(on_leaves, list(plain))
+        if any_active([y, *(pulled or [])]):
+            raise TapeError(
+                "back_gradient: the function uses a variable that is not among its arguments, and its derivative "
+                "would be lost; pass it: back_gradient(lambda p, q: …, p, q)"
+            )
+        held.append(pulled)
+        return y
+
+    def local(i: int, val: Value, *inputs: Value) -> CompactJacobian:
+        rows, columns = (int(np.prod(shape_of(v), dtype=int)) for v in (val, inputs[i]))
+        if rows == 1 and shape_of(val) == ():
+            again = any_active(inputs)  # a higher order: the gradient itself has to be differentiated
+            pulled = _value_and_gradient(on_leaves, list(inputs))[1] if again else held[0]
+            return Dense(reshape(pulled[i], (1, columns)))
+
+        def left(w: Value) -> Value:
+            adjoints = [vjp(on_leaves, list(inputs), reshape(w[k], shape_of(val)))[1][i] for k in range(shape_of(w)[0])]
+            return asarray([reshape(adjoint, (columns,)) for adjoint in adjoints])
+
+        return Implicit((rows, columns), left, None)
+
+    return JacobianRule("back_gradient", value, local)(*leaves)
+
+
+def _value_and_gradient(on_leaves: Callable[[Sequence[Value]], Value], leaves: list[Value]) -> tuple[Value, Any]:
+    """(y, gradient in each leaf if y is a scalar, else None), by one recording."""
+    with on_tape() as tape:
+        level = _OnTape(tape, leaves)
+        y = on_leaves(level.variables)
+        return level.value(y), level.blocks(y) if shape_of(y) == () else None

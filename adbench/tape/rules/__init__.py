@@ -1,0 +1,1 @@
+"""One row per function: its value and its derivatives."""

@@ -1,0 +1,324 @@
+"""Compound functions: what is lost when they are put together from their parts, and kept when they are one.
+
+log(1 + exp x), written so, overflows at 800 and is 0 at -40, where the truth is 4e-18. Each function here is one node
+whose value and derivatives keep their digits at any argument (Carpenter et al. 2015, section on compound functions;
+formulas by Mächler 2012, "Accurately computing log(1 - exp(-|a|))"). Names are Stan's. Where a gradient function needs
+a delicate quantity itself, that is a rule too (`_odds`, `_mills`), so that second derivatives are as good.
+
+Outside a function's domain, as for numpy's log, the value is NaN with numpy's RuntimeWarning. At the ends of the
+domain value and derivative are the one-sided limits, with these choices:
+
+    log_sum_exp      weight 0 for arguments that are -inf, also when all are
+    log_diff_exp     (-inf, -inf) → -inf with gradient (0, 0)
+    multiply_log     0 · log 0 = 0; ∂/∂y = x/y is 0 where x = 0
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from scipy import special
+
+from adbench.tape.core.rule import Rule, Value, function_gradients
+from adbench.tape.core.values import shape_of, value_of
+from adbench.tape.rules.elementwise import divide, exp, expit, log, log1p, where
+from adbench.tape.rules.reductions import logsumexp, sum  # numpy's name for it
+from adbench.tape.rules.shapes import Axes, Shape, asarray, broadcast_arrays, normal_axes, stack
+
+_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+
+
+def _quiet(value: Callable[..., Value]) -> Callable[..., Value]:
+    """A value function whose intermediate overflow is harmless: only NaN is still warned of."""
+
+    def evaluate(*inputs: Value) -> Value:
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            return value(*inputs)
+
+    return evaluate
+
+
+def warn_outside(name: str, value: Callable[..., Value]) -> Callable[..., Value]:
+    """A function of scipy, which returns NaN in silence, with the warning numpy gives in the same case."""
+
+    def evaluate(*inputs: Value) -> Value:
+        val = value(*inputs)
+        if np.any(np.isnan(val)) and not any(np.any(np.isnan(x)) for x in inputs):
+            warnings.warn(f"invalid value encountered in {name}", RuntimeWarning, stacklevel=4)
+        return val
+
+    return evaluate
+
+
+# Logarithms of sums and differences
+
+log1m = function_gradients(
+    lambda x: np.log1p(np.negative(x)), (lambda _v, adj, x: -divide(adj, 1.0 - x),), name="log1m", fresh=True
+)
+"""log(1 - x) for x ≤ 1."""
+
+log1p_exp = function_gradients(
+    lambda x: np.logaddexp(0.0, x), (lambda _v, adj, x: adj * expit(x),), name="log1p_exp", fresh=True
+)
+"""log(1 + exp x), the softplus; derivative 1/(1 + exp(-x))."""
+
+_odds = function_gradients(
+    _quiet(lambda x: np.divide(1.0, np.expm1(np.negative(x)) + 0.0)),  # + 0.0 makes +0 of -0: the limit is +inf
+    (lambda val, adj, _x: adj * (val * (1.0 + val)),),
+    name="odds",
+    fresh=True,
+)
+"""e^x / (1 - e^x) for x < 0; its derivative is y (1 + y), which cancels nothing."""
+
+
+def _log1m_exp(x: Value) -> Value:
+    """Mächler (2012), equation 7: the branch at log 2 loses no digit on either side."""
+    near = np.greater(x, -math.log(2.0))
+    return np.where(near, np.log(-np.expm1(np.where(near, x, -1.0))), np.log1p(-np.exp(np.where(near, -1.0, x))))[()]
+
+
+log1m_exp = function_gradients(
+    _quiet(_log1m_exp), (lambda _v, adj, x: -(adj * _odds(x)),), name="log1m_exp", fresh=True
+)
+"""log(1 - exp x) for x ≤ 0; derivative -e^x / (1 - e^x), -inf at 0."""
+
+
+def _below(x: Value, y: Value) -> Value:
+    """y - x for log(e^x - e^y), and -inf where e^y is 0 beside e^x whatever the difference says."""
+    absent = np.equal(value_of(y), -np.inf)
+    return where(absent, -np.inf, y - where(absent, 0.0, x)) if np.any(absent) else y - x
+
+
+def _log_diff_exp_first(val: Value, adj: Value, x: Value, y: Value) -> Value:
+    nothing = (value_of(x) == -np.inf) & (value_of(y) == -np.inf)
+    partial = 1.0 + _odds(_below(x, y))
+    return adj * (where(nothing, 0.0, partial) if np.any(nothing) else partial)
+
+
+log_diff_exp = function_gradients(
+    _quiet(lambda x, y: np.add(x, _log1m_exp(_below(x, y)))),
+    (_log_diff_exp_first, lambda _v, adj, x, y: -(adj * _odds(_below(x, y)))),
+    name="log_diff_exp",
+    fresh=True,
+)
+"""log(e^x - e^y) for x ≥ y; ∂x = 1/(1 - e^(y-x)), ∂y = -e^(y-x)/(1 - e^(y-x))."""
+
+
+def _share(x: Value, y: Value) -> Value:
+    """e^x / (e^x + e^y), from the difference of the two and not from the result, which may be large."""
+    absent = value_of(x) == -np.inf
+    return where(absent, 0.0, expit(where(absent, 0.0, x) - y)) if np.any(absent) else expit(x - y)
+
+
+_log_sum_exp_2 = function_gradients(
+    np.logaddexp,
+    (lambda _v, adj, x, y: adj * _share(x, y), lambda _v, adj, x, y: adj * _share(y, x)),
+    name="log_sum_exp",
+    fresh=True,
+)
+
+
+def log_sum_exp(*xs: Value, axis: Axes = None, keepdims: bool = False) -> Value:
+    """log Σ exp x. One array: over its axes, by default all. Several arguments: elementwise, with broadcasting.
+
+    The derivative is the softmax; (-inf, -inf) gives -inf with gradient (0, 0).
+    """
+    if not xs:
+        raise TypeError("log_sum_exp: expected at least one argument, got none")
+    if len(xs) == 1:
+        return logsumexp(xs[0], axis, keepdims)
+    if axis is not None or keepdims:
+        raise TypeError(f"log_sum_exp: axis and keepdims go with one array, got {len(xs)} arguments")
+    return _log_sum_exp_2(*xs) if len(xs) == 2 else logsumexp(stack(broadcast_arrays(*xs)), 0)
+
+
+# The logistic function
+
+inv_logit = expit
+"""1 / (1 + exp(-x))."""
+
+logit = function_gradients(
+    warn_outside("logit", special.logit), (lambda _v, adj, p: divide(adj, p * (1.0 - p)),), name="logit", fresh=True
+)
+"""log(p / (1 - p)) for 0 ≤ p ≤ 1."""
+
+log_inv_logit = function_gradients(
+    lambda x: np.negative(np.logaddexp(0.0, np.negative(x))),
+    (lambda _v, adj, x: adj * expit(-x),),
+    name="log_inv_logit",
+    fresh=True,
+)
+"""log(1 / (1 + exp(-x))) = -log1p_exp(-x)."""
+
+log1m_inv_logit = function_gradients(
+    lambda x: np.negative(np.logaddexp(0.0, x)),
+    (lambda _v, adj, x: -(adj * expit(x)),),
+    name="log1m_inv_logit",
+    fresh=True,
+)
+"""log(1 - 1 / (1 + exp(-x))) = -log1p_exp(x)."""
+
+
+# Softmax
+
+
+def _log_softmax(x: Value, axes: Shape) -> Value:
+    """From the largest element, whose own 1 is kept out of the sum, so that log1p sees what is beside it."""
+    top = np.maximum.reduce(x, axes, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    shifted = np.subtract(x, top)
+    leads = np.equal(shifted, 0.0)
+    ties = np.maximum(np.add.reduce(leads, axes, keepdims=True), 1)
+    rest = np.add.reduce(np.where(leads, 0.0, np.exp(shifted)), axes, keepdims=True)
+    return shifted - (np.log1p(rest / ties) + np.log(ties))
+
+
+def _log_softmax_back(val: Value, adj: Value, _x: Value, axes: Shape) -> Value:
+    return adj - exp(val) * sum(adj, axes, True)
+
+
+def _log_softmax_along(val: Value, tan: Value, _x: Value, axes: Shape) -> Value:
+    return tan - sum(exp(val) * tan, axes, True)
+
+
+_log_softmax_rule = function_gradients(
+    _log_softmax, reverse=(_log_softmax_back,), forward=(_log_softmax_along,), name="log_softmax", fresh=True
+)
+
+
+def log_softmax(x: Value, axis: Axes = -1) -> Value:
+    """x - log Σ exp x along an axis, one node; exact also where one element dominates and its own result is near 0."""
+    x = asarray(x)
+    return _log_softmax_rule(x, axes=normal_axes(axis, len(shape_of(x))))
+
+
+# Products with a logarithm
+
+
+def ratio(x: Value, y: Value) -> Value:
+    """x / y with 0 / 0 = 0."""
+    nothing = (value_of(x) == 0.0) & (value_of(y) == 0.0)
+    return divide(x, where(nothing, 1.0, y)) if np.any(nothing) else divide(x, y)
+
+
+xlogy = function_gradients(
+    special.xlogy,
+    (lambda _v, adj, _x, y: adj * log(y), lambda _v, adj, x, y: adj * ratio(x, y)),
+    name="xlogy",
+    fresh=True,
+)
+"""x log y, and 0 where x = 0."""
+
+multiply_log = xlogy
+
+xlog1py = function_gradients(
+    special.xlog1py,
+    (lambda _v, adj, _x, y: adj * log1p(y), lambda _v, adj, x, y: adj * ratio(x, 1.0 + y)),
+    name="xlog1py",
+    fresh=True,
+)
+"""x log(1 + y), and 0 where x = 0."""
+
+
+def _log1p_square(w: Value) -> Value:
+    w = np.abs(w)
+    huge = np.greater(w, 1e150)
+    small = np.where(huge, 1.0, w)
+    return np.where(huge, 2.0 * np.log(np.where(huge, w, 1.0)), np.log1p(small * small))[()]
+
+
+def over_1p_square(w: Value) -> Value:
+    """w / (1 + w²), without overflow: where w² would lose the 1, as 1/w."""
+    huge = np.abs(value_of(w)) > 1e9
+    if not np.any(huge):
+        return w / (1.0 + w * w)
+    tame = where(huge, 1.0, w)
+    return where(huge, divide(1.0, where(huge, w, 1.0)), tame / (1.0 + tame * tame))
+
+
+log1p_square = function_gradients(
+    _log1p_square, (lambda _v, adj, w: adj * (2.0 * over_1p_square(w)),), name="log1p_square", fresh=True
+)
+"""log(1 + w²), also where w² overflows."""
+
+
+# The normal distribution function
+
+_SQRT_PI, _SQRT_2PI = math.sqrt(math.pi), math.sqrt(2.0 * math.pi)
+
+erfinv = function_gradients(
+    warn_outside("erfinv", special.erfinv),
+    (lambda val, adj, _x: adj * (0.5 * _SQRT_PI * exp(val * val)),),
+    name="erfinv",
+    fresh=True,
+)
+"""The inverse of erf, -1 ≤ x ≤ 1; derivative √π/2 exp(y²)."""
+
+Phi = function_gradients(
+    special.ndtr, (lambda _v, adj, x: adj * exp(-0.5 * (x * x) - _HALF_LOG_2PI),), name="Phi", fresh=True
+)
+"""The standard normal distribution function."""
+
+inv_Phi = function_gradients(  # noqa: N816  # Stan's name
+    warn_outside("inv_Phi", special.ndtri),
+    (lambda val, adj, _p: adj * (_SQRT_2PI * exp(0.5 * (val * val))),),
+    name="inv_Phi",
+    fresh=True,
+)
+"""The standard normal quantile, the inverse of Phi, 0 ≤ p ≤ 1; derivative √(2π) exp(y²/2)."""
+
+
+def Phi_approx(x: Value) -> Value:  # noqa: N802  # Stan's name
+    """inv_logit(0.07056 x³ + 1.5976 x), within 1.4e-4 of Phi (Bowling et al. 2009)."""
+    return expit(x * (0.07056 * (x * x) + 1.5976))
+
+
+def _mills_excess_value(x: Value) -> Value:
+    """m(x) + x: from -5 down by the continued fraction t + 1/(t + 2/(t + 3/…)) of m(-t), whose first term it lacks."""
+    far = np.less(x, -5.0)
+    t = np.where(far, np.negative(x), 5.0)
+    tail = t
+    for k in range(45, 1, -1):
+        tail = t + k / tail
+    near = np.where(far, 0.0, x)
+    return np.where(far, 1.0 / tail, near + math.sqrt(2.0 / math.pi) / special.erfcx(near / -math.sqrt(2.0)))[()]
+
+
+_mills = function_gradients(
+    _quiet(lambda x: np.divide(math.sqrt(2.0 / math.pi), special.erfcx(np.divide(x, -math.sqrt(2.0))))),
+    (lambda val, adj, x: -(adj * (val * _mills_excess(x))),),
+    name="mills",
+    fresh=True,
+)
+"""m(x) = φ(x)/Φ(x), the inverse Mills ratio; m' = -m (m + x)."""
+
+_mills_excess: Rule = function_gradients(
+    _quiet(_mills_excess_value), (lambda val, adj, x: adj * (1.0 - _mills(x) * val),), name="mills_excess", fresh=True
+)
+
+std_normal_lcdf = function_gradients(
+    special.log_ndtr, (lambda _v, adj, x: adj * _mills(x),), name="std_normal_lcdf", fresh=True
+)
+"""log Phi(x), to all digits also at -40 where Phi itself has long underflowed; derivative φ(x)/Φ(x)."""
+
+
+# sin x / x
+
+
+def _bessel_slope(_val: Value, adj: Value, z: Value, order: float) -> Value:
+    """j_n' = (n j_(n-1) - (n+1) j_(n+1)) / (2n + 1): nothing is divided by z, so it holds at 0 as well."""
+    down = order * _spherical_bessel(z, order - 1.0) if order else 0.0
+    return adj * ((down - (order + 1.0) * _spherical_bessel(z, order + 1.0)) / (2.0 * order + 1.0))
+
+
+_spherical_bessel = function_gradients(
+    lambda z, order: special.spherical_jn(int(order), z), (_bessel_slope, None), name="spherical_bessel", fresh=True
+)
+
+
+def sinc(x: Value) -> Value:
+    """sin(πx) / (πx), numpy's definition, with derivatives of every order at 0: j₀(πx), j₀ the spherical Bessel."""
+    return _spherical_bessel(x * math.pi, 0.0)

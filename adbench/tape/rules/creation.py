@@ -1,0 +1,88 @@
+"""Arrays made from nothing, under the array API's names: plain float64 arrays, constants like any other.
+
+Those that are made like an active value are active too, so that values computed from it can be written into them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.rule import Active, Value
+from adbench.tape.core.values import any_active, shape_of
+from adbench.tape.rules.shapes import Shape, asarray, broadcast_to, reshape, zeros_like
+
+
+def zeros(shape: int | Shape, dtype: Any = None) -> Any:
+    """An array of zeros."""
+    return np.zeros(shape, dtype)
+
+
+def ones(shape: int | Shape, dtype: Any = None) -> Any:
+    """An array of ones."""
+    return np.ones(shape, dtype)
+
+
+def empty(shape: int | Shape, dtype: Any = None) -> Any:
+    """An array to be filled; of zeros, for what was never filled should not be noise."""
+    return np.zeros(shape, dtype)
+
+
+def full(shape: int | Shape, fill_value: Value, dtype: Any = None) -> Value:
+    """An array with the same number everywhere; with an active one it is active."""
+    if isinstance(fill_value, Active):
+        return broadcast_to(fill_value, shape)
+    return np.full(shape, fill_value, np.float64 if dtype is None else dtype)
+
+
+def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+    """Ones on the k-th diagonal, zeros elsewhere."""
+    return np.eye(n_rows, n_cols, k, np.float64 if dtype is None else dtype)
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+    """start, start + step, … before stop; integers if all three are, as positions should be."""
+    return np.arange(*((start,) if stop is None else (start, stop, step)), dtype=dtype)
+
+
+def linspace(start: Value, stop: Value, num: int = 50, endpoint: bool = True) -> Value:
+    """num numbers at equal distances from start to stop; the two ends may be active."""
+    if not any_active((start, stop)):
+        return np.linspace(start, stop, num, endpoint)
+    parts = np.linspace(0.0, 1.0, num, endpoint)
+    return start * (1.0 - parts) + stop * parts
+
+
+def ones_like(x: Value, shape: Shape | None = None) -> Value:
+    """Ones in the shape of x, active where x is."""
+    return zeros_like(x, shape) + 1.0
+
+
+def empty_like(x: Value, shape: Shape | None = None) -> Value:
+    """An array to be filled, in the shape of x, active where x is; of zeros, as `empty`."""
+    return zeros_like(x, shape)
+
+
+def full_like(x: Value, fill_value: Value, shape: Shape | None = None) -> Value:
+    """The same number everywhere in the shape of x, active where one of the two is."""
+    return zeros_like(x, shape) + fill_value
+
+
+def meshgrid(*arrays: Value, indexing: str = "xy") -> list[Value]:
+    """The coordinates of a grid: vectors of lengths n, m, … become arrays of shape (m, n, …), or (n, m, …) for "ij"."""
+    vectors = [asarray(a) for a in arrays]
+    order = list(range(len(vectors)))
+    if indexing == "xy" and len(vectors) > 1:
+        order[:2] = 1, 0
+    lengths: Sequence[int] = [shape_of(vectors[i])[0] for i in order]
+    return [
+        broadcast_to(reshape(v, tuple(-1 if order[axis] == i else 1 for axis in range(len(order)))), tuple(lengths))
+        for i, v in enumerate(vectors)
+    ]
+
+
+def astype(x: Value, dtype: Any) -> Value:
+    """x in another type; of an active value only float64, for any other would lose the derivative."""
+    return x.astype(dtype) if isinstance(x, Active) else np.asarray(x).astype(dtype)  # type: ignore[attr-defined]  # every active type is an Operand

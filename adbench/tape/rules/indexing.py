@@ -1,0 +1,173 @@
+"""Reading and writing parts of an array: slices, integers, masks, integer arrays with repeats, sorting.
+
+Reading is linear: y = x[index]. Its adjoint adds ȳ into the places that were read, as often as they were read; the
+sweep does so in place (`scatter`), so that reading n elements one by one costs n, not n². Writing, x[index] = v, is
+recorded as a new value (copy on write): the adjoint of x is ȳ with the overwritten places set to zero, the adjoint of
+v is what ȳ has there. Where an index array writes a place twice the last write wins, also in the adjoint.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.rule import Active, Rule, Value, function_gradients
+from adbench.tape.core.values import shape_of, value_of
+from adbench.tape.rules.shapes import Shape, linear, moveaxis, ravel, sum_to
+
+Index = Any
+
+
+def normal_index(index: Index) -> Index:
+    """The index as plain data: lists become arrays; a number being differentiated is refused."""
+    if isinstance(index, tuple):
+        return tuple(map(normal_index, index))
+    if isinstance(index, Active):
+        raise TypeError("an index cannot be differentiated; take its plain number with .val")
+    if isinstance(index, list):
+        return np.asarray(index, dtype=None if index else int)
+    return index.copy() if isinstance(index, np.ndarray) else index
+
+
+def is_basic(index: Index) -> bool:
+    """Whether the index only slices: it then names no element twice and numpy reads it without a copy."""
+    if isinstance(index, tuple):
+        return all(map(is_basic, index))
+    return index is None or index is Ellipsis or isinstance(index, (int, slice, np.integer))
+
+
+def _scatter(buffer: Value, adj: Value, index: Index) -> None:
+    """buffer[index] += adj, counting repeated places as often as they occur."""
+    if type(index) is not slice and type(index) is not int and not is_basic(index):
+        np.add.at(buffer, index, adj)
+        return
+    part = buffer[index]
+    if type(part) is np.ndarray:  # a view: `buffer[index] += adj` would copy it onto itself afterwards
+        part += adj
+    else:
+        buffer[index] = part + adj
+
+
+def _put(x: Value, index: Index, shape: Shape) -> Value:
+    buffer = np.zeros(shape)
+    _scatter(buffer, x, index)
+    return buffer
+
+
+put = linear(_put, lambda _v, adj, _x, index, shape: adj[index], "put")
+"""put(x, index=, shape=): zeros of this shape with x added into the places of the index."""
+
+getitem = function_gradients(
+    lambda x, index: x[index],
+    reverse=(lambda _v, adj, _x, index: put(adj, index=index, shape=_x.shape),),
+    forward=(lambda _v, tan, _x, index: tan[index],),
+    name="getitem",
+    fresh=True,
+    scatter=_scatter,
+)
+
+
+def _written(x: Value, v: Value, index: Index) -> Value:
+    y = np.array(x, float)
+    y[index] = v
+    return y
+
+
+def _last_write(index: Index, shape: Shape, v_shape: Shape) -> tuple[Index, Value]:
+    """The flat places written and, for each of v's elements (broadcast), whether its write survived."""
+    places = np.arange(int(np.prod(shape))).reshape(shape)[index]
+    order = np.full(int(np.prod(shape)), -1)
+    flat = np.ravel(places)
+    order[flat] = np.arange(flat.size)
+    return places, (order[flat] == np.arange(flat.size)).reshape(np.shape(places))
+
+
+def _adjoint_of_written(_val: Value, adj: Value, _x: Value, _v: Value, index: Index) -> Value:
+    part = adj[index]
+    if not is_basic(index):
+        part = part * _last_write(index, shape_of(adj), _v.shape)[1]
+    return sum_to(part, _squeezed(_v.shape, shape_of(part))) if shape_of(part) != _v.shape else part
+
+
+def _squeezed(shape: Shape, target: Shape) -> Shape:
+    return shape[len(shape) - len(target) :] if len(shape) > len(target) else shape
+
+
+def _adjoint_of_rest(_val: Value, adj: Value, _x: Value, _v: Value, index: Index) -> Value:
+    return set_at(adj, 0.0, index=index)
+
+
+set_at: Rule = function_gradients(
+    _written,
+    reverse=(_adjoint_of_rest, _adjoint_of_written),
+    forward=(
+        lambda _val, tan, _x, _v, index: set_at(tan, 0.0, index=index),
+        lambda _val, tan, x, _v, index: set_at(np.zeros(shape_of(x)), tan, index=index),
+    ),
+    name="set_at",
+    fresh=True,
+)
+"""set_at(x, v, index=): x with x[index] = v, as a new value."""
+
+
+def take(x: Value, indices: Any, axis: int | None = None) -> Value:
+    """The entries at these positions along an axis, repeats allowed; of the flattened array without one."""
+    picked = np.asarray(value_of(indices))
+    if axis is None:
+        return ravel(x)[picked]
+    return x[(slice(None),) * (axis % len(shape_of(x))) + (picked,)]
+
+
+def take_along_axis(x: Value, indices: Any, axis: int) -> Value:
+    """y[..., i, ...] = x[..., indices[..., i, ...], ...]."""
+    picked = np.asarray(indices)
+    grid = list(np.ogrid[tuple(map(slice, picked.shape))])
+    grid[axis] = picked
+    return x[tuple(grid)]
+
+
+def diagonal(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
+    """The diagonal of each matrix in the two axes, as the last axis of the result."""
+    moved = moveaxis(x, (axis1, axis2), (-2, -1))
+    rows, columns = shape_of(moved)[-2:]
+    length = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+    i = np.arange(length)
+    return moved[..., i - min(offset, 0), i + max(offset, 0)]
+
+
+def diag(x: Value, k: int = 0) -> Value:
+    """The k-th diagonal of a matrix, or the matrix with x on its k-th diagonal and zeros elsewhere."""
+    if len(shape_of(x)) != 1:
+        return diagonal(x, k)
+    n = shape_of(x)[0]
+    i = np.arange(n)
+    return put(x, index=(i - min(k, 0), i + max(k, 0)), shape=(n + abs(k), n + abs(k)))
+
+
+def argsort(x: Value, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Value:
+    """The positions that sort x: a plain integer array, for positions have no derivative."""
+    plain = value_of(x)
+    return np.argsort(-plain if descending else plain, axis=axis, kind="stable" if stable else None)
+
+
+def searchsorted(x1: Value, x2: Value, side: Any = "left", sorter: Any = None) -> Any:
+    """Where in the sorted x1 the elements of x2 belong: plain integers, positions have no derivative."""
+    return np.searchsorted(value_of(x1), value_of(x2), side, sorter)
+
+
+def sort(x: Value, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Value:
+    """x in ascending order along an axis; among equal elements each place belongs to one of them (row sums are 1)."""
+    if axis is None:
+        x, axis = ravel(x), -1
+    return take_along_axis(x, argsort(x, axis, descending=descending, stable=stable), axis)
+
+
+def cummax(x: Value, axis: int = -1) -> Value:
+    """The running maximum; of equal elements the first is taken."""
+    plain = value_of(x)
+    axis %= plain.ndim
+    places = np.arange(plain.shape[axis]).reshape([-1 if i == axis else 1 for i in range(plain.ndim)])
+    before = np.roll(np.maximum.accumulate(plain, axis), 1, axis)
+    is_new = (plain > before) | (places == 0)
+    return take_along_axis(x, np.maximum.accumulate(np.where(is_new, places, 0), axis), axis)

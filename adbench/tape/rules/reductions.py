@@ -1,0 +1,291 @@
+"""Reductions along axes, and cumulative functions.
+
+Conventions: `max` and `min` share their derivative equally among the elements that attain them (the parts sum to 1);
+`prod` and `cumprod` are right with any number of zeros; `std` of equal elements has derivative 0; `logsumexp` gives
+weight 0 to elements that are -inf, also when all are.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.rule import ONE, Active, Rule, Value, function_gradients
+from adbench.tape.core.values import any_active, shape_of, value_of
+from adbench.tape.rules.elementwise import exp_difference, sqrt, square, where
+from adbench.tape.rules.indexing import diagonal
+from adbench.tape.rules.shapes import (
+    Axes,
+    Shape,
+    asarray,
+    broadcast_to,
+    concatenate,
+    flip,
+    linear,
+    moveaxis,
+    normal_axes,
+    ravel,
+    reshape,
+    stack,
+)
+
+
+def _keep(y: Value, shape: Shape, axes: Shape) -> Value:
+    """A reduced value with the reduced axes put back at length 1."""
+    return reshape(y, tuple(1 if i in axes else n for i, n in enumerate(shape)))
+
+
+def _back(adj: Value, shape: Shape, axes: Shape | None) -> Value:
+    """A reduced adjoint repeated along the reduced axes, None for all."""
+    return broadcast_to(adj if axes is None or len(axes) == len(shape) else _keep(adj, shape, axes), shape)
+
+
+def _reduce(rule: Rule, x: Value, axis: Axes, keepdims: bool) -> Value:
+    x = asarray(x)
+    shape = shape_of(x)
+    axes = normal_axes(axis, len(shape))
+    y = rule(x, axes=axes)
+    return _keep(y, shape, axes) if keepdims else y
+
+
+# Sums
+
+_sum = linear(
+    lambda x, axes: np.add.reduce(x, axes),
+    lambda _v, adj, _x, axes: _back(adj, shape_of(_x), axes),
+    "sum",
+    slope=ONE,
+)
+
+
+def sum(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name for it
+    """Σ x over the axes, by default all; the adjoint is repeated along them."""
+    if axis is None and not keepdims and isinstance(x, Active):
+        return _sum(x, axes=None)
+    return _reduce(_sum, x, axis, keepdims)
+
+
+def _count(x: Value, axis: Axes) -> int:
+    shape = shape_of(x)
+    return math.prod(shape[i] for i in normal_axes(axis, len(shape)))
+
+
+def mean(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:
+    """Σ x / n over the axes."""
+    x = asarray(x)
+    return sum(x, axis, keepdims) / _count(x, axis)
+
+
+def var(x: Value, axis: Axes = None, ddof: float = 0, keepdims: bool = False) -> Value:
+    """Σ (x - mean)² / (n - ddof) over the axes."""
+    x = asarray(x)
+    return sum(square(x - mean(x, axis, True)), axis, keepdims) / (_count(x, axis) - ddof)
+
+
+def std(x: Value, axis: Axes = None, ddof: float = 0, keepdims: bool = False) -> Value:
+    """The square root of `var`; where all elements are equal its derivative is taken as 0."""
+    return sqrt(var(x, axis, ddof, keepdims))
+
+
+def trace(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
+    """The sum of the diagonal of each matrix in the two axes."""
+    return sum(diagonal(x, offset, axis1, axis2), -1)
+
+
+# Extrema
+
+
+def _attained(val: Value, x: Value, axes: Shape) -> Value:
+    """1 over the number of elements that attain the extremum, at these elements; 0 elsewhere."""
+    plain = value_of(x)
+    ties = plain == _keep(value_of(val), np.shape(plain), axes)
+    return ties / np.add.reduce(ties, axes, keepdims=True)
+
+
+def _extremum(value: np.ufunc, name: str) -> Rule:
+    return function_gradients(
+        lambda x, axes: value.reduce(x, axes),
+        reverse=(lambda val, adj, x, axes: _back(adj, shape_of(x), axes) * _attained(val, x, axes),),
+        forward=(lambda val, tan, x, axes: _sum(tan * _attained(val, x, axes), axes=axes),),
+        name=name,
+        fresh=True,
+    )
+
+
+_max = _extremum(np.maximum, "max")
+_min = _extremum(np.minimum, "min")
+
+
+def max(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name for it
+    """The largest element over the axes; elements that tie share the derivative equally."""
+    return _reduce(_max, x, axis, keepdims)
+
+
+def min(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name for it
+    """The smallest element over the axes; elements that tie share the derivative equally."""
+    return _reduce(_min, x, axis, keepdims)
+
+
+def argmax(x: Value, axis: int | None = None, keepdims: bool = False) -> Any:
+    """The position of the first largest element: a plain integer or array of them, positions have no derivative."""
+    return np.argmax(value_of(asarray(x)), axis, keepdims=keepdims)
+
+
+def argmin(x: Value, axis: int | None = None, keepdims: bool = False) -> Any:
+    """The position of the first smallest element: a plain integer or array of them."""
+    return np.argmin(value_of(asarray(x)), axis, keepdims=keepdims)
+
+
+# Products
+
+
+def _others(x: Value) -> Value:
+    """For each element of the last axis the product of the others; right with zeros, and differentiable."""
+    plain = value_of(x)
+    if any_active((x,)):
+        if np.all(plain):
+            return _keep(_prod(x, axes=(plain.ndim - 1,)), plain.shape, (plain.ndim - 1,)) / x
+        others: Value = np.ones(plain.shape)
+        for j in range(plain.shape[-1]):  # n products of n elements: only where a zero forbids the quotient
+            others = others * where(np.arange(plain.shape[-1]) == j, 1.0, x[..., j : j + 1])
+        return others
+    before, after = np.ones_like(x), np.ones_like(x)
+    np.multiply.accumulate(x[..., :-1], -1, out=before[..., 1:])
+    np.multiply.accumulate(x[..., :0:-1], -1, out=after[..., -2::-1])
+    return before * after
+
+
+def _others_over(x: Value, axes: Shape) -> Value:
+    """`_others` over several axes at once, in the shape of x."""
+    shape = shape_of(x)
+    if not shape:
+        return 1.0
+    last = tuple(range(len(shape) - len(axes), len(shape)))
+    moved = moveaxis(x, axes, last)
+    flat = reshape(moved, (*shape_of(moved)[: len(shape) - len(axes)], -1 if math.prod(shape) else 0))
+    return moveaxis(reshape(_others(flat), shape_of(moved)), last, axes)
+
+
+_prod = function_gradients(
+    lambda x, axes: np.multiply.reduce(x, axes),
+    reverse=(lambda _v, adj, x, axes: _back(adj, shape_of(x), axes) * _others_over(x, axes),),
+    forward=(lambda _v, tan, x, axes: _sum(tan * _others_over(x, axes), axes=axes),),
+    name="prod",
+    fresh=True,
+)
+
+
+def prod(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:
+    """Π x over the axes; ∂/∂x[i] is the product of the others, formed without dividing."""
+    return _reduce(_prod, x, axis, keepdims)
+
+
+# Log-sum-exp
+
+
+def _logsumexp_value(x: Value, axes: Shape) -> Value:
+    top = np.maximum.reduce(x, axes, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore", over="ignore"):  # log 0 = -inf and exp inf = inf are the values meant
+        return np.log(np.add.reduce(np.exp(x - top), axes)) + top.reshape(np.add.reduce(top, axes).shape)
+
+
+def _softmax_weights(val: Value, x: Value, axes: Shape) -> Value:
+    return exp_difference(x, _keep(val, shape_of(x), axes))
+
+
+_logsumexp = function_gradients(
+    _logsumexp_value,
+    reverse=(lambda val, adj, x, axes: _back(adj, shape_of(x), axes) * _softmax_weights(val, x, axes),),
+    forward=(lambda val, tan, x, axes: _sum(tan * _softmax_weights(val, x, axes), axes=axes),),
+    name="logsumexp",
+    fresh=True,
+)
+
+
+def logsumexp(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:
+    """log Σ exp x over the axes, without overflow; the derivative is the softmax."""
+    return _reduce(_logsumexp, x, axis, keepdims)
+
+
+# Cumulative functions
+
+_cumsum: Rule = linear(
+    lambda x, axis: np.add.accumulate(x, axis),
+    lambda _v, adj, _x, axis: flip(_cumsum(flip(adj, axis), axis=axis), axis),
+    "cumsum",
+)
+
+
+def _line(x: Value, axis: int | None) -> tuple[Value, int]:
+    """Without an axis a cumulative function runs along the flattened array."""
+    x = asarray(x)
+    return (ravel(x), 0) if axis is None else (x, normal_axes(axis, len(shape_of(x)))[0])
+
+
+def cumsum(x: Value, axis: int | None = None) -> Value:
+    """y[k] = Σ_{j≤k} x[j]."""
+    x, along = _line(x, axis)
+    return _cumsum(x, axis=along)
+
+
+def _cumprod_back(val: Value, adj: Value, x: Value, axis: int) -> Value:
+    """x̄[i] = Σ_{k≥i} ȳ[k] Π_{j≤k, j≠i} x[j]; by a quotient where x[i] is not zero."""
+    x, val, adj = (moveaxis(a, axis, -1) for a in (x, val, adj))
+    is_zero = value_of(x) == 0.0
+    sums = flip(_cumsum(flip(adj * val, -1), axis=len(shape_of(x)) - 1), -1)
+    back = sums / where(is_zero, 1.0, x)
+    if is_zero.any():
+        columns = [back[..., i] for i in range(shape_of(x)[-1])]
+        for i in np.flatnonzero(is_zero.any(axis=tuple(range(is_zero.ndim - 1)))):
+            columns[i] = where(is_zero[..., i], _without(x, adj, int(i)), columns[i])
+        back = stack(columns, -1)
+    return moveaxis(back, -1, axis)
+
+
+def _without(x: Value, adj: Value, i: int) -> Value:
+    """Σ_{k≥i} ȳ[k] Π_{j≤k, j≠i} x[j] along the last axis, for one i."""
+    rest = concatenate([np.ones((*shape_of(x)[:-1], 1)), x[..., i + 1 :]], -1)
+    return prod(x[..., :i], -1) * sum(adj[..., i:] * cumprod(rest, -1), -1)
+
+
+_cumprod = function_gradients(
+    lambda x, axis: np.multiply.accumulate(x, axis),
+    reverse=(_cumprod_back,),
+    forward=(lambda _v, tan, x, axis: _cumprod_along(tan, x, axis),),
+    name="cumprod",
+    fresh=True,
+)
+
+
+def _cumprod_along(tan: Value, x: Value, axis: int) -> Value:
+    """ẏ[k] = ẏ[k-1] x[k] + y[k-1] ẋ[k], the recurrence itself: right with zeros."""
+    x, tan = moveaxis(x, axis, -1), moveaxis(tan, axis, -1)
+    y, rate, rates = x[..., 0], tan[..., 0], [tan[..., 0]]
+    for k in range(1, shape_of(x)[-1]):
+        rate = rate * x[..., k] + y * tan[..., k]
+        y = y * x[..., k]
+        rates.append(rate)
+    return moveaxis(stack(rates, -1), -1, axis)
+
+
+def cumprod(x: Value, axis: int | None = None) -> Value:
+    """y[k] = Π_{j≤k} x[j]; its derivative is right with any number of zeros."""
+    x, along = _line(x, axis)
+    return _cumprod(x, axis=along) if shape_of(x)[along] else x
+
+
+def diff(x: Value, n: int = 1, axis: int = -1) -> Value:
+    """y[i] = x[i + 1] - x[i] along an axis, n times over."""
+    before = (slice(None),) * (axis % len(shape_of(x)))
+    for _ in builtins.range(n):
+        x = x[(*before, slice(1, None))] - x[(*before, slice(None, -1))]
+    return x
+
+
+def softmax(x: Value, axis: Axes = -1) -> Value:
+    """exp x / Σ exp x along an axis."""
+    return exp_difference(x, logsumexp(x, axis, True))

@@ -1,0 +1,358 @@
+"""Functions that move elements without changing them, and joining.
+
+All are linear: the tangent is moved the way the value is, the adjoint is moved back (or summed back where an element
+was repeated). `linear` makes such a rule from the value function and the way back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.rule import Active, AllInputs, Rule, Value, function_gradients
+from adbench.tape.core.values import FLOAT64, any_active, shape_of
+
+Shape = tuple[int, ...]
+Axes = int | Sequence[int] | None
+
+
+def linear(
+    value: Callable[..., Value], back: Callable[..., Value], name: str | None = None, slope: float | None = None
+) -> Rule:
+    """The rule of a linear function of one argument: y = value(x, **params), x̄ = back(val, ȳ, x, **params)."""
+    rule: Rule
+
+    def along(_val: Value, tan: Value, _x: Value, **params: Any) -> Value:
+        return rule(tan, **params)
+
+    rule = function_gradients(value, reverse=(back,), forward=(along,), name=name, fresh=True, slope=slope)
+    return rule
+
+
+def normal_axes(axis: Axes, ndim: int) -> Shape:
+    """The axes as a tuple of numbers from 0; None stands for all."""
+    if axis is None:
+        return tuple(range(ndim))
+    listed = (axis,) if isinstance(axis, (int, np.integer)) else tuple(axis)
+    for a in listed:
+        if not -ndim <= a < ndim:
+            raise np.exceptions.AxisError(int(a), ndim)
+    return tuple(int(a) % ndim for a in listed)
+
+
+# Broadcasting
+
+
+def spread(array: Value, shape: Shape) -> Value:
+    """numpy.broadcast_to without its overhead for a plain scalar: every element is the same eight bytes."""
+    if isinstance(array, float):
+        return np.ndarray(shape, np.float64, np.array(array), 0, (0,) * len(shape)) if shape else array
+    return np.broadcast_to(array, shape)
+
+
+def sum_to(adj: Value, shape: Shape) -> Value:
+    """Undoes broadcasting: sums `adj` over the axes along which an array of this shape was repeated."""
+    have = shape_of(adj)
+    if have == shape:
+        return adj
+    if not shape and type(adj) is np.ndarray:
+        return float(np.add.reduce(adj, None))
+    extra = len(have) - len(shape)
+    axes = tuple(i for i, n in enumerate(have) if i < extra or (shape[i - extra] == 1 and n != 1))
+    return _sum_to(adj, axes=axes, shape=shape)
+
+
+_broadcast = linear(lambda x, shape: spread(x, shape), lambda _v, adj, _x, shape: sum_to(adj, _x.shape), "broadcast_to")
+_sum_to = linear(
+    lambda x, axes, shape: np.reshape(np.add.reduce(x, axes), shape),
+    lambda _v, adj, _x, axes, shape: broadcast_to(reshape(adj, _kept_shape(_x.shape, axes)), _x.shape),
+    "sum_to",
+)
+
+
+def _kept_shape(shape: Shape, axes: Shape) -> Shape:
+    return tuple(1 if i in axes else n for i, n in enumerate(shape))
+
+
+def broadcast_to(x: Value, shape: int | Shape) -> Value:
+    """x repeated along new axes and axes of length 1, shape (n,) -> (m, n); the adjoint is summed over them."""
+    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+    return x if shape_of(x) == wanted else _broadcast(x, shape=wanted)
+
+
+def broadcast_arrays(*arrays: Value) -> tuple[Value, ...]:
+    """All arrays broadcast to their common shape."""
+    shape = np.broadcast_shapes(*map(shape_of, arrays))
+    return tuple(broadcast_to(a, shape) for a in arrays)
+
+
+# Rearranging
+
+_reshape = linear(lambda x, shape: np.reshape(x, shape), lambda _v, adj, _x, shape: reshape(adj, _x.shape), "reshape")
+_transpose = linear(
+    lambda x, axes: np.transpose(x, axes),
+    lambda _v, adj, _x, axes: transpose(adj, tuple(sorted(range(len(axes)), key=axes.__getitem__))),
+    "transpose",
+)
+_flip = linear(lambda x, axis: np.flip(x, axis), lambda _v, adj, _x, axis: flip(adj, axis), "flip")
+_roll = linear(
+    lambda x, shift, axis: np.roll(x, shift, axis),
+    lambda _v, adj, _x, shift, axis: roll(adj, _minus(shift), axis),
+    "roll",
+)
+_tril = linear(lambda x, k: np.tril(x, k), lambda _v, adj, _x, k: tril(adj, k), "tril")
+_triu = linear(lambda x, k: np.triu(x, k), lambda _v, adj, _x, k: triu(adj, k), "triu")
+copy = linear(np.copy, lambda _v, adj, _x: adj, "copy")
+
+
+def _minus(shift: Any) -> Any:
+    return tuple(-s for s in shift) if isinstance(shift, (tuple, list)) else -shift
+
+
+def reshape(x: Value, *shape: Any, **kw: Any) -> Value:
+    """x with the same elements, row by row, in another shape; one length may be -1."""
+    wanted = kw.pop("shape", None) if not shape else shape[0] if len(shape) == 1 else shape
+    if kw.pop("order", "C") != "C" or kw.pop("copy", None) is not None or kw:
+        raise TypeError("reshape: only order='C' is differentiable here")
+    return _reshape(x, shape=(int(wanted),) if isinstance(wanted, (int, np.integer)) else tuple(wanted))
+
+
+def ravel(x: Value) -> Value:
+    """x as a vector, row by row: shape (x.size,)."""
+    return _reshape(x, shape=(-1,))
+
+
+def transpose(x: Value, axes: Sequence[int] | None = None) -> Value:
+    """x with its axes permuted, reversed by default: y.shape[i] = x.shape[axes[i]]."""
+    ndim = len(shape_of(x))
+    return _transpose(x, axes=tuple(range(ndim))[::-1] if axes is None else normal_axes(axes, ndim))
+
+
+def swapaxes(x: Value, axis1: int, axis2: int) -> Value:
+    """x with two axes exchanged."""
+    axes = list(range(len(shape_of(x))))
+    axes[axis1], axes[axis2] = axes[axis2], axes[axis1]
+    return _transpose(x, axes=tuple(axes))
+
+
+def matrix_transpose(x: Value) -> Value:
+    """Each matrix of a stack transposed: the last two axes exchanged."""
+    return swapaxes(x, -1, -2)
+
+
+def moveaxis(x: Value, source: Axes, destination: Axes) -> Value:
+    """x with axes moved to other places, the rest in their order."""
+    ndim = len(shape_of(x))
+    origin, target = normal_axes(source, ndim), normal_axes(destination, ndim)
+    order = [n for n in range(ndim) if n not in origin]
+    for to, axis in sorted(zip(target, origin, strict=True)):
+        order.insert(to, axis)
+    return _transpose(x, axes=tuple(order))
+
+
+def expand_dims(x: Value, axis: Axes) -> Value:
+    """x with new axes of length 1 at these places of the result."""
+    shape = list(shape_of(x))
+    count = len(shape) + (1 if isinstance(axis, int) else len(axis or ()))
+    for a in sorted(normal_axes(axis, count)):
+        shape.insert(a, 1)
+    return _reshape(x, shape=tuple(shape))
+
+
+def squeeze(x: Value, axis: Axes = None) -> Value:
+    """x without axes of length 1: all of them, or the ones named."""
+    shape = shape_of(x)
+    gone = [i for i, n in enumerate(shape) if n == 1] if axis is None else normal_axes(axis, len(shape))
+    if any(shape[i] != 1 for i in gone):
+        raise ValueError(f"squeeze: cannot drop axis {axis} of shape {shape}, its length is not 1")
+    return _reshape(x, shape=tuple(n for i, n in enumerate(shape) if i not in gone))
+
+
+def flip(x: Value, axis: Axes = None) -> Value:
+    """x reversed along the axes, by default all."""
+    return _flip(x, axis=normal_axes(axis, len(shape_of(x))))
+
+
+def roll(x: Value, shift: Any, axis: Any = None) -> Value:
+    """x shifted cyclically: y[i + shift] = x[i]; without an axis along the flattened array."""
+    return _roll(x, shift=shift, axis=axis)
+
+
+def tril(x: Value, k: int = 0) -> Value:
+    """The lower triangles, from the k-th diagonal down; zero above."""
+    return _tril(x, k=k)
+
+
+def triu(x: Value, k: int = 0) -> Value:
+    """The upper triangles, from the k-th diagonal up; zero below."""
+    return _triu(x, k=k)
+
+
+# New arrays
+
+_zeros = function_gradients(
+    lambda _x, shape: np.zeros(shape)[()],
+    reverse=(lambda _v, _adj, _x, shape: 0.0,),
+    forward=(lambda _v, _tan, _x, shape: np.zeros(shape)[()],),
+    name="zeros_like",
+)
+
+
+def zeros_like(x: Value, shape: Shape | None = None) -> Value:
+    """Zeros, to be filled by y[i] = v with values computed from x. They are active where x is."""
+    return _zeros(x, shape=shape_of(x) if shape is None else shape)
+
+
+# Repeating
+
+_repeat = linear(
+    lambda x, repeats, axis: np.repeat(x, repeats, axis),
+    lambda _v, adj, _x, repeats, axis: _sum_repeats(adj, _x.shape, repeats, axis),
+    "repeat",
+)
+
+
+def _sum_repeats(adj: Value, shape: Shape, repeats: int, axis: int) -> Value:
+    axis %= len(shape)
+    return _sum_to(reshape(adj, (*shape[: axis + 1], repeats, *shape[axis + 1 :])), axes=(axis + 1,), shape=shape)
+
+
+def repeat(x: Value, repeats: int, axis: int | None = None) -> Value:
+    """Each element `repeats` times in a row: [a, b] -> [a, a, b, b]."""
+    if not isinstance(repeats, (int, np.integer)):
+        raise TypeError("repeat: one count for all elements is differentiable; for several, index: x[[0, 0, 1]]")
+    return _repeat(ravel(x) if axis is None else x, repeats=int(repeats), axis=-1 if axis is None else axis)
+
+
+def tile(x: Value, reps: int | Sequence[int]) -> Value:
+    """x laid out `reps` times along each axis: [a, b] -> [a, b, a, b]."""
+    counts = (reps,) if isinstance(reps, (int, np.integer)) else tuple(reps)
+    shape = shape_of(x)
+    ndim = max(len(counts), len(shape))
+    counts, shape = (1,) * (ndim - len(counts)) + counts, (1,) * (ndim - len(shape)) + shape
+    spaced = _reshape(x, shape=tuple(n for length in shape for n in (1, length)))
+    pairs = tuple(n for count, length in zip(counts, shape, strict=True) for n in (count, length))
+    return _reshape(broadcast_to(spaced, pairs), shape=tuple(c * n for c, n in zip(counts, shape, strict=True)))
+
+
+# Joining and splitting
+
+
+def _pieces(wanted: Sequence[bool], _val: Value, adj: Value, *inputs: Value, axis: int) -> list[Value]:
+    pieces, start = [], 0
+    before = (slice(None),) * (axis % len(shape_of(adj)))
+    for is_wanted, x in zip(wanted, inputs, strict=True):
+        stop = start + shape_of(x)[axis]
+        pieces.append(adj[(*before, slice(start, stop))] if is_wanted else None)
+        start = stop
+    return pieces
+
+
+def _join_tangents(_val: Value, tans: Sequence[Value], *inputs: Value, axis: int) -> Value:
+    parts = (np.zeros(shape_of(x)) if t is None else t for t, x in zip(tans, inputs, strict=True))
+    return _concatenate(*parts, axis=axis)
+
+
+_concatenate = function_gradients(
+    lambda *arrays, axis: np.concatenate(arrays, axis),
+    reverse=AllInputs(_pieces),
+    forward=AllInputs(_join_tangents),
+    name="concatenate",
+    fresh=True,
+)
+
+
+def concatenate(arrays: Sequence[Value], axis: int | None = 0) -> Value:
+    """The arrays one after the other along an axis; lengths add up, all other axes agree."""
+    parts = [asarray(a) for a in arrays]
+    if axis is None:
+        return _concatenate(*map(ravel, parts), axis=0)
+    return _concatenate(*parts, axis=axis)
+
+
+def stack(arrays: Sequence[Value], axis: int = 0) -> Value:
+    """Arrays of one shape, or numbers, side by side along a new axis."""
+    parts = [asarray(a) for a in arrays]
+    shapes = {shape_of(p) for p in parts}
+    if len(shapes) != 1:
+        raise ValueError(f"stack: all shapes must be the same, got {sorted(shapes)}")
+    if shapes == {()}:
+        return _gather_scalars(*parts)
+    return _concatenate(*(expand_dims(p, axis) for p in parts), axis=axis)
+
+
+def _numbers(_wanted: Sequence[bool], _val: Value, adj: Value, *_inputs: Value) -> Sequence[Value]:
+    return adj.tolist() if isinstance(adj, np.ndarray) else unstack(adj)
+
+
+_gather_scalars: Rule = function_gradients(
+    lambda *numbers: np.array(numbers, float),
+    reverse=AllInputs(_numbers),
+    forward=AllInputs(lambda _val, tans, *_numbers: _gather_scalars(*(0.0 if t is None else t for t in tans))),
+    name="stack",
+    fresh=True,
+)
+
+
+def asarray(x: Value) -> Value:
+    """x as one value: nested lists with active values in them are stacked, plain ones become an array."""
+    if (type(x) is np.ndarray and x.dtype is FLOAT64 and x.ndim) or isinstance(x, Active):
+        return x
+    if isinstance(x, (list, tuple)):
+        return stack([asarray(v) for v in x]) if any_active(x) else np.asarray(x, float)
+    return np.asarray(x, float)[()]
+
+
+def split(x: Value, sections: int | Sequence[int], axis: int = 0) -> list[Value]:
+    """x cut along an axis: in so many equal parts, or before each of these positions."""
+    length = shape_of(x)[axis]
+    if isinstance(sections, (int, np.integer)):
+        if length % sections:
+            raise ValueError(f"split: length {length} does not divide in {sections} equal parts")
+        cuts = [length // int(sections) * i for i in range(1, int(sections))]
+    else:
+        cuts = list(sections)
+    before = (slice(None),) * (axis % len(shape_of(x)))
+    return [x[(*before, slice(a, b))] for a, b in zip([0, *cuts], [*cuts, length], strict=True)]
+
+
+def unstack(x: Value, axis: int = 0) -> tuple[Value, ...]:
+    """The slices of x along an axis, as a tuple."""
+    first = x if axis == 0 else moveaxis(x, axis, 0)
+    return tuple(first[i] for i in range(shape_of(first)[0]))
+
+
+def atleast_1d(x: Value) -> Value:
+    """x, or a vector of length one if x is a scalar."""
+    return x if shape_of(x) else _reshape(x, shape=(1,))
+
+
+def atleast_2d(x: Value) -> Value:
+    """x, or a matrix of one row if x is a vector or a scalar."""
+    return x if len(shape_of(x)) > 1 else _reshape(x, shape=(1, -1))
+
+
+def vstack(arrays: Sequence[Value]) -> Value:
+    """The arrays one below the other; a vector is a row."""
+    return concatenate([atleast_2d(asarray(a)) for a in arrays])
+
+
+def hstack(arrays: Sequence[Value]) -> Value:
+    """The arrays one beside the other; vectors one after the other."""
+    parts = [atleast_1d(asarray(a)) for a in arrays]
+    return concatenate(parts, 0 if len(shape_of(parts[0])) == 1 else 1)
+
+
+def pad(x: Value, pad_width: Any, mode: str = "constant", constant_values: float = 0.0) -> Value:
+    """x with a border of one constant value; pad_width as in numpy."""
+    if mode != "constant":
+        raise NotImplementedError(f"pad: mode {mode!r} is not differentiable here; index with repeats instead")
+    shape = shape_of(x)
+    widths = np.broadcast_to(np.asarray(pad_width, int), (len(shape), 2)).tolist()
+    for axis, (before, after) in enumerate(widths):
+        sides = [np.full((*shape[:axis], n, *shape[axis + 1 :]), constant_values) for n in (before, after)]
+        x = _concatenate(sides[0], x, sides[1], axis=axis)
+        shape = shape_of(x)
+    return x

@@ -1,0 +1,1 @@
+"""What a report says, decided before it is formatted."""

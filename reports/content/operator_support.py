@@ -1,0 +1,40 @@
+"""What each backend has of each operator, from what ran: its own, made from others, or not at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from adbench.model.record import Record
+
+from .cells import Cells
+
+NATIVE = "native"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One backend's operator: `how` is "native", "from …" or "no"; `right` of the `asked` cells were not wrong."""
+
+    backend: str
+    operator: str
+    how: str
+    right: int
+    asked: int
+
+
+def offers(cells: Cells) -> dict[tuple[str, str], Offer]:
+    """(backend, operator) -> what it offers, where the run asked for it at all."""
+    records: dict[tuple[str, str], list[Record]] = {}
+    for cell in cells.every_single():
+        if cell.record is not None and cell.job.case not in cells.traps:  # a trap says nothing of what there is
+            records.setdefault((cell.job.backend, cell.job.operator), []).append(cell.record)
+    return {key: _offer(*key, group) for key, group in records.items()}
+
+
+def _offer(backend: str, operator: str, records: list[Record]) -> Offer:
+    answered = [record for record in records if record.status in ("ok", "wrong", "known", "surprise")]
+    # Where both occur (a library without one rule), the one that most cells had stands.
+    ways = Counter(record.how for record in answered)
+    how = ways.most_common(1)[0][0] if ways else "no"
+    return Offer(backend, operator, how, sum(record.status == "ok" for record in records), len(records))

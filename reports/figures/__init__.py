@@ -1,0 +1,1 @@
+"""Pictures as SVG text: plots of a run, and expression graphs."""

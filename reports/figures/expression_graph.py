@@ -1,0 +1,130 @@
+"""An expression graph as SVG, for a page: circles with what a node computes, constants as plain text.
+
+Colours are the style sheet's, by class. Every node has a title, which browsers show beside the pointer and screen
+readers read: its operation, its value, and its adjoint where the sweep has left one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..content import formatting
+from . import layers
+
+if TYPE_CHECKING:
+    from adbench.tape.explain.explanation import Explanation
+
+MOST_NODES = 60
+"""A larger graph is drawn from the value down until so many are there; the rest is three dots."""
+ROW, COLUMN, EDGE = 74.0, 15.0, 12.0  # pixels; a column is about a letter and a half
+MOST_LETTERS = 14
+
+
+@dataclass(frozen=True)
+class Circle:
+    """A node at (x, y); `kind` is input, operation, constant or more: what is left out."""
+
+    name: str
+    label: str
+    kind: str
+    title: str
+    x: float
+    y: float
+    radius: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """From an operand up to what uses it."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A drawing; `left_out` is how many nodes it does not show."""
+
+    circles: tuple[Circle, ...]
+    lines: tuple[Line, ...]
+    width: float
+    height: float
+    left_out: int
+
+
+def graph(explained: Explanation, adjoints: Mapping[str, str]) -> Graph:
+    """The graph of the value; adjoints are those after the sweep, as text, by the names of the nodes."""
+    nodes = {node.name: node for node in explained.nodes}
+    below = {name: node.operands for name, node in nodes.items()}
+    shown = _nearest(explained.root, below, MOST_NODES)
+    every = _nearest(explained.root, below, len(nodes))
+    operands: dict[str, list[str]] = {}
+    labels: dict[str, tuple[str, str, str]] = {}  # label, kind, title
+    for name in shown:
+        node = nodes[name]
+        drawn = []
+        for k, operand in enumerate(node.operands):
+            if operand in shown:
+                drawn.append(operand)
+                continue
+            stub = f"{name}.{k}"
+            drawn.append(stub)
+            operands[stub] = []
+            left_out = ("…", "more", f"{operand}, not drawn")
+            labels[stub] = left_out if operand in nodes else (operand, "constant", operand)
+        operands[name] = list(dict.fromkeys(drawn))
+        kind = "operation" if node.operands else "input"
+        says = f"{name} = {node.operation}" + (f" = {_value(explained, name)}" if node.operands else "")
+        adjoint = adjoints.get(name)
+        labels[name] = (node.symbol, kind, says + (f"; adjoint {adjoint}" if adjoint else ""))
+    return _drawn(operands, labels, len(every) - len(shown))
+
+
+def _value(explained: Explanation, name: str) -> str:
+    from adbench.tape.explain.notation import text_of
+
+    return text_of(next(node.value for node in explained.nodes if node.name == name))
+
+
+def _nearest(root: str, operands: Mapping[str, Sequence[str]], most: int) -> dict[str, None]:
+    """The nodes from the root down, level by level and in this order, until there are so many."""
+    shown: dict[str, None] = {}
+    waiting = deque([root] if root else [])
+    while waiting and len(shown) < most:
+        name = waiting.popleft()
+        if name not in shown:
+            shown[name] = None
+            waiting.extend(o for o in operands[name] if o in operands)
+    return shown
+
+
+def _drawn(operands: Mapping[str, list[str]], labels: Mapping[str, tuple[str, str, str]], left_out: int) -> Graph:
+    """Places in pixels."""
+    short = {name: formatting.short(label, MOST_LETTERS) for name, (label, _, _) in labels.items()}
+    widths = {name: max(len(short[name]) * 0.62 + 1.2, 3.4) for name in operands}
+    places = layers.placed(operands, widths)
+    circles = {
+        name: Circle(
+            name if "." not in name else "",
+            short[name],
+            labels[name][1],
+            labels[name][2],
+            round(EDGE + place.column * COLUMN, 1),
+            round(EDGE + ROW * (place.row + 0.35), 1),
+            round(max(widths[name] * COLUMN / 2 - 5, 17), 1),
+        )
+        for name, place in places.items()
+    }
+    lines = [
+        Line(circles[other].x, round(circles[other].y - 16, 1), circles[name].x, round(circles[name].y + 16, 1))
+        for name, below in operands.items()
+        for other in below
+    ]
+    width = max((c.x + c.radius for c in circles.values()), default=0.0) + EDGE
+    height = max((c.y for c in circles.values()), default=0.0) + ROW * 0.5
+    return Graph(tuple(circles.values()), tuple(lines), round(width, 1), round(height, 1), left_out)

@@ -1,0 +1,232 @@
+"""Log–log plots as SVG text, by matplotlib. What is drawn is decided elsewhere (panels.py); no name gets in here.
+
+The same panel gives the same bytes. Colours come from the page's style sheet, by class: `s0` … `s7` for series,
+`grid-lines` for the rest.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..content import formatting
+from . import svg
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.path import Path
+
+WIDTH, HEIGHT = 5.6, 3.5  # inches of 72 points; the page scales the figure to its column
+COLOURS = 8
+MARKER_SIZE = 6.2
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
+INK = "#123456"  # any colour but black, which matplotlib leaves unsaid: the page puts its own in its place
+LOOSE = (0, (1.5, 3))  # between points that are not ranked
+
+
+def _polygon(corners: int, turn: float, radius: float, inner: float = 1.0) -> tuple[tuple[float, float], ...]:
+    """Corners around 0, the first at `turn` (in turns, from the right); every second one at `inner` of the radius."""
+    angles = [2 * math.pi * (k / corners + turn) for k in range(corners)]
+    radii = [radius * (inner if k % 2 else 1.0) for k in range(corners)]
+    return tuple((round(r * math.cos(a), 3), round(r * math.sin(a), 3)) for r, a in zip(radii, angles, strict=True))
+
+
+MARKERS = (
+    _polygon(24, 0, 1.0),  # circle
+    _polygon(4, 1 / 8, 1.25),  # square
+    _polygon(3, 1 / 4, 1.35),  # triangle, up
+    _polygon(4, 0, 1.3),  # diamond
+    _polygon(3, 3 / 4, 1.35),  # triangle, down
+    _polygon(10, 1 / 4, 1.5, 0.45),  # star
+    _polygon(6, 0, 1.1),  # hexagon
+    _polygon(8, 0, 1.5, 0.4),  # four-pointed star
+)
+"""One shape for each colour, as corners: the legend on the page draws the same ones."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A figure at a size, with its spread. Not `ranked`: drawn hollow and not joined by a plain line."""
+
+    size: int
+    middle: float
+    low: float
+    high: float
+    ranked: bool = True
+
+
+@dataclass(frozen=True)
+class Series:
+    """The points of one backend, None where a size has none.
+
+    `number` picks colour, marker and dashes and is the same in every figure of a page.
+    """
+
+    number: int
+    points: tuple[Point | None, ...]
+
+    @property
+    def there(self) -> tuple[Point, ...]:
+        """The points that there are."""
+        return tuple(point for point in self.points if point is not None)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes. `key` begins every id in it."""
+
+    key: str
+    title: str
+    quantity: Literal["seconds", "bytes"]
+    series: tuple[Series, ...]
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Our own settings, whatever the user's matplotlibrc says; entered once for all figures of a page."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(
+            {
+                "svg.fonttype": "none",  # text stays text: it takes the page's font and colour
+                "svg.hashsalt": "adbench",
+                "font.size": 10,
+                "axes.axisbelow": True,
+                "path.simplify": False,
+            }
+        )
+        yield
+
+
+def draw(panel: Panel, sizes: Sequence[int], limits: tuple[float, float]) -> str:
+    """The panel as an SVG element. `sizes` are the places on the x axis; `limits` bound the y axis, both positive."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, HEIGHT))
+    axes = figure.add_axes((0.125, 0.13, 0.855, 0.77))
+    figure.patch.set_visible(False)
+    _prepare_axes(axes, panel, sizes, limits)
+    for series in panel.series:
+        _draw_series(axes, series)
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None})
+    spans = f"n from {formatting.count(min(sizes))} to {formatting.count(max(sizes))}"
+    lines = formatting.plural(len(panel.series), "line")
+    description = f"{lines}, {spans}, both axes logarithmic. The tables hold the numbers."
+    return svg.embedded(buffer.getvalue(), panel.key, panel.title, description)
+
+
+def y_limits(values: Sequence[float]) -> tuple[float, float]:
+    """Round numbers around the values, at least a decade apart, so that small differences do not look large."""
+    low, high = _round_down(min(values)), _round_up(max(values))
+    while high / low < 9.99:
+        low, high = _round_down(low * 0.99), _round_up(high * 1.01) if high / low * 2 < 9.99 else high
+    return low, high
+
+
+def y_ticks(low: float, high: float) -> list[float]:
+    """1, 2, 5 of each decade where there are less than two decades, else powers of ten, thinned out to eight."""
+    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+    if last - first >= 2:
+        step = -(-(last - first) // 7)
+        return [10.0**k for k in range(first, last + 1, step)]
+    every = (m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 5))
+    return [tick for tick in every if low * 0.999 <= tick <= high * 1.001]
+
+
+def x_ticks(sizes: Sequence[int]) -> list[tuple[float, str]]:
+    """The sizes themselves where they are few and apart; powers of ten where they are not."""
+    places = sorted(set(sizes))
+    span = math.log10(places[-1] / places[0]) or 1.0
+    gaps = [math.log10(b / a) / span for a, b in pairwise(places)]
+    if min(gaps, default=1.0) > 0.1:
+        return [(n, _size_label(n)) for n in places]
+    first, last = math.ceil(math.log10(places[0])), math.floor(math.log10(places[-1]))
+    if first >= last:
+        return [(n, _size_label(n)) for n in (places[0], places[-1])]
+    step = -(-(last - first) // 7) or 1
+    return [(10.0**k, formatting.power_of_ten(k)) for k in range(first, last + 1, step)]
+
+
+def _prepare_axes(axes: Axes, panel: Panel, sizes: Sequence[int], limits: tuple[float, float]) -> None:
+    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    pad = max(1.15, (max(sizes) / min(sizes)) ** 0.04)
+    axes.set_xlim(min(sizes) / pad, max(sizes) * pad)
+    axes.set_ylim(*limits)
+    x, y = x_ticks(sizes), y_ticks(*limits)
+    labels = [formatting.tick(value, panel.quantity) for value in y]
+    for axis, ticks, texts in ((axes.xaxis, [n for n, _ in x], [t for _, t in x]), (axes.yaxis, y, labels)):
+        axis.set_major_locator(FixedLocator(ticks))
+        axis.set_major_formatter(FixedFormatter(texts))
+        axis.set_minor_locator(NullLocator())
+    axes.tick_params(length=0, pad=5)
+    axes.patch.set_visible(False)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.hlines(y, *axes.get_xlim(), linewidth=0.7, clip_on=False, gid=f"{svg.CLASS}grid-lines")
+    axes.set_title(panel.title, loc="left", fontsize=10.5, y=1.035, parse_math=False, gid=f"{svg.CLASS}heading")
+    axes.text(1.0, -0.135, "n", transform=axes.transAxes, ha="right", va="baseline", gid=f"{svg.CLASS}axis-name")
+
+
+def _draw_series(axes: Axes, series: Series) -> None:
+    """A band and whiskers for the spread, a line and filled markers where ranked; hollow markers on dots where not."""
+    number = series.number
+    corners = MARKERS[number % len(MARKERS)]
+    dashes = DASHES[number // COLOURS % len(DASHES)]
+    for ranked, group in groupby(series.points, key=lambda p: p and p.ranked):
+        points = [point for point in group if point is not None]
+        if not points:
+            continue
+        x = [p.size for p in points]
+        name = f"{svg.CLASS}series s{number % COLOURS} {'ranked' if ranked else 'unranked'}"
+        middle, low, high = ([getattr(p, f) for p in points] for f in ("middle", "low", "high"))
+        axes.fill_between(x, low, high, alpha=0.1, linewidth=0, color=INK, clip_on=False, gid=f"{name} band")
+        axes.vlines(x, low, high, linewidth=1.1, color=INK, clip_on=False, gid=f"{name} spread")
+        axes.plot(
+            x,
+            middle,
+            linestyle=dashes if ranked else LOOSE,
+            linewidth=1.6 if ranked else 1.1,
+            marker=_marker(corners),
+            markersize=MARKER_SIZE * max(abs(c) for corner in corners for c in corner),  # matplotlib scales to this
+            color=INK,
+            markerfacecolor=INK if ranked else "none",
+            markeredgecolor="none" if ranked else INK,
+            markeredgewidth=0 if ranked else 1.1,
+            clip_on=False,
+            gid=name,
+        )
+
+
+def _marker(corners: Sequence[tuple[float, float]]) -> Path:
+    """A closed polygon: without its last edge it would look broken where it is hollow."""
+    from matplotlib.path import Path
+
+    return Path([*corners, corners[0]], closed=True)
+
+
+def _size_label(n: int) -> str:
+    exponent = len(str(n)) - 1
+    return formatting.power_of_ten(exponent) if n == 10**exponent and n >= 10**4 else formatting.count(n)
+
+
+def _round_down(value: float) -> float:
+    """The largest of 1, 2, 5 times a power of ten that is no larger."""
+    decade = 10.0 ** math.floor(math.log10(value))
+    return max((m * decade for m in (1, 2, 5) if m * decade <= value * (1 + 1e-9)), default=decade / 2)
+
+
+def _round_up(value: float) -> float:
+    """The smallest of 1, 2, 5, 10 times a power of ten that is no smaller."""
+    decade = 10.0 ** math.floor(math.log10(value))
+    return min((m * decade for m in (1, 2, 5, 10) if m * decade >= value * (1 - 1e-9)), default=decade * 10)

@@ -1,0 +1,62 @@
+"""The run inside its own page: compressed, so that the file that people pass on holds what was measured."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from adbench.model.record import Launch, Round, Run, Time
+from adbench.results.store import dumps
+
+MOST_BYTES = 600_000
+"""Of the compressed run in the page; a run of more is embedded with one round for each launch."""
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """gzip in base64, which no browser can take for anything else; `whole`: whether every round is in it."""
+
+    text: str
+    whole: bool
+
+
+def embedded(run: Run) -> Embedded:
+    """The run as its `run.json`, byte for byte the same for the same run."""
+    packed = _packed(run)
+    if len(packed) <= MOST_BYTES:
+        return Embedded(packed, True)
+    return Embedded(_packed(without_rounds(run)), False)
+
+
+def without_rounds(run: Run) -> Run:
+    """The run with one round of each launch, that in the middle: a valid run, with nearly the same medians."""
+    records = (replace(r, time=_thinned(r.time), control=_thinned(r.control)) for r in run.records)
+    return replace(run, records=tuple(records))
+
+
+def plain_json(value: object) -> str:
+    """JSON that cannot end the element it stands in: `<`, `>` and `&` are written as escapes."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _packed(run: Run) -> str:
+    return base64.b64encode(gzip.compress(dumps(run).encode(), 9, mtime=0)).decode()
+
+
+def _thinned(time: Time | None) -> Time | None:
+    return None if time is None else Time(tuple(_one_round(launch) for launch in time.launches))
+
+
+def _one_round(launch: Launch) -> Launch:
+    return replace(launch, rounds=_middle(r for r in launch.rounds if r.calls > 0))
+
+
+def _middle(rounds: Iterable[Round]) -> tuple[Round, ...]:
+    ordered = sorted(rounds, key=lambda r: r.ns / r.calls)
+    return (ordered[(len(ordered) - 1) // 2],) if ordered else ()

@@ -1,0 +1,269 @@
+"""`adbench explain`: the tape of a case as the paper shows it, for a terminal, as plain data, and as a page.
+
+The tape is that of adbench's own engine, in the active inputs of the case; the sum of the elements is differentiated
+where the case's value is an array. Source of the tables: Carpenter et al., "The stan::agrad C++ automatic
+differentiation library", section 1.1, figures 1 to 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from adbench.catalog import discovery as files
+from adbench.catalog import inventory as cases
+from adbench.catalog.discovery import Catalog, first_line
+from adbench.model.case import Case, function_of
+from adbench.model.errors import UsageError
+
+from ..content import formatting
+
+if TYPE_CHECKING:
+    from adbench.tape.compiled.inspection import Listing
+    from adbench.tape.explain.explanation import Explanation
+
+MOST_ROWS = 40
+"""Of a table; of a longer one the first and the last are shown."""
+MOST_LINES = 200
+"""Of code in a terminal; the page and the JSON have all."""
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A case with its tape.
+
+    formula   as the case's file has it, "" where it has none
+    size      and seed: of the inputs
+    summed    whether the value is an array, so that the sum of its elements is differentiated
+    listing   the compiled recording, where that was asked for
+    """
+
+    case: str
+    summary: str
+    formula: str
+    size: int
+    seed: int
+    summed: bool
+    tape: Explanation
+    listing: Listing | None
+
+
+def explained(catalog: Catalog, name: str, size: int | None, *, seed: int = 0, compiled: bool = False) -> Explained:
+    """The tape of the case of that name; at its smallest size unless one is given.
+
+    Raises UsageError where the case has no such size, or the engine cannot run it, in its own words.
+    """
+    case = catalog.cases[name]
+    size = case.sizes[0] if size is None else size
+    if not case.accepts(size):
+        raise UsageError(f"{name} has no size {size}; it has: {case.takes}")
+    names, args, active = case.bind(size, seed)
+    labels = [names[k] for k in active]
+    f = _of_active(case, names, args, active, files.load(catalog.backends["tape"]).xp, size)
+    points = [args[k] for k in active]
+    from adbench import tape
+    from adbench.tape.compiled.inspection import listing
+
+    try:
+        told = tape.explain(f, *points, names=labels)
+        code = listing(f, *points, names=labels, wrt=tuple(range(len(points)))) if compiled else None
+    except (MemoryError, RecursionError) as error:
+        raise UsageError(f"{name} at size {size} is too large to be explained; give a smaller one with -n") from error
+    except Exception as error:  # a user's function may raise anything, and the engine refuses some
+        raise UsageError(f"{name}: the tape cannot run it: {type(error).__name__}: {first_line(error)}") from error
+    about = cases.docstring(Path(case.file)).partition("\n")[2].strip("\n")
+    formula = "" if case.is_trap else cases.formula(about)
+    return Explained(name, catalog.case_sources[name].summary, formula, size, seed, told_shape(told) != (), told, code)
+
+
+def told_shape(told: Explanation) -> tuple[int, ...]:
+    """The shape of the function's value."""
+    return tuple(getattr(told.value, "shape", ()))
+
+
+def _of_active(
+    case: Case, names: tuple[str, ...], args: tuple[Any, ...], active: tuple[int, ...], xp: Any, size: int
+) -> Callable[..., Any]:
+    """The case as a function of its active inputs, the others as they are."""
+    f = function_of(case, names, xp, size)
+
+    def of_active(*points: Any) -> Any:
+        given = list(args)
+        for k, point in zip(active, points, strict=True):
+            given[k] = point
+        return f(*given)
+
+    of_active.__name__ = case.name
+    return of_active
+
+
+def ends(rows: Sequence[Row], most: int = MOST_ROWS) -> tuple[Sequence[Row], int, Sequence[Row]]:
+    """The first rows, how many are left out, and the last; everything first where nothing is."""
+    if len(rows) <= most + 1:  # a line that says "1 more" takes as much room as the one
+        return rows, 0, ()
+    return rows[: most // 2], len(rows) - most, rows[len(rows) - most // 2 :]
+
+
+def text(found: Explained, *, colour: bool) -> str:
+    """For a terminal: the graph, the forward and the reverse table, then what is compiled. Lines are as long as they
+    are: a table that wraps cannot be read."""
+    told = found.tape
+    parts = [_title(found, colour)]
+    graph = told.graph().splitlines()
+    parts += [
+        _headed("Expression graph", _clipped(graph, 0), colour),
+        _headed("Forward: each operation, its value, and its partial derivatives", _table(told.forward()), colour),
+        _headed("Reverse: what is added to each adjoint, from the value back", _table(told.reverse()), colour),
+        _headed("Gradient", "\n".join(f"∂f/∂{name} = {value}" for name, value in gradient_of(found)), colour),
+    ]
+    if found.listing is not None:
+        parts += _code_parts(found.listing, colour)
+    return "\n\n".join(parts)
+
+
+def _title(found: Explained, colour: bool) -> str:
+    lines = [_bold(f"{formatting.visible(found.case)}, n = {found.size}", colour), formatting.visible(found.summary)]
+    lines += [f"  {formatting.visible(line)}" for line in found.formula.splitlines()]
+    if found.summed:
+        lines.append(f"The value has the shape {told_shape(found.tape)}; the sum of its elements is differentiated.")
+    return "\n".join(line for line in lines if line)
+
+
+def gradient_of(found: Explained) -> list[tuple[str, str]]:
+    """Name and derivative of each input, as text."""
+    from adbench.tape.explain.notation import text_of
+
+    inputs = [node for node in found.tape.nodes if not node.operands and node.name]
+    last = final_adjoints(found.tape)
+    return [(node.operation, last.get(node.name, text_of(0.0))) for node in inputs]
+
+
+def final_adjoints(told: Explanation) -> dict[str, str]:
+    """Node -> its adjoint after the sweep, as text."""
+    from adbench.tape.explain.notation import text_of
+
+    return ({told.root: "1"} if told.root else {}) | {
+        f"v{update.target[1:]}": text_of(update.adjoint) for update in told.updates
+    }
+
+
+def _code_parts(code: Listing, colour: bool) -> list[str]:
+    if code.eager:
+        return [_headed("Compiled", f"not compiled, it runs in the eager engine: {code.eager}", colour)]
+    operations = [f"{name:<6}{text}" for name, text in code.operations]
+    guards = list(code.guards) or ["none: this recording holds everywhere"]
+    parts = [
+        _headed("Compiled: the recording of value and gradient", _clipped(operations, 0), colour),
+        _headed("Guards: what has to be so at another point, or it is recorded anew", _clipped(guards, 0), colour),
+    ]
+    if code.python:
+        parts.append(_headed("Called in Python", ", ".join(code.python), colour))
+    return [*parts, _headed("Native code", _clipped(code.assembly.splitlines(), 0, MOST_LINES), colour)]
+
+
+def _table(text: str) -> str:
+    """A table of the engine's, its first and last rows where it is long."""
+    return _clipped(text.splitlines(), 2)
+
+
+def _clipped(lines: Sequence[str], heads: int, most: int = MOST_ROWS) -> str:
+    """Lines with the middle left out; the first few are heads and stay."""
+    first, count, last = ends(lines[heads:], most)
+    dots = [f"… {count} more, see --html or --json"] if count else []
+    return "\n".join(formatting.visible(line, keep="\t") for line in [*lines[:heads], *first, *dots, *last])
+
+
+def _headed(title: str, text: str, colour: bool) -> str:
+    return f"{_bold(title, colour)}\n\n{text}"
+
+
+def _bold(text: str, colour: bool) -> str:
+    return f"\x1b[1m{text}\x1b[0m" if colour else text
+
+
+def plain(found: Explained) -> dict[str, Any]:
+    """For machines: everything, whatever its length. NaN and infinities are the texts "nan", "inf", "-inf"."""
+    told, code = found.tape, found.listing
+    return {
+        "case": found.case,
+        "summary": found.summary,
+        "size": found.size,
+        "seed": found.seed,
+        "value": _number(told.value),
+        "root": told.root or None,
+        "nodes": [
+            {
+                "name": node.name,
+                "operation": node.operation,
+                "operands": list(node.operands),
+                "value": _number(node.value),
+                "partials": [
+                    {"operand": p.operand, "formula": p.formula or None, "value": _number(p.value), "shape": p.shape}
+                    for p in node.partials
+                ],
+            }
+            for node in told.nodes
+        ],
+        "updates": [
+            {"target": u.target, "source": u.source, "adds": str(u), "adjoint": _number(u.adjoint)}
+            for u in told.updates
+        ],
+        "compiled": None
+        if code is None
+        else {
+            "eager_because": code.eager or None,
+            "operations": [list(pair) for pair in code.operations],
+            "guards": list(code.guards),
+            "results": list(code.results),
+            "python": list(code.python),
+            "llvm": code.llvm,
+            "assembly": code.assembly,
+        },
+    }
+
+
+def _number(value: Any) -> Any:
+    """A number, nested lists of them, or None; what JSON has no number for is text."""
+    if value is None:
+        return None
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list):
+        return [_number(x) for x in value]
+    return value if value == value and abs(value) != float("inf") else str(value)
+
+
+def page(found: Explained) -> str:
+    """The page: complete in itself, no request to anywhere."""
+    from markupsafe import Markup
+
+    from adbench.version import __version__
+
+    from ..figures import expression_graph
+    from . import page as html
+
+    told = found.tape
+    style = html.asset("page.css") + html.asset("explain.css")
+    script = html.asset("explain.js")
+    adjoints = final_adjoints(told)
+    context = {
+        "found": found,
+        "tape": told,
+        "graph": expression_graph.graph(told, adjoints),
+        "most_nodes": expression_graph.MOST_NODES,
+        "forward": ends(told.nodes),
+        "reverse": ends(told.updates),
+        "gradient": gradient_of(found),
+        "shape": told_shape(told),
+        "version": __version__,
+        "style": Markup(style),
+        "script": Markup(script),
+        "policy": html.policy(style, script),
+    }
+    environment = html.environment()
+    from adbench.tape.explain.notation import text_of
+
+    return environment.get_template("explain.html").render(**context, text_of=text_of, ends=ends)

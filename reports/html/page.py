@@ -1,0 +1,174 @@
+"""A run as one HTML page: complete in itself, no request to anywhere, the same bytes for the same run.
+
+The page's policy (Content-Security-Policy in a meta element) allows its own style sheet and its own script, by hash,
+and nothing else: what a hostile name might smuggle in would not run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adbench.model.record import Run
+
+from ..content import ablations, formatting, headline, matrices, operator_support, sections
+from ..content.cells import Cells
+from ..content.footnotes import Notes
+from ..figures import panels, plots
+from . import embedding
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+NO_VERSION = f"{formatting.MISSING} (no library behind it, a copy of your own, or not installed)"
+LARGE = 2000
+"""Records from which the page is laid out piece by piece, as it comes into view."""
+TEMPLATES = Path(__file__).with_name("templates")
+
+
+def render(run: Run) -> str:
+    """The page. Every valid Run has one: an empty one, one of failures only, one full of hostile names."""
+    from markupsafe import Markup
+
+    cells = Cells(run)
+    notes = Notes(cells)
+    style, script = (asset(name) for name in ("page.css", "page.js"))
+    data = embedding.embedded(run)
+    offers = operator_support.offers(cells)
+    context = {
+        "run": run,
+        "cells": cells,
+        "headline": headline.headline(cells),
+        "verdicts": sections.verdict_table(run, cells, notes),
+        "matrices": matrices.matrices(cells),
+        "time_figures": panels.time_figures(cells),
+        "cost": sections.cost_table(run, cells, notes),
+        "ablations": ablations.rows(cells, notes),
+        "memory": [
+            (method, title, sections.memory_table(run, cells, notes, method)) for method, title in panels.MEMORY_METHODS
+        ],
+        "memory_figures": panels.memory_figures(cells),
+        "phases": sections.phase_table(run, cells, notes),
+        "traps": sections.trap_table(cells, notes),
+        "operators": [op for op in cells.operators if any(key[1] == op for key in offers)],
+        "offers": offers,
+        "notes": notes,
+        "machine": [(name.replace("_", " "), fact(name, value)) for name, value in run.machine.items()],
+        "versions": [(name, setting(value) if value else NO_VERSION) for name, value in run.versions.items()],
+        "settings": _settings(run),
+        "disturbed": _disturbed(run),
+        "large": len(run.records) > LARGE,
+        # Ours, not the run's: these, and the figures, are the only texts that are not escaped.
+        "style": Markup(style),
+        "script": Markup(script),
+        "data": Markup(data.text),
+        "all_rounds": data.whole,
+        "names_json": Markup(_names(cells)),
+        "policy": policy(style, script),
+    }
+    return environment().get_template("page.html").render(context)
+
+
+def _names(cells: Cells) -> str:
+    """What the page's filters look through, in the order of the numbers that its lines carry."""
+    shown = {"cases": cells.subjects, "backends": cells.backends}
+    return embedding.plain_json({kind: [formatting.visible(name) for name in names] for kind, names in shown.items()})
+
+
+def _settings(run: Run) -> list[tuple[str, str]]:
+    """What was asked for, and what the clock itself takes."""
+    asked = [(name.replace("_", " "), fact(name, value)) for name, value in run.settings.items() if name != "seed"]
+    overhead = (
+        formatting.seconds(run.loop_overhead_ns * 1e-9) if run.loop_overhead_ns is not None else formatting.MISSING
+    )
+    reference = formatting.visible(run.reference_backend) if run.reference_backend else formatting.MISSING
+    return [
+        ("seed", setting(run.seed)),
+        ("the clock's loop, a call", overhead),
+        ("measured twice, as the control", reference),
+        *asked,
+    ]
+
+
+def _disturbed(run: Run) -> tuple[int, int, int, int]:
+    """(flagged rounds, all rounds, launches whose warm-up had not come to rest, all launches)."""
+    times = [record.time for record in run.records if record.time]
+    launches = [launch for time in times for launch in time.launches]
+    rounds = sum(len(launch.rounds) for launch in launches)
+    return sum(t.disturbed for t in times), rounds, sum(t.unsteady for t in times), len(launches)
+
+
+def policy(style: str, script: str) -> str:
+    """The Content-Security-Policy that allows exactly this style sheet and this script."""
+    allowed = f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"
+    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def asset(name: str) -> str:
+    """A file of the templates' folder."""
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+@cache
+def environment() -> Environment:
+    """Jinja's, escaping everything that is not said to be ours, with the filters that the templates use."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup, escape
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        # Long names may be broken after an underscore.
+        "breakable": lambda text: Markup(escape(text).replace("_", Markup("_<wbr>"))),
+        "count": formatting.count,
+        "plural": formatting.plural,
+        "ratio": formatting.ratio,
+        # A line that ends within an interval is hard to read.
+        "between": lambda found: Markup('<span class="nowrap">{}</span>').format(formatting.between(found)),
+        "times": lambda found: Markup('<span class="nowrap">{}</span>').format(formatting.times(found)),
+        "percent": formatting.percent,
+        "seconds": formatting.seconds,
+        "short": formatting.short,
+        "sizes": formatting.sizes,
+        "visible": formatting.visible,
+        "lines": lambda text: formatting.visible(text, keep="\n\t"),
+        "setting": setting,
+        "svg": Markup,
+    }
+    environment.globals |= {"OUTCOMES": formatting.OUTCOMES, "MARKERS": plots.MARKERS, "COLOURS": plots.COLOURS}
+    return environment
+
+
+def fact(name: str, value: str | int | float | bool | None) -> str:
+    """A setting or fact in the unit that its name ends in."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if name.endswith("_bytes"):
+            return formatting.byte_size(value)
+        if name.endswith("_ns"):
+            return formatting.seconds(value * 1e-9)
+        if name.endswith("_seconds"):
+            return formatting.seconds(value)
+    return setting(value)
+
+
+def setting(value: str | int | float | bool | None) -> str:
+    """A setting or a fact of the machine as text; None is a dash, never 0."""
+    if value is None:
+        return formatting.MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return formatting.count(value)
+    return formatting.visible(str(value))

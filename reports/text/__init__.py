@@ -1,0 +1,1 @@
+"""Text for terminals, files and other programs."""

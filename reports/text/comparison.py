@@ -1,0 +1,294 @@
+"""`adbench compare`: what became of each cell, as text for a terminal, Markdown for a pull request, and plain data."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from adbench.measure.statistics import Interval
+from adbench.results.compare import Comparison, MemoryChange, Row, Word
+
+from ..content import formatting
+from .drawing import NARROWEST, printed
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+SIGNS: dict[Word, tuple[str, str]] = {
+    "now wrong": ("✗", "bold red"),
+    "now failing": ("⊗", "bold red"),
+    "regression": ("▲", "bold red"),
+    "improvement": ("▼", "bold green"),
+    "now right": ("✓", "green"),
+    "was wrong": ("✗", ""),
+    "was failing": ("⊗", ""),
+    "inconclusive": ("?", "yellow"),
+    "same": ("=", ""),
+    "gone": ("−", ""),
+    "new": ("+", ""),
+}
+MEANING: dict[Word, str] = {
+    "now wrong": "wrong now, and not before",
+    "now failing": "fails now, and did not before",
+    "regression": "slower than the margin, and not by chance",
+    "improvement": "faster than the margin, and not by chance",
+    "now right": "wrong or failing before",
+    "was wrong": "wrong in both",
+    "was failing": "failing in both",
+    "inconclusive": "more launches, or a quieter machine, would tell",
+    "same": "within the margin, for certain",
+    "gone": "not in the new run",
+    "new": "not in the old run",
+}
+QUIET: tuple[Word, ...] = ("same", "gone", "new")  # counted, not listed one by one
+FOLDED: tuple[Word, ...] = ("inconclusive", *QUIET)  # in Markdown
+LONGEST_NAME = 120
+LONGEST_REASON = 300
+APART = "\u200b"  # a space of no width
+MOST_ROWS = 200  # in a comment on a pull request; GitHub takes 65 536 characters
+
+
+def text(found: Comparison, *, width: int, colour: bool) -> str:
+    """For a terminal: no line longer than `width`; readable without colour, since a sign carries each word."""
+    return printed(_parts(found, max(width, NARROWEST)), width=width, colour=colour)
+
+
+def markdown(found: Comparison) -> str:
+    """For a pull request: a headline, a table of what changed, the rest folded away."""
+    lines = [f"### {_headline(found)}", ""]
+    lines += [f"* {_escaped(line)}" for line in _about(found)]
+    loud = [row for row in found.rows if row.word not in FOLDED]
+    if loud:
+        lines += ["", "| | cell | before | after | change | |", "|---|---|--:|--:|--:|---|"]
+        lines += [_markdown_row(row) for row in loud[:MOST_ROWS]]
+        if len(loud) > MOST_ROWS:
+            lines += ["", f"… and {len(loud) - MOST_ROWS} more; `--json` has all."]
+    for word, meaning, rows in _kinds([row for row in found.rows if row.word in FOLDED]):
+        head = f"{SIGNS[word][0]} {formatting.plural(len(rows), 'cell')} {word}: {_escaped(meaning)}"
+        names = [f"* {_code(row.name)} {_figures(row)}".rstrip() for row in rows[:MOST_ROWS]]
+        more = [f"* … and {len(rows) - MOST_ROWS} more"] if len(rows) > MOST_ROWS else []
+        lines += ["", f"<details><summary>{head}</summary>", "", *names, *more, "", "</details>"]
+    return "\n".join(lines) + "\n"
+
+
+def data(found: Comparison, exit_code: int) -> dict[str, Any]:
+    """Everything, for other programs: shares as numbers, seconds, bytes."""
+    return {
+        "old": {"name": found.old.name, "made_by": found.old.made_by, "created": found.old.created},
+        "new": {"name": found.new.name, "made_by": found.new.made_by, "created": found.new.created},
+        "basis": found.basis,
+        "margin": found.margin,
+        "memory_margin": found.memory_margin,
+        "same_machine": found.same,
+        "differences": list(found.differ),
+        "reference": found.reference,
+        "drift": None if found.drift is None else vars(found.drift),
+        "floors": [found.old.floor, found.new.floor],
+        "undecided": found.undecided,
+        "notes": list(found.notes),
+        "untimed": found.untimed,
+        "exit_code": exit_code,
+        "cells": [_cell(row) for row in found.rows],
+    }
+
+
+def _parts(found: Comparison, width: int) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    yield Text(_headline(found), "bold")
+    for line in _about(found):
+        yield Text(line)
+    for word, meaning, rows in _kinds(found.rows):
+        sign, style = SIGNS[word]
+        yield ""
+        yield Text(f"{sign} {formatting.plural(len(rows), 'cell')} {word}: {meaning}", style)
+        if word in QUIET and len(rows) > 8:
+            shown = formatting.listed([formatting.short(row.name, 40) for row in rows], most=4)
+            yield Text(textwrap.indent(textwrap.fill(shown, max(width - 2, 1)), "  "))
+        else:
+            yield _table(rows) if width >= 90 else _stacked(rows, width)
+
+
+def _kinds(rows: Sequence[Row]) -> Iterator[tuple[Word, str, list[Row]]]:
+    """(word, what it means, rows); those that are inconclusive for different reasons are of different kinds."""
+    for word in SIGNS:
+        of_word = [row for row in rows if row.word == word]
+        reasons = dict.fromkeys(row.reason for row in of_word if row.word == "inconclusive") or {None: None}
+        for reason in reasons:
+            kind = [row for row in of_word if word != "inconclusive" or row.reason == reason]
+            if kind:
+                yield word, MEANING[word] if reason is None else formatting.short(reason, LONGEST_REASON), kind
+
+
+def _table(rows: Sequence[Row]) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(width=1)
+    table.add_column(overflow="fold", ratio=1)
+    for _ in range(2):
+        table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    for row in rows:
+        name = Text(formatting.short(row.name, LONGEST_NAME))
+        for line in _remarks(row):
+            name.append(f"\n{line}", "dim")
+        table.add_row(
+            "", name, *(Text(part) for part in (_time(row.old_seconds), _time(row.new_seconds), _change(row)))
+        )
+    return table
+
+
+def _stacked(rows: Sequence[Row], width: int) -> RenderableType:
+    """Where columns do not fit: the name on a line, the figures below it."""
+    from rich.text import Text
+
+    lines = []
+    for row in rows:
+        lines += textwrap.wrap(
+            formatting.short(row.name, LONGEST_NAME), width - 2, initial_indent="  ", subsequent_indent="    "
+        )
+        for line in filter(None, (_figures(row), *_remarks(row))):
+            lines += textwrap.wrap(line, width, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+    return Text("\n".join(lines))
+
+
+def _headline(found: Comparison) -> str:
+    words = [row.word for row in found.rows]
+    told = [(word, words.count(word)) for word in SIGNS if word in words]
+    return ", ".join(f"{SIGNS[word][0]} {count} {word}" for word, count in told) or "Nothing to compare"
+
+
+def _about(found: Comparison) -> Iterator[str]:
+    """What was compared, by what, and what a reader has to know about it."""
+    names = [
+        f"{formatting.short(side.name, 60)}{f' ({side.created[:10]})' if side.created else ''}"
+        for side in (found.old, found.new)
+    ]
+    names = [formatting.visible(name) for name in names]
+    yield f"{names[0]} → {names[1]}, margin {_share(found.margin)}"
+    if found.basis == "clock":
+        yield "Times are compared by the clock: a busier machine looks like a regression."
+    elif found.reference:
+        yield f"Each cell is held against {formatting.short(found.reference, 40)}, which took turns with it."
+    else:
+        yield "The two have no reference backend in common: each cell is held against those beside it."
+    if not found.same:
+        how = "compared all the same" if found.basis == "clock" else "absolute times are not compared (--absolute does)"
+        yield f"Two machines: {how}. {_visible('; '.join(found.differ))}"
+    if found.drift:
+        drift = found.drift
+        spread = f" ({_percent(drift.least)} … {_percent(drift.most)})" if drift.cells > 1 else ""
+        cells = formatting.plural(drift.cells, "cell")
+        yield f"{_visible(drift.backend)} itself moved by {_percent(drift.median)}{spread} over {cells}, by the clock."
+    floors = [side.floor for side in (found.old, found.new)]
+    if any(floor is not None for floor in floors):
+        told = " and ".join("none known" if floor is None else _share(floor) for floor in floors)
+        yield f"Noise floor: {told}."
+    for note in found.notes:
+        yield _visible(note[0].upper() + note[1:] + ".")
+    if found.undecided:
+        yield f"No regression can be told: {_visible(found.undecided)}."
+    if found.untimed:
+        yield f"{formatting.plural(found.untimed, 'cell')} right in both, with no time to compare."
+
+
+def _remarks(row: Row) -> Iterator[str]:
+    if row.reason and row.word != "inconclusive":
+        yield formatting.short(row.reason, LONGEST_REASON)
+    for change in row.memory:
+        if change.word != "same":
+            yield _memory(change)
+    if row.prepare and (row.prepare.low > 1.1 or row.prepare.high < 1 / 1.1):
+        yield f"until the first result {_interval(row.prepare)}"
+
+
+def _figures(row: Row) -> str:
+    times = f"{_time(row.old_seconds)} → {_time(row.new_seconds)}" if row.old_seconds and row.new_seconds else ""
+    return ", ".join(filter(None, (times, _change(row))))
+
+
+def _change(row: Row) -> str:
+    if row.ratio is not None:
+        return _interval(row.ratio)
+    return f"{_percent(row.clock)} by the clock" if row.clock is not None else ""
+
+
+def _memory(change: MemoryChange) -> str:
+    sizes = f"{formatting.byte_size(change.old_bytes)} → {formatting.byte_size(change.new_bytes)}".replace(
+        "\u00a0", " "
+    )
+    return f"{change.method} memory {sizes}"
+
+
+def _interval(interval: Interval) -> str:
+    return f"{_percent(interval.estimate)} ({_percent(interval.low)} … {_percent(interval.high)})"
+
+
+def _percent(ratio: float) -> str:
+    """A ratio as what it is more or less than equal: 1.123 -> "+12.3 %"; past threefold as a multiple."""
+    if not math.isfinite(ratio):
+        return formatting.MISSING
+    return f"{ratio:.3g}×" if ratio >= 3 or ratio <= 1 / 3 else f"{(ratio - 1) * 100:+.1f} %".replace("-", "−")
+
+
+def _share(value: float) -> str:
+    return f"{value * 100:.3g} %"
+
+
+def _time(seconds: float | None) -> str:
+    return formatting.seconds(seconds).replace("\u00a0", " ") if seconds is not None else ""
+
+
+def _visible(line: str) -> str:
+    return formatting.short(line, LONGEST_REASON)
+
+
+def _markdown_row(row: Row) -> str:
+    sign = f"{SIGNS[row.word][0]} {row.word}"
+    remarks = "; ".join(_escaped(line) for line in _remarks(row))
+    change = f"**{_change(row)}**" if row.word in ("regression", "improvement") else _change(row)
+    return (
+        f"| {sign} | {_code(row.name)} | {_time(row.old_seconds)} | {_time(row.new_seconds)} | {change} | {remarks} |"
+    )
+
+
+def _code(name: str) -> str:
+    """A name as code: nothing in it is markup, and it stays in its cell of the table."""
+    shown = formatting.short(name, LONGEST_NAME).replace("|", "\\|")
+    fence = "`" * (1 + max((len(run) for run in _runs(shown, "`")), default=0))
+    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def _runs(text: str, sign: str) -> list[str]:
+    return "".join(c if c == sign else " " for c in text).split()
+
+
+def _escaped(line: str) -> str:
+    """A sentence in which nothing is Markdown or HTML, and that calls nobody: a forge looks for @name and #1 after it
+    has taken out the backslashes.
+    """
+    shown = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    shown = "".join(f"\\{c}" if c in "\\`*_[]|" else c for c in shown)
+    return shown.replace("@", f"@{APART}").replace("#", f"#{APART}")
+
+
+def _cell(row: Row) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "word": row.word,
+        "reason": row.reason,
+        "ratio": None if row.ratio is None else vars(row.ratio),
+        "p": row.p,
+        "launches": list(row.launches),
+        "old_seconds": row.old_seconds,
+        "new_seconds": row.new_seconds,
+        "clock": row.clock,
+        "prepare": None if row.prepare is None else vars(row.prepare),
+        "memory": [vars(change) for change in row.memory],
+        "unclear": row.unclear,
+    }

@@ -1,0 +1,80 @@
+"""`adbench doctor` for people: what was found, and for each warning why it matters and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from adbench.doctor.examine import Examination
+from adbench.doctor.findings import Finding
+
+from .drawing import printed
+from .inventory import version_or_command
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+SIGNS = {"ok": ("✓", "green"), "warning": ("!", "bold yellow"), "unknown": ("—", "dim")}
+
+
+def text(found: Examination, *, width: int, colour: bool) -> str:
+    """The examination as text, no line longer than `width` but for commands that have no blank to break at."""
+    return printed(_parts(found), width=width, colour=colour)
+
+
+def _parts(found: Examination) -> Iterable[RenderableType]:
+    facts = found.facts
+    gigabytes = f"{(facts.get('memory_bytes') or 0) / 2**30:.3g} GiB"  # type: ignore[operator]
+    yield f"{facts.get('processor')}, {facts.get('cores') or '—'} cores, {gigabytes}; {facts.get('system')}"
+    yield "; ".join(str(facts[name]) for name in ("python", "libc", "compiler") if facts.get(name))
+    yield ", ".join(f"{name} {version}" for name, version in found.versions.items() if version)
+    yield ""
+    yield _findings(found.findings)
+    if found.memory is not None:
+        yield ""
+        yield "Memory: MB read where a known amount was held; in brackets where a method cannot see it"
+        yield _findings(found.memory)
+    if found.backends is not None:
+        yield ""
+        yield "Backends, and what installs those that are not there"
+        yield _backends(found.backends)
+    yield ""
+    yield _summary((*found.findings, *(found.memory or ())))
+
+
+def _findings(findings: Sequence[Finding]) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column()
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1, overflow="fold")
+    for finding in findings:
+        sign, style = SIGNS[finding.state]
+        said = Text(finding.found)
+        if finding.state == "warning":
+            said.append(f"\n{finding.why}", style="dim")
+        if finding.do:
+            said.append(f"\n→ {finding.do}")
+        table.add_row(Text(sign, style=style), Text(finding.name), said)
+    return table
+
+
+def _backends(rows: Sequence[dict[str, Any]]) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column()
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1, overflow="fold")
+    for row in rows:
+        sign, style = SIGNS["ok" if row["install"] is None else "unknown"]
+        table.add_row(Text(sign, style=style), Text(row["name"]), Text(version_or_command(row)))
+    return table
+
+
+def _summary(findings: Sequence[Finding]) -> str:
+    count = sum(finding.state == "warning" for finding in findings)
+    return f"{count or 'no'} warning{'' if count == 1 else 's'}; nothing was changed"

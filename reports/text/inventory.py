@@ -1,0 +1,49 @@
+"""`adbench list` for people: rows of plain data as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from .drawing import printed
+
+
+def listing(rows: Sequence[Mapping[str, Any]], *, width: int, colour: bool) -> str:
+    """The rows of `adbench.catalog.inventory.rows`, in columns; the last one wraps where the terminal is narrow."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    is_cases = bool(rows) and "sizes" in rows[0]
+    for title in ("case", "sizes") if is_cases else ("backend", "version"):
+        table.add_column(title, overflow="fold")
+    table.add_column("what it is", ratio=1, overflow="fold")
+    for row in rows:
+        fact, what = (_sizes(row["sizes"]), _case(row)) if is_cases else (version_or_command(row), Text(row["summary"]))
+        table.add_row(Text(row["name"]), Text(fact), what)
+    return printed([table], width=width, colour=colour)
+
+
+def _case(row: Mapping[str, Any]) -> Text:
+    """What a case is, its formula, and what it is measured and selected by; of a trap only the first."""
+    text = Text(row["summary"])
+    if "trap" in row["tags"]:
+        return text
+    for line in row["formula"].splitlines():
+        text.append(f"\n  {line}")
+    text.append(f"\n{', '.join(row['operators'])} in {', '.join(row['wrt'])}", style="dim")
+    for title, words in (("tags", row["tags"]), ("suites", row["suites"])):
+        if words:
+            text.append(f"; {title}: {', '.join(words)}", style="dim")
+    return text
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    return f"{sizes[0]} … {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
+
+
+def version_or_command(row: Mapping[str, Any]) -> str:
+    """What installs a backend, or what is installed: its version, or where it is, or the variable that says so."""
+    home = f"${row['home']}" if row.get("home") else None
+    place = f"in {row['where']}" if row.get("where") else None
+    return row["install"] or row["version"] or place or home or ("built in" if row["builtin"] else "your file")

@@ -1,0 +1,55 @@
+"""A run as JUnit XML, which every CI reads: a suite for each backend, a test for each cell."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from adbench.model.record import Record, Run
+
+from ..content.cells import outcome
+from ..content.formatting import OUTCOMES
+
+# XML 1.0 has no way to write these, not even escaped (section 2.2, Char).
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render(run: Run) -> str:
+    """The XML text. Wrong is a failure, a crash an error, what is unsupported or skipped is skipped with its reason."""
+    root = ElementTree.Element("testsuites", name="adbench")
+    for backend in dict.fromkeys(record.job.backend for record in run.records):
+        suite = ElementTree.SubElement(root, "testsuite", name=_text(backend))
+        counts = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
+        for record in run.records:
+            if record.job.backend == backend:
+                counts["tests"] += 1
+                kind = _add(suite, record)
+                if kind:
+                    counts[kind] += 1
+        for name, count in counts.items():
+            suite.set(name, str(count))
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _add(suite: ElementTree.Element, record: Record) -> str | None:
+    """Add the cell's test; the name of the count it belongs to, None where it passed."""
+    job = record.job
+    name = f"{job.operator}[n={job.size}, seed={job.seed}]"
+    test = ElementTree.SubElement(suite, "testcase", classname=_text(f"{job.backend}.{job.case}"), name=_text(name))
+    word, reason = outcome(record)
+    if word in ("wrong", "surprise"):
+        kind, count = "failure", "failures"
+    elif OUTCOMES[word].bad:
+        kind, count = "error", "errors"
+    elif word in ("unsupported", "skipped", "known"):
+        kind, count = "skipped", "skipped"
+    else:
+        return None
+    told = ElementTree.SubElement(test, kind, message=_text(reason or OUTCOMES[word].label))
+    told.text = _text("\n".join(filter(None, (record.reproduce, record.stderr)))) or None
+    return count
+
+
+def _text(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", text)

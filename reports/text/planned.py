@@ -1,0 +1,80 @@
+"""A plan before it runs: which cells, about how long, and what is left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..content import formatting
+from .drawing import printed
+
+if TYPE_CHECKING:
+    from adbench.execution.session import Session
+
+
+def duration(seconds: float) -> str:
+    """About how long: `40 s`, `1 min 50 s`, `2 h 10 min`."""
+    if seconds < 99.5:
+        return f"{max(1, round(seconds))} s"
+    minutes = seconds / 60
+    if minutes < 10:
+        tens = round(seconds / 10) * 10
+        return f"{tens // 60} min {tens % 60} s" if tens % 60 else f"{tens // 60} min"
+    if minutes < 99.5:
+        return f"{round(minutes)} min"
+    fives = round(minutes / 5) * 5
+    return f"{fives // 60} h {fives % 60} min" if fives % 60 else f"{fives // 60} h"
+
+
+def sentence(session: Session) -> str:
+    """What will run, in a line."""
+    jobs, settings = session.plan.jobs, session.settings
+    what = [formatting.plural(len(jobs), "cell"), formatting.plural(len({job.backend for job in jobs}), "backend")]
+    if settings.time:
+        what.append(formatting.plural(settings.launches, "launch", "launches"))
+    return f"{', '.join(what)}: about {duration(session.forecast.total)}"
+
+
+def plain(session: Session) -> dict[str, Any]:
+    """The plan as plain data; durations in seconds."""
+    estimate, jobs = session.estimate(), session.plan.jobs
+    every = estimate.of(jobs, _traps(session))
+    return {
+        "cells": [
+            {"case": job.case, "size": job.size, "backend": job.backend, "operator": job.operator, "seed": job.seed}
+            for job in jobs
+        ],
+        "seconds": {"check": every.check, "time": every.time, "memory": every.memory, "total": every.total},
+        "seconds_by_backend": {k: s.total for k, s in estimate.by(jobs, _traps(session), "backend").items()},
+        "seconds_by_case": {k: s.total for k, s in estimate.by(jobs, _traps(session), "case").items()},
+        "left_out": list(session.plan.left_out),
+    }
+
+
+def table(session: Session, *, width: int) -> str:
+    """The plan as text: a line for each case and each backend, then the sum by phase."""
+    from rich.table import Table
+    from rich.text import Text
+
+    estimate, jobs, traps = session.estimate(), session.plan.jobs, _traps(session)
+    parts: list[Table | str] = []
+    for field, title in (("case", "case"), ("backend", "backend")):
+        rows = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="")
+        for name, justify in ((title, "left"), ("sizes", "left"), ("operators", "left"), ("about", "right")):
+            rows.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
+        for name, seconds in estimate.by(jobs, traps, field).items():
+            own = [job for job in jobs if getattr(job, field) == name]
+            sizes = ", ".join(map(formatting.count, sorted({job.size for job in own}))) if field == "case" else ""
+            operators = ", ".join(dict.fromkeys(job.operator for job in own)) if field == "case" else ""
+            texts = (formatting.short(name, 40), sizes, operators, duration(seconds.total))
+            rows.add_row(*(Text(formatting.visible(text)) for text in texts))
+        parts += [rows, ""]
+    every = estimate.of(jobs, traps)
+    phases = [f"check {duration(every.check)}"]
+    phases += [f"time {duration(every.time)}"] if session.settings.time else []
+    phases += [f"memory {duration(every.memory)}"] if session.settings.memory else []
+    parts.append(f"{sentence(session)} ({', '.join(phases)}; imports and processes included)")
+    return printed(parts, width=width)
+
+
+def _traps(session: Session) -> frozenset[str]:
+    return frozenset(name for name, case in session.catalog.cases.items() if case.is_trap)

@@ -1,0 +1,99 @@
+"""A progress bar on stderr while a run goes on, and the table as it grows; nothing where stderr is no terminal."""
+
+from __future__ import annotations
+
+from time import monotonic
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from adbench.model.events import Checked, Event, Learned, Started, Timed
+from adbench.model.record import Record
+
+from ..content import formatting
+from ..content.cells import outcome
+from ..content.formatting import OUTCOMES
+from . import planned
+from .growing_table import Growing
+
+
+class Bar:
+    """A context manager; `show(event, remaining)` moves it. What went wrong is printed above it at once, not only at
+    the end.
+
+    left_out   what has been said to be left out before
+    """
+
+    def __init__(self, left_out: str | None = None, console: Console | None = None) -> None:
+        self._left_out = left_out or ""
+        self._console = console or Console(stderr=True, highlight=False)
+        columns: tuple[Any, ...] = (BarColumn(bar_width=24), TimeElapsedColumn())
+        self._progress = Progress(
+            *columns,
+            TextColumn("{task.fields[left]} left"),
+            TextColumn("{task.description}", markup=False),
+            console=self._console,
+        )
+        self._growing = Growing()
+        self._live = Live(
+            console=self._console, get_renderable=self._seen, transient=True, auto_refresh=True, refresh_per_second=4
+        )
+        self._task = self._progress.add_task("", total=1.0, left="?")
+        self._started = monotonic()
+
+    def show(self, event: Event, remaining: float) -> None:
+        """Say what is under way, and how far it is: `remaining` is about how many seconds the rest takes."""
+        elapsed = monotonic() - self._started
+        share = elapsed / (elapsed + remaining) if elapsed + remaining > 0 else 0.0
+        self._progress.update(self._task, completed=share, left=planned.duration(remaining))
+        self._growing.note(event)
+        if isinstance(event, Started):
+            self._progress.update(self._task, description=_doing(event))
+        elif isinstance(event, Checked):
+            self._tell(event.record)
+        elif isinstance(event, Timed):
+            for record in event.lost:
+                self._tell(record)
+        elif isinstance(event, Learned) and "settings" in event.facts:
+            left_out = str(event.facts["settings"].get("left_out") or "")
+            self.say(f"left out: {left_out.removeprefix(self._left_out).removeprefix('; ')}")
+            self._left_out = left_out
+
+    def _seen(self) -> RenderableType:
+        """What stands at the bottom of the terminal: the table so far, and the bar below it."""
+        return Group(self._growing.table(self._console), self._progress)
+
+    def say(self, text: str) -> None:
+        """A line on stderr, above the bar."""
+        self._console.print(f"adbench: {formatting.visible(text)}", markup=False, soft_wrap=True)
+
+    def _tell(self, record: Record) -> None:
+        word, reason = outcome(record)
+        if OUTCOMES[word].bad and self._console.is_terminal:
+            job, told = record.job, OUTCOMES[word]
+            text = f"{told.sign} {told.label}: {job.backend}, {job.case} {job.size}, {job.operator}: {reason}"
+            self._console.print(formatting.visible(text), markup=False)
+
+    def __enter__(self) -> Bar:
+        self._started = monotonic()
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+
+
+def _doing(event: Started) -> str:
+    """What is under way, in a line."""
+    job = event.job
+    where = f"{formatting.short(job.case, 30)} {job.size}"
+    if event.launch is not None:
+        return f"launch {event.launch + 1}: {where} {job.operator}"
+    return f"{'build' if event.building else event.phase} {where} {formatting.short(job.backend, 24)}"

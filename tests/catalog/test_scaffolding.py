@@ -1,0 +1,154 @@
+"""`adbench new` and shell completion, as a stranger meets them; and the examples of every verb's help, which run."""
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.shell_completion import BashComplete
+
+from adbench.cli import cli
+from tests.cli.test_cli import adbench
+from tests.cli.test_compare_command import adbench as adbench_here
+from tests.support.files import CASE, RIGHT, write
+
+KINDS = ("case", "backend")
+SESSION = Path(__file__).parents[1] / "interop" / "gradbench_session.jsonl"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_file_works_by_the_commands_that_are_printed(tmp_path: Path, kind: str) -> None:
+    begun = adbench(tmp_path, "new", kind, f"my_{kind}")
+    assert (begun.code, begun.err) == (0, "")
+    assert begun.out.startswith(f"my_{kind}.py: change it")
+    text = (tmp_path / f"my_{kind}.py").read_text("utf-8")
+    assert "NAME" not in text
+    commands = [shlex.split(line) for line in begun.out.splitlines() if line.strip().startswith("adbench ")]
+    assert len(commands) == 3
+    first = adbench(tmp_path, *commands[0][1:], *(("-b", "tape", "-n", "10") if kind == "case" else ()))
+    assert first.code == 0, first.out + first.err
+    assert ("✓" if kind == "case" else "≈") in first.out
+    for _, *words in commands[1:]:
+        assert adbench(tmp_path, *words, *(() if words[0] == "explain" else ("--plan",))).code == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_file_is_formatted_and_clean(tmp_path: Path, kind: str) -> None:
+    assert adbench_here(tmp_path, "new", kind, "mine").code == 0
+    for command in (
+        ("format", "--check", "--line-length", "120"),
+        ("check", "--isolated", "--line-length", "120", "--ignore", "I"),
+    ):
+        done = subprocess.run([sys.executable, "-m", "ruff", *command, "mine.py"], cwd=tmp_path, capture_output=True)
+        assert done.returncode == 0, done.stdout.decode()
+
+
+def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("precious")
+    done = adbench_here(tmp_path, "new", "case", "mine")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "mine.py: is there already" in done.err
+    assert (tmp_path / "mine.py").read_text() == "precious"
+    (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere")
+    assert adbench_here(tmp_path, "new", "case", "gone").code == 2
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [
+        ("case", "hypot", "there is a built-in case hypot"),
+        ("backend", "jax", "there is a built-in backend jax"),
+        ("case", "../mine", "'../mine' is no name for a case; write small letters"),
+        ("backend", "Mine", "'Mine' is no name for a backend"),
+        ("case", "", "'' is no name"),
+        ("report", "mine", "report"),
+    ],
+)
+def test_a_name_that_will_not_do_is_one_line(tmp_path: Path, kind: str, name: str, said: str) -> None:
+    done = adbench_here(tmp_path, "new", kind, name)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert said in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_of_a_shell_is_a_script_it_can_read(tmp_path: Path, shell: str) -> None:
+    done = adbench_here(tmp_path, "completion", shell)
+    assert done.code == 0
+    assert "_ADBENCH_COMPLETE" in done.out
+    if shutil.which(shell):
+        read = subprocess.run([shell, "-n", "-c", done.out], capture_output=True, text=True)
+        assert (read.returncode, read.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("adbench exp", "plain,explain"),
+        ("adbench run --res", "plain,--resume"),
+        ("adbench check -b autog", "plain,autograd"),
+        ("adbench explain cholesky_", "plain,cholesky_elements"),
+        ("adbench check -b ./min", "file,./min"),
+    ],
+)
+def test_verbs_options_cases_and_backends_are_completed(
+    monkeypatch: pytest.MonkeyPatch, typed: str, expected: str
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+    completed = BashComplete(cli, {}, "adbench", "_ADBENCH_COMPLETE").complete()
+    assert expected in completed.splitlines()
+
+
+def examples() -> list[str]:
+    """The lines of every verb's help that begin with the command's name."""
+    verbs: list[click.Command] = [cli, *cli.commands.values()]
+    lines = [line.strip() for verb in verbs for line in (verb.help or "").splitlines()]
+    found = [line.partition("     ")[0] for line in lines if line.startswith("adbench ")]
+    return list(dict.fromkeys(found))
+
+
+def test_every_verb_has_an_example() -> None:
+    shown = {example.split()[1] for example in examples()}
+    assert shown == set(cli.commands)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the examples speak of: a backend, a function, and runs."""
+    folder = tmp_path_factory.mktemp("examples")
+    write(folder, softplus=CASE, my_backend=RIGHT, mymodule="def f(x, y):\n    return x * y\n")
+    done = adbench(folder, "run", "--quick", "-c", "softplus.py", "-b", "my_backend.py", "-n", "10", "-o", "out")
+    assert done.code == 0, done.err
+    for name in ("base", "new", "january", "february", "results/time"):
+        shutil.copytree(folder / "out", folder / name)
+    shutil.copy(SESSION, folder / "log.jsonl")
+    (folder / "messages.jsonl").write_text('{"id": 0, "kind": "start"}\n{"id": 1, "kind": "define", "module": "lse"}\n')
+    return folder
+
+
+def answered(folder: Path, *words: str) -> None:
+    """A verb that reads what a shell hands it: one answer a line, none of them a refusal."""
+    with (folder / words[-1]).open() as given:
+        command = [sys.executable, "-m", "adbench", *words[: words.index("<")]]
+        done = subprocess.run(command, cwd=folder, stdin=given, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert (first["id"], second["id"], second["success"]) == (0, 1, True)
+
+
+@pytest.mark.parametrize("example", examples())
+def test_the_examples_of_the_help_run(prepared: Path, example: str) -> None:
+    words = shlex.split(example.replace("<time>", "time"))[1:]
+    if "<" in words:
+        answered(prepared, *words)
+        return
+    plans = words[0] in ("run", "check") and "--resume" not in words
+    done = adbench_here(prepared, *words, *(["--plan"] if plans else []))
+    fine = {0, 5} if words[0] == "compare" else {0}  # 5: one launch on a shared machine is too little to decide
+    assert done.code in fine, f"{example}: {done.err}"

@@ -1,0 +1,206 @@
+"""The command line as a user meets it: what it prints where, and its exit code."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from adbench.results.store import read_run
+from tests.support.files import CASE, RIGHT, misbehaving, write
+
+
+class Result:
+    """What a command printed and how it ended."""
+
+    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+
+
+def adbench(folder: Path, *args: str, **environment: str) -> Result:
+    """Run the command in `folder`, as from a shell; nothing is a terminal."""
+    command = [sys.executable, "-m", "adbench", *args]
+    variables = {**os.environ, "COLUMNS": "100", **environment}
+    return Result(subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=120))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A user's folder with one case and a right, a wrong and a crashing backend."""
+    write(tmp_path, softplus=CASE, hand=RIGHT, off=RIGHT.replace("return 1 / (1", "return 1.01 / (1"))
+    return write(tmp_path, dies=misbehaving("import os; os.abort()"))
+
+
+def test_the_version_is_one_line(tmp_path: Path) -> None:
+    done = adbench(tmp_path, "--version")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("adbench ")
+
+
+def test_lists_are_for_people_and_for_machines(folder: Path) -> None:
+    cases = adbench(folder, "list", "cases", "--cases", ".", "--backends", ".")
+    assert cases.code == 2  # hand.py, in the same folder, is no case
+    assert "hand.py: expected CASE" in cases.err or "there is no CASE" in cases.err
+    backends = json.loads(adbench(folder, "list", "backends", "--json").out)
+    assert {"jax", "autograd", "tape", "finite_differences", "torch"} <= {row["name"] for row in backends}
+    cases_listed = adbench(folder, "list", "cases")
+    assert cases_listed.code == 0
+    assert "normal_log_density" in cases_listed.out
+    assert max(map(len, adbench(folder, "list", "cases", COLUMNS="50").out.splitlines())) <= 50
+
+
+def test_a_run_leaves_its_data_its_journal_and_its_page(folder: Path) -> None:
+    done = adbench(folder, "run", "--quick", "-c", "softplus.py", "-b", "hand.py", "-b", "off.py", "-o", "out")
+    assert done.code == 1, done.err
+    assert "\x1b" not in done.out + done.err
+    assert done.out.rstrip().endswith("out/report.html")
+    kept = read_run(folder / "out" / "run.json")
+    assert {record.job.backend: record.status for record in kept.records if record.job.operator == "gradient"} == {
+        "hand": "ok",
+        "off": "wrong",
+    }
+    assert len((folder / "out" / "journal.jsonl").read_text().splitlines()) >= len(kept.records)
+    page = (folder / "out" / "report.html").read_text()
+    again = adbench(folder, "report", "out/run.json", "-o", "again.html")
+    assert again.code == 0
+    assert (folder / "again.html").read_text() == page
+    second = adbench(folder, "run", "-c", "softplus.py", "-b", "hand.py", "-o", "out")
+    assert (second.code, second.err.count("\n")) == (2, 1)
+    assert "already holds a run" in second.err
+    assert read_run(folder / "out" / "run.json") == kept
+
+
+def test_a_plan_says_what_would_run_and_about_how_long_and_runs_nothing(folder: Path) -> None:
+    write(folder, hand=misbehaving("raise RuntimeError('it was asked')"))
+    asked = ["run", "--plan", "-c", "softplus.py", "-b", "hand.py", "-b", "off.py", "-o", "out"]
+    done = adbench(folder, *asked)
+    assert (done.code, done.err) == (0, "")
+    assert "softplus" in done.out
+    assert "12 cells, 2 backends, 8 launches: about " in done.out
+    assert not (folder / "out").exists()
+    whole = json.loads(adbench(folder, *asked, "--json").out)
+    assert len(whole["cells"]) == 12
+    assert set(whole["seconds_by_backend"]) == {"hand", "off"}
+    assert whole["seconds"]["total"] == pytest.approx(sum(whole["seconds"][p] for p in ("check", "time", "memory")))
+    some = whole["seconds"]["total"] * 0.7
+    fitted = adbench(folder, *asked, "--json", "--budget", f"{some:.2f}s")
+    less = json.loads(fitted.out)
+    assert less["seconds"]["total"] <= some
+    assert less["left_out"]
+    assert all(f"left out: {text}" in fitted.err for text in less["left_out"])
+
+
+def test_a_check_times_nothing_and_prints_json_when_asked(folder: Path) -> None:
+    done = adbench(folder, "check", "-c", "softplus.py", "-b", "hand.py", "-n", "10", "--json")
+    assert done.code == 0
+    data = json.loads(done.out)
+    found = {record["job"]["operator"]: (record["status"], record["how"]) for record in data["records"]}
+    assert found["gradient"] == ("ok", "native")
+    assert found["value_and_gradient"] == ("ok", "from value and gradient")
+    assert found["jvp"] == ("ok", "from gradient")
+    assert found["hvp"][0] == "unsupported"
+    assert all(record["time"] is None for record in data["records"])
+
+
+def test_a_crash_is_exit_code_4_and_a_wrong_derivative_beside_it_1(folder: Path) -> None:
+    assert adbench(folder, "check", "-c", "softplus.py", "-b", "hand.py", "-b", "dies.py", "-n", "1").code == 4
+    assert adbench(folder, "check", "-c", "softplus.py", "-b", "off.py", "-b", "dies.py", "-n", "1").code == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["run", "-c", "nope"], "no case 'nope'; there are: "),
+        (["check", "-b", "nope"], "no backend 'nope'; there are: "),
+        (["run", "-n", "0"], "size '0' is not a positive whole number"),
+        (["run", "-n", "x"], "size 'x' is not a positive whole number"),
+        (["check", "-c", "product_plus_constant", "-n", "2"], "product_plus_constant has no size 2; it has: 1"),
+        (["check", "-c", "missing.py"], "missing.py: no such file"),
+        (["check", "-b", "softplus.py"], "needs a function prepare"),
+        (["check", "-c", "hand.py"], "there is no CASE"),
+        (["check", "-b", "broken.py", "-c", "softplus.py"], "broken.py: not a readable Python file: line 1: "),
+        (["check", "-b", "raises.py", "-c", "softplus.py"], "raises.py: cannot be imported: RuntimeError: no"),
+        (["check", "--operator", "integral"], "no operator 'integral'; there are: gradient"),
+        (["check", "--seed", "-1"], "--seed"),
+        (["run", "--timeout", "0"], "--timeout"),
+        (["run", "--quick", "--rigorous"], "--quick and --rigorous contradict each other"),
+        (["run", "--margin", "-1"], "--margin: '-1' is no share between 0 and 100 %; write 2% or 0.02"),
+        (["run", "--margin", "abc"], "--margin: 'abc' is no share"),
+        (["run", "--budget", "soon"], "--budget: 'soon' is no duration; write 40s"),
+        (["run", "--mem-limit", "0"], "--mem-limit: '0' is no amount of memory; write 4G"),
+        (["run", "--launches", "0"], "--launches"),
+        (["run", "--reference", "nope"], "no selected backend 'nope'; there are: "),
+        (["run", "--reference", "jax", "-b", "autograd"], "no selected backend 'jax'; there are: autograd"),
+        (
+            ["run", "--resume", "out", "--quick", "-o", "x"],
+            "--resume goes on as the run was begun; it does not go with",
+        ),
+        (["run", "--resume", "nothing"], "no such journal; give --resume the folder that an earlier run wrote"),
+        (["run", "-c", "softplus.py", "-b", "hand.py", "--budget", "10ms"], "nothing fits into 0.01 s: softplus at"),
+        (["frobnicate"], "frobnicate"),
+        (["list", "frogs"], "frogs"),
+        (["run", "-c", "softplus.py", "-b", "hand.py", "-o", "softplus.py"], "softplus.py: already holds a run, or is"),
+        (["run", "-c", "softplus.py", "-b", "hand.py", "-o", "/proc/nothing"], "/proc/nothing: cannot be written"),
+        (["report", "nothing.json"], "nothing.json: cannot be read: No such file"),
+        (["report", "softplus.py"], "softplus.py: not JSON, or damaged"),
+        (["report", "foreign.json"], "foreign.json: JSON, but not a run of adbench"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_exit_code_2(folder: Path, args: list[str], message: str) -> None:
+    write(folder, broken="def prepare(:", raises="raise RuntimeError('no')")
+    (folder / "foreign.json").write_text('{"benchmarks": []}')
+    done = adbench(folder, *args)
+    assert done.code == 2
+    assert message in done.err
+    assert done.err.count("\n") == 1
+    assert done.out == ""
+
+
+def test_a_configuration_in_the_working_folder_adds_the_users_files(tmp_path: Path) -> None:
+    write(tmp_path / "mine", softplus=CASE)
+    write(tmp_path / "ours", hand=RIGHT)
+    (tmp_path / "pyproject.toml").write_text('[tool.adbench]\ncases = ["mine"]\nbackends = ["ours"]\n')
+    done = adbench(tmp_path, "check", "-c", "softplus", "-b", "hand", "-n", "1")
+    assert done.code == 0, done.err
+
+
+def test_what_a_case_lacks_is_left_out_with_a_word_on_stderr(folder: Path) -> None:
+    done = adbench(folder, "check", "-c", "softplus.py", "-c", "product_plus_constant", "-b", "hand.py", "-n", "10")
+    assert "left out: product_plus_constant has no size 10; it has: 1" in done.err
+    assert done.code == 0
+
+
+def test_a_user_file_called_like_a_library_does_not_hide_it(folder: Path) -> None:
+    """`torch.py` in the working folder must not be what the torch backend imports."""
+    write(folder, autograd="raise RuntimeError('the wrong file')")
+    done = adbench(folder, "check", "-c", "product_plus_constant", "-b", "autograd")
+    assert done.code == 0, done.out + done.err
+
+
+def test_an_interruption_keeps_what_was_finished(folder: Path) -> None:
+    """Ctrl-C while a backend hangs: the data and the page of the others are there."""
+    write(folder, hangs=misbehaving("import time; open('hanging', 'w'); time.sleep(600)"))
+    command = [sys.executable, "-m", "adbench", "run", "--quick", "-c", "softplus.py", "-n", "1", "-o", "out"]
+    command += ["-b", "hand.py", "-b", "hangs.py", "--no-memory", "--operator", "value", "--operator", "gradient"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        journal = folder / "out" / "journal.jsonl"
+        for _ in range(600):
+            lines = journal.read_text().splitlines() if journal.exists() else []
+            finished = sum(line.startswith('{"kind": "checked"') and '"hand"' in line for line in lines)
+            if (folder / "hanging").exists() and finished == 2:
+                break
+            try:
+                process.wait(0.1)
+            except subprocess.TimeoutExpired:
+                continue
+        process.send_signal(2)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    statuses = {record.job.backend: record.status for record in read_run(folder / "out" / "run.json").records}
+    assert statuses["hand"] == "ok"
+    assert (folder / "out" / "report.html").exists()
+    assert "report.html" in out
+    assert "to go on: adbench run --resume out" in err

@@ -1,0 +1,332 @@
+"""The doctor, on machines made up for it: each ill shows up as a finding, with what to do."""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+from adbench.catalog import installed, inventory
+from adbench.catalog.discovery import Catalog, Source, catalog, load
+from adbench.cli import cli
+from adbench.doctor import examine, findings
+from adbench.doctor.findings import CHECKS, Finding, Patient, State
+from adbench.execution.native.library import Place
+from adbench.measure.machine.spin import Noise
+from adbench.measure.memory import Figure
+from adbench.measure.memory_truth import Reading
+from reports.text.inventory import version_or_command
+from tests.measure.trees import CPU, Roots, roots, stat
+
+QUIET = Noise(ns=10**9, gaps=3, taken_ns=10**5, longest_ns=50_000, spread=0.004, switches=1, stolen_ms=0.0)
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Roots:
+    return roots(tmp_path)
+
+
+def patient(made: Roots, noise: Noise = QUIET, **environment: str) -> Patient:
+    return Patient((0, 1, 2, 3), noise, made.proc, made.sys, environment)
+
+
+def look(name: str, at: Patient) -> Finding:
+    """The finding of the check that is called so."""
+    return {check.__name__: check for check in CHECKS}[name](at)
+
+
+SICK: dict[str, tuple[str, dict[str, str], dict[str, str], str]] = {
+    # what: the check, files of /proc, files of /sys, a part of what is found
+    "a governor that saves power": (
+        "governor",
+        {},
+        {f"{CPU}/cpu{cpu}/cpufreq/scaling_governor": "powersave\n" for cpu in range(4)},
+        "powersave",
+    ),
+    "one processor that saves power": (
+        "governor",
+        {},
+        {f"{CPU}/cpu{cpu}/cpufreq/scaling_governor": g for cpu, g in ((0, "performance"), (3, "schedutil"))},
+        "performance, schedutil",
+    ),
+    "turbo on an Intel processor": ("turbo", {}, {f"{CPU}/intel_pstate/no_turbo": "0\n"}, "on"),
+    "turbo on another": ("turbo", {}, {f"{CPU}/cpufreq/boost": "1\n"}, "on"),
+    "shared cores": ("shared_cores", {}, {f"{CPU}/smt/active": "1\n"}, "two hardware threads"),
+    "load": ("load", {"loadavg": "1.20 0.50 0.20 1/94 6841\n"}, {}, "1.20 over the last minute"),
+    "a limit on processor time": (
+        "processor_limit",
+        {"self/cgroup": "0::/box\n"},
+        {"fs/cgroup/box/cpu.max": "150000 100000\n", "fs/cgroup/box/cpu.stat": "nr_periods 9\nnr_throttled 7\n"},
+        "1.5 processors' time, stopped 7 times",
+    ),
+    "a limit on processor time, version 1": (
+        "processor_limit",
+        {"self/cgroup": "1:cpu:/\n"},
+        {"fs/cgroup/cpu/cpu.cfs_quota_us": "50000\n", "fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"},
+        "0.5 processors' time",
+    ),
+    "little memory allowed": (
+        "memory_limit",
+        {"self/cgroup": "0::/box\n"},
+        {"fs/cgroup/box/memory.max": f"{1 << 30}\n"},
+        "1\u00a0GiB",
+    ),
+    "memory swapped out": (
+        "swap",
+        {"meminfo": "MemTotal: 8000000 kB\nSwapTotal: 4194304 kB\nSwapFree: 2097152 kB\n"},
+        {},
+        "2 of 4\u00a0GiB in use",
+    ),
+    "heat": ("heat", {}, {f"{CPU}/cpu2/thermal_throttle/core_throttle_count": "12\n"}, "throttled 12 times"),
+    "a battery": ("power", {}, {"class/power_supply/AC/online": "0\n"}, "battery"),
+    "huge pages": (
+        "huge_pages",
+        {},
+        {"kernel/mm/transparent_hugepage/enabled": "[always] madvise never\n"},
+        "always",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SICK)
+def test_what_disturbs_is_a_warning_that_says_what_to_do(made: Roots, what: str) -> None:
+    check, proc, sys, found = SICK[what]
+    made.write(proc=proc, sys=sys)
+    finding = look(check, patient(made))
+    assert finding.state == "warning"
+    assert found in finding.found
+    assert finding.why.endswith(".")
+    assert finding.do
+
+
+WELL: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
+    "a fixed clock rate": ("governor", {}, {f"{CPU}/cpu0/cpufreq/scaling_governor": "performance\n"}),
+    "no turbo": ("turbo", {}, {f"{CPU}/intel_pstate/no_turbo": "1\n"}),
+    "no boost": ("turbo", {}, {f"{CPU}/cpufreq/boost": "0\n"}),
+    "a core each": ("shared_cores", {}, {f"{CPU}/smt/active": "0\n"}),
+    "no load": ("load", {"loadavg": "0.20 0.50 0.20 1/94 6841\n"}, {}),
+    "no limit": ("processor_limit", {"self/cgroup": "0::/box\n"}, {"fs/cgroup/box/cpu.max": "max 100000\n"}),
+    "memory enough": ("memory_limit", {"self/cgroup": "0::/b\n"}, {"fs/cgroup/b/memory.max": f"{1 << 36}\n"}),
+    "nothing swapped out": ("swap", {"meminfo": "SwapTotal: 4194304 kB\nSwapFree: 4194304 kB\n"}, {}),
+    "no swap": ("swap", {"meminfo": "SwapTotal: 0 kB\nSwapFree: 0 kB\n"}, {}),
+    "never too hot": ("heat", {}, {f"{CPU}/cpu2/thermal_throttle/core_throttle_count": "0\n"}),
+    "mains": ("power", {}, {"class/power_supply/AC/online": "1\n", "class/power_supply/USB/online": "0\n"}),
+    "pages as asked": ("huge_pages", {}, {"kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n"}),
+}
+
+
+@pytest.mark.parametrize("what", WELL)
+def test_what_is_well_is_said_to_be(made: Roots, what: str) -> None:
+    check, proc, sys = WELL[what]
+    made.write(proc=proc, sys=sys)
+    finding = look(check, patient(made))
+    assert (finding.state, finding.do) == ("ok", None)
+
+
+def test_a_system_that_tells_nothing_makes_no_warning_of_it(made: Roots) -> None:
+    told = [check(patient(made)) for check in CHECKS if check not in (findings.python, findings.loop, findings.noise)]
+    here = {"memray", "compiler"}  # of this installation, not of the system
+    assert [finding.name for finding in told if finding.state == "warning" and finding.name not in here] == []
+    assert {"governor", "turbo", "heat"} <= {finding.name for finding in told if finding.state == "unknown"}
+
+
+def test_one_processor_is_a_warning(made: Roots) -> None:
+    made.write(proc={"stat": stat({0: (1, 1, 0), 1: (1, 1, 0)})})
+    finding = look("affinity", replace(patient(made), cpus=(1,)))
+    assert (finding.state, finding.found) == ("warning", "1: 1 of 2 hardware threads")
+    assert look("affinity", patient(made)).state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("noise", "state"),
+    [
+        (QUIET, "ok"),
+        (replace(QUIET, taken_ns=2 * 10**7), "warning"),
+        (replace(QUIET, spread=0.03), "warning"),
+        (replace(QUIET, spread=None), "ok"),
+    ],
+)
+def test_noise_is_a_warning_where_more_than_a_hundredth_is_taken_or_work_is_uneven(
+    made: Roots, noise: Noise, state: State
+) -> None:
+    assert look("noise", patient(made, noise)).state == state
+
+
+def test_a_hypervisor_is_a_warning_where_it_takes_time(made: Roots) -> None:
+    made.write(proc={"cpuinfo": "flags : fpu hypervisor\n"}, sys={"hypervisor/type": "xen\n"})
+    assert look("virtual", patient(made)).state == "ok"
+    finding = look("virtual", patient(made, replace(QUIET, stolen_ms=30.0)))
+    assert (finding.state, finding.found) == ("warning", "xen, 30\u00a0ms stolen in the last second")
+    assert "not told" in look("virtual", patient(made, replace(QUIET, stolen_ms=None))).found
+
+
+def test_another_allocator_is_a_warning_and_paths_are_not_told(made: Roots) -> None:
+    finding = look("allocator", patient(made, LD_PRELOAD="/home/somebody/libjemalloc.so.2"))
+    assert (finding.state, finding.found) == ("warning", "LD_PRELOAD=libjemalloc.so.2")
+    assert finding.do == "unset LD_PRELOAD"
+
+
+def test_what_is_missing_is_told_with_the_command_that_installs_it(
+    made: Roots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(findings, "installed_version", lambda name: None)
+    monkeypatch.setattr(findings, "compiler_in", lambda names: None)
+    assert look("memray", patient(made)).do == "pip install memray"
+    assert look("compiler", patient(made)).do == "sudo apt install g++"
+    assert look("browser", patient(made)).found == "none"
+
+
+def test_a_slow_loop_or_a_coarse_clock_is_a_warning(made: Roots, monkeypatch: pytest.MonkeyPatch) -> None:
+    made.write(sys={"devices/system/clocksource/clocksource0/current_clocksource": "hpet\n"})
+    monkeypatch.setattr(findings.clock, "loop_overhead_ns", lambda: 61.0)
+    monkeypatch.setattr(findings, "clock_step_ns", lambda: 1400)
+    assert (look("loop", patient(made)).state, look("loop", patient(made)).found) == ("warning", "61.0\u00a0ns a call")
+    found = look("reading_the_clock", patient(made))
+    assert (found.state, found.found) == ("warning", "steps of 1400\u00a0ns, from hpet")
+    monkeypatch.setattr(findings.clock, "loop_overhead_ns", lambda: 15.0)
+    assert look("loop", patient(made)).state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "state"),
+    [("'--enable-shared'", "warning"), ("'--enable-optimizations' '--with-lto'", "ok"), (None, "ok")],
+)
+def test_a_slow_build_of_python_is_a_warning(
+    made: Roots, monkeypatch: pytest.MonkeyPatch, arguments: str | None, state: State
+) -> None:
+    monkeypatch.setattr(findings.sysconfig, "get_config_var", lambda name: arguments)
+    assert look("python", patient(made)).state == state
+
+
+def readings(*values: tuple[float | None, bool]) -> Iterator[Reading]:
+    for value, seen in values:
+        figure = Figure(None, "memray is not installed") if value is None else Figure(value * MEGABYTE)
+        yield Reading("numpy", "allocated", 64 * MEGABYTE, figure, seen)
+
+
+def of_numpy(*values: tuple[float | None, bool]) -> Finding:
+    return next(f for f in examine.memory_findings(lambda: readings(*values)) if f.name == "numpy")
+
+
+def test_a_memory_method_that_lies_is_a_warning() -> None:
+    assert of_numpy((64.0, True)).state == "ok"
+    lie = of_numpy((64.0, True), (20.0, True))
+    assert (lie.state, lie.found) == ("warning", "allocated 64, 20 (!)")
+    assert "do not quote" in str(lie.do)
+
+
+def test_a_memory_method_that_cannot_see_is_well_and_one_that_is_missing_says_why() -> None:
+    assert (of_numpy((0.0, False)).state, of_numpy((0.0, False)).found) == ("ok", "allocated (0)")
+    missing = of_numpy((None, True))
+    assert (missing.state, missing.found, missing.do) == ("unknown", "allocated —", "memray is not installed")
+
+
+def source(name: str, **more: object) -> Source:
+    return Source("backends", name, f"{name}.py", builtin=True, **more)  # type: ignore[arg-type]
+
+
+def test_each_backend_tells_its_version_or_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = {"numpy": "2.0"}
+    monkeypatch.setattr("adbench.catalog.discovery.installed_version", there.get)
+    monkeypatch.setattr("adbench.catalog.discovery.packages_of_debian", lambda names: {"libthere-dev": "1.2-3"})
+    monkeypatch.setattr(installed, "has_dpkg", lambda: True)
+    monkeypatch.setattr(examine.machine, "compiler_in", lambda names: None)
+    sources = [
+        source("plain"),
+        source("good", requires=("numpy",)),
+        source("gone", requires=("numpy", "never-there", "nor-this")),
+        source("native", requires=("never-there",), debian=("libthere-dev", "libgone-dev"), builds=True),
+        source("packaged", debian=("libthere-dev",)),
+    ]
+    rows = {row["name"]: row for row in examine.backend_rows(Catalog({}, {}, {s.name: s for s in sources}))}
+    assert {name: row["install"] for name, row in rows.items()} == {
+        "plain": None,
+        "good": None,
+        "gone": "pip install never-there nor-this",
+        "native": "sudo apt install libgone-dev g++ && pip install never-there",
+        "packaged": None,
+    }
+    assert rows["good"]["version"] == "2.0"
+    assert rows["packaged"]["version"] == "1.2-3"
+    assert rows["native"]["missing"] == ["libgone-dev", "g++", "never-there"]
+
+
+def test_a_library_of_the_users_own_is_told_with_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Place((), (), (), Path("/opt/own/include"))
+    file = SimpleNamespace(LIBRARY=SimpleNamespace(found=lambda: place))
+    monkeypatch.setattr(examine, "load", lambda source: file)
+    monkeypatch.setattr(examine.machine, "compiler_in", lambda names: "c++")
+    (row,) = examine.backend_rows(Catalog({}, {}, {"own": source("own", builds=True, home="OWN_HOME")}))
+    assert (row["install"], row["missing"]) == (None, [])
+    assert version_or_command(row) == f"in {place.include}"
+
+
+def test_a_variable_that_names_a_folder_without_the_library_is_told_and_not_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CPPAD_HOME", raising=False)
+    load(catalog().backends["cppad"]).LIBRARY.found()  # what was found without the variable is no answer with it
+    monkeypatch.setenv("CPPAD_HOME", str(tmp_path))
+    rows = {row["name"]: row for row in examine.backend_rows(catalog())}
+    assert rows["cppad_reuse"]["missing"] == ["cppad/cppad.hpp"]
+    assert str(rows["cppad_reuse"]["install"]).startswith(f"$CPPAD_HOME is {tmp_path}, which has no include/cppad/")
+
+
+def test_a_list_looks_for_no_header_and_names_the_variable_that_says_where_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("adbench.catalog.discovery.packages_of_debian", lambda names: {})
+    monkeypatch.setattr(installed, "has_dpkg", lambda: True)
+    rows = {row["name"]: row for row in inventory.backend_rows(catalog())}
+    told = {name: version_or_command(rows[name]) for name in ("adept", "adolc", "cpp_plain", "tape")}
+    assert told == {
+        "adept": "$ADEPT_HOME",
+        "adolc": "sudo apt install libadolc-dev",
+        "cpp_plain": "built in",
+        "tape": "built in",
+    }
+
+
+def test_on_a_bare_machine_every_backend_that_needs_anything_has_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adbench.catalog.discovery.installed_version", lambda name: None)
+    monkeypatch.setattr("adbench.catalog.discovery.packages_of_debian", lambda names: {})
+    monkeypatch.setattr(examine.machine, "compiler_in", lambda names: None)
+    there = catalog()
+    rows = {row["name"]: row for row in examine.backend_rows(there)}
+    assert set(rows) == set(there.backends)
+    for name, source in there.backends.items():
+        commands = rows[name]["install"]
+        assert (commands is not None) == bool(source.requires or source.debian or source.builds), name
+        for needed in (*source.requires, *source.debian, *(["g++"] if source.builds else [])):
+            assert needed in str(commands), name
+
+
+def test_debians_packages_are_looked_up_without_installing_any() -> None:
+    assert installed.packages_of_debian(()) == {}
+    found = installed.packages_of_debian({"libc6", "no-such-package-at-all"})
+    assert "no-such-package-at-all" not in found
+    assert "libc6" in found or not installed.has_dpkg()
+
+
+def test_the_examination_is_plain_data_and_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    done = CliRunner().invoke(cli, ["doctor", "--json", "--backends"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert {finding["state"] for finding in found["findings"]} <= {"ok", "warning", "unknown"}
+    assert len(found["findings"]) == len(CHECKS)
+    assert found["facts"]["python"] in found["fingerprint"]
+    assert "tape" in {row["name"] for row in found["backends"]}
+    assert found["memory"] is None
+    if before is not None:
+        assert os.sched_getaffinity(0) == before
+
+
+def test_the_doctor_takes_no_argument() -> None:
+    done = CliRunner().invoke(cli, ["doctor", "now"])
+    assert done.exit_code == 2

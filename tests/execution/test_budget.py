@@ -1,0 +1,236 @@
+"""Plans that fit a time: the estimate counts what the runner does, and what goes is said, in its order."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from adbench.execution.planning import costs as kept
+from adbench.execution.planning.budget import FEWEST_LAUNCHES, Fit, fit
+from adbench.execution.planning.costs import Costs
+from adbench.execution.planning.estimate import Estimate
+from adbench.execution.planning.forecast import Forecast
+from adbench.execution.scheduler import enter
+from adbench.execution.session import Session, prepare
+from adbench.model.events import Checked, Cost, Learned, MemoryMeasured, Started, Timed
+from adbench.model.record import Figure, Job, Launch, Launched, Memory, Record, Round, Run, Summary
+from adbench.model.settings import Settings
+from adbench.results.journal import Head, Progress
+
+CASES = {"cheap": (1, 10, 100), "dear": (1, 10, 100, 1000), "single": (1,)}
+JOBS = [
+    Job(case, size, backend, operator)
+    for case, sizes in CASES.items()
+    for size in sizes
+    for operator in ("value", "gradient")
+    for backend in ("tape", "other")
+]
+SECONDS = {"cheap": 1e-4, "dear": 1e-2, "single": 1e-3}  # per call and unit of size
+
+
+def known() -> Costs:
+    """A machine on which everything has been run before."""
+    found = Costs({"tape": 0.5, "other": 2.0})
+    for job in JOBS:
+        call = SECONDS[job.case] * job.size
+        found.learn(job, Cost(0.01, 2 * call, call))
+    return found
+
+
+def fitted(seconds: float, settings: Settings | None = None) -> Fit:
+    return fit(JOBS, Estimate(settings or Settings(), known()), seconds)
+
+
+def test_the_estimate_is_what_the_runner_does_added_up() -> None:
+    settings = Settings(memory=False, launches=3, rounds=4, epoch_ns=10_000_000, warm_ns=200_000_000)
+    job = Job("single", 1, "other", "gradient")
+    one = Estimate(settings, known()).launch(job)
+    # prepare, first call, warm-up, three epochs to calibrate, four rounds; and what asking takes
+    assert one == pytest.approx(0.01 + 0.002 + 0.2 + 3 * 0.010 + 4 * 0.010, abs=0.05)
+    assert one > 0.01 + 0.002 + 0.2 + 3 * 0.010 + 4 * 0.010
+    control = Estimate(settings, known()).launch(replace(job, backend="tape"))
+    assert control == pytest.approx(2 * one, rel=0.01)
+    few, more = (Estimate(replace(settings, launches=n), known()).of(JOBS).time for n in (3, 6))
+    assert more == pytest.approx(2 * few)
+
+
+def test_a_slow_cell_is_bounded_by_its_share_of_a_launch() -> None:
+    costs = Costs({}, {("slow", "other", "gradient"): {1: Cost(0.0, 5.0, 5.0)}})
+    one = Estimate(Settings(), costs).launch(Job("slow", 1, "other", "gradient"))
+    assert one == pytest.approx(5 + 7 + 5, abs=0.1)  # first call; warm-up for 2 s and the call that ends it; one round
+
+
+def test_what_is_not_installed_and_what_is_checked_take_no_time() -> None:
+    every = Estimate(Settings(), known()).of(JOBS)
+    assert Estimate(Settings(), known(), missing=["tape", "other"]).of(JOBS).total == 0
+    checked = Estimate(Settings(), known(), checked=JOBS).of(JOBS)
+    assert checked.check == 0
+    assert (checked.time, checked.memory) == (every.time, every.memory)
+
+
+def test_a_cost_is_guessed_from_the_nearest_size_in_proportion() -> None:
+    costs = Costs({}, {("a", "tape", "gradient"): {10: Cost(1.0, 0.2, 0.1), 1000: Cost(1.0, 2.0, 1.0)}})
+    assert costs.of(Job("a", 20, "tape", "gradient")) == Cost(1.0, 0.4, 0.2)
+    assert costs.of(Job("a", 2000, "tape", "gradient")) == Cost(1.0, 4.0, 2.0)
+    assert costs.of(Job("b", 20, "tape", "gradient")) == kept.UNKNOWN
+
+
+def test_a_check_is_guessed_from_the_nearest_size_else_from_the_backends_others() -> None:
+    costs = Costs()
+    for case, seconds in (("a", 1.0), ("b", 3.0), ("c", 50.0)):
+        costs.learn_check(Job(case, 10, "tape", "gradient"), seconds)
+    costs.learn_check(Job("a", 1000, "tape", "gradient"), 2.0)
+    assert costs.of_check(Job("a", 20, "tape", "gradient")) == 1.0
+    assert costs.of_check(Job("a", 600, "tape", "gradient")) == 2.0
+    assert costs.of_check(Job("d", 20, "tape", "gradient")) == 3.0
+    assert costs.of_check(Job("d", 20, "other", "gradient")) is None
+    costs.learn_check(Job("e", 10, "tape", "value"), 40.0)
+    costs.learn_check(Job("f", 10, "tape", "value"), 60.0)
+    assert costs.of_check(Job("d", 20, "tape", "gradient")) == 40.0
+
+
+def test_the_truths_of_a_case_that_was_checked_are_in_the_cache() -> None:
+    costs = Costs()
+    job = Job("a", 10, "tape", "gradient")
+    before = Estimate(Settings(), costs).references([job])
+    costs.learn_check(job, 1.0)
+    assert costs.knows("a", 10)
+    assert not costs.knows("a", 20)
+    assert not costs.knows("b", 10)
+    assert Estimate(Settings(), costs).references([job]) < before / 10
+
+
+def test_a_check_teaches_the_next_plan_what_its_backend_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADBENCH_CACHE", str(tmp_path / "cache"))  # the other runs' teaches too
+    backend = tmp_path / "slow.py"
+    backend.write_text(
+        "import time\n"
+        "import adbench.tape as xp\n"
+        "def prepare(operator, f, args, wrt):\n"
+        "    time.sleep(0.4)\n"
+        "    return lambda *args: f(*args)\n"
+    )
+
+    def session(case: str) -> Session:
+        chosen = {"cases": [case], "backends": [str(backend)], "operators": ["value"], "sizes": ["2"]}
+        return prepare(**chosen, time=False, memory=False)
+
+    def expected() -> float:
+        return session("quadratic_form").estimate().check(Job("quadratic_form", 2, "slow", "value"))
+
+    before = expected()
+    for _ in session("sums").events():
+        pass
+    assert before < 0.1
+    assert expected() > 0.4
+
+
+def test_nothing_is_left_out_where_there_is_time_enough() -> None:
+    found = fitted(1e6)
+    assert found.fits
+    assert found.jobs == tuple(JOBS)
+    assert found.left_out == ()
+
+
+def test_the_largest_sizes_of_the_dearest_case_go_first_then_values_then_more_and_each_is_said() -> None:
+    """Ever less time: what is left out only grows, in the order of the docstring, and backends stay."""
+    whole = Estimate(Settings(), known()).of(JOBS).total
+    first: dict[str, float] = {}
+    before = len(JOBS)
+    for share in (0.9 * 0.8**k for k in range(40)):
+        found = fitted(share * whole)
+        assert len(found.jobs) <= before
+        before = len(found.jobs)
+        assert {job.backend for job in found.jobs} == {"tape", "other"}
+        assert found.fits == (found.seconds <= share * whole)
+        for text in found.left_out:
+            kind = "processes" if "one process" in text else text.partition(":")[0]
+            first.setdefault(kind, share)
+        gone = {(job.case, job.size) for job in JOBS} - {(job.case, job.size) for job in found.jobs}
+        said = "; ".join(found.left_out)
+        for case, size in gone:
+            of_case = said.partition(f"{case} at ")[2].partition(";")[0]
+            assert str(size) in of_case.split(", ") or re.search(rf"cases: .*\b{case}\b", said)
+    order = ["processes", "sizes", "values", "memory", "launches", "cases"]
+    assert sorted(first) == sorted(order)
+    assert [first[kind] for kind in order] == sorted(first.values(), reverse=True)
+    assert fitted(0.7 * whole).left_out[0].startswith("sizes: dear at 1000")
+
+
+def test_launches_stay_enough_for_an_interval() -> None:
+    for seconds in (100.0, 50.0, 20.0, 10.0, 1.0):
+        assert fitted(seconds).settings.launches >= FEWEST_LAUNCHES
+    assert fitted(1.0, Settings(launches=3)).settings.launches == 3
+    assert not fitted(1.0).fits
+
+
+def test_costs_are_kept_for_the_same_machine_only(tmp_path: Path) -> None:
+    machine = {"processor": "A", "memory_bytes": 2**34, "system": "Linux 6", "python": "CPython 3.11"}
+    kept.keep(tmp_path / "new", machine, known())
+    assert kept.read(tmp_path / "new", machine) == known()
+    assert kept.read(tmp_path / "new", {**machine, "processor": "B"}) == Costs()
+    for text in ("", "[]", "{", '{"machine": 1}', (tmp_path / "new" / kept.FILE).read_text().replace("gradient", "")):
+        (tmp_path / kept.FILE).write_text(text)
+        assert isinstance(kept.read(tmp_path, machine), Costs)
+    (tmp_path / "file").write_text("")
+    kept.keep(tmp_path / "file" / "below", machine, known())  # cannot be written, and nobody minds
+    assert kept.read(tmp_path / "file" / "below", machine) == Costs()
+
+
+def empty() -> Progress:
+    run = Run(2, "", "0", 0, {}, {}, {"tape": None, "other": None}, dict.fromkeys(CASES, ""), ())
+    return Progress(Head(run, tuple(JOBS)))
+
+
+def right(job: Job) -> Record:
+    return Record(job, "ok", summary=Summary(1, 1.0, 1.0))
+
+
+def test_a_forecast_falls_to_nothing_as_the_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Driven by a clock of our own, on which everything takes three times as long as was expected."""
+    now = [0.0]
+    monkeypatch.setattr("adbench.execution.planning.forecast.monotonic", lambda: now[0])
+    settings, progress = Settings(launches=2, reference_backend="tape"), empty()
+    forecast = Forecast(JOBS, settings, known(), progress, frozenset())
+    total = forecast.total
+    assert total > 0
+    assert forecast.remaining == pytest.approx(total)
+    none = Memory(Figure(None, "no"), Figure(None, "no"), Figure(None, "no"))
+    launch = Launch(0, 1.0, 0.0, {}, 0.0, 3, True, (Round(1, 1),))
+    expected = Estimate(settings, known()).of(JOBS)
+    remaining = []
+
+    def tell(event: Checked | Timed | MemoryMeasured | Started | Learned, seconds: float) -> None:
+        now[0] += 3 * seconds
+        enter(event, progress)
+        forecast.note(event)
+        remaining.append(forecast.remaining)
+
+    for job in JOBS:
+        tell(Started(job, "check"), 0.0)
+        tell(Checked(right(job)), expected.check / len(JOBS))
+    for number in range(2):
+        for jobs in zip(JOBS[::2], JOBS[1::2], strict=True):
+            tell(Started(jobs[0], "time", number), 0.0)
+            cells = tuple(Launched(job, launch) for job in jobs)
+            tell(Timed(number, cells), expected.time / len(JOBS))
+    middle = remaining[-1]
+    assert middle == pytest.approx(3 * expected.memory, rel=0.1)
+    for job in JOBS:
+        tell(Started(job, "memory"), 0.0)
+        tell(MemoryMeasured(job, none), expected.memory / len(JOBS))
+    assert remaining[-1] == pytest.approx(0.0, abs=1e-6)
+    assert now[0] == pytest.approx(3 * total, rel=1e-6)
+
+
+def test_a_forecast_knows_what_is_done_and_what_was_left_out() -> None:
+    progress = empty()
+    whole = Forecast(JOBS, Settings(), known(), progress, frozenset()).total
+    for job in JOBS:
+        enter(Checked(right(job) if job.case == "cheap" else Record(job, "wrong", "no")), progress)
+    rest = Forecast(JOBS, Settings(), known(), progress, frozenset()).total
+    cheap = [job for job in JOBS if job.case == "cheap"]
+    assert rest == pytest.approx(Estimate(Settings(), known(), checked=cheap).of(cheap).total, rel=0.01)
+    assert rest < whole / 4
+    assert Forecast(JOBS, Settings(), known(), empty(), frozenset({"tape", "other"})).total == 0

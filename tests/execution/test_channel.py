@@ -1,0 +1,76 @@
+"""Messages between processes, whole or not at all."""
+
+import json
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from adbench.execution.workers.channel import MAX_BYTES, Channel, Closed
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[Channel, socket.socket]]:
+    left, right = socket.socketpair()
+    with left, right:
+        yield Channel(left), right
+
+
+def framed(body: bytes) -> bytes:
+    return struct.pack("!Q", len(body)) + body
+
+
+def test_a_message_arrives_whole_however_it_is_cut(ends: tuple[Channel, socket.socket]) -> None:
+    channel, other = ends
+    message = {"do": "x" * 100_000, "n": [1, 2.5, None]}
+    raw = framed(json.dumps(message).encode())
+
+    def drip() -> None:
+        for start in range(0, len(raw), 7_001):
+            other.sendall(raw[start : start + 7_001])
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    assert channel.receive(timeout=10) == message
+    thread.join()
+
+
+def test_a_drip_does_not_outlast_the_deadline(ends: tuple[Channel, socket.socket]) -> None:
+    """A byte now and then would reset a time-out that counts from the last one."""
+    channel, other = ends
+    stop = threading.Event()
+
+    def drip() -> None:
+        while not stop.wait(0.01):
+            other.sendall(b"\0")
+
+    thread = threading.Thread(target=drip)
+    other.sendall(struct.pack("!Q", 10_000))
+    thread.start()
+    start = time.monotonic()
+    with pytest.raises(TimeoutError):
+        channel.receive(timeout=0.2)
+    assert time.monotonic() - start < 5  # not a speed: only that it ends long before 10,000 drips
+    stop.set()
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"\0\0", framed(b"{"), framed(b"[1]"), framed(b"\xff\xfe"), struct.pack("!Q", MAX_BYTES + 1)]
+)
+def test_what_is_no_message_closes_the_line(ends: tuple[Channel, socket.socket], raw: bytes) -> None:
+    channel, other = ends
+    other.sendall(raw)
+    other.close()
+    with pytest.raises(Closed):
+        channel.receive(timeout=5)
+
+
+def test_sending_to_nobody_is_closed(ends: tuple[Channel, socket.socket]) -> None:
+    channel, other = ends
+    other.close()
+    with pytest.raises(Closed):
+        channel.send({"do": "x" * 10_000})

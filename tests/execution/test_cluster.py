@@ -1,0 +1,175 @@
+"""A run on many machines: whole groups, the host on every record, and nothing lost with a worker.
+
+A cluster of two workers on this machine: real processes of Dask, real workers of adbench below them.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adbench.execution.cluster import dask_cluster
+from adbench.execution.cluster.dask_cluster import SEEDS, address_of, groups_of
+from adbench.execution.session import Session, prepare, resume
+from adbench.model.errors import UsageError
+from adbench.model.record import Job, Record
+from adbench.results.journal import Journal
+from adbench.results.store import JOURNAL
+from tests.support.files import CASE, RIGHT, misbehaving, write
+
+# Dask warns of what it finds on a machine (a port that is taken, a slow disk); none of it is ours.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+OTHER = CASE.replace("log1p(xp.exp(x))", "sqrt(1 + x * x)").replace("Sum of softplus", "Sum of hyperbolas")
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    ) as local:
+        yield local
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    slow = misbehaving("import time; time.sleep(1.0)")
+    return write(tmp_path, softplus=CASE, hyperbola=OTHER, hand=RIGHT, slow=slow)
+
+
+def on(local: Any) -> str:
+    return str(local.scheduler_address).replace("tcp://", "dask://")
+
+
+def checking(folder: Path, **options: Any) -> Session:
+    files = {"cases": [str(folder / "softplus.py"), str(folder / "hyperbola.py")], "sizes": ["2"]}
+    return prepare(**(files | options), operators=("value", "gradient"), time=False, memory=False, quick=True)
+
+
+def records(session: Session, **options: Any) -> list[Record]:
+    for _ in session.events(**options):
+        pass
+    return list(session.result().records)
+
+
+def without_host(found: list[Record]) -> list[Record]:
+    return [replace(record, host=None) for record in found]
+
+
+@pytest.mark.slow
+def test_a_worker_killed_half_way_loses_nothing_and_changes_no_record(two: Any, folder: Path) -> None:
+    from distributed import Client
+
+    backends = [str(folder / "hand.py"), str(folder / "slow.py")]
+    here = records(checking(folder, backends=backends))
+    killed: list[int] = []
+
+    def kill_the_first_that_is_busy() -> None:
+        with Client(two.scheduler_address, set_as_default=False) as client:
+            pids = client.run(os.getpid)
+            for _ in range(600):
+                busy = [worker for worker, keys in client.processing().items() if any("hyperbola" in k for k in keys)]
+                if busy:
+                    time.sleep(0.5)  # into the group
+                    os.kill(pids[busy[0]], signal.SIGKILL)
+                    killed.append(pids[busy[0]])
+                    return
+                time.sleep(0.1)
+
+    killer = threading.Thread(target=kill_the_first_that_is_busy)
+    killer.start()
+    there = records(checking(folder, backends=backends), on=on(two))
+    killer.join()
+    assert len(killed) == 1
+    assert without_host(there) == here
+    assert all(record.host for record in there)
+    assert {record.status for record in here} <= {"ok", "wrong", "unsupported"}
+
+
+@pytest.mark.slow
+def test_a_run_is_timed_on_hosts_and_can_be_read_resumed_and_reported(two: Any, folder: Path) -> None:
+    asked = {"cases": [str(folder / "softplus.py")], "backends": [str(folder / "hand.py"), "tape"], "sizes": ["10"]}
+    session = prepare(**asked, quick=True, launches=2, memory=False)
+    found = records(session, folder=folder / "out", on=on(two))
+    assert all(record.time is not None and len(record.time.launches) == 2 for record in found)
+    assert len({record.host for record in found}) == 1
+    run = session.result()
+    assert run.reference_backend == "tape"
+    assert run.machine["hosts"] == found[0].host
+    assert any(record.control for record in found)
+    with pytest.raises(UsageError, match="go on with it there, with --on"):
+        resume(folder / "out")
+    again = resume(folder / "out", on=on(two))
+    assert [event for event in again.events(on=on(two)) if type(event).__name__ in ("Checked", "Timed")] == []
+    assert list(again.result().records) == found
+    journal, progress = Journal.resume(folder / "out" / JOURNAL)
+    journal.close()
+    assert progress.ended
+
+
+@pytest.mark.slow
+def test_a_host_that_has_another_file_or_none_is_one_line(two: Any, folder: Path) -> None:
+    session = checking(folder, backends=[str(folder / "hand.py")])
+    (folder / "softplus.py").write_text(CASE + "\n# changed\n", "utf-8")
+    with pytest.raises(UsageError, match="this host: cases/softplus has changed since the run was begun"):
+        records(session, on=on(two))
+
+
+@pytest.mark.parametrize("text", ["", "dask://", "tcp://host:1", "dask://host", "dask://host:port", "dask://a b:1"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="write dask://HOST:PORT"):
+        address_of(text)
+
+
+def test_an_address_is_that_of_the_scheduler() -> None:
+    assert address_of("dask://node-1:8786") == "tcp://node-1:8786"
+
+
+def test_no_scheduler_and_no_dask_are_one_line_and_nothing_is_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(dask_cluster, "CONNECT_SECONDS", 0.5)
+    session = checking(folder, backends=[str(folder / "hand.py")])
+    with pytest.raises(UsageError, match="no scheduler answers there"):
+        records(session, folder=folder / "out", on="dask://127.0.0.1:1")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match=r"pip install 'autodiff-bench\[dask\]'"):
+        records(session, folder=folder / "out", on="dask://127.0.0.1:1")
+    assert not (folder / "out").exists()
+
+
+def jobs(seeds: int) -> list[Job]:
+    return [
+        Job(case, size, backend, operator, seed)
+        for case in ("a", "b")
+        for size in (1, 10)
+        for operator in ("value", "gradient")
+        for seed in range(seeds)
+        for backend in ("x", "y", "z")
+    ]
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_no_ratio_is_taken_between_two_hosts(timed: bool) -> None:
+    planned = jobs(3)
+    groups = groups_of(planned, timed=timed)
+    assert sorted(job for group in groups for job in group) == sorted(planned)
+    where = {job: k for k, group in enumerate(groups) for job in group}
+    for job in planned:
+        assert {where[replace(job, backend=name)] for name in "xyz"} == {where[job]}
+    assert len(groups) == 2
+
+
+def test_thousands_of_points_are_spread_and_a_timed_case_is_not() -> None:
+    planned = [Job("a", 1, backend, "gradient", seed) for seed in range(1000) for backend in ("x", "y")]
+    assert len(groups_of(planned, timed=False)) == 1000 // SEEDS
+    assert len(groups_of(planned, timed=True)) == 1

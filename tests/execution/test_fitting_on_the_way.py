@@ -1,0 +1,81 @@
+"""A run under a budget, after its checks: what does not fit is left out, said, and stays so."""
+
+from dataclasses import asdict
+from time import monotonic
+
+import numpy as np
+
+from adbench import Case
+from adbench.catalog.discovery import Catalog, Source
+from adbench.execution.planning.costs import Costs
+from adbench.execution.planning.plan import Plan
+from adbench.execution.scheduler import Runner, enter
+from adbench.execution.workers.supervisor import Supervisor
+from adbench.model.events import Checked, Cost, Event, Learned
+from adbench.model.record import Job, Record, Run, Summary
+from adbench.model.serialization import from_plain
+from adbench.model.settings import Settings
+from adbench.results.journal import Head, Progress
+
+SIZES = (1, 10, 100)
+JOBS = tuple(Job("a", n, backend, operator) for n in SIZES for operator in ("value", "gradient") for backend in "xy")
+
+
+def runner(spent: float, checked: tuple[Job, ...] = JOBS, budget: float | None = 100.0) -> Runner:
+    """A run of one case that has gone on for so long, and has checked these jobs: each call takes 10 ms times n."""
+    case = Case(f=lambda xp, x: xp.sum(x), inputs=lambda n, rng: {"x": np.ones(n)}, wrt=("x",), sizes=SIZES)
+    sources = {name: Source("backends", name, "", builtin=True) for name in "xy"}
+    catalog = Catalog({"a": case}, {"a": Source("cases", "a", "", builtin=True)}, sources)
+    settings = Settings(budget_seconds=budget)
+    head = Head(Run(2, "", "0", 0, asdict(settings), {}, {"x": None, "y": None}, {"a": ""}, ()), JOBS)
+    progress = Progress(head, {job: Record(job, "ok", summary=Summary(1, 1.0, 1.0)) for job in checked})
+    costs = Costs({"x": 0.1, "y": 0.1})
+    for job in checked:
+        costs.learn(job, Cost(0.01, 0.01 * job.size, 0.01 * job.size))
+    return Runner(Supervisor(), Plan(JOBS), catalog, settings, progress, costs, started=monotonic() - spent)
+
+
+def fitted(made: Runner) -> list[Event]:
+    found = list(made._fit())
+    for event in found:
+        enter(event, made.progress)
+    return found
+
+
+def test_what_does_not_fit_keeps_its_verdict_and_says_why_it_is_not_timed() -> None:
+    made = runner(spent=40.0)
+    events = fitted(made)
+    dropped = [event.record for event in events if isinstance(event, Checked)]
+    assert dropped
+    assert {record.job.size for record in dropped} >= {100}
+    assert {record.job.backend for record in dropped} == {"x", "y"}
+    assert all(record.status == "ok" for record in dropped)
+    assert all(record.reason == "right, but not timed: it does not fit into 100 s" for record in dropped)
+    timed = {record.job for records in made._timed() for record in records}
+    assert timed == set(JOBS) - {record.job for record in dropped}
+    (learned,) = (event for event in events if isinstance(event, Learned))
+    settings = from_plain(learned.facts["settings"], Settings)
+    assert settings == made.settings
+    assert "sizes: a at " in str(settings.left_out)
+    assert from_plain(made.progress.head.run.settings, Settings) == settings
+
+
+def test_less_time_leaves_less_and_never_nothing() -> None:
+    left = []
+    for spent in (0.0, 40.0, 80.0, 99.0, 500.0):
+        made = runner(spent)
+        fitted(made)
+        left.append(sum(map(len, made._timed())))
+    assert left == sorted(left, reverse=True)
+    assert left[0] > left[-1] > 0
+
+
+def test_what_there_was_no_time_to_check_is_named() -> None:
+    made = runner(spent=50.0, checked=tuple(job for job in JOBS if job.size == 1))
+    fitted(made)
+    assert "not checked: a at 10, 100" in str(made.settings.left_out)
+
+
+def test_without_a_budget_nothing_is_left_out() -> None:
+    assert fitted(runner(spent=1e6, budget=None)) == []
+    assert fitted(runner(spent=0.0, budget=1e6)) == []

@@ -1,0 +1,93 @@
+"""Every case is alive: at every size, a derivative that is zero, NaN, single precision or 1 % off is found out.
+
+A known suite's ODE gradient is exactly zero at all its default sizes, and its comparison lets NaN through.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adbench import Case, Namespace, Operator
+from adbench.catalog.discovery import catalog, load
+from adbench.execution.operators.prepared_point import point
+from adbench.model import backend as contract
+from adbench.model import tree
+from adbench.model.case import function_of
+from adbench.oracle import ArrayReference, Reference, Verdict, array_reference, reference
+from adbench.oracle.operators import judge_operator
+
+CASES = {name: case for name, case in sorted(catalog().cases.items()) if not case.is_trap}
+LARGEST_DENSE = 100  # of functions whose value is an array: their Jacobians are broken entry by entry here
+
+
+def sizes(case: Case) -> tuple[int, ...]:
+    """Every size; of a variant, which has its case's inputs, those that are checked."""
+    if "elements" in case.tags or case.same_twin not in ("", case.name):
+        return case.quick_sizes
+    return tuple(n for n in case.sizes if not case.is_array_valued or n <= LARGEST_DENSE)
+
+
+CELLS = [(name, size) for name, case in CASES.items() for size in sizes(case)]
+
+BROKEN: dict[str, Callable[[Any], Any]] = {
+    "zero": lambda g: g * 0.0,
+    "NaN": lambda g: g * np.nan,
+    "NaN in the last entry": lambda g: np.where(np.arange(np.size(g)).reshape(np.shape(g)) < np.size(g) - 1, g, np.nan),
+    "single precision": lambda g: np.asarray(g, dtype=np.float32),
+    # rounding alone may by luck hardly change a single number; the neighbour is off by half a unit at least
+    "a unit of single precision off": lambda g: np.nextafter(np.float32(g), np.float32(np.inf)).astype(np.float64),
+    "1 % off": lambda g: g * 1.01,
+}
+
+
+@cache
+def known(name: str, size: int) -> tuple[Reference | ArrayReference, tuple[Any, ...]]:
+    """What is known of a cell in little time, and its derivative by hand or by the reference engine."""
+    case, at = CASES[name], point(CASES[name], size, 0)
+    budget: dict[str, Any] = {"xp_function": at.text, "names": at.names, "max_seconds": 0.4}
+    budget |= {"max_evaluations": 2_000 if size < 100 else 180, "max_directions": 1}
+
+    def plain(*args: Any) -> Any:
+        return at.text(Namespace(np), *args)
+
+    found: Reference | ArrayReference
+    if case.is_array_valued:
+        found = array_reference(plain, at.args, at.wrt, shape=at.shape, **budget)
+    else:
+        found = reference(plain, at.args, at.wrt, **budget)
+    if case.gradient is not None:
+        by_hand = case.gradient(**dict(zip(at.names, at.args, strict=True)))
+        return found, tuple(tree.map_leaves(lambda leaf: np.asarray(leaf, dtype=np.float64), g) for g in by_hand)
+    engine = contract.from_module("tape", load(catalog().backends["tape"]))
+    native = engine.native_inputs(at.args)
+    operator: Operator = "jacobian" if case.is_array_valued else "gradient"
+    call = engine.prepare(operator, function_of(case, at.names, engine.xp), native, at.wrt)
+    return found, engine.numpy_result(call(*native))
+
+
+def judged(derivative: Any, found: Reference | ArrayReference) -> Verdict:
+    operator = "jacobian" if isinstance(found, ArrayReference) else "gradient"
+    return judge_operator(operator, derivative, found)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every size with `--nightly 2`; by default those that `adbench check` looks at."""
+    every = metafunc.config.getoption("--nightly") > 1
+    metafunc.parametrize(("name", "size"), [(c, n) for c, n in CELLS if every or n in CASES[c].quick_sizes])
+
+
+@pytest.mark.slow
+def test_a_broken_derivative_is_found_out(name: str, size: int) -> None:
+    """In all inputs at once, and in each by itself while the others are right."""
+    found, gradient = known(name, size)
+    assert judged(gradient, found).word in ("right", "inconclusive")
+    for fault, broken in BROKEN.items():
+        verdict = judged(tree.map_leaves(broken, gradient), found)
+        assert verdict.word == "wrong", f"{name} {size}: {fault} passes: {verdict.sentence}"
+        for position, part in enumerate(gradient):
+            one = tree.map_leaves(broken, part)
+            verdict = judged((*gradient[:position], one, *gradient[position + 1 :]), found)
+            assert verdict.word == "wrong", f"{name} {size} input {position}: {fault} passes: {verdict.sentence}"

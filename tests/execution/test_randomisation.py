@@ -1,0 +1,44 @@
+"""Every launch has another layout, the same for the same seed; cells take turns so that each follows each alike."""
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from adbench.execution.workers.randomisation import WorkerKey, layout, turns
+
+SEATS = [WorkerKey("tape"), WorkerKey("tape", control=True), WorkerKey("jax"), WorkerKey("autograd")]
+FIXED = {"OMP_NUM_THREADS": "1"}
+
+
+def test_launches_differ_in_everything_that_is_drawn() -> None:
+    drawn = [layout(0, number, SEATS, 20, FIXED) for number in range(8)]
+    assert len({tuple(made.starts) for made in drawn}) > 1
+    assert len({made.groups for made in drawn}) == 8
+    for name in ("PYTHONHASHSEED", "ADBENCH_PADDING"):
+        assert len({start.environment[name] for made in drawn for start in made.starts.values()}) > 28
+    assert len({start.heap_bytes for made in drawn for start in made.starts.values()}) > 28
+
+
+def test_a_launch_is_the_same_again_for_the_same_seed_whatever_the_order_of_the_seats() -> None:
+    assert layout(3, 5, SEATS, 20, FIXED) == layout(3, 5, SEATS[::-1], 20, FIXED)
+    assert layout(3, 5, SEATS, 20, FIXED) != layout(4, 5, SEATS, 20, FIXED)
+    assert layout(3, 5, SEATS, 20, FIXED) != layout(3, 6, SEATS, 20, FIXED)
+
+
+def test_a_layout_has_every_seat_and_group_once_and_keeps_what_is_fixed() -> None:
+    made = layout(1, 2, SEATS, 9, FIXED)
+    assert sorted(made.starts) == sorted(SEATS)
+    assert sorted(made.groups) == list(range(9))
+    assert all(start.environment["OMP_NUM_THREADS"] == "1" for start in made.starts.values())
+
+
+@pytest.mark.parametrize("cells", range(1, 9))
+def test_turns_are_a_latin_square_balanced_for_who_follows_whom(cells: int) -> None:
+    square = [turns(cells, number) for number in range(cells)]
+    assert all(sorted(row) == list(range(cells)) for row in square)
+    assert all(len({row[place] for row in square}) == cells for place in range(cells))
+    rows = square if cells % 2 == 0 else [turns(cells, number) for number in range(2 * cells)]
+    followers = Counter(pair for row in rows for pair in pairwise(row))
+    assert len(followers) == cells * (cells - 1)
+    assert len(set(followers.values())) <= 1

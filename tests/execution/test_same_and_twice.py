@@ -1,0 +1,84 @@
+"""The whole road once, with real processes: two copies of one backend are not told apart, one that does its work twice
+is slower by about two."""
+
+from pathlib import Path
+
+import pytest
+
+from adbench.execution.session import prepare
+from adbench.model.record import Run
+from adbench.results.analysis import Ratio, floor, ratios
+from tests.support.files import CASE, RIGHT, write
+
+MARGIN = 0.10  # of a machine on which others work too
+
+
+def repeating(times: int) -> str:
+    """The right backend, which computes its gradient so often in every call."""
+    work = f"    for _ in range({times}):\n        slope = 1 / (1 + np.exp(-x))\n    return slope\n"
+    return RIGHT.replace("    return 1 / (1 + np.exp(-x))\n", work)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Eight launches of the same file under two names, and of one that does the same twice.
+
+    Measured again, twice at most, where the session itself says that it was too noisy to decide.
+    """
+    for _ in range(3):
+        found = measured(tmp_path_factory.mktemp("same"))
+        if not floor(found, MARGIN).noisy:
+            break
+    return found
+
+
+def measured(folder: Path) -> Run:
+    write(folder, softplus=CASE, once=repeating(40), same=repeating(40), twice=repeating(80))
+    made = prepare(
+        cases=[str(folder / "softplus.py")],
+        backends=[str(folder / f"{name}.py") for name in ("once", "same", "twice")],
+        sizes=["100"],
+        operators=["gradient"],
+        quick=True,
+        launches=8,
+        memory=False,
+        reference="once",
+    )
+    for _ in made.events():
+        pass
+    return made.result()
+
+
+def between(run: Run, a: str, b: str) -> Ratio:
+    (found,) = (r for r in ratios(run, MARGIN) if {r.a, r.b} == {a, b})
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_two_copies_of_one_backend_are_not_told_apart(run: Run) -> None:
+    found = between(run, "once", "same")
+    assert found.interval is not None
+    assert found.interval.low <= 1 <= found.interval.high or found.word not in ("faster", "slower")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_twice_the_work_is_slower_by_about_two(run: Run) -> None:
+    for name in ("once", "same"):
+        found = between(run, name, "twice")
+        assert found.interval is not None
+        ratio = found.interval.estimate if found.a == "twice" else 1 / found.interval.estimate
+        assert 1.6 < ratio < 2.5
+        assert found.word == ("slower" if found.a == "twice" else "faster")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_control_tells_the_floor_of_the_session(run: Run) -> None:
+    assert run.reference_backend == "once"
+    (record,) = (record for record in run.records if record.job.backend == "once")
+    assert record.control is not None
+    assert len(record.control.launches) == 8
+    found = floor(run, MARGIN)
+    assert found.groups

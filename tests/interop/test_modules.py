@@ -1,0 +1,265 @@
+"""Every function of gradbench's modules, held to values that were computed without our cases."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adbench import Namespace, Unsupported
+from adbench.catalog.discovery import catalog, load
+from adbench.interop.gradbench.modules import MODULES
+from adbench.interop.gradbench.nested_derivatives import MODES, argmin, refuse_wrong_nest
+from adbench.interop.gradbench.tool import Tool
+from adbench.model.backend import from_module
+from tests.interop import inputs
+from tests.interop.inputs import slopes
+
+Ask = Callable[..., dict[str, Any]]
+
+
+def tool(backend: str) -> Tool:
+    return Tool(from_module(backend, load(catalog().backends[backend])))
+
+
+def asking(used: Tool) -> Ask:
+    def ask(module: str, function: str | None = None, data: Any = None) -> dict[str, Any]:
+        message = {"id": 7, "kind": "define" if function is None else "evaluate", "module": module}
+        if function is not None:
+            message |= {"function": function, "input": data}
+        answer: dict[str, Any] = json.loads(used.answered(json.dumps(message).encode()))
+        assert answer["id"] == 7
+        return answer
+
+    return ask
+
+
+@pytest.fixture(scope="module", params=["tape"])
+def ask(request: pytest.FixtureRequest) -> Ask:
+    return asking(tool(request.param))
+
+
+def output(ask: Ask, module: str, function: str, data: Any) -> Any:
+    answer = ask(module, function, data)
+    assert answer.get("error") is None
+    assert sum(timing["name"] == "evaluate" for timing in answer["timings"]) >= 1
+    return answer["output"]
+
+
+def near(found: Any, truth: Any) -> None:
+    np.testing.assert_allclose(np.array(found, dtype=float), np.array(truth, dtype=float), rtol=1e-7, atol=1e-8)
+
+
+def test_hello(ask: Ask) -> None:
+    assert output(ask, "hello", "square", 3.5) == 12.25
+    assert output(ask, "hello", "double", 12.25) == 24.5
+
+
+def test_gmm_is_the_likelihood_with_the_prior(ask: Ask) -> None:
+    data = inputs.gmm_input()
+    near(output(ask, "gmm", "objective", data), inputs.gmm(data))
+    found = output(ask, "gmm", "jacobian", data)
+    assert set(found) == {"alpha", "mu", "q", "l"}
+    for name, part in found.items():
+        near(part, slopes(lambda x, name=name: inputs.gmm({**data, name: x}), data[name]))
+
+
+def test_gmm_takes_the_rows_below_the_diagonal_too_and_answers_so(ask: Ask) -> None:
+    data = inputs.gmm_input()
+    rows = [[[], [by_columns[0]], [by_columns[1], by_columns[2]]] for by_columns in data["l"]]
+    near(output(ask, "gmm", "objective", {**data, "l": rows}), inputs.gmm(data))
+    by_columns = output(ask, "gmm", "jacobian", data)["l"]
+    assert output(ask, "gmm", "jacobian", {**data, "l": rows})["l"] == [[[], [a], [b, c]] for a, b, c in by_columns]
+
+
+def test_ba_gives_the_first_thirty_entries_and_the_last(ask: Ask) -> None:
+    data = inputs.ba_input()
+    cam, x, w, feat = (data[name] for name in ("cam", "x", "w", "feat"))
+    error = inputs.reprojection(np.array(cam), x, w, feat)
+    found = output(ask, "ba", "objective", data)
+    near(found["reproj_error"]["elements"], error)
+    near(found["w_err"]["element"], 1 - w**2)
+    assert found["reproj_error"]["repeated"] == found["w_err"]["repeated"] == data["p"]
+    by = [
+        slopes(lambda c: inputs.reprojection(c, x, w, feat), cam),
+        slopes(lambda y: inputs.reprojection(np.array(cam), y, w, feat), x),
+        slopes(lambda v: inputs.reprojection(np.array(cam), x, v, feat), w)[:, None],
+    ]
+    row = np.concatenate(by, axis=1)
+    jacobian = output(ask, "ba", "jacobian", data)
+    near(jacobian["vals"], [*row.ravel(), -2 * w])
+    columns = [*range(11), 22, 23, 24, 31]
+    assert jacobian["cols"] == [*columns, *columns, 35]
+    starts = [*range(0, 151, 15), *range(151, 156)]  # of ten rows with fifteen entries and five with one
+    assert jacobian["rows"] == [*starts[:30], starts[-1]]
+
+
+def test_lstm_with_any_number_of_layers(ask: Ask) -> None:
+    data = inputs.lstm_input()
+    near(output(ask, "lstm", "objective", data), inputs.lstm(data))
+    parts = [
+        slopes(lambda x, name=name: inputs.lstm({**data, name: x}), data[name]).ravel()
+        for name in ("main_params", "extra_params")
+    ]
+    near(output(ask, "lstm", "jacobian", data), np.concatenate(parts))
+
+
+@pytest.mark.parametrize("us", [False, True])
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_ht_with_constant_bones_and_those_that_turn(ask: Ask, us: bool, mirrored: bool) -> None:
+    data = inputs.ht_input(us=us, mirrored=mirrored)
+    near(output(ask, "ht", "objective", data), inputs.ht(data))
+    truth = slopes(lambda theta: inputs.ht({**data, "theta": theta}), data["theta"])
+    if us:
+        by_u = slopes(lambda u: inputs.ht({**data, "us": u}), data["us"])
+        own = [by_u[row, row // 3] for row in range(len(by_u))]
+        truth = np.concatenate([own, truth], axis=1)
+    near(output(ask, "ht", "jacobian", data), truth)
+
+
+def test_ode_and_the_gradient_of_its_last_entry(ask: Ask) -> None:
+    data = {"x": [0.5, 1.5, -0.7, 1.1], "s": 3}
+    near(output(ask, "ode", "primal", data), inputs.ode(x=data["x"], steps=3))
+    near(output(ask, "ode", "gradient", data), slopes(lambda x: inputs.ode(x, 3)[-1], data["x"]))
+
+
+def test_det(ask: Ask) -> None:
+    A = np.random.default_rng(4).normal(size=(4, 4))
+    data = {"A": A.ravel().tolist(), "ell": 4}
+    near(output(ask, "det", "primal", data), np.linalg.det(A))
+    near(output(ask, "det", "gradient", data), (np.linalg.det(A) * np.linalg.inv(A).T).ravel())
+
+
+def test_lse_of_large_numbers(ask: Ask) -> None:
+    x = np.array([1000.0, 1000.5, 998.0])
+    near(output(ask, "lse", "primal", {"x": x.tolist()}), np.logaddexp.reduce(x))
+    near(output(ask, "lse", "gradient", {"x": x.tolist()}), np.exp(x - np.logaddexp.reduce(x)))
+
+
+@pytest.mark.parametrize("coefficients", [1, 4])
+def test_llsq_with_any_number_of_coefficients(ask: Ask, coefficients: int) -> None:
+    x, n = np.random.default_rng(5).normal(size=coefficients), 7
+    t = np.array([-1 + i * 2 / (n - 1) for i in range(n)])
+    powers, s = np.vander(t, coefficients, increasing=True), np.sign(t)
+    data = {"x": x.tolist(), "n": n}
+    near(output(ask, "llsq", "primal", data), ((s - powers @ x) ** 2).sum() / 2)
+    near(output(ask, "llsq", "gradient", data), -powers.T @ (s - powers @ x))
+
+
+def test_kmeans_cost_and_the_step_to_the_means(ask: Ask) -> None:
+    points = np.array([[0.0, 0.1], [0.2, -0.1], [3.0, 3.1], [2.9, 3.3], [3.2, 2.8]])
+    centroids = np.array([[0.3, 0.3], [2.5, 2.5]])
+    data = {"points": points.tolist(), "centroids": centroids.tolist()}
+    near(output(ask, "kmeans", "cost", data), sum(min(((p - c) ** 2).sum() for c in centroids) for p in points))
+    means = np.array([points[:2].mean(axis=0), points[2:].mean(axis=0)])
+    near(output(ask, "kmeans", "dir", data), centroids - means)  # Newton's step ends in the means
+
+
+def impact(w: float) -> float:
+    """The square of where the particle lands, with the force by hand."""
+    (x, y), (u, v), dt = (0.0, 8.0), (0.75, 0.0), 0.1
+    while True:
+        fx = fy = 0.0
+        for cx, cy in ((10.0, 10.0 - w), (10.0, 0.0)):
+            cube = ((x - cx) ** 2 + (y - cy) ** 2) ** 1.5
+            fx, fy = fx - (cx - x) / cube, fy - (cy - y) / cube
+        if y + dt * v <= 0:
+            return (x - u * y / v) ** 2
+        x, y, u, v = x + dt * u, y + dt * v, u + dt * fx, v + dt * fy
+
+
+def landing(start: float) -> float:
+    """Where the published descent ends, with slopes by differences."""
+    found = argmin(lambda w: impact(w[0]), lambda w: slopes(impact, w[0]).reshape(1), np.array([start]), np.linalg.norm)
+    return float(found[0])
+
+
+def test_the_published_descent_ends_where_gradbench_says() -> None:
+    assert landing(0.0) == pytest.approx(0.2071918746486116, abs=1e-9)
+
+
+@pytest.mark.parametrize("modes", MODES)
+def test_particle_in_each_pair_of_modes(ask: Ask, modes: str) -> None:
+    assert output(ask, "particle", modes, {"w": 0.207}) == pytest.approx(landing(0.207), abs=1e-9)
+
+
+@pytest.mark.slow
+def test_particle_from_the_start_that_gradbench_gives(ask: Ask) -> None:
+    assert output(ask, "particle", "rr", {"w": 0.0}) == pytest.approx(0.2071918746486116, abs=1e-9)
+
+
+@pytest.mark.parametrize("modes", MODES)
+def test_saddle_in_each_pair_of_modes(ask: Ask, modes: str) -> None:
+    """min max of x² - y²: all four numbers go down the same path, x from its start as y does from its own."""
+    start = np.array([0.002, 0.002])
+    truth = argmin(lambda x: float(x @ x), lambda x: 2 * x, start, np.linalg.norm)
+    near(output(ask, "saddle", modes, {"start": start.tolist()}), [*truth, *truth])
+
+
+def test_the_saddle_that_gradbench_expects_is_where_the_descent_ends() -> None:
+    found = argmin(lambda x: float(x @ x), lambda x: 2 * x, np.array([1.0, 1.0]), np.linalg.norm)
+    assert found == pytest.approx([8.246324826140356e-06] * 2, rel=1e-9)
+
+
+@pytest.mark.parametrize("backend", ["jax", "autograd", "torch"])
+def test_other_backends_agree(backend: str) -> None:
+    ask = asking(tool(backend))
+    data = inputs.gmm_input(d=2)
+    found = output(ask, "gmm", "jacobian", data)
+    for name, part in found.items():
+        near(part, slopes(lambda x, name=name: inputs.gmm({**data, name: x}), data[name]))
+    near(output(ask, "lse", "gradient", {"x": [0.0, math.log(3.0)]}), [0.25, 0.75])
+    assert output(ask, "hello", "double", 2.0) == 4.0
+
+
+def test_a_backend_that_compiles_refuses_what_depends_on_data() -> None:
+    answer = asking(tool("jax"))("particle")
+    assert answer["success"] is False
+    assert "loop or branch depends on data" in answer["error"]
+
+
+def test_forward_mode_alone_has_no_reverse() -> None:
+    ask = asking(tool("tape_forward"))
+    assert ask("particle")["success"]
+    refusal = ask("particle", "rf", {"w": 0.207})
+    assert not refusal["success"]
+    assert "forward mode has no vjp" in refusal["error"]
+
+
+def test_what_has_no_derivatives_refuses_with_a_reason() -> None:
+    answer = asking(tool("finite_differences"))("saddle")
+    assert not answer["success"]
+    assert "finite_differences" in answer["error"]
+
+
+def test_a_nest_that_takes_the_inner_derivative_for_a_constant_is_refused() -> None:
+    right = from_module("tape", load(catalog().backends["tape"]))
+    constant = Namespace(np, derivative=lambda g, x: 4.5)  # right at the point, and blind to what is around it
+    with pytest.raises(Unsupported, match="reverse mode inside reverse mode is wrong with tape: it says 0 where"):
+        refuse_wrong_nest(replace(right, xp=constant), "rr")
+    refuse_wrong_nest(right, "rr")
+
+
+def test_a_cpp_backend_has_the_modules_whose_data_fit_its_twins() -> None:
+    ask = asking(tool("cpp_plain"))
+    answer = ask("lse")
+    if not answer["success"] and "compiler" in answer["error"]:
+        pytest.skip(answer["error"])
+    assert output(ask, "lse", "primal", {"x": [0.0, 0.0]}) == pytest.approx(math.log(2))
+    assert output(ask, "hello", "square", 3.0) == 9.0
+    refusal = ask("ba")
+    assert not refusal["success"]
+    assert "no C++ twin" in refusal["error"]
+    assert "no twin" in ask("saddle")["error"] or "C++ twin" in ask("saddle")["error"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_define_says_what_the_tape_has(ask: Ask, module: str) -> None:
+    answer = ask(module)
+    assert answer["success"]
+    assert {timing["name"] for timing in answer["timings"]} == set(MODULES[module].functions)

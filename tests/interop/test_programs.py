@@ -1,0 +1,99 @@
+"""`-b 'gradbench:COMMAND'`, `-b 'process:COMMAND'` and `[tool.adbench.backends.NAME]`: from a text to a backend."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from adbench.catalog.programs import command_file, protocol_of
+from adbench.catalog.selection import resolve
+from adbench.model.errors import BadFile, UsageError
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADBENCH_CACHE", str(tmp_path / "cache"))
+
+
+def test_only_the_protocols_begin_so() -> None:
+    assert protocol_of("gradbench:python run.py") == "gradbench"
+    assert protocol_of("process:./worker") == "process"
+    assert protocol_of("jax") is None
+    assert protocol_of("a:b.py") is None
+
+
+def test_a_command_is_a_backend_called_after_it(tmp_path: Path) -> None:
+    chosen = resolve(backends=[f"process:{sys.executable} /some/where/worker.py --fast"], start=tmp_path)
+    (name,) = chosen.backends
+    source = chosen.catalog.backends[name]
+    assert name.startswith("process_python")
+    assert name.endswith("worker_py_fast")
+    assert source.summary.startswith("process: ")
+    assert str(tmp_path) in Path(source.path).read_text("utf-8")
+
+
+def test_the_same_command_is_the_same_file_and_another_is_not(tmp_path: Path) -> None:
+    first, again, other = (
+        command_file("process", f"{sys.executable} {text}", tmp_path, tmp_path) for text in ("a", "a", "b")
+    )
+    assert first == again != other
+
+
+@pytest.mark.parametrize("quoted", ['say "hello"', "a \\ b", 'x """ y', "{folder}"])
+def test_any_command_makes_a_file_that_can_be_loaded(tmp_path: Path, quoted: str) -> None:
+    file = command_file("process", f"{sys.executable} -c '{quoted}'", tmp_path, tmp_path)
+    compile(file.read_text("utf-8"), str(file), "exec")
+    assert resolve(backends=[str(file)], start=tmp_path).backends
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("process:", "names no command"),
+        ("gradbench:   ", "names no command"),
+        ("process:no-such-program-here --x", "there is no program 'no-such-program-here'"),
+        ("process:'unbalanced", "cannot be read as a command"),
+    ],
+)
+def test_a_command_that_cannot_be_run_is_refused_in_a_line(tmp_path: Path, text: str, fault: str) -> None:
+    with pytest.raises(UsageError, match=fault):
+        resolve(backends=[text], start=tmp_path)
+
+
+def configured(folder: Path, text: str) -> dict[str, str]:
+    (folder / "pyproject.toml").write_text(text, encoding="utf-8")
+    known = resolve(start=folder).catalog.backends
+    return {name: source.path for name, source in known.items() if not source.builtin}
+
+
+def test_commands_and_folders_have_names_in_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "own.py").write_text('"""Own."""\nprepare = len\n')
+    (tmp_path / "worker").write_text("")
+    (tmp_path / "worker").chmod(0o755)
+    found = configured(
+        tmp_path,
+        f"[tool.adbench.backends.theirs]\ngradbench = '{sys.executable} run.py'\n"
+        '[tool.adbench.backends.c]\nprocess = "./worker"\n[tool.adbench.backends.more]\npath = "mine"\n',
+    )
+    assert set(found) == {"theirs", "c", "own"}
+    assert "adbench.interop.process.process_backend" in Path(found["c"]).read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("backends.x = 3", r"\[tool.adbench.backends.x\] must have one of gradbench, process, path"),
+        ('backends.x = {gradbench = "a", process = "b"}', "must have one of"),
+        ('backends.x = {command = "a"}', "must have one of"),
+        ("backends.x = {process = 3}", "process must be a text; got 3"),
+        ('backends.x = {process = ""}', "names no command"),
+        ('backends."a b" = {process = "sh"}', "letters, digits"),
+        ('folders = ["a"]', "has no key 'folders'"),
+    ],
+)
+def test_a_wrong_configuration_says_where(tmp_path: Path, text: str, fault: str) -> None:
+    with pytest.raises(BadFile, match=fault):
+        configured(tmp_path, f"[tool.adbench]\n{text}\n")

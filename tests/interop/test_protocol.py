@@ -1,0 +1,347 @@
+"""gradbench's protocol: a recorded session in both directions, damaged lines, and a log of it as a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from adbench.catalog.discovery import catalog, load, report_module
+from adbench.interop.gradbench import tool_backend as driving
+from adbench.interop.gradbench.messages import message, response, written
+from adbench.interop.gradbench.modules import MODULES
+from adbench.interop.gradbench.tool import Tool
+from adbench.interop.line_protocol import TooLong, lines
+from adbench.model.backend import from_module
+from adbench.model.case import function_of
+from adbench.model.errors import BadFile
+from adbench.results.importers.gradbench_log import read_log
+from adbench.results.importers.timing_files import read_side
+from tests.interop.programs import command
+
+SESSION = Path(__file__).with_name("gradbench_session.jsonl")
+ROOT = Path(__file__).parents[2]
+ADBENCH = [sys.executable, "-c", "from adbench.cli import main; main()"]
+KNOWN = catalog()
+
+
+def recorded(part: str) -> list[dict[str, Any]]:
+    found = (json.loads(line) for line in SESSION.read_text("utf-8").splitlines())
+    return [line[part] for line in found if part in line]
+
+
+@pytest.fixture(scope="module")
+def tool() -> Tool:
+    return Tool(from_module("tape", load(KNOWN.backends["tape"])))
+
+
+def answer(tool: Tool, line: str | bytes) -> dict[str, Any]:
+    text = tool.answered(line.encode() if isinstance(line, str) else line)
+    assert "\n" not in text
+    found: dict[str, Any] = json.loads(text, parse_constant=pytest.fail)
+    return found
+
+
+def test_our_tool_answers_a_recorded_session() -> None:
+    """In a process of its own, with a backend that prints: nothing but the protocol is on standard output."""
+    sent = "".join(json.dumps(each) + "\n" for each in recorded("message"))
+    done = subprocess.run(
+        [*ADBENCH, "gradbench-tool", "-b", "tape"],
+        input=sent, capture_output=True, text=True, cwd=ROOT, timeout=200, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(found) == len(recorded("response"))
+    for ours, theirs in zip(found, recorded("response"), strict=True):
+        assert ours["id"] == theirs["id"]
+        assert ours.get("success") == theirs.get("success")
+        assert (ours.get("error") or "").startswith(theirs.get("error") or "")
+        if "output" in theirs:
+            assert ours["output"] == pytest.approx(theirs["output"], rel=1e-12)
+        runs = [[t["name"] for t in each.get("timings", [])].count("evaluate") for each in (ours, theirs)]
+        assert runs[0] == runs[1]
+    assert found[0]["tool"] == "adbench tape"
+
+
+def test_what_a_backend_prints_is_not_on_standard_output(tmp_path: Path) -> None:
+    (tmp_path / "loud.py").write_text(
+        '"""Loud."""\nimport os, sys\nprint("imported")\n'
+        'def prepare(operator, f, args, wrt):\n    os.write(1, b"from C\\n")\n    print("prepared")\n'
+        "    print(sys.stdin.read())\n    return f\n"
+    )
+    sent = (
+        '{"id": 5, "kind": "evaluate", "module": "hello", "function": "square", "input": 3}\n{"id": 6, "kind": "?"}\n'
+    )
+    done = subprocess.run(
+        [*ADBENCH, "gradbench-tool", "-b", str(tmp_path / "loud.py")],
+        input=sent, capture_output=True, text=True, cwd=ROOT, timeout=200, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert (first["id"], first["output"], second) == (5, 9.0, {"id": 6})
+    assert "from C" in done.stderr
+    assert "imported" in done.stderr
+
+
+def test_a_recorded_session_drives_our_driver_as_it_says(tmp_path: Path) -> None:
+    """A tool that insists on each message of the session, and answers as was recorded."""
+    used = [(m, r) for m, r in zip(recorded("message"), recorded("response"), strict=True) if m["id"] in (0, 5, 6, 7)]
+    script = f"""
+import json, sys
+for number, (asked, answer) in enumerate({used!r}):
+    found = json.loads(sys.stdin.readline())
+    assert found["kind"] == asked["kind"] and found["id"] == number, found
+    for name in ("module", "function", "input"):
+        assert found.get(name) == asked.get(name), (name, found)
+    answer["id"] = number
+    print(json.dumps(answer), flush=True)
+""".replace("true", "True").replace("false", "False")
+    case = KNOWN.cases["log_sum_exp"]
+    driver = driving.Driver(driving.Child(command(tmp_path, script), str(tmp_path)))
+    more = {"x": [0.0] * 4, "min_runs": 3, "min_seconds": 0}
+    assert driver.evaluate("lse", "primal", more).output == pytest.approx(np.log(4))
+    found = driver.evaluate("lse", "gradient", more)
+    assert found.output == [0.25] * 4
+    assert [t.nanoseconds for t in found.timings or () if t.name == "evaluate"] == [90000, 60000, 70000]
+    assert case.name == "log_sum_exp"
+    assert callable(function_of(case, ("x",), np))
+
+
+def test_messages_come_back_as_they_were() -> None:
+    for line in recorded("message"):
+        assert json.loads(written(message(json.dumps(line).encode()))) | {"kind": line["kind"]} == line
+    for line in recorded("response"):
+        found = response(json.dumps(line).encode())
+        assert asdict(response(written(found).encode())) == asdict(found)
+
+
+@pytest.mark.parametrize(
+    ("line", "number", "error"),
+    [
+        ("", None, "not JSON"),
+        ("hello", None, "not JSON"),
+        ("[1, 2]", None, "an object"),
+        ('{"kind": "define", "module": "lse"}', None, "lacks an id"),
+        ('{"id": "7", "kind": "define"}', None, "lacks an id"),
+        ('{"id": 7}', 7, "lacks kind"),
+        ('{"id": 7, "kind": 3}', 7, "kind must be a text"),
+        ('{"id": 7, "kind": "define"}', 7, "lacks module"),
+        ('{"id": 7, "kind": "evaluate", "module": "lse", "function": "primal"}', 7, "lacks input"),
+        ('{"id": 7, "kind": "analysis", "valid": true}', 7, "`of`"),
+        ('{"id": 7, "kind": "evaluate", "module": "lse", "function": "primal", "input": NaN}', 7, "NaN is no number"),
+        ('{"id": 7, "kind": "evaluate", "module": "lse", "function": "primal", "input": 1e999}', 7, "beyond what"),
+        ('{"id": 7, "kind": "evaluate", "module": "lse", "input": {"x": [1, 2', 7, "not JSON"),
+        ('{"id": 7, "kind": "define", "module": "sudoku"}', 7, "no module 'sudoku'; there are: hello"),
+        ('{"id": 7, "kind": "evaluate", "module": "lse", "function": "cube", "input": 1}', 7, "no function 'cube'"),
+        ('{"id": 7, "kind": "x", "y": ' + "[" * 100_000, 7, "nested too deeply"),
+        (b'{"id": 7, "kind": "\xff"}', 7, "not JSON"),
+    ],
+)
+def test_damaged_messages_are_answered_with_what_is_wrong(
+    tool: Tool, line: str | bytes, number: int | None, error: str
+) -> None:
+    found = answer(tool, line)
+    assert (found["id"], found["success"]) == (number, False)
+    assert error in found["error"]
+    assert answer(tool, '{"id": 8, "kind": "sing"}') == {"id": 8}  # and the session goes on
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "change", "error"),
+    [
+        ("gmm", "objective", {"x": [[1.0]]}, "x must be 1 × 2 numbers; there are 1 × 1"),
+        ("gmm", "objective", {"l": None}, "l must be an array; it is null"),
+        ("gmm", "objective", {"gamma": 0}, "gamma must be greater than 0"),
+        ("gmm", "objective", {"m": -1}, "m must be at least 0"),
+        ("ba", "jacobian", {"cam": [0.0] * 11}, "angle other than 0"),
+        ("ba", "objective", {"p": 10**8}, "at most 50000000 are made"),
+        ("lstm", "jacobian", {"sequence": [[1.0]]}, "at least two frames"),
+        ("lstm", "jacobian", {"state": [[1.0, 2.0]]}, "state must be 2 × 1 numbers"),
+        ("ht", "objective", {"theta": [0.0] * 26}, "must turn the hand"),
+        ("ode", "primal", {"s": 0}, "s must be at least 1"),
+        ("ode", "primal", {"s": True}, "s must be a whole number"),
+        ("det", "gradient", {"ell": 3}, "A must be 9 numbers; there are 4"),
+        ("lse", "primal", {"x": []}, "at least one number"),
+        ("lse", "primal", {"x": [1.0, [2.0]]}, "different lengths"),
+        ("lse", "primal", {"x": ["a"]}, "it holds a text"),
+        ("lse", "primal", {"x": [True]}, "true or false"),
+        ("llsq", "gradient", {"n": 1}, "n must be at least 2"),
+        ("kmeans", "dir", {"centroids": [[0.0], [100.0]]}, "has no point that is nearest"),
+        ("particle", "ff", {"w": "0"}, "w must be a number; it is a text"),
+        ("saddle", "rr", {"start": [1.0]}, "start must be 2 numbers"),
+        ("lse", "primal", {"min_runs": -1}, "min_runs must be at least 0"),
+        ("lse", "primal", {"min_seconds": "long"}, "min_seconds must be a number"),
+        ("lse", "gradient", {"x": [1e308, 1.0, 10**400]}, "holds"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_said(
+    tool: Tool, module: str, function: str, change: dict[str, Any], error: str
+) -> None:
+    data = {**MODULES[module].sample, **change}
+    asked = {"id": 1, "kind": "evaluate", "module": module, "function": function, "input": data}
+    found = answer(tool, json.dumps(asked))
+    assert found["success"] is False
+    assert error in found["error"]
+
+
+def test_an_output_that_json_lacks_is_no_success(tool: Tool) -> None:
+    asked = {"id": 1, "kind": "evaluate", "module": "hello", "function": "square", "input": 1e200}
+    found = answer(tool, json.dumps(asked))
+    assert found["success"] is False
+    assert "not finite" in found["error"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda part: st.lists(part, max_size=4) | st.dictionaries(st.text(max_size=6), part, max_size=4),
+    max_leaves=12,
+)
+SMALL = {name: module for name, module in MODULES.items() if name not in ("particle", "saddle")}
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """A message with a part of it exchanged for anything, or bytes of it; or no message at all."""
+    module = draw(st.sampled_from(sorted(SMALL)))
+    data = SMALL[module].sample
+    asked: dict[str, Any] = {
+        "id": draw(st.integers(0, 99)),
+        "kind": draw(st.sampled_from(["evaluate", "define", "start"])),
+    }
+    asked |= {"module": module, "function": draw(st.sampled_from(sorted(SMALL[module].functions))), "input": data}
+    if isinstance(data, dict) and draw(st.booleans()):
+        asked["input"] = {**data, draw(st.sampled_from(sorted(data))): draw(JSON)}
+    elif draw(st.booleans()):
+        asked[draw(st.sampled_from(sorted(asked)))] = draw(JSON)
+    line = json.dumps(asked).encode()
+    if draw(st.booleans()):
+        where = draw(st.integers(0, len(line)))
+        line = line[:where] + draw(st.binary(max_size=3)) + line[where + draw(st.integers(0, 5)) :]
+    return draw(st.just(line) | st.binary(max_size=40)).replace(b"\n", b" ")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(damaged())
+def test_whatever_is_sent_is_answered_in_one_line_of_json(tool: Tool, line: bytes) -> None:
+    found = answer(tool, line)
+    assert set(found) <= {"id", "success", "output", "timings", "error", "tool", "config"}
+    assert found.get("success") is not False or found["error"]
+    assert found.get("success") is not True or "output" in found or "timings" in found
+
+
+def through_a_pipe(data: bytes, most_bytes: int) -> list[bytes | TooLong]:
+    reading, writing = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(writing, "wb") as file:
+            file.write(data)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        return list(lines(reading, most_bytes))
+    finally:
+        thread.join()
+        os.close(reading)
+
+
+def test_a_line_that_is_too_long_is_thrown_away_and_the_next_is_read(tool: Tool) -> None:
+    long = b'{"id": 41, "x": "' + b"y" * 300_000 + b'"}'
+    found = through_a_pipe(long + b'\n{"id": 42, "kind": "sing"}\n' + long, 100_000)
+    assert found[0] == TooLong(long[:4096], len(long))
+    assert found[1] == b'{"id": 42, "kind": "sing"}'
+    assert isinstance(found[2], TooLong)
+    told = json.loads(tool.answered(found[0]))
+    assert (told["id"], told["success"]) == (41, False)
+    assert f"a line of {len(long)} bytes" in told["error"]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.binary(max_size=30).map(lambda text: text.replace(b"\n", b"")), max_size=6), st.booleans())
+def test_lines_are_what_stands_between_their_ends(parts: list[bytes], ended: bool) -> None:
+    data = b"\n".join(parts) + (b"\n" if ended and parts else b"")
+    wanted = data.split(b"\n")
+    if wanted[-1] == b"":
+        wanted.pop()
+    assert through_a_pipe(data, 1000) == wanted
+
+
+def test_a_log_is_a_run_in_their_figures() -> None:
+    run = read_log(SESSION)
+    found = {(r.job.case, r.job.size, r.job.operator): r for r in run.records}
+    assert {key: r.status for key, r in found.items()} == {
+        ("hello", 1, "value"): "ok",
+        ("lse", 4, "value"): "ok",
+        ("lse", 4, "gradient"): "wrong",
+        ("lse", 1, "gradient"): "failed",
+        ("sudoku", 1, "value"): "unsupported",
+    }
+    assert {r.job.backend for r in run.records} == {"adbench tape (gradbench)"}
+    time = found["lse", 4, "value"].time
+    assert time is not None
+    assert [r.ns for r in time.launches[0].rounds] == [9000, 6000, 7000]
+    assert time.seconds_per_call == pytest.approx(7e-6)
+    assert time.prepare_seconds == pytest.approx(100_000e-9 - 22_000e-9)  # what the exchange took beside the runs
+    assert found["lse", 4, "gradient"].reason == "expected zeros"
+    assert run.settings["made_by"] == "gradbench"
+
+
+@pytest.mark.parametrize("form", ["html.page", "text.markdown", "text.spreadsheet", "text.terminal", "text.junit"])
+def test_a_log_has_every_form_of_report(form: str) -> None:
+    shown = report_module(form)
+    text = (
+        shown.table(read_log(SESSION), width=120, colour=False)
+        if form == "text.terminal"
+        else shown.render(read_log(SESSION))
+    )
+    assert "gradbench" in text
+
+
+def test_a_log_is_a_side_of_a_comparison() -> None:
+    side = read_side(SESSION)
+    assert side.made_by == "gradbench"
+    assert sum(sample.timed for sample in side.samples.values()) == 2
+    assert all(len(sample.logs) == 1 for sample in side.samples.values() if sample.timed)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "nothing in it is evaluated"),
+        ('{"message": {"id": 0, "kind": "start"}}\n', "nothing in it is evaluated"),
+        ('{"message": {"kind": "start"}}\n', "line 1: a message without an id"),
+        ('{"message": {"id": 0, "kind": "start"}}\n{"mess', "line 2 is not JSON"),
+        ("[]\n", "line 1 is no object"),
+    ],
+)
+def test_what_is_no_log_is_refused_in_a_line(tmp_path: Path, text: str, fault: str) -> None:
+    file = tmp_path / "log.jsonl"
+    file.write_text(text)
+    with pytest.raises(BadFile, match=fault):
+        read_log(file)
+
+
+def test_a_log_that_breaks_off_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    file.write_text("\n".join(SESSION.read_text().splitlines()[:13]))
+    (last,) = [record for record in read_log(file).records if record.job.case == "lse"]
+    assert last.status == "crashed"
+    assert "ends without an answer" in (last.reason or "")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_running() -> Iterator[None]:
+    yield
+    import gc
+
+    gc.collect()

@@ -1,0 +1,91 @@
+"""A backend's file as the harness sees it: its parts, and texts of its own."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from adbench import Unsupported
+from adbench.catalog.discovery import catalog, load
+from adbench.execution.operators.relations import Setting
+from adbench.execution.session import prepare
+from adbench.model.backend import Backend, from_module
+from adbench.model.errors import BadFile
+from tests.support.files import CASE, RIGHT, write
+
+OWN = RIGHT + "\nFUNCTIONS = {'recurrence': lambda xp, x: 2.0 * xp.sum(x)}\n"
+
+
+def backend(folder: Path, text: str) -> Backend:
+    return from_module("mine", load(catalog(backend_paths=[write(folder, mine=text)]).backends["mine"]))
+
+
+def test_a_text_of_the_backends_own_takes_the_place_of_the_cases(tmp_path: Path) -> None:
+    used, case = backend(tmp_path, OWN), catalog().cases["recurrence"]
+    names, args, _ = case.bind(5, 0)
+    f = used.function(case, names)
+    assert f(*args) == pytest.approx(2 * np.sum(args[0]))
+    assert f.case.name == "recurrence"  # type: ignore[attr-defined]
+    assert used.text == "native"
+    assert backend(tmp_path / "other", RIGHT).text == "portable"
+
+
+def test_a_text_of_the_backends_own_serves_cases_that_differ_in_what_is_active(tmp_path: Path) -> None:
+    used = backend(tmp_path, RIGHT + "\nFUNCTIONS = {'normal_log_density': lambda xp, y, mu, sigma: mu}\n")
+    case = catalog().cases["normal_log_density_in_y"]
+    names, args, _ = case.bind(5, 0)
+    assert used.function(case, names)(*args) == args[1]
+
+
+def test_a_backend_with_texts_of_its_own_has_no_other_case(tmp_path: Path) -> None:
+    used, case = backend(tmp_path, OWN), catalog().cases["matrix_product"]
+    with pytest.raises(Unsupported, match="mine has its own text of recurrence only"):
+        used.function(case, case.bind(2, 0)[0])
+
+
+@pytest.mark.parametrize("value", ["3", "{'a': 1}", "{1: len}"])
+def test_texts_that_are_no_functions_are_refused(tmp_path: Path, value: str) -> None:
+    with pytest.raises(BadFile, match="FUNCTIONS must be a dict from names of cases to functions"):
+        backend(tmp_path, RIGHT + f"\nFUNCTIONS = {value}\n")
+
+
+def test_a_wrong_text_is_seen_and_its_records_say_whose_it_is(tmp_path: Path) -> None:
+    write(tmp_path, mine=OWN)
+    session = prepare(
+        backends=[str(tmp_path / "mine.py")], cases=["recurrence", "matrix_product"], sizes=["2"], time=False
+    )
+    for _ in session.events():
+        pass
+    found = {(r.job.case, r.job.operator): r for r in session.result().records}
+    assert found["recurrence", "gradient"].status == "wrong"
+    assert found["recurrence", "gradient"].text == "native"
+    assert found["recurrence", "relations"].status == "wrong"
+    assert found["matrix_product", "gradient"].status == "unsupported"
+
+
+def test_each_relation_has_the_time_of_a_step(tmp_path: Path) -> None:
+    """A library that takes long to prepare is prepared anew for each of them: together that is no one step."""
+    slow = RIGHT.replace(
+        "def prepare(operator, f, args, wrt):", "def prepare(operator, f, args, wrt):\n    time.sleep(1)"
+    )
+    write(tmp_path, mine="import time\n" + slow, case=CASE)
+    session = prepare(
+        backends=[str(tmp_path / "mine.py")],
+        cases=[str(tmp_path / "case.py")],
+        sizes=["10"],
+        operators=["relations"],
+        time=False,
+        timeout=5.0,
+    )
+    for _ in session.events():
+        pass
+    assert [(r.status, r.reason) for r in session.result().records] == [("ok", None)]
+
+
+def test_relations_ask_the_backends_own_text(tmp_path: Path) -> None:
+    text = OWN.replace("lambda x: (right(x),)", "lambda x: (f(x) * right(x),)")
+    used, case = backend(tmp_path, text), catalog().cases["recurrence"]
+    setting = Setting(used, case, 2, 0, None)  # type: ignore[arg-type]  # nothing is judged
+    (x,) = native = setting.native()
+    gradient = setting.numpy(setting.prepare("gradient", native)(*native))[0]
+    np.testing.assert_allclose(gradient, 2 * np.sum(x) / (1 + np.exp(-x)))

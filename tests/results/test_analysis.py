@@ -1,0 +1,468 @@
+"""What is said of runs whose truth is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from adbench.oracle import Verdict
+from adbench.results.analysis import break_even, bytes_per_operation, cost, floor, growth, ratios
+from adbench.model.record import Figure, Job, Launch, Memory, Record, Round, Run, Status, Time
+
+CALLS = 1000
+
+
+def verdict(word: str = "right") -> Verdict:
+    return Verdict(word, word, None, None, 2, 2, 0, 0, "by hand", "")  # type: ignore[arg-type]
+
+
+def time(
+    seconds: float,
+    rng: np.random.Generator,
+    *,
+    launches: int = 8,
+    rounds: int = 12,
+    layout: float = 0.008,
+    prepare: float = 1e-3,
+    first: float = 1e-4,
+) -> Time:
+    """`seconds` per call, but for what each process and each round adds."""
+    log = layout * rng.normal(size=(launches, 1)) + 0.01 * rng.normal(size=(launches, rounds))
+    ns = np.round(seconds * 1e9 * CALLS * np.exp(log)).astype(int).tolist()
+    return Time(
+        tuple(
+            Launch(number, 0.5, prepare, {}, first, 3, True, tuple(Round(CALLS, each) for each in row))
+            for number, row in enumerate(ns)
+        )
+    )
+
+
+def record(
+    backend: str,
+    seconds: Time | None = None,
+    *,
+    case: str = "quadratic",
+    size: int = 10,
+    operator: str = "gradient",
+    status: Status = "ok",
+    word: str | None = "right",
+    control: Time | None = None,
+    memory: Memory | None = None,
+) -> Record:
+    judged = None if word is None else verdict(word)
+    return Record(Job(case, size, backend, operator), status, None, judged, seconds, control, memory)
+
+
+def peak(value: float | None) -> Memory:
+    figure = Figure(value, None if value is not None else "memray is not installed")
+    return Memory(figure, figure, figure)
+
+
+def run(records: Iterable[Record] = ()) -> Run:
+    return Run(2, "2025-01-02T03:04:05+00:00", "0", 7, {}, {}, {}, {}, tuple(records))
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(11)
+
+
+# Ratios.
+
+
+def test_every_pair_of_right_backends_in_a_group_is_compared_once(rng: np.random.Generator) -> None:
+    records = [record(b, time(1e-6, rng), size=n) for n in (1, 10) for b in ("jax", "tape", "torch")]
+    found = ratios(run(records))
+    pairs = [("jax", "tape"), ("jax", "torch"), ("tape", "torch")]
+    assert [(r.size, r.a, r.b) for r in found] == [(n, *pair) for n in (1, 10) for pair in pairs]
+
+
+def test_a_ratio_is_time_of_a_over_time_of_b(rng: np.random.Generator) -> None:
+    (found,) = ratios(run([record("jax", time(1e-6, rng)), record("tape", time(2e-6, rng))]))
+    assert found.interval is not None
+    assert found.interval.estimate == pytest.approx(0.5, rel=0.02)
+    assert found.interval.low < 0.5 < found.interval.high
+    assert found.interval.level == pytest.approx(0.9609375)
+    assert (found.word, found.launches, found.reason) == ("faster", 8, None)
+    (other,) = ratios(run([record("tape", time(2e-6, rng)), record("jax", time(1e-6, rng))]))
+    assert other.word == "slower"
+
+
+def test_which_is_called_a_changes_nothing_but_the_direction(rng: np.random.Generator) -> None:
+    two = [record("jax", time(1e-6, rng)), record("tape", time(1.03e-6, rng))]
+    (one,), (other,) = ratios(run(two)), ratios(run(two[::-1]))
+    assert one.interval is not None
+    assert other.interval is not None
+    assert one.interval.low == pytest.approx(1 / other.interval.high)
+    assert one.p == other.p
+
+
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [
+        ("wrong", "wrong"),
+        ("ok", "wrong"),
+        ("known", "wrong"),
+        ("ok", "approximate"),
+        ("ok", "inconclusive"),
+        ("ok", None),
+        ("unsupported", None),
+        ("timed_out", "right"),
+    ],
+)
+def test_only_what_is_right_is_compared(status: Status, word: str | None, rng: np.random.Generator) -> None:
+    right = [record("jax", time(1e-6, rng)), record("tape", time(1e-6, rng))]
+    other = record("torch", time(1e-9, rng), status=status, word=word)
+    assert ratios(run([*right, other])) == ratios(run(right))
+
+
+def test_a_backend_with_a_wrong_value_is_not_compared_by_its_gradient(rng: np.random.Generator) -> None:
+    right = [record("jax", time(1e-6, rng)), record("tape", time(1e-6, rng))]
+    assert ratios(run([*right, record("tape", status="wrong", word="wrong", operator="value")])) == ()
+    assert len(ratios(run([*right, record("tape", status="wrong", word="wrong", operator="value", size=11)]))) == 1
+
+
+@pytest.mark.parametrize("launches", [1, 3])
+def test_with_few_launches_there_is_no_interval_and_a_reason(launches: int, rng: np.random.Generator) -> None:
+    (found,) = ratios(run([record(b, time(1e-6, rng, launches=launches)) for b in ("jax", "tape")]))
+    assert (found.interval, found.p, found.word) == (None, None, "inconclusive")
+    assert found.reason == f"an interval needs 4 launches that both have; there are {launches}"
+
+
+def test_launches_pair_by_number_and_one_that_is_missing_is_left_out(rng: np.random.Generator) -> None:
+    a, b = time(1e-6, rng, layout=0.5), time(1e-6, rng)
+    b = Time(tuple(replace(launch, rounds=a.launches[launch.number].rounds) for launch in b.launches))
+    shuffled = Time((b.launches[5], b.launches[0], *b.launches[6:], *b.launches[1:4]))  # without number 4
+    (found,) = ratios(run([record("jax", a), record("tape", shuffled)]))
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high, found.launches) == (1.0, 1.0, 7)
+    assert found.word == "equivalent"
+
+
+def test_rounds_pair_by_place_and_one_of_no_duration_is_left_out(rng: np.random.Generator) -> None:
+    a = time(1e-6, rng)
+    fewer = Time(tuple(replace(launch, rounds=launch.rounds[:5]) for launch in a.launches))
+    broken = Time(tuple(replace(launch, rounds=(Round(CALLS, 0), *launch.rounds[1:])) for launch in a.launches))
+    for other in (fewer, broken):
+        (found,) = ratios(run([record("jax", a), record("tape", other)]))
+        assert found.interval is not None
+        assert (found.interval.low, found.interval.high) == (1.0, 1.0)
+
+
+def test_launches_without_a_single_good_round_do_not_count(rng: np.random.Generator) -> None:
+    a = time(1e-6, rng)
+    dead = Time(tuple(replace(launch, rounds=(Round(CALLS, 0),)) for launch in a.launches))
+    (found,) = ratios(run([record("jax", a), record("tape", dead)]))
+    assert found.reason == "an interval needs 4 launches that both have; there are 0"
+
+
+def test_holm_counts_every_comparison_of_the_run(rng: np.random.Generator) -> None:
+    pair = [record("jax", time(1e-6, rng)), record("tape", time(1.02e-6, rng))]
+    equals = [record(b, time(1e-6, rng), size=n) for n in range(20, 60) for b in ("jax", "tape")]
+    (alone,), among = ratios(run(pair)), ratios(run([*pair, *equals]))[0]
+    assert alone.p is not None
+    assert among.p is not None
+    assert alone.p < among.p <= 41 * alone.p
+    assert alone.interval == among.interval
+
+
+def test_a_run_of_equals_says_so(rng: np.random.Generator) -> None:
+    records = [record(b, time(1e-6, rng, launches=20), size=n) for n in range(1, 30) for b in ("jax", "tape", "torch")]
+    words = [found.word for found in ratios(run(records))]
+    assert set(words) <= {"equivalent", "inconclusive"}
+    assert words.count("equivalent") > 0.9 * len(words)
+
+
+@pytest.mark.parametrize("margin", [0.0, -1.0, math.nan])
+def test_a_margin_must_be_positive(margin: float) -> None:
+    for ask in (ratios, floor):
+        with pytest.raises(ValueError, match="a margin is a positive number"):
+            ask(run(), margin)
+
+
+# The floor.
+
+
+def controlled(rng: np.random.Generator, *layouts: float) -> Run:
+    """The reference in several groups, measured twice, each with its own noise of a launch."""
+    return run(
+        record("jax", time(1e-6, rng, layout=layout), control=time(1e-6, rng, layout=layout), size=n)
+        for n, layout in enumerate(layouts, 1)
+    )
+
+
+def test_the_floor_is_how_far_the_control_reaches_from_equal(rng: np.random.Generator) -> None:
+    found = floor(controlled(rng, *[0.005] * 30, *[0.1] * 9))
+    reach = sorted(group.reach for group in found.groups if group.reach is not None)
+    assert found.reach == reach[19]
+    for group in found.groups:
+        assert group.interval is not None
+        assert group.reach == pytest.approx(max(group.interval.high, 1 / group.interval.low) - 1)
+    assert found.interval in [group.interval for group in found.groups]
+    assert found.noisy is False
+    assert found.above >= 9
+    assert found.off <= 6  # one in twenty of 39, and chance
+
+
+def test_a_run_whose_floor_is_over_the_margin_is_noisy(rng: np.random.Generator) -> None:
+    loud = controlled(rng, *[0.03] * 9)
+    assert floor(loud).noisy is True
+    assert floor(loud, margin=0.5).noisy is False
+
+
+def test_each_ratio_has_the_floor_of_its_group(rng: np.random.Generator) -> None:
+    quiet = controlled(rng, 0.005, 0.05)
+    others = [record("tape", time(1e-6, rng), size=n) for n in (1, 2, 3)]
+    alone = record("jax", time(1e-6, rng), size=3)
+    found = ratios(run([*quiet.records, *others, alone]))
+    assert [r.floor for r in found] == [*(group.reach for group in floor(quiet).groups), None]
+
+
+def test_without_a_control_it_is_not_known_whether_a_run_is_noisy(rng: np.random.Generator) -> None:
+    found = floor(run([record("jax", time(1e-6, rng))]))
+    assert (found.noisy, found.reach, found.groups) == (None, None, ())
+    assert found.reason == "nothing that is right was measured twice in the same rounds"
+
+
+def test_a_control_of_one_launch_has_no_floor_and_a_reason(rng: np.random.Generator) -> None:
+    one = record("jax", time(1e-6, rng, launches=1), control=time(1e-6, rng, launches=1))
+    found = floor(run([one]))
+    assert (found.noisy, found.groups[0].interval) == (None, None)
+    assert found.reason == found.groups[0].reason == "an interval needs 4 launches that both have; there are 1"
+
+
+def test_the_control_of_a_wrong_cell_is_no_floor(rng: np.random.Generator) -> None:
+    wrong = record("jax", time(1e-6, rng), control=time(1e-6, rng), word="wrong")
+    assert floor(run([wrong])).groups == ()
+
+
+# Growth.
+
+SIZES = (1, 10, 100, 1_000)
+
+
+def grown(
+    rng: np.random.Generator,
+    backend: str = "jax",
+    *,
+    gradient: Sequence[float] = (20e-6, 4e-7, 1.0),
+    primal: Sequence[float] = (5e-6, 1e-7, 1.0),
+    word: str = "right",
+    launches: int = 8,
+) -> list[Record]:
+    """Value and gradient at every size, each of floor + slope n^exponent, and 100 + 8 n bytes."""
+    curves = {"gradient": gradient, "value": primal}
+    return [
+        record(
+            backend,
+            time(base + slope * n**b, rng, launches=launches),
+            size=n,
+            operator=operator,
+            word=word,
+            memory=peak(100.0 + 8 * n),
+        )
+        for n in SIZES
+        for operator, (base, slope, b) in curves.items()
+    ]
+
+
+def test_time_and_memory_of_primal_and_gradient_have_exponents(rng: np.random.Generator) -> None:
+    found = {(s.operator, s.quantity): s.growth for s in growth(run(grown(rng, gradient=(1e-6, 1e-8, 2.0))))}
+    assert set(found) == {(op, q) for op in ("value", "gradient") for q in ("seconds", "allocated_peak_bytes")}
+    for key, b in ((("gradient", "seconds"), 2), (("value", "seconds"), 1), (("value", "allocated_peak_bytes"), 1)):
+        exponent = found[key].exponent
+        assert exponent is not None
+        assert exponent.low - 0.02 <= b <= exponent.high + 0.02
+    assert found["value", "seconds"].basis == "launches"
+    assert found["value", "allocated_peak_bytes"].basis == "sizes"
+    assert found["value", "allocated_peak_bytes"].constant == pytest.approx(100, rel=0.01)
+
+
+def test_a_size_that_some_launches_lack_is_judged_by_the_others(rng: np.random.Generator) -> None:
+    records = grown(rng)
+    short = records[-1].time
+    assert short is not None
+    records[-1] = replace(records[-1], time=Time(short.launches[2:]))
+    found = next(s.growth for s in growth(run(records)) if (s.operator, s.quantity) == ("value", "seconds"))
+    assert len(found.by_launch) == 6
+    records[-1] = replace(records[-1], time=Time(short.launches[6:]))
+    found = next(s.growth for s in growth(run(records)) if (s.operator, s.quantity) == ("value", "seconds"))
+    assert (found.basis, found.sizes) == ("sizes", SIZES)
+
+
+def test_what_an_approximate_method_costs_is_a_fact_and_what_a_wrong_one_does_is_not(rng: np.random.Generator) -> None:
+    assert len(growth(run(grown(rng, word="approximate")))) == 4
+    assert growth(run(grown(rng, word="wrong"))) == ()
+    assert cost(run(grown(rng, word="wrong"))) == ()
+
+
+@pytest.mark.parametrize(
+    ("peaks", "reason"),
+    [
+        ([None] * 4, "an exponent needs 3 sizes; there are figures at 0; memray is not installed"),
+        ([0.0, 0.0, 10.0, 100.0], "there are figures at 2; the peak at n = 1 is 0.0 bytes"),
+        ([0.0, 1.0, 10.0, 100.0], None),
+        ([50.0, 50.0, 50.0, 50.0], "n = 1000 takes 1 times what n = 1 takes"),
+    ],
+)
+def test_memory_without_an_exponent_says_why(
+    peaks: list[float | None], reason: str | None, rng: np.random.Generator
+) -> None:
+    records = [record("jax", size=n, memory=peak(value)) for n, value in zip(SIZES, peaks, strict=True)]
+    found = {s.quantity: s.growth for s in growth(run(records))}
+    assert found["seconds"].reason == "nothing was timed"
+    if reason is None:
+        assert found["allocated_peak_bytes"].exponent is not None
+    else:
+        assert found["allocated_peak_bytes"].exponent is None
+        assert reason in str(found["allocated_peak_bytes"].reason)
+
+
+def test_other_methods_of_memory_can_be_asked_for(rng: np.random.Generator) -> None:
+    (found, *_) = growth(run(grown(rng)), ["resident_peak_bytes"])
+    assert found.quantity == "resident_peak_bytes"
+    assert found.growth.exponent is not None
+
+
+# The price of a gradient.
+
+
+def test_the_price_is_the_gradient_in_calls_of_the_primal(rng: np.random.Generator) -> None:
+    (found,) = cost(run(grown(rng)))
+    assert [at.size for at in found.at] == list(SIZES)
+    for at in found.at:
+        assert at.ratio is not None
+        assert at.ratio.low - 0.02 <= 4 <= at.ratio.high + 0.02
+    assert found.basis == "exponents"
+    assert found.grows is False
+
+
+def test_a_price_that_grows_is_flagged(rng: np.random.Generator) -> None:
+    """One evaluation for each input: what finite differences cost."""
+    (found,) = cost(run(grown(rng, gradient=(5e-6, 1e-7, 2.0), word="approximate")))
+    assert found.grows is True
+    assert found.trend is not None
+    assert found.trend.estimate == pytest.approx(1, abs=0.05)
+
+
+def test_floors_that_differ_do_not_make_a_price_grow(rng: np.random.Generator) -> None:
+    """From 1.2 times at n = 1, where the floors are all there is, to 4 times: bounded, so not growing."""
+    sessions = 60
+    bounded = [grown(rng, gradient=(60e-6, 4e-7, 1.0), primal=(50e-6, 1e-7, 1.0)) for _ in range(sessions)]
+    found = [price for records in bounded for price in cost(run(records))]
+    assert {price.basis for price in found} == {"exponents"}
+    first, last = found[0].at[0].ratio, found[0].at[-1].ratio
+    assert first is not None
+    assert last is not None
+    assert last.low > 2 * first.high
+    assert sum(bool(price.grows) for price in found) <= 0.05 * sessions
+
+
+def test_a_price_grows_too_where_the_primal_is_all_floor(rng: np.random.Generator) -> None:
+    (found,) = cost(run(grown(rng, gradient=(1e-6, 5e-6, 1.0), primal=(5e-6, 1e-10, 1.0))))
+    assert (found.basis, found.grows) == ("largest", True)
+    (found,) = cost(run(grown(rng, gradient=(20e-6, 1e-10, 1.0), primal=(5e-6, 1e-10, 1.0))))
+    assert (found.basis, found.grows) == ("largest", False)
+
+
+def test_a_price_without_a_trend_says_why(rng: np.random.Generator) -> None:
+    records = grown(rng, launches=1)
+    (found,) = cost(run(records))
+    assert (found.trend, found.grows, found.at[0].ratio) == (None, None, None)
+    assert "4 launches that have both at each; there are 4 and 1" in str(found.reason)
+    assert found.at[0].reason == "an interval needs 4 launches with both; there are 1"
+    assert cost(run(r for r in records if r.job.operator == "gradient")) == ()
+
+
+# When a preparation has paid.
+
+
+def test_a_preparation_has_paid_at_the_call_at_which_both_have_cost_the_same(rng: np.random.Generator) -> None:
+    fast = time(1e-5, rng, prepare=0.9, first=0.1)
+    slow = time(1e-3, rng, prepare=0.0, first=1e-3)
+    for order in (1, -1):
+        (found,) = break_even(run([record("jax", fast), record("autograd", slow)][::order]))
+        assert (found.a, found.b, found.reason) == ("jax", "autograd", None)
+        assert found.calls is not None
+        total = [
+            t.prepare_seconds + t.first_call_seconds + (found.calls - 1) * t.seconds_per_call for t in (fast, slow)
+        ]
+        assert total[0] == pytest.approx(total[1])
+        assert found.calls == pytest.approx(1 + 0.999 / 0.99e-3, rel=0.02)
+
+
+def test_what_is_dearer_twice_never_pays(rng: np.random.Generator) -> None:
+    (found,) = break_even(run([record("jax", time(1e-3, rng, prepare=1)), record("tape", time(1e-6, rng))]))
+    assert (found.a, found.calls) == ("jax", None)
+    assert found.reason == "never: jax costs more until its first result, and by the call"
+
+
+def test_what_is_not_told_apart_by_the_call_has_no_break_even(rng: np.random.Generator) -> None:
+    (found,) = break_even(run([record("jax", time(1e-6, rng, prepare=1)), record("tape", time(1e-6, rng))]))
+    assert (found.a, found.calls) == ("jax", None)
+    assert found.reason == "a call of the one is not told from a call of the other"
+
+
+def test_ratios_at_hand_are_used(rng: np.random.Generator) -> None:
+    two = run([record("jax", time(1e-6, rng, prepare=1)), record("tape", time(2e-6, rng))])
+    assert break_even(two, ratios(two)) == break_even(two)
+    assert break_even(two, ()) == ()
+
+
+# Bytes per operation.
+
+
+def test_bytes_are_divided_by_the_operations_of_the_case() -> None:
+    flops = {"quadratic": {"10": 40.0}}
+    assert bytes_per_operation(record("jax", memory=peak(800.0)), flops) == Figure(20.0)
+    assert bytes_per_operation(record("jax", memory=peak(0.0)), flops) == Figure(0.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "flops", "reason"),
+    [
+        ({"memory": None}, 40.0, "memory was not measured"),
+        ({"memory": peak(None)}, 40.0, "memray is not installed"),
+        ({}, None, "the case quadratic does not say how many operations it takes; its file can, by `flops`"),
+        ({}, 0.0, "the case quadratic says that it takes 0.0 operations"),
+        ({}, math.nan, "the case quadratic says that it takes nan operations"),
+        ({"status": "wrong", "verdict": verdict("wrong")}, 40.0, "the result is wrong"),
+    ],
+)
+def test_bytes_per_operation_that_cannot_be_had_say_why(
+    change: dict[str, object], flops: float | None, reason: str
+) -> None:
+    known = {} if flops is None else {"quadratic": {"10": flops}}
+    changed = replace(record("jax", memory=peak(800.0)), **change)  # type: ignore[arg-type]
+    assert bytes_per_operation(changed, known) == Figure(None, reason)
+
+
+# Runs that hold little, or anything.
+
+
+def test_of_an_empty_run_and_of_a_check_nothing_is_said() -> None:
+    for nothing in (run(), run([record("jax"), record("tape", status="failed", word=None)])):
+        assert ratios(nothing) == growth(nothing) == cost(nothing) == break_even(nothing) == ()
+        assert floor(nothing).noisy is None
+
+
+def test_a_file_may_hold_any_numbers(rng: np.random.Generator) -> None:
+    zero = Time((Launch(0, 0.0, 0.0, {}, 0.0, 0, True, (Round(1, 0),)),))
+    twice = Time(time(1e-6, rng).launches * 2)
+    odd = [zero, twice, time(1e-6, rng, rounds=1), time(1e-6, rng, launches=2)]
+    records = [
+        record(f"b{k}", each, size=n, operator=op, control=zero, memory=peak(math.inf))
+        for k, each in enumerate(odd)
+        for n in (-1, 0, 1, 10**30)
+        for op in ("value", "gradient")
+    ]
+    hostile = run(records)
+    assert len(ratios(hostile)) == 6 * 8
+    assert floor(hostile).noisy is None
+    assert len(break_even(hostile)) == 6 * 8
+    assert all(found.growth.exponent is None and found.growth.reason for found in growth(hostile))
+    assert all(found.trend is None and found.reason for found in cost(hostile))

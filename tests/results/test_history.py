@@ -1,0 +1,77 @@
+"""The list of runs: what is there, in order, and what cannot be read named without stopping the rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from adbench.model.errors import BadFile
+from adbench.results.history import history
+from adbench.results.journal import Head, Journal
+from adbench.model.record import Record
+from adbench.results.store import write_run
+from tests.reports import runs
+from tests.support.sessions import run, times
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Runs of four kinds: finished, older and finished with a fault, interrupted, damaged."""
+    found = run(times(np.random.default_rng(0), ("tape", "jax")), created="2026-02-01T10:00:00+00:00")
+    for name in ("b/done", "a/older", "damaged", "a/cut", ".hidden"):
+        (tmp_path / name).mkdir(parents=True)
+    write_run(tmp_path / "b/done", found)
+    wrong = runs.record(backend="tape", status="wrong")
+    write_run(tmp_path / "a/older", replace(runs.run([wrong]), created="2026-01-01T10:00:00+00:00"))
+    head = Head(replace(found, records=(), created="2026-01-15T10:00:00+00:00"), tuple(r.job for r in found.records))
+    with Journal.create(tmp_path / "a/cut/journal.jsonl", head) as journal:
+        journal.checked(Record(head.plan[0], "ok"))
+    (tmp_path / "damaged/run.json").write_text("{")
+    write_run(tmp_path / ".hidden", found)
+    return tmp_path
+
+
+def test_runs_are_listed_oldest_first_with_what_they_hold(folder: Path) -> None:
+    damaged, older, cut, done = history(folder)
+    assert [entry.path.name for entry in (damaged, older, cut, done)] == ["damaged", "older", "cut", "done"]
+    assert (damaged.state, damaged.created) == ("unreadable", None)
+    assert "not JSON, or damaged" in str(damaged.reason)
+    assert (older.state, older.wrong, older.cells, older.floor) == ("finished", 1, 1, None)
+    assert (cut.state, cut.done, cut.cells) == ("resumable", 1, 8)
+    assert (done.state, done.cases, done.backends, done.done) == (
+        "finished",
+        ("case0", "case1", "case2", "case3"),
+        ("tape", "jax"),
+        8,
+    )
+    assert done.floor is not None
+    assert done.floor < 0.01
+    assert done.machine == cut.machine
+
+
+def test_a_run_that_is_gone_on_with_and_ends_is_finished(folder: Path) -> None:
+    journal, _ = Journal.resume(folder / "a/cut/journal.jsonl")
+    with journal:
+        journal.end()
+    assert next(entry for entry in history(folder) if entry.path.name == "cut").state == "finished"
+
+
+def test_a_damaged_journal_beside_a_run_is_named(folder: Path) -> None:
+    (folder / "b/done/journal.jsonl").write_bytes(b'{"kind": "head", "run": {}}\n' * 3)
+    entry = next(entry for entry in history(folder) if entry.path.name == "done")
+    assert entry.state == "unreadable"
+    assert "line 1 of" in str(entry.reason)
+
+
+def test_a_run_of_an_earlier_version_is_read_beside_a_journal_of_its_own_form(folder: Path) -> None:
+    (folder / "b/done/journal.jsonl").write_bytes(b'{"job": {}, "status": "ok"}\n' * 3)
+    assert next(entry for entry in history(folder) if entry.path.name == "done").state == "finished"
+
+
+def test_an_empty_folder_is_empty_and_none_is_said(tmp_path: Path) -> None:
+    assert history(tmp_path) == []
+    with pytest.raises(BadFile, match="no such folder"):
+        history(tmp_path / "nothing")

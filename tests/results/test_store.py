@@ -1,0 +1,201 @@
+"""A run on disk: nothing lost, nothing half-written, nothing foreign believed."""
+
+import json
+import math
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from adbench import BadFile
+from adbench.model.errors import BadOutput
+from adbench.results.journal import Head, Journal
+from adbench.model.record import Launched
+from adbench.model.serialization import from_plain, to_plain
+from adbench.model.record import Figure, Job, Launch, Memory, Record, Round, Run, Time
+from adbench.model.atomic_file import write_whole
+from adbench.results.store import dumps, read_run, write_run
+
+JOB = Job("case", 3, "backend", "gradient")
+LAUNCH = Launch(0, 1.0, 0.5, {"compile": 0.4}, 0.25, 3, True, (Round(10, 1000), Round(10, 3000, 5, "steal 12 ms")))
+RECORD = Record(JOB, "ok", time=Time((LAUNCH,)), memory=Memory(Figure(2.0), Figure(1.0), Figure(None, "no")))
+RUN = Run(2, "2026-01-01T00:00:00+00:00", "0", 0, {"quick": True}, {"cores": 2}, {"b": None}, {"case": "A."}, (RECORD,))
+
+
+def test_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
+    assert write_run(tmp_path, RUN) == tmp_path / "run.json"
+    assert read_run(tmp_path / "run.json") == RUN
+
+
+def test_numbers_that_json_lacks_come_back_too() -> None:
+    for value in (math.inf, -math.inf, 1e-300):
+        assert from_plain(json.loads(json.dumps(to_plain(Figure(value)), allow_nan=False)), Figure).value == value
+    assert math.isnan(from_plain(to_plain(Figure(math.nan)), Figure).value or 0.0)
+
+
+def test_a_run_without_records_comes_back(tmp_path: Path) -> None:
+    empty = replace(RUN, records=())
+    write_whole(tmp_path / "run.json", dumps(empty))
+    assert read_run(tmp_path / "run.json") == empty
+
+
+def test_one_line_for_each_record(tmp_path: Path) -> None:
+    """So that two runs can be looked at with `diff`."""
+    lines = dumps(replace(RUN, records=(RECORD, RECORD))).splitlines()
+    assert sum(line.startswith('{"job"') for line in lines) == 2
+
+
+def test_what_is_undisturbed_takes_no_room() -> None:
+    assert to_plain(Round(10, 1000)) == {"calls": 10, "ns": 1000}
+    assert to_plain(Round(10, 1000, 5)) == {"calls": 10, "ns": 1000, "gc_ns": 5}
+
+
+@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), OSError(30, "Read-only file system")])
+def test_a_write_that_fails_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: OSError
+) -> None:
+    target = tmp_path / "run.json"
+    write_whole(target, "old")
+
+    def fails(descriptor: int) -> None:
+        raise fault
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(
+        BadOutput, match=rf"run.json: cannot be written: {fault.strerror}; what was measured is kept: .*--resume "
+    ):
+        write_run(tmp_path, RUN)
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_folder_that_is_gone_or_read_only_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(BadOutput, match=r"gone/run.json: cannot be written: No such file"):
+        write_run(tmp_path / "gone", RUN)
+    with pytest.raises(BadOutput, match=r"run.json: cannot be written"):
+        write_run(Path("/proc/self"), RUN)
+
+
+def test_a_folder_is_read_by_its_run_or_by_its_journal_where_that_has_no_end(tmp_path: Path) -> None:
+    begun = Journal.create(tmp_path / "journal.jsonl", Head(replace(RUN, records=()), (JOB,)))
+    begun.checked(replace(RECORD, time=None, memory=None))
+    assert read_run(tmp_path).records[0].time is None
+    assert read_run(tmp_path / "journal.jsonl") == read_run(tmp_path)
+    write_run(tmp_path, replace(RUN, seed=5))  # as Ctrl-C leaves it
+    begun.launched(0, [Launched(JOB, LAUNCH)])  # then resumed, and killed
+    assert read_run(tmp_path).records[0].time == RECORD.time
+    begun.end()
+    assert read_run(tmp_path).seed == 5
+    begun.close()
+
+
+def test_a_folder_without_a_run_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match=r"holds no run: there is neither run.json nor journal.jsonl"):
+        read_run(tmp_path)
+
+
+VERSION_1 = json.loads("""{
+ "schema_version": 1, "created": "2025-01-01T00:00:00+00:00", "adbench_version": "0.1.0", "seed": 0,
+ "settings": {"rounds": 7}, "machine": {"cores": 2}, "versions": {"tape": null}, "cases": {"c": "A."}, "traps": [],
+ "records": [{
+  "job": {"case": "c", "size": 1, "backend": "tape", "operator": "gradient", "seed": 0},
+  "status": "ok", "reason": null, "verdict": null,
+  "time": {"prepare_seconds": 0.5, "first_call_seconds": 0.25, "epochs": [{"calls": 10, "ns": 1000}]},
+  "memory": {"python_peak_bytes": {"value": 8.0, "reason": null},
+             "resident_peak_bytes": {"value": null, "reason": "no"}},
+  "stderr": null, "how": "native", "reproduce": null
+ }, {
+  "job": {"case": "c", "size": 1, "backend": "jax", "operator": "gradient", "seed": 0},
+  "status": "crashed", "reason": "died", "verdict": null, "time": null, "memory": null,
+  "stderr": "boom", "how": "native", "reproduce": null
+ }]
+}""")
+
+
+def test_a_file_of_version_1_is_one_launch(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps(VERSION_1))
+    run = read_run(tmp_path / "run.json")
+    assert run.schema_version == 2
+    assert run.records[0].time == Time((Launch(0, None, 0.5, {}, 0.25, None, None, (Round(10, 1000),)),))
+    assert run.records[0].memory is not None
+    assert run.records[0].memory.allocated_peak_bytes.reason == "a file of schema version 1 has no such figure"
+    assert run.records[1] == Record(Job("c", 1, "jax", "gradient"), "crashed", "died", stderr="boom")
+
+
+def changed(old: str, new: str) -> str:
+    text = dumps(RUN)
+    assert old in text
+    return text.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not JSON, or damaged"),
+        (dumps(RUN)[:-40], "not JSON, or damaged"),
+        ("[" * 100_000, "not JSON, or damaged"),
+        ('{"a":' * 100_000, "not JSON, or damaged"),
+        ("\x00" * 10, "not JSON, or damaged"),
+        ("3", "not a run of adbench: .*there is no schema_version"),
+        ('{"machine_info": {}, "benchmarks": []}', "not a run of adbench: .*there is no schema_version"),
+        ('{"schema_version": true}', "there is no schema_version"),
+        (dumps(replace(RUN, schema_version=99)), "schema version 99, of a later adbench; this one reads 1 to 2"),
+        (dumps(replace(RUN, schema_version=0)), "schema version 0; there are 1 to 2"),
+        ('{"schema_version": 1}', "not a run of adbench: lacks 'records'"),
+        ('{"schema_version": 1, "records": [3]}', "not a run of adbench: "),
+        ('{"schema_version": 1, "records": [{"time": 7, "memory": null}]}', "not a run of adbench: "),
+        ('{"schema_version": 2}', "not a run of adbench: the file: lacks created, adbench_version"),
+        (changed('"ok"', '"splendid"'), r"records\[0\].status: must be one of ok, wrong, .*; there is 'splendid'"),
+        (changed('"size": 3', '"size": "three"'), r"records\[0\].job.size: must be of type integer; there is 'three'"),
+        (changed('"size": 3', '"size": true'), r"records\[0\].job.size: must be of type integer; there is True"),
+        (changed('"seed": 0,', '"seed": 0, "ex\\ntra": 1,'), "has what no run has: .*tra"),
+        (
+            changed('"ns": 1000', '"ns": -1'),
+            r"records\[0\].time.launches\[0\].rounds\[0\].ns: breaks the rule minimum 0",
+        ),
+        (changed('"calls": 10', '"calls": 0'), r"rounds\[0\].calls: breaks the rule minimum 1; there is 0"),
+        (
+            changed('"prepare_seconds": 0.5', '"prepare_seconds": "nan"'),
+            "prepare_seconds: must be of type number; .*'nan'",
+        ),
+        (changed('"prepare_seconds": 0.5', '"prepare_seconds": NaN'), "NaN is no JSON"),
+        (changed('"value": 2.0', '"value": "nan"'), "value: must be number or null; there is 'nan'"),
+        (changed('"value": 2.0', '"value": -2'), "value: must be number or null; there is -2"),
+        (dumps(replace(RUN, records=(replace(RECORD, time=Time(())),))), "launches: breaks the rule minItems 1"),
+    ],
+)
+def test_what_is_no_run_is_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(BadFile, match=message) as caught:
+        read_run(tmp_path / "run.json")
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 600
+
+
+def test_a_million_records_are_refused_before_they_take_the_memory(tmp_path: Path) -> None:
+    record = '{"job":{"case":"c","size":1,"backend":"b","operator":"value"},"status":"ok"}'
+    path = tmp_path / "run.json"
+    path.write_text('{"schema_version":2,"records":[' + ",".join([record] * 10**6) + "]}")
+    with pytest.raises(BadFile, match="holds 1000000 records; adbench reads at most 100000"):
+        read_run(path)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.json"
+    with path.open("wb") as file:
+        file.truncate(2**40)  # a hole: a tebibyte that takes no room
+    with pytest.raises(BadFile, match="larger than 512 MiB"):
+        read_run(path)
+
+
+def test_names_may_be_anything_that_is_text(tmp_path: Path) -> None:
+    nasty = "a\nb<script>alert(1)</script>|`\u202e\x00\x1b[31m\ud800"
+    run = replace(RUN, records=(replace(RECORD, job=Job(nasty, 1, nasty, "gradient"), reason=nasty),))
+    write_run(tmp_path, run)
+    assert read_run(tmp_path / "run.json") == run
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="No such file"):
+        read_run(tmp_path / "nothing.json")
