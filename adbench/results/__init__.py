@@ -1,0 +1,1 @@
+"""What a run leaves: journal, run.json, and what can be concluded from them."""

@@ -1,0 +1,1 @@
+"""Runs and timings that other programs wrote."""
