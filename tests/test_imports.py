@@ -136,7 +136,7 @@ def test_the_version_needs_neither_numpy_nor_any_backend() -> None:
         "jax",
         "torch",
         "autograd",
-        "cattrs",
+        "msgspec",
         "optree",
         "mpmath",
     }

@@ -1,44 +1,115 @@
-"""Frozen dataclasses to plain data (for JSON) and back, by `cattrs`.
+"""Frozen dataclasses to plain data (for JSON) and back, checked by msgspec.
 
-JSON has no NaN and no infinity, and other programs' readers refuse them: such floats travel as the texts "nan",
-"inf", "-inf".
+JSON has no NaN and no infinity, and other programs refuse them: such floats travel as the texts "nan", "inf", "-inf".
 """
 
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import Any, TypeVar
+import re
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache, reduce
+from operator import or_
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-import cattrs
-from cattrs.gen import make_dict_unstructure_fn
-from cattrs.strategies import configure_union_passthrough
+import msgspec
+from msgspec import Meta
 
-from adbench.measure.clock import Round
+from adbench.model.record import SCHEMA_VERSION, Figure, Launch, Record, Round, Run, Time
 
 T = TypeVar("T")
 
+MOST_RECORDS = 100_000
 
-@cache
-def _converter() -> cattrs.Converter:
-    converter = cattrs.Converter(forbid_extra_keys=True)
-    configure_union_passthrough(str | int | float | bool | None, converter)
-    converter.register_unstructure_hook(float, lambda x: x if math.isfinite(x) else str(float(x)))
-    converter.register_structure_hook(float, lambda x, _: float(x))
-    # By the hundred thousand in one file, and undisturbed nearly all: half the bytes, half the time to read them.
-    converter.register_unstructure_hook(Round, make_dict_unstructure_fn(Round, converter, _cattrs_omit_if_default=True))
-    return converter
+_NOT_NEGATIVE = Annotated[float, Meta(ge=0)]
+_LIMITS: Mapping[tuple[type, str], Any] = {
+    (Run, "schema_version"): Annotated[int, Meta(ge=SCHEMA_VERSION, le=SCHEMA_VERSION)],
+    (Run, "records"): Annotated[tuple[Record, ...], Meta(max_length=MOST_RECORDS)],
+    (Time, "launches"): Annotated[tuple[Launch, ...], Meta(min_length=1)],
+    (Launch, "rounds"): Annotated[tuple[Round, ...], Meta(min_length=1)],
+    (Launch, "prepare_seconds"): _NOT_NEGATIVE,
+    (Launch, "first_call_seconds"): _NOT_NEGATIVE,
+    (Round, "calls"): Annotated[int, Meta(ge=1)],
+    (Round, "ns"): Annotated[int, Meta(ge=0)],
+    (Figure, "value"): _NOT_NEGATIVE | None,
+}
+"""Limits that the types do not state: a measured figure is a number and not negative, and a median needs a number."""
+
+_ALREADY_PLAIN = frozenset({str, int, bool, type(None)})
 
 
 def to_plain(value: Any) -> Any:
     """Dataclasses as dicts, tuples as lists, floats that JSON lacks as texts."""
-    return _converter().unstructure(value)
+    if type(value) in _ALREADY_PLAIN:  # the common case by far
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, tuple | list):
+        return [to_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: to_plain(each) for name, each in value.items()}
+    if isinstance(value, Round):  # a file holds a hundred thousand, nearly all undisturbed: half the bytes
+        return {name: each for name, each in vars(value).items() if each != getattr(Round, name, MISSING)}
+    if is_dataclass(value):
+        return {name: to_plain(each) for name, each in vars(value).items()}
+    return value
 
 
 def from_plain(data: Any, kind: type[T]) -> T:
-    """The value of type `kind` that the plain data stands for. Raises ValueError, in one line, where it stands for
-    none."""
+    """The value of type `kind` that the plain data stands for. Raises ValueError, in one line that names the place, for
+    unknown and missing fields, other types and figures beyond their limits."""
+    strict: Any = strict_type(cast(Any, kind))
     try:
-        return _converter().structure(data, kind)
-    except Exception as error:  # cattrs raises groups of errors of many types; all of them mean "not of that form"
-        raise ValueError("; ".join(cattrs.transform_error(error)[:3])) from error
+        msgspec.convert(data, strict)
+        return msgspec.convert(data, kind, strict=False)  # reads "nan"; everything else has passed the strict type
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise ValueError(_fault(str(error), data)) from error
+
+
+@cache
+def strict_type(kind: Any) -> Any:
+    """The type that msgspec holds plain data to: dataclasses with their limits and without unknown fields, floats that
+    may be texts."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if is_dataclass(kind):
+        return _struct(kind)
+    if kind is float:
+        return float | Literal["nan", "inf", "-inf"]
+    if origin is Annotated:
+        of, limit = arguments
+        return kind if of is float else Annotated[strict_type(of), limit]
+    if origin in (Union, types.UnionType):
+        return kind if str in arguments else reduce(or_, map(strict_type, arguments))
+    if origin in (None, Literal):
+        return kind
+    if origin is tuple and set(arguments) == {float}:  # as a list: the drafts of JSON Schema differ about tuples
+        limit = Meta(min_length=len(arguments), max_length=len(arguments))
+        return Annotated[list[strict_type(float)], limit]  # type: ignore[misc]
+    return origin[tuple(each if each is ... else strict_type(each) for each in arguments)]
+
+
+def _struct(kind: Any) -> Any:
+    hints = get_type_hints(kind) | {name: limited for (of, name), limited in _LIMITS.items() if of is kind}
+    members = [(each.name, strict_type(hints[each.name]), *_default(each)) for each in fields(kind)]
+    return msgspec.defstruct(kind.__name__, members, forbid_unknown_fields=True)
+
+
+def _default(field: Field[Any]) -> tuple[Any, ...]:
+    """What msgspec's tuple for a field ends with: its default, where it has one."""
+    if field.default_factory is not MISSING:
+        return (msgspec.field(default_factory=field.default_factory),)
+    return () if field.default is MISSING else (field.default,)
+
+
+def _fault(error: str, data: Any) -> str:
+    """One line: the place, as `.records[3].job.size`, what belongs there, and what is there, if that is short."""
+    what, _, place = error.replace("`", "").partition(" - at $")
+    if what.startswith("Expected") and "[...]" not in place:  # the name of a dict's key is not in the place
+        for name, index in re.findall(r"\.(\w+)|\[(\d+)\]", place):
+            data = data[name or int(index)]
+        if len(repr(data)) <= 60:
+            what = what.partition(", got ")[0] + f", got {data!r}"
+    what = " ".join(what.split())[:200]
+    return f"{place}: {what[:1].lower()}{what[1:]}".removeprefix(": ")

@@ -1,7 +1,6 @@
-"""A run on disk: a journal while it runs (journal.py), one JSON when it is done, the page that is drawn from it.
+"""A run on disk: a journal while it runs (journal.py), one JSON file when it is done, and the page drawn from it.
 
-The JSON appears whole or not at all, and is held to its schema when it is read: never pickle, and nothing is believed
-because of its name.
+The JSON appears whole or not at all, and every value in it is checked when it is read: never pickle.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from adbench.model.atomic_file import write_whole
-from adbench.results import journal, schema
 from adbench.model.errors import BadFile
-from adbench.model.serialization import from_plain, to_plain
 from adbench.model.record import Run
+from adbench.model.serialization import MOST_RECORDS, from_plain, to_plain
+from adbench.results import journal
 from adbench.results.migrate import upgraded
 
 MAX_BYTES = 512 * 2**20
@@ -56,9 +55,7 @@ def read_run(path: Path) -> Run:
 def from_data(data: Any, path: Path) -> Run:
     """The run that the JSON of the file `path` holds, of this schema version or an earlier one. Raises BadFile."""
     try:
-        data = upgraded(data if isinstance(data, dict) else {})
-        schema.check(data)
-        return from_plain(data, Run)
+        return from_plain(upgraded(data if isinstance(data, dict) else {}), Run)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         fault = f"lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
         raise BadFile(f"{path}: JSON, but not a run of adbench: {fault}") from error
@@ -73,8 +70,8 @@ def load(path: Path) -> Any:
     except OSError as error:
         raise BadFile(f"{path}: cannot be read: {error.strerror}") from error
     # Quotes within texts are written \\", so that only keys are counted; before parsing, which takes the memory.
-    if (records := text.count(b'"status":')) > schema.MOST_RECORDS:
-        raise BadFile(f"{path}: holds {records} records; adbench reads at most {schema.MOST_RECORDS}")
+    if (records := text.count(b'"status":')) > MOST_RECORDS:
+        raise BadFile(f"{path}: holds {records} records; adbench reads at most {MOST_RECORDS}")
     try:
         return json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:

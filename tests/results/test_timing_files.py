@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.results.compare import compare, exit_code
 from adbench.model.errors import BadFile, UsageError
-from adbench.results.importers.timing_files import read_side
 from adbench.model.record import Job
+from adbench.results.compare import compare, exit_code
 from adbench.results.comparison_inputs import key_called, name_of
+from adbench.results.importers.timing_files import read_side
 from adbench.results.store import write_run
 from tests.support.sessions import run, times
 

@@ -19,10 +19,10 @@ import numpy as np
 from adbench.measure.machine import fingerprint
 from adbench.model.backend import OPERATORS
 from adbench.model.errors import BadFile
-from adbench.results.importers.gradbench_log import is_log, read_log
-from adbench.results.matched_samples import Array
 from adbench.model.record import Job
 from adbench.results.comparison_inputs import UNKNOWN, Key, Sample, Side, key_called, of_run
+from adbench.results.importers.gradbench_log import is_log, read_log
+from adbench.results.matched_samples import Array
 from adbench.results.store import JOURNAL, RUN, from_data, is_journal, load, no_garbage, read_run
 
 _SECONDS = {"type": "number", "exclusiveMinimum": 0}
