@@ -60,10 +60,14 @@ def to_plain(value: Any) -> Any:
 def from_plain(data: Any, kind: type[T]) -> T:
     """The value of type `kind` that the plain data stands for. Raises ValueError, in one line that names the place, for
     unknown and missing fields, other types and figures beyond their limits."""
-    strict: Any = strict_type(cast(Any, kind))
+    converted(data, strict_type(cast(Any, kind)))
+    return converted(data, kind, strict=False)  # reads "nan" as a float; everything else has passed the strict type
+
+
+def converted(data: Any, kind: type[T], *, strict: bool = True) -> T:
+    """As `msgspec.convert`. Raises ValueError, in one line that names the place."""
     try:
-        msgspec.convert(data, strict)
-        return msgspec.convert(data, kind, strict=False)  # reads "nan"; everything else has passed the strict type
+        return msgspec.convert(data, kind, strict=strict)
     except (msgspec.ValidationError, RecursionError) as error:
         raise ValueError(_fault(str(error), data)) from error
 

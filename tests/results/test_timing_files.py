@@ -159,16 +159,35 @@ BENCHMARK: dict[str, Any] = {"name": "b", "stats": {"median": 1.0}}
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"benchmarks": [], "machine_info": 3}, "not a file of pytest-benchmark: machine_info breaks the rule type"),
-        ({"benchmarks": [{"name": "b"}], "machine_info": {}}, r"pytest-benchmark: benchmarks\[0\] breaks .* required"),
+        (
+            {"benchmarks": [], "machine_info": 3},
+            r"not a file of pytest-benchmark: \.machine_info: expected object, got 3",
+        ),
+        (
+            {"benchmarks": [{"name": "b"}], "machine_info": {}},
+            r"pytest-benchmark: \.benchmarks\[0\]: object missing required field stats",
+        ),
         (
             {"benchmarks": [BENCHMARK | {"stats": {"median": -1}}], "machine_info": {}},
-            r"benchmarks\[0\].stats.median breaks the rule exclusiveMinimum",
+            r"benchmarks\[0\].stats.median: expected float > 0.0, got -1",
         ),
-        ({"benchmarks": [BENCHMARK | {"name": 7}], "machine_info": {}}, r"benchmarks\[0\].name breaks the rule type"),
+        (
+            {"benchmarks": [BENCHMARK | {"name": 7}], "machine_info": {}},
+            r"benchmarks\[0\].name: expected str, got 7",
+        ),
+        (
+            {"benchmarks": [BENCHMARK | {"extra_info": []}], "machine_info": {}},
+            r"benchmarks\[0\].extra_info: expected object, got \[\]",
+        ),
+        ({"benchmarks": [BENCHMARK] * 100_001, "machine_info": {}}, r"benchmarks: expected array of length <= 100000"),
         ({"benchmarks": [], "version": "1.0"}, "a file of pyperf without a benchmark that was timed"),
-        ({"benchmarks": [{"runs": [{"values": ["x"]}]}], "version": "1.0"}, "not a file of pyperf: .*values"),
-        ({"benchmarks": 3}, "not a file of pyperf: data breaks the rule required"),
+        (
+            {"benchmarks": [{"runs": [{"values": ["x"]}]}], "version": "1.0"},
+            r"not a file of pyperf: .*\.values\[0\]: expected float, got 'x'",
+        ),
+        ({"benchmarks": [{"runs": [{"values": [0]}]}], "version": "1.0"}, r"values\[0\]: expected float > 0.0, got 0"),
+        ({"benchmarks": []}, "not a file of pyperf: object missing required field version"),
+        ({"benchmarks": 3, "version": 1}, r"not a file of pyperf: \.benchmarks: expected array, got 3"),
         ({"benchmark": []}, "not a run of adbench: there is no schema_version"),
         ([1], "not a run of adbench"),
     ],

@@ -1,92 +1,87 @@
 """Files of pytest-benchmark and pyperf, as sides of a comparison.
 
 pytest-benchmark   one process, so one launch; several files in a folder are as many launches. A benchmark is the cell
-                   that its `extra_info` says (case, size, backend, operator), or that its name is (sides.py)
+                   that its `extra_info` states (case, size, backend, operator), else the one with its name
+                   (comparison_inputs.py)
 pyperf             each run is a fresh process: a launch
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta, Struct, field
 
 from adbench.measure.machine import fingerprint
 from adbench.model.backend import OPERATORS
 from adbench.model.errors import BadFile
 from adbench.model.record import Job
+from adbench.model.serialization import MOST_RECORDS, converted
 from adbench.results.comparison_inputs import UNKNOWN, Key, Sample, Side, key_called, of_run
 from adbench.results.importers.gradbench_log import is_log, read_log
 from adbench.results.matched_samples import Array
 from adbench.results.store import JOURNAL, RUN, from_data, is_journal, load, no_garbage, read_run
 
-_SECONDS = {"type": "number", "exclusiveMinimum": 0}
-_OBJECT = {"type": "object"}
+_Seconds = Annotated[float, Meta(gt=0)]
+_Facts = dict[str, Any]
 
-PYTEST_BENCHMARK: dict[str, Any] = {
-    "type": "object",
-    "required": ["benchmarks", "machine_info"],
-    "properties": {
-        "machine_info": {"type": "object", "properties": {"cpu": _OBJECT}},
-        "benchmarks": {
-            "type": "array",
-            "maxItems": 100_000,
-            "items": {
-                "type": "object",
-                "required": ["name", "stats"],
-                "properties": {
-                    "name": {"type": "string"},
-                    "fullname": {"type": "string"},
-                    "extra_info": _OBJECT,
-                    "stats": {
-                        "type": "object",
-                        "required": ["median"],
-                        "properties": {
-                            "median": _SECONDS,
-                            "data": {"type": "array", "items": {"type": "number", "minimum": 0}},
-                        },
-                    },
-                },
-            },
-        },
-    },
-}
 
-PYPERF: dict[str, Any] = {
-    "type": "object",
-    "required": ["benchmarks", "version"],
-    "properties": {
-        "metadata": _OBJECT,
-        "benchmarks": {
-            "type": "array",
-            "maxItems": 100_000,
-            "items": {
-                "type": "object",
-                "required": ["runs"],
-                "properties": {
-                    "metadata": _OBJECT,
-                    "runs": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "properties": {"metadata": _OBJECT, "values": {"type": "array", "items": _SECONDS}},
-                        },
-                    },
-                },
-            },
-        },
-    },
-}
+class _Stats(Struct):
+    median: _Seconds
+    data: tuple[Annotated[float, Meta(ge=0)], ...] = ()
+
+
+class _Benchmark(Struct):
+    name: str
+    stats: _Stats
+    fullname: str | None = None
+    extra_info: _Facts = field(default_factory=dict)
+
+
+class _MachineInfo(Struct):
+    cpu: _Facts = field(default_factory=dict)
+    processor: Any = None
+    machine: Any = None
+    system: Any = None
+    python_implementation: Any = None
+    python_version: Any = None
+
+
+class _PytestBenchmark(Struct):
+    """What is read of a file of pytest-benchmark."""
+
+    benchmarks: Annotated[tuple[_Benchmark, ...], Meta(max_length=MOST_RECORDS)]
+    machine_info: _MachineInfo
+    datetime: Any = None
+
+
+class _PyperfRun(Struct):
+    values: tuple[_Seconds, ...] = ()
+    metadata: _Facts = field(default_factory=dict)
+
+
+class _PyperfBenchmark(Struct):
+    runs: tuple[_PyperfRun, ...]
+    metadata: _Facts = field(default_factory=dict)
+
+
+class _Pyperf(Struct):
+    """What is read of a file of pyperf."""
+
+    benchmarks: Annotated[tuple[_PyperfBenchmark, ...], Meta(max_length=MOST_RECORDS)]
+    version: Any
+    metadata: _Facts = field(default_factory=dict)
 
 
 def read_side(path: Path) -> Side:
-    """A run to compare: what `read_run` reads, a log of gradbench's, a file of pytest-benchmark or pyperf, or a folder
-    of those of pytest-benchmark.
+    """A run to compare: what `read_run` reads, a gradbench log, a file of pytest-benchmark or pyperf, or a folder of
+    files of pytest-benchmark.
 
     Raises BadFile, in one line, for anything else.
     """
@@ -98,37 +93,20 @@ def read_side(path: Path) -> Side:
         return of_run(read_run(path), str(path))
     with no_garbage():
         data = load(path)
-        foreign = _foreign(data, path)
-        return foreign if foreign is not None else of_run(from_data(data, path), str(path))
+        return _foreign(data, path) or of_run(from_data(data, path), str(path))
 
 
 def _foreign(data: Any, path: Path) -> Side | None:
+    """The side in a file of another program; None for any other file."""
     if not isinstance(data, dict) or "benchmarks" not in data:
         return None
-    if "machine_info" in data:
-        _check(data, "pytest-benchmark", path)
-        return _pytest_benchmark(data, path)
-    _check(data, "pyperf", path)
-    return _pyperf(data, path)
-
-
-def _check(data: Any, program: str, path: Path) -> None:
-    import fastjsonschema
-
+    program = "pytest-benchmark" if "machine_info" in data else "pyperf"
     try:
-        _validator(program)(data)
-    except fastjsonschema.JsonSchemaValueException as error:
-        where = " ".join(str(error.name).removeprefix("data.").split())[:120]
-        raise BadFile(f"{path}: not a file of {program}: {where} breaks the rule {error.rule}") from error
-
-
-@cache
-def _validator(program: str) -> Callable[[Any], Any]:
-    import fastjsonschema
-
-    rules = {"pytest-benchmark": PYTEST_BENCHMARK, "pyperf": PYPERF}[program]
-    compiled: Callable[[Any], Any] = fastjsonschema.compile(rules, use_default=False)
-    return compiled
+        if program == "pyperf":
+            return _pyperf(converted(data, _Pyperf), path)
+        return _pytest_benchmark(converted(data, _PytestBenchmark), path)
+    except ValueError as error:
+        raise BadFile(f"{path}: not a file of {program}: {error}") from error
 
 
 def _side_of_folder(folder: Path) -> Side:
@@ -151,55 +129,52 @@ def _side_of_folder(folder: Path) -> Side:
     return replace(sides[-1], name=str(folder), samples=samples)
 
 
-def _pytest_benchmark(data: Mapping[str, Any], path: Path) -> Side:
-    benchmarks: Sequence[Mapping[str, Any]] = data["benchmarks"]
-    names = [benchmark["name"] for benchmark in benchmarks]
+def _pytest_benchmark(found: _PytestBenchmark, path: Path) -> Side:
+    names = Counter(benchmark.name for benchmark in found.benchmarks)
     samples: dict[Key, Sample] = {}
-    for benchmark in benchmarks:
-        told = benchmark.get("extra_info", {})
-        name = benchmark["name"]
-        if names.count(name) > 1:  # of two files
-            name = benchmark.get("fullname", name)
+    for benchmark in found.benchmarks:
+        told, name = benchmark.extra_info, benchmark.name
+        if names[name] > 1 and benchmark.fullname is not None:  # the same name in two files
+            name = benchmark.fullname
         key = _job(told) or key_called(name)
-        seconds = benchmark["stats"].get("data") or [benchmark["stats"]["median"]]
+        seconds = benchmark.stats.data or (benchmark.stats.median,)
         samples[key] = Sample(key, "right", None, {0: _logs(seconds)}, memory=_memory(told.get("memory")))
-    about = data["machine_info"]
-    cpu = about.get("cpu", {})
+    about = found.machine_info
     machine = _machine(
-        processor=cpu.get("brand_raw") or about.get("processor"),
-        architecture=about.get("machine"),
-        hardware_threads=cpu.get("count"),
-        system=about.get("system"),
-        python=f"{about.get('python_implementation')} {about.get('python_version')}",
+        processor=about.cpu.get("brand_raw") or about.processor,
+        architecture=about.machine,
+        hardware_threads=about.cpu.get("count"),
+        system=about.system,
+        python=f"{about.python_implementation} {about.python_version}",
     )
-    return Side(str(path), "pytest-benchmark", _text(data.get("datetime")), machine, samples)
+    return Side(str(path), "pytest-benchmark", _text(found.datetime), machine, samples)
 
 
-def _pyperf(data: Mapping[str, Any], path: Path) -> Side:
-    common = data.get("metadata", {})
+def _pyperf(found: _Pyperf, path: Path) -> Side:
     samples: dict[Key, Sample] = {}
-    for benchmark in data["benchmarks"]:
-        told = common | benchmark.get("metadata", {})
-        launches = [run["values"] for run in benchmark["runs"] if run.get("values")]  # others only calibrate
+    for benchmark in found.benchmarks:
+        told = found.metadata | benchmark.metadata
+        launches = [run.values for run in benchmark.runs if run.values]  # the others only calibrate
         if told.get("unit", "second") == "second" and launches:
             key = key_called(_text(told.get("name")) or "unnamed")
             samples[key] = Sample(key, "right", None, {k: _logs(seconds) for k, seconds in enumerate(launches)})
     if not samples:
         raise BadFile(f"{path}: a file of pyperf without a benchmark that was timed")
-    implementation = {"cpython": "CPython", "pypy": "PyPy"}.get(str(common.get("python_implementation")))
+    about = found.metadata
+    implementation = {"cpython": "CPython", "pypy": "PyPy"}.get(str(about.get("python_implementation")))
     machine = _machine(
-        processor=common.get("cpu_model_name"),
+        processor=about.get("cpu_model_name"),
         architecture=None,
-        hardware_threads=common.get("cpu_count"),
-        system=(_text(common.get("platform")) or "").partition("-")[0] or None,
-        python=f"{implementation} {str(common.get('python_version')).partition(' ')[0]}",
+        hardware_threads=about.get("cpu_count"),
+        system=(_text(about.get("platform")) or "").partition("-")[0] or None,
+        python=f"{implementation} {str(about.get('python_version')).partition(' ')[0]}",
     )
-    dates = (run.get("metadata", {}).get("date") for benchmark in data["benchmarks"] for run in benchmark["runs"])
-    return Side(str(path), "pyperf", next((date for date in dates if isinstance(date, str)), None), machine, samples)
+    dates = (_text(run.metadata.get("date")) for benchmark in found.benchmarks for run in benchmark.runs)
+    return Side(str(path), "pyperf", next(filter(None, dates), None), machine, samples)
 
 
 def _machine(**facts: Any) -> str:
-    """A fingerprint that says of everything else that it is not known; Python as `implementation version`."""
+    """A fingerprint in which everything else is unknown; Python as `implementation version`."""
     known = {name: fact for name, fact in facts.items() if isinstance(fact, str | int) and fact != ""}
     if "None" in str(known.get("python")):
         known["python"] = UNKNOWN
@@ -227,7 +202,7 @@ def _memory(told: Any) -> dict[str, float]:
 
 
 def _logs(seconds: Iterable[float]) -> Array:
-    """Log seconds, NaN for a round that took no time, which a coarse clock may say."""
+    """Log seconds; NaN for a round that took no time by a coarse clock."""
     return np.array([math.log(s) if s > 0 else math.nan for s in seconds], np.float64)
 
 
