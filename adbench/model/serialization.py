@@ -58,8 +58,8 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(data: Any, kind: type[T]) -> T:
-    """The value of type `kind` that the plain data stands for. Raises ValueError, in one line that names the place, for
-    unknown and missing fields, other types and figures beyond their limits."""
+    """The value of type `kind` from plain data. Raises ValueError, in one line that names the place, for unknown and
+    missing fields, wrong types and figures beyond their limits."""
     converted(data, strict_type(cast(Any, kind)))
     return converted(data, kind, strict=False)  # reads "nan" as a float; everything else has passed the strict type
 
@@ -88,7 +88,7 @@ def strict_type(kind: Any) -> Any:
         return kind if str in arguments else reduce(or_, map(strict_type, arguments))
     if origin in (None, Literal):
         return kind
-    if origin is tuple and set(arguments) == {float}:  # as a list: the drafts of JSON Schema differ about tuples
+    if origin is tuple and set(arguments) == {float}:  # as a list: in each draft, JSON Schema writes tuples differently
         limit = Meta(min_length=len(arguments), max_length=len(arguments))
         return Annotated[list[strict_type(float)], limit]  # type: ignore[misc]
     return origin[tuple(each if each is ... else strict_type(each) for each in arguments)]

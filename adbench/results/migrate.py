@@ -1,6 +1,6 @@
-"""Runs of earlier schema versions, as plain data, brought to the present one.
+"""Upgrades runs of earlier schema versions, as plain data, to the present one.
 
-Version 1 had one process for each backend and its epochs in one list: one launch, in the words of version 2.
+Version 1 had one process for each backend and its epochs in one list: version 2 calls this one launch.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ _NOT_TAKEN = {"value": None, "reason": "a file of schema version 1 has no such f
 
 
 def upgraded(data: dict[str, Any]) -> dict[str, Any]:
-    """The same run in the present version. Raises ValueError where its version is none that can be read, and TypeError,
-    KeyError or AttributeError where the data is not what its version says.
-    """
+    """The same run in the present version. Raises ValueError if adbench cannot read its version, and TypeError, KeyError
+    or AttributeError if the data does not fit its version."""
     version = data.get("schema_version")
     if isinstance(version, bool) or not isinstance(version, int):
         raise ValueError("there is no schema_version")

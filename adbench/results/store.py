@@ -30,7 +30,7 @@ def default_folder() -> Path:
 
 
 def dumps(run: Run) -> str:
-    """A run as JSON text: a line for each field and for each record, so that two runs can be looked at with `diff`."""
+    """A run as JSON text: one line for each field and each record, so that `diff` can compare two runs."""
     fields = to_plain(run)
     records = ",\n".join(_line(record) for record in fields.pop("records"))
     lines = [f"{json.dumps(name)}: {_line(value)}" for name, value in fields.items()]
@@ -39,9 +39,9 @@ def dumps(run: Run) -> str:
 
 
 def read_run(path: Path) -> Run:
-    """The run in a folder that `adbench run` wrote, in its `run.json`, or in the journal of a run that is not finished.
+    """The run in a folder that `adbench run` wrote, in its `run.json`, or in the journal of an unfinished run.
 
-    Of a folder whose journal has no end the journal is read: it holds all that `run.json` does, and what came after.
+    If the journal of a folder has no end, it is read: it holds everything in `run.json`, and later results.
     Raises BadFile, in one line, for anything else.
     """
     if path.is_dir():
@@ -62,7 +62,7 @@ def from_data(data: Any, path: Path) -> Run:
 
 
 def load(path: Path) -> Any:
-    """The JSON in a file, as plain data. Raises BadFile where there is none, too much of it, or it is damaged."""
+    """The JSON in a file, as plain data. Raises BadFile if it is missing, too large or damaged."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise BadFile(f"{path}: larger than {MAX_BYTES // 2**20} MiB; adbench writes no such file")
@@ -79,7 +79,7 @@ def load(path: Path) -> Any:
 
 
 def is_journal(path: Path) -> bool:
-    """Whether a file is called or begins as a journal does."""
+    """Whether a file has the suffix or the beginning of a journal."""
     if path.suffix == Path(JOURNAL).suffix:
         return True
     try:
@@ -90,7 +90,7 @@ def is_journal(path: Path) -> bool:
 
 
 def write_run(folder: Path, run: Run) -> Path:
-    """Write the run's JSON into its folder, and say where. Raises BadOutput; the journal holds all the same."""
+    """Write the run's JSON into its folder and return its path. Raises BadOutput; the journal keeps everything."""
     write_whole(
         folder / RUN, dumps(run), kept=f"what was measured is kept: make room, then adbench run --resume {folder}"
     )
@@ -107,7 +107,7 @@ def _file_in(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def no_garbage() -> Iterator[None]:
-    """The collector off: it would look again and again at millions of values that all stay."""
+    """Turn the garbage collector off: it would search millions of values that all stay, and take most of the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -319,9 +319,13 @@ def test_a_log_is_a_side_of_a_comparison() -> None:
     [
         ("", "nothing in it is evaluated"),
         ('{"message": {"id": 0, "kind": "start"}}\n', "nothing in it is evaluated"),
-        ('{"message": {"kind": "start"}}\n', "line 1: a message without an id"),
-        ('{"message": {"id": 0, "kind": "start"}}\n{"mess', "line 2 is not JSON"),
-        ("[]\n", "line 1 is no object"),
+        ('{"message": {"kind": "start"}}\n', r"line 1 is damaged.*: \.message: object missing required field id"),
+        ('{"message": {"id": 0, "kind": "start"}}\n{"mess', "line 2 is damaged, or .*: Unterminated string"),
+        ("[]\n", r"line 1 is damaged, or this is no log of gradbench's: expected object, got \[\]"),
+        (
+            '{"response": {"id": 0, "timings": [{"name": "evaluate", "nanoseconds": -1}]}}\n',
+            r"line 1 .*: \.response\.timings\[0\]\.nanoseconds: expected float >= 0.0, got -1",
+        ),
     ],
 )
 def test_what_is_no_log_is_refused_in_a_line(tmp_path: Path, text: str, fault: str) -> None:
@@ -337,6 +341,31 @@ def test_a_log_that_breaks_off_says_so(tmp_path: Path) -> None:
     (last,) = [record for record in read_log(file).records if record.job.case == "lse"]
     assert last.status == "crashed"
     assert "ends without an answer" in (last.reason or "")
+
+
+def test_what_the_tool_reports_besides_its_runs_is_preparation(tmp_path: Path) -> None:
+    timings = [{"name": "evaluate", "nanoseconds": 5.0}, *[{"name": "compile", "nanoseconds": 2e9}] * 2]
+    lines = [
+        {
+            "message": {
+                "id": 1,
+                "kind": "evaluate",
+                "module": "ba",
+                "function": "jacobian",
+                "input": [1, True, {"n": 2}],
+            }
+        },
+        {"response": {"id": 1, "success": True, "timings": timings}},
+        {"message": {"id": 2, "kind": "evaluate", "module": "a\nb", "function": "dir", "input": None}},
+        {"response": {"id": 2, "success": True, "timings": None, "error": None}},
+    ]
+    file = tmp_path / "log.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    ba, other = read_log(file).records
+    assert (ba.job.case, ba.job.size, ba.job.operator, ba.job.backend) == ("ba", 2, "jacobian", "log (gradbench)")
+    assert ba.time is not None
+    assert (ba.time.prepare_seconds, ba.time.phases) == (4.0, {"compile": 4.0})
+    assert (other.job.case, other.job.size, other.job.operator, other.time) == ("a b_dir", 1, "value", None)
 
 
 @pytest.fixture(autouse=True)

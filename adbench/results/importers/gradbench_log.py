@@ -1,22 +1,25 @@
-"""A log of gradbench's (`gradbench run … -o LOG.jsonl`) as a run: what its eval asked, its tool answered and it judged.
+"""A gradbench log (`gradbench run … -o LOG.jsonl`) as a run: what its eval asked, its tool answered and it judged.
 
-The figures are theirs: a time is what the tool told of itself, a verdict is what the eval said. A case is a module; its
-size the count of numbers in the input, for the protocol tells no other; a cell's rounds are the runs that the tool told
-of, all in one process, so that there is one launch and no interval.
+The tool reports the times and the eval the verdicts. A case is a module. Its size is the count of numbers in the input,
+because the protocol has no other. A cell's rounds are the runs that the tool reports, all in one process: there is one
+launch and no interval.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from adbench.model.errors import BadFile
 from adbench.model.record import SCHEMA_VERSION, Job, Launch, Record, Round, Run, Time
+from adbench.model.serialization import converted
 from adbench.version import __version__
 
 MOST_BYTES = 4 * 2**30  # of a log: it holds every input
@@ -24,23 +27,65 @@ OPERATORS: Mapping[str, str] = {
     **dict.fromkeys(("objective", "primal", "cost", "square"), "value"),
     **dict.fromkeys(("gradient", "jacobian", "double"), "gradient"),
 }
-"""What a function is called here; of a module whose value is an array a `jacobian` is one."""
+"""What a function is called here; for a module whose value is an array, a `jacobian` is one."""
 
 OF_ARRAYS = ("ba", "ht")
 MADE_BY = "gradbench"
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """An `evaluate` with what came of it."""
+class _Timing(Struct):
+    nanoseconds: Annotated[float, Meta(ge=0, lt=2.0**63)]
+    name: str = ""
 
-    module: str
-    function: str
-    size: int
-    description: str
-    response: Mapping[str, Any] | None
-    exchange_ns: int | None
-    analysis: Mapping[str, Any] | None
+
+class _Message(Struct):
+    id: int
+    kind: str
+    module: str | None = None
+    function: str | None = None
+    input: Any = None
+    description: str | None = None
+    of: int | None = None
+    valid: bool | None = None
+    error: str | None = None
+
+
+class _Response(Struct):
+    id: int
+    tool: str | None = None
+    success: bool | None = None
+    error: str | None = None
+    timings: tuple[_Timing, ...] | None = None
+
+
+class _Line(Struct):
+    elapsed: _Timing | None = None
+    message: _Message | None = None
+    response: _Response | None = None
+
+
+@dataclass(frozen=True)
+class _Exchange:
+    """A message with its response, if it has one, and the nanoseconds between them."""
+
+    message: _Message
+    response: _Response | None
+    nanoseconds: float
+
+    @property
+    def case(self) -> str:
+        """The module, with the function if that is no operator of ours."""
+        module, function = self.message.module, self.message.function
+        return _text(module, "unnamed") + ("" if function in OPERATORS else f"_{_text(function, 'unnamed')}")
+
+    @property
+    def size(self) -> int:
+        return max(1, _count(self.message.input))
+
+    @property
+    def operator(self) -> str:
+        operator = OPERATORS.get(self.message.function or "", "value")
+        return "jacobian" if operator == "gradient" and self.message.module in OF_ARRAYS else operator
 
 
 def is_log(path: Path) -> bool:
@@ -54,31 +99,23 @@ def is_log(path: Path) -> bool:
 
 
 def read_log(path: Path) -> Run:
-    """The run that a log tells of. Raises BadFile, in one line, where it is none, is damaged, or asks nothing."""
-    messages: dict[int, dict[str, Any]] = {}
-    responses: dict[int, dict[str, Any]] = {}
-    elapsed: dict[tuple[str, int], int] = {}
-    for number, line in _lines(path):
-        for part, found in (("message", messages), ("response", responses)):
-            if isinstance(told := line.get(part), dict):
-                which = told.get("id")
-                if not isinstance(which, int):
-                    raise BadFile(f"{path}: line {number}: a {part} without an id; this is no log of gradbench's")
-                found.setdefault(which, told)
-                elapsed.setdefault((part, which), _nanoseconds(line.get("elapsed")))
-    start = next((m for m in messages.values() if m.get("kind") == "start"), {})
-    tool = _text(responses.get(start.get("id", -1), {}).get("tool")) or path.stem
-    asked = [_asked(m, messages, responses, elapsed) for m in messages.values() if m.get("kind") == "evaluate"]
-    defined = [m for m in messages.values() if m.get("kind") == "define"]
-    refused = [m for m in defined if _refusal(responses.get(m["id"])) is not None]
-    if not asked and not refused:
+    """The run in a log. Raises BadFile, in one line, for other and damaged files, and if nothing is evaluated."""
+    exchanges = _exchanges(path)
+    tool = next((each.response.tool for each in exchanges if each.message.kind == "start" and each.response), None)
+    backend = f"{_text(tool, path.stem)} ({MADE_BY})"
+    evaluations = [each for each in exchanges if each.message.kind == "evaluate"]
+    analyses = {each.message.of: each.message for each in reversed(exchanges) if each.message.kind == "analysis"}
+    records = [
+        _record(each, Job(case, each.size, backend, each.operator), analyses.get(each.message.id))
+        for each, case in zip(evaluations, _cases(evaluations), strict=True)
+    ]
+    for each in exchanges:
+        if each.message.kind == "define" and each.response is not None and each.response.success is False:
+            job = Job(_text(each.message.module, "unnamed"), 1, backend, "value")
+            reason = _text(each.response.error, "the tool does not have it, and gives no reason")
+            records.append(Record(job, "unsupported", reason))
+    if not records:
         raise BadFile(f"{path}: no log of gradbench's: nothing in it is evaluated; gradbench run … -o LOG makes one")
-    backend = f"{tool} ({MADE_BY})"
-    records = [_record(one, case, backend) for one, case in zip(asked, _cases(asked), strict=True)]
-    for message in refused:
-        job = Job(_text(message.get("module")) or "unnamed", 1, backend, "value")
-        records.append(Record(job, "unsupported", _refusal(responses.get(message["id"]))))
-    names = dict.fromkeys(record.job.case for record in records)
     return Run(
         schema_version=SCHEMA_VERSION,
         created=datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds"),
@@ -92,112 +129,83 @@ def read_log(path: Path) -> Run:
         },
         machine={"processor": None},  # a log does not tell
         versions={backend: None},
-        cases={name: f"gradbench's {name.partition('[')[0]}" for name in names},
+        cases={record.job.case: f"gradbench's {record.job.case.partition('[')[0]}" for record in records},
         records=tuple(records),
     )
 
 
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _exchanges(path: Path) -> list[_Exchange]:
+    """Every message of a log with its response; of two with one id, the first counts."""
+    sent: dict[int, tuple[_Message, float]] = {}
+    answered: dict[int, tuple[_Response, float]] = {}
+    for line in _lines(path):
+        elapsed = line.elapsed.nanoseconds if line.elapsed else 0.0
+        if line.message is not None:
+            sent.setdefault(line.message.id, (line.message, elapsed))
+        if line.response is not None:
+            answered.setdefault(line.response.id, (line.response, elapsed))
+    found = []
+    for message, start in sent.values():
+        response, end = answered.get(message.id, (None, start))
+        found.append(_Exchange(message, response, end - start))
+    return found
+
+
+def _lines(path: Path) -> Iterator[_Line]:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise BadFile(f"{path}: larger than {MOST_BYTES // 2**30} GiB; gradbench trims a log: gradbench log trim")
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                try:
-                    data = json.loads(line)
-                except (ValueError, RecursionError) as error:
-                    raise BadFile(f"{path}: line {number} is not JSON, or damaged: {error}") from error
-                if not isinstance(data, dict):
-                    raise BadFile(f"{path}: line {number} is no object; this is no log of gradbench's")
-                yield number, data
+                place = f"{path}: line {number}"
+                if line.strip():
+                    yield converted(json.loads(line), _Line)
     except OSError as error:
         raise BadFile(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise BadFile(f"{place} is damaged, or this is no log of gradbench's: {error}") from error
 
 
-def _asked(
-    message: Mapping[str, Any],
-    messages: Mapping[int, Mapping[str, Any]],
-    responses: Mapping[int, Mapping[str, Any]],
-    elapsed: Mapping[tuple[str, int], int],
-) -> _Asked:
-    which = message["id"]
-    analysis = next((m for m in messages.values() if m.get("kind") == "analysis" and m.get("of") == which), None)
-    exchange = elapsed.get(("response", which), 0) - elapsed.get(("message", which), 0)
-    return _Asked(
-        module=_text(message.get("module")) or "unnamed",
-        function=_text(message.get("function")) or "unnamed",
-        size=max(1, _count(message.get("input"))),
-        description=_text(message.get("description")) or "",
-        response=responses.get(which),
-        exchange_ns=exchange if exchange > 0 else None,
-        analysis=analysis,
-    )
-
-
-def _cases(asked: list[_Asked]) -> list[str]:
-    """A name for each: the module, with the function where that is no operator of ours, and with what tells it from
-    others of the same name, size and operator."""
-    plain = [(_case(one), one.size, _operator(one)) for one in asked]
+def _cases(evaluations: Sequence[_Exchange]) -> list[str]:
+    """A name for each, with its description and a number where others have the same name, size and operator."""
+    plain = [(each.case, each.size, each.operator) for each in evaluations]
     times, names, seen = Counter(plain), [], Counter[Any]()
-    for one, key in zip(asked, plain, strict=True):
-        name = key[0]
-        if times[key] > 1 and one.description:
-            name = f"{name}[{one.description[:60]}]"
+    for each, key in zip(evaluations, plain, strict=True):
+        name, description = key[0], _text(each.message.description)
+        if times[key] > 1 and description:
+            name = f"{name}[{description[:60]}]"
         seen[name, *key[1:]] += 1
         names.append(name if seen[name, *key[1:]] == 1 else f"{name}#{seen[name, *key[1:]]}")
     return names
 
 
-def _case(one: _Asked) -> str:
-    return one.module if one.function in OPERATORS else f"{one.module}_{one.function}"
-
-
-def _operator(one: _Asked) -> str:
-    operator = OPERATORS.get(one.function, "value")
-    return "jacobian" if operator == "gradient" and one.module in OF_ARRAYS else operator
-
-
-def _record(one: _Asked, case: str, backend: str) -> Record:
-    job = Job(case, one.size, backend, _operator(one))
-    if one.response is None:
+def _record(evaluation: _Exchange, job: Job, analysis: _Message | None) -> Record:
+    response = evaluation.response
+    if response is None:
         return Record(job, "crashed", "the log ends without an answer to it")
-    if one.response.get("success") is not True:
-        return Record(job, "failed", _text(one.response.get("error")) or "the tool says that it failed, and no reason")
-    if one.analysis is not None and one.analysis.get("valid") is False:
-        return Record(job, "wrong", _text(one.analysis.get("error")) or "invalid, says the eval, and no reason")
-    return Record(job, "ok", time=_time(one))
+    if response.success is not True:
+        return Record(job, "failed", _text(response.error, "the tool says that it failed, and gives no reason"))
+    if analysis is not None and analysis.valid is False:
+        return Record(job, "wrong", _text(analysis.error, "the eval says that it is invalid, and gives no reason"))
+    return Record(job, "ok", time=_time(response.timings or (), evaluation.nanoseconds))
 
 
-def _time(one: _Asked) -> Time | None:
-    """What the tool told: each `evaluate` a round of one call; what the exchange took beside them is preparation."""
-    timings = (one.response or {}).get("timings")
-    parts = [part for part in timings if isinstance(part, dict)] if isinstance(timings, list) else []
-    told = [(part.get("name"), _nanoseconds(part)) for part in parts]
-    runs = [ns for name, ns in told if name == "evaluate" and ns > 0]
+def _time(timings: Sequence[_Timing], exchange: float) -> Time | None:
+    """The tool's times: each `evaluate` is a round of one call, and the rest of the exchange is preparation."""
+    runs = [int(timing.nanoseconds) for timing in timings if timing.name == "evaluate" and timing.nanoseconds >= 1]
     if not runs:
         return None
     phases: dict[str, float] = {}
-    for name, ns in told:
-        if name != "evaluate":
-            phases[str(name)] = phases.get(str(name), 0.0) + ns * 1e-9
-    beside = sum(phases.values())
-    if one.exchange_ns is not None:
-        beside = max(beside, (one.exchange_ns - sum(runs)) * 1e-9, 0.0)
+    for timing in timings:
+        if timing.name != "evaluate":
+            phases[timing.name] = phases.get(timing.name, 0.0) + timing.nanoseconds * 1e-9
+    prepare = max(sum(phases.values()), (exchange - sum(runs)) * 1e-9)
     rounds = tuple(Round(1, ns) for ns in runs)
-    return Time((Launch(0, None, beside, phases, runs[0] * 1e-9, None, None, rounds),))
-
-
-def _refusal(response: Mapping[str, Any] | None) -> str | None:
-    """Why a module was refused; None where it was not."""
-    if response is None or response.get("success") is not False:
-        return None
-    return _text(response.get("error")) or "the tool has it not, and gives no reason"
+    return Time((Launch(0, None, prepare, phases, runs[0] * 1e-9, None, None, rounds),))
 
 
 def _count(value: Any) -> int:
-    """The numbers in an input, but for how often and how long it is to be run."""
+    """The count of numbers in an input, without those for the number and duration of runs."""
     if isinstance(value, bool):
         return 0
     if isinstance(value, int | float):
@@ -209,11 +217,6 @@ def _count(value: Any) -> int:
     return 0
 
 
-def _nanoseconds(value: Any) -> int:
-    found = value.get("nanoseconds") if isinstance(value, dict) else None
-    return int(found) if isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found < 2**63 else 0
-
-
-def _text(value: Any) -> str | None:
-    """One line of a text; None for anything else, and for an empty one."""
-    return " ".join(value.split())[:500] or None if isinstance(value, str) else None
+def _text(value: str | None, otherwise: str = "") -> str:
+    """The text in one line, shortened; `otherwise` if it is empty."""
+    return " ".join((value or "").split())[:500] or otherwise
