@@ -14,8 +14,8 @@ _NOT_TAKEN = {"value": None, "reason": "a file of schema version 1 has no such f
 
 
 def upgraded(data: dict[str, Any]) -> dict[str, Any]:
-    """The same run in the present version. Raises ValueError if adbench cannot read its version, and TypeError, KeyError
-    or AttributeError if the data does not fit its version."""
+    """The same run in the present version. Raises ValueError if adbench cannot read its version, and TypeError,
+    KeyError or AttributeError if the data does not fit its version."""
     version = data.get("schema_version")
     if isinstance(version, bool) or not isinstance(version, int):
         raise ValueError("there is no schema_version")
