@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from adbench.execution.cell import ReadyCell
+    from adbench.execution.in_process import ReadyCell
 
 
 @pytest.fixture
 def assert_gradients() -> Callable[..., None]:
     """`adbench.assert_gradients`; imported when it is asked for, since this file is loaded with every pytest."""
-    from adbench.execution.checks_in_process import assert_gradients
+    from adbench.execution.in_process import assert_gradients
 
     return assert_gradients
 
@@ -45,12 +45,12 @@ def adbench_cell(request: pytest.FixtureRequest) -> Callable[..., ReadyCell]:
     def check_and_time(
         case: str, size: int, backend: str, operator: str = "gradient", *, seed: int = 0, memory: bool = True
     ) -> ReadyCell:
-        from adbench.execution import cell
+        from adbench.execution import in_process
         from adbench.model.errors import Unsupported, UsageError
         from adbench.model.serialization import to_plain
 
         try:
-            one = cell.ready(case, size, backend, operator, seed=seed)
+            one = in_process.ready(case, size, backend, operator, seed=seed)
         except UsageError as error:
             pytest.fail(f"adbench_cell: {error}", pytrace=False)
         except (Unsupported, NotImplementedError) as reason:
@@ -62,7 +62,7 @@ def adbench_cell(request: pytest.FixtureRequest) -> Callable[..., ReadyCell]:
         benchmark.group = f"{one.job.case} {one.job.size} {one.job.operator}"
         benchmark.extra_info.update(_told(one))
         if memory:
-            benchmark.extra_info["memory"] = to_plain(cell.memory(one))
+            benchmark.extra_info["memory"] = to_plain(in_process.memory(one))
         benchmark(one.call)
         return one
 

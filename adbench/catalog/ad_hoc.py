@@ -16,7 +16,7 @@ import importlib
 import sys
 
 sys.path[:0] = {path!r}
-from adbench.execution.checks_in_process import case_of
+from adbench.execution.in_process import case_of
 
 function = importlib.import_module({module!r})
 for part in {name!r}.split("."):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import adbench
-from adbench.execution.checks_in_process import WrongGradient, assert_gradients
+from adbench.execution.in_process import WrongGradient, assert_gradients
 from adbench.execution.operators import fallback
 from adbench.execution.operators.prepared_point import (
     Known,
