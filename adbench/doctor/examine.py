@@ -1,4 +1,4 @@
-"""`adbench doctor`: what this machine is like to measure on. Looks, and changes nothing.
+"""`adbench doctor`: how well one can measure on this machine. It looks, and changes nothing.
 
 Facts and findings are plain data; reports/text/doctor.py makes text of them.
 """
@@ -15,11 +15,11 @@ from typing import Any
 
 from adbench.catalog.discovery import Catalog, Source, load
 from adbench.catalog.installed import command, installed_version
-from adbench.doctor.findings import CHECKS, COMPILERS, Finding, Patient, State
+from adbench.doctor.findings import CHECKS, Finding, State, System
 from adbench.measure import machine, memory_truth
 from adbench.measure.machine.disturbance import usable_cpus
-from adbench.measure.machine.spin import Noise, spin
 from adbench.measure.machine.system_files import PROC, SYS
+from adbench.measure.machine.system_noise import Noise, measure_noise
 from adbench.measure.memory_truth import MEGABYTE, Reading
 from adbench.model.errors import Unsupported
 from adbench.version import __version__
@@ -30,7 +30,7 @@ MIXED = "what is stated about a method of measuring memory does not hold on this
 
 @dataclass(frozen=True)
 class Examination:
-    """What was found: facts about the machine, versions, findings, and where asked for backends and memory."""
+    """The result: facts about the machine, versions, findings, and if asked for memory and backends."""
 
     facts: dict[str, machine.Fact]
     fingerprint: str
@@ -51,13 +51,13 @@ def examine(
     """Look at everything. Takes `seconds` for the noise, half a minute more with memory; with a catalog, its backends
     too."""
     cpus = usable_cpus()
-    patient = Patient(cpus, _noise(seconds), proc, sys)
+    system = System(cpus, _noise(seconds), proc, sys)
     facts = machine.describe(proc=proc, sys=sys)
     return Examination(
         facts=facts,
         fingerprint=machine.fingerprint(facts),
         versions={"adbench": __version__, **{name: installed_version(name) for name in LIBRARIES}},
-        findings=tuple(check(patient) for check in CHECKS),
+        findings=tuple(check(system) for check in CHECKS),
         memory=tuple(memory_findings()) if with_memory else None,
         backends=tuple(backend_rows(catalog)) if catalog else None,
     )
@@ -87,7 +87,7 @@ def backend_rows(catalog: Catalog) -> Iterator[dict[str, Any]]:
     """
     for name, source in sorted(catalog.backends.items()):
         absent = list(source.missing_of_debian)
-        if source.builds and machine.compiler_in(COMPILERS) is None and "g++" not in absent:
+        if source.builds and machine.first_program(machine.COMPILERS) is None and "g++" not in absent:
             absent.append("g++")
         header, how, where = _header(source) if not absent else (None, None, None)
         yield {
@@ -123,7 +123,7 @@ def _noise(seconds: float) -> Noise:
     with contextlib.suppress(OSError, AttributeError):
         os.sched_setaffinity(0, machine.measuring_cpus(1))
     try:
-        return spin(round(seconds * 1e9))
+        return measure_noise(round(seconds * 1e9))
     finally:
         with contextlib.suppress(OSError, AttributeError):
             os.sched_setaffinity(0, before)

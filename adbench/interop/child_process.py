@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import shlex
 import signal
 import subprocess
@@ -13,7 +12,7 @@ from typing import Any
 from weakref import finalize
 
 from adbench.interop.line_protocol import MOST_BYTES, TooLong, lines, write_line
-from adbench.measure.memory import Figure
+from adbench.measure.memory import Figure, resident_peak
 
 MOST_SHOWN = 200  # characters of a program's own words
 
@@ -76,13 +75,8 @@ class Child:
         run()
         if self.pid is None:
             return Figure(None, "the program is not running")
-        proc = Path(f"/proc/{self.pid}")
-        gc.collect()
         try:
-            (proc / "clear_refs").write_text("5")
-            before = _bytes(proc, "VmRSS")
-            run()
-            return Figure(float(max(0, _bytes(proc, "VmHWM") - before)))
+            return resident_peak(run, proc=Path(f"/proc/{self.pid}"))
         except (OSError, KeyError) as error:
             return Figure(None, f"its memory cannot be read: {error}")
 
@@ -120,14 +114,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _bytes(proc: Path, field: str) -> int:
-    for line in (proc / "status").read_text().splitlines():
-        name, _, rest = line.partition(":")
-        if name == field:
-            return int(rest.split()[0]) * 1024
-    raise KeyError(f"no {field}")
 
 
 def _signal(number: int) -> str:

@@ -28,6 +28,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
+from adbench.measure.machine.system_files import fields
+
 Method = Literal["allocated", "python", "resident"]
 Call = Callable[[], Any]
 
@@ -165,8 +167,7 @@ def _traced_peak(call: Call) -> int:
 
 
 def _status_bytes(proc: Path, field: str) -> int:
-    for line in (proc / "status").read_text().splitlines():
-        name, _, rest = line.partition(":")
-        if name == field:
-            return int(rest.split()[0]) * 1024
-    raise KeyError(f"{field} is not in {proc / 'status'}")
+    value = fields(proc / "status").get(field)
+    if value is None:
+        raise KeyError(f"{field} is not in {proc / 'status'}")
+    return int(value.removesuffix(" kB")) * 1024

@@ -10,7 +10,6 @@ import ctypes
 import importlib.util
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
+from adbench.measure.machine import first_program
 from adbench.measure.memory import Call, Figure, Method, environment, measure
 
 MEGABYTE = 2**20
@@ -160,8 +160,7 @@ def missing(allocator: str) -> str | None:
 @cache
 def compiler() -> str | None:
     """The C compiler: $CC, or the first of the usual names."""
-    names = (os.environ.get("CC", ""), "cc", "gcc", "clang")
-    return next((path for name in names if name and (path := shutil.which(name))), None)
+    return first_program((os.environ.get("CC", ""), "cc", "gcc", "clang"))
 
 
 def _fresh(allocator: str, method: Method, amounts: Sequence[int], timeout: float) -> list[Figure]:

@@ -14,9 +14,9 @@ from adbench.catalog import installed, inventory
 from adbench.catalog.discovery import Catalog, Source, catalog, load
 from adbench.cli import cli
 from adbench.doctor import examine, findings
-from adbench.doctor.findings import CHECKS, Finding, Patient, State
+from adbench.doctor.findings import CHECKS, Finding, State, System
 from adbench.execution.native.library import Place
-from adbench.measure.machine.spin import Noise
+from adbench.measure.machine.system_noise import Noise
 from adbench.measure.memory import Figure
 from adbench.measure.memory_truth import Reading
 from reports.text.inventory import version_or_command
@@ -31,11 +31,11 @@ def made(tmp_path: Path) -> Roots:
     return roots(tmp_path)
 
 
-def patient(made: Roots, noise: Noise = QUIET, **environment: str) -> Patient:
-    return Patient((0, 1, 2, 3), noise, made.proc, made.sys, environment)
+def system(made: Roots, noise: Noise = QUIET, **environment: str) -> System:
+    return System((0, 1, 2, 3), noise, made.proc, made.sys, environment)
 
 
-def look(name: str, at: Patient) -> Finding:
+def look(name: str, at: System) -> Finding:
     """The finding of the check that is called so."""
     return {check.__name__: check for check in CHECKS}[name](at)
 
@@ -97,7 +97,7 @@ SICK: dict[str, tuple[str, dict[str, str], dict[str, str], str]] = {
 def test_what_disturbs_is_a_warning_that_says_what_to_do(made: Roots, what: str) -> None:
     check, proc, sys, found = SICK[what]
     made.write(proc=proc, sys=sys)
-    finding = look(check, patient(made))
+    finding = look(check, system(made))
     assert finding.state == "warning"
     assert found in finding.found
     assert finding.why.endswith(".")
@@ -124,12 +124,12 @@ WELL: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
 def test_what_is_well_is_said_to_be(made: Roots, what: str) -> None:
     check, proc, sys = WELL[what]
     made.write(proc=proc, sys=sys)
-    finding = look(check, patient(made))
+    finding = look(check, system(made))
     assert (finding.state, finding.do) == ("ok", None)
 
 
 def test_a_system_that_tells_nothing_makes_no_warning_of_it(made: Roots) -> None:
-    told = [check(patient(made)) for check in CHECKS if check not in (findings.python, findings.loop, findings.noise)]
+    told = [check(system(made)) for check in CHECKS if check not in (findings.python, findings.loop, findings.noise)]
     here = {"memray", "compiler"}  # of this installation, not of the system
     assert [finding.name for finding in told if finding.state == "warning" and finding.name not in here] == []
     assert {"governor", "turbo", "heat"} <= {finding.name for finding in told if finding.state == "unknown"}
@@ -137,9 +137,9 @@ def test_a_system_that_tells_nothing_makes_no_warning_of_it(made: Roots) -> None
 
 def test_one_processor_is_a_warning(made: Roots) -> None:
     made.write(proc={"stat": stat({0: (1, 1, 0), 1: (1, 1, 0)})})
-    finding = look("affinity", replace(patient(made), cpus=(1,)))
+    finding = look("affinity", replace(system(made), cpus=(1,)))
     assert (finding.state, finding.found) == ("warning", "1: 1 of 2 hardware threads")
-    assert look("affinity", patient(made)).state == "ok"
+    assert look("affinity", system(made)).state == "ok"
 
 
 @pytest.mark.parametrize(
@@ -154,19 +154,19 @@ def test_one_processor_is_a_warning(made: Roots) -> None:
 def test_noise_is_a_warning_where_more_than_a_hundredth_is_taken_or_work_is_uneven(
     made: Roots, noise: Noise, state: State
 ) -> None:
-    assert look("noise", patient(made, noise)).state == state
+    assert look("noise", system(made, noise)).state == state
 
 
 def test_a_hypervisor_is_a_warning_where_it_takes_time(made: Roots) -> None:
     made.write(proc={"cpuinfo": "flags : fpu hypervisor\n"}, sys={"hypervisor/type": "xen\n"})
-    assert look("virtual", patient(made)).state == "ok"
-    finding = look("virtual", patient(made, replace(QUIET, stolen_ms=30.0)))
+    assert look("virtual", system(made)).state == "ok"
+    finding = look("virtual", system(made, replace(QUIET, stolen_ms=30.0)))
     assert (finding.state, finding.found) == ("warning", "xen, 30\u00a0ms stolen in the last second")
-    assert "not told" in look("virtual", patient(made, replace(QUIET, stolen_ms=None))).found
+    assert "not told" in look("virtual", system(made, replace(QUIET, stolen_ms=None))).found
 
 
 def test_another_allocator_is_a_warning_and_paths_are_not_told(made: Roots) -> None:
-    finding = look("allocator", patient(made, LD_PRELOAD="/home/somebody/libjemalloc.so.2"))
+    finding = look("allocator", system(made, LD_PRELOAD="/home/somebody/libjemalloc.so.2"))
     assert (finding.state, finding.found) == ("warning", "LD_PRELOAD=libjemalloc.so.2")
     assert finding.do == "unset LD_PRELOAD"
 
@@ -175,21 +175,21 @@ def test_what_is_missing_is_told_with_the_command_that_installs_it(
     made: Roots, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(findings, "installed_version", lambda name: None)
-    monkeypatch.setattr(findings, "compiler_in", lambda names: None)
-    assert look("memray", patient(made)).do == "pip install memray"
-    assert look("compiler", patient(made)).do == "sudo apt install g++"
-    assert look("browser", patient(made)).found == "none"
+    monkeypatch.setattr(findings, "first_program", lambda names: None)
+    assert look("memray", system(made)).do == "pip install memray"
+    assert look("compiler", system(made)).do == "sudo apt install g++"
+    assert look("browser", system(made)).found == "none"
 
 
 def test_a_slow_loop_or_a_coarse_clock_is_a_warning(made: Roots, monkeypatch: pytest.MonkeyPatch) -> None:
     made.write(sys={"devices/system/clocksource/clocksource0/current_clocksource": "hpet\n"})
     monkeypatch.setattr(findings.clock, "loop_overhead_ns", lambda: 61.0)
     monkeypatch.setattr(findings, "clock_step_ns", lambda: 1400)
-    assert (look("loop", patient(made)).state, look("loop", patient(made)).found) == ("warning", "61.0\u00a0ns a call")
-    found = look("reading_the_clock", patient(made))
+    assert (look("loop", system(made)).state, look("loop", system(made)).found) == ("warning", "61.0\u00a0ns a call")
+    found = look("reading_the_clock", system(made))
     assert (found.state, found.found) == ("warning", "steps of 1400\u00a0ns, from hpet")
     monkeypatch.setattr(findings.clock, "loop_overhead_ns", lambda: 15.0)
-    assert look("loop", patient(made)).state == "ok"
+    assert look("loop", system(made)).state == "ok"
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_slow_build_of_python_is_a_warning(
     made: Roots, monkeypatch: pytest.MonkeyPatch, arguments: str | None, state: State
 ) -> None:
     monkeypatch.setattr(findings.sysconfig, "get_config_var", lambda name: arguments)
-    assert look("python", patient(made)).state == state
+    assert look("python", system(made)).state == state
 
 
 def readings(*values: tuple[float | None, bool]) -> Iterator[Reading]:
@@ -235,7 +235,7 @@ def test_each_backend_tells_its_version_or_the_command_that_installs_it(monkeypa
     monkeypatch.setattr("adbench.catalog.discovery.installed_version", there.get)
     monkeypatch.setattr("adbench.catalog.discovery.packages_of_debian", lambda names: {"libthere-dev": "1.2-3"})
     monkeypatch.setattr(installed, "has_dpkg", lambda: True)
-    monkeypatch.setattr(examine.machine, "compiler_in", lambda names: None)
+    monkeypatch.setattr(examine.machine, "first_program", lambda names: None)
     sources = [
         source("plain"),
         source("good", requires=("numpy",)),
@@ -260,7 +260,7 @@ def test_a_library_of_the_users_own_is_told_with_its_folder(monkeypatch: pytest.
     place = Place((), (), (), Path("/opt/own/include"))
     file = SimpleNamespace(LIBRARY=SimpleNamespace(found=lambda: place))
     monkeypatch.setattr(examine, "load", lambda source: file)
-    monkeypatch.setattr(examine.machine, "compiler_in", lambda names: "c++")
+    monkeypatch.setattr(examine.machine, "first_program", lambda names: "c++")
     (row,) = examine.backend_rows(Catalog({}, {}, {"own": source("own", builds=True, home="OWN_HOME")}))
     assert (row["install"], row["missing"]) == (None, [])
     assert version_or_command(row) == f"in {place.include}"
@@ -295,7 +295,7 @@ def test_a_list_looks_for_no_header_and_names_the_variable_that_says_where_it_is
 def test_on_a_bare_machine_every_backend_that_needs_anything_has_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adbench.catalog.discovery.installed_version", lambda name: None)
     monkeypatch.setattr("adbench.catalog.discovery.packages_of_debian", lambda names: {})
-    monkeypatch.setattr(examine.machine, "compiler_in", lambda names: None)
+    monkeypatch.setattr(examine.machine, "first_program", lambda names: None)
     there = catalog()
     rows = {row["name"]: row for row in examine.backend_rows(there)}
     assert set(rows) == set(there.backends)

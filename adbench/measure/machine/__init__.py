@@ -1,4 +1,4 @@
-"""What machine this is, and where on it a process runs: the facts that a figure depends on.
+"""This machine, and where on it a process runs: the facts that a measurement depends on.
 
 Nothing here changes the machine. `pin` changes where a process of ours may run.
 """
@@ -38,6 +38,7 @@ THREAD_VARIABLES = (
 
 SAME_FOR_TIMES = ("processor", "architecture", "cores", "hardware_threads", "usable_threads", "cpu_limit")
 GIGABYTE = 1 << 30
+COMPILERS = ("c++", "g++", "clang++")
 
 
 def thread_environment(threads: int) -> dict[str, str]:
@@ -55,7 +56,7 @@ def thread_environment(threads: int) -> dict[str, str]:
 def describe(*, proc: Path = PROC, sys: Path = SYS) -> dict[str, Fact]:
     """Processor, memory, limits, system and Python; no host name and no user, since runs are published.
 
-    None is what the system does not tell; no limit is None too.
+    None stands for what the system does not say, and for no limit.
     """
     cpus = usable_cpus()
     rates = [rate for cpu in cpus if (rate := processors.max_mhz(cpu, sys=sys))]
@@ -84,10 +85,10 @@ def describe(*, proc: Path = PROC, sys: Path = SYS) -> dict[str, Fact]:
 
 
 def fingerprint(description: Mapping[str, Fact]) -> str:
-    """What must be the same for absolute times of two runs to be comparable, as one line of text.
+    """The facts that must agree for absolute times of two runs to be comparable, as one line of text.
 
     The processor, how much of it may be used, the size of memory to a power of two, the system's name and Python's
-    version. Equal texts say that times may be compared, not that nothing else differs.
+    version. Equal texts mean that times may be compared, not that nothing else differs.
     """
     limit = description.get("memory_limit_bytes")
     memory = min(size for size in (description.get("memory_bytes"), limit, math.inf) if isinstance(size, int | float))
@@ -145,13 +146,13 @@ def pin(pid: int, cpus: tuple[int, ...], *, proc: Path = PROC) -> int:
     return len(pinned)
 
 
-def compiler_in(names: tuple[str, ...]) -> str | None:
-    """The path of the first of these programs that is there."""
+def first_program(names: tuple[str, ...]) -> str | None:
+    """The path of the first of these programs that is installed."""
     return next((path for name in names if name and (path := shutil.which(name))), None)
 
 
 def _compiler_version() -> str | None:
-    path = compiler_in((os.environ.get("CXX", ""), "c++", "g++", "clang++"))
+    path = first_program((os.environ.get("CXX", ""), *COMPILERS))
     if path is None:
         return None
     try:

@@ -1,6 +1,6 @@
-"""What kept a process from running undisturbed: read before and after an epoch, outside the clock.
+"""Disturbances of a process while it was timed: counters that are read before and after an epoch, outside the clock.
 
-Everything here is a counter that the system keeps anyway. What the system does not offer is None, and says nothing.
+The system keeps all of these counters anyway. A counter that it does not offer is None.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from adbench.measure.machine import cgroup
-from adbench.measure.machine.system_files import PROC, SYS, number, text
+from adbench.measure.machine.system_files import PROC, SYS, number, processor_ticks, text
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Counters:
 
 
 def counters(*, proc: Path = PROC, sys: Path = SYS) -> Counters:
-    """What the counters read now."""
+    """The counters now."""
     cpus = usable_cpus()
     return Counters(
         switches=resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw,
@@ -46,41 +46,36 @@ def counters(*, proc: Path = PROC, sys: Path = SYS) -> Counters:
 
 
 def disturbed(before: Counters, after: Counters) -> str | None:
-    """What happened in between, in words; None where nothing did."""
+    """The disturbances in between, in words; None if there were none."""
     words = []
     if switches := after.switches - before.switches:
-        waited = _grown(before.waited_ns, after.waited_ns) * 1e-6
+        waited = grown(before.waited_ns, after.waited_ns) * 1e-6
         for_how_long = f", {waited:.2g} ms waiting" if waited >= 0.01 else ""
         words.append(f"{switches} involuntary switch{'es' if switches > 1 else ''}{for_how_long}")
-    if stolen := _grown(before.stolen_ms, after.stolen_ms):
+    if stolen := grown(before.stolen_ms, after.stolen_ms):
         words.append(f"steal {stolen:g} ms")
-    if hot := _grown(before.hot, after.hot):
+    if hot := grown(before.hot, after.hot):
         words.append(f"throttled {hot:g}× by heat")
-    if held_back := _grown(before.held_back, after.held_back):
+    if held_back := grown(before.held_back, after.held_back):
         words.append(f"throttled {held_back:g}× by the control group")
     return "; ".join(words) or None
 
 
 def usable_cpus() -> tuple[int, ...]:
-    """The processors that this process may run on, in order; all of them where the system does not say."""
+    """The processors that this process may run on, in order; all of them if the system does not say."""
     if hasattr(os, "sched_getaffinity"):
         return tuple(sorted(os.sched_getaffinity(0)))
     return tuple(range(os.cpu_count() or 1))
 
 
 def stolen_ms(cpus: tuple[int, ...], *, proc: Path = PROC) -> float | None:
-    """Milliseconds that a hypervisor kept from these processors since the start, summed; None where that is not
-    told."""
-    wanted, ticks, found = {f"cpu{cpu}" for cpu in cpus}, 0, False
-    for line in (text(proc / "stat") or "").splitlines():
-        name, *fields = line.split()
-        if name in wanted and len(fields) > 7:
-            ticks, found = ticks + int(fields[7]), True
-    return ticks * 1000 / os.sysconf("SC_CLK_TCK") if found else None
+    """Milliseconds that a hypervisor kept from these processors since the start, summed; None if unknown."""
+    stolen = [counts[7] for cpu, counts in processor_ticks(proc).items() if cpu in cpus and len(counts) > 7]
+    return sum(stolen) * 1000 / os.sysconf("SC_CLK_TCK") if stolen else None
 
 
 def heat_count(cpus: tuple[int, ...], *, sys: Path = SYS) -> int | None:
-    """Times that these processors slowed down because of heat since the start; None where that is not told."""
+    """Times that these processors slowed down because of heat since the start; None if unknown."""
     return _sum_of(_heat_files(sys, cpus))
 
 
@@ -103,5 +98,6 @@ def _sum_of(files: tuple[Path, ...]) -> int | None:
     return sum(counts) if counts else None
 
 
-def _grown(before: float | None, after: float | None) -> float:
+def grown(before: float | None, after: float | None) -> float:
+    """By how much a counter has grown; 0 if it is unknown."""
     return max(0.0, after - before) if before is not None and after is not None else 0.0

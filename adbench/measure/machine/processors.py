@@ -1,15 +1,15 @@
-"""The processors of this machine: what they are, and what makes their speed change."""
+"""The processors of this machine: their properties, and what changes their speed."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from adbench.measure.machine.system_files import PROC, SYS, number, text, word
+from adbench.measure.machine.system_files import PROC, SYS, fields, number, processor_ticks, word
 
 
 def model(*, proc: Path = PROC) -> str | None:
-    """The processor's name; None where the system does not say."""
-    return _cpuinfo("model name", proc)
+    """The processor's name; None if the system does not say."""
+    return fields(proc / "cpuinfo").get("model name") or None
 
 
 def governors(cpus: tuple[int, ...], *, sys: Path = SYS) -> tuple[str, ...]:
@@ -48,8 +48,8 @@ def package(cpu: int, *, sys: Path = SYS) -> int | None:
 
 
 def hypervisor(*, proc: Path = PROC, sys: Path = SYS) -> str | None:
-    """What stands between the system and the processor, as far as it says so; None where nothing does, or hides."""
-    if "hypervisor" not in (_cpuinfo("flags", proc) or "").split():
+    """The hypervisor that this system runs under, as far as it shows; None if there is none, or it hides."""
+    if "hypervisor" not in fields(proc / "cpuinfo").get("flags", "").split():
         return None
     names = [word(sys / file) for file in ("hypervisor/type", "class/dmi/id/sys_vendor", "class/dmi/id/product_name")]
     return " ".join(name for name in names if name) or "virtual machine"
@@ -57,18 +57,13 @@ def hypervisor(*, proc: Path = PROC, sys: Path = SYS) -> str | None:
 
 def ticks(*, proc: Path = PROC) -> dict[int, tuple[int, int]]:
     """By processor: ticks in use, and ticks in all, since the start (proc_stat(5))."""
-    found = {}
-    for line in (text(proc / "stat") or "").splitlines():
-        name, *fields = line.split()
-        if name.startswith("cpu") and name != "cpu" and len(fields) >= 4:
-            counts = [int(field) for field in fields[:8]]  # the two after these are counted in the first two already
-            idle = counts[3] + (counts[4] if len(counts) > 4 else 0)  # waiting for a disk is idle
-            found[int(name.removeprefix("cpu"))] = (sum(counts) - idle, sum(counts))
-    return found
+    # The first eight: the two after these are counted in the first two already. Waiting for a disk is idle too.
+    counted = {cpu: (sum(counts[:8]), sum(counts[3:5])) for cpu, counts in processor_ticks(proc).items()}
+    return {cpu: (every - idle, every) for cpu, (every, idle) in counted.items()}
 
 
 def numbers(listed: str) -> tuple[int, ...]:
-    """(0, 1, 2, 8) of "0-2,8", the kernel's way to write sets of processors."""
+    """(0, 1, 2, 8) of "0-2,8": the kernel writes sets of processors so."""
     found: list[int] = []
     for part in filter(None, listed.split(",")):
         first, _, last = part.partition("-")
@@ -91,11 +86,3 @@ def listed(cpus: tuple[int, ...]) -> str:
 
 def _cpu(sys: Path, cpu: int) -> Path:
     return sys / "devices/system/cpu" / f"cpu{cpu}"
-
-
-def _cpuinfo(field: str, proc: Path) -> str | None:
-    for line in (text(proc / "cpuinfo") or "").splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() == field:
-            return value.strip() or None
-    return None

@@ -1,4 +1,4 @@
-"""Small files in which Linux tells about itself. Readers take the roots, so that tests can hand in their own trees."""
+"""Small files in which Linux describes itself. Readers take the roots, so that tests can use trees of their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PROC, SYS = Path("/proc"), Path("/sys")
 
 
 def text(file: Path) -> str | None:
-    """What the file says; None where there is none, or it may not be read."""
+    """The content of a file; None if there is none, or it may not be read."""
     try:
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -16,11 +16,23 @@ def text(file: Path) -> str | None:
 
 
 def word(file: Path) -> str | None:
-    """What the file says, without blanks around; None also where it says nothing."""
+    """The content without blanks around it; None also for an empty file."""
     return (text(file) or "").strip() or None
 
 
 def number(file: Path) -> int | None:
-    """The whole number that the file holds; None where it holds none."""
+    """The whole number in a file; None if there is none."""
     found = word(file) or ""
     return int(found) if found.removeprefix("-").isdigit() else None
+
+
+def fields(file: Path) -> dict[str, str]:
+    """The lines `name: value` of a file; the first counts of several with one name."""
+    lines = (line.partition(":") for line in reversed((text(file) or "").splitlines()))
+    return {name.strip(): value.strip() for name, _, value in lines}
+
+
+def processor_ticks(proc: Path) -> dict[int, list[int]]:
+    """By processor, ticks since the start (proc_stat(5)): user, nice, system, idle, iowait, irq, softirq, steal, …"""
+    lines = (line.split() for line in (text(proc / "stat") or "").splitlines() if line.startswith("cpu"))
+    return {int(name.removeprefix("cpu")): [*map(int, counts)] for name, *counts in lines if name != "cpu"}

@@ -1,4 +1,4 @@
-"""How much of a second a process that wants all of it gets: the noise of a machine, seen from inside."""
+"""System noise: how much of a second a process gets that wants all of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import quantiles
 from time import perf_counter_ns
 
-from adbench.measure.machine.disturbance import Counters, counters
+from adbench.measure.machine.disturbance import Counters, counters, grown
 
 Clock = Callable[[], int]
 
@@ -18,9 +18,9 @@ PIECE = 1000  # readings; about 0.1 ms
 
 @dataclass(frozen=True)
 class Noise:
-    """What came between.
+    """The interruptions.
 
-    ns, gaps, taken_ns, longest_ns   how long it span; how often, for how long in all, and at the longest it stood still
+    ns, gaps, taken_ns, longest_ns   how long the clock was read; the number of gaps, their sum and the longest
     spread                           of the durations of equal pieces of work: between the quartiles, over the median
     switches, stolen_ms              meanwhile, as the system counted them (disturbance.py)
     """
@@ -39,8 +39,10 @@ class Noise:
         return self.taken_ns / self.ns if self.ns else 0.0
 
 
-def spin(ns: int = 1_000_000_000, *, clock: Clock = perf_counter_ns, watch: Callable[[], Counters] = counters) -> Noise:
-    """Do nothing but read the clock, for about `ns` nanoseconds."""
+def measure_noise(
+    ns: int = 1_000_000_000, *, clock: Clock = perf_counter_ns, watch: Callable[[], Counters] = counters
+) -> Noise:
+    """Read the clock without a pause for about `ns` nanoseconds, and count the gaps."""
     gaps: list[int] = []
     marks: list[int] = []
     before = watch()
@@ -62,9 +64,7 @@ def spin(ns: int = 1_000_000_000, *, clock: Clock = perf_counter_ns, watch: Call
         longest_ns=max(gaps, default=0),
         spread=(high - low) / middle if middle else None,
         switches=after.switches - before.switches,
-        stolen_ms=None
-        if after.stolen_ms is None or before.stolen_ms is None
-        else max(0.0, after.stolen_ms - before.stolen_ms),
+        stolen_ms=None if after.stolen_ms is None else grown(before.stolen_ms, after.stolen_ms),
     )
 
 

@@ -6,7 +6,7 @@ from itertools import accumulate, chain, repeat
 import pytest
 
 from adbench.measure.machine.disturbance import Counters
-from adbench.measure.machine.spin import PIECE, clock_step_ns, spin
+from adbench.measure.machine.system_noise import PIECE, clock_step_ns, measure_noise
 
 
 def clock_of(steps: Iterator[int]) -> Callable[[], int]:
@@ -15,7 +15,7 @@ def clock_of(steps: Iterator[int]) -> Callable[[], int]:
 
 
 def test_a_quiet_machine_gives_all_its_time() -> None:
-    found = spin(10**6, clock=clock_of(repeat(100)), watch=lambda: Counters(0))
+    found = measure_noise(10**6, clock=clock_of(repeat(100)), watch=lambda: Counters(0))
     assert (found.gaps, found.taken, found.longest_ns, found.spread, found.stolen_ms) == (0, 0.0, 0, 0.0, None)
     assert found.ns == 10**6
 
@@ -23,7 +23,7 @@ def test_a_quiet_machine_gives_all_its_time() -> None:
 def test_time_that_goes_to_others_is_counted() -> None:
     steps = chain(repeat(100, 500), [300_000], repeat(100, 500), [700_000], repeat(100))
     readings = iter([Counters(1, stolen_ms=10.0), Counters(4, stolen_ms=11.0)])
-    found = spin(2 * 10**6, clock=clock_of(steps), watch=lambda: next(readings))
+    found = measure_noise(2 * 10**6, clock=clock_of(steps), watch=lambda: next(readings))
     assert (found.gaps, found.taken_ns, found.longest_ns) == (2, 10**6, 700_000)
     assert found.taken == pytest.approx(0.5, rel=0.05)
     assert (found.switches, found.stolen_ms) == (3, 1.0)
@@ -32,7 +32,7 @@ def test_time_that_goes_to_others_is_counted() -> None:
 def test_pieces_of_equal_work_that_differ_are_a_spread() -> None:
     """Half of the pieces take a tenth longer."""
     piece = list(chain(repeat(100, PIECE), repeat(110, PIECE)))
-    found = spin(10**7, clock=clock_of(chain.from_iterable(repeat(piece))), watch=lambda: Counters(0))
+    found = measure_noise(10**7, clock=clock_of(chain.from_iterable(repeat(piece))), watch=lambda: Counters(0))
     assert found.spread == pytest.approx(0.095, rel=0.1)
     assert found.gaps == 0
 
