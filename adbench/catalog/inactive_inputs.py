@@ -1,4 +1,4 @@
-"""Inputs that do nothing: a derivative that is negligible everywhere cannot show that a library has it wrong."""
+"""Inputs that do nothing: if a derivative is negligible everywhere, a wrong one goes unnoticed."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ STEP = 2.0**-10
 DIRECTIONS = 3
 
 MOST_SECONDS = 5.0
-"""What the sizes of one case may take, before the next larger one is not begun."""
+"""That one case may take before its next larger size is started."""
 
 
-def dead_inputs(case: Case, size: int, seed: int = 0) -> list[str]:
+def inactive_inputs(case: Case, size: int, seed: int = 0) -> list[str]:
     """The active inputs that do nothing, each in a sentence.
 
-    Every array of an active input is moved in a random direction by a thousandth of its size, and in two more where
-    that does nothing. It is dead where the value moves, per step, by less than 1e-9 of itself or of what the liveliest
-    input does; or where the value is not finite. Runs the case on plain numpy, once or a few times for each input.
+    Every array of an active input is moved in a random direction by a thousandth of its size, and in two more if the
+    value does not move. The input is inactive if the value moves, per step, by less than 1e-9 of itself or of the
+    largest effect of any input, or if the value is not finite. Runs the case on plain numpy, once or a few times for
+    each input.
     """
     names, args, wrt = case.bind(size, seed)
     point = Point(args, wrt, names)
@@ -50,7 +51,7 @@ def dead_inputs(case: Case, size: int, seed: int = 0) -> list[str]:
 
     effects = [effect(which, 0) for which in range(len(shapes))]
     size_of_value = float(np.max(np.abs(here), initial=0.0))
-    for direction in range(1, DIRECTIONS):  # for those in doubt: by ill luck one direction may do nothing
+    for direction in range(1, DIRECTIONS):  # the doubtful ones again: one direction may do nothing by chance
         most = max(size_of_value, np.nanmax(effects, initial=0.0))
         for which, found in enumerate(effects):
             if not found > NEGLIGIBLE * most:
@@ -65,17 +66,17 @@ def dead_inputs(case: Case, size: int, seed: int = 0) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Remark:
-    """A line about a user's case: an input that does nothing (`dead`), or that nobody looked for one."""
+class Notice:
+    """A line about a user's case: one of its inputs is `inactive`, or the search took too long."""
 
     text: str
-    dead: bool
+    inactive: bool
 
 
-def of_users_cases(catalog: Catalog, sizes: Mapping[str, Sequence[int]], seed: int) -> Iterator[Remark]:
-    """What is dead in the user's own cases at these sizes; traps are left alone.
+def of_own_cases(catalog: Catalog, sizes: Mapping[str, Sequence[int]], seed: int) -> Iterator[Notice]:
+    """The inactive inputs of the user's own cases at these sizes, except traps.
 
-    Ours are held to the same by our tests. A case is given up, and says so, where that takes too long.
+    Our tests hold the built-in cases to the same. The search in a case ends, with a notice, if it takes too long.
     """
     for name, wanted in sizes.items():
         if catalog.case_sources[name].builtin or catalog.cases[name].is_trap:
@@ -84,10 +85,10 @@ def of_users_cases(catalog: Catalog, sizes: Mapping[str, Sequence[int]], seed: i
         for size in sorted(wanted):
             if monotonic() - begun > MOST_SECONDS:
                 text = f"{name}: from size {size} on nobody looked for inputs that do nothing: that takes too long"
-                yield Remark(text, dead=False)
+                yield Notice(text, inactive=False)
                 break
             try:
-                sentences = dead_inputs(catalog.cases[name], size, seed)
-            except Exception:  # a text that does not run on numpy is said where it is checked
+                sentences = inactive_inputs(catalog.cases[name], size, seed)
+            except Exception:  # the check reports a case that does not run on numpy
                 break
-            yield from (Remark(f"{name}: {sentence}", dead=True) for sentence in sentences)
+            yield from (Notice(f"{name}: {sentence}", inactive=True) for sentence in sentences)

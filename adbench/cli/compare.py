@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 import click
 
-from adbench.cli.support.console import colour, width
-from adbench.cli.support.options import share
+from adbench.cli.support.console import colour, print_json, width
+from adbench.cli.support.options import PATH, json_option, share_option
 
 
 @click.command()
-@click.argument("old", type=click.Path(path_type=Path))
-@click.argument("new", type=click.Path(path_type=Path))
-@share("--margin", "5%", "What may be slower by less is no regression.")
-@share("--memory-margin", "10%", "The same for memory.")
+@click.argument("old", type=PATH)
+@click.argument("new", type=PATH)
+@share_option("--margin", "5%", "What may be slower by less is no regression.")
+@share_option("--memory-margin", "10%", "The same for memory.")
 @click.option("--fail-on", metavar="WHAT,…", help="What turns the exit code: regression, correctness, memory.")
 @click.option("--absolute", "--force", is_flag=True, help="Compare times by the clock alone, even of two machines.")
-@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@json_option
 @click.option("--markdown", is_flag=True, help="For a pull request.")
 def compare(
     old: Path,
@@ -54,7 +53,7 @@ def compare(
     code = comparing.exit_code(found, gates)
     shown = report_module("text.comparison")
     if as_json:
-        click.echo(json.dumps(shown.data(found, code), indent=1))
+        print_json(shown.data(found, code))
     elif markdown:
         click.echo(shown.markdown(found), nl=False)
     else:

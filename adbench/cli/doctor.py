@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from adbench.cli.support.console import colour, width
+from adbench.cli.support.console import colour, print_json, width
+from adbench.cli.support.options import json_option
 
 
 @click.command()
 @click.option("--memory", "with_memory", is_flag=True, help="Hold the memory methods to known amounts: half a minute.")
 @click.option("--backends", "with_backends", is_flag=True, help="Each backend's version, or what installs it.")
-@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@json_option
 def doctor(with_memory: bool, with_backends: bool, as_json: bool) -> None:
     """Look at this machine: how well can one measure on it, and what is missing? Changes nothing.
 
@@ -30,6 +29,6 @@ def doctor(with_memory: bool, with_backends: bool, as_json: bool) -> None:
         click.echo("adbench: holding known amounts of memory, about half a minute", err=True)
     found = examine(with_memory=with_memory, catalog=resolve().catalog if with_backends else None)
     if as_json:
-        click.echo(json.dumps(asdict(found), indent=1))
+        print_json(asdict(found))
     else:
         click.echo(report_module("text.doctor").text(found, width=width(), colour=colour()), nl=False)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from adbench.cli.support.console import colour
-from adbench.cli.support.options import adding_folders, completing
+from adbench.cli.support.console import colour, print_json
+from adbench.cli.support.options import PATH, completion_of, folder_options
 
 
 @click.command()
-@click.argument("case", metavar="CASE", shell_complete=completing("cases"))
+@click.argument("case", metavar="CASE", shell_complete=completion_of("cases"))
 @click.option("-n", "--size", metavar="N", help="Default: the smallest.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the inputs.")
 @click.option("--compiled", is_flag=True, help="The recording that is compiled too: its guards and native code.")
-@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a page with a drawing instead.")
+@click.option("--html", type=PATH, metavar="FILE", help="Write a page with a drawing instead.")
 @click.option("--json", "as_json", is_flag=True, help="For machines; has every line.")
-@adding_folders
+@folder_options
 def explain(
     case: str,
     size: str | None,
@@ -54,6 +53,6 @@ def explain(
         write_whole(html, explaining.page(found))
         click.echo(f"page: {html}")
     elif as_json:
-        click.echo(json.dumps(explaining.plain(found), indent=1))
+        print_json(explaining.plain(found))
     else:
         click.echo(explaining.text(found, colour=colour()))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from adbench.cli.support.options import adding_folders
+from adbench.cli.support.options import folder_options
 
 if TYPE_CHECKING:
     from adbench.model.backend import Backend
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @click.command("gradbench-tool")
 @click.option("-b", "--backend", required=True, metavar="NAME", help="A backend, or a file.")
-@adding_folders
+@folder_options
 def gradbench_tool(backend: str, case_folders: tuple[str, ...], backend_folders: tuple[str, ...]) -> None:
     """Be a tool of gradbench's: answer its messages on standard input and output by a backend.
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from adbench.cli.support.console import width
+from adbench.cli.support.options import PATH, json_option
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("results"))
-@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.argument("folder", type=PATH, default=Path("results"))
+@json_option
 def history(folder: Path, as_json: bool) -> None:
     """List the runs in a folder and those below it, newest last. Default: results.
 

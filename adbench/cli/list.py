@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from adbench.cli.support.console import colour, width
-from adbench.cli.support.options import adding_folders
+from adbench.cli.support.console import colour, print_json, width
+from adbench.cli.support.options import folder_options, json_option
 
 
 @click.command("list")
 @click.argument("kind", type=click.Choice(["cases", "backends"]))
-@adding_folders
-@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@folder_options
+@json_option
 @click.option("--markdown", is_flag=True, help="Cases as a page.")
 @click.option("--suite", "suites", multiple=True, metavar="NAME", help="Only the cases of a published comparison.")
 def list_(
@@ -44,7 +42,7 @@ def list_(
         chosen = in_suites(found, tuple(found.cases), suites)
         rows = [row for row in rows if row["name"] in chosen]
     if as_json:
-        click.echo(json.dumps(rows, indent=1))
+        print_json(rows)
     elif markdown and kind == "cases":
         click.echo(report_module("text.case_pages").markdown(rows), nl=False)
     else:

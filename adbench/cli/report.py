@@ -6,19 +6,17 @@ from pathlib import Path
 
 import click
 
-from adbench.cli.support.options import share
+from adbench.cli.support.options import PATH, share_option
 
 FORMATS = {"html": "html.page", "md": "text.markdown", "csv": "text.spreadsheet", "junit": "text.junit"}
 SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".csv": "csv", ".xml": "junit"}
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Default: report.html beside the run."
-)
+@click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...")
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="Default: report.html beside the run.")
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: by the name of FILE, else html.")
-@share("--margin", "5%", "Of several runs: what is slower by less is no regression.")
+@share_option("--margin", "5%", "Of several runs: what is slower by less is no regression.")
 @click.option("--from-gradbench", is_flag=True, help="RUN is a log of gradbench's, LOG.jsonl: in its own figures.")
 def report(runs: tuple[Path, ...], output: Path | None, form: str | None, margin: float, from_gradbench: bool) -> None:
     """Make a report of a run: its folder, its run.json, or the journal of one that is not finished.

@@ -8,28 +8,33 @@ from typing import Any
 
 import click
 
-from adbench.cli.support.execute import go, make_session, refuse_contradictions, say_what_is_dead, show, show_plan
-from adbench.cli.support.options import quantity, running, selecting, share
+from adbench.cli.support.execute import (
+    execute,
+    make_session,
+    print_plan,
+    print_run,
+    refuse_contradictions,
+    report_inactive_inputs,
+)
+from adbench.cli.support.options import PATH, quantity, selection_options, share_option, worker_options
 
 
 @click.command()
-@selecting
+@selection_options
 @click.option("--operator", "operators", multiple=True, metavar="NAME", help="Default: each case's own.")
 @click.option("--quick", is_flag=True, help="Fewer sizes, launches and epochs: a first look in under two minutes.")
 @click.option("--rigorous", is_flag=True, help="20 launches: figures that others will hold you to.")
 @click.option("--launches", type=click.IntRange(1), metavar="N", help="Fresh processes of each backend; default: 8.")
 @click.option("--memory/--no-memory", default=True, help="Measure memory too, in processes of its own.")
 @click.option("--reference", metavar="NAME", help="The backend that is measured twice, as the control; default: tape.")
-@share("--margin", "2%", "Times that differ by less count as equal.")
+@share_option("--margin", "2%", "Times that differ by less count as equal.")
 @click.option(
     "--budget", metavar="TIME", callback=quantity("seconds_of"), help="Plan to fit, as 10m; says what it leaves out."
 )
 @click.option("--plan", "plan_only", is_flag=True, help="Print what would run and about how long, and run nothing.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Default: results/<time>/.")
-@click.option(
-    "--resume", type=click.Path(path_type=Path), metavar="DIR", help="Go on with the interrupted run in this folder."
-)
-@running
+@click.option("-o", "--output", type=PATH, metavar="DIR", help="Default: results/<time>/.")
+@click.option("--resume", type=PATH, metavar="DIR", help="Go on with the interrupted run in this folder.")
+@worker_options
 @click.pass_context
 def run(
     context: click.Context,
@@ -57,15 +62,17 @@ def run(
     refuse_contradictions(context)
     session = sessions.resume(resume, on) if resume else make_session(asked, time=True)
     if not resume:
-        say_what_is_dead(session)
+        report_inactive_inputs(session)
     if plan_only:
-        show_plan(session, as_json)
+        print_plan(session, as_json)
         return
     folder = resume or output or default_folder()
-    found, code = go(session, None if resume else folder, on=on, first=report_module("text.planned").sentence(session))
+    found, code = execute(
+        session, None if resume else folder, on=on, first=report_module("text.planned").sentence(session)
+    )
     data = write_run(folder, found)  # before the page: a fault in drawing it must not cost what was measured
     write_whole(folder / PAGE, report_module("html.page").render(found))
-    show(found, as_json)
+    print_run(found, as_json)
     click.echo(f"data: {data}\npage: {folder / PAGE}", err=as_json)
     if code > 128:
         click.echo(

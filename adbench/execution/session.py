@@ -104,9 +104,9 @@ class Session:
         return Estimate(self.settings, self._costs, missing=missing(self.catalog, self.plan.jobs))
 
     @cached_property
-    def remarks(self) -> tuple[inactive_inputs.Remark, ...]:
+    def remarks(self) -> tuple[inactive_inputs.Notice, ...]:
         """What the user's own cases cannot show, at every size that is timed: of a check, at all that a run has."""
-        return tuple(inactive_inputs.of_users_cases(self.catalog, self._sizes, self.settings.seed))
+        return tuple(inactive_inputs.of_own_cases(self.catalog, self._sizes, self.settings.seed))
 
     def result(self) -> Run:
         """What has been found out so far, in the plan's order."""

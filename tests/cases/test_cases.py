@@ -11,7 +11,7 @@ from scipy import sparse
 
 from adbench import Case, Namespace
 from adbench.catalog.discovery import catalog
-from adbench.catalog.inactive_inputs import dead_inputs
+from adbench.catalog.inactive_inputs import inactive_inputs
 from adbench.catalog.inventory import docstring, formula
 from adbench.execution.operators.prepared_point import known_at, point
 from adbench.model import tree
@@ -66,7 +66,7 @@ def test_gradient_by_hand_is_the_oracles(case: Case) -> None:
 @pytest.mark.parametrize("case", EVERY_CASE)
 def test_no_input_is_dead_at_any_size(case: Case) -> None:
     for size in every_size(case):
-        assert dead_inputs(case, size) == []
+        assert inactive_inputs(case, size) == []
 
 
 @pytest.mark.parametrize("case", EVERY_CASE)

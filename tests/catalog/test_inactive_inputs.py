@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from adbench import Case
 from adbench.catalog.discovery import Catalog, Source
-from adbench.catalog.inactive_inputs import dead_inputs, of_users_cases
+from adbench.catalog.inactive_inputs import inactive_inputs, of_own_cases
 from adbench.cli import cli
 
 
@@ -35,21 +35,21 @@ DEAD = {
 @pytest.mark.parametrize("name", DEAD)
 @pytest.mark.parametrize("size", [1, 10])
 def test_an_input_that_does_nothing_is_said(name: str, size: int) -> None:
-    (sentence,) = dead_inputs(case(DEAD[name]), size)
+    (sentence,) = inactive_inputs(case(DEAD[name]), size)
     assert sentence.startswith(f"input b does nothing at size {size}: ")
 
 
 def test_inputs_that_do_something_are_alive() -> None:
-    assert dead_inputs(case(lambda xp, x, b: xp.sum(x * x) * b), 10) == []
+    assert inactive_inputs(case(lambda xp, x, b: xp.sum(x * x) * b), 10) == []
     # small beside the value, and still nine digits of it
-    assert dead_inputs(case(lambda xp, x, b: xp.sum(x * x) + 1e-6 * b), 10) == []
+    assert inactive_inputs(case(lambda xp, x, b: xp.sum(x * x) + 1e-6 * b), 10) == []
 
 
 def test_outputs_count_one_by_one() -> None:
     alive = case(lambda xp, x, b: xp.concat([x, 0.5 * b + x[:1]]), operators=("value", "jacobian"))
-    assert dead_inputs(alive, 10) == []
+    assert inactive_inputs(alive, 10) == []
     dead = case(lambda xp, x, b: xp.concat([x, x[:1]]), operators=("value", "jacobian"))
-    assert len(dead_inputs(dead, 10)) == 1
+    assert len(inactive_inputs(dead, 10)) == 1
 
 
 def test_a_leaf_of_a_nested_input_is_named() -> None:
@@ -59,12 +59,12 @@ def test_a_leaf_of_a_nested_input_is_named() -> None:
         wrt=("p",),
         sizes=(3,),
     )
-    (sentence,) = dead_inputs(nested, 3)
+    (sentence,) = inactive_inputs(nested, 3)
     assert sentence.startswith("input p['b'] does nothing")
 
 
 def test_a_value_that_is_not_finite_is_said() -> None:
-    assert dead_inputs(case(lambda xp, x, b: xp.sum(x) / (0 * b)), 1) == ["the value at size 1 is inf"]
+    assert inactive_inputs(case(lambda xp, x, b: xp.sum(x) / (0 * b)), 1) == ["the value at size 1 is inf"]
 
 
 def catalog_of(**cases: Case) -> Catalog:
@@ -77,9 +77,9 @@ def test_a_users_cases_are_remarked_upon_and_what_does_not_run_on_numpy_is_left_
         "ours": case(DEAD["not used"]),
         "other": case(lambda xp, x, b: xp.no_such(x)),
     }
-    first, second = of_users_cases(catalog_of(**cases), dict.fromkeys(cases, (10, 1)), 0)
-    assert first.dead
-    assert second.dead
+    first, second = of_own_cases(catalog_of(**cases), dict.fromkeys(cases, (10, 1)), 0)
+    assert first.inactive
+    assert second.inactive
     assert first.text.startswith("mine: input b does nothing at size 1: ")
     assert second.text.startswith("mine: input b does nothing at size 10: ")
     assert np.isfinite(float(first.text.partition("moves by ")[2].split()[0]))
@@ -87,14 +87,14 @@ def test_a_users_cases_are_remarked_upon_and_what_does_not_run_on_numpy_is_left_
 
 def test_an_input_that_is_dead_at_the_largest_size_only_is_found() -> None:
     fades = case(lambda xp, x, b: xp.sum(x * x) + b * 10.0 ** (-2 * x.shape[0]))
-    (remark,) = of_users_cases(catalog_of(mine=fades), {"mine": fades.sizes}, 0)
+    (remark,) = of_own_cases(catalog_of(mine=fades), {"mine": fades.sizes}, 0)
     assert remark.text.startswith("mine: input b does nothing at size 10: ")
 
 
 def test_a_case_that_takes_too_long_says_where_nobody_looked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adbench.catalog.inactive_inputs.MOST_SECONDS", 0.0)
-    (remark,) = of_users_cases(catalog_of(mine=case(lambda xp, x, b: b * xp.sum(x))), {"mine": (1, 10)}, 0)
-    assert not remark.dead
+    (remark,) = of_own_cases(catalog_of(mine=case(lambda xp, x, b: b * xp.sum(x))), {"mine": (1, 10)}, 0)
+    assert not remark.inactive
     assert remark.text.startswith("mine: from size 1 on nobody looked")
 
 

@@ -1,17 +1,26 @@
-"""What is known of the terminal."""
+"""The terminal, and what is printed there."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
+from typing import Any
+
+import click
 
 
 def width() -> int:
-    """Columns of the terminal; 100 where there is none."""
+    """Columns of the terminal; 100 without one."""
     return shutil.get_terminal_size((100, 24)).columns
 
 
 def colour() -> bool:
-    """Colours only on a terminal, and not where NO_COLOR is set (no-color.org)."""
+    """Whether to use colours: on a terminal, unless NO_COLOR is set (no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def print_json(data: Any) -> None:
+    """Print plain data as JSON."""
+    click.echo(json.dumps(data, indent=1))

@@ -1,15 +1,14 @@
-"""From options to a session, through it, and what is shown of it."""
+"""Make a session from the options, execute it, and print its results."""
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from adbench.cli.support.console import colour, width
+from adbench.cli.support.console import colour, print_json, width
 
 if TYPE_CHECKING:
     from adbench.execution.session import Session
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def make_session(asked: dict[str, Any], **settings: Any) -> Session:
-    """What was asked for on the command line, planned; says on stderr what of it does not exist."""
+    """The session that the command line asks for; reports on stderr what the plan leaves out."""
     from adbench.execution.session import prepare
 
     session = prepare(**asked, **settings)
@@ -26,11 +25,11 @@ def make_session(asked: dict[str, Any], **settings: Any) -> Session:
     return session
 
 
-def say_what_is_dead(session: Session, word: str = "warning") -> bool:
-    """On stderr, the inputs of the user's own cases that do nothing; whether there is one."""
-    for remark in session.remarks:
-        click.echo(f"adbench: {word if remark.dead else 'warning'}: {remark.text}", err=True)
-    return any(remark.dead for remark in session.remarks)
+def report_inactive_inputs(session: Session, word: str = "warning") -> bool:
+    """Print the inputs of the user's own cases that do nothing on stderr; returns whether there is one."""
+    for notice in session.remarks:
+        click.echo(f"adbench: {word if notice.inactive else 'warning'}: {notice.text}", err=True)
+    return any(notice.inactive for notice in session.remarks)
 
 
 def refuse_contradictions(context: click.Context) -> None:
@@ -48,25 +47,27 @@ def refuse_contradictions(context: click.Context) -> None:
         raise click.UsageError("--quick and --rigorous contradict each other; give one of them")
 
 
-def show_plan(session: Session, as_json: bool) -> None:
+def print_plan(session: Session, as_json: bool) -> None:
     """Print what would run, as a table or as JSON."""
     from adbench.catalog.discovery import report_module
 
     planned = report_module("text.planned")
     if as_json:
-        click.echo(json.dumps(planned.plain(session), indent=1))
+        print_json(planned.plain(session))
     else:
         click.echo(planned.table(session, width=width()), nl=False)
 
 
-def go(
+def execute(
     session: Session, folder: Path | None, *, on: str | None = None, first: str = "", fail_fast: bool = False
 ) -> tuple[Run, int]:
-    """Run the session under a progress bar, its journal in the folder; `first` is said once it has begun.
+    """Run the session under a progress bar; returns the run and the exit code.
 
-    on   the cluster whose hosts measure; None for this machine
+    folder   of the journal
+    on       the cluster whose hosts measure; None for this machine
+    first    a line that is printed once the session has begun
 
-    Interrupted: what was finished, and 128 + n.
+    After an interruption by signal n: the finished part, and 128 + n.
     """
     from adbench.catalog.discovery import report_module
     from adbench.execution import interrupt
@@ -92,7 +93,7 @@ def go(
     return found, code or exit_code(found.records)
 
 
-def show(found: Run, as_json: bool) -> None:
+def print_run(found: Run, as_json: bool) -> None:
     """Print the table, or the run as JSON."""
     from adbench.catalog.discovery import report_module
     from adbench.results.store import dumps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+PATH = click.Path(path_type=Path)
+
 
 def quantity(name: str) -> Callable[[click.Context, click.Parameter, str | None], Any]:
-    """A callback that reads an option's text by that function of suite/units.py."""
+    """A callback that reads an option's text by that function of quantities.py."""
 
     def read(_: click.Context, parameter: click.Parameter, text: str | None) -> Any:
         from adbench.cli.support import quantities
@@ -29,15 +32,15 @@ def quantity(name: str) -> Callable[[click.Context, click.Parameter, str | None]
     return read
 
 
-def share(name: str, default: str, says: str) -> Callable[[Command], Command]:
+def share_option(name: str, default: str, says: str) -> Callable[[Command], Command]:
     """An option that is a share, such as 5%."""
     return click.option(
         name, metavar="SHARE", default=default, show_default=True, callback=quantity("share_of"), help=says
     )
 
 
-def completing(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """A callback that completes the names of `cases` or `backends`, and where none fits, files."""
+def completion_of(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """A callback that completes the names of `cases` or `backends`, or files if no name fits."""
 
     def complete(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
@@ -47,7 +50,7 @@ def completing(kind: str) -> Callable[[click.Context, click.Parameter, str], lis
         cases, backends = (context.params.get(name) or () for name in ("case_folders", "backend_folders"))
         try:
             found = resolve(case_folders=cases, backend_folders=backends).catalog
-        except AdbenchError:  # a broken file is told when the command runs, not while it is typed
+        except AdbenchError:  # the command reports a broken file when it runs, not while it is typed
             return []
         names = [name for name in getattr(found, kind) if name.startswith(begun)]
         return [CompletionItem(name) for name in names] or [CompletionItem(begun, type="file")]
@@ -55,58 +58,64 @@ def completing(kind: str) -> Callable[[click.Context, click.Parameter, str], lis
     return complete
 
 
-def adding_folders(command: Command) -> Command:
-    """The options that add a user's own cases and backends."""
-    for option in (
-        click.option("--backends", "backend_folders", multiple=True, metavar="DIR", help="Add a folder of backends."),
-        click.option("--cases", "case_folders", multiple=True, metavar="DIR", help="Add a folder of cases."),
-    ):
-        command = option(command)
-    return command
+def combined(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """One decorator for several options, in the order of the help."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
-def selecting(command: Command) -> Command:
-    """The options that choose cases, backends and sizes, the same for every verb; each may be given several times."""
-    for option in (
-        adding_folders,
-        click.option("-n", "--size", "sizes", multiple=True, metavar="N", help="A size, or a glob over a case's own."),
-        click.option(
-            *("-b", "--backend", "backends"),
-            multiple=True,
-            metavar="NAME",
-            shell_complete=completing("backends"),
-            help="A backend, a glob, or a file.",
-        ),
-        click.option(
-            *("-c", "--case", "cases"),
-            multiple=True,
-            metavar="NAME",
-            shell_complete=completing("cases"),
-            help="A case, a glob, or a file.",
-        ),
-        click.option("--suite", "suites", multiple=True, metavar="NAME", help="The cases of a published comparison."),
-    ):
-        command = option(command)
-    return command
+json_option = click.option("--json", "as_json", is_flag=True, help="For machines.")
 
+folder_options = combined(
+    click.option("--cases", "case_folders", multiple=True, metavar="DIR", help="Add a folder of cases."),
+    click.option("--backends", "backend_folders", multiple=True, metavar="DIR", help="Add a folder of backends."),
+)
+"""They add a user's own cases and backends."""
 
-def running(command: Command) -> Command:
-    """The options of the verbs that start workers."""
-    seconds = click.FloatRange(0, min_open=True)
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of a table."),
-        click.option("--on", metavar="dask://HOST:PORT", help="Measure on the hosts of this cluster, case by case."),
-        click.option(
-            "--mem-limit",
-            metavar="SIZE",
-            callback=quantity("bytes_of"),
-            help="For a worker and its children, as 4G; default: four fifths of what is free.",
-        ),
-        click.option(
-            "--timeout", type=seconds, default=60.0, show_default=True, metavar="SECONDS", help="For one step."
-        ),
-        click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="In every library."),
-        click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the cases' inputs."),
-    ):
-        command = option(command)
-    return command
+selection_options = combined(
+    click.option("--suite", "suites", multiple=True, metavar="NAME", help="The cases of a published comparison."),
+    click.option(
+        *("-c", "--case", "cases"),
+        multiple=True,
+        metavar="NAME",
+        shell_complete=completion_of("cases"),
+        help="A case, a glob, or a file.",
+    ),
+    click.option(
+        *("-b", "--backend", "backends"),
+        multiple=True,
+        metavar="NAME",
+        shell_complete=completion_of("backends"),
+        help="A backend, a glob, or a file.",
+    ),
+    click.option("-n", "--size", "sizes", multiple=True, metavar="N", help="A size, or a glob over a case's own."),
+    folder_options,
+)
+"""They choose cases, backends and sizes, the same for every verb; each may be given several times."""
+
+worker_options = combined(
+    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the cases' inputs."),
+    click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="In every library."),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(0, min_open=True),
+        default=60.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="For one step.",
+    ),
+    click.option(
+        "--mem-limit",
+        metavar="SIZE",
+        callback=quantity("bytes_of"),
+        help="For a worker and its children, as 4G; default: four fifths of what is free.",
+    ),
+    click.option("--on", metavar="dask://HOST:PORT", help="Measure on the hosts of this cluster, case by case."),
+    click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of a table."),
+)
+"""Of the verbs that start workers."""
