@@ -8,39 +8,60 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from weakref import finalize
 
-from adbench.interop.line_protocol import MOST_BYTES, TooLong, lines, write_line
+from adbench.interop.line_protocol import MOST_BYTES, Malformed, TooLong, lines, write_line
 from adbench.measure.memory import Figure, resident_peak
 
 MOST_SHOWN = 200  # characters of a program's own words
+T = TypeVar("T")
 
 
-class Lost(Exception):
-    """The program died, closed its output, or sent what is no answer; it is ended."""
+class Failed(RuntimeError):
+    """The program reported a failure, died, closed its output, or sent an unusable answer; the text says which."""
 
 
 class Child:
-    """The program, started when it is first asked, and again after it was lost.
+    """The program and its numbered requests. It starts with the first request, and again after it was lost.
 
-    It inherits standard error. It is ended with this object; where this process is killed its standard input is closed.
+    It inherits standard error. It ends with this object; if this process is killed, its standard input is closed.
     """
 
     def __init__(self, command: str, folder: str) -> None:
         self._command, self._folder = command, folder
         self._process: subprocess.Popen[bytes] | None = None
         self._lines: Iterator[bytes | TooLong] = iter(())
+        self._number = 0
 
     @property
     def pid(self) -> int | None:
-        """Its number while it runs."""
+        """Its process number while it runs."""
         return self._process.pid if self._process is not None else None
 
-    def ask(self, line: str) -> bytes:
-        """The line that answers a line. Raises Lost."""
+    def ask(self, line: Callable[[int], str], read: Callable[[bytes], T], number_of: Callable[[T], Any]) -> T:
+        """The answer to the next request.
+
+        line        the number of the request, counted from 0 in each process -> its line
+        read        the line of the answer -> the answer; raises Malformed for a line that is none
+        number_of   the number that the answer gives for its request
+
+        Raises Failed, and ends the program, if there is no answer or it is not the answer to this request.
+        """
         if self._process is None:
             self._start()
+        number, self._number = self._number, self._number + 1
+        answered = self._answered(line(number))
+        try:
+            found = read(answered)
+        except Malformed as fault:
+            raise self.lost(f"sent {_shown(answered)}: {fault.reason}") from fault
+        if number_of(found) != number:
+            raise self.lost(f"answered request {number} as if it were {number_of(found)}")
+        return found
+
+    def _answered(self, line: str) -> bytes:
+        """The line that answers a line."""
         assert self._process is not None
         assert self._process.stdin is not None
         try:
@@ -54,8 +75,8 @@ class Child:
             raise self.lost(f"sent a line of {found.length} bytes; at most {MOST_BYTES} are read")
         return found
 
-    def lost(self, reason: str, *, gone: bool = False) -> Lost:
-        """End it, and say why: the reason, or how it died where it seems to be `gone`."""
+    def lost(self, reason: str, *, gone: bool = False) -> Failed:
+        """End it; the error to raise has the reason, or how it died if it seems to be `gone`."""
         process, self._process = self._process, None
         code = None
         if process is not None:
@@ -64,13 +85,13 @@ class Child:
                     code = process.wait(timeout=2)
             _end(process)
         if code:
-            return Lost(f"the program died of {_signal(-code)}" if code < 0 else f"the program exited with code {code}")
-        return Lost(f"the program {reason}")
+            reason = f"died of {_signal(-code)}" if code < 0 else f"exited with code {code}"
+        return Failed(f"the program {reason}")
 
     def resident_peak(self, run: Callable[[], Any]) -> Figure:
-        """Bytes by which its resident set grew at the peak of a run, read from /proc from outside.
+        """Bytes by which its resident set grew at the peak of a run, read in /proc.
 
-        Memory that it holds from runs before and uses again is not seen: a lower bound.
+        A lower bound: memory that it holds from earlier runs and uses again is not counted.
         """
         run()
         if self.pid is None:
@@ -81,30 +102,31 @@ class Child:
             return Figure(None, f"its memory cannot be read: {error}")
 
     def _start(self) -> None:
+        self._number = 0
         try:
             self._process = subprocess.Popen(
                 shlex.split(self._command), cwd=self._folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
             )
         except OSError as error:
-            raise Lost(f"the program cannot be started: {error.strerror}") from error
+            raise Failed(f"the program cannot be started: {error.strerror}") from error
         assert self._process.stdout is not None
         finalize(self, _end, self._process)
         self._lines = lines(self._process.stdout.fileno())
 
 
 def words(text: str | None) -> str:
-    """What a program says, on one line and no longer than can be read."""
+    """A program's own text, on one line of readable length."""
     line = " ".join((text or "").split())
     return line if len(line) <= MOST_SHOWN else f"{line[:MOST_SHOWN]}…"
 
 
-def shown(line: bytes) -> str:
+def _shown(line: bytes) -> str:
     """A line that is no answer, as it can be quoted."""
     return repr(words(line[:MOST_SHOWN].decode(errors="backslashreplace")))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Close its pipes, which tells it to end, and kill it where it does not."""
+    """Close its pipes, which asks it to end, and kill it if it does not."""
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             with contextlib.suppress(OSError):

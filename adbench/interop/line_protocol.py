@@ -1,4 +1,4 @@
-"""Messages of one line each on pipes: no line longer than a limit is ever held, and nothing else gets between them."""
+"""Messages of one line each on pipes. Memory never holds a line longer than a limit; nothing else uses the pipes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,14 @@ MOST_BYTES = 2**28  # of a line that is read
 _ID = re.compile(rb'"id"\s*:\s*(-?\d{1,18})\s*[,}]')
 
 
+class Malformed(Exception):
+    """A line is not a message. `id` is the number that the message gives itself, None if it cannot be found."""
+
+    def __init__(self, id: int | None, reason: str) -> None:
+        super().__init__(reason)
+        self.id, self.reason = id, reason
+
+
 @dataclass(frozen=True)
 class TooLong:
     """A line over the limit, of which only the beginning was kept."""
@@ -26,10 +34,10 @@ class TooLong:
 def lines(descriptor: int, most_bytes: int = MOST_BYTES) -> Iterator[bytes | TooLong]:
     """The lines that arrive, without their ends, until the other side closes.
 
-    A line over `most_bytes` is read to its end and thrown away; whatever stands behind the last end of line is a line.
+    A line over `most_bytes` is read to its end and discarded. The bytes after the last end of line are a line too.
     """
     held, thrown = bytearray(), 0
-    while chunk := _read(descriptor):
+    while chunk := os.read(descriptor, CHUNK):
         *ended, rest = chunk.split(b"\n")
         for part in ended:
             if thrown or len(held) + len(part) > most_bytes:
@@ -48,13 +56,13 @@ def lines(descriptor: int, most_bytes: int = MOST_BYTES) -> Iterator[bytes | Too
 
 
 def id_in(line: bytes) -> int | None:
-    """The number that a damaged message calls itself by; None where none can be made out."""
+    """The number that a damaged message gives itself; None if it cannot be found."""
     found = _ID.search(line[:HEAD]) or _ID.search(line[-HEAD:])
     return int(found[1]) if found else None
 
 
 def write_line(descriptor: int, text: str) -> None:
-    """Write a line whole. Raises BrokenPipeError where nobody reads any more."""
+    """Write a whole line. Raises BrokenPipeError if nobody reads any more."""
     left = memoryview(text.encode() + b"\n")
     while left:
         left = left[os.write(descriptor, left) :]
@@ -64,7 +72,7 @@ def write_line(descriptor: int, text: str) -> None:
 def own_pipes() -> Iterator[tuple[int, int]]:
     """Descriptors of standard input and output for this protocol alone.
 
-    Whatever a library prints meanwhile, from C too, goes to standard error; whatever it reads is empty.
+    A library that prints meanwhile, also from C, prints to standard error; one that reads finds nothing.
     """
     incoming, outgoing = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -77,7 +85,3 @@ def own_pipes() -> Iterator[tuple[int, int]]:
         os.dup2(outgoing, 1)
         for descriptor in (incoming, outgoing, nothing):
             os.close(descriptor)
-
-
-def _read(descriptor: int) -> bytes:
-    return os.read(descriptor, CHUNK)

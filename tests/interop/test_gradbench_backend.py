@@ -162,5 +162,5 @@ def test_an_epoch_is_as_many_runs_as_it_says() -> None:
     assert bound.epoch(7).ns == 7000
     warm, calls = bound.warm_up({"warm_ns": 100_000, "epoch_ns": 50_000})
     assert (warm.calls, calls) == (101, 50)
-    assert bound.weigh("python", 1).value is None
+    assert bound.measure_memory("python", 1).value is None
     assert remote_call.bound(lambda: None, ()) is None

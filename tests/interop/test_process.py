@@ -153,7 +153,7 @@ for line in sys.stdin:
         ('r = {"id": m["id"], "failed": "no luck"}', "no luck"),
         ('m["do"] == "hello" and r.update(protocol=2)', "speaks protocol 2; this adbench speaks 1"),
         ('m["do"] == "call" and sys.exit(5)', "exited with code 5"),
-        ('m["do"] == "call" and print("hello?", flush=True)', "which is not JSON"),
+        ('m["do"] == "call" and print("hello?", flush=True)', "not JSON"),
     ],
 )
 def test_a_bad_program_is_said_to_be(tmp_path: Path, mischief: str, reason: str) -> None:

@@ -137,7 +137,7 @@ def test_messages_come_back_as_they_were() -> None:
         ('{"id": 7, "kind": 3}', 7, "kind must be a text"),
         ('{"id": 7, "kind": "define"}', 7, "lacks module"),
         ('{"id": 7, "kind": "evaluate", "module": "lse", "function": "primal"}', 7, "lacks input"),
-        ('{"id": 7, "kind": "analysis", "valid": true}', 7, "`of`"),
+        ('{"id": 7, "kind": "analysis", "valid": true}', 7, "lacks of"),
         ('{"id": 7, "kind": "evaluate", "module": "lse", "function": "primal", "input": NaN}', 7, "NaN is no number"),
         ('{"id": 7, "kind": "evaluate", "module": "lse", "function": "primal", "input": 1e999}', 7, "beyond what"),
         ('{"id": 7, "kind": "evaluate", "module": "lse", "input": {"x": [1, 2', 7, "not JSON"),

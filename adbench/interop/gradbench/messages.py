@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, NoReturn, TypeVar
 
-from adbench.interop.line_protocol import id_in
+from adbench.interop.line_protocol import Malformed, id_in
 
-
-class Malformed(Exception):
-    """What arrived is no message. `id` is the number that it calls itself by, None where that cannot be told."""
-
-    def __init__(self, id: int | None, reason: str) -> None:
-        super().__init__(reason)
-        self.id, self.reason = id, reason
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -30,7 +24,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Define:
-    """Whether the tool has a module."""
+    """Asks whether the tool has a module."""
 
     id: int
     module: str
@@ -38,7 +32,7 @@ class Define:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """A function of a module at an input."""
+    """Asks for a function of a module at an input."""
 
     id: int
     module: str
@@ -49,23 +43,24 @@ class Evaluate:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What the eval thinks of the output for the message `of`."""
+    """The eval's judgement of the output for the message `of`."""
 
     id: int
     of: int
     valid: bool
-    error: str | None = None
+    error: Any = None
 
 
 @dataclass(frozen=True)
 class Other:
-    """Of a kind that the tool need not know: it is answered with the `id` alone."""
+    """A message of a kind that the tool need not know: the answer is the `id` alone."""
 
     id: int
     kind: str
 
 
 Message = Start | Define | Evaluate | Analysis | Other
+KINDS: Mapping[str, type[Message]] = {"start": Start, "define": Define, "evaluate": Evaluate, "analysis": Analysis}
 
 
 @dataclass(frozen=True)
@@ -78,7 +73,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Response:
-    """The tool's answer. What is None is not sent."""
+    """The tool's answer. A field that is None is not sent."""
 
     id: int | None
     success: bool | None = None
@@ -91,71 +86,48 @@ class Response:
 
 def message(line: bytes) -> Message:
     """The message on a line. Raises Malformed."""
-    data = decoded(line)
+    data = _object(line)
     number: Any = data.get("id")
-    if not is_id(number):
+    if not _is_whole(number):
         raise Malformed(None, "the message lacks an id that is a whole number")
-    kind = _text(data, "kind", number)
-    match kind:
-        case "start":
-            return Start(number, _text(data, "eval", number, needed=False), data.get("config"))
-        case "define":
-            return Define(number, _text(data, "module", number))
-        case "evaluate":
-            if "input" not in data:
-                raise Malformed(number, "the message lacks input")
-            names = _text(data, "module", number), _text(data, "function", number)
-            return Evaluate(number, *names, data["input"], _text(data, "description", number, needed=False))
-        case "analysis":
-            return _analysis(data, number)
-    return Other(number, kind)
+    found = _read(Other, data, number)
+    return _read(KINDS[found.kind], data, number) if found.kind in KINDS else found
 
 
 def response(line: bytes) -> Response:
     """The response on a line. Raises Malformed."""
-    data = decoded(line)
+    data = _object(line)
     number = data.get("id")
-    if number is not None and not is_id(number):
+    if number is not None and not _is_whole(number):
         raise Malformed(None, "the response's id is no whole number")
-    success = data.get("success")
-    if success is not None and not isinstance(success, bool):
-        raise Malformed(number, "the response's success is neither true nor false")
-    timings = _timings(data.get("timings"), number)
-    error, tool = _text(data, "error", number, needed=False), _text(data, "tool", number, needed=False)
-    return Response(number, success, data.get("output"), timings, error, tool, data.get("config"))
+    return _read(Response, data, number)
 
 
 def written(what: Message | Response) -> str:
     """The line. Raises ValueError for a number that JSON lacks."""
-    kinds: dict[type, str] = {Start: "start", Define: "define", Evaluate: "evaluate", Analysis: "analysis"}
-    data: dict[str, Any] = {"id": what.id}
-    if type(what) in kinds:
-        data["kind"] = kinds[type(what)]
-    for name, value in vars(what).items():
-        if name != "id" and value is not None:
-            data[name] = [vars(timing) for timing in value] if name == "timings" else value
-    return json.dumps(data, allow_nan=False)
-
-
-def decoded(line: bytes) -> dict[str, Any]:
-    """The object on a line. Raises Malformed for anything else, and for a number that JSON lacks."""
-    try:
-        data = json.loads(line, parse_constant=_refuse, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
-        deep = "nested too deeply" if isinstance(error, RecursionError) else f"not JSON: {error}"
-        raise Malformed(id_in(line), str(error) if isinstance(error, NotFinite) else deep) from error
-    if not isinstance(data, dict):
-        raise Malformed(None, f"a message is an object; this is {type(data).__name__}")
-    return data
-
-
-def is_id(value: Any) -> bool:
-    """Whether a value can be the number of a message."""
-    return isinstance(value, int) and not isinstance(value, bool)
+    kind = next((name for name, kind in KINDS.items() if isinstance(what, kind)), None)
+    data = {"kind": kind, **vars(what)}
+    sent = {name: value for name, value in data.items() if value is not None or name == "id"}
+    return json.dumps(sent, allow_nan=False, default=vars)
 
 
 class NotFinite(ValueError):
     """A number that JSON lacks, or that no float64 can hold."""
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    """The object on a line. Raises Malformed for anything else, and for a number that JSON lacks."""
+    try:
+        data = json.loads(line, parse_constant=_refuse, parse_float=_finite)
+    except NotFinite as error:
+        raise Malformed(id_in(line), str(error)) from error
+    except RecursionError as error:
+        raise Malformed(id_in(line), "nested too deeply") from error
+    except ValueError as error:
+        raise Malformed(id_in(line), f"not JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise Malformed(None, f"a message is an object; this is {type(data).__name__}")
+    return data
 
 
 def _refuse(text: str) -> NoReturn:
@@ -169,38 +141,43 @@ def _finite(text: str) -> float:
     return value
 
 
-def _text(data: Mapping[str, Any], name: str, number: int | None, *, needed: bool = True) -> Any:
-    value = data.get(name)
-    if value is None and not needed:
-        return None
-    if name not in data:
-        raise Malformed(number, f"the message lacks {name}")
-    if not isinstance(value, str):
-        raise Malformed(number, f"{name} must be a text; it is {type(value).__name__}")
-    return value
+def _read(kind: type[T], data: Mapping[str, Any], number: int | None) -> T:
+    """The dataclass from an object, each field of its type; null stands for a field with a default that is not sent."""
+    found: dict[str, Any] = {"id": number}
+    for field in fields(kind):  # type: ignore[arg-type]  # each of the kinds is a dataclass
+        value = data.get(field.name)
+        if field.name == "id" or (value is None and field.default is not MISSING):
+            continue
+        if field.name not in data:
+            raise Malformed(number, f"the message lacks {field.name}")
+        is_right, must_be = TYPES[str(field.type).removesuffix(" | None")]
+        if not is_right(value):
+            raise Malformed(number, f"{field.name} must be {must_be}; it is {type(value).__name__}")
+        found[field.name] = _timings(value) if field.name == "timings" else value
+    return kind(**found)
 
 
-def _analysis(data: Mapping[str, Any], number: int) -> Analysis:
-    of: Any = data.get("of")
-    valid = data.get("valid")
-    if not is_id(of):
-        raise Malformed(number, "an analysis needs `of`, the id of the message that it is about")
-    if not isinstance(valid, bool):
-        raise Malformed(number, "an analysis needs `valid`, true or false")
-    error = data.get("error")
-    return Analysis(number, of, valid, None if error is None else str(error))
+def _timings(data: Any) -> tuple[Timing, ...]:
+    return tuple(Timing(str(each["name"]), int(each["nanoseconds"])) for each in data)
 
 
-def _timings(data: Any, number: int | None) -> tuple[Timing, ...] | None:
-    if data is None:
-        return None
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _are_timings(value: Any) -> bool:
     try:
-        return tuple(Timing(str(each["name"]), _nanoseconds(each["nanoseconds"])) for each in data)
-    except (TypeError, KeyError, ValueError) as error:
-        raise Malformed(number, "timings must be a list of {name, nanoseconds}") from error
+        found = [each["nanoseconds"] for each in value if str(each["name"])]
+    except (TypeError, KeyError):
+        return False
+    return all(isinstance(ns, int | float) and not isinstance(ns, bool) and ns >= 0 for ns in found)
 
 
-def _nanoseconds(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise ValueError(value)
-    return int(value)
+# the annotation of a field -> whether a value will do, and what it must be
+TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "Any": (lambda value: True, "anything"),
+    "str": (lambda value: isinstance(value, str), "a text"),
+    "bool": (lambda value: isinstance(value, bool), "true or false"),
+    "int": (_is_whole, "a whole number"),
+    "tuple[Timing, ...]": (_are_timings, "a list of {name, nanoseconds}"),
+}

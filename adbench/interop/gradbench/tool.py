@@ -12,7 +12,6 @@ from adbench.interop.gradbench.messages import (
     Analysis,
     Define,
     Evaluate,
-    Malformed,
     Message,
     Response,
     Start,
@@ -22,7 +21,7 @@ from adbench.interop.gradbench.messages import (
 )
 from adbench.interop.gradbench.modules import MODULES
 from adbench.interop.gradbench.work import Work
-from adbench.interop.line_protocol import MOST_BYTES, TooLong, id_in, lines, own_pipes, write_line
+from adbench.interop.line_protocol import MOST_BYTES, Malformed, TooLong, id_in, lines, own_pipes, write_line
 from adbench.measure import phases
 from adbench.model.backend import Backend
 from adbench.model.errors import Unsupported

@@ -1,7 +1,6 @@
-"""A gradbench tool as a backend of adbench: its functions in the place of the cases that both have.
+"""A gradbench tool as a backend of adbench: its functions replace the cases that both have.
 
-The tool computes; adbench judges what it answers, by its own verdict. Times are those that the tool tells, a run at a
-time; the parts that it tells of beside them become phases.
+The tool computes and times each run; adbench judges its answers. The other parts that the tool times become phases.
 """
 
 from __future__ import annotations
@@ -9,28 +8,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from adbench.interop.child_process import Child, Lost, shown, words
+from adbench.interop.child_process import Child, Failed, words
 from adbench.interop.gradbench.case_matching import MATCHES, Match
-from adbench.interop.gradbench.messages import Define, Evaluate, Malformed, Message, Response, Start, response, written
+from adbench.interop.gradbench.messages import Define, Evaluate, Message, Response, Start, response, written
 from adbench.measure import phases
 from adbench.measure.memory import Figure
 from adbench.model.errors import Unsupported
 
 
 class Driver:
-    """A session with a tool: begun with its first question, begun anew where the tool was lost."""
+    """A session with a tool, which begins with the first request, and again after the tool was lost."""
 
     def __init__(self, child: Child) -> None:
         self._child = child
-        self._number = 0
         self._defined: dict[str, str | None] = {}  # module -> why it is refused
 
     def define(self, module: str) -> None:
-        """Ask whether the tool has the module, once. Raises Unsupported where it says that it has not."""
+        """Ask whether the tool has the module, once. Raises Unsupported if it has not."""
         if self._child.pid is None:
-            self._begin()
+            self._defined = {}
+            self._ask(Start, "adbench")
         if module not in self._defined:
-            found = self._ask(Define(self._next(), module))
+            found = self._ask(Define, module)
             self._defined[module] = None if found.success else words(found.error) or "no reason given"
             for timing in found.timings or ():
                 phases.told(f"define {timing.name}", timing.nanoseconds * 1e-9)
@@ -38,44 +37,25 @@ class Driver:
             raise Unsupported(f"the tool has no {module}: {refusal}")
 
     def evaluate(self, module: str, function: str, data: Any) -> Response:
-        """The tool's answer. Raises RuntimeError where it says that it failed, or answers without an output."""
+        """The tool's answer. Raises Failed if it reports a failure, or answers without an output."""
         self.define(module)
-        found = self._ask(Evaluate(self._next(), module, function, data))
+        found = self._ask(Evaluate, module, function, data)
         if not found.success:
-            raise RuntimeError(f"the tool failed on {module} {function}: {words(found.error) or 'no reason given'}")
+            raise Failed(f"the tool failed on {module} {function}: {words(found.error) or 'no reason given'}")
         if found.output is None:
-            raise RuntimeError(f"the tool's answer to {module} {function} has no output")
+            raise Failed(f"the tool's answer to {module} {function} has no output")
         return found
 
     def resident_peak(self, run: Callable[[], Any]) -> Figure:
         """As Child says."""
         return self._child.resident_peak(run)
 
-    def _begin(self) -> None:
-        self._number, self._defined = 0, {}
-        self._ask(Start(self._next(), "adbench"))
-
-    def _next(self) -> int:
-        self._number += 1
-        return self._number - 1
-
-    def _ask(self, message: Message) -> Response:
-        """The response to a message. Raises RuntimeError where the tool is lost, or answers something else."""
-        try:
-            line = self._child.ask(written(message))
-        except Lost as lost:
-            raise RuntimeError(str(lost)) from lost
-        try:
-            found = response(line)
-        except Malformed as fault:
-            raise RuntimeError(f"{self._child.lost(f'sent {shown(line)}: {fault.reason}')}") from fault
-        if found.id != message.id:
-            raise RuntimeError(str(self._child.lost(f"answered message {message.id} as if it were {found.id}")))
-        return found
+    def _ask(self, kind: Callable[..., Message], *fields: Any) -> Response:
+        return self._child.ask(lambda number: written(kind(number, *fields)), response, lambda found: found.id)
 
 
 class Call:
-    """A function of the tool's, as a prepared call of an operator; its time is told by the tool."""
+    """A function of the tool as a prepared call of an operator; the tool measures its time."""
 
     def __init__(
         self, driver: Driver, match: Match, function: str, names: tuple[str, ...], wrt: tuple[int, ...]
@@ -93,17 +73,17 @@ class Call:
         try:
             result = self._match.functions[self._function](found.output, inputs)
         except (TypeError, ValueError, KeyError, IndexError) as error:
-            raise RuntimeError(f"the output of {self._match.module} is not of its form: {error}") from error
+            raise Failed(f"the output of {self._match.module} is not of its form: {error}") from error
         if not isinstance(result, dict):
             return result
         return tuple(result[self._names[i]] for i in self._wrt)
 
     def runs(self, args: tuple[Any, ...], least: int, seconds: float) -> list[int]:
-        """As RemoteCall says, by the tool's own timings. Raises RuntimeError where it tells none."""
+        """As RemoteCall says, by the tool's own timings. Raises Failed if it sends none."""
         found = self._evaluate(args, least, seconds)
         took = [timing.nanoseconds for timing in found.timings or () if timing.name == "evaluate"]
         if not took:
-            raise RuntimeError("the tool tells no time: there is no entry `evaluate` in its timings")
+            raise Failed("the tool tells no time: there is no entry `evaluate` in its timings")
         return took
 
     def resident_peak(self, args: tuple[Any, ...]) -> Figure:

@@ -1,17 +1,18 @@
-"""A program in any language as a backend: each operator on each case is asked of it, by the protocol of this folder.
+"""A program in any language as a backend: it computes each operator of each case, by the protocol of this folder.
 
-The program times each run itself, within itself; its memory is read from outside.
+The program times its runs itself; its memory is measured from outside.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from adbench.interop.child_process import Child, Lost, shown, words
+from adbench.interop.child_process import Child, Failed, words
+from adbench.interop.line_protocol import Malformed
 from adbench.interop.process.exchange import BadValue, Exchange
 from adbench.measure import phases
 from adbench.measure.memory import Figure
@@ -23,18 +24,13 @@ PROTOCOL = 1
 SCHEMA = Path(__file__).with_name("protocol.schema.json")
 
 
-class Failed(RuntimeError):
-    """The program says that it failed, died, or answered something else; the text says which."""
-
-
 class Program:
-    """A session with a program, begun with its first question and anew where it was lost."""
+    """A session with a program, which begins with the first request, and again after the program was lost."""
 
     def __init__(self, child: Child, large: int | None = None) -> None:
         self._child = child
         self._large = large
         self._exchange: Exchange | None = None
-        self._number = 0
 
     @property
     def exchange(self) -> Exchange:
@@ -58,7 +54,7 @@ class Program:
 
     @property
     def pid(self) -> int | None:
-        """The program's number while it runs: what was prepared in one is not in another."""
+        """The program's process number while it runs: another process has not prepared anything."""
         return self._child.pid
 
     def resident_peak(self, run: Callable[[], Any]) -> Figure:
@@ -66,7 +62,6 @@ class Program:
         return self._child.resident_peak(run)
 
     def _begin(self) -> None:
-        self._number = 0
         more = {"protocol": PROTOCOL, "folder": str(self.exchange.folder), "large": self.exchange.large}
         found = self._asked("hello_answer", {"do": "hello", **more})
         if found["protocol"] != PROTOCOL:
@@ -74,34 +69,15 @@ class Program:
             raise Failed(f"the program speaks protocol {found['protocol']}; this adbench speaks {PROTOCOL}")
 
     def _asked(self, definition: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        number, self._number = self._number, self._number + 1
-        try:
-            line = self._child.ask(json.dumps({"id": number, **request}, allow_nan=False))
-        except Lost as lost:
-            raise Failed(str(lost)) from lost
-        found = self._read(line, definition)
-        if found.get("id") != number:
-            raise Failed(str(self._child.lost(f"answered request {number} as if it were {found.get('id')}")))
+        found = self._child.ask(
+            lambda number: json.dumps({"id": number, **request}, allow_nan=False),
+            partial(_answer, definition),
+            lambda found: found.get("id"),
+        )
         for refusal, kind in (("unsupported", Unsupported), ("failed", Failed)):
             if refusal in found:
                 raise kind(words(found[refusal]) or "no reason given")
         return found
-
-    def _read(self, line: bytes, definition: str) -> dict[str, Any]:
-        import fastjsonschema
-
-        try:
-            found = json.loads(line)
-            is_refusal = isinstance(found, dict) and ("unsupported" in found or "failed" in found)
-            _validator("refusal" if is_refusal else definition)(found)
-        except fastjsonschema.JsonSchemaValueException as error:
-            part = str(error.name).removeprefix("data").lstrip(".")
-            fault = f"{part or 'the answer'} breaks the rule {error.rule}"
-            raise Failed(str(self._child.lost(f"sent {shown(line)}: {fault}"))) from error
-        except (ValueError, RecursionError) as error:
-            raise Failed(str(self._child.lost(f"sent {shown(line)}, which is not JSON"))) from error
-        checked: dict[str, Any] = found
-        return checked
 
 
 class Call:
@@ -113,7 +89,7 @@ class Call:
         self._wrt = tuple(names.index(name) for name in asked["wrt"])
 
     def prepare(self, args: tuple[Any, ...]) -> None:
-        """Let the program prepare, and tell the phases that it tells."""
+        """Let the program prepare, and record the phases that it reports."""
         found = self._program.ask("prepare_answer", do="prepare", **self._asked, **self._given(args))
         self._program.exchange.clear()
         self._prepared = self._program.pid, found["id"]
@@ -121,7 +97,7 @@ class Call:
             phases.told(name, float(seconds))
 
     def __call__(self, *args: Any) -> Any:
-        """The result of one run, in the structure that the operator's law says."""
+        """The result of one run, in the structure that the operator's contract demands."""
         found = self._run(args, 1, 0.0)
         try:
             result = self._program.exchange.decoded(found["result"])
@@ -155,7 +131,7 @@ class Call:
 
 
 def driven(command: str, folder: str, large: int | None = None) -> Callable[..., Any]:
-    """`prepare` of a backend whose work a program does, started by a command in a folder."""
+    """`prepare` of a backend whose work a program does, which a command starts in a folder."""
     program = Program(Child(command, folder), large)
 
     def prepare(operator: str, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Call:
@@ -171,12 +147,9 @@ def driven(command: str, folder: str, large: int | None = None) -> Callable[...,
 
 
 def structured(operator: str, result: Any, x: tuple[Any, ...]) -> Any:
-    """The arrays of a result in the structure of the active inputs x. Raises Failed where they are too many or few."""
+    """The arrays of a result in the structure of the active inputs x. Raises Failed if their number is wrong."""
     found = tree.leaves(result)
     n = len(tree.leaves(x))
-
-    def like_x(parts: list[Any]) -> Any:
-        return tree.filled(x, parts)
 
     needed = {"value": 1, "jvp": 1, "value_and_gradient": 1 + n, "hessian": n * n}.get(operator, n)
     if len(found) != needed:
@@ -184,10 +157,26 @@ def structured(operator: str, result: Any, x: tuple[Any, ...]) -> Any:
     if operator in ("value", "jvp"):
         return found[0]
     if operator == "value_and_gradient":
-        return found[0], like_x(found[1:])
+        return found[0], tree.filled(x, found[1:])
     if operator == "hessian":
-        return like_x([like_x(found[k : k + n]) for k in range(0, n * n, n)])
-    return like_x(found)
+        return tree.filled(x, [tree.filled(x, found[k : k + n]) for k in range(0, n * n, n)])
+    return tree.filled(x, found)
+
+
+def _answer(definition: str, line: bytes) -> dict[str, Any]:
+    """The answer on a line: of the schema's definition, or a refusal. Raises Malformed for anything else."""
+    import fastjsonschema
+
+    try:
+        found: dict[str, Any] = json.loads(line)
+        is_refusal = isinstance(found, dict) and ("unsupported" in found or "failed" in found)
+        _validator("refusal" if is_refusal else definition)(found)
+    except fastjsonschema.JsonSchemaValueException as error:
+        part = str(error.name).removeprefix("data").lstrip(".")
+        raise Malformed(None, f"{part or 'the answer'} breaks the rule {error.rule}") from error
+    except (ValueError, RecursionError) as error:
+        raise Malformed(None, "not JSON") from error
+    return found
 
 
 @cache
