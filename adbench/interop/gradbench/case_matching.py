@@ -1,6 +1,6 @@
-"""The cases that are gradbench's functions too, at all their inputs or at some: what is sent, and what is answered.
+"""The cases that gradbench has as functions too, at all their inputs or at some: what is sent, and what is answered.
 
-linear_chain, particle and saddle are not: gradbench's have another start, another value and another function.
+linear_chain, particle and saddle are not among them: gradbench's have another start, value and function.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ Inputs = Mapping[str, Any]
 class Match:
     """A case as a module.
 
-    input       the case's inputs by name -> the message's input; raises Unsupported where gradbench cannot say them
-    operators   operator -> the module's function
-    functions   function -> (output, inputs) -> a value, or the derivative in each active input by name
+    input       the case's inputs by name -> the message's input; raises Unsupported for inputs that gradbench lacks
+    operators   operator -> the module's function, and how its output is read: (output, inputs) -> a value, or the
+                derivative in each active input by name
     """
 
     module: str
     input: Callable[[Inputs], dict[str, Any]]
-    operators: Mapping[str, str]
-    functions: Mapping[str, Callable[[Any, Inputs], Any]]
+    operators: Mapping[str, tuple[str, Callable[[Any, Inputs], Any]]]
 
 
 def _numbers(output: Any, shape: tuple[int, ...] | None = None) -> Array:
@@ -114,17 +113,8 @@ def _ht(inputs: Inputs) -> dict[str, Any]:
     inverse[moving] = _affine(skeleton["rest_turn_inverse"], skeleton["rest_shift_inverse"])
     weights = np.zeros((len(rest), bones))
     weights[:, moving] = inputs["weights"]
-    model = {
-        "bone_count": bones,
-        "bone_names": [f"bone{bone}" for bone in range(bones)],
-        "parents": hand_tracking_input.parents(bones),
-        "base_relatives": base.tolist(),
-        "inverse_base_absolutes": inverse.tolist(),
-        "base_positions": np.c_[rest, np.ones(len(rest))].tolist(),
-        "weights": weights.tolist(),
-        "triangles": [[i, i + 1, i + 2] for i in range(len(rest) - 2)],
-        "is_mirrored": False,
-    }
+    triangles = [[i, i + 1, i + 2] for i in range(len(rest) - 2)]
+    model = hand_tracking_input.model_of(base, inverse, rest, weights, triangles)
     data = {"model": model, "correspondences": list(range(len(points))), "points": points.tolist()}
     return {"theta": inputs["theta"].tolist(), "data": data, "us": inputs["u"].tolist() if "u" in inputs else []}
 
@@ -147,7 +137,7 @@ def _llsq(inputs: Inputs) -> dict[str, Any]:
     return {"x": inputs["x"].tolist(), "n": t.size}
 
 
-def _of_x(name: str) -> Callable[[Any, Inputs], dict[str, Array]]:
+def _in(name: str) -> Callable[[Any, Inputs], dict[str, Array]]:
     return lambda output, inputs: {name: _numbers(output, inputs[name].shape)}
 
 
@@ -155,47 +145,29 @@ def _reshaped(output: Any, inputs: Inputs) -> Array:
     return _numbers(output, inputs["points"].shape)
 
 
-_PRIMAL = {"value": "primal", "gradient": "gradient"}
-_HAND = Match(
-    "ht", _ht, {"value": "objective", "jacobian": "jacobian"}, {"objective": _reshaped, "jacobian": _ht_jacobian}
-)
+_HAND = Match("ht", _ht, {"value": ("objective", _reshaped), "jacobian": ("jacobian", _ht_jacobian)})
 
 MATCHES: Mapping[str, Match] = {
-    "gaussian_mixture": Match(
-        "gmm",
-        _gmm,
-        {"value": "objective", "gradient": "jacobian"},
-        {"objective": _value, "jacobian": _gmm_gradient},
-    ),
-    "bundle_adjustment": Match(
-        "ba",
-        _ba,
-        {"value": "objective", "jacobian": "jacobian"},
-        {"objective": _ba_value, "jacobian": _ba_jacobian},
-    ),
-    "lstm": Match(
-        "lstm",
-        _lstm,
-        {"value": "objective", "gradient": "jacobian"},
-        {"objective": _value, "jacobian": _lstm_gradient},
-    ),
+    "gaussian_mixture": Match("gmm", _gmm, {"value": ("objective", _value), "gradient": ("jacobian", _gmm_gradient)}),
+    "bundle_adjustment": Match("ba", _ba, {"value": ("objective", _ba_value), "jacobian": ("jacobian", _ba_jacobian)}),
+    "lstm": Match("lstm", _lstm, {"value": ("objective", _value), "gradient": ("jacobian", _lstm_gradient)}),
     "hand_tracking_simple": _HAND,
     "hand_tracking_complicated": _HAND,
     "determinant_by_minors": Match(
         "det",
         lambda inputs: {"A": inputs["A"].ravel().tolist(), "ell": len(inputs["A"])},
-        _PRIMAL,
-        {"primal": _value, "gradient": _of_x("A")},
+        {"value": ("primal", _value), "gradient": ("gradient", _in("A"))},
     ),
     "log_sum_exp": Match(
-        "lse", lambda inputs: {"x": inputs["x"].tolist()}, _PRIMAL, {"primal": _value, "gradient": _of_x("x")}
+        "lse",
+        lambda inputs: {"x": inputs["x"].tolist()},
+        {"value": ("primal", _value), "gradient": ("gradient", _in("x"))},
     ),
-    "least_squares_polynomial": Match("llsq", _llsq, _PRIMAL, {"primal": _value, "gradient": _of_x("x")}),
+    "least_squares_polynomial": Match("llsq", _llsq, {"value": ("primal", _value), "gradient": ("gradient", _in("x"))}),
     # Its derivative is Newton's step, which is no operator of ours.
     "kmeans": Match(
         "kmeans",
         lambda inputs: {name: inputs[name].tolist() for name in ("points", "centroids")},
-        {"value": "cost"},
-        {"cost": _value},
+        {"value": ("cost", _value)},
     ),
 }

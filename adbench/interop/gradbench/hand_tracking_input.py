@@ -7,12 +7,13 @@ that joint's place relative to the wrist; the others' transformations are number
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from adbench.interop.gradbench.inputs import Array, BadInput, array, indices, integer, part
-from adbench.interop.gradbench.work import OfCase, case, text
+from adbench.interop.gradbench.work import CaseWork, case, case_module
 
 FINGERS, JOINTS, THETA = 5, 3, 26
 TURNING = [[2 + 4 * finger + joint for finger in range(FINGERS)] for joint in range(JOINTS)]
@@ -24,16 +25,14 @@ MOVING = [0, *(bone for joint in TURNING for bone in joint)]
 LEAST_ANGLE = 1e-4  # gradbench's tools take a smaller rotation for none
 
 
-def objective(data: Any) -> OfCase:
+def objective(data: Any) -> CaseWork:
     """The three errors of each point, one after the other."""
-    found = _hand(data)
-    return OfCase(found.case, found.inputs, ("value",), lambda errors: np.ravel(errors).tolist(), found.size)
+    return replace(_hand(data), output=lambda errors: np.ravel(errors).tolist())
 
 
-def jacobian(data: Any) -> OfCase:
+def jacobian(data: Any) -> CaseWork:
     """A row for each error: in u of its own point where there is one, then in theta."""
-    found = _hand(data)
-    return OfCase(found.case, found.inputs, ("jacobian",), rows, found.size)
+    return replace(_hand(data), operators=("jacobian",), output=rows)
 
 
 def rows(parts: tuple[Any, ...]) -> Any:
@@ -50,7 +49,7 @@ def _dense(leaf: Any, columns: int) -> Array:
     return np.reshape(leaf.toarray() if hasattr(leaf, "toarray") else leaf, (-1, columns))
 
 
-def _hand(data: Any) -> OfCase:
+def _hand(data: Any) -> CaseWork:
     theta, given, model = array(data, "theta", THETA), part(data, "data"), part(part(data, "data"), "model")
     if not np.linalg.norm(theta[:3]) >= LEAST_ANGLE:
         raise BadInput(f"theta must turn the hand by at least {LEAST_ANGLE}: gradbench takes less for a constant")
@@ -62,10 +61,11 @@ def _hand(data: Any) -> OfCase:
     points = array(given, "points", None, 3)
     u = array(data, "us", None, 2) if part(data, "us") else None
     triangles = array(model, "triangles", None, 3) if u is not None else None
-    corners = indices(given, "correspondences", len(positions if triangles is None else triangles))
+    below = len(positions if triangles is None else triangles)
+    corners = indices(array(given, "correspondences", None), "correspondences", below)
     if len(corners) != len(points) or (u is not None and len(u) != len(points)) or not len(points):
         raise BadInput(f"correspondences, points and us must be of one length; points has {len(points)}")
-    parts, mirror = text("hand_tracking_simple"), np.array([[-1.0 if _mirrored(model) else 1.0], [1.0], [1.0]])
+    parts, mirror = case_module("hand_tracking_simple"), np.array([[-1.0 if _mirrored(model) else 1.0], [1.0], [1.0]])
     inputs: dict[str, Any] = {"skeleton": skeleton, "fixed": fixed, "rest": positions[:, :3].copy()}
     inputs |= {"weights": weights, "points": points}
 
@@ -81,23 +81,15 @@ def _hand(data: Any) -> OfCase:
 
     fixed["mirror"] = mirror
     if u is None or triangles is None:
-        made = case("hand_tracking_simple", f=simple)
-        return OfCase(made, {"theta": theta, **inputs}, ("value",), np.ravel, len(points))
-    a, b, c = _corners(triangles[corners], len(positions)).T
+        return CaseWork(case("hand_tracking_simple", f=simple), {"theta": theta, **inputs}, size=len(points))
+    a, b, c = indices(triangles[corners], "triangles", len(positions)).T
 
     def complicated(xp: Any, theta: Any, u: Any, points: Any, **of_hand: Any) -> Any:
         v = vertices(xp, theta, **of_hand)
         return points - parts.on_triangles(u, v[a], v[b], v[c])
 
     made = case("hand_tracking_complicated", f=complicated)
-    return OfCase(made, {"theta": theta, "u": u, **inputs}, ("value",), np.ravel, len(points))
-
-
-def _corners(found: Array, vertices: int) -> Any:
-    whole = found.astype(np.int64)
-    if np.any(whole != found) or np.any(whole < 0) or np.any(whole >= vertices):
-        raise BadInput(f"triangles must hold whole numbers from 0 to {vertices - 1}")
-    return whole
+    return CaseWork(made, {"theta": theta, "u": u, **inputs}, size=len(points))
 
 
 def _mirrored(model: Any) -> bool:
@@ -154,25 +146,30 @@ def _affine(matrices: Array, name: str) -> Array:
     return matrices
 
 
-def parents(bones: int) -> list[int]:
-    """Those of a hand whose fingers stand on the wrist, bone after bone."""
-    return [-1] + [0 if bone % 4 == 1 else bone - 1 for bone in range(1, bones)]
+def model_of(base: Array, inverse: Array, rest: Array, weights: Array, triangles: list[list[int]]) -> dict[str, Any]:
+    """The model of a message: a hand whose fingers stand on the wrist, bone after bone.
+
+    base, inverse   of each bone, 4 × 4: the transformation relative to its parent, and the inverse of the absolute one
+    rest, weights   of each vertex: its position at rest, and how much of it each bone carries
+    """
+    bones = range(len(base))
+    return {
+        "bone_count": len(bones),
+        "bone_names": [f"bone{bone}" for bone in bones],
+        "parents": [-1 if bone == 0 else 0 if bone % 4 == 1 else bone - 1 for bone in bones],
+        "base_relatives": base.tolist(),
+        "inverse_base_absolutes": inverse.tolist(),
+        "base_positions": np.c_[rest, np.ones(len(rest))].tolist(),
+        "weights": weights.tolist(),
+        "triangles": triangles,
+        "is_mirrored": False,
+    }
 
 
 def _sample() -> dict[str, Any]:
     bones = 4 * FINGERS + 2
-    eye = np.eye(4).tolist()
-    model = {
-        "bone_count": bones,
-        "bone_names": [f"bone {bone}" for bone in range(bones)],
-        "parents": parents(bones),
-        "base_relatives": [eye] * bones,
-        "inverse_base_absolutes": [eye] * bones,
-        "base_positions": [[0.1, 0.2, 0.3, 1.0]],
-        "weights": [[1.0 / bones] * bones],
-        "triangles": [[0, 0, 0]],
-        "is_mirrored": False,
-    }
+    eyes = np.tile(np.eye(4), (bones, 1, 1))
+    model = model_of(eyes, eyes, np.array([[0.1, 0.2, 0.3]]), np.full((1, bones), 1.0 / bones), [[0, 0, 0]])
     data = {"model": model, "correspondences": [0], "points": [[0.3, 0.2, 0.1]]}
     return {"theta": [0.1] * THETA, "data": data, "us": []}
 

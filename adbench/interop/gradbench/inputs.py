@@ -1,4 +1,4 @@
-"""Numbers and arrays out of a message's input, each held to what it must be."""
+"""Numbers and arrays from a message's input, checked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_NUMBERS = 50_000_000  # that an input may ask to be made: 400 MB
 
 
 class BadInput(ValueError):
-    """The input of a message cannot be used; the text says which part of it, what it must be and what it is."""
+    """The input of a message is unusable; the text says which part of it, what it must be and what it is."""
 
 
 def part(data: Any, name: str) -> Any:
@@ -58,9 +58,16 @@ def array(data: Any, name: str, *shape: int | None) -> Array:
     return found
 
 
-def indices(data: Any, name: str, below: int) -> NDArray[np.int64]:
-    """A vector of whole numbers from 0 to below `below`."""
+def vector(data: Any, name: str) -> Array:
+    """A vector of at least one number."""
     found = array(data, name, None)
+    if not found.size:
+        raise BadInput(f"{name} must have at least one number")
+    return found
+
+
+def indices(found: Array, name: str, below: int) -> NDArray[np.int64]:
+    """An array of whole numbers from 0 to below `below`."""
     whole = found.astype(np.int64)
     if np.any(whole != found) or np.any(whole < 0) or np.any(whole >= below):
         raise BadInput(f"{name} must hold whole numbers from 0 to {below - 1}")

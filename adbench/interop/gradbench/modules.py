@@ -1,21 +1,21 @@
-"""gradbench's twelve modules, from the cases: for each function the work that an input asks for, and the output's form.
+"""gradbench's twelve modules, made from cases: for each function the work at an input, and the form of the output.
 
-A number is a number, a vector a list, a matrix a list of rows. Derivatives are the backend's own operators, or the
-suite's fallbacks. Definitions: `evals/*/README.md` of gradbench, and the text of its tools where the page is silent.
+JSON has a vector as a list and a matrix as a list of rows. Derivatives are the backend's own operators, or fallbacks.
+Definitions: `evals/*/README.md` of gradbench, and the source of its tools for what the pages leave open.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from adbench.interop.gradbench import hand_tracking_input, nested_derivatives
-from adbench.interop.gradbench.inputs import Array, BadInput, affordable, array, integer, number, part
-from adbench.interop.gradbench.work import OfCase, Work, case, text
+from adbench.interop.gradbench.inputs import Array, BadInput, affordable, array, integer, number, part, vector
+from adbench.interop.gradbench.work import CaseWork, Work, case, case_module, number_of
 from adbench.model.case import Case
 
 PARAMETERS = 11  # of a camera
@@ -29,10 +29,6 @@ class Module:
     sample: Any
 
 
-def _float(value: Any) -> float:
-    return float(np.asarray(value))
-
-
 def _list(value: Any) -> Any:
     return np.asarray(value, dtype=np.float64).tolist()
 
@@ -42,21 +38,14 @@ def _flat(value: Any) -> Any:
 
 
 def _value_and(
-    derivative: str, made: Callable[[Any], OfCase], output: Callable[..., Any], value: str = "objective"
+    derivative: str, made: Callable[[Any], CaseWork], output: Callable[..., Any], value: str = "objective"
 ) -> Mapping[str, Callable[[Any], Work]]:
-    """The two functions of a module: the case's value, and its gradient in the form of `output`."""
+    """The two functions of a module: the case's value, and its gradient in the form of `output(gradient, data)`."""
 
-    def functions(operator: Any, output: Callable[..., Any]) -> Callable[[Any], Work]:
-        def work(data: Any) -> Work:
-            found = made(data)
-            return OfCase(found.case, found.inputs, (operator,), lambda result: output(result, data), found.size)
+    def gradient(data: Any) -> Work:
+        return replace(made(data), operators=("gradient",), output=lambda result: output(result, data))
 
-        return work
-
-    return {
-        value: functions("value", lambda result, data: _float(result)),
-        derivative: functions("gradient", output),
-    }
+    return {value: made, derivative: gradient}
 
 
 HELLO = Case(
@@ -70,12 +59,12 @@ HELLO = Case(
 )
 
 
-def hello(data: Any) -> OfCase:
-    """x², which is no case's: a text of its own, with a twin beside it."""
-    return OfCase(HELLO, {"x": number(data, "the input")}, ("value",), _float)
+def hello(data: Any) -> CaseWork:
+    """x², which is not a built-in case; its C++ implementation is next to this file."""
+    return CaseWork(HELLO, {"x": number(data, "the input")})
 
 
-def gmm(data: Any) -> OfCase:
+def gmm(data: Any) -> CaseWork:
     """The case as it is: L + P. `l` is by columns in one list, or the rows below the diagonal, d of them."""
     d, k, n = (integer(data, name, 1, 10**6) for name in ("d", "k", "n"))
     gamma = number(part(data, "gamma"), "gamma")
@@ -90,7 +79,7 @@ def gmm(data: Any) -> OfCase:
         "gamma": gamma,
         "m": integer(data, "m", 0, 10**9),
     }
-    return OfCase(case("gaussian_mixture"), inputs, ("value",), _float)
+    return CaseWork(case("gaussian_mixture"), inputs)
 
 
 def is_by_rows(data: Any) -> bool:
@@ -121,14 +110,14 @@ def gmm_jacobian(gradient: tuple[Array, ...], data: Any) -> dict[str, Any]:
     return {"alpha": alpha, "mu": mu, "q": q, "l": l}
 
 
-def ba(data: Any) -> OfCase:
+def ba(data: Any) -> CaseWork:
     """p observations, by turns of n copies of a camera and m of a point."""
     n, m, p = (integer(data, name, 1, 10**8) for name in ("n", "m", "p"))
     affordable("the cameras, points and observations", PARAMETERS * n + 3 * m + 33 * p)
     camera, point = array(data, "cam", PARAMETERS), array(data, "x", 3)
     if not camera[:3].any():
         raise BadInput("cam must turn by an angle other than 0: Rodrigues' formula divides by it")
-    of_camera, of_point, parts = np.arange(p) % n, np.arange(p) % m, text("bundle_adjustment")
+    of_camera, of_point, parts = np.arange(p) % n, np.arange(p) % m, case_module("bundle_adjustment")
 
     def f(xp: Any, cameras: Any, points: Any, weights: Any, features: Any) -> Any:
         return parts.errors(xp, cameras[of_camera], points[of_point], weights[:, None], features)
@@ -140,7 +129,7 @@ def ba(data: Any) -> OfCase:
         "features": np.tile(array(data, "feat", 2), (p, 1)),
     }
     changed = case("bundle_adjustment", f=f, sparsity=lambda _: parts.pattern(n, m, of_camera, of_point))
-    return OfCase(changed, inputs, ("value",), ba_objective, size=p)
+    return CaseWork(changed, inputs, output=ba_objective, size=p)
 
 
 def ba_objective(errors: Array) -> dict[str, Any]:
@@ -170,7 +159,7 @@ def _sparse(leaf: Any, rows: int) -> Any:
     return leaf if hasattr(leaf, "tocsr") else csr_array(np.reshape(leaf, (rows, -1)))
 
 
-def lstm(data: Any) -> OfCase:
+def lstm(data: Any) -> CaseWork:
     """Two rows of parameters for each layer: the weights of its four gates one after the other, and the offsets."""
     main = array(data, "main_params", None, None)
     layers, width = main.shape[0] // 2, main.shape[1] // 4
@@ -188,66 +177,54 @@ def lstm(data: Any) -> OfCase:
         "memory": state[1::2].copy(),
         "frames": frames,
     }
-    return OfCase(case("lstm"), inputs, ("value",), _float, size=len(frames) - 1)
+    return CaseWork(case("lstm"), inputs, size=len(frames) - 1)
 
 
-def ode(data: Any, *, last: bool) -> OfCase:
+def ode(data: Any, *, last: bool) -> CaseWork:
     """The case's equations from zero, with s steps: the final state, or its last entry."""
-    x, steps, solved = array(data, "x", None), integer(data, "s", 1, 10**9), text("linear_chain").solved
-    if not x.size:
-        raise BadInput("x must have at least one number")
-
-    def state(xp: Any, x: Any, start: Any, steps: int) -> Any:
-        return solved(xp, x, start, steps)
+    x, steps, solved = vector(data, "x"), integer(data, "s", 1, 10**9), case_module("linear_chain").solved
+    inputs = {"x": x, "start": np.zeros_like(x), "steps": steps}
 
     def entry(xp: Any, x: Any, start: Any, steps: int) -> Any:
         return solved(xp, x, start, steps)[-1]
 
-    f, operators = (entry, ("value", "gradient")) if last else (state, ("value", "jacobian"))
-    changed = case("linear_chain", f=f, wrt=("x",), operators=operators)
-    inputs = {"x": x, "start": np.zeros_like(x), "steps": steps}
     if last:
-        return OfCase(changed, inputs, ("gradient",), lambda gradient: _list(gradient[0]))
-    return OfCase(changed, inputs, ("value",), _list)
+        changed = case("linear_chain", f=entry, wrt=("x",), operators=("value", "gradient"))
+        return CaseWork(changed, inputs, ("gradient",), lambda gradient: _list(gradient[0]))
+    changed = case("linear_chain", f=solved, wrt=("x",), operators=("value", "jacobian"))
+    return CaseWork(changed, inputs, output=_list)
 
 
-def det(data: Any) -> OfCase:
+def det(data: Any) -> CaseWork:
     """The case as it is, of a matrix by rows."""
     ell = integer(data, "ell", 1, 30)
-    return OfCase(
-        case("determinant_by_minors"), {"A": array(data, "A", ell * ell).reshape(ell, ell)}, ("value",), _float
-    )
+    return CaseWork(case("determinant_by_minors"), {"A": array(data, "A", ell * ell).reshape(ell, ell)})
 
 
-def lse(data: Any) -> OfCase:
+def lse(data: Any) -> CaseWork:
     """The case as it is."""
-    x = array(data, "x", None)
-    if not x.size:
-        raise BadInput("x must have at least one number")
-    return OfCase(case("log_sum_exp"), {"x": x}, ("value",), _float)
+    return CaseWork(case("log_sum_exp"), {"x": vector(data, "x")})
 
 
-def llsq(data: Any) -> OfCase:
+def llsq(data: Any) -> CaseWork:
     """The case with as many coefficients as x has."""
-    x, n = array(data, "x", None), integer(data, "n", 2)
-    if not x.size:
-        raise BadInput("x must have at least one number")
+    x, n = vector(data, "x"), integer(data, "n", 2)
     affordable("the points", n)
     t = -1 + np.arange(n) * 2 / (n - 1)
-    return OfCase(case("least_squares_polynomial"), {"x": x, "t": t, "s": np.sign(t)}, ("value",), _float, size=n)
+    return CaseWork(case("least_squares_polynomial"), {"x": x, "t": t, "s": np.sign(t)}, size=n)
 
 
-def kmeans(data: Any) -> OfCase:
+def kmeans(data: Any) -> CaseWork:
     """The case as it is."""
     points = array(data, "points", None, None)
     centroids = array(data, "centroids", None, points.shape[1])
     if not points.size or not len(centroids):
         raise BadInput("points and centroids must have at least one row each")
     affordable("the distances", points.size * len(centroids))
-    return OfCase(case("kmeans"), {"centroids": centroids, "points": points}, ("value",), _float)
+    return CaseWork(case("kmeans"), {"centroids": centroids, "points": points})
 
 
-def kmeans_dir(data: Any) -> OfCase:
+def kmeans_dir(data: Any) -> CaseWork:
     """Gradient over Hessian, which is diagonal: its product with ones is the diagonal."""
     found = kmeans(data)
     ones = (np.ones_like(found.inputs["centroids"]),)
@@ -257,18 +234,13 @@ def kmeans_dir(data: Any) -> OfCase:
             raise BadInput("a centroid has no point that is nearest to it: the Hessian has no inverse")
         return _list(gradient[0] / diagonal[0])
 
-    return OfCase(found.case, found.inputs, ("gradient", "hvp"), step, vectors=(ones,))
-
-
-def _ba_jacobian(data: Any) -> OfCase:
-    found = ba(data)
-    return OfCase(found.case, found.inputs, ("jacobian",), ba_jacobian, found.size)
+    return replace(found, operators=("gradient", "hvp"), output=step, vectors=(ones,))
 
 
 _VECTOR = [0.5, -1.0, 2.0]
 
 MODULES: Mapping[str, Module] = {
-    "hello": Module(_value_and("double", hello, lambda gradient, _: _float(gradient[0]), "square"), 3.0),
+    "hello": Module(_value_and("double", hello, lambda gradient, _: number_of(gradient[0]), "square"), 3.0),
     "gmm": Module(
         _value_and("jacobian", gmm, gmm_jacobian),
         {
@@ -285,7 +257,7 @@ MODULES: Mapping[str, Module] = {
         },
     ),
     "ba": Module(
-        {"objective": ba, "jacobian": _ba_jacobian},
+        {"objective": ba, "jacobian": lambda data: replace(ba(data), operators=("jacobian",), output=ba_jacobian)},
         {
             "n": 1,
             "m": 1,

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from adbench.interop.gradbench.inputs import array, number, part
-from adbench.interop.gradbench.work import Prepared, Work, text
+from adbench.interop.gradbench.work import Prepared, Work, case_module
 from adbench.model.backend import Backend
 from adbench.model.errors import Unsupported
 
-Mode = Literal["f", "r"]
 MODES = ("ff", "fr", "rf", "rr")
 NAMES = {"f": "forward", "r": "reverse"}
 PRECISION = 1e-5  # below it a gradient, or a step, is nothing: the descent ends
@@ -43,7 +42,7 @@ def argmin(objective: Callable[[Any], Any], gradient: Callable[[Any], Any], x: A
     return x
 
 
-def slopes(backend: Backend, g: Callable[..., Any], x: Any, mode: Mode) -> Any:
+def slopes(backend: Backend, g: Callable[..., Any], x: Any, mode: str) -> Any:
     """∇g at x, a number or a vector, inside a function that is differentiated itself."""
     if mode == "r" and hasattr(backend.xp, "derivative"):
         return backend.xp.derivative(g, x)
@@ -64,8 +63,8 @@ class Outside:
     gradient: Callable[..., np.ndarray]
 
 
-def outside(backend: Backend, f: Callable[..., Any], args: tuple[np.ndarray, ...], mode: Mode, active: int) -> Outside:
-    """f(*vectors) and its gradient in the active one. Raises Unsupported where the backend has not that mode."""
+def outside(backend: Backend, f: Callable[..., Any], args: tuple[np.ndarray, ...], mode: str, active: int) -> Outside:
+    """f(*vectors) and its gradient in the active one. Raises Unsupported if the backend lacks that mode."""
 
     def native(vectors: tuple[Any, ...]) -> tuple[Any, ...]:
         return backend.native_inputs(tuple(vectors))
@@ -89,30 +88,30 @@ def outside(backend: Backend, f: Callable[..., Any], args: tuple[np.ndarray, ...
 
 
 def refuse_wrong_nest(backend: Backend, modes: str) -> None:
-    """Raises Unsupported where a derivative inside a derivative is not there, or wrong: d/dx of ∂/∂y x y² at y = x.
+    """Raises Unsupported if a derivative inside a derivative is missing or wrong: d/dx of ∂/∂y x y² at y = x.
 
-    A library that records outside what it computes inside would take the inner derivative for a constant.
+    A library that does not record the inner computation would take the inner derivative for a constant.
     """
     outer, inner = modes[0], modes[1]
 
     def g(x: Any) -> Any:
-        return slopes(backend, lambda y: x[0] * y * y, x[0], inner)  # type: ignore[arg-type]  # one of two letters
+        return slopes(backend, lambda y: x[0] * y * y, x[0], inner)
 
-    found = outside(backend, g, (np.array([1.5]),), outer, 0).gradient(np.array([1.5]))  # type: ignore[arg-type]
+    found = outside(backend, g, (np.array([1.5]),), outer, 0).gradient(np.array([1.5]))
     if not abs(found[0] - 6.0) < 1e-6:
         names = f"{NAMES[inner]} mode inside {NAMES[outer]} mode"
         raise Unsupported(f"{names} is wrong with {backend.name}: it says {found[0]:.6g} where 4 x is 6")
 
 
 @dataclass(frozen=True)
-class Nested:
+class NestedWork:
     """The work of one of the two modules with these modes at an input, already read."""
 
     modes: str
     solve: Callable[[Backend, str], Callable[[], Any]]
 
     def prepare(self, backend: Backend) -> Prepared:
-        """As Work says. Raises Unsupported where the backend has not the modes, or nests them wrongly."""
+        """As Work says. Raises Unsupported if the backend lacks the modes, or nests them wrongly."""
         if backend.functions or not hasattr(backend.xp, "sqrt"):
             raise Unsupported(f"{backend.name} differentiates texts of its own only, and has none of this")
         refuse_wrong_nest(backend, self.modes)
@@ -126,20 +125,20 @@ def particle(modes: str) -> Callable[[Any], Work]:
 
     def work(data: Any) -> Work:
         w = number(part(data, "w"), "w")
-        parts = text("particle")
+        parts = case_module("particle")
 
         def solve(backend: Backend, modes: str) -> Callable[[], Any]:
-            inner: Any = modes[1]
+            inner = modes[1]
 
             def force(xp: Any, x: Any, y: Any, w: Any) -> tuple[Any, Any]:
                 by_x = slopes(backend, lambda a: parts.potential(xp, a, y, w), x, inner)
                 return by_x, slopes(backend, lambda b: parts.potential(xp, x, b, w), y, inner)
 
             start = np.array([w])
-            found = outside(backend, lambda w: parts.flight(backend.xp, force, w[0], STEP), (start,), modes[0], 0)  # type: ignore[arg-type]
+            found = outside(backend, lambda w: parts.flight(backend.xp, force, w[0], STEP), (start,), modes[0], 0)
             return lambda: argmin(found.value, found.gradient, start, np.linalg.norm)
 
-        return Nested(modes, solve)
+        return NestedWork(modes, solve)
 
     return work
 
@@ -166,10 +165,10 @@ def saddle(modes: str) -> Callable[[Any], Work]:
                     return -phi(x, y)
 
                 y = backend.to_native(start) + 0 * x
-                return phi(x, argmin(lowered, lambda y: slopes(backend, lowered, y, inner), y, norm))  # type: ignore[arg-type]
+                return phi(x, argmin(lowered, lambda y: slopes(backend, lowered, y, inner), y, norm))
 
-            of_x = outside(backend, largest, (start,), outer, 0)  # type: ignore[arg-type]
-            of_y = outside(backend, lambda x, y: -phi(x, y), (start, start), outer, 1)  # type: ignore[arg-type]
+            of_x = outside(backend, largest, (start,), outer, 0)
+            of_y = outside(backend, lambda x, y: -phi(x, y), (start, start), outer, 1)
 
             def run() -> Any:
                 x = argmin(of_x.value, of_x.gradient, start, np.linalg.norm)
@@ -178,6 +177,6 @@ def saddle(modes: str) -> Callable[[Any], Work]:
 
             return run
 
-        return Nested(modes, solve)
+        return NestedWork(modes, solve)
 
     return work

@@ -9,7 +9,6 @@ from time import perf_counter_ns
 from adbench.catalog.discovery import first_line
 from adbench.interop.gradbench.inputs import BadInput, runs
 from adbench.interop.gradbench.messages import (
-    Analysis,
     Define,
     Evaluate,
     Message,
@@ -19,7 +18,7 @@ from adbench.interop.gradbench.messages import (
     message,
     written,
 )
-from adbench.interop.gradbench.modules import MODULES
+from adbench.interop.gradbench.modules import MODULES, Module
 from adbench.interop.gradbench.work import Work
 from adbench.interop.line_protocol import MOST_BYTES, Malformed, TooLong, id_in, lines, own_pipes, write_line
 from adbench.measure import phases
@@ -54,12 +53,10 @@ class Tool:
                 return self._guarded(asked.id, lambda: self._defined(asked))
             case Evaluate():
                 return self._guarded(asked.id, lambda: self._evaluated(asked))
-            case Analysis():
-                return Response(asked.id)
         return Response(asked.id)
 
     def _guarded(self, number: int, answer: Callable[[], Response]) -> Response:
-        """The answer, or why there is none: whatever a library raises, the session goes on."""
+        """The answer, or why there is none: the session continues, whatever a library raises."""
         try:
             return answer()
         except (BadInput, Unsupported, NotImplementedError) as reason:
@@ -68,11 +65,8 @@ class Tool:
             return Response(number, success=False, error=f"{type(error).__name__}: {first_line(error)}")
 
     def _defined(self, asked: Define) -> Response:
-        """Tries each function of the module on a small input: what compiles, compiles now."""
-        if asked.module not in MODULES:
-            there_are = ", ".join(MODULES)
-            return Response(asked.id, success=False, error=f"no module {asked.module[:80]!r}; there are: {there_are}")
-        module, timings, refusals = MODULES[asked.module], [], []
+        """Tries each function of the module on a small input, so that it is compiled now."""
+        module, timings, refusals = _module(asked.module), [], []
         for name, work in module.functions.items():
             start = perf_counter_ns()
             tried = self._guarded(asked.id, lambda work=work: self._run(asked.id, work(module.sample), 1, 0.0))  # type: ignore[misc]  # mypy cannot type a lambda's default
@@ -81,13 +75,11 @@ class Tool:
                 refusals.append(f"{name}: {tried.error}")
         if len(refusals) == len(module.functions):
             reasons = dict.fromkeys(text.partition(": ")[2] for text in refusals)
-            return Response(asked.id, success=False, error=f"{self._backend.name}: {'; '.join(reasons)}")
+            raise Unsupported(f"{self._backend.name}: {'; '.join(reasons)}")
         return Response(asked.id, success=True, timings=tuple(timings))
 
     def _evaluated(self, asked: Evaluate) -> Response:
-        module = MODULES.get(asked.module)
-        if module is None:
-            raise BadInput(f"no module {asked.module[:80]!r}; there are: {', '.join(MODULES)}")
+        module = _module(asked.module)
         if asked.function not in module.functions:
             there_are = ", ".join(module.functions)
             raise BadInput(f"{asked.module} has no function {asked.function[:80]!r}; there are: {there_are}")
@@ -117,10 +109,16 @@ class Tool:
         return Response(number, success=True, output=output, timings=tuple(timings))
 
 
-def serve(load: Callable[[], Backend], most_bytes: int = MOST_BYTES) -> None:
-    """Answer on standard output what arrives on standard input, until either is closed.
+def _module(name: str) -> Module:
+    if name not in MODULES:
+        raise BadInput(f"no module {name[:80]!r}; there are: {', '.join(MODULES)}")
+    return MODULES[name]
 
-    The backend is loaded when standard output belongs to the protocol alone already.
+
+def serve(load: Callable[[], Backend], most_bytes: int = MOST_BYTES) -> None:
+    """Answer the messages from standard input on standard output, until either is closed.
+
+    The backend is loaded after standard output was reserved for the protocol.
     """
     with own_pipes() as (incoming, outgoing):
         tool = Tool(load())

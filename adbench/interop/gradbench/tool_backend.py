@@ -58,9 +58,10 @@ class Call:
     """A function of the tool as a prepared call of an operator; the tool measures its time."""
 
     def __init__(
-        self, driver: Driver, match: Match, function: str, names: tuple[str, ...], wrt: tuple[int, ...]
+        self, driver: Driver, match: Match, operator: str, names: tuple[str, ...], wrt: tuple[int, ...]
     ) -> None:
-        self._driver, self._match, self._function = driver, match, function
+        self._driver, self._match = driver, match
+        self._function, self._read = match.operators[operator]
         self._names, self._wrt = names, wrt
 
     def __call__(self, *args: Any) -> Any:
@@ -71,7 +72,7 @@ class Call:
                 phases.told(timing.name, timing.nanoseconds * 1e-9)
         inputs = dict(zip(self._names, args, strict=True))
         try:
-            result = self._match.functions[self._function](found.output, inputs)
+            result = self._read(found.output, inputs)
         except (TypeError, ValueError, KeyError, IndexError) as error:
             raise Failed(f"the output of {self._match.module} is not of its form: {error}") from error
         if not isinstance(result, dict):
@@ -98,7 +99,7 @@ class Call:
 
 
 def driven(command: str, folder: str) -> Callable[..., Any]:
-    """`prepare` of a backend whose work a tool does, started by a command in a folder."""
+    """`prepare` of a backend whose work a tool does, which a command starts in a folder."""
     driver = Driver(Child(command, folder))
 
     def prepare(operator: str, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Call:
@@ -106,13 +107,12 @@ def driven(command: str, folder: str) -> Callable[..., Any]:
         match = MATCHES.get(case.name) if case is not None else None
         if case is None or match is None:
             raise Unsupported(f"gradbench has this function in no module; it has {', '.join(MATCHES)}")
-        function = match.operators.get(operator)
-        if function is None:
+        if operator not in match.operators:
             raise Unsupported(f"gradbench's {match.module} has no {operator}")
         if operator != "value" and not {names[i] for i in wrt} <= set(case.wrt):
             raise Unsupported(f"gradbench's {match.module} has derivatives in {', '.join(case.wrt)} only")
         match.input(dict(zip(names, args, strict=True)))  # raises Unsupported for inputs that gradbench lacks
         driver.define(match.module)
-        return Call(driver, match, function, names, wrt)
+        return Call(driver, match, operator, names, wrt)
 
     return prepare

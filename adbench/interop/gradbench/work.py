@@ -1,4 +1,4 @@
-"""What a message asks of a backend: operators of a case at the message's input, called together in each run."""
+"""The work that a message asks for: operators of a case at the message's input, called together in each run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from types import ModuleType
 from typing import Any, Protocol
+
+import numpy as np
 
 from adbench.catalog import discovery
 from adbench.execution.operators import fallback
@@ -19,7 +21,7 @@ from adbench.model.operator import Operator
 
 @dataclass(frozen=True)
 class Prepared:
-    """`run()` computes once, waited for, in the library's own numbers; `output(result)` makes the message's of it."""
+    """`run()` computes once, and waits, in the library's own numbers; `output(result)` makes the message's output."""
 
     run: Callable[[], Any]
     output: Callable[[Any], Any]
@@ -33,24 +35,29 @@ class Work(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class OfCase:
-    """Operators of a case.
+def number_of(result: Any) -> float:
+    """A result that is a number, as JSON has it."""
+    return float(np.asarray(result))
 
-    inputs    in the order of the case's own, as its twin has them
-    output    (numpy result of each operator) -> what the message is answered with
+
+@dataclass(frozen=True)
+class CaseWork:
+    """Operators of a case: its value, which is a number, by default.
+
+    inputs    in the order of the case's own, as its C++ implementation has them
+    output    (numpy result of each operator) -> the output of the answer
     vectors   of the operators that take one
     """
 
     case: Case
     inputs: Mapping[str, Any]
-    operators: tuple[Operator, ...]
-    output: Callable[..., Any]
+    operators: tuple[Operator, ...] = ("value",)
+    output: Callable[..., Any] = number_of
     size: int = 1
     vectors: tuple[Any, ...] = ()
 
     def prepare(self, backend: Backend) -> Prepared:
-        """As Work says; what the library lacks is made from what it has, as the suite does."""
+        """As Work says; operators that the library lacks are made from others, as in a run."""
         names = tuple(self.inputs)
         wrt = tuple(names.index(name) for name in self.case.wrt)
         f = backend.function(self.case, names, self.size)
@@ -68,7 +75,7 @@ class OfCase:
 def _call(
     backend: Backend, operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 ) -> Callable[..., Any]:
-    """The operator, or its fallback; also where the library finds out in the call that it lacks it."""
+    """The operator, or its fallback, also if the library discovers only in the call that it lacks the operator."""
     made = fallback.prepare(backend, operator, f, args, wrt)
     if made.how != fallback.NATIVE:
         return made.call
@@ -89,19 +96,19 @@ def _call(
 
 @cache
 def library() -> discovery.Catalog:
-    """The cases that ship."""
+    """The built-in cases."""
     return discovery.catalog()
 
 
 def case(name: str, **changes: Any) -> Case:
-    """A case that ships, with the changes that gradbench's function needs.
+    """A built-in case, with the changes that gradbench's function needs.
 
-    Where its `f` is another, so is its name: then it is not the twin, nor a gradient by hand, that is called.
+    With another `f` it gets another name, so that neither its C++ implementation nor a gradient by hand is called.
     """
     found = library().cases[name]
     return replace(found, name=f"gradbench_{name}" if "f" in changes else name, **changes)
 
 
-def text(name: str) -> ModuleType:
-    """The file of a case that ships, for its parts."""
+def case_module(name: str) -> ModuleType:
+    """The module of a built-in case, for its parts."""
     return discovery.load(library().case_sources[name])
