@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: the first asks the run to end in order, the second ends it at once."""
+"""Ctrl-C, SIGTERM and SIGHUP: the first ends the run in order, the second ends it at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Interrupted(KeyboardInterrupt):
-    """The run was asked to end; `code` is the exit code by which a shell knows which signal it was."""
+    """A signal asked the run to end; `code` is the exit code that tells a shell which one."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -23,7 +23,7 @@ class Interrupted(KeyboardInterrupt):
 def listen() -> None:
     """From now on the first of the signals raises Interrupted in the main thread; the next ends workers and process.
 
-    A signal that whoever started us wants ignored (nohup) stays so. Does nothing in another thread than the main one.
+    A signal that the parent process ignores (nohup) stays ignored. Does nothing outside the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
         return

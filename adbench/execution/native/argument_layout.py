@@ -1,4 +1,4 @@
-"""Inputs as C++ sees them: one leaf after the other, and what each is."""
+"""Inputs as C++ sees them: one leaf after the other, each with its kind."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from adbench.model.errors import Unsupported
 
 @dataclass(frozen=True)
 class Layout:
-    """What does not change between calls.
+    """The properties of inputs that stay the same between calls.
 
     kinds     the C++ type of each input's kind: `Real<1>`, `Whole`, `Nest<Real<2>, Real<0>>`
-    shapes    of each leaf, None for what is static
+    shapes    of each leaf, None for a static leaf
     owners    the position of the input that each leaf is of
     """
 
@@ -30,12 +30,12 @@ class Layout:
         return [k for k, owner in enumerate(self.owners) if owner in positions]
 
     def size(self, leaf: int) -> int:
-        """The number of its entries; 1 for what is static."""
+        """The number of its entries; 1 for a static leaf."""
         return math.prod(self.shapes[leaf] or ())
 
 
 def layout(args: Sequence[Any]) -> Layout:
-    """The layout of native inputs. Raises Unsupported for what has no counterpart in C++."""
+    """The layout of native inputs. Raises Unsupported for an input that C++ has no type for."""
     kinds = tuple(_kind(arg) for arg in args)
     parts = [(position, leaf) for position, arg in enumerate(args) for leaf in leaves(arg)]
     shapes = tuple(leaf.shape if isinstance(leaf, np.ndarray) else None for _, leaf in parts)
@@ -77,11 +77,13 @@ def mask(positions: Sequence[int]) -> int:
 
 
 def unit_text(kinds: Sequence[str], active: int, own: int, *, every: bool) -> str:
-    """The C++ file that joins a library's header to a twin; both are given as macros, for their paths say nothing.
+    """The C++ source that joins a library's header to a case's C++ implementation.
 
-    active   the mask of the inputs that are differentiated in
-    own      the mask of those that the case is differentiated in, which its gradient by hand is for
-    every    whether all operators are wanted, or the gradient alone
+    Both are macros, because their paths must not change the source.
+
+    active   the mask of the inputs to differentiate in
+    own      the mask of the case's own active inputs, which its gradient by hand is for
+    every    whether to build all operators, or the gradient alone
     """
     return (
         "#include ADBENCH_LIBRARY\n"

@@ -1,7 +1,7 @@
-"""From a C++ text to a shared object, by the system's compiler, kept for the next time.
+"""From C++ source to a shared object, by the system's compiler, kept for the next time.
 
-An entry of the cache is named by a digest of everything that it depends on (texts, flags, compiler, processor, version
-of the library) and by one of itself: a damaged one is not found, and built anew. It is put in place in one step.
+The name of a cache entry has a digest of everything that it depends on (sources, flags, compiler, processor, version of
+the library) and one of its own content: a damaged entry is not found, and built again. It is put in place in one step.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from adbench.measure.phases import phase
 from adbench.model.errors import AdbenchError, Unsupported
 
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-w")
-"""The same for every library, and for the plain functions beside them."""
+"""The same for every library, and for the plain functions."""
 
 AT_A_LINE = re.compile(r":\d+:\d+: (fatal )?error: ")
 INCLUDED = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
-_refused: dict[str, str] = {}  # what does not compile, by its key, is not tried again and again in one process
+_refused: dict[str, str] = {}  # units that do not compile, by key: one process tries each only once
 
 
 class BuildError(AdbenchError):
-    """A text that does not compile, with the compiler's first words and where the rest is."""
+    """Source that does not compile, with the compiler's first message and where the rest is."""
 
 
 @cache
 def compiler() -> tuple[str, ...]:
-    """The command: $CXX, else `c++`. Raises Unsupported where there is none."""
+    """The command: $CXX, else `c++`. Raises Unsupported if it is not installed."""
     given = os.environ.get("CXX", "")
     command = tuple(shlex.split(given)) or ("c++",)
     if shutil.which(command[0]) is None:
@@ -51,13 +51,13 @@ def compiler() -> tuple[str, ...]:
 
 @cache
 def compiler_version() -> str:
-    """The first line of what the compiler says of itself."""
+    """The first line that the compiler prints for --version."""
     return _output([*compiler(), "--version"]).partition("\n")[0]
 
 
 @cache
 def include_folders() -> tuple[Path, ...]:
-    """Where the compiler looks for headers when nothing is said."""
+    """The compiler's own folders of headers."""
     said = _output([*compiler(), "-x", "c++", "-E", "-v", "-"])
     listed = said.partition("#include <...> search starts here:")[2].partition("End of search list.")[0]
     return tuple(
@@ -66,7 +66,7 @@ def include_folders() -> tuple[Path, ...]:
 
 
 def archive(name: str, folders: Sequence[Path]) -> str | None:
-    """The path of lib<name>.a, in these folders or where the linker looks; None where there is none."""
+    """The path of lib<name>.a, in these folders or where the linker looks; None if it is in neither."""
     for folder in folders:
         if (folder / f"lib{name}.a").is_file():
             return str(folder / f"lib{name}.a")
@@ -75,14 +75,14 @@ def archive(name: str, folders: Sequence[Path]) -> str | None:
 
 
 def folder() -> Path:
-    """Where shared objects are kept: $ADBENCH_BUILDS, else beside the references. May be thrown away at any time."""
+    """Where shared objects are kept: $ADBENCH_BUILDS, else next to the references. It may be deleted at any time."""
     own, given = os.environ.get("ADBENCH_BUILDS"), os.environ.get("ADBENCH_CACHE")
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(own) if own else (Path(given) if given else home / "adbench") / "native"
 
 
 def with_included(file: Path, more: Sequence[Path]) -> list[str]:
-    """The text of a file and of every file that it includes in quotes, from its own folder or from one of `more`."""
+    """The sources of a file and of every file that it includes in quotes, from its own folder or from one of `more`."""
     seen: dict[Path, str] = {}
     todo = [file]
     while todo:
@@ -99,10 +99,10 @@ def with_included(file: Path, more: Sequence[Path]) -> list[str]:
 class Unit:
     """Something to compile.
 
-    options   beyond FLAGS: where headers are, macros; their paths are not part of what it depends on
+    options   beyond FLAGS: folders of headers, macros; the key does not depend on their paths
     links     objects and libraries, last on the command line
-    depends   what the outcome depends on beyond the text, the flags, the compiler and the processor
-    title     what is being built, in words, for the line that says so
+    depends   what the result depends on besides the source, the flags, the compiler and the processor
+    title     its name in the progress line
     suffix    ".so", or ".o" for a part that many shared objects have in common
     """
 
@@ -115,7 +115,7 @@ class Unit:
 
     @cached_property
     def key(self) -> str:
-        """A digest of everything that the outcome depends on."""
+        """A digest of everything that the result depends on."""
         parts = (self.text, self.suffix, *FLAGS, *self.depends, *compiler(), compiler_version(), _processor())
         return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:24]
 
@@ -123,13 +123,13 @@ class Unit:
 def shared_object(
     text: str, options: tuple[str, ...], links: tuple[str, ...], depends: tuple[object, ...], title: str
 ) -> Path:
-    """A text compiled, from the cache where it is there. Raises as `made` does."""
+    """The shared object of a source, from the cache if possible. Raises as `made` does."""
     unit = Unit(text, options, links, depends, title)
     return found(unit) or made(unit)
 
 
 def found(unit: Unit) -> Path | None:
-    """The unit as it was built before; None where it was not, or what is there is damaged."""
+    """The unit from the cache; None if it is not there, or damaged."""
     for path in folder().glob(f"{unit.key}-*{unit.suffix}"):
         if path.name == f"{unit.key}-{_checksum(path)}{unit.suffix}":
             return path
@@ -138,13 +138,15 @@ def found(unit: Unit) -> Path | None:
 
 
 def made(unit: Unit, prefix: Path | None = None) -> Path:
-    """Build the unit, with a precompiled header before it. Raises Unsupported where there is no compiler, BuildError
-    where it refuses."""
+    """Build the unit, with a precompiled header before it.
+
+    Raises Unsupported if there is no compiler, BuildError if the source does not compile.
+    """
     home = folder()
     if unit.key in _refused:
         raise BuildError(_refused[unit.key])
     with phase("build"), _one_at_a_time(unit.key):
-        there = found(unit)  # somebody else may just have made it
+        there = found(unit)  # another process may just have made it
         if there is not None:
             return there
         print(f"adbench: building {unit.title}", file=sys.stderr, flush=True)
@@ -172,9 +174,9 @@ def made(unit: Unit, prefix: Path | None = None) -> Path:
 
 
 def precompiled(unit: Unit) -> Path | None:
-    """The path to include for the unit's text, which the compiler has read beforehand; None where it could not.
+    """The path of a precompiled header with the unit's source; None if it cannot be precompiled.
 
-    The compiler takes the `.gch` beside that path where it fits, and the path's own text where it does not.
+    The compiler takes the `.gch` next to that path if it fits, and otherwise the source at the path.
     """
     header = folder() / f"{unit.key}.hpp"
     ready = header.with_suffix(".hpp.gch")
@@ -198,7 +200,7 @@ def _checksum(path: Path) -> str:
 
 @contextmanager
 def _one_at_a_time(key: str) -> Iterator[None]:
-    """Who comes second waits, and finds what the first has made. The lock goes with its holder, however that ends."""
+    """A lock: the second process waits, and finds the result of the first. It ends with its holder in any case."""
     folder().mkdir(parents=True, exist_ok=True)
     with (folder() / f"{key[:2]}.lock").open("w") as file:  # one for many keys: locks are never removed
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -206,14 +208,14 @@ def _one_at_a_time(key: str) -> Iterator[None]:
 
 
 def _first_words(said: str) -> str:
-    """The compiler's or linker's first complaints, without the paths before them."""
+    """The compiler's or linker's first errors, without the paths before them."""
     lines = [line for line in said.splitlines() if re.search(r"\berror\b|undefined reference|cannot find", line)]
     words = [re.sub(r"^\S*?([^/\s:]+):", r"\1:", line.strip()) for line in lines[:2]]
     return " / ".join(words)[:400] or "the compiler failed without a word"
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """What the compiler does and says, in English."""
+    """Run the compiler, with messages in English."""
     english = os.environ | {"LC_ALL": "C"}
     nothing = subprocess.DEVNULL
     return subprocess.run(
@@ -228,7 +230,7 @@ def _output(command: Sequence[str]) -> str:
 
 @cache
 def _processor() -> str:
-    """What `-march=native` may mean here: a home folder may be shared between machines."""
+    """The processor, which `-march=native` depends on: machines may share a home folder."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""What a C++ library's backend file says of it: where its headers are, and which of ours calls it."""
+"""The description of a C++ library in its backend's file: where its headers are, and which of our headers calls it."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ class CppLibrary:
     flags       more for the compiler and the linker
     links       libraries to link, by name
     archives    libraries to link from their archives where those are there, so that their state is a unit's own
-    common      whether the header has a part that does not depend on the twin, within #ifdef ADBENCH_COMMON: it is
+    common      whether the header has a part that does not depend on the case, within #ifdef ADBENCH_COMMON: it is
                 compiled once
     precompile  whether the header takes so long to read that it is worth a precompiled one
-    by_hand     whether the twin's gradient by hand is what is called
+    by_hand     whether to call the C++ implementation's gradient by hand
     variant     a number that the header's `Library` is given: another way of calling it
-    texts       a folder of the backend's own texts, idiomatic for its library, in the place of the cases' twins
-    private     settings that the library reads, by file name, where it keeps state that calls must not share: each
-                prepared call then loads a copy of its own
+    texts       a folder of the backend's own sources, idiomatic for its library, instead of the cases' C++
+                implementations
+    private     settings that the library reads, by file name, if it keeps state that calls must not share: each
+                prepared call then loads its own copy
     """
 
     header: Path
@@ -67,7 +68,7 @@ class CppLibrary:
 
     @property
     def functions(self) -> dict[str, Callable[..., Any]]:
-        """FUNCTIONS of a backend with texts of its own: they are in C++, so that none of these is ever called."""
+        """FUNCTIONS of a backend with its own sources: they are in C++, so that none of these is ever called."""
         return {path.stem: _in_cpp for path in sorted(self.texts.glob("*.hpp"))} if self.texts else {}
 
     def as_variant(self, number: int) -> CppLibrary:
@@ -75,16 +76,19 @@ class CppLibrary:
         return replace(self, variant=number)
 
     def to_native(self, leaf: Any) -> Any:
-        """A copy in the order of rows, at an address that stays."""
+        """A copy in row-major order, at an address that stays."""
         return np.array(leaf, dtype=np.float64, order="C")
 
     def to_numpy(self, result: Any) -> Any:
-        """Arrays of what a call gave."""
+        """The arrays of a call's result."""
         return result.parts() if isinstance(result, Row) else np.asarray(result)
 
     def prepare(self, operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Call:
-        """call(*args) of the case's twin. Raises Unsupported where there is no twin, compiler or library, and
-        BuildError where the twin does not compile."""
+        """call(*args) of the case's C++ implementation.
+
+        Raises Unsupported if there is no such implementation, no compiler or no library, and BuildError if the
+        implementation does not compile.
+        """
         text = self.text_of(getattr(f, "case", None))
 
         def open_for(sizes: Layout) -> Opened:
@@ -98,11 +102,12 @@ class CppLibrary:
         return Prepared(open_for, operator, args, wrt, lacking).call()
 
     def build(self, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> None:
-        """Compile what `prepare` will load for these inputs."""
+        """Compile the shared object that `prepare` will load for these inputs."""
         self.unit(f, self.text_of(getattr(f, "case", None)), layout(args), wrt, "gradient")
 
     def text_of(self, case: Case | None) -> Path:
-        """The C++ text of a case: the library's own, or the case's twin. Raises Unsupported where there is none."""
+        """The C++ source of a case: the library's own, or the case's C++ implementation. Raises Unsupported if neither
+        is there."""
         if case is None:
             raise Unsupported("a C++ library needs the case's C++ twin, and this function is of no case")
         there = [self.texts / f"{name}.hpp" for name in case.texts] if self.texts else [case.twin]
@@ -112,10 +117,10 @@ class CppLibrary:
         return found[0]
 
     def unit(self, f: Any, text: Path, sizes: Layout, wrt: tuple[int, ...], operator: Operator) -> Path:
-        """The shared object of a text for inputs of this layout, differentiated in `wrt`, that has the operator.
+        """The shared object of a source for inputs of this layout, differentiated in `wrt`, that has the operator.
 
-        One with every operator is made for the case's own active inputs, where more than the gradient is asked for
-        sooner or later. One for others, as the relations between calls ask for, has the gradient alone.
+        For the case's own active inputs it has every operator, because more than the gradient is needed sooner or
+        later. For other inputs, which only the relations between calls use, it has the gradient alone.
         """
         place = self.found()
         active, own = mask(wrt), mask([f.names.index(name) for name in f.case.wrt])
@@ -142,7 +147,7 @@ class CppLibrary:
             raise
 
     def _is_to_blame(self, f: Any, text: Path, sizes: Layout, wrt: tuple[int, ...]) -> bool:
-        """Whether a text that does not compile with the library does without: then the library lacks what it calls."""
+        """Whether a source that does not compile with the library compiles without: then the library lacks a part."""
         if not self.needs or self.texts:
             return False
         try:
@@ -152,7 +157,7 @@ class CppLibrary:
         return True
 
     def found(self) -> Place:
-        """Where the library is. Raises Unsupported, with where it was looked for and how to get it."""
+        """Where the library is. Raises Unsupported, with the folders that were searched and how to get it."""
         return _found(self, tuple(map(_prefix, self.prefixes)))
 
     def _common(self, place: Place) -> Path:
@@ -168,12 +173,12 @@ class CppLibrary:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a library was found: for the compiler, for the linker, and what tells its version."""
+    """Where a library was found: options for the compiler and the linker, and what identifies its version."""
 
     options: tuple[str, ...]
     links: tuple[str, ...]
     depends: tuple[object, ...]
-    include: Path | None = None  # the folder that has its headers; None where there is no library
+    include: Path | None = None  # the folder that has its headers; None without a library
 
 
 def native_headers() -> Path:
@@ -183,8 +188,8 @@ def native_headers() -> Path:
 
 @cache
 def _found(library: CppLibrary, prefixes: tuple[Path | None, ...]) -> Place:
-    """`prefixes` are the library's as they are now: what was found is kept for as long as they stay so."""
-    build.compiler()  # says what to install where there is none
+    """`prefixes` are the library's present ones: a result stays in the cache until they change."""
+    build.compiler()  # its error says what to install
     ours = [f"-I{native_headers()}", f'-DADBENCH_LIBRARY="{library.header}"', *library.flags]
     texts = build.with_included(library.header, [native_headers()])
     if not library.needs:
@@ -193,7 +198,7 @@ def _found(library: CppLibrary, prefixes: tuple[Path | None, ...]) -> Place:
     for written, prefix in zip(library.prefixes, prefixes, strict=True):
         if prefix is not None and (prefix / library.include / library.needs).is_file():
             return _place(library, ours, texts, prefix / library.include, prefix)
-        if prefix is not None and written.startswith("$"):  # another copy than the one that is asked for is no answer
+        if prefix is not None and written.startswith("$"):  # another copy must not replace the named one
             header = f"{library.include}/{library.needs}"
             raise Unsupported(
                 f"{written} is {prefix}, which has no {header}; set it to the folder that has, or unset it"
@@ -218,7 +223,7 @@ def _place(library: CppLibrary, ours: list[str], texts: list[str], include: Path
 
 
 def _prefix(written: str) -> Path | None:
-    """The folder that an entry of `prefixes` stands for; None where there is no such variable or distribution."""
+    """The folder that an entry of `prefixes` means; None if there is no such variable or distribution."""
     if written.startswith("$"):
         name, _, below = written[1:].partition("/")
         return Path(os.environ[name], below) if os.environ.get(name) else None

@@ -1,4 +1,4 @@
-"""A prepared operator: inputs bound once, results in a row that is used again when nobody holds it."""
+"""A prepared operator: inputs bound once, results in a row that is used again unless the caller still holds it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ CODES: Mapping[Operator, int] = {
 }
 
 GRADIENTS = ("value", "gradient", "value_and_gradient", "jacobian", "vjp")
-"""What a unit has that is made for the gradient alone."""
+"""The operators of a unit that is built for the gradient alone."""
 
 
 class Row:
-    """What C++ wrote: a gradient, or a Hessian row by row. `parts` makes arrays of it, outside any clock."""
+    """The numbers that C++ wrote: a gradient, or a Hessian row by row. `parts` makes arrays of them, untimed."""
 
     def __init__(self, args: tuple[Any, ...], wrt: tuple[int, ...], sizes: Layout, *, square: bool) -> None:
         ends = np.cumsum([0, *map(sizes.size, sizes.leaves_of(wrt))])
@@ -60,10 +60,10 @@ class Row:
 
 
 class Prepared:
-    """An operator of a twin, bound to arguments; bound again where it is called with others.
+    """An operator of a C++ implementation, bound to arguments, and bound again if it is called with others.
 
-    open_for   opens the twin for inputs of a layout; asked again where the layout changes
-    lacking    the reason where there is no such operator
+    open_for   opens the implementation for inputs of a layout; called again if the layout changes
+    lacking    the reason to give if there is no such operator
     """
 
     def __init__(
@@ -94,15 +94,15 @@ class Prepared:
         def call(*args: Any) -> Any:
             found = tuple(leaves(args)) if nested else args
             try:
-                # Tuples of the same objects are equal, in 30 ns. Other arrays of one entry each may be so too, and are
-                # then as good; others of more entries have no truth value.
+                # Tuples of the same objects are equal, in 30 ns. Other arrays of one entry each may be equal too, and
+                # then serve as well; others of more entries have no truth value.
                 bound = found == self.parts
             except ValueError:
                 bound = False
             if not bound:
                 self.bind(args)
             elif getrefcount(self.row) != self.unheld:
-                self.renew()  # somebody has the last result still
+                self.renew()  # the caller still holds the last result
             value = self.run(self.handle)
             if value != value:
                 self.opened.complain()
@@ -113,7 +113,7 @@ class Prepared:
         return call
 
     def bind(self, args: tuple[Any, ...]) -> None:
-        """Take these arguments, and room for what comes out."""
+        """Take these arguments, and memory for the results."""
         inputs, vector = args[: self._inputs], args[self._inputs :]
         sizes = layout(inputs)
         if sizes != self._layout:
@@ -128,7 +128,7 @@ class Prepared:
         self.renew()
 
     def renew(self) -> None:
-        """New room for the results."""
+        """New memory for the results."""
         assert self._layout is not None
         self.row = Row(self._args, self._wrt, self._layout, square=self._operator == "hessian")
         out = self.row.numbers.ctypes.data
@@ -144,7 +144,7 @@ class Prepared:
 
 
 def _memory(leaf: Any) -> tuple[Any, int]:
-    """What holds a leaf as C++ wants it, and where that is."""
+    """The owner of a leaf's memory, and its address."""
     if isinstance(leaf, np.ndarray):
         return leaf, leaf.ctypes.data
     owner = ctypes.create_string_buffer(leaf.encode()) if isinstance(leaf, str) else ctypes.c_int64(leaf)

@@ -1,4 +1,4 @@
-"""A shared object in this process, and a twin opened in it: the C interface of `backends/native/exports.hpp`."""
+"""A shared object in this process, and a case opened in it: the C interface of `backends/native/exports.hpp`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOM = 1000  # bytes of a message from C++
 
 
 class LibraryError(RuntimeError):
-    """What a C++ library or a twin threw."""
+    """An exception of a C++ library or of a case's C++ implementation."""
 
 
 class Shared:
@@ -46,7 +46,8 @@ class Shared:
 
 
 class Opened:
-    """A twin on a library, for inputs of one layout. Closed with the last reference, and `unload` says unloaded too."""
+    """A C++ implementation on a library, for inputs of one layout. It is closed with the last reference; `unload` also
+    unloads the shared object."""
 
     def __init__(self, name: str, shared: Shared, sizes: Layout, variant: int, *, unload: bool) -> None:
         self.name, self.shared = name, shared
@@ -60,7 +61,7 @@ class Opened:
         weakref.finalize(self, _closed, shared, self.handle, unload)
 
     def complain(self) -> None:
-        """Raise what C++ has thrown since the last time, if anything."""
+        """Raise the exception that C++ has thrown since the last time, if any."""
         message = ctypes.create_string_buffer(ROOM)
         thrown = self.shared.error(self.handle, message, ROOM)
         if thrown:
@@ -74,7 +75,7 @@ def shared(path: Path) -> Shared:
 
 
 def copied(path: Path, settings: Mapping[str, str]) -> Shared:
-    """A copy of the shared object, loaded by itself: what is process-wide in the library is this copy's alone.
+    """A copy of the shared object, loaded separately: the library's process-wide state belongs to this copy alone.
 
     settings   files, by name, that the library reads from the working folder when it is loaded; `{scratch}` in them
                is a folder that it may write to
@@ -88,13 +89,13 @@ def copied(path: Path, settings: Mapping[str, str]) -> Shared:
     with tempfile.NamedTemporaryFile(dir=scratch, suffix=".so") as copy, path.open("rb") as original:
         shutil.copyfileobj(original, copy)
         copy.flush()
-        with _quietly_in(scratch):  # a library that reads its settings says so on stderr
+        with _quietly_in(scratch):  # a library that reads its settings reports it on stderr
             return Shared(Path(copy.name))
 
 
 @contextmanager
 def _quietly_in(place: Path) -> Iterator[None]:
-    """Work in that folder, with what is written to stderr thrown away."""
+    """Work in that folder, and discard output to stderr."""
     before, stderr, nothing = Path.cwd(), os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.chdir(place)
     os.dup2(nothing, 2)
