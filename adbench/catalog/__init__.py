@@ -1,1 +1,1 @@
-"""Which cases, backends and reports there are: finding, selecting, loading and scaffolding their files."""
+"""Cases, backends and reports: finding, selecting, loading and scaffolding their files."""

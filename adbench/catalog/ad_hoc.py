@@ -1,4 +1,4 @@
-"""`--function module:f --at 1.0 2.0`: a user's own function as a case, in a file that is thrown away."""
+"""`--function module:f --at 1.0 2.0`: a user's function as a case, in a temporary file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ else:
 def case_file(function: str, at: Sequence[float]) -> Iterator[Path]:
     """The path of a case file for `module:function` at these numbers: one for each argument, or else one vector.
 
-    Modules are found from the working folder first, as with `python -m`. Raises UsageError where the text is not of
+    Modules are found from the working folder first, as with `python -m`. Raises UsageError if the text does not have
     that form or there is no number.
     """
     module, colon, name = function.partition(":")
@@ -56,9 +56,9 @@ def case_file(function: str, at: Sequence[float]) -> Iterator[Path]:
 def asking_for(
     function: str | None, at: str | None, more: Sequence[str], asked: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """What was asked for, with a case for the user's own function in the place of `cases` where one is given.
+    """The options, with a case for the user's function as `cases` if one is given.
 
-    at, more   the first number of the point, and what followed it on the command line
+    at, more   the first number of the point, and the arguments that followed it on the command line
     """
     if more and (at is None or function is None):
         raise UsageError(f"there is no option or argument {more[0]!r}; see adbench check --help")

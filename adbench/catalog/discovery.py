@@ -1,7 +1,7 @@
-"""Which cases, backends and reports there are, and how their files are loaded.
+"""Find the cases, backends and reports, and load their files.
 
 The folder listing is the registry: a file `x.py` in a folder of cases is the case `x`. Built-in files and a user's
-own take the same road. This is the only place where `adbench` reaches `cases`, `backends` and `reports`.
+are treated alike. This is the only module of `adbench` that reaches `cases`, `backends` and `reports`.
 """
 
 from __future__ import annotations
@@ -32,15 +32,14 @@ MOST_REASON = 500  # characters of an exception's text
 class Source:
     """A file that defines a case or a backend; enough to load it in another process.
 
-    builtin   whether it ships with adbench: a user's broken file is the user's to mend, a broken built-in one is a
-              record
+    builtin   whether it ships with adbench: a user must fix a broken file, while a broken built-in one is a record
 
-    What a backend's file says of itself in plain literals, read without importing it; a variant has its library's:
+    The facts that a backend's file has as plain literals, read without importing it; a variant has its library's:
 
     requires    distributions that it needs
     variant_of  the backend of which it is another way of calling the library
     debian      packages of Debian that it needs
-    home        the variable that names the folder of a copy of the library, which then counts in their place
+    home        the variable that names the folder of a copy of the library, which then counts instead of these
     licence     of the library, as an SPDX expression
     builds      whether it needs a compiler of the system's
     """
@@ -59,7 +58,7 @@ class Source:
 
     @property
     def own_copy(self) -> bool:
-        """Whether the user has said where a copy of the library is: no package's absence or version is about it."""
+        """Whether the user names a copy of the library, which no package's absence or version concerns."""
         return self.home is not None and bool(os.environ.get(self.home))
 
     @property
@@ -69,7 +68,7 @@ class Source:
 
     @property
     def missing_of_debian(self) -> tuple[str, ...]:
-        """The required packages of Debian that are not installed; all of them where there is no dpkg to tell."""
+        """The required packages of Debian that are not installed; all of them on a system without dpkg."""
         if self.own_copy:
             return ()
         there = packages_of_debian(self.debian)
@@ -77,8 +76,8 @@ class Source:
 
     @property
     def version(self) -> str | None:
-        """The installed version of the first required distribution, or else of the first package of Debian; None where
-        it needs none, lacks it, or is a copy of the user's own."""
+        """The installed version of the first required distribution, or else of the first package of Debian; None if it
+        needs neither, lacks it, or is the user's own copy."""
         if self.own_copy:
             return None
         if self.requires:
@@ -88,8 +87,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Catalog:
-    """What there is: cases by name (loaded: they are light), backends by name (not loaded: they import their
-    library)."""
+    """Cases by name (loaded: they are light), and backends by name (not loaded: they import their library)."""
 
     cases: Mapping[str, Case]
     case_sources: Mapping[str, Source]
@@ -97,17 +95,16 @@ class Catalog:
 
 
 def builtin_folder(kind: Kind) -> Path:
-    """Where the files that ship with adbench are: inside the package when installed, beside it in a checkout."""
+    """Where the files that ship with adbench are: inside the package when installed, next to it in a checkout."""
     package = Path(__file__).parents[1]
     inside, beside = package / kind, package.parent / kind
     return inside if inside.is_dir() else beside
 
 
 def catalog(case_paths: Iterable[str | Path] = (), backend_paths: Iterable[str | Path] = ()) -> Catalog:
-    """The built-in cases and backends, those that installed packages announce, and those in the given folders or files.
+    """The built-in cases and backends, those of entry points, and those in the given folders or files.
 
-    A user's file takes the place of a built-in one of the same name. Raises BadFile for a path or a file that cannot
-    be used.
+    A user's file replaces a built-in one of the same name. Raises BadFile for an unusable path or file.
     """
     cases: dict[str, Case] = {}
     sources: dict[str, Source] = {}
@@ -119,7 +116,7 @@ def catalog(case_paths: Iterable[str | Path] = (), backend_paths: Iterable[str |
 
 
 def load_cases(source: Source) -> Mapping[str, Case]:
-    """The cases that a file defines, by name. Raises BadFile where there is none."""
+    """The cases that a file defines, by name. Raises BadFile if it defines none."""
     module = load(source)
     found = getattr(module, "CASES", None) or {Path(source.path).stem: getattr(module, "CASE", None)}
     for name, case in found.items():
@@ -132,7 +129,7 @@ def load_cases(source: Source) -> Mapping[str, Case]:
 
 
 def load(source: Source) -> ModuleType:
-    """Import the file under a name of its own, so that `cases/torch.py` never hides the library torch.
+    """Import the file under a separate name, so that `cases/torch.py` never hides the library torch.
 
     Files in one folder may import each other relatively. Raises BadFile, in one line, for whatever the import raises.
     """
@@ -149,14 +146,14 @@ def load(source: Source) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # whatever a user's file does wrong is said, not thrown
+    except (Exception, SystemExit) as error:  # report any fault of a user's file
         del sys.modules[name]
         raise BadFile(f"{path}: cannot be imported: {type(error).__name__}: {first_line(error)}") from error
     return module
 
 
 def text_of(path: Path) -> str:
-    """The text of a case's file and of the helpers beside it: what is known about the case holds while it stays so."""
+    """The source of a case's file and of the helpers next to it: facts about the case hold until it changes."""
     helpers = sorted(path.parent.glob("_*.py"))
     return "".join(file.read_text(encoding="utf-8") for file in (path, *helpers))
 
@@ -182,7 +179,7 @@ def first_line(error: BaseException) -> str:
     """The first non-empty line of an exception's text, of a length that a person reads."""
     try:
         text = str(error)
-    except Exception:  # whatever a user's exception does when it is asked
+    except Exception:  # also a user's exception may fail
         return "its text cannot be had"
     line = next((line.strip() for line in text[: 20 * MOST_REASON].splitlines() if line.strip()), "no message")
     return line if len(line) <= MOST_REASON else f"{line[:MOST_REASON]}…"
@@ -205,8 +202,7 @@ def _sources(kind: Kind, paths: Iterable[str | Path]) -> tuple[Source, ...]:
 
 
 def _inherited(source: Source, every: Mapping[str, Source]) -> Source:
-    """A variant with what it does not say itself from the backend that it is a variant of. Raises BadFile where there
-    is no such backend."""
+    """A variant, completed with the facts of its library's backend. Raises BadFile if there is no such backend."""
     if source.variant_of is None:
         return source
     library = every.get(source.variant_of)
@@ -257,7 +253,7 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value)
 
 
-# name in a backend's file -> whether a value will do, and what to say where it will not
+# name in a backend's file -> whether a value is right, and what it must be
 LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "REQUIRES": (_is_texts, "a tuple of distribution names, as plain texts"),
     "VARIANT_OF": (_is_text, "the name of a backend, as a plain text"),
@@ -269,7 +265,7 @@ LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
 
 
 def _literals(tree: ast.Module, file: Path) -> dict[str, Any]:
-    """Fields of `Source` by name. Raises BadFile for what is no literal, or of another type."""
+    """Fields of `Source` by name. Raises BadFile for any other expression or type."""
     found: dict[str, Any] = {}
     for node in tree.body:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
@@ -288,7 +284,7 @@ def _literals(tree: ast.Module, file: Path) -> dict[str, Any]:
 
 
 def _announced(kind: Kind) -> Iterator[Path]:
-    """Folders that installed packages announce: entry points of the group `adbench.cases` or `adbench.backends`."""
+    """The folders of entry points, of the group `adbench.cases` or `adbench.backends`."""
     for entry in importlib.metadata.entry_points(group=f"adbench.{kind}"):
         spec = importlib.util.find_spec(entry.module)
         if spec is None or not spec.submodule_search_locations:
@@ -299,8 +295,7 @@ def _announced(kind: Kind) -> Iterator[Path]:
 
 
 def _package(kind: Kind, folder: Path, builtin: bool) -> str:
-    """The name of the package that stands for a folder, made on first use: `adbench.cases`, or one of its own for a
-    user's."""
+    """The name of the package for a folder, made on first use: `adbench.cases`, or a separate one for a user's."""
     digest = hashlib.sha256(str(folder).encode()).hexdigest()[:8]
     name = f"adbench.{kind}" if builtin else f"adbench_{kind}_{digest}"
     if name not in sys.modules:

@@ -1,4 +1,4 @@
-"""What is installed: Python's distributions and Debian's packages, looked up without importing or installing any."""
+"""Installed distributions of Python and packages of Debian, looked up without importing or installing any."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def installed_version(distribution: str) -> str | None:
 
 
 def has_dpkg() -> bool:
-    """Whether Debian's packages can be asked for: elsewhere a library may be there under another name."""
+    """Whether this system knows Debian's packages; elsewhere a library may have another name."""
     return shutil.which("dpkg-query") is not None
 
 
 def packages_of_debian(names: Iterable[str]) -> dict[str, str]:
-    """The versions of those packages of Debian that are installed; none where there is no dpkg."""
+    """The versions of those packages of Debian that are installed; none without dpkg."""
     return _packages(tuple(sorted(set(names)))) if has_dpkg() else {}
 
 
@@ -38,7 +38,7 @@ def _packages(names: Sequence[str]) -> dict[str, str]:
 
 
 def command(debian: Sequence[str], distributions: Sequence[str]) -> str | None:
-    """The one command that installs these; None where there are none."""
+    """The one command that installs these; None if nothing is missing."""
     apt = "sudo apt install" if has_dpkg() else "install, whatever it is called here:"
     parts = [f"{apt} {' '.join(debian)}"] if debian else []
     if distributions:

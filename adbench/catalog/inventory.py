@@ -1,4 +1,4 @@
-"""What there is, as rows for `adbench list`: plain data, printed by reports/text/inventory.py or as JSON."""
+"""The rows of `adbench list`: plain data, printed by reports/text/inventory.py or as JSON."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def rows(kind: str, catalog: Catalog) -> list[dict[str, Any]]:
 
 
 def case_rows(catalog: Catalog) -> list[dict[str, Any]]:
-    """What is known of each case without running it.
+    """The properties of each case, without running it.
 
     formula and about are from the file's docstring: its first indented lines, and all below its first line. least and
-    most are the sizes that it can be built at, by_hand says whether it has a gradient of its own, twin whether a C++
-    one.
+    most are the sizes that it can be built at, by_hand says whether it has a gradient by hand, twin whether a C++
+    implementation.
     """
     rows = []
     for name, case in sorted(catalog.cases.items()):
@@ -49,7 +49,7 @@ def case_rows(catalog: Catalog) -> list[dict[str, Any]]:
 
 
 def docstring(file: Path) -> str:
-    """The docstring of a file, "" where it has none or is no Python."""
+    """The docstring of a file, "" if it has none or is no Python."""
     try:
         return ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
     except (OSError, SyntaxError, ValueError):
@@ -71,8 +71,8 @@ def formula(about: str) -> str:
 
 
 def backend_rows(catalog: Catalog) -> list[dict[str, Any]]:
-    """name, version, what to install if something is missing, the variable that names a copy of the user's own, whose
-    variant it is, licence, summary and file of each backend."""
+    """name, version, command that installs what is missing, variable that names the user's copy, library of which it is
+    a variant, licence, summary and file of each backend."""
     return [
         {
             "name": name,

@@ -1,7 +1,7 @@
 """`-b 'gradbench:COMMAND'` and `-b 'process:COMMAND'`: a program that speaks a protocol, as the file of a backend.
 
-The file is made from the command and kept in the cache, so that a run finds it again; it names the part of adbench
-that speaks the protocol. Nothing of it is imported here.
+The file is written into the cache, so that a resumed run finds it again. It imports the module of adbench that speaks
+the protocol; nothing of that is imported here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_NAME = 60  # characters
 
 
 def protocol_of(text: str) -> str | None:
-    """The protocol that a backend's text begins with; None where it is a name, a glob or a path."""
+    """The protocol that a backend's text begins with; None for a name, a glob or a path."""
     protocol, colon, _ = text.partition(":")
     return protocol if colon and protocol in PROTOCOLS else None
 
@@ -41,14 +41,15 @@ def file_of(text: str, folder: Path, cache: Path) -> Path:
 
 
 def command_file(protocol: str, command: str, folder: Path, cache: Path, name: str = "") -> Path:
-    """Write the backend file of a command below the cache, and say where.
+    """Write the backend file of a command below the cache; returns its path.
 
-    name   what the backend is called; by default after the command
+    name   of the backend; by default made from the command
 
-    Raises UsageError where the command is none, or its program is not there; BadOutput where it cannot be written.
+    Raises UsageError for an unreadable command or a missing program; BadOutput if the file cannot be written.
     """
-    program = _program(protocol, command, folder)
-    called = name or f"{protocol}_{_slug(command, program)}"
+    words = _words(protocol, command, folder)
+    slug = re.sub(r"[\W_]+", "_", "_".join(Path(word).name for word in words)).strip("_")[:MOST_NAME] or "command"
+    called = name or f"{protocol}_{slug}"
     text = TEXT.format(
         summary=f"{protocol}: {' '.join(command.split())}".replace("\\", "/").replace('"', "'")[:200],
         module=PROTOCOLS[protocol],
@@ -68,30 +69,30 @@ def command_file(protocol: str, command: str, folder: Path, cache: Path, name: s
 def configured(file: Path, table: Mapping[str, object], cache: Path) -> list[Path]:
     """The backends of `[tool.adbench.backends.NAME]`: `gradbench` or `process` with a command, or a `path`.
 
-    A command is run in the folder of the file. Raises BadFile, with the name that is wrong.
+    A command runs in the folder of the file. Raises BadFile, with the name of the wrong entry.
     """
-    found = []
-    keys = (*PROTOCOLS, "path")
-    for name, entry in table.items():
-        where = f"{file}: [tool.adbench.backends.{name}]"
-        if not isinstance(entry, dict) or len(entry) != 1 or not set(entry) <= set(keys):
-            raise BadFile(f"{where} must have one of {', '.join(keys)}")
-        ((key, value),) = entry.items()
-        if not isinstance(value, str):
-            raise BadFile(f"{where} {key} must be a text; got {value!r}")
-        if key == "path":
-            found.append(file.parent / value)
-            continue
-        if not re.fullmatch(r"\w[\w.+-]*", name):
-            raise BadFile(f"{where}: a backend's name has letters, digits and _ . + - only")
-        try:
-            found.append(command_file(key, value, file.parent, cache, name))
-        except UsageError as error:
-            raise BadFile(f"{where}: {error}") from error
-    return found
+    return [_configured(file, name, entry, cache) for name, entry in table.items()]
 
 
-def _program(protocol: str, command: str, folder: Path) -> str:
+def _configured(file: Path, name: str, entry: object, cache: Path) -> Path:
+    where, keys = f"{file}: [tool.adbench.backends.{name}]", (*PROTOCOLS, "path")
+    if not isinstance(entry, dict) or len(entry) != 1 or not set(entry) <= set(keys):
+        raise BadFile(f"{where} must have one of {', '.join(keys)}")
+    ((key, value),) = entry.items()
+    if not isinstance(value, str):
+        raise BadFile(f"{where} {key} must be a text; got {value!r}")
+    if key == "path":
+        return file.parent / value
+    if not re.fullmatch(r"\w[\w.+-]*", name):
+        raise BadFile(f"{where}: a backend's name has letters, digits and _ . + - only")
+    try:
+        return command_file(key, value, file.parent, cache, name)
+    except UsageError as error:
+        raise BadFile(f"{where}: {error}") from error
+
+
+def _words(protocol: str, command: str, folder: Path) -> list[str]:
+    """The words of a command whose program is installed. Raises UsageError."""
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -100,10 +101,4 @@ def _program(protocol: str, command: str, folder: Path) -> str:
         raise UsageError(f"{protocol}: names no command; write -b '{protocol}:PROGRAM ARGUMENTS'")
     if shutil.which(words[0]) is None and shutil.which(str(folder / words[0])) is None:
         raise UsageError(f"{protocol}:{command}: there is no program {words[0]!r}; give its path, or install it")
-    return words[0]
-
-
-def _slug(command: str, program: str) -> str:
-    """The command's words, each without its folder, as a name."""
-    words = [Path(word).name for word in shlex.split(command)] or [program]
-    return re.sub(r"[\W_]+", "_", "_".join(words)).strip("_")[:MOST_NAME] or "command"
+    return words

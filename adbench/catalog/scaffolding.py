@@ -1,4 +1,4 @@
-"""`adbench new`: a commented file that works as it stands, for a case or a backend of one's own."""
+"""`adbench new`: a commented, working file to change into a new case or backend."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ COMMANDS = {
         "adbench run --quick -b {file} -b tape",
     ),
 }
-"""What runs a new file, the first look first."""
+"""The commands that run a new file, a first check first."""
 
 
 @dataclass(frozen=True)
-class Started:
+class NewFile:
     """A file that was written, and the commands that run it."""
 
     file: Path
     commands: tuple[str, ...]
 
 
-def start(kind: str, name: str, folder: Path) -> Started:
+def scaffold(kind: str, name: str, folder: Path) -> NewFile:
     """Write `<name>.py` into the folder; `kind` is case or backend.
 
-    Raises UsageError for a name that is none, or that a built-in has; BadOutput where a file is there already or
-    cannot be written.
+    Raises UsageError for an unusable name or that of a built-in one; BadOutput if the file exists or cannot be
+    written.
     """
     if not NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no name for a {kind}; write small letters, digits and _, as my_{kind}")
@@ -47,4 +47,4 @@ def start(kind: str, name: str, folder: Path) -> Started:
         raise BadOutput(f"{file}: is there already, and stays as it is; choose another name")
     text = (STARTERS / f"{kind}.txt").read_text(encoding="utf-8")
     write_whole(file, text.replace("NAME", name))
-    return Started(file, tuple(command.format(file=file) for command in COMMANDS[kind]))
+    return NewFile(file, tuple(command.format(file=file) for command in COMMANDS[kind]))

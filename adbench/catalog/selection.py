@@ -34,11 +34,11 @@ def resolve(
     backend_folders: Sequence[str] = (),
     start: Path | None = None,
 ) -> Selection:
-    """What there is, and what of it was asked for.
+    """The catalog, and the part of it that was selected.
 
     cases, backends                 names, globs, or paths of files, which are loaded and selected; `gradbench:COMMAND`
-                                    and `process:COMMAND` are backends too (commands.py)
-    case_folders, backend_folders   folders whose files are added to what there is
+                                    and `process:COMMAND` are backends too (programs.py)
+    case_folders, backend_folders   folders whose files are added to the catalog
     start                           where the search for pyproject.toml begins: here by default, then upwards
     """
     configured = configuration(start or Path.cwd())
@@ -60,7 +60,7 @@ def resolve(
 def configuration(start: Path) -> dict[str, list[Path]]:
     """`cases` and `backends` of `[tool.adbench]` in the nearest pyproject.toml that has it, relative to that file.
 
-    Raises BadFile for an unreadable file, an unknown key, or a value that is no list of paths.
+    Raises BadFile for an unreadable file, an unknown key, or a value that is not a list of paths.
     """
     for folder in (start, *start.parents):
         file = folder / "pyproject.toml"
@@ -94,6 +94,6 @@ def _paths(file: Path, table: dict[str, Any], key: str) -> list[str]:
 
 
 def _split(wanted: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Paths and patterns apart. What ends in .py or has a separator is a path, whether or not it exists."""
+    """Paths and patterns apart. A text that ends in .py or has a separator is a path, whether or not it exists."""
     paths = [text for text in wanted if text.endswith(".py") or "/" in text or "\\" in text]
     return paths, [text for text in wanted if text not in paths]

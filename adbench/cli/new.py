@@ -17,10 +17,10 @@ def new(kind: str, name: str) -> None:
     adbench new case my_case
     adbench new backend my_library
     """
-    from adbench.catalog.scaffolding import start
+    from adbench.catalog.scaffolding import scaffold
 
-    started = start(kind, name, Path())
-    first, *later = started.commands
-    click.echo(f"{started.file}: change it, and run it:\n\n    {first}\n\nand then:\n")
+    new_file = scaffold(kind, name, Path())
+    first, *later = new_file.commands
+    click.echo(f"{new_file.file}: change it, and run it:\n\n    {first}\n\nand then:\n")
     for command in later:
         click.echo(f"    {command}")
