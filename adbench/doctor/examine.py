@@ -81,7 +81,7 @@ def memory_findings(read: Callable[[], Iterator[Reading]] = memory_truth.reading
 
 
 def backend_rows(catalog: Catalog) -> Iterator[dict[str, Any]]:
-    """name, version, `missing`, the one command that installs it, and the folder of a C++ library of the user's own.
+    """name, version, `missing`, the one command that installs it, and the folder of the user's own C++ library.
 
     No library is imported.
     """
@@ -102,12 +102,14 @@ def backend_rows(catalog: Catalog) -> Iterator[dict[str, Any]]:
 
 
 def _header(source: Source) -> tuple[str | None, str | None, str | None]:
-    """Of a C++ library that the user has to say the place of, or does: its header and how to get it, where it is not
-    there; else its folder."""
+    """The header of a C++ library and how to get it, if it is missing, or else its folder.
+
+    Only for a library whose folder the user names, or has to name.
+    """
     packaged = (source.requires or source.debian) and not source.own_copy
     if not source.builtin or source.home is None or packaged:
         return None, None, None
-    library = getattr(load(source), "LIBRARY", None)  # such a file says where to look, and imports no library
+    library = getattr(load(source), "LIBRARY", None)  # such a file imports no library
     if library is None:
         return None, None, None
     try:

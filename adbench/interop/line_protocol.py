@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 CHUNK = 2**16
-HEAD = 4096  # bytes of a line that is too long which are kept, for its `id` stands there
+HEAD = 4096  # bytes that are kept of a line that is too long, for its `id`
 MOST_BYTES = 2**28  # of a line that is read
 
 _ID = re.compile(rb'"id"\s*:\s*(-?\d{1,18})\s*[,}]')

@@ -85,7 +85,8 @@ def once(call: Call, *, clock: Clock = perf_counter_ns) -> tuple[Any, int]:
 def epoch(call: Call, calls: int, *, clock: Clock = perf_counter_ns, watch: Callable[[], Counters] = counters) -> Round:
     """Time `calls` calls in a row.
 
-    Garbage is collected before, and the collector stays on: a library's garbage is part of its cost, and told apart.
+    Garbage is collected before. The collector stays on, because a library's garbage is part of its cost; its time is
+    counted separately too.
     """
     gc.collect()
     with _collector_time(clock) as in_collector:

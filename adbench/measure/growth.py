@@ -1,9 +1,9 @@
-"""How a cost grows with the size of the problem, and after how many calls a dearer preparation has paid.
+"""How a cost grows with the size of the problem, and the break-even call count of a slower preparation.
 
-A cost is taken as t = c + a n^b: a constant part c (the floor of a call: arguments checked, a kernel launched) and a
-part that grows. A straight line through log t against log n would let the floor of the small sizes spoil b; so c is
-fitted along with it, by least squares of the relative deviations, over all sizes. The scatter is judged between
-launches, which are independent, not between sizes, where what is left is mostly that no real cost is a power.
+A cost is taken as t = c + a n^b: a constant part c (call overhead: arguments checked, a kernel launched) and a
+part that grows. A straight line through log t against log n would let the constant part of the small sizes spoil b; so
+c is fitted too, by least squares of the relative deviations, over all sizes. The scatter is judged between launches,
+which are independent, not between sizes, where it is mostly because no real cost is a power.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Growth:
-    """The exponent b of t = c + a n^b, or the reason why there is none.
+    """The exponent b of t = c + a n^b, or the reason why it is missing.
 
     exponent   b with its interval; 0 stands for growth like log n or slower
     basis      what the interval rests on: "launches", one exponent each, or "sizes", how far the sizes are from the
@@ -43,7 +43,7 @@ class Growth:
     constant   c in the unit of the cost, at least 0; None where the fit has none or cannot tell it
     misfit     how far the sizes are from the curve at most, as a share: large where the cost is no power of n at all,
                which the interval over launches does not know of
-    sizes      those that were fitted
+    sizes      the fitted sizes
     by_launch  each launch's own exponent, where the interval rests on these
     """
 
@@ -86,7 +86,7 @@ def growth(sizes: Sequence[int], costs: ArrayLike) -> Growth:
 
 
 def break_even(prepare_a: float, per_call_a: float, prepare_b: float, per_call_b: float) -> float | None:
-    """The number of calls from which on a, dearer to prepare and cheaper by the call, has cost no more than b.
+    """The break-even call count: from it on a, slower to prepare and faster per call, has cost no more than b.
 
     prepare_a + N per_call_a = prepare_b + N per_call_b. 0 where a costs no more from the start; None where a call of a
     is not cheaper, so that it never pays.
@@ -115,7 +115,7 @@ def _checked(sizes: Sequence[int], costs: ArrayLike) -> Array:
 
 
 def _too_little(sizes: Sequence[int], typical: Array) -> str | None:
-    """Why no exponent can be had, whatever the fit."""
+    """Why no fit can give an exponent; None if one can."""
     if len(sizes) < FEWEST_SIZES:
         return f"an exponent needs {FEWEST_SIZES} sizes; there are figures at {len(sizes)}"
     if typical[-1] < LEAST_GROWTH * typical[0]:
@@ -171,7 +171,7 @@ def _bottom(squares: Array, at: Array) -> Array:
 def _given(sizes: Sequence[int], t: Array, b: Array) -> tuple[Array, Array, Array, Array]:
     """(squares, level, slope, fitted) of the best level + slope * powers for each b, shape (launches, exponents).
 
-    The squares are those of relative deviations, so that each size weighs the same.
+    The squares are those of relative deviations, so that each size counts the same.
     """
     powers, weight = _powers(sizes, b), 1 / t**2
     weight /= weight.sum(axis=1, keepdims=True)

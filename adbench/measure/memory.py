@@ -1,4 +1,4 @@
-"""Memory that one call takes at its peak, above what was held before it, by three methods that see different things.
+"""The peak memory of one call, above the memory before it, by three methods that see different allocations.
 
 What is seen of          numpy  torch  jax  C library  malloc by address  Python objects  untouched array
 allocated (memray)        yes    yes   yes     yes            no               yes              yes
@@ -9,8 +9,9 @@ resident  (VmHWM)         yes    yes   yes     yes            yes              y
 the linker for malloc itself, as ctypes and compilers at run time do. Python objects are resident to a megabyte or so:
 Python takes memory for them in pieces of that size. `memory_truth` holds this table to known amounts.
 
-Each method in a process of its own: they slow a call down by different factors, and one would count the other's books.
-What is kept from call to call (a tape that was recorded before, a workspace) is in none of the figures.
+Each method runs in a separate process: they slow a call down by different factors, and one would count the memory of
+the other.
+Memory that stays from call to call (an earlier tape, a workspace) is in none of the figures.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def measure(method: Method, call: Call, *, times: int = 3) -> Figure:
 
 
 def median_of(method: Callable[[Call], Figure], call: Call, times: int = 3) -> Figure:
-    """The median of several measurements, or the first reason why there is none."""
+    """The median of several measurements, or the first reason why one is missing."""
     values: list[float] = []
     for _ in range(times):
         figure = method(call)

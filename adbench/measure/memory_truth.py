@@ -141,7 +141,7 @@ def readings(
     *,
     timeout: float = 120.0,
 ) -> Iterator[Reading]:
-    """Every method on every allocator that is there, each pair in a process of its own."""
+    """Every method on every installed allocator, each pair in a separate process."""
     for allocator in allocators:
         if missing(allocator) is not None:
             continue

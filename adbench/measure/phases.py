@@ -5,13 +5,13 @@
     with phase("compile"):
         compiled = traced.lower().compile()
 
-Whoever wants to know opens `collecting`; where nobody does, `phase` does nothing. In use:
+The harness opens `collecting`; outside of it `phase` does nothing. In use:
 
 trace     run the function on symbols
 record    run the function on numbers and write down what it did
 lower     turn what was traced or recorded into the compiler's language
 compile   turn that into something that runs
-build     write, compile and load a program of another language
+build     write, compile and load a program in another language
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def collecting() -> Iterator[dict[str, float]]:
         _open.reset(token)
 
 
-def told(name: str, seconds: float) -> None:
-    """Add to the phase what another process measured of it."""
+def add(name: str, seconds: float) -> None:
+    """Add to the phase the seconds that another process measured."""
     found = _open.get()
     if found is not None:
         found[0][name] = found[0].get(name, 0.0) + seconds
@@ -45,7 +45,7 @@ def told(name: str, seconds: float) -> None:
 
 @contextmanager
 def phase(name: str) -> Iterator[None]:
-    """Add the duration of the block to the phase, also where the block raises."""
+    """Add the duration of the block to the phase, also if the block raises."""
     found = _open.get()
     if found is None:
         yield

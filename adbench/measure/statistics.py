@@ -76,7 +76,7 @@ def log_ratios(log_a: Array, log_b: Array) -> Array:
     """The same for many launches at once, shape (…, rounds) -> (…): the median of log_a - log_b, NaN where no round
     pairs.
 
-    A NaN stands for a round that is missing.
+    A NaN marks a missing round.
     """
     difference = log_a - log_b
     missing = np.isnan(difference)
@@ -176,7 +176,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def verdict_word(interval: Interval, p_adjusted: float, margin: float) -> Word:
-    """What may be said of a against b, from the interval of log(a / b) in time and a margin of, say, 0.02 for 2 %.
+    """The verdict on a against b, from the interval of log(a / b) in time and a margin of, say, 0.02 for 2 %.
 
     equivalent     the whole interval lies within the margin: a difference that is too small to matter, even if it is
                    certain. Its level must be 90 % at least, which is the usual test of equivalence at 5 %
@@ -232,8 +232,13 @@ def _cumulative(ranks: tuple[int, ...]) -> Array:
 
 @lru_cache(maxsize=256)
 def _steps(n: int, level: float) -> tuple[int, float]:
-    """How many averages to leave out at either end, and the coverage of what lies between; at least 0 are."""
-    cumulative = _cumulative(tuple(range(1, n + 1)))
-    most = int(np.searchsorted(2 * cumulative, 1 - level, side="right")) - 1
-    steps = max(0, most)
+    return left_out(_cumulative(tuple(range(1, n + 1))), level)
+
+
+def left_out(cumulative: Array, level: float) -> tuple[int, float]:
+    """How many sorted values an interval of this level leaves out at either end, and the coverage of the others.
+
+    cumulative   P(T ≤ t), t = 0, 1, …, of the statistic that counts them
+    """
+    steps = max(0, int(np.searchsorted(2 * cumulative, 1 - level, side="right")) - 1)
     return steps, float(1 - 2 * cumulative[steps])

@@ -1,7 +1,7 @@
 """Two samples that do not pair: launches of one run against launches of another.
 
-Everything rests on ranks (Mann and Whitney, Annals of Mathematical Statistics 18 (1947) 50), so that one wild launch
-moves nothing. The numbers are logarithms, as in statistics.py: a shift of log 1.1 is ten per cent.
+All of it uses ranks (Mann and Whitney, Annals of Mathematical Statistics 18 (1947) 50), so that one outlier among the
+launches changes nothing. The numbers are logarithms, as in statistics.py: a shift of log 1.1 is ten per cent.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
-from adbench.measure.statistics import Interval
+from adbench.measure.statistics import Interval, left_out
 
 FEWEST = 4
 """Launches on either side below which no interval is given."""
@@ -27,7 +27,7 @@ def shift(new: ArrayLike, old: ArrayLike, level: float = 0.95) -> Interval:
     """By how much the new numbers lie higher: the median of all differences new[i] - old[j] (Hodges and Lehmann).
 
     The ends are those differences that the exact distribution of the Mann-Whitney statistic allows, so that the shift
-    is covered with probability `level` or more; what is attained is the interval's own `level`.
+    lies in it with probability `level` or more; the interval's own `level` is the attained one.
 
     Raises ValueError for fewer than FEWEST numbers on a side, or one that is not finite.
     """
@@ -89,11 +89,8 @@ def _cumulative(n: int, m: int) -> Array:
 
 @lru_cache(maxsize=256)
 def _steps(n: int, m: int, level: float) -> tuple[int, float]:
-    """How many differences to leave out at either end, and the coverage of what lies between; at least 0 are."""
-    tail = (1 - level) / 2
+    """How many differences to leave out at either end, and the coverage of the others."""
     if n * m > _EXACT_UP_TO:
         middle, spread = n * m / 2, math.sqrt(n * m * (n + m + 1) / 12)
-        return max(0, math.floor(middle - 0.5 + norm.ppf(tail) * spread)), level
-    cumulative = _cumulative(n, m)
-    steps = max(0, int(np.searchsorted(cumulative, tail, side="right")) - 1)
-    return steps, float(1 - 2 * cumulative[steps])
+        return max(0, math.floor(middle - 0.5 + norm.ppf((1 - level) / 2) * spread)), level
+    return left_out(_cumulative(n, m), level)

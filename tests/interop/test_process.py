@@ -82,7 +82,7 @@ def test_the_examples_are_right(example: str, name: str, large: int | None) -> N
     np.testing.assert_allclose(found, case.gradient(*args)[0], rtol=1e-12)
 
 
-def test_the_examples_time_themselves_and_are_weighed_from_outside(example: str) -> None:
+def test_the_examples_time_themselves_and_their_memory_is_measured_from_outside(example: str) -> None:
     used, case = driving.driven(example, str(Path.cwd())), KNOWN.cases["log_sum_exp"]
     names, args, wrt = case.bind(100, 0)
     call = used("gradient", function_of(case, names, np), args, wrt)

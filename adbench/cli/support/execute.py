@@ -26,7 +26,7 @@ def make_session(asked: dict[str, Any], **settings: Any) -> Session:
 
 
 def report_inactive_inputs(session: Session, word: str = "warning") -> bool:
-    """Print the inputs of the user's own cases that do nothing on stderr; returns whether there is one."""
+    """Print the inactive inputs of the user's cases on stderr; returns whether there is one."""
     for notice in session.remarks:
         click.echo(f"adbench: {word if notice.inactive else 'warning'}: {notice.text}", err=True)
     return any(notice.inactive for notice in session.remarks)

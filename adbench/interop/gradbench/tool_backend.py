@@ -32,7 +32,7 @@ class Driver:
             found = self._ask(Define, module)
             self._defined[module] = None if found.success else words(found.error) or "no reason given"
             for timing in found.timings or ():
-                phases.told(f"define {timing.name}", timing.nanoseconds * 1e-9)
+                phases.add(f"define {timing.name}", timing.nanoseconds * 1e-9)
         if (refusal := self._defined[module]) is not None:
             raise Unsupported(f"the tool has no {module}: {refusal}")
 
@@ -69,7 +69,7 @@ class Call:
         found = self._evaluate(args, 1, 0.0)
         for timing in found.timings or ():
             if timing.name != "evaluate":
-                phases.told(timing.name, timing.nanoseconds * 1e-9)
+                phases.add(timing.name, timing.nanoseconds * 1e-9)
         inputs = dict(zip(self._names, args, strict=True))
         try:
             result = self._read(found.output, inputs)

@@ -7,6 +7,7 @@ import binascii
 import contextlib
 import math
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ PREFIX = "adbench-arrays-"
 
 
 class BadValue(ValueError):
-    """What was sent is no value; the text says why."""
+    """A value is damaged; the text gives the reason."""
 
 
 class Exchange:
@@ -31,9 +32,9 @@ class Exchange:
         self.large = large
         home = Path("/dev/shm")
         place = home if home.is_dir() and os.access(home, os.W_OK) else Path(tempfile.gettempdir())
-        _remove_forsaken(place)
+        _remove_orphans(place)
         self.folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=place))
-        finalize(self, _remove, self.folder)
+        finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self._number = 0
 
     def encoded(self, value: Any) -> Any:
@@ -55,7 +56,7 @@ class Exchange:
         return {"shape": shape, "file": name}
 
     def decoded(self, value: Any) -> Any:
-        """The arrays of a value that the schema was held to, in lists and dicts. Raises BadValue."""
+        """The arrays of a value that fits the schema, in lists and dicts. Raises BadValue."""
         if not isinstance(value, dict):
             return value
         if "list" in value:
@@ -65,7 +66,7 @@ class Exchange:
         return self._array(value)
 
     def clear(self) -> None:
-        """Remove the files of an exchange that is over."""
+        """Remove the files of a finished exchange."""
         for file in self.folder.iterdir():
             with contextlib.suppress(OSError):
                 file.unlink()
@@ -87,16 +88,9 @@ class Exchange:
             raise BadValue(f"the file {name} of an array cannot be read: {error.strerror}") from error
 
 
-def _remove(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        for file in folder.iterdir():
-            file.unlink()
-        folder.rmdir()
-
-
-def _remove_forsaken(place: Path) -> None:
-    """Remove the folders of processes that were killed: they could not."""
+def _remove_orphans(place: Path) -> None:
+    """Remove the folders of processes that were killed."""
     for folder in place.glob(f"{PREFIX}*"):
         owner = folder.name.removeprefix(PREFIX).partition("-")[0]
         if owner.isdigit() and not psutil.pid_exists(int(owner)):
-            _remove(folder)
+            shutil.rmtree(folder, ignore_errors=True)

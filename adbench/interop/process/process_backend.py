@@ -94,7 +94,7 @@ class Call:
         self._program.exchange.clear()
         self._prepared = self._program.pid, found["id"]
         for name, seconds in found["phases"].items():
-            phases.told(name, float(seconds))
+            phases.add(name, float(seconds))
 
     def __call__(self, *args: Any) -> Any:
         """The result of one run, in the structure that the operator's contract demands."""

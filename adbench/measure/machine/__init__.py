@@ -100,7 +100,7 @@ def fingerprint(description: Mapping[str, Fact]) -> str:
 
 
 def measuring_cpus(threads: int, *, proc: Path = PROC, sys: Path = SYS, seconds: float = 0.2) -> tuple[int, ...]:
-    """The processors to measure on: as many as threads, of those that we may use; all of these where they are fewer.
+    """The processors to measure on: one for each thread, or all that we may use if they are fewer.
 
     Looks for `seconds` at what is in use. First come cores that are not half busy, then the faster kind, then what is
     in the socket of the first, then what is least busy, then the last: the system likes to use the first itself. A

@@ -1,7 +1,7 @@
-"""Limits of the control group that this process is in (Linux cgroups, version 1 and 2): a container is one.
+"""Limits of this process's control group (Linux cgroups, version 1 and 2): a container is one.
 
-A group's limits hold for every group in it, so the tightest on the way up counts. In a container the way up may not be
-visible; what can be read is what is told.
+A group's limits hold for every group in it, so the tightest on the way up counts. A container may hide the groups above
+it; then only the visible ones count.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def memory_limit(*, proc: Path = PROC, sys: Path = SYS) -> int | None:
 
 
 def times_held_back(*, proc: Path = PROC, sys: Path = SYS) -> int | None:
-    """How often the processor limit stopped the group, or one that it is in; None where nobody counts."""
+    """How often the processor limit stopped the group, or one above it; None if the system does not count."""
     counts = []
     for folder in _folders("cpu", proc, sys):
         for line in (text(folder / "cpu.stat") or "").splitlines():

@@ -70,6 +70,6 @@ def measure_noise(
 
 def clock_step_ns(*, readings: int = 10_000, clock: Clock = perf_counter_ns) -> int | None:
     """The smallest difference seen between two readings of the clock one after the other: its resolution or what a
-    reading costs, whichever is more. None where it stood still all the time."""
+    reading costs, whichever is more. None if the clock did not move."""
     shown = [clock() for _ in range(readings)]
     return min((late - early for early, late in pairwise(shown) if late > early), default=None)
