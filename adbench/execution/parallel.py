@@ -1,52 +1,64 @@
-"""Parallel sequences of work, where no clock runs: one for each backend, as many at a time as there are processors."""
+"""Lines of work side by side, where no clock runs: one lane for each backend, as many at once as there is room for."""
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
-
-from adbench.measure.machine.disturbance import usable_cpus
 
 T = TypeVar("T")
 
 
 def side_by_side(lanes: Sequence[Iterator[T]], at_once: int, stop: Callable[[], None]) -> Generator[T, None, None]:
-    """The items of several iterators as they come, in order within each. Raises the first error of one of them.
+    """What the lanes yield, as it comes; within a lane in its order. What one raises is raised here.
 
-    at_once   iterators that run at a time, each in a thread
-    stop      called if the generator ends early; it must release a thread that waits in an iterator
+    at_once   lanes that run at a time, each in a thread
+    stop      called where it ends early: whoever waits in a lane must then be let go
     """
-    found: queue.SimpleQueue[tuple[T] | Future[None]] = queue.SimpleQueue()  # items, and iterators that have ended
+    waiting: queue.SimpleQueue[Iterator[T]] = queue.SimpleQueue()
+    for lane in lanes:
+        waiting.put(lane)
+    told: queue.SimpleQueue[tuple[str, T | BaseException | None]] = queue.SimpleQueue()
     stopped = threading.Event()
 
-    def walk(lane: Iterator[T]) -> None:
-        for item in lane:
-            found.put((item,))
-            if stopped.is_set():
-                return
-
-    with ThreadPoolExecutor(at_once) as pool:
-        running = len(lanes)
-        for lane in lanes:
-            pool.submit(walk, lane).add_done_callback(found.put)
+    def walk() -> None:
         try:
-            while running:
-                each = found.get()
-                if isinstance(each, Future):
-                    each.result()
-                    running -= 1
-                else:
-                    yield each[0]
+            while not stopped.is_set():
+                for item in waiting.get_nowait():
+                    told.put(("item", item))
+                    if stopped.is_set():
+                        return
+        except queue.Empty:
+            pass
+        except BaseException as error:
+            told.put(("error", error))
         finally:
-            if running:
-                stopped.set()
-                pool.shutdown(wait=False, cancel_futures=True)
-                stop()
+            told.put(("end", None))
+
+    threads = [threading.Thread(target=walk, daemon=True) for _ in range(min(at_once, len(lanes)))]
+    for thread in threads:
+        thread.start()
+    running = len(threads)
+    try:
+        while running:
+            kind, item = told.get()
+            if kind == "end":
+                running -= 1
+            elif kind == "error":
+                raise item  # type: ignore[misc]  # it is an exception where it says so
+            else:
+                yield item  # type: ignore[misc]  # and a T here
+    finally:
+        if running:
+            stopped.set()
+            stop()
+            for thread in threads:
+                thread.join()
 
 
 def room(threads: int) -> int:
-    """How many workers with so many threads fit on the usable processors; at least one."""
-    return max(1, len(usable_cpus()) // threads)
+    """Workers of so many threads that the usable processors hold side by side; at least one."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, usable // threads)

@@ -1,8 +1,8 @@
-"""A run on many machines: a Dask cluster receives whole groups of jobs, and decides where each one runs.
+"""A run on many machines: whole groups are handed to a Dask cluster, which says where each one runs.
 
-A timed group is a case with all its backends, sizes and operators, so that every ratio is measured on one host. A check
-has no clock: its groups are a case at some of its random points. The events that a host sends go into the journal as if
-they had happened here. If a group's worker is lost, Dask runs the group on another one.
+A group that is timed is a case with all its backends, sizes and operators, so that every ratio is taken on one host. A
+check has no clock: its groups are a case at some of its random points. What a host tells are the events of a run, which
+go into the journal as if they had happened here; a group whose worker is lost is run again elsewhere, by Dask.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from adbench.results.journal import Progress
 
 ADDRESS = re.compile(r"dask://(?P<host>[^/\s]+):(?P<port>\d+)")
 CONNECT_SECONDS = 15
-SEEDS = 50  # of a case, in one group of a check: starting the workers must not take most of the time
+SEEDS = 50  # of a case, in one group of a check: starting the workers must not be what takes the time
 
 Facts = dict[str, Any]
 
 
 def address_of(text: str) -> str:
-    """tcp://HOST:PORT of dask://HOST:PORT. Raises UsageError for any other text."""
+    """tcp://HOST:PORT of dask://HOST:PORT. Raises UsageError where it is none."""
     found = ADDRESS.fullmatch(text)
     if found is None:
         raise UsageError(f"{text!r} is no address of a cluster; write dask://HOST:PORT, as the scheduler prints it")
@@ -48,9 +48,9 @@ def groups_of(jobs: Iterable[Job], *, timed: bool) -> list[tuple[Job, ...]]:
 
 @dataclass
 class Cluster:
-    """Executes a plan on the hosts of a cluster; `progress` is the state of the run so far.
+    """Goes through a plan on the hosts of a cluster; `progress` is what is known of the run so far.
 
-    It connects at once: raises UsageError if there is no cluster, before anything is written.
+    Connected when it is made: raises UsageError where there is no cluster, so that nothing has been written by then.
     """
 
     address: str
@@ -63,9 +63,9 @@ class Cluster:
         self.client = self._connected()
 
     def events(self) -> Generator[Event, None, None]:
-        """Execute the part of the plan that is not in `progress` yet; each event is entered there before it is yielded.
+        """Do what of the plan is not in `progress` yet; each event is entered there before it is told.
 
-        Raises UsageError if a host lacks something that the plan needs.
+        Raises UsageError where a host has not what the plan needs.
         """
         client = self.client
         from distributed import Event as Flag
@@ -102,7 +102,7 @@ class Cluster:
         return client
 
     def _left(self) -> list[tuple[Job, ...]]:
-        """The whole groups with an unfinished job, because a group is measured together."""
+        """The groups of which something is not done yet: those whole, since they are measured together."""
         asked = self.settings
         done = self.progress
 
@@ -123,7 +123,7 @@ class Cluster:
         return self.progress.head.run.reference_backend or self.settings.reference_backend or first
 
     def _request(self, group: tuple[Job, ...], stop: str) -> dict[str, Any]:
-        """The request for a host."""
+        """What a host needs to know."""
         run = self.progress.head.run
         cases = {name: about for name, about in run.cases.items() if name == group[0].case}
         backends = {job.backend for job in group}
@@ -137,7 +137,7 @@ class Cluster:
         return {"head": to_plain(head), "stop": stop, "timed": self.settings.time or self.settings.memory}
 
     def _answered(self, future: Any, group: tuple[Job, ...]) -> Iterator[Event]:
-        """The events of a group; a record for each of its jobs if every host that ran it was lost."""
+        """The events of a group; a record for each of its jobs where every host that had it was lost."""
         from distributed.scheduler import KilledWorker
 
         try:
@@ -154,7 +154,7 @@ class Cluster:
         yield from events_of(answer)
 
     def _facts(self, answer: Facts) -> Facts:
-        """The facts about the machines: one value if all hosts agree, else every value."""
+        """What is known of the machines: facts that are the same on all hosts, else each that there is."""
         run = self.progress.head.run
         overheads = [ns for ns in (run.loop_overhead_ns, answer["loop_overhead_ns"]) if ns is not None]
         hosts = str(run.machine.get("hosts") or "").split(", ") if run.machine.get("hosts") else []
@@ -163,7 +163,7 @@ class Cluster:
             names = dict.fromkeys([*run.machine, *here])
             here = {name: _both(run.machine.get(name), here.get(name)) for name in names}
         joined = ", ".join(sorted({*hosts, answer["host"]}))
-        # The largest of all hosts: an upper bound of the clock's own time.
+        # Of several hosts the largest: what is at most the clock's own.
         return {"machine": {**here, "hosts": joined}, "loop_overhead_ns": max(overheads, default=None)}
 
     def _entered(self, events: Iterable[Event]) -> Iterator[Event]:
@@ -173,14 +173,14 @@ class Cluster:
 
 
 def _of_group(asked: Facts, cases: set[str], backends: set[str]) -> Facts:
-    """The digests of the files that a group needs."""
+    """The digests of what a group is made of."""
     kept = {f"cases/{name}{end}" for name in cases for end in ("", ".hpp")} | {f"backends/{name}" for name in backends}
     digests = asked.get("digests", {})
     return {**asked, "digests": {name: digest for name, digest in digests.items() if name in kept}}
 
 
 def _both(before: Any, now: Any) -> Any:
-    """A fact about two machines: one value if they agree, else both in words."""
+    """A fact of two machines: itself where they agree, else both in words."""
     if before == now:
         return now
     texts = str(before).split(" / ") if before is not None else ["not known"]

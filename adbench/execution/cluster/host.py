@@ -1,11 +1,11 @@
-"""The work of one host of a cluster: a group of jobs, from check to memory, by the same runner as on one machine.
+"""What one host of a cluster does: a group of jobs, from check to memory, by the same runner as anywhere.
 
-`on_host` is the task of a Dask worker. It starts a process, this module run with -m, which measures the group: so the
-libraries change only that process, and it ends with the worker.
+`on_host` is the task that a worker of Dask is handed. It has the group measured by a process of its own, this module
+run with -m, so that what libraries do to a process befalls that one, and it ends when the worker does.
 
-    stdin of that process    one line of JSON, the request; its end means that the answer is no longer wanted
+    stdin of that process    one line of JSON, the request; its end means that nobody waits for the answer any more
     the file in its argv     the answer: {"host", "machine", "loop_overhead_ns", "events": [[kind, event], …]},
-                             or {"fault": the reason}
+                             or {"fault": why there is none}
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LEASE = "adbench on {host}"
 def on_host(request: dict[str, Any]) -> dict[str, Any]:
     """The task: measure the group of this request on the host of this worker, alone there where a clock runs.
 
-    Raises AdbenchError, in one line, if the host cannot do it.
+    Raises AdbenchError, in one line, where the host cannot do it.
     """
     from distributed import Event
 
@@ -53,7 +53,7 @@ def on_host(request: dict[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="adbench-") as folder, _alone(request["timed"]):
         answer, errors = Path(folder) / "answer.json", Path(folder) / "errors"
         with errors.open("wb") as stderr:
-            # Dask's nanny sets this for its workers, and it would change how memory is measured.
+            # What Dask's nanny sets for its workers would change how memory is measured.
             environment = {k: v for k, v in os.environ.items() if k != "MALLOC_TRIM_THRESHOLD_"}
             process = subprocess.Popen(
                 [sys.executable, "-m", "adbench.execution.cluster.host", str(answer)],
@@ -93,7 +93,7 @@ def _alone(timed: bool) -> contextlib.AbstractContextManager[Any]:
 
 
 def measured(head: Head) -> dict[str, Any]:
-    """The group of this head on this machine, as plain data. Raises UsageError if it differs from the plan."""
+    """The group of this head on this machine, as plain data. Raises UsageError where it is not what was planned."""
     here = machine.describe()
     head = replace(head, run=replace(head.run, machine=here))
     known = catalog_of(head, "this host", "install and copy there what is here")
@@ -136,7 +136,7 @@ def events_of(answer: Mapping[str, Any]) -> Iterator[Checked | Timed | MemoryMea
 
 
 def _end_with_who_asked() -> None:
-    """End this process in order when its stdin ends: the worker is gone, or no longer wants an answer."""
+    """Ends this process in order when its stdin does: the worker that asked is gone, or wants no answer any more."""
     while sys.stdin.buffer.read(4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
