@@ -26,8 +26,8 @@ from adbench.measure.statistics import (
     log_ratios,
     verdict_word,
 )
-from adbench.results.matched_samples import Array, comparable, groups, key_of, log_seconds
 from adbench.model.record import Job, Record, Run, Time
+from adbench.results.matched_samples import Array, comparable, groups, key_of, log_seconds
 from adbench.results.scaling import Cost, CostAt, Scaling, bytes_per_operation, cost, growth
 
 __all__ = [

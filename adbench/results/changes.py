@@ -17,9 +17,9 @@ from statistics import median
 import numpy as np
 
 from adbench.measure.statistics import log_ratios
-from adbench.results.matched_samples import Array
 from adbench.model.record import Job
 from adbench.results.comparison_inputs import Key, Sample, Side
+from adbench.results.matched_samples import Array
 
 MOST_MUST_AGREE = 3
 """Backends from which on what most of them share is taken out of the clock: of two, neither is most."""

@@ -15,10 +15,10 @@ from typing import Any, Literal
 import numpy as np
 
 from adbench.measure.machine import SAME_FOR_TIMES, fingerprint
-from adbench.results.analysis import floor
 from adbench.model.backend import OPERATORS
-from adbench.results.matched_samples import Array, log_seconds
 from adbench.model.record import Job, Memory, Record, Run
+from adbench.results.analysis import floor
+from adbench.results.matched_samples import Array, log_seconds
 
 Key = Job | str
 State = Literal["right", "wrong", "known", "failing", "absent"]

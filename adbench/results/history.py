@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from adbench.measure.machine import fingerprint
+from adbench.model.errors import AdbenchError, BadFile
 from adbench.results import journal
 from adbench.results.analysis import floor
-from adbench.model.errors import AdbenchError, BadFile
 from adbench.results.comparison_inputs import digest
 from adbench.results.store import JOURNAL, RUN, read_run
 

@@ -26,10 +26,11 @@ from pathlib import Path
 from typing import Any
 
 from adbench.model.errors import BadFile, BadOutput
-from adbench.model.serialization import from_plain, to_plain
 from adbench.model.record import SCHEMA_VERSION, Group, Job, Launch, Launched, Memory, Record, Run, Time, group_of
+from adbench.model.serialization import from_plain, to_plain
 
 MAX_BYTES = 512 * 2**20
+
 
 @dataclass(frozen=True)
 class Head:

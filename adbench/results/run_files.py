@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from adbench.measure import machine
 from adbench.catalog.discovery import Catalog, Source, catalog
+from adbench.measure import machine
 from adbench.model.errors import UsageError
 from adbench.results.journal import Head
 from adbench.version import __version__

@@ -14,8 +14,8 @@ import numpy as np
 from adbench.measure import growth as fitting
 from adbench.measure.growth import Growth
 from adbench.measure.statistics import FEWEST_LAUNCHES, Interval, hodges_lehmann
-from adbench.results.matched_samples import Array, launch_medians, presentable
 from adbench.model.record import Figure, Record, Run
+from adbench.results.matched_samples import Array, launch_medians, presentable
 
 Quantity = Literal["seconds", "allocated_peak_bytes", "python_peak_bytes", "resident_peak_bytes"]
 

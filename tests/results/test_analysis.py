@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from adbench.model.record import Figure, Job, Launch, Memory, Record, Round, Run, Status, Time
 from adbench.oracle import Verdict
 from adbench.results.analysis import break_even, bytes_per_operation, cost, floor, growth, ratios
-from adbench.model.record import Figure, Job, Launch, Memory, Record, Round, Run, Status, Time
 
 CALLS = 1000
 

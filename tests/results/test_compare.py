@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from adbench.results.compare import Comparison, Row, compare, exit_code, gates_of
 from adbench.model.errors import UsageError
 from adbench.model.record import Job
+from adbench.results.compare import Comparison, Row, compare, exit_code, gates_of
 from adbench.results.comparison_inputs import Sample, Side
 from tests.support.sessions import Changes, side, times
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from adbench.model.errors import BadFile
+from adbench.model.record import Record
 from adbench.results.history import history
 from adbench.results.journal import Head, Journal
-from adbench.model.record import Record
 from adbench.results.store import write_run
 from tests.reports import runs
 from tests.support.sessions import run, times

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from adbench.model.errors import BadFile, BadOutput
+from adbench.model.record import Figure, Job, Launch, Launched, Memory, Record, Round, Run, Status, Time, group_of
 from adbench.results.journal import Head, Journal, assemble, read
-from adbench.model.record import Launched, group_of
-from adbench.model.record import Figure, Job, Launch, Memory, Record, Round, Run, Status, Time
 
 A, B = Job("case", 3, "a", "gradient"), Job("case", 3, "b", "gradient")
 HEAD = Head(
