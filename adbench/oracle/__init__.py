@@ -1,29 +1,33 @@
 """What the right answer is, and the verdict. Knows no backend."""
 
-from adbench.oracle.array_valued import array_reference
-from adbench.oracle.array_verdict import Nonzeros
 from adbench.oracle.cache import cached, reference_key
-from adbench.oracle.compute import reference
-from adbench.oracle.engine_noise import Noise
+from adbench.oracle.compute import declared, reference
 from adbench.oracle.evidence import EntryEvidence
-from adbench.oracle.reference import ArrayReference, Direction, Entry, Known, Leaf, Reference, from_plain
+from adbench.oracle.operators import Nonzeros, Second, cotangent, judge_operator
+from adbench.oracle.reference import Direction, Entry, Known, Leaf, Reference, Row
+from adbench.oracle.second_order import second_reference
+from adbench.oracle.subject import Effort, Subject
 from adbench.oracle.verdict import Verdict, judge
 
 __all__ = [
-    "ArrayReference",
     "Direction",
+    "Effort",
     "Entry",
     "EntryEvidence",
     "Known",
     "Leaf",
-    "Noise",
     "Nonzeros",
     "Reference",
+    "Row",
+    "Second",
+    "Subject",
     "Verdict",
-    "array_reference",
     "cached",
-    "from_plain",
+    "cotangent",
+    "declared",
     "judge",
+    "judge_operator",
     "reference",
     "reference_key",
+    "second_reference",
 ]

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from adbench.oracle.reference import ORACLE_VERSION, ArrayReference, Reference, from_plain
+from adbench.oracle.reference import ORACLE_VERSION, Reference
 
 
 def reference_key(text: str, args: tuple[Any, ...], wrt: Sequence[int], seed: int, **options: Any) -> str:
@@ -35,14 +35,14 @@ def reference_key(text: str, args: tuple[Any, ...], wrt: Sequence[int], seed: in
     return digest.hexdigest()
 
 
-def cached(folder: Path, key: str, compute: Callable[[], Reference | ArrayReference]) -> Reference | ArrayReference:
-    """The reference of that key from ``folder``; computed, and kept there, where it is not to be had.
+def cached(folder: Path, key: str, compute: Callable[[], Reference]) -> Reference:
+    """The reference of that key from ``folder``; computed and kept there where there is none.
 
     A folder that cannot be written costs the next run its time, nothing else.
     """
     file = folder / f"{key}.json"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        return from_plain(json.loads(file.read_text(encoding="utf-8")))
+        return Reference.from_plain(json.loads(file.read_text(encoding="utf-8")))
     found = compute()
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)

@@ -80,6 +80,21 @@ def compare(
     return evidence(expected, bound, word, _digits(error, scale), _digits(bound, scale))
 
 
+def not_finite(where: str, index: tuple[int, ...], got: float) -> EntryEvidence:
+    """A NaN or an infinity where nobody knows the number, but that it is finite."""
+    return EntryEvidence(where, index, got, math.nan, (-math.inf, math.inf), 0.0, "wrong", 0.0, 0.0)
+
+
+def not_zero(where: str, index: tuple[int, ...], got: float) -> EntryEvidence:
+    """Another number where a structural zero must be."""
+    return EntryEvidence(where, index, got, 0.0, (0.0, 0.0), 0.0, "wrong", 0.0, MOST_DIGITS)
+
+
+def place_of(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The place of a flat index in an array of this shape."""
+    return tuple(map(int, np.unravel_index(index, shape))) if shape else ()
+
+
 def _digits(error: float, size: float) -> float:
     """Significant decimal digits that an absolute error leaves of a number of this size, held in 0 .. 17."""
     if error == 0 or math.isinf(size):

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import optree
 from numpy.typing import NDArray
+
+from adbench.oracle.reference import Direction, Entry, Known, Leaf, Row
 
 FloatArray = NDArray[np.float64]
 
@@ -62,6 +64,38 @@ class Point:
                 else:
                     constants.append((position, *accessor.path))
         self.leaves, self.constants = tuple(leaves), tuple(constants)
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many entries each active leaf has."""
+        return [leaf.values.size for leaf in self.leaves]
+
+    def steps(self, seed: int, number: int) -> list[FloatArray]:
+        """The direction v with this number, one array for each active leaf: signs times the leaf's scale."""
+        signs = direction_signs(seed, number, [leaf.values.shape for leaf in self.leaves])
+        return [leaf.scale * sign for leaf, sign in zip(self.leaves, signs, strict=True)]
+
+    def direction(self, seed: int, number: int) -> tuple[Any, ...]:
+        """The same nested like the active arguments."""
+        moved = self.replaced([step if step.ndim else float(step) for step in self.steps(seed, number)])
+        return tuple(moved[position] for position in self.wrt)
+
+    def row(self, seed: int, value: Known, chosen: Sequence[Sequence[int]], derivatives: Iterable[Known]) -> Row:
+        """A row of the derivatives in the chosen entries, leaf by leaf, then along directions; of no method yet."""
+        following = iter(derivatives)
+        leaves = tuple(
+            Leaf(
+                leaf.position,
+                leaf.keys,
+                leaf.path,
+                tuple(map(int, leaf.values.shape)),
+                leaf.scale,
+                tuple(Entry(index, next(following)) for index in indices),
+            )
+            for leaf, indices in zip(self.leaves, chosen, strict=True)
+        )
+        directions = tuple(Direction(number, derivative) for number, derivative in enumerate(following))
+        return Row(value, len(self.wrt), leaves, directions, seed, "", "", 0, self.constants)
 
     def replaced(self, arrays: Sequence[Any], others: Callable[[Any], Any] = lambda leaf: leaf) -> tuple[Any, ...]:
         """The arguments with the active leaves replaced by ``arrays``, and ``others`` applied to every other leaf."""
@@ -124,6 +158,8 @@ def direction_signs(seed: int, number: int, shapes: Sequence[tuple[int, ...]]) -
 
 
 def output_signs(seed: int, number: int, shape: tuple[int, ...]) -> FloatArray:
-    """Random signs for the outputs of a function whose value is an array: products with them are exact."""
+    """Random signs for the outputs of a function, 1 for that of a scalar: products with them are exact."""
+    if not shape:
+        return np.ones(())
     rng = np.random.default_rng([seed, number, 0x0F])
     return 2.0 * rng.integers(0, 2, size=shape).astype(np.float64) - 1.0

@@ -1,63 +1,76 @@
-"""The verdict on every operator, each brought back to a number or a gradient that is known.
+"""The verdict on every operator, each brought back to numbers and gradients that are known.
 
-With v a direction of signs and powers of two (so that products with it are exact), and w = -2:
+With v a direction of signs and powers of two (so that products with it are exact), and w = -2 times signs, 1 for a
+scalar: a forgotten cotangent shows, and halving it is exact:
 
-    jvp       J v           a number: the derivative of f along v
-    vjp       wᵀ J          -2 times the gradient: a forgotten cotangent shows, and halving it is exact
-                            (of a function whose value is an array: w = -2 times signs)
-    jacobian  J             of a scalar function: the gradient
-    hvp       H v           the gradient of φ(x) = (f(x + εv) - f(x - εv)) / 2ε
-    hessian   H             H v as for hvp, for two directions v
+    value      f        each output, and Σ w_i f_i
+    jvp        J v      each output's derivative along v, and wᵀ J v
+    vjp        wᵀ J     as a gradient
+    jacobian   J        each output's row as a gradient, and wᵀ J; of a scalar the gradient
+    hvp        H v      the gradient of a difference quotient (`adbench.oracle.second_order`)
+    hessian    H        H v as for hvp, for two directions v
 
-φ is a text like f, and at fifty digits ε = 2^-40 makes it and its gradient exact to 2^-80: second order costs no new
-machinery. Where f's text does not run at fifty digits, nothing is known of second order, and the verdict says so.
+A scalar is an array of shape (): its one output is all there is, without sums. A leaf of a Jacobian is an array of the
+value's shape before the input's, or a scipy.sparse matrix of (outputs, entries of the input). Entries outside a
+declared pattern must be exactly zero, whoever examines them; no entry may be NaN.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import optree
+from numpy.typing import NDArray
 
-from adbench.oracle.array_verdict import Nonzeros, judge_array_operator
-from adbench.oracle.compute import reference
-from adbench.oracle.leaves import Point, argument_names, direction_signs
-from adbench.oracle.precise import METHOD as HIGH_PRECISION
-from adbench.oracle.reference import ArrayReference, Entry, Known, Leaf, Reference
-from adbench.oracle.structure import scaled
-from adbench.oracle.verdict import WORDS, Verdict, judge
+from adbench.oracle.differences import UNIT_ROUNDOFF
+from adbench.oracle.evidence import ROUNDINGS, EntryEvidence, compare, not_finite, not_zero, place_of
+from adbench.oracle.leaves import direction_signs, output_signs
+from adbench.oracle.reference import Known, Reference, Row
+from adbench.oracle.structure import Misshapen, gradient_arrays, jacobian_blocks, kind_of, numbers, scaled
+from adbench.oracle.verdict import WORDS, Comparison, Verdict, compared, conclude, misshapen
 
+Floats = NDArray[np.float64]
 COTANGENT = -2.0
-HESSIAN_DIRECTIONS = (0, 1)
-EPSILON = 2.0**-40
-SECOND_NOISE = "squared from the noise of the gradient"
 UNKNOWN = Known(math.nan, math.nan, math.nan, 0.0, "unknown")
+SUMMED_EXACTLY = 1_000_000
+"""Entries that are summed one by one without rounding; more are summed in pairs, which rounds a little."""
 
 
-def direction(args: Sequence[Any], wrt: Sequence[int], seed: int, number: int) -> tuple[Any, ...]:
-    """The direction v with this number, a tuple like the active arguments: signs times each leaf's scale."""
-    point = Point(tuple(args), wrt, argument_names(direction, len(args)))
-    signs = direction_signs(seed, number, [leaf.values.shape for leaf in point.leaves])
-    steps = [leaf.scale * sign for leaf, sign in zip(point.leaves, signs, strict=True)]
-    moved = point.replaced([step if step.ndim else float(step) for step in steps])
-    return tuple(moved[position] for position in wrt)
+@dataclass(frozen=True)
+class Nonzeros:
+    """The pattern of a Jacobian: rows are flat indices of the value, columns go through all active leaves in order."""
+
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
 
 
-def along(known: Reference, number: int) -> Known:
+@dataclass(frozen=True)
+class Second:
+    """What is known of H v, and the direction v that it is about."""
+
+    v: tuple[Any, ...]
+    known: Reference
+
+
+def cotangent(shape: tuple[int, ...], seed: int, factor: float = COTANGENT) -> Any:
+    """The w that `vjp` is asked for: the signs of the first sum, times a power of two that would be missed."""
+    return factor * output_signs(seed, 0, shape) if shape else factor
+
+
+def along(row: Row, number: int) -> Known:
     """The derivative of f in direction v: as examined, or summed where every entry is known."""
-    for found in known.directions:
+    for found in row.directions:
         if found.number == number:
             return found.derivative
-    if any(len(leaf.entries) < leaf.size for leaf in known.leaves):
+    if any(len(leaf.entries) < leaf.size for leaf in row.leaves):
         return UNKNOWN
-    signs = direction_signs(known.seed, number, [leaf.shape for leaf in known.leaves])
+    signs = direction_signs(row.seed, number, [leaf.shape for leaf in row.leaves])
     lower, upper, bars, noises = [0.0], [0.0], [0.0], [0.0]
-    for leaf, sign in zip(known.leaves, signs, strict=True):
+    for leaf, sign in zip(row.leaves, signs, strict=True):
         for entry in leaf.entries:
             step = leaf.scale * float(sign.flat[entry.index])
             ends = sorted((step * entry.derivative.lower, step * entry.derivative.upper))
@@ -71,144 +84,11 @@ def along(known: Reference, number: int) -> Known:
     return Known(math.fsum(lower), math.fsum(upper), math.fsum(bars), noise, "smooth")
 
 
-def second_order(
-    xp_function: Callable[..., Any],
-    args: tuple[Any, ...],
-    wrt: Sequence[int],
-    number: int,
-    first: Reference,
-    *,
-    seed: int = 0,
-    names: Sequence[str] | None = None,
-    max_seconds: float = 3.0,
-) -> Reference:
-    """What is known about H v, v being direction `number`: the reference of φ, whose gradient it is.
-
-    first: what is known of first order, for the noise.
-    """
-    v = direction(args, wrt, seed, number)
-    more = {"seed": seed, "names": names, "max_seconds": max_seconds}
-    found = _along_gradient(xp_function, args, wrt, v, first, **more)
-    scale = _largest(found)
-    if scale < _largest(first):
-        # Column by column H may be larger than H v, as where f stays the same along v; rounding is of the columns.
-        half = _every_second(v)
-        scale = max(scale, _largest(_along_gradient(xp_function, args, wrt, half, first, **more, max_entries=16)))
-    return _with_second_noise(found, first, scale)
-
-
-def _along_gradient(
-    xp_function: Callable[..., Any],
-    args: tuple[Any, ...],
-    wrt: Sequence[int],
-    v: tuple[Any, ...],
-    first: Reference,
-    **more: Any,
-) -> Reference:
-    """H v without its noise."""
-
-    def phi(xp: Any, *point: Any) -> Any:
-        def shifted(side: float) -> tuple[Any, ...]:
-            every = list(point)
-            for position, step in zip(wrt, v, strict=True):
-                every[position] = optree.tree_map(lambda x, s: x + side * EPSILON * s, every[position], step)
-            return tuple(every)
-
-        return (xp_function(xp, *shifted(1.0)) - xp_function(xp, *shifted(-1.0))) / (2.0 * EPSILON)
-
-    def unknown(*_: Any) -> float:
-        return math.nan
-
-    size = first.value.size
-    return reference(
-        unknown,
-        args,
-        wrt,
-        xp_function=phi,
-        noise=_no_noise,
-        max_evaluations=90,
-        subtracts=size / EPSILON if math.isfinite(size) else 0.0,
-        **more,
-    )
-
-
-def _every_second(v: Any) -> Any:
-    """v with every second of its entries zero, counted through all its leaves."""
-    count = itertools.count()
-
-    def thinned(leaf: Any) -> Any:
-        array = np.array(leaf, dtype=np.float64)
-        for place in np.ndindex(array.shape):
-            array[place] *= next(count) % 2
-        return array if array.ndim else float(array)
-
-    return optree.tree_map(thinned, v)
-
-
-def _largest(known: Reference) -> float:
-    """The largest derivative in size, of those that are finite; 0 where none is."""
-    derivatives = [e.derivative for leaf in known.leaves for e in leaf.entries]
-    derivatives += [d.derivative for d in known.directions]
-    return max((d.size for d in derivatives if math.isfinite(d.size)), default=0.0)
-
-
-def _no_noise(_: Any, args: tuple[Any, ...], wrt: Sequence[int], *__: int) -> list[tuple[float, Any]]:
-    """Double precision under φ would show the noise of a difference quotient, which no library takes."""
-    still = tuple(optree.tree_map(lambda leaf: np.zeros(np.shape(leaf)), args[position]) for position in wrt)
-    return [(0.0, still)] * 3
-
-
-def _with_second_noise(found: Reference, first: Reference, scale: float) -> Reference:
-    """H v with the noise that the gradient's own suggests: u κ² scale, κ = the gradient's noise in units of u |g|.
-
-    A bound on the largest entry, so it hides errors in entries far smaller; an engine's Monte Carlo run would tell.
-    Where H v is zero, a rounding of the gradient is none of a library's faults: v is as large as x, and the derivative
-    of f / x, as a product's is often written, vanishes to rounding only.
-    """
-    entries = [e.derivative for leaf in first.leaves for e in leaf.entries] + [d.derivative for d in first.directions]
-    finite = [e for e in entries if math.isfinite(e.size) and math.isfinite(e.noise)]
-    size = max((e.size for e in finite), default=0.0)
-    kappa = max((e.noise for e in finite), default=0.0) / (2.0**-53 * size) if size else 1.0
-    noise = 2.0**-53 * max(1.0, kappa) ** 2 * scale
-
-    def noisy(known: Known) -> Known:
-        of_zero = 2.0**-53 * size if known.size == 0 else 0.0
-        return replace(known, noise=max(noise, of_zero)) if math.isfinite(known.size) else known
-
-    leaves = tuple(
-        replace(leaf, entries=tuple(Entry(e.index, noisy(e.derivative)) for e in leaf.entries)) for leaf in found.leaves
-    )
-    directions = tuple(replace(d, derivative=noisy(d.derivative)) for d in found.directions)
-    return replace(found, leaves=leaves, directions=directions, noise=SECOND_NOISE)
-
-
-def declared(
-    value: float, gradient: Sequence[Any], args: tuple[Any, ...], wrt: Sequence[int], names: Sequence[str]
-) -> Reference:
-    """A reference from a gradient that is the truth by declaration: no difference of f could know it."""
-    point = Point(args, wrt, names)
-    parts = [np.asarray(leaf, dtype=np.float64) for part in gradient for leaf in optree.tree_leaves(part)]
-    leaves = tuple(
-        Leaf(
-            leaf.position,
-            leaf.keys,
-            leaf.path,
-            tuple(map(int, leaf.values.shape)),
-            leaf.scale,
-            tuple(Entry(i, Known(float(g), float(g))) for i, g in enumerate(part.ravel())),
-        )
-        for leaf, part in zip(point.leaves, parts, strict=True)
-    )
-    known = Known(value, value, 1e-14 * abs(value))
-    return Reference(known, len(point.wrt), leaves, (), 0, "declared", "differences cannot know it", 1, point.constants)
-
-
 def judge_operator(
     operator: str,
     result: Any,
-    known: Reference | ArrayReference,
-    seconds: Sequence[Reference] = (),
-    v: Sequence[Any] = (),
+    known: Reference,
+    seconds: Sequence[Second] = (),
     *,
     nonzeros: Nonzeros | None = None,
     claimed_relative_error: float | None = None,
@@ -216,46 +96,175 @@ def judge_operator(
     """Compares what an operator returned with what is known.
 
     result    in numpy, of the structure that the operator promises
-    seconds   for hvp the reference of H v; for hessian one for each of HESSIAN_DIRECTIONS
-    v         for hessian: those directions
+    seconds   for hvp what is known of H v; for hessian of each of the directions that it is examined in
     nonzeros  the declared pattern of the Jacobian of a function whose value is an array
     """
     claim = claimed_relative_error
-    if isinstance(known, ArrayReference):
-        return judge_array_operator(
-            operator, result, known, along, factor=COTANGENT, nonzeros=nonzeros, claimed_relative_error=claim
-        )
-    nothing = replace(known, count=0, leaves=(), directions=(), constants=())
-    if result is None and operator in ("value", "jvp"):
-        result = "nothing"  # for `judge`, None says that there was no value to give; here there was
-    if operator == "value":
-        return judge(result, (), nothing, claimed_relative_error=claim)
-    if operator == "jvp":
-        number = replace(nothing, value=along(known, 0))
-        return _renamed(judge(result, (), number, claimed_relative_error=claim, value_from=_products(known)), "J v")
-    if operator in ("gradient", "jacobian"):
-        return judge(None, result, known, claimed_relative_error=claim)
-    if operator == "vjp":
-        return judge(None, scaled(result, 1 / COTANGENT), known, claimed_relative_error=claim)
-    if operator == "value_and_gradient":
-        if not isinstance(result, tuple) or len(result) != 2:
-            return judge(None, result, replace(known, count=-1))
-        return judge(result[0], result[1], known, claimed_relative_error=claim)
     if operator == "hvp":
-        return judge(None, result, seconds[0], claimed_relative_error=claim)
-    verdicts = [
-        judge(None, _contracted(result, direction), second, claimed_relative_error=claim)
-        for second, direction in zip(seconds, v, strict=True)
+        return judge_operator("gradient", result, seconds[0].known, claimed_relative_error=claim)
+    if operator == "hessian":
+        products = [(_times(result, second.v), second.known) for second in seconds]
+        verdicts = [judge_operator("gradient", *pair, claimed_relative_error=claim) for pair in products]
+        return max(verdicts, key=lambda verdict: WORDS.index(verdict.word))
+    try:
+        with np.errstate(all="ignore"):  # a gradient of 1e300s is somebody's wrong answer, not our warning
+            found = _compared(operator, result, known, nonzeros, claim)
+            return conclude(found, known.all_outputs, claim)
+    except Misshapen as error:
+        return misshapen(error, known.all_outputs)
+
+
+def _compared(
+    operator: str, result: Any, known: Reference, nonzeros: Nonzeros | None, claim: float | None
+) -> list[Comparison]:
+    """Comparisons of first order."""
+    row = known.all_outputs
+    if operator == "value":
+        return [_numbers(result, known, "the value", lambda row: row.value, claim)]
+    if operator == "jvp":
+        found = _numbers(result, known, "J v", lambda row: along(row, 0), claim)
+        return [found if known.shape else replace(found, value_size=_products(row))]
+    if operator == "vjp":
+        return [_gradient(scaled(result, 1 / COTANGENT), row)]
+    if operator == "jacobian" and known.shape:
+        return _jacobian(result, known, nonzeros)
+    if known.shape:
+        raise ValueError(f"a function whose value is an array has no {operator}")
+    if operator != "value_and_gradient":
+        return [_gradient(result, row)]
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise Misshapen(f"value_and_gradient must return a pair; it returned {kind_of(result)}")
+    value = _numbers(result[0], known, "the value", lambda row: row.value, claim).value
+    return [replace(_gradient(result[1], row), value=value)]
+
+
+def _gradient(result: Any, row: Row) -> Comparison:
+    return compared(gradient_arrays(result, row), row)
+
+
+def _numbers(result: Any, known: Reference, name: str, of: Callable[[Row], Known], claim: float | None) -> Comparison:
+    """One number for each output, and what the sums of all say; sums are no part of a claim."""
+    array = numbers(result, known.shape, name)
+    truths = [of(row) for _, row in known.outputs]
+    scale = max((truth.size for truth in truths if math.isfinite(truth.size)), default=0.0) or 1.0
+    places = [f"{name} at {_place(index, known.shape)}" if known.shape else name for index, _ in known.outputs]
+    evidence = [
+        compare(place, (), float(array.flat[index]), truth, scale)
+        for place, (index, _), truth in zip(places, known.outputs, truths, strict=True)
     ]
-    return max(verdicts, key=lambda verdict: WORDS.index(verdict.word))
+    if not known.shape:
+        return Comparison(value=evidence[0])
+    if claim is not None:
+        return Comparison(entries=evidence)
+    if np.isfinite(array).all():
+        for number, row in enumerate(known.sums):
+            products = (array * output_signs(row.seed, number, known.shape)).ravel()
+            entrywise = ROUNDINGS * UNIT_ROUNDOFF * float(np.abs(products).sum())
+            where = f"{name}, summed over all {known.size} outputs (signs {number} from seed {row.seed})"
+            evidence.append(compare(where, (), math.fsum(products), of(row), math.inf, entrywise))
+    elif all(math.isfinite(of(row).size) for row in known.sums):
+        for index in np.flatnonzero(~np.isfinite(array))[:1]:
+            where = f"{name} at {_place(int(index), known.shape)}"
+            evidence.append(not_finite(where, (), float(array.flat[index])))
+    return Comparison(entries=evidence)
 
 
-def is_known(second: Reference) -> bool:
-    """Whether anything is known of second order: only high precision can tell."""
-    return second.method == HIGH_PRECISION
+def _place(index: int, shape: tuple[int, ...]) -> str:
+    """The output as one would index it: ``output[3, 1]``."""
+    return f"output[{', '.join(map(str, place_of(index, shape)))}]"
 
 
-def _contracted(hessian: Any, v: Any) -> Any:
+def _jacobian(jacobian: Any, known: Reference, nonzeros: Nonzeros | None) -> list[Comparison]:
+    """Every examined row, the sums of all rows, and first what must not be in any."""
+    leaves = known.all_outputs.leaves
+    blocks = jacobian_blocks(jacobian, known)
+    unfit = _not_finite(blocks, known) + _outside(blocks, known, nonzeros)
+    found = [Comparison(entries=unfit)] if unfit else []
+    for index, row in known.outputs:
+        rows = [_row(block, index).reshape(leaf.shape) for block, leaf in zip(blocks, leaves, strict=True)]
+        found.append(compared(rows, row, of=f"{_place(index, known.shape)}, "))
+    if all(math.isfinite(item.got) for item in unfit):
+        for number, row in enumerate(known.sums):
+            signs = output_signs(row.seed, number, known.shape).ravel()
+            sums = [_contracted(block, signs) for block in blocks]
+            rows = [total.reshape(leaf.shape) for (total, _), leaf in zip(sums, leaves, strict=True)]
+            allowed = [size.reshape(leaf.shape) for (_, size), leaf in zip(sums, leaves, strict=True)]
+            of = f"the sum of all {known.size} outputs (signs {number} from seed {row.seed}), "
+            found.append(compared(rows, row, allowed, of))
+    return found
+
+
+def _row(block: Any, index: int) -> Floats:
+    if isinstance(block, np.ndarray):
+        return np.asarray(block[index], dtype=np.float64)
+    return np.asarray(block[[index], :].toarray()[0], dtype=np.float64)
+
+
+def _contracted(block: Any, signs: Floats) -> tuple[Floats, Floats]:
+    """wᵀ J, and what the roundings of right entries of J may add up to in it."""
+    if isinstance(block, np.ndarray):
+        products = np.ascontiguousarray((block * signs[:, None]).T)
+        sizes = np.abs(products).sum(axis=1)
+        if products.size > SUMMED_EXACTLY:
+            return products.sum(axis=1), 2 * ROUNDINGS * UNIT_ROUNDOFF * sizes
+        sums = np.array([math.fsum(column) for column in products])
+    else:
+        products = block.data * signs[block.indices]
+        ends = list(zip(block.indptr[:-1], block.indptr[1:], strict=True))
+        sums = np.array([math.fsum(products[start:end]) for start, end in ends])
+        sizes = np.array([float(np.abs(products[start:end]).sum()) for start, end in ends])
+    return sums.astype(np.float64), ROUNDINGS * UNIT_ROUNDOFF * sizes
+
+
+def _nonzero(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+    """Rows, columns and values of the entries that are not zero."""
+    if isinstance(block, np.ndarray):
+        rows, columns = np.nonzero(block)
+        return rows, columns, block[rows, columns]
+    found = block.tocoo()
+    return found.row.astype(np.intp), found.col.astype(np.intp), found.data
+
+
+def _not_finite(blocks: Sequence[Any], known: Reference) -> list[EntryEvidence]:
+    """The first NaN or infinity of each input, where all derivatives that were examined are finite."""
+    if not all(math.isfinite(one.size) for row in known.sums for one in row.derivatives):
+        return []
+    return _first_of_each(blocks, known, not_finite, lambda _, rows, columns, values: ~np.isfinite(values))
+
+
+def _outside(blocks: Sequence[Any], known: Reference, nonzeros: Nonzeros | None) -> list[EntryEvidence]:
+    """For each input the first entry that is not zero although the pattern has nothing there."""
+    if nonzeros is None:
+        return []
+    sizes = [leaf.size for leaf in known.all_outputs.leaves]
+    starts = np.cumsum([0, *sizes])
+
+    def stray(which: int, rows: Any, columns: Any, values: Floats) -> Any:
+        start, size = starts[which], sizes[which]
+        mine = (nonzeros.columns >= start) & (nonzeros.columns < start + size)
+        pattern = nonzeros.rows[mine] * size + nonzeros.columns[mine] - start
+        return ~np.isin(rows * size + columns, pattern) & (values != 0)
+
+    return _first_of_each(blocks, known, not_zero, stray)
+
+
+def _first_of_each(
+    blocks: Sequence[Any],
+    known: Reference,
+    evidence: Callable[[str, tuple[int, ...], float], EntryEvidence],
+    unfit: Callable[[int, Any, Any, Floats], Any],
+) -> list[EntryEvidence]:
+    """In each block the first entry that is unfit(block's number, rows, columns, values), as evidence."""
+    found = []
+    for which, (block, leaf) in enumerate(zip(blocks, known.all_outputs.leaves, strict=True)):
+        rows, columns, values = _nonzero(block)
+        for k in np.flatnonzero(unfit(which, rows, columns, values))[:1]:
+            where = f"{_place(int(rows[k]), known.shape)}, {leaf.path}"
+            found.append(evidence(where, place_of(int(columns[k]), leaf.shape), float(values[k])))
+    return found
+
+
+def _times(hessian: Any, v: Any) -> Any:
     """H v: for every leaf of the arguments Σ over the leaves of v of its block times v's, nested like the arguments."""
     steps = [np.asarray(step, dtype=np.float64) for step in optree.tree_leaves(v)]
 
@@ -273,14 +282,8 @@ def _contracted(hessian: Any, v: Any) -> Any:
     return tuple(along_row(row, like) for row, like in zip(hessian, v, strict=True))
 
 
-def _products(known: Reference) -> float:
+def _products(row: Row) -> float:
     """|g| |v|, of the entries known: where J v cancels, an error that is a share of the gradient is no fault of it."""
-    longest = math.hypot(*(e.derivative.size for leaf in known.leaves for e in leaf.entries))
-    length = math.sqrt(sum(leaf.size * leaf.scale**2 for leaf in known.leaves))
+    longest = math.hypot(*(e.derivative.size for leaf in row.leaves for e in leaf.entries))
+    length = math.sqrt(sum(leaf.size * leaf.scale**2 for leaf in row.leaves))
     return longest * length if math.isfinite(longest * length) else 0.0
-
-
-def _renamed(verdict: Verdict, name: str) -> Verdict:
-    """The same with the number called by its name instead of 'the value'."""
-    value = None if verdict.value is None else replace(verdict.value, where=name)
-    return replace(verdict, value=value, sentence=verdict.sentence.replace("the value", name))

@@ -1,30 +1,25 @@
-"""The strongest reference: the case's own text at fifty and seventy-five digits, and float64's noise beside it."""
+"""The strongest reference: the case's own text at fifty and seventy-five digits, with float64's noise."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
-import numpy as np
-
-from adbench.oracle.highprecision.evaluation import COARSE, Move, Runs, many_entries, one_entry, one_number
+from adbench.oracle.highprecision.evaluation import COARSE, Runs, many_entries, one_entry
 from adbench.oracle.highprecision.namespace import TooSlow, lift_deadlines
 from adbench.oracle.highprecision.noise import own_noise
-from adbench.oracle.highprecision.real import Raw
 from adbench.oracle.highprecision.truth import Truth
-from adbench.oracle.leaves import Point, direction_signs
-from adbench.oracle.reference import Direction, Entry, Known, Leaf, Reference
-from adbench.oracle.sampling import chosen_entries
+from adbench.oracle.reference import Known, Row
+from adbench.oracle.subject import Effort, Numbers, Subject, chosen_entries
 
 METHOD = "central differences at 50 digits, confirmed at 75"
 OWN_NOISE = "Monte Carlo arithmetic under differences of the case's text"
 NO_NOISE = ""
 
 OWN_DRAWS = 6
-"""Fewer than an engine's: each costs as much as half of the truth, and twenty sigmas are allowed for."""
+"""Each costs as much as half of the truth, and twenty sigmas are allowed for."""
 
 FEWEST_DRAWS = 3
 """Where time is short: three are off by a factor of three once in thirty times, and the bound has twenty to spare."""
@@ -81,33 +76,23 @@ def plan(total: int, evaluations: float, max_entries: int, max_directions: int, 
 
 
 def by_high_precision(
-    xp_function: Callable[..., Any],
-    point: Point,
-    *,
-    seed: int,
-    max_entries: int,
-    max_directions: int,
-    max_seconds: float,
-    estimate_noise: bool,
-    fallback: Callable[[int, int, int], Known],
-    subtracts: float = 0.0,
-    numbers: Callable[[Any], list[Raw]] = one_number,
-) -> list[Reference]:
-    """The references from the text itself; raises NotPrecise with the reason where they are not to be had.
+    subject: Subject, effort: Effort, numbers: Numbers, fallback: Callable[[int, int, int], Known]
+) -> list[Row]:
+    """The rows of these numbers from the text itself; raises NotPrecise with the reason where that does not work.
 
-    One for each of the ``numbers`` that are examined of what the text returns: one for a scalar. estimate_noise:
-    whether the text's own noise is wanted (not where an engine measures it). fallback: (number, leaf, flat index) ->
-    what differences in double precision say, for entries the high precision cannot settle. subtracts: as for `Truth`.
+    fallback: (number, leaf, flat index) -> what differences in double precision say, for entries that high precision
+    cannot settle.
     """
-    deadline = time.thread_time() + OVERDUE * max_seconds
-    draws = OWN_DRAWS if estimate_noise else 0
+    assert subject.text is not None
+    deadline = time.thread_time() + OVERDUE * effort.max_seconds
+    draws = OWN_DRAWS if subject.subtracts is None else 0
     try:
-        runs = Runs(xp_function, point, deadline, numbers)
+        runs = Runs(subject.text, subject.point, deadline, numbers.exact)
         plain = runs.plain(COARSE)
         seconds = max(1e-6, plain.seconds) + SECONDS_PER_NUMBER * (len(plain.centre) - 1)
-        total = sum(leaf.values.size for leaf in point.leaves)
-        planned = plan(total, max_seconds / seconds, max_entries, max_directions, draws)
-        return _references(runs, planned, seed, subtracts, fallback)
+        total, most_directions = sum(subject.point.sizes), effort.directions_of(subject.shape)
+        planned = plan(total, effort.max_seconds / seconds, effort.max_entries, most_directions, draws)
+        return _rows(runs, planned, effort.seed, subject.subtracts or 0.0, fallback)
     except TooSlow:
         raise NotPrecise("the text takes too long at 50 digits") from None
     except NotPrecise:
@@ -119,17 +104,13 @@ def by_high_precision(
         lift_deadlines()  # the namespaces are shared with whoever computes next
 
 
-def _references(
+def _rows(
     runs: Runs, planned: Plan, seed: int, subtracts: float, fallback: Callable[[int, int, int], Known]
-) -> list[Reference]:
+) -> list[Row]:
     point = runs.point
-    chosen = chosen_entries([leaf.values.size for leaf in point.leaves], planned.entries, seed)
+    chosen = chosen_entries(point.sizes, planned.entries, seed)
     sample = [(k, index) for k, indices in enumerate(chosen) for index in indices]
-    along: list[Move] = []
-    for number in range(planned.directions):
-        signs = direction_signs(seed, number, [leaf.values.shape for leaf in point.leaves])
-        along.append(many_entries([s * leaf.scale for s, leaf in zip(signs, point.leaves, strict=True)]))
-    moves = [one_entry(point, *place) for place in sample] + [(move, 0) for move in along]
+    along = [many_entries(point.steps(seed, number)) for number in range(planned.directions)]
     truths = [Truth(runs, which, subtracts) for which in range(len(runs.plain(COARSE).centre))]
     values = [truth.value() for truth in truths]
     found = [truth.entries(sample, seed) + [truth.direction(move) for move in along] for truth in truths]
@@ -140,6 +121,7 @@ def _references(
                 of_truth[k] = fallback(which, *place)
     noisy = [which for which, value in enumerate(values) if planned.draws and math.isfinite(value.size)]
     if noisy:
+        moves = [one_entry(point, *place) for place in sample] + [(move, 0) for move in along]
         sizes = [value.lower if which in noisy else 0.0 for which, value in enumerate(values)]
         noises = own_noise(runs, moves, found, sizes, draws=planned.draws, seed=seed)
         for which in noisy:
@@ -149,52 +131,8 @@ def _references(
                 replace(one, noise=noise) if math.isfinite(one.size) else one
                 for one, noise in zip(known[which], of_moves, strict=True)
             ]
+    rows = [point.row(seed, value, chosen, of_row) for value, of_row in zip(values, known, strict=True)]
     return [
-        _reference(point, seed, value, chosen, of_truth, runs.count, OWN_NOISE if which in noisy else NO_NOISE)
-        for which, (value, of_truth) in enumerate(zip(values, known, strict=True))
+        replace(row, method=METHOD, evaluations=runs.count, noise=OWN_NOISE if which in noisy else NO_NOISE)
+        for which, row in enumerate(rows)
     ]
-
-
-def _reference(
-    point: Point,
-    seed: int,
-    value: Known,
-    chosen: Sequence[Sequence[int]],
-    known: Sequence[Known],
-    evaluations: int,
-    noise: str,
-) -> Reference:
-    """``known``: the derivatives in the chosen entries, leaf by leaf, then those along the directions."""
-    following = iter(known)
-    leaves = tuple(
-        Leaf(
-            leaf.position,
-            leaf.keys,
-            leaf.path,
-            tuple(map(int, leaf.values.shape)),
-            leaf.scale,
-            tuple(Entry(index, next(following)) for index in chosen[k]),
-        )
-        for k, leaf in enumerate(point.leaves)
-    )
-    directions = tuple(Direction(number, derivative) for number, derivative in enumerate(following))
-    return Reference(value, len(point.wrt), leaves, directions, seed, METHOD, "", evaluations, point.constants, noise)
-
-
-def contradicted_zeros(
-    xp_function: Callable[..., Any], point: Point, zeros: Sequence[tuple[int, ...]], seed: int
-) -> str:
-    """The path of a leaf whose entries declared as zeros do change f at fifty digits; "" where there is none."""
-    truth = Truth(Runs(xp_function, point, math.inf))
-    rng = np.random.default_rng([seed, 0x20])
-    for k, leaf in enumerate(point.leaves):
-        if zeros[k]:
-            step = np.zeros(leaf.values.size)
-            step[list(zeros[k])] = 2.0 * rng.integers(0, 2, len(zeros[k])) - 1.0
-            move = many_entries([step.reshape(leaf.values.shape) if j == k else None for j in range(len(point.leaves))])
-            if not truth.vanishes(move):
-                return leaf.path
-    return ""
-
-
-__all__ = ["METHOD", "NotPrecise", "by_high_precision", "contradicted_zeros"]

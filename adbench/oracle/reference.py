@@ -1,16 +1,18 @@
 """What is known about a function's value and derivatives at a point, as plain data that travels between processes.
 
-`reference` and `array_reference` make one; `adbench.oracle.operators.judge_operator` compares a result with it.
+`adbench.oracle.compute.reference` makes one; `adbench.oracle.operators.judge_operator` compares a result with it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
+from itertools import repeat
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
-ORACLE_VERSION = 3
+ORACLE_VERSION = 4
 """Changes whenever a reference computed earlier would come out differently: old cached ones are then ignored."""
 
 
@@ -57,7 +59,7 @@ class Leaf:
 
     position: which entry of ``wrt``; keys: the way from that argument to the array (dict keys and sequence
     indices); path: the same as text, ``params[0]['w']``; scale: a power of two, the length of this leaf's part of a
-    direction; zeros: flat indices whose derivative is declared to be exactly zero.
+    direction.
     """
 
     position: int
@@ -66,7 +68,6 @@ class Leaf:
     shape: tuple[int, ...]
     scale: float
     entries: tuple[Entry, ...]
-    zeros: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
@@ -83,8 +84,8 @@ class Direction:
 
 
 @dataclass(frozen=True)
-class Reference:
-    """The truth about f and its gradient at one point, and how it was found.
+class Row:
+    """What is known about one number that depends on the inputs: its value and its gradient, a row of the Jacobian.
 
     method: the name of the method; reason: why not a stronger one ("" where there is none stronger).
     count: the length of ``wrt``; evaluations: how often f was evaluated; constants: where (position in wrt, then
@@ -103,6 +104,55 @@ class Reference:
     constants: tuple[tuple[int | str, ...], ...] = ()
     noise: str = ""
 
+    @property
+    def derivatives(self) -> list[Known]:
+        """All that is known of first order: the sampled entries, then the directions."""
+        of_entries = [entry.derivative for leaf in self.leaves for entry in leaf.entries]
+        return of_entries + [direction.derivative for direction in self.directions]
+
+    def with_derivatives(self, change: Callable[[Known], Known]) -> Row:
+        """The row with every derivative changed."""
+        leaves = tuple(
+            replace(leaf, entries=tuple(replace(e, derivative=change(e.derivative)) for e in leaf.entries))
+            for leaf in self.leaves
+        )
+        directions = tuple(replace(d, derivative=change(d.derivative)) for d in self.directions)
+        return replace(self, leaves=leaves, directions=directions)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The truth about a function and its derivatives: some outputs by themselves, all of them in sums.
+
+    shape: of the value; a scalar is an array of shape (). outputs: flat indices, and the rows of these outputs.
+    sums: the rows of Σ_i w_i f_i, with signs w by `leaves.output_signs` (seed, the sum's number); none for a scalar.
+    """
+
+    shape: tuple[int, ...]
+    outputs: tuple[tuple[int, Row], ...]
+    sums: tuple[Row, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Number of outputs, examined or not."""
+        return math.prod(self.shape)
+
+    @property
+    def scalar(self) -> Row:
+        """The only row of a scalar. Raises ValueError for others."""
+        ((_, row),) = self.outputs
+        return row
+
+    @property
+    def all_outputs(self) -> Row:
+        """The row that every output has a part in: a scalar's own, or the first of the sums."""
+        return self.sums[0] if self.sums else self.scalar
+
+    def mapped(self, change: Callable[[Row], Row]) -> Reference:
+        """The reference with every row changed."""
+        outputs = tuple((index, change(row)) for index, row in self.outputs)
+        return replace(self, outputs=outputs, sums=tuple(map(change, self.sums)))
+
     def to_plain(self) -> dict[str, Any]:
         """Dicts, lists, numbers and texts only, none of them infinite or NaN: valid JSON of any strictness."""
         plain = _plain(self)
@@ -112,53 +162,9 @@ class Reference:
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> Reference:
         """The inverse of `to_plain`; KeyError, TypeError or ValueError where ``plain`` is not such."""
-        return Reference(
-            value=_known(plain["value"]),
-            count=int(plain["count"]),
-            leaves=tuple(_leaf(leaf) for leaf in plain["leaves"]),
-            directions=tuple(Direction(int(d["number"]), _known(d["derivative"])) for d in plain["directions"]),
-            seed=int(plain["seed"]),
-            method=str(plain["method"]),
-            reason=str(plain["reason"]),
-            evaluations=int(plain["evaluations"]),
-            constants=tuple(_keys(place) for place in plain["constants"]),
-            noise=str(plain["noise"]),
-        )
-
-
-@dataclass(frozen=True)
-class ArrayReference:
-    """What is known about a function whose value is an array f: of some outputs by themselves, of all of them in sums.
-
-    shape: of the value. outputs: a flat index, and what is known of that output as a scalar function. sums: what is
-    known of Σ_i w_i f_i, with signs w by `leaves.output_signs` (seed, the sum's number).
-    """
-
-    shape: tuple[int, ...]
-    outputs: tuple[tuple[int, Reference], ...]
-    sums: tuple[Reference, ...]
-
-    @property
-    def size(self) -> int:
-        """Number of outputs, examined or not."""
-        return math.prod(self.shape)
-
-    def to_plain(self) -> dict[str, Any]:
-        """As `Reference.to_plain`."""
-        plain = _plain(self)
-        assert isinstance(plain, dict)
-        return plain
-
-
-def from_plain(plain: Mapping[str, Any]) -> Reference | ArrayReference:
-    """The inverse of `to_plain` of either; KeyError, TypeError or ValueError where ``plain`` is neither."""
-    if "outputs" not in plain:
-        return Reference.from_plain(plain)
-    return ArrayReference(
-        shape=tuple(map(int, plain["shape"])),
-        outputs=tuple((int(index), Reference.from_plain(known)) for index, known in plain["outputs"]),
-        sums=tuple(map(Reference.from_plain, plain["sums"])),
-    )
+        made = _made(Reference, plain)
+        assert isinstance(made, Reference)
+        return made
 
 
 def _plain(thing: Any) -> Any:
@@ -171,27 +177,20 @@ def _plain(thing: Any) -> Any:
     return {field.name: _plain(getattr(thing, field.name)) for field in fields(thing)}
 
 
-def _known(plain: Mapping[str, Any]) -> Known:
-    return Known(
-        float(plain["lower"]),
-        float(plain["upper"]),
-        float(plain["bar"]),
-        float(plain["noise"]),
-        str(plain["kind"]),
-    )
+@cache
+def _types(kind: Any) -> Mapping[str, Any]:
+    return get_type_hints(kind)
 
 
-def _keys(plain: Sequence[Any]) -> tuple[int | str, ...]:
-    return tuple(key if isinstance(key, str) else int(key) for key in plain)
-
-
-def _leaf(plain: Mapping[str, Any]) -> Leaf:
-    return Leaf(
-        position=int(plain["position"]),
-        keys=_keys(plain["keys"]),
-        path=str(plain["path"]),
-        shape=tuple(map(int, plain["shape"])),
-        scale=float(plain["scale"]),
-        entries=tuple(Entry(int(e["index"]), _known(e["derivative"])) for e in plain["entries"]),
-        zeros=tuple(map(int, plain["zeros"])),
-    )
+def _made(kind: Any, plain: Any) -> Any:
+    """The inverse of `_plain` for a value of this type."""
+    if is_dataclass(kind):
+        return cast(Any, kind)(**{name: _made(part, plain[name]) for name, part in _types(cast(Any, kind)).items()})
+    if get_origin(kind) is tuple:
+        kinds = get_args(kind)
+        if kinds[-1] is ...:
+            return tuple(map(_made, repeat(kinds[0]), plain))
+        return tuple(_made(*pair) for pair in zip(kinds, plain, strict=True))
+    if kind == int | str:
+        return plain if isinstance(plain, str) else int(plain)
+    return kind(plain)

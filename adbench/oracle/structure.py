@@ -1,4 +1,4 @@
-"""Whether a gradient has the structure, shapes and type of the arguments it belongs to."""
+"""Whether a result has the structure, shapes and type of the arguments it belongs to."""
 
 from __future__ import annotations
 
@@ -9,30 +9,40 @@ import numpy as np
 import optree
 from numpy.typing import NDArray
 
-from adbench.oracle.reference import Leaf, Reference
+from adbench.oracle.reference import Leaf, Reference, Row
 
 
 class Misshapen(Exception):
     """The gradient cannot be compared at all; the message says where and what was there."""
 
 
-def gradient_arrays(gradient: Any, reference: Reference) -> list[NDArray[np.float64]]:
-    """The gradient's arrays, one per leaf of the reference; raises Misshapen for anything else.
+def gradient_arrays(gradient: Any, row: Row) -> list[NDArray[np.float64]]:
+    """The gradient's arrays, one per leaf of the row; raises Misshapen for anything else.
 
     ``gradient`` is a tuple with one part per differentiated argument, each nested like its argument.
     """
-    parts = leaf_parts(gradient, reference)
-    return [_array(part, leaf) for part, leaf in zip(parts, reference.leaves, strict=True)]
+    parts = _leaf_parts(gradient, row)
+    return [_array(part, leaf) for part, leaf in zip(parts, row.leaves, strict=True)]
 
 
-def leaf_parts(gradient: Any, reference: Reference) -> list[Any]:
-    """What is in the place of each leaf of the reference, whatever it is; raises Misshapen where nothing is."""
+def jacobian_blocks(jacobian: Any, known: Reference) -> list[Any]:
+    """The Jacobian's parts as matrices of (outputs, entries of the leaf): arrays, or scipy.sparse by columns.
+
+    Raises Misshapen for anything else.
+    """
+    row = known.all_outputs
+    parts = _leaf_parts(jacobian, row)
+    return [_matrix(part, known, leaf) for part, leaf in zip(parts, row.leaves, strict=True)]
+
+
+def _leaf_parts(gradient: Any, row: Row) -> list[Any]:
+    """What is in the place of each leaf of the row, whatever it is; raises Misshapen where nothing is."""
     if not isinstance(gradient, (tuple, list)):
-        raise Misshapen(f"the gradient must be a tuple, one part per argument; it is {_what(gradient)}")
-    if len(gradient) != reference.count:
-        raise Misshapen(f"the gradient must have {reference.count} parts, one per argument; it has {len(gradient)}")
-    _refuse_extra_parts(gradient, reference)
-    return [_at(gradient[leaf.position], leaf) for leaf in reference.leaves]
+        raise Misshapen(f"the gradient must be a tuple, one part per argument; it is {kind_of(gradient)}")
+    if len(gradient) != row.count:
+        raise Misshapen(f"the gradient must have {row.count} parts, one per argument; it has {len(gradient)}")
+    _refuse_extra_parts(gradient, row)
+    return [_at(gradient[leaf.position], leaf) for leaf in row.leaves]
 
 
 def scaled(result: Any, factor: float) -> Any:
@@ -45,12 +55,13 @@ def scaled(result: Any, factor: float) -> Any:
     return optree.tree_map(leaf, result)
 
 
-def single_number(value: Any) -> float:
-    """``value`` as a float; raises Misshapen unless it is one float64 (or Python float)."""
-    array = float_array(value, "the value")
-    if array.shape != ():
-        raise Misshapen(f"the value must be a scalar; its shape is {array.shape}")
-    return float(array)
+def numbers(result: Any, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
+    """``result`` as a float64 array of the value's shape; raises Misshapen, with its name, where it is none."""
+    array = float_array(result, name)
+    if array.shape != shape:
+        wanted = f"have the shape {shape} of the value; it has {array.shape}"
+        raise Misshapen(f"{name} must {wanted if shape else f'be a scalar; its shape is {array.shape}'}")
+    return array
 
 
 def _at(tree: Any, leaf: Leaf) -> Any:
@@ -59,16 +70,16 @@ def _at(tree: Any, leaf: Leaf) -> Any:
             tree = tree[key]
         except (KeyError, IndexError, TypeError):
             way = "".join(f"[{k!r}]" for k in leaf.keys[: depth + 1])
-            raise Misshapen(f"{leaf.path} is missing: there is no {way} in {_what(tree)}") from None
+            raise Misshapen(f"{leaf.path} is missing: there is no {way} in {kind_of(tree)}") from None
     if tree is None:
         raise Misshapen(f"{leaf.path} is missing: None is in its place")
     return tree
 
 
-def _refuse_extra_parts(gradient: Sequence[Any], reference: Reference) -> None:
+def _refuse_extra_parts(gradient: Sequence[Any], row: Row) -> None:
     """A dict with a key, or a sequence with a place, that the argument does not have."""
     wanted: dict[tuple[int | str, ...], set[int | str]] = {}
-    places = [(leaf.position, *leaf.keys) for leaf in reference.leaves] + list(reference.constants)
+    places = [(leaf.position, *leaf.keys) for leaf in row.leaves] + list(row.constants)
     for place in places:
         for depth in range(1, len(place)):
             wanted.setdefault(place[:depth], set()).add(place[depth])
@@ -95,6 +106,23 @@ def _array(part: Any, leaf: Leaf) -> NDArray[np.float64]:
     return array
 
 
+def _matrix(part: Any, known: Reference, leaf: Leaf) -> Any:
+    if hasattr(part, "tocsc"):
+        if part.shape != (known.size, leaf.size) or part.dtype != np.float64:
+            raise Misshapen(
+                f"{leaf.path}: a sparse Jacobian must be float64 of shape {(known.size, leaf.size)}; "
+                f"it is {part.dtype} of shape {part.shape}"
+            )
+        return part.tocsc()
+    array = float_array(part, leaf.path)
+    if array.shape != known.shape + leaf.shape:
+        raise Misshapen(
+            f"{leaf.path}: the Jacobian must have the value's shape before the input's, {known.shape + leaf.shape}; "
+            f"it has {array.shape}"
+        )
+    return array.reshape(known.size, leaf.size)
+
+
 def float_array(part: Any, name: str) -> NDArray[np.float64]:
     """``part`` as a float64 array; raises Misshapen, with its name, where it is none."""
     try:
@@ -102,11 +130,12 @@ def float_array(part: Any, name: str) -> NDArray[np.float64]:
     except Exception as error:  # a foreign array type may raise anything here, and the verdict must stand
         raise Misshapen(f"{name} does not become a numpy array: {type(error).__name__}: {error}") from error
     if array.dtype != np.float64:
-        raise Misshapen(f"{name} must be float64; it is {array.dtype} ({_what(part)})")
+        raise Misshapen(f"{name} must be float64; it is {array.dtype} ({kind_of(part)})")
     return array
 
 
-def _what(thing: Any) -> str:
+def kind_of(thing: Any) -> str:
+    """What a thing is, for messages: its type, and its keys, length or shape."""
     if isinstance(thing, Mapping):
         return f"a {type(thing).__name__} with the keys {', '.join(sorted(map(repr, thing)))}"
     if isinstance(thing, (tuple, list)):

@@ -14,6 +14,7 @@ its tau is below 0.5e-9 of the largest entry.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,13 +24,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adbench.oracle.differences import UNIT_ROUNDOFF
-from adbench.oracle.evidence import MOST_DIGITS, ROUNDINGS, EntryEvidence, Word, compare, worst
+from adbench.oracle.evidence import ROUNDINGS, EntryEvidence, Word, compare, not_finite, place_of, worst
 from adbench.oracle.leaves import direction_signs
-from adbench.oracle.reference import Reference
-from adbench.oracle.structure import Misshapen, gradient_arrays, single_number
+from adbench.oracle.reference import Row
+from adbench.oracle.structure import Misshapen, gradient_arrays, numbers
 
 WORDS: tuple[Word, ...] = ("right", "approximate", "inconclusive", "wrong")
 """From best to worst."""
+
+Arrays = Sequence[NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -54,252 +57,203 @@ class Verdict:
     conventions: tuple[EntryEvidence, ...] = ()
 
 
-def judge(
-    value: Any,
-    gradient: Any,
-    reference: Reference,
-    *,
-    claimed_relative_error: float | None = None,
-    allowances: Sequence[NDArray[np.float64]] | None = None,
-    of: str = "",
-    value_from: float = 0.0,
-) -> Verdict:
+@dataclass(frozen=True)
+class Comparison:
+    """What was compared of a result: with one row of the reference, or one number of each output.
+
+    value       the number of a scalar, where there is one
+    entries     the derivatives by themselves, or the numbers of several outputs
+    along       sums over all of them
+    sum_size    what an error in a sum is a share of: |g| |v|
+    value_size  what an error in the value is a share of, where that is larger than the value
+    """
+
+    value: EntryEvidence | None = None
+    entries: Sequence[EntryEvidence] = ()
+    along: Sequence[EntryEvidence] = ()
+    sum_size: float = 0.0
+    value_size: float = 0.0
+
+    @property
+    def evidence(self) -> list[EntryEvidence]:
+        """All but the value."""
+        return [*self.entries, *self.along]
+
+
+def judge(value: Any, gradient: Any, row: Row, *, claimed_relative_error: float | None = None) -> Verdict:
     """Compares a value and a gradient with what is known about them.
 
     gradient: a tuple with one part per differentiated argument, each nested and shaped like its argument, leaves
     anything that np.asarray turns into float64. value: one number, or None where the backend gave none.
     claimed_relative_error: for a backend that says it is approximate: within the claim, in the norm over what was
-    compared, the word is "approximate". allowances: for a gradient that was itself summed up from right entries, what
-    their roundings may make of each of its own; one array for each leaf of the reference. of: what stands before the
-    name of every entry, for a gradient that is one of several. value_from: the size of what the value is made from,
-    where that is larger than the value: a claim is about it, as of a gradient's product with a direction.
+    compared, the word is "approximate".
     """
     try:
-        got = None if value is None else single_number(value)
-        arrays = gradient_arrays(gradient, reference)
+        with np.errstate(all="ignore"):  # a gradient of 1e300s is somebody's wrong answer, not our warning
+            number = None if value is None else float(numbers(value, (), "the value"))
+            found = compared(gradient_arrays(gradient, row), row)
+            if number is not None:
+                found = replace(found, value=compare("the value", (), number, row.value, 1.0))
+            return conclude([found], row, claimed_relative_error)
     except Misshapen as error:
-        return misshapen(error, reference)
-    with np.errstate(all="ignore"):  # a gradient of 1e300s is somebody's wrong answer, not our warning
-        evidence = _entries(arrays, allowances, reference) + _unsampled(arrays, reference) + _zeros(arrays, reference)
-        finite = all(np.isfinite(array).all() for array in arrays)
-        along = _directions(arrays, allowances, reference) if finite else []
-        if of:
-            evidence, along = ([replace(item, where=of + item.where) for item in part] for part in (evidence, along))
-        of_value = None if got is None else compare("the value", (), got, reference.value, 1.0)
-        if claimed_relative_error is not None:
-            return _approximate(of_value, evidence, along, arrays, reference, claimed_relative_error, value_from)
-        return _exact(of_value, evidence + along, reference)
+        return misshapen(error, row)
 
 
-def misshapen(error: Misshapen, reference: Reference) -> Verdict:
+def misshapen(error: Misshapen, row: Row) -> Verdict:
     """The verdict on what cannot be compared."""
-    return _verdict("wrong", str(error), None, [], reference)
+    return Verdict("wrong", str(error), None, None, 0, 0, 0, 0, row.method, row.reason)
 
 
-def conclude(evidence: Sequence[EntryEvidence], reference: Reference, claim: float | None = None) -> Verdict:
-    """The verdict on these compared numbers; within a claim, where there is one, in their norm."""
+def compared(arrays: Arrays, row: Row, allowances: Arrays = (), of: str = "") -> Comparison:
+    """A gradient, one array for each leaf, with the row.
+
+    allowances: for a gradient that was itself summed up from right entries, what their roundings may make of each of
+    its own. of: what stands before the name of every entry, for a gradient that is one of several.
+    """
+    entries = _entries(arrays, allowances, row) + _unsampled(arrays, row)
+    finite = all(np.isfinite(array).all() for array in arrays)
+    along = _directions(arrays, allowances, row) if finite else []
+    if of:
+        entries, along = ([replace(item, where=of + item.where) for item in part] for part in (entries, along))
+    # |<e, v>| <= |e| |v|, and |e| is a share of |g|
+    longest = math.sqrt(sum(float(np.square(array).sum()) for array in arrays))
+    length = math.sqrt(sum(leaf.size * leaf.scale**2 for leaf in row.leaves))
+    return Comparison(None, entries, along, sum_size=longest * length)
+
+
+def conclude(comparisons: Sequence[Comparison], row: Row, claim: float | None = None) -> Verdict:
+    """One verdict on all of these; where there is a claim, each must be within it. Method and reason are the row's."""
+    evidence = deciding = [item for comparison in comparisons for item in comparison.evidence]
+    value = next((comparison.value for comparison in comparisons if comparison.value is not None), None)
+    words = [item.word for item in evidence]
     if claim is None:
-        return _exact(None, list(evidence), reference)
-    return _approximate(None, list(evidence), [], [], reference, claim)
-
-
-def merged(verdicts: Sequence[Verdict], reference: Reference) -> Verdict:
-    """One verdict on several parts of one result: the worst word, everything counted, the entry that decides."""
-    word: Word = max((verdict.word for verdict in verdicts), key=WORDS.index, default="right")
-    deciding = [verdict for verdict in verdicts if verdict.word == word]
-    checked, right, wrong, unresolved = (
-        sum(getattr(verdict, name) for verdict in verdicts) for name in ("checked", "right", "wrong", "inconclusive")
-    )
-    decisive = worst([verdict.worst for verdict in deciding if verdict.worst is not None])
-    sentence = deciding[0].sentence if deciding else "nothing to compare"
-    if word == "wrong" and wrong and decisive is not None:
-        sentence = f"{wrong} of {checked} wrong, the worst is {decisive}"
-    elif word == "inconclusive":
-        sentence = f"nothing wrong, but {unresolved} of {checked} cannot be resolved to nine digits, least {decisive}"
-    elif word == "right" and decisive is not None:
-        sentence = f"all {checked} compared numbers are right, the least sure is {decisive}"
-    conventions = tuple(item for verdict in verdicts for item in verdict.conventions)
+        word, sentence = _exactly(value, evidence)
+    elif faults := {k: fault for k, one in enumerate(comparisons) if (fault := _beyond(one, claim))}:
+        deciding = [item for k in faults for item in comparisons[k].evidence]
+        word, sentence = "wrong", next(iter(faults.values()))
+        if len(comparisons) > 1 and "wrong" in words:
+            sentence = _wrong(words, worst(deciding))
+    else:
+        error = _relative_error(comparisons[0])
+        word, sentence = "approximate", f"within the claimed relative error of {claim:g} (it is {error:.3g})"
     return Verdict(
         word=word,
         sentence=sentence,
-        value=None,
-        worst=decisive,
-        checked=checked,
-        right=right,
-        wrong=wrong,
-        inconclusive=unresolved,
-        method=reference.method,
-        reason=reference.reason,
-        conventions=conventions,
+        value=value,
+        worst=worst(deciding),
+        checked=len(words),
+        right=words.count("right"),
+        wrong=words.count("wrong"),
+        inconclusive=words.count("inconclusive"),
+        method=row.method,
+        reason=row.reason,
+        conventions=tuple(item for item in evidence if item.interval[0] < item.interval[1]),
     )
 
 
-def _entries(
-    arrays: Sequence[NDArray[np.float64]], allowances: Sequence[NDArray[np.float64]] | None, reference: Reference
-) -> list[EntryEvidence]:
-    zero_scale = _zero_scale(reference)
+def _exactly(value: EntryEvidence | None, evidence: Sequence[EntryEvidence]) -> tuple[Word, str]:
+    """The word and its sentence, by what double precision resolves."""
+    words = [item.word for item in evidence]
+    if value is not None and value.word == "wrong":
+        beside = " beside a gradient without fault" if words and "wrong" not in words else ""
+        return "wrong", f"wrong{beside}: {value}"
+    if "wrong" in words:
+        return "wrong", _wrong(words, worst(evidence))
+    everything = [*evidence, *([value] if value else [])]
+    least, unresolved = worst(everything), [item.word for item in everything].count("inconclusive")
+    if unresolved:
+        sentence = f"nothing wrong, but {unresolved} of {len(words)} cannot be resolved to nine digits, least {least}"
+        return "inconclusive", sentence
+    if not everything:
+        return "right", "nothing to compare"
+    return "right", f"all {len(everything)} compared numbers are right, the least sure is {least}"
+
+
+def _wrong(words: Sequence[Word], worst_of_all: EntryEvidence | None) -> str:
+    return f"{words.count('wrong')} of {len(words)} wrong, the worst is {worst_of_all}"
+
+
+def _beyond(comparison: Comparison, claim: float) -> str:
+    """What is not within the claim: the entries in their norm, each sum, the value; "" where all is."""
+    value = [comparison.value] if comparison.value is not None else []
+    for item in (*value, *comparison.evidence):
+        if item.word == "wrong" and not math.isfinite(item.got - item.expected):
+            return f"not within any claim: {item}"
+    bounds = [item.bound for item in comparison.entries if math.isfinite(item.expected)]
+    error, size = _norms(comparison)
+    if error > claim * size + math.hypot(*bounds):
+        relative, decisive = _relative_error(comparison), worst(comparison.entries)
+        return f"the claim is a relative error of {claim:g}; it is {relative:.3g}, worst {decisive}"
+    sizes = [(item, comparison.sum_size) for item in comparison.along]
+    sizes += [(item, max(abs(item.expected), comparison.value_size)) for item in value]
+    for item, size in sizes:
+        if abs(item.got - item.expected) > claim * size + item.bound:
+            return f"beyond the claimed relative error of {claim:g}: {item}"
+    return ""
+
+
+def _norms(comparison: Comparison) -> tuple[float, float]:
+    """The norms of the error and of the truth, over the entries that are known."""
+    known = [item for item in comparison.entries if math.isfinite(item.expected)]
+    return math.hypot(*(item.got - item.expected for item in known)), math.hypot(*(item.expected for item in known))
+
+
+def _relative_error(comparison: Comparison) -> float:
+    error, size = _norms(comparison)
+    return error / (size or 1)
+
+
+def _entries(arrays: Arrays, allowances: Arrays, row: Row) -> list[EntryEvidence]:
+    zero_scale = _zero_scale(row)
     return [
         compare(
             leaf.path,
-            tuple(map(int, np.unravel_index(entry.index, leaf.shape))) if leaf.shape else (),
+            place_of(entry.index, leaf.shape),
             float(array.flat[entry.index]),
             entry.derivative,
             zero_scale,
             float(allowances[k].flat[entry.index]) if allowances else 0.0,
         )
-        for k, (leaf, array) in enumerate(zip(reference.leaves, arrays, strict=True))
+        for k, (leaf, array) in enumerate(zip(row.leaves, arrays, strict=True))
         for entry in leaf.entries
     ]
 
 
-def _unsampled(arrays: Sequence[NDArray[np.float64]], reference: Reference) -> list[EntryEvidence]:
-    """The first NaN or infinity outside the sample, where the reference shows that all derivatives are finite."""
-    finite = [d for d in reference.directions if math.isfinite(d.derivative.size)]
-    if not finite:
+def _unsampled(arrays: Arrays, row: Row) -> list[EntryEvidence]:
+    """The first NaN or infinity outside the sample, where the row shows that all derivatives are finite."""
+    if not any(math.isfinite(direction.derivative.size) for direction in row.directions):
         return []
     found = []
-    for leaf, array in zip(reference.leaves, arrays, strict=True):
+    for leaf, array in zip(row.leaves, arrays, strict=True):
         sampled = {entry.index for entry in leaf.entries}
-        for index in np.flatnonzero(~np.isfinite(array)):
-            if int(index) not in sampled:
-                place = tuple(map(int, np.unravel_index(int(index), leaf.shape)))
-                got = float(array.flat[index])
-                found.append(
-                    EntryEvidence(leaf.path, place, got, math.nan, (-math.inf, math.inf), 0.0, "wrong", 0.0, 0.0)
-                )
-                break
+        outside = (int(index) for index in np.flatnonzero(~np.isfinite(array)) if int(index) not in sampled)
+        for index in itertools.islice(outside, 1):
+            found.append(not_finite(leaf.path, place_of(index, leaf.shape), float(array.flat[index])))
     return found
 
 
-def _zeros(arrays: Sequence[NDArray[np.float64]], reference: Reference) -> list[EntryEvidence]:
-    """Entries declared to be zero for structural reasons must be exactly that; the first that is not."""
-    found = []
-    for leaf, array in zip(reference.leaves, arrays, strict=True):
-        declared = np.array(leaf.zeros, dtype=np.intp)
-        for index in declared[array.ravel()[declared] != 0][:1]:
-            place = tuple(map(int, np.unravel_index(int(index), leaf.shape))) if leaf.shape else ()
-            got = float(array.flat[index])
-            found.append(EntryEvidence(leaf.path, place, got, 0.0, (0.0, 0.0), 0.0, "wrong", 0.0, MOST_DIGITS))
-    return found
-
-
-def _directions(
-    arrays: Sequence[NDArray[np.float64]], allowances: Sequence[NDArray[np.float64]] | None, reference: Reference
-) -> list[EntryEvidence]:
-    """<g, v> against the derivative along v, for every direction of the reference."""
-    total = sum(leaf.size for leaf in reference.leaves)
-    if _has_kink(reference):
+def _directions(arrays: Arrays, allowances: Arrays, row: Row) -> list[EntryEvidence]:
+    """<g, v> against the derivative along v, for every direction of the row."""
+    if any(known.kind == "kink" for known in row.derivatives):
         # At a kink a gradient may be any mixture of one-sided derivatives, entry by entry: its sums say nothing.
         return []
-    found = []
-    for direction in reference.directions:
-        signs = direction_signs(reference.seed, direction.number, [leaf.shape for leaf in reference.leaves])
-        products = np.concatenate(
-            [
-                (sign * leaf.scale * array).ravel()
-                for sign, leaf, array in zip(signs, reference.leaves, arrays, strict=True)
-            ]
-        )
+    total, found = sum(leaf.size for leaf in row.leaves), []
+    for direction in row.directions:
+        signs = direction_signs(row.seed, direction.number, [leaf.shape for leaf in row.leaves])
+        terms = zip(signs, row.leaves, arrays, strict=True)
+        products = np.concatenate([(sign * leaf.scale * array).ravel() for sign, leaf, array in terms])
         # Signs times powers of two make the products exact and fsum rounds once, but each entry of a right
         # gradient is itself rounded: 8 u |g_i v_i| each.
         entrywise = ROUNDINGS * UNIT_ROUNDOFF * float(np.abs(products).sum())
-        for leaf, allowance in zip(reference.leaves, allowances or (), strict=bool(allowances)):
+        for leaf, allowance in zip(row.leaves, allowances, strict=False):
             entrywise += leaf.scale * float(allowance.sum())
-        where = f"the sum over direction {direction.number} (all {total} entries, signs from seed {reference.seed})"
+        where = f"the sum over direction {direction.number} (all {total} entries, signs from seed {row.seed})"
         found.append(compare(where, (), math.fsum(products), direction.derivative, math.inf, entrywise))
     return found
 
 
-def _has_kink(reference: Reference) -> bool:
-    known = [entry.derivative for leaf in reference.leaves for entry in leaf.entries]
-    return any(one.kind == "kink" for one in [*known, *(d.derivative for d in reference.directions)])
-
-
-def _zero_scale(reference: Reference) -> float:
+def _zero_scale(row: Row) -> float:
     """The size a true zero is measured against: the largest known derivative, else the value, else 1."""
-    sizes = [entry.derivative.size for leaf in reference.leaves for entry in leaf.entries]
+    sizes = [entry.derivative.size for leaf in row.leaves for entry in leaf.entries]
     largest = max((size for size in sizes if math.isfinite(size)), default=0.0)
-    return largest or (reference.value.size if math.isfinite(reference.value.size) else 0.0) or 1.0
-
-
-def _exact(value: EntryEvidence | None, evidence: list[EntryEvidence], reference: Reference) -> Verdict:
-    words = [item.word for item in evidence]
-    if value is not None and value.word == "wrong":
-        beside = " beside a gradient without fault" if words and "wrong" not in words else ""
-        return _verdict("wrong", f"wrong{beside}: {value}", value, evidence, reference)
-    if "wrong" in words:
-        wrong = words.count("wrong")
-        sentence = f"{wrong} of {len(words)} wrong, the worst is {worst(evidence)}"
-        return _verdict("wrong", sentence, value, evidence, reference)
-    unresolved = words.count("inconclusive") + (value is not None and value.word == "inconclusive")
-    if unresolved:
-        least = worst([*evidence, *([value] if value else [])])
-        sentence = f"nothing wrong, but {unresolved} of {len(words)} cannot be resolved to nine digits, least {least}"
-        return _verdict("inconclusive", sentence, value, evidence, reference)
-    compared = [*evidence, *([value] if value else [])]
-    sentence = f"all {len(compared)} compared numbers are right, the least sure is {worst(compared)}"
-    return _verdict("right", sentence if compared else "nothing to compare", value, evidence, reference)
-
-
-def _approximate(
-    value: EntryEvidence | None,
-    entries: list[EntryEvidence],
-    along: list[EntryEvidence],
-    arrays: Sequence[NDArray[np.float64]],
-    reference: Reference,
-    claim: float,
-    value_from: float = 0.0,
-) -> Verdict:
-    """Within the claim in the norm over the compared entries, along every direction, and in the value."""
-    evidence = entries + along
-    known = [item for item in entries if math.isfinite(item.expected)]
-    unfit = [
-        item
-        for item in [*([value] if value else []), *evidence]
-        if item.word == "wrong" and not math.isfinite(item.got - item.expected)
-    ]
-    if unfit:
-        return _verdict("wrong", f"not within any claim: {unfit[0]}", value, evidence, reference)
-    error = math.hypot(*(item.got - item.expected for item in known))
-    size = math.hypot(*(item.expected for item in known))
-    allowed = claim * size + math.hypot(*(item.bound for item in known))
-    if error > allowed:
-        sentence = (
-            f"the claim is a relative error of {claim:g}; it is {error / (size or 1):.3g}, worst {worst(entries)}"
-        )
-        return _verdict("wrong", sentence, value, evidence, reference)
-    # |<e, v>| <= |e| |v| and |e| <= claim |g|
-    longest = math.sqrt(sum(float(np.square(array).sum()) for array in arrays))
-    length = math.sqrt(sum(leaf.size * leaf.scale**2 for leaf in reference.leaves))
-    allowances = [(item, claim * longest * length + item.bound) for item in along]
-    if value is not None:
-        allowances.append((value, claim * max(abs(value.expected), value_from) + value.bound))
-    for item, allowance in allowances:
-        if abs(item.got - item.expected) > allowance:
-            sentence = f"beyond the claimed relative error of {claim:g}: {item}"
-            return _verdict("wrong", sentence, value, evidence, reference)
-    sentence = f"within the claimed relative error of {claim:g} (it is {error / (size or 1):.3g})"
-    return _verdict("approximate", sentence, value, evidence, reference)
-
-
-def _verdict(
-    word: Word,
-    sentence: str,
-    value: EntryEvidence | None,
-    evidence: list[EntryEvidence],
-    reference: Reference,
-) -> Verdict:
-    words = [item.word for item in evidence]
-    return Verdict(
-        word=word,
-        sentence=sentence,
-        value=value,
-        worst=worst(evidence),
-        checked=len(words),
-        right=words.count("right"),
-        wrong=words.count("wrong"),
-        inconclusive=words.count("inconclusive"),
-        method=reference.method,
-        reason=reference.reason,
-        conventions=tuple(item for item in evidence if item.interval[0] < item.interval[1]),
-    )
+    return largest or (row.value.size if math.isfinite(row.value.size) else 0.0) or 1.0

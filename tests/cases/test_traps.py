@@ -14,8 +14,8 @@ from adbench.catalog import discovery
 from adbench.model.backend import from_module
 from adbench.model.case import function_of
 from adbench.model.errors import UsageError
-from adbench.oracle import Reference, judge, reference
-from adbench.oracle.operators import declared
+from adbench.oracle import Row, declared, judge
+from tests.oracle.scalars import reference
 
 CATALOG = discovery.catalog()
 TRAPS = {name: case for name, case in CATALOG.cases.items() if case.is_trap}
@@ -36,18 +36,18 @@ THREAD = re.compile(r"[\w.-]+/[\w.-]+#\d+")
 
 
 @cache
-def known(name: str) -> Reference:
+def known(name: str) -> Row:
     case = TRAPS[name]
     names, args, wrt = case.bind(1, 0)
     f = function_of(case, names, Namespace(np))
     with np.errstate(all="ignore"):
         if case.declared:
-            return declared(float(f(*args)), truth(case), args, wrt, names)
+            return declared(float(f(*args)), truth(case), args, wrt, names).scalar
 
         def text(xp: Any, *args: Any) -> Any:
             return function_of(case, names, xp)(*args)
 
-        return reference(f, args, wrt, xp_function=text, names=names)
+        return reference(f, args, wrt, text=text, names=names)
 
 
 def truth(case: Case) -> tuple[Any, ...]:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from adbench.execution.operators.fallback_of_arrays import FALLBACKS
 
 from adbench import Case, Namespace, Unsupported
 from adbench.execution.operators.fallback import prepare
-from adbench.execution.operators.fallback_of_arrays import FALLBACKS
 from adbench.model.backend import OPERATORS, WITH_VECTOR, Backend, Operator
 from adbench.model.case import function_of
 

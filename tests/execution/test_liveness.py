@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench import Case, Namespace, Operator
+from adbench import Case, Operator
 from adbench.catalog.discovery import catalog, load
 from adbench.execution.operators.prepared_point import point
 from adbench.model import backend as contract
 from adbench.model import tree
 from adbench.model.case import function_of
-from adbench.oracle import ArrayReference, Reference, Verdict, array_reference, reference
-from adbench.oracle.operators import judge_operator
+from adbench.oracle import Effort, Reference, Verdict, judge_operator, reference
 
 CASES = {name: case for name, case in sorted(catalog().cases.items()) if not case.is_trap}
 LARGEST_DENSE = 100  # of functions whose value is an array: their Jacobians are broken entry by entry here
@@ -44,20 +43,11 @@ BROKEN: dict[str, Callable[[Any], Any]] = {
 
 
 @cache
-def known(name: str, size: int) -> tuple[Reference | ArrayReference, tuple[Any, ...]]:
+def known(name: str, size: int) -> tuple[Reference, tuple[Any, ...]]:
     """What is known of a cell in little time, and its derivative by hand or by the reference engine."""
     case, at = CASES[name], point(CASES[name], size, 0)
-    budget: dict[str, Any] = {"xp_function": at.text, "names": at.names, "max_seconds": 0.4}
-    budget |= {"max_evaluations": 2_000 if size < 100 else 180, "max_directions": 1}
-
-    def plain(*args: Any) -> Any:
-        return at.text(Namespace(np), *args)
-
-    found: Reference | ArrayReference
-    if case.is_array_valued:
-        found = array_reference(plain, at.args, at.wrt, shape=at.shape, **budget)
-    else:
-        found = reference(plain, at.args, at.wrt, **budget)
+    effort = Effort(max_seconds=0.4, max_evaluations=2_000 if size < 100 else 180, max_directions=1)
+    found = reference(at.subject, effort)
     if case.gradient is not None:
         by_hand = case.gradient(**dict(zip(at.names, at.args, strict=True)))
         return found, tuple(tree.map_leaves(lambda leaf: np.asarray(leaf, dtype=np.float64), g) for g in by_hand)
@@ -68,8 +58,8 @@ def known(name: str, size: int) -> tuple[Reference | ArrayReference, tuple[Any, 
     return found, engine.numpy_result(call(*native))
 
 
-def judged(derivative: Any, found: Reference | ArrayReference) -> Verdict:
-    operator = "jacobian" if isinstance(found, ArrayReference) else "gradient"
+def judged(derivative: Any, found: Reference) -> Verdict:
+    operator = "jacobian" if found.shape else "gradient"
     return judge_operator(operator, derivative, found)
 
 

@@ -11,9 +11,8 @@ import pytest
 import scipy.sparse
 
 from adbench import Namespace
-from adbench.oracle import ArrayReference, Nonzeros, array_reference, from_plain
-from adbench.oracle.array_verdict import cotangent
-from adbench.oracle.operators import COTANGENT, direction, judge_operator
+from adbench.oracle import Nonzeros, Reference, Subject, cotangent, judge_operator
+from adbench.oracle import reference as reference_of
 
 
 def f(xp: Any, x: Any, b: Any) -> Any:
@@ -31,10 +30,10 @@ def jacobian(x: Any, b: float) -> tuple[Any, Any]:
     return by_x, np.stack([np.sin(x[:-1])] * 2, axis=1)
 
 
-def known(n: int) -> tuple[tuple[Any, float], ArrayReference]:
+def known(n: int) -> tuple[tuple[Any, float], Reference]:
     args = np.random.default_rng(n).uniform(0.5, 1.5, n + 1), 0.75
     plain = lambda *a: f(Namespace(np), *a)  # noqa: E731 - named for the argument
-    return args, array_reference(plain, args, (0, 1), shape=(n, 2), xp_function=f, names=("x", "b"))
+    return args, reference_of(Subject.of(plain, args, (0, 1), text=f, names=("x", "b"), shape=(n, 2)))
 
 
 SMALL, LARGE = known(4), known(40)
@@ -43,8 +42,8 @@ BOTH = pytest.mark.parametrize(("args", "reference"), [SMALL, LARGE], ids=["all 
 
 def results(args: tuple[Any, float]) -> dict[str, Any]:
     by_x, by_b = jacobian(*args)
-    v = direction(args, (0, 1), 0, 0)
-    w = cotangent(by_b.shape, 0, COTANGENT)
+    v = Subject.of(f, args, (0, 1)).point.direction(0, 0)
+    w = cotangent(by_b.shape, 0)
     return {
         "value": f(Namespace(np), *args),
         "jacobian": (by_x, by_b),
@@ -53,13 +52,13 @@ def results(args: tuple[Any, float]) -> dict[str, Any]:
     }
 
 
-def word(operator: str, result: Any, reference: ArrayReference, **more: Any) -> str:
+def word(operator: str, result: Any, reference: Reference, **more: Any) -> str:
     return judge_operator(operator, result, reference, **more).word
 
 
 @BOTH
 @pytest.mark.parametrize("operator", ["value", "jacobian", "jvp", "vjp"])
-def test_what_is_right_is_called_right(args: Any, reference: ArrayReference, operator: str) -> None:
+def test_what_is_right_is_called_right(args: Any, reference: Reference, operator: str) -> None:
     verdict = judge_operator(operator, results(args)[operator], reference)
     assert verdict.word == "right", verdict.sentence
     assert verdict.method.startswith("central differences at 50 digits")
@@ -68,7 +67,7 @@ def test_what_is_right_is_called_right(args: Any, reference: ArrayReference, ope
 @BOTH
 @pytest.mark.parametrize("fault", [1 + 1e-8, -1.0, np.nan, np.inf])
 @pytest.mark.parametrize("place", [(0, 0, 0), (2, 1, 3), (-1, 1, -1), (-2, 1, -2)])
-def test_one_wrong_entry_of_a_jacobian_is_found(args: Any, reference: ArrayReference, fault: float, place: Any) -> None:
+def test_one_wrong_entry_of_a_jacobian_is_found(args: Any, reference: Reference, fault: float, place: Any) -> None:
     by_x, by_b = jacobian(*args)
     assert by_x[place] != 0
     by_x[place] *= fault
@@ -76,7 +75,7 @@ def test_one_wrong_entry_of_a_jacobian_is_found(args: Any, reference: ArrayRefer
 
 
 @BOTH
-def test_every_wrong_output_is_found_in_values_and_products(args: Any, reference: ArrayReference) -> None:
+def test_every_wrong_output_is_found_in_values_and_products(args: Any, reference: Reference) -> None:
     for operator in ("value", "jvp"):
         right = results(args)[operator]
         for place in np.ndindex(right.shape):
@@ -154,7 +153,7 @@ def test_a_forgotten_cotangent_is_found() -> None:
 
 def test_a_black_box_is_judged_by_differences_in_double_precision() -> None:
     args, _ = SMALL
-    reference = array_reference(lambda *a: f(Namespace(np), *a), args, (0, 1), shape=(4, 2))
+    reference = reference_of(Subject.of(lambda *a: f(Namespace(np), *a), args, (0, 1), shape=(4, 2)))
     assert reference.sums[0].reason == "the function is given as a black box"
     by_x, by_b = jacobian(*args)
     assert word("jacobian", (by_x, by_b), reference) in ("right", "inconclusive")
@@ -175,5 +174,4 @@ def test_an_approximate_library_is_held_to_its_claim() -> None:
 
 def test_a_reference_travels_as_plain_data() -> None:
     reference = LARGE[1]
-    assert from_plain(json.loads(json.dumps(reference.to_plain(), allow_nan=False))) == reference
-    assert from_plain(reference.sums[0].to_plain()) == reference.sums[0]
+    assert Reference.from_plain(json.loads(json.dumps(reference.to_plain(), allow_nan=False))) == reference

@@ -37,7 +37,7 @@ NIGHTLY_SEED = 1_000  # the first seed of the points; the next ones follow
 def known(case: Case, seed: int, second_order: bool) -> Known:
     """From the case's text alone: one truth for all mutants at a point."""
     found = known_at(point(case, 1, seed), second_order=second_order, seconds=3.0)
-    assert found.first.method == METHOD, found.first.reason
+    assert found.first.scalar.method == METHOD, found.first.scalar.reason
     return found
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.oracle import judge, reference
+from adbench.oracle import judge
 from adbench.oracle.precise import METHOD
+from tests.oracle.scalars import reference
 
 N = 9
 Text = Callable[[Any, Any], Any]
@@ -89,7 +90,7 @@ def test_right_gradients_raise_no_alarm_and_an_error_in_the_ninth_digit_does(nam
     for seed in range(40):
         rng = np.random.default_rng([seed, 17])
         x = rng.normal(size=N) * (10.0 ** rng.uniform(-2, 0.3, N) if seed % 2 else 1.0)
-        known = reference(lambda x: text(np, x), (x,), (0,), xp_function=text, seed=seed)
+        known = reference(lambda x: text(np, x), (x,), (0,), text=text, seed=seed)
         assert known.method == METHOD, known.reason
         right = gradient(x)
         verdict = judge(text(np, x), (right,), known)

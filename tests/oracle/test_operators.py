@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.oracle import Reference, operators, reference
-from adbench.oracle.operators import COTANGENT, HESSIAN_DIRECTIONS, along, direction, judge_operator
+from adbench.oracle import Effort, Reference, Second, Subject, declared, judge_operator, reference, second_reference
+from adbench.oracle.operators import COTANGENT, along
+from adbench.oracle.precise import METHOD
+from adbench.oracle.second_order import DIRECTIONS
 
 A = np.array([[2.0, 1.0, 0.5], [0.0, 3.0, -1.0], [1.0, 0.0, 4.0]])
 X, B = np.array([0.3, -1.2, 0.7]), 1.5
@@ -24,9 +26,10 @@ def plain(x: Any, b: Any) -> Any:
     return text(np, x, b)
 
 
-FIRST = reference(plain, ARGS, WRT, xp_function=text)
-SECONDS = [operators.second_order(text, ARGS, WRT, number, FIRST) for number in HESSIAN_DIRECTIONS]
-V = [direction(ARGS, WRT, 0, number) for number in HESSIAN_DIRECTIONS]
+HERE = Subject.of(plain, ARGS, WRT, text=text)
+FIRST = reference(HERE)
+V = [HERE.point.direction(0, number) for number in DIRECTIONS]
+SECONDS = [Second(v, second_reference(HERE, number, FIRST.scalar, Effort())) for number, v in enumerate(V)]
 
 
 def hvp(v: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -48,7 +51,7 @@ RIGHT: dict[str, Any] = {
 
 
 def word(operator: str, result: Any) -> str:
-    return judge_operator(operator, result, FIRST, SECONDS, V).word
+    return judge_operator(operator, result, FIRST, SECONDS).word
 
 
 def changed(result: Any, factor: float) -> Any:
@@ -77,7 +80,7 @@ def test_a_forgotten_cotangent_and_a_forgotten_direction_are_found_wrong() -> No
 
 def test_only_a_value_with_a_gradient_is_told_to_be_wrong_beside_it() -> None:
     said = {
-        operator: judge_operator(operator, result, FIRST, SECONDS, V).sentence
+        operator: judge_operator(operator, result, FIRST, SECONDS).sentence
         for operator, result in (
             ("jvp", RIGHT["jvp"] * 2),
             ("value", RIGHT["value"] * 2),
@@ -113,22 +116,22 @@ def test_what_is_misshapen_is_wrong_and_raises_nothing(operator: str, shape: str
 
 
 def test_the_derivative_along_a_direction_is_the_same_summed_and_examined() -> None:
-    sampled = reference(plain, ARGS, WRT, xp_function=text, max_entries=2)
+    sampled, first = reference(HERE, Effort(max_entries=2)).scalar, FIRST.scalar
     assert sampled.directions
-    examined, summed = along(sampled, 0), along(FIRST, 0)
-    assert not FIRST.directions
+    examined, summed = along(sampled, 0), along(first, 0)
+    assert not first.directions
     assert examined.lower == pytest.approx(summed.lower, rel=1e-14)
     assert np.isnan(along(sampled, 99).lower)
 
 
 def test_a_claim_about_a_product_that_cancels_is_about_what_it_is_made_from() -> None:
     at = (1.3, 0.7)
-    p, q = (float(part) for part in direction(at, (0, 1), 0, 0))
+    p, q = (float(part) for part in Subject.of(plain, at, (0, 1)).point.direction(0, 0))
 
     def cancelling(xp: Any, a: Any, b: Any) -> Any:  # its gradient is (q, -p), and its product with v is 0
         return q * a - p * b
 
-    known = reference(lambda a, b: cancelling(np, a, b), at, (0, 1), xp_function=cancelling)
+    known = reference(Subject.of(lambda a, b: cancelling(np, a, b), at, (0, 1), text=cancelling))
     size = 2 * abs(p * q)
 
     def word_of(off: float, claim: float | None = 1e-6) -> str:
@@ -142,14 +145,14 @@ def test_where_the_text_does_not_run_at_fifty_digits_nothing_is_claimed() -> Non
     def opaque(xp: Any, x: Any, b: Any) -> Any:
         return text(np, np.asarray(x, dtype=float), float(b))
 
-    second = operators.second_order(opaque, ARGS, WRT, 0, FIRST)
-    assert not operators.is_known(second)
-    assert judge_operator("hvp", RIGHT["hvp"], FIRST, [second], V).word == "inconclusive"
+    second = second_reference(Subject.of(plain, ARGS, WRT, text=opaque), 0, FIRST.scalar, Effort())
+    assert second.scalar.method != METHOD
+    assert judge_operator("hvp", RIGHT["hvp"], FIRST, [Second(V[0], second)]).word == "inconclusive"
 
 
 def test_a_declared_gradient_is_the_truth_whatever_differences_say() -> None:
     """x · stop(x) at 3: 3 by declaration, 6 by differences."""
-    known = operators.declared(9.0, (np.float64(3.0),), (3.0,), (0,), ("x",))
+    known = declared(9.0, (np.float64(3.0),), (3.0,), (0,), ("x",))
     assert judge_operator("gradient", (np.float64(3.0),), known).word == "right"
     assert judge_operator("gradient", (np.float64(6.0),), known).word == "wrong"
     assert Reference.from_plain(known.to_plain()) == known
@@ -157,5 +160,6 @@ def test_a_declared_gradient_is_the_truth_whatever_differences_say() -> None:
 
 def test_nested_inputs_have_nested_directions() -> None:
     args = ({"w": [X, B], "n": 2}, 0.5)
-    assert direction(args, (0, 1), 3, 0)[0]["w"][0].shape == (3,)
-    assert isinstance(direction(args, (0, 1), 3, 0)[1], float)
+    v = Subject.of(plain, args, (0, 1)).point.direction(3, 0)
+    assert v[0]["w"][0].shape == (3,)
+    assert isinstance(v[1], float)

@@ -1,4 +1,4 @@
-"""References: which method, which entries, what is recorded; the cache; the noise that an engine hands in."""
+"""References: which method, which entries, what is recorded; the cache."""
 
 import json
 import math
@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.oracle import Reference, cached, judge, reference, reference_key
-from adbench.oracle.compute import DIFFERENCES, ENGINE_NOISE
+from adbench.oracle import Effort, Reference, Subject, cached, judge, reference_key
+from adbench.oracle import reference as of_any_shape
+from adbench.oracle.compute import DIFFERENCES
 from adbench.oracle.precise import METHOD, OWN_NOISE, NotPrecise, plan
-from adbench.oracle.sampling import chosen_entries
+from adbench.oracle.subject import chosen_entries
+from tests.oracle.scalars import reference
 
 X = np.linspace(0.2, 1.4, 7)
 
@@ -28,7 +30,7 @@ GRADIENT = np.exp(X) * (1 + X)
 
 
 def test_a_text_gives_the_truth_at_high_precision_with_its_own_noise() -> None:
-    found = reference(plain, (X,), (0,), xp_function=text)
+    found = reference(plain, (X,), (0,), text=text)
     assert (found.method, found.noise, found.reason) == (METHOD, OWN_NOISE, "")
     assert [entry.derivative.noise > 0 for entry in found.leaves[0].entries] == [True] * 7
     assert judge(plain(X), (GRADIENT,), found).word == "right"
@@ -36,7 +38,7 @@ def test_a_text_gives_the_truth_at_high_precision_with_its_own_noise() -> None:
 
 
 @pytest.mark.parametrize(
-    ("xp_function", "reason"),
+    ("function", "reason"),
     [
         (None, "black box"),
         (lambda xp, x: np.exp(x).sum(), "does not run at 50 digits: TypeError"),
@@ -46,8 +48,8 @@ def test_a_text_gives_the_truth_at_high_precision_with_its_own_noise() -> None:
         (lambda xp, x: 1 // 0, "ZeroDivisionError"),
     ],
 )
-def test_what_does_not_run_at_high_precision_falls_back_and_says_why(xp_function: Any, reason: str) -> None:
-    found = reference(plain, (X,), (0,), xp_function=xp_function)
+def test_what_does_not_run_at_high_precision_falls_back_and_says_why(function: Any, reason: str) -> None:
+    found = reference(plain, (X,), (0,), text=function)
     assert found.method == DIFFERENCES
     assert reason in found.reason
     verdict = judge(plain(X), (GRADIENT,), found)
@@ -60,7 +62,7 @@ def test_a_slow_text_is_given_up_for_differences() -> None:
     def slow(xp: Any, x: Any) -> Any:
         return xp.loop(lambda i, s: xp.sum(xp.exp(x)) * 0 + s, xp.sum(x), 3_000)
 
-    found = reference(lambda x: np.sum(x), (X,), (0,), xp_function=slow, max_seconds=0.01)
+    found = reference(lambda x: np.sum(x), (X,), (0,), text=slow, max_seconds=0.01)
     assert (found.method, found.reason) == (DIFFERENCES, "the text takes too long at 50 digits")
 
 
@@ -69,7 +71,7 @@ def test_constants_and_nested_arguments_reach_the_text_in_their_places() -> None
         return xp.sum(params["w"][0] * y) ** n + params["w"][1][0, 0] * params["k"]
 
     args = ({"w": [np.array([1.0, 2.0]), np.array([[3.0]])], "k": 2}, 2, np.array([0.5, 0.25]))
-    found = reference(lambda *a: nested(np, *a), args, (0,), xp_function=nested, names=("params", "n", "y"))
+    found = reference(lambda *a: nested(np, *a), args, (0,), text=nested, names=("params", "n", "y"))
     assert found.method == METHOD
     assert [leaf.path for leaf in found.leaves] == ["params['w'][0]", "params['w'][1]"]
     gradient = {"w": [2 * 1.0 * args[2], np.array([[2.0]])], "k": None}
@@ -81,13 +83,13 @@ def test_every_subset_of_active_arguments_has_its_own_reference() -> None:
         return a * a * b
 
     for wrt, gradient in [((0,), (12.0,)), ((1,), (4.0,)), ((1, 0), (4.0, 12.0))]:
-        found = reference(lambda a, b: a * a * b, (2.0, 3.0), wrt, xp_function=product)
+        found = reference(lambda a, b: a * a * b, (2.0, 3.0), wrt, text=product)
         assert judge(12.0, gradient, found).word == "right"
 
 
 @pytest.mark.parametrize("x", [1.5, np.array(1.5), np.array([1.5]), np.array([[1.5]])])
 def test_scalars_and_arrays_of_one_keep_their_shape(x: Any) -> None:
-    found = reference(lambda x: np.sum(np.exp(x)), (x,), (0,), xp_function=lambda xp, x: xp.sum(xp.exp(x)))
+    found = reference(lambda x: np.sum(np.exp(x)), (x,), (0,), text=lambda xp, x: xp.sum(xp.exp(x)))
     assert found.method == METHOD
     assert judge(math.exp(1.5), (np.exp(x),), found).word == "right"
     assert judge(math.exp(1.5), (np.exp(np.reshape(x, (1, 1, 1))),), found).word == "wrong"
@@ -95,14 +97,14 @@ def test_scalars_and_arrays_of_one_keep_their_shape(x: Any) -> None:
 
 def test_an_empty_argument_has_an_empty_gradient() -> None:
     empty = np.zeros((0, 3))
-    found = reference(lambda x: np.sum(x) + 1, (empty,), (0,), xp_function=lambda xp, x: xp.sum(x) + 1)
+    found = reference(lambda x: np.sum(x) + 1, (empty,), (0,), text=lambda xp, x: xp.sum(x) + 1)
     assert judge(1.0, (np.zeros((0, 3)),), found).word == "right"
     assert judge(1.0, (np.zeros((3, 0)),), found).word == "wrong"
 
 
 def test_large_arguments_are_sampled_and_summed_along_directions() -> None:
     x = np.random.default_rng(3).normal(size=3_000)
-    found = reference(lambda x: np.sum(x**3), (x,), (0,), xp_function=lambda xp, x: xp.sum(x**3), max_seconds=2.0)
+    found = reference(lambda x: np.sum(x**3), (x,), (0,), text=lambda xp, x: xp.sum(x**3), max_seconds=2.0)
     assert found.method == METHOD, found.reason
     assert found.directions
     gradient = 3 * x**2
@@ -136,60 +138,12 @@ def test_the_plan_takes_fewer_entries_rather_than_longer() -> None:
         plan(1000, 10, 64, 4, 6)
 
 
-def test_declared_zeros_are_exact_and_a_false_declaration_is_refused() -> None:
-    def lower(xp: Any, a: Any) -> Any:
-        return xp.sum(xp.linalg.cholesky(a))
-
-    a = np.array([[2.0, 0.5], [0.5, 1.0]])
-    mask = np.triu(np.ones((2, 2), dtype=bool), 1)
-    found = reference(lambda a: np.sum(np.linalg.cholesky(a)), (a,), (0,), xp_function=lower, zeros=(mask,))
-    truth = np.array([[e.derivative.lower for e in found.leaves[0].entries]]).reshape(2, 2)
-    assert truth[0, 1] == 0.0
-    value = np.sum(np.linalg.cholesky(a))
-    assert judge(value, (truth,), found).word == "right"
-    assert judge(value, (truth + 1e-30 * mask,), found).word == "wrong"
-    with pytest.raises(ValueError, match="a: entries declared"):
-        reference(lambda a: np.sum(np.linalg.cholesky(a)), (a,), (0,), xp_function=lower, zeros=(mask.T,))
-
-
-def engine(xp_function: Any, args: Any, wrt: Any, draws: int, seed: int) -> Any:
-    rng = np.random.default_rng(seed)
-    return [(plain(X), (GRADIENT * (1 + 1e-12 * (k > 0) * rng.uniform(-1, 1, 7)),)) for k in range(draws + 1)]
-
-
-def test_noise_from_an_engine_replaces_the_texts_own() -> None:
-    found = reference(plain, (X,), (0,), xp_function=text, noise=engine)
-    assert found.noise == ENGINE_NOISE
-    for entry, g in zip(found.leaves[0].entries, GRADIENT, strict=True):
-        assert entry.derivative.noise == pytest.approx(1e-12 * g / math.sqrt(3), rel=0.6)
-    assert judge(plain(X), (GRADIENT * (1 + 5e-12),), found).word == "right"
-    assert judge(plain(X), (GRADIENT * (1 + 1e-9),), found).word == "wrong"
-
-
-def test_a_bias_of_the_plain_run_counts_as_noise() -> None:
-    def biased(*_: Any) -> Any:
-        return [(plain(X), (GRADIENT * (1 + 3e-9 * (k == 0)),)) for k in range(13)]
-
-    found = reference(plain, (X,), (0,), xp_function=text, noise=biased)
-    noise = found.leaves[0].entries[0].derivative.noise
-    assert noise == pytest.approx(1e-9 * GRADIENT[0], rel=1e-3)
-
-
-def test_an_engine_that_fails_costs_nothing_but_a_remark() -> None:
-    def failing(*_: Any) -> Any:
-        raise NotImplementedError("no such rule")
-
-    found = reference(plain, (X,), (0,), xp_function=text, noise=failing)
-    assert "no such rule" in found.reason
-    assert found.noise == OWN_NOISE
-    assert judge(plain(X), (GRADIENT,), found).word == "right"
-
-
 def test_a_reference_at_high_precision_survives_strict_json() -> None:
-    found = reference(lambda x: np.sqrt(x), (0.0,), (0,), xp_function=lambda xp, x: xp.sqrt(x))
-    back = Reference.from_plain(json.loads(json.dumps(found.to_plain(), allow_nan=False)))
-    assert back == found
-    assert judge(0.0, (math.inf,), back).word == "right"
+    found = reference(lambda x: np.sqrt(x), (0.0,), (0,), text=lambda xp, x: xp.sqrt(x))
+    known = Reference((), ((0, found),))
+    back = Reference.from_plain(json.loads(json.dumps(known.to_plain(), allow_nan=False)))
+    assert back == known
+    assert judge(0.0, (math.inf,), back.scalar).word == "right"
 
 
 def test_a_reference_is_computed_once_and_damage_is_mended(tmp_path: Path) -> None:
@@ -197,14 +151,14 @@ def test_a_reference_is_computed_once_and_damage_is_mended(tmp_path: Path) -> No
 
     def compute() -> Reference:
         calls.append(1)
-        return reference(plain, (X,), (0,), xp_function=text)
+        return of_any_shape(Subject.of(plain, (X,), (0,), text=text), Effort())
 
     key = reference_key("text", (X,), (0,), 0)
     first = cached(tmp_path / "cache", key, compute)
     assert cached(tmp_path / "cache", key, compute) == first
     assert len(calls) == 1
     (file,) = (tmp_path / "cache").iterdir()
-    for damage in ("", "{", "[]", "null", '{"value": 3}', file.read_text()[:-9], '{"leaves": [{}]}'):
+    for damage in ("", "{", "[]", "null", '{"value": 3}', file.read_text()[:-9], '{"shape": [], "outputs": [[0]]}'):
         file.write_text(damage)
         assert cached(tmp_path / "cache", key, compute) == first
     assert len(calls) == 8
@@ -213,8 +167,8 @@ def test_a_reference_is_computed_once_and_damage_is_mended(tmp_path: Path) -> No
 def test_a_folder_that_cannot_be_written_only_costs_time(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    found = cached(blocked / "inside", "key", lambda: reference(plain, (X,), (0,)))
-    assert found.method == DIFFERENCES
+    found = cached(blocked / "inside", "key", lambda: of_any_shape(Subject.of(plain, (X,), (0,))))
+    assert found.scalar.method == DIFFERENCES
 
 
 def test_the_key_depends_on_everything_that_matters() -> None:

@@ -76,11 +76,12 @@ def oracle(text: Text, x: float) -> tuple[list[float], Known]:
     """(f, f', f'') by the oracle, and what it knows of H v, with v = ±|x| in powers of two; f'' is from that."""
     at = point(Case(f=text, inputs=lambda n, rng: {"x": x}, wrt=("x",), sizes=(1,)), 1, 0)
     known = known_at(at, second_order=True, seconds=3.0)
-    assert known.first.method == METHOD, known.first.reason
-    numbers = [known.first.value, *(r.leaves[0].entries[0].derivative for r in (known.first, known.seconds[0]))]
+    first = known.first.scalar
+    assert first.method == METHOD, first.reason
+    numbers = [first.value, *(row.leaves[0].entries[0].derivative for row in (first, known.seconds[0].scalar))]
     assert all(number.lower == number.upper for number in numbers)
     value, slope, along = (float(number.lower) for number in numbers)
-    return [value, slope, along / at.directions[0][0]], numbers[2]
+    return [value, slope, along / at.direction(0)[0]], numbers[2]
 
 
 @pytest.mark.parametrize("name", ORDINARY)

@@ -8,8 +8,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from adbench.oracle import Known, Reference, judge, reference
+from adbench.oracle import Known, Row, judge
 from adbench.oracle.precise import METHOD
+from tests.oracle.scalars import reference
 
 Function = Callable[[Any, Any], Any]
 
@@ -30,12 +31,12 @@ class Numpy:
 XP: Any = Numpy()
 
 
-def known(f: Function, *args: Any, **options: Any) -> Reference:
+def known(f: Function, *args: Any, **options: Any) -> Row:
     return reference(
         lambda *a: f(XP, *a),
         args,
         range(len(args)),
-        xp_function=f,
+        text=f,
         names=[f"x{k}" for k in range(len(args))],
         **options,
     )

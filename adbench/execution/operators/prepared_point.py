@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,29 +13,31 @@ from adbench.model.backend import Backend
 from adbench.model.case import Case, function_of
 from adbench.model.errors import UnknownName, UsageError
 from adbench.model.namespace import Namespace
-from adbench.model.operator import OPERATORS, Operator
+from adbench.model.operator import OPERATORS, WITH_VECTOR, Operator
 from adbench.oracle import (
-    ArrayReference,
+    Effort,
     Nonzeros,
     Reference,
+    Second,
+    Subject,
     Verdict,
-    array_reference,
-    from_plain,
-    operators,
+    cotangent,
+    declared,
+    judge_operator,
     reference,
+    second_reference,
 )
-from adbench.oracle.array_verdict import cotangent
+from adbench.oracle.second_order import DIRECTIONS
 
 MOST_EVALUATIONS = 20_000  # of a case in double precision, for its reference: 300 entries or so
-First = Reference | ArrayReference
-Remember = Callable[[str, Callable[[], First]], First]
+Remember = Callable[[str, Callable[[], Reference]], Reference]
 
 
 @dataclass(frozen=True)
 class Known:
     """What is known of first order, and H v for the two directions that second order is judged by."""
 
-    first: First
+    first: Reference
     seconds: tuple[Reference, ...] = ()
 
     def to_plain(self) -> dict[str, Any]:
@@ -45,7 +47,7 @@ class Known:
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> Known:
         """The inverse of `to_plain`."""
-        return Known(from_plain(plain["first"]), tuple(map(Reference.from_plain, plain["seconds"])))
+        return Known(Reference.from_plain(plain["first"]), tuple(map(Reference.from_plain, plain["seconds"])))
 
 
 @dataclass(frozen=True)
@@ -79,20 +81,21 @@ class Point:
         rows, columns = self.case.sparsity(self.size)
         return Nonzeros(np.asarray(rows, dtype=np.intp), np.asarray(columns, dtype=np.intp))
 
-    @property
-    def directions(self) -> list[tuple[Any, ...]]:
-        """The directions v that second order is judged by; the first is also that of `jvp` and `hvp`."""
-        return [operators.direction(self.args, self.wrt, self.seed, k) for k in operators.HESSIAN_DIRECTIONS]
+    @cached_property
+    def subject(self) -> Subject:
+        """The same for the oracle."""
+        plain = lambda *args: self.text(Namespace(np), *args)  # noqa: E731 - the text, named for what it runs on
+        return Subject.of(plain, self.args, self.wrt, text=self.text, names=self.names, shape=self.shape)
+
+    def direction(self, number: int) -> tuple[Any, ...]:
+        """The direction v with this number; `jvp` and `hvp` are asked for the first."""
+        return self.subject.point.direction(self.seed, number)
 
     def vector(self, operator: str) -> tuple[Any, ...]:
         """The argument that an operator takes beyond the inputs, in numpy: none, v or w."""
-        return {
-            "jvp": lambda: (self.directions[0],),
-            "hvp": lambda: (self.directions[0],),
-            "vjp": lambda: (
-                cotangent(self.shape, self.seed, operators.COTANGENT) if self.shape else operators.COTANGENT,
-            ),
-        }.get(operator, tuple)()
+        if operator == "vjp":
+            return (cotangent(self.shape, self.seed),)
+        return (self.direction(DIRECTIONS[0]),) if operator in WITH_VECTOR else ()
 
     def native(self, backend: Backend, operator: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The arguments to prepare with and those to call with; they differ where the case says so."""
@@ -117,40 +120,29 @@ def known_at(
     if at.case.declared and at.case.gradient is not None:
         gradient = at.case.gradient(**dict(zip(at.names, at.args, strict=True)))
         value = float(at.text(Namespace(np), *at.args))
-        return Known(operators.declared(value, gradient, at.args, at.wrt, at.names))
-
-    def of_first() -> First:
-        plain = lambda *args: at.text(Namespace(np), *args)  # noqa: E731 - the text, named for what it runs on
-        more: dict[str, Any] = {"xp_function": at.text, "names": at.names, "max_seconds": seconds}
-        more["max_evaluations"] = MOST_EVALUATIONS
-        if at.shape:
-            return array_reference(plain, at.args, at.wrt, shape=at.shape, seed=at.seed, **more)
-        return reference(plain, at.args, at.wrt, seed=at.seed, **more)
-
-    first = remember("first", of_first)
-    if isinstance(first, ArrayReference):
-        _refuse_false_pattern(at, first)
+        return Known(declared(value, gradient, at.args, at.wrt, at.names))
+    effort = Effort(seed=at.seed, max_evaluations=MOST_EVALUATIONS, max_seconds=seconds)
+    first = remember("first", lambda: reference(at.subject, effort))
+    _refuse_false_pattern(at, first)
+    if first.shape or not second_order:
         return Known(first)
 
-    def of_second(number: int, first: Reference = first) -> Reference:
-        return operators.second_order(
-            at.text, at.args, at.wrt, number, first, seed=at.seed, names=at.names, max_seconds=seconds
-        )
+    def second(number: int) -> Reference:
+        return remember(f"second {number}", lambda: second_reference(at.subject, number, first.scalar, effort))
 
-    numbers: Sequence[int] = operators.HESSIAN_DIRECTIONS if second_order else ()
-    return Known(first, tuple(remember(f"second {k}", lambda k=k: of_second(k)) for k in numbers))  # type: ignore[misc]  # mypy cannot type a lambda's default
+    return Known(first, tuple(map(second, DIRECTIONS)))
 
 
-def _refuse_false_pattern(at: Point, known: ArrayReference) -> None:
+def _refuse_false_pattern(at: Point, known: Reference) -> None:
     """Raises UsageError where the case's pattern leaves out an entry that is not zero: libraries would be blamed."""
     if at.nonzeros is None:
         return
-    declared = set(zip(at.nonzeros.rows.tolist(), at.nonzeros.columns.tolist(), strict=True))
-    starts = np.cumsum([0, *(leaf.size for leaf in known.sums[0].leaves)]).tolist()
-    for output, one in known.outputs:
-        for leaf, start in zip(one.leaves, starts, strict=False):
+    stated = set(zip(at.nonzeros.rows.tolist(), at.nonzeros.columns.tolist(), strict=True))
+    starts = np.cumsum([0, *at.subject.point.sizes]).tolist()
+    for output, row in known.outputs:
+        for leaf, start in zip(row.leaves, starts, strict=False):
             for entry in leaf.entries:
-                if entry.derivative.size > 0 and (output, start + entry.index) not in declared:
+                if entry.derivative.size > 0 and (output, start + entry.index) not in stated:
                     raise UsageError(
                         f"{at.case.name}: sparsity({at.size}) leaves out row {output}, column {start + entry.index}, "
                         f"where the derivative is {entry.derivative.lower!r}"
@@ -159,12 +151,11 @@ def _refuse_false_pattern(at: Point, known: ArrayReference) -> None:
 
 def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None) -> Verdict:
     """The verdict on what the operator returned, in numpy."""
-    return operators.judge_operator(
+    return judge_operator(
         operator,
         result,
         known.first,
-        known.seconds,
-        at.directions,
+        [Second(at.direction(number), second) for number, second in zip(DIRECTIONS, known.seconds, strict=False)],
         nonzeros=at.nonzeros,
         claimed_relative_error=claimed_relative_error,
     )

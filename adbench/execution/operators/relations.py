@@ -18,19 +18,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from adbench.execution.operators.prepared_point import Point, point
 from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.model.case import Case, function_of
 from adbench.model.errors import Unsupported
 from adbench.model.namespace import Namespace
 from adbench.model.operator import Operator
-from adbench.oracle import ArrayReference, Reference, operators
-from adbench.oracle.array_verdict import cotangent
+from adbench.oracle import Reference, Row, cotangent, judge_operator
 
 MOST_SUBSETS = 6
 
@@ -43,22 +44,17 @@ class Setting:
     case: Case
     size: int
     seed: int
-    known: Reference | ArrayReference
+    known: Reference
     operator: Operator = "gradient"
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the inputs."""
-        return self.case.bind(self.size, self.seed)[0]
-
-    @property
-    def wrt(self) -> tuple[int, ...]:
-        """The positions of the active inputs."""
-        return self.case.bind(self.size, self.seed)[2]
+    @cached_property
+    def at(self) -> Point:
+        """The inputs."""
+        return point(self.case, self.size, self.seed)
 
     def inputs(self, seed: int | None = None) -> tuple[Any, ...]:
         """Inputs in numpy, arrays of their own: a case may hand out the same ones each time."""
-        args = self.case.bind(self.size, self.seed if seed is None else seed)[1]
+        args = self.at.args if seed is None else point(self.case, self.size, seed).args
         return tuple(
             tree.map_leaves(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, a) for a in args
         )
@@ -67,21 +63,16 @@ class Setting:
         """Inputs as the backend wants them."""
         return self.backend.native_inputs(self.inputs(seed))
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the value."""
-        return self.known.shape if isinstance(self.known, ArrayReference) else ()
-
     def prepare(self, operator: Operator, args: tuple[Any, ...], wrt: tuple[int, ...] | None = None) -> Any:
         """The backend's own operator, prepared at these native arguments."""
-        f = self.backend.function(self.case, self.names, self.size)
-        return self.backend.prepare(operator, f, args, self.wrt if wrt is None else wrt)
+        f = self.backend.function(self.case, self.at.names, self.size)
+        return self.backend.prepare(operator, f, args, self.at.wrt if wrt is None else wrt)
 
     def derivative(self, args: tuple[Any, ...], wrt: tuple[int, ...] | None = None) -> Any:
         """call(*inputs) -> what the relations are about, prepared at these native inputs."""
         if self.operator != "vjp":
             return self.prepare(self.operator, args, wrt)
-        w = self.backend.native_inputs((cotangent(self.shape, self.seed, operators.COTANGENT),))
+        w = self.backend.native_inputs((cotangent(self.known.shape, self.seed),))
         call = self.prepare("vjp", (*args, *w), wrt)
         return lambda *inputs: call(*inputs, *w)
 
@@ -90,10 +81,10 @@ class Setting:
         copied = lambda leaf: leaf.copy() if hasattr(leaf, "tocsc") else np.array(leaf)  # noqa: E731 - for one line
         return tree.map_leaves(copied, self.backend.numpy_result(self.backend.waited(result)))
 
-    def fault(self, derivative: Any, known: Reference | ArrayReference | None = None) -> str | None:
+    def fault(self, derivative: Any, known: Reference | None = None) -> str | None:
         """What is wrong with a derivative at the inputs; None where it is not wrong."""
         claim = self.backend.claimed_relative_error
-        verdict = operators.judge_operator(self.operator, derivative, known or self.known, claimed_relative_error=claim)
+        verdict = judge_operator(self.operator, derivative, known or self.known, claimed_relative_error=claim)
         return verdict.sentence if verdict.word == "wrong" else None
 
 
@@ -113,7 +104,7 @@ def violations(setting: Setting) -> list[str]:
 
 def _about(setting: Setting) -> Setting:
     """The setting with the first operator that the backend has itself. Raises Unsupported where it has none."""
-    wanted: tuple[Operator, ...] = ("jacobian", "vjp") if setting.shape else ("gradient",)
+    wanted: tuple[Operator, ...] = ("jacobian", "vjp") if setting.known.shape else ("gradient",)
     for k, operator in enumerate(wanted):
         tried = replace(setting, operator=operator)
         try:
@@ -157,7 +148,7 @@ def untouched(setting: Setting) -> Iterator[str]:
     call = setting.derivative(native)
     before = setting.numpy(native)
     setting.numpy(call(*native))
-    for name, old, new in zip(setting.names, before, setting.numpy(native), strict=True):
+    for name, old, new in zip(setting.at.names, before, setting.numpy(native), strict=True):
         same = [_same(a, b) for a, b in zip(tree.leaves(old), tree.leaves(new), strict=True)]
         if not all(same):
             yield f"the call changed its input {name}"
@@ -198,13 +189,13 @@ def own(setting: Setting) -> Iterator[str]:
 
 def subsets(setting: Setting) -> Iterator[str]:
     """Any inputs can be active, the others are then constants."""
-    wrt = setting.wrt
+    wrt = setting.at.wrt
     for some in subsets_of(wrt):
         native, chosen = setting.native(), tuple(wrt.index(position) for position in some)
         gradient = setting.numpy(setting.derivative(native, some)(*native))
         fault = setting.fault(gradient, _restricted(setting.known, chosen))
         if fault:
-            names = ", ".join(setting.names[k] for k in some)
+            names = ", ".join(setting.at.names[k] for k in some)
             yield f"in {names} alone: {fault}"
 
 
@@ -220,9 +211,8 @@ def subsets_of(wrt: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 def modes(setting: Setting) -> Iterator[str]:
     """<w, J v> = <Jᵀ w, v>: forward against reverse."""
-    args, wrt = setting.inputs(), setting.wrt
-    v = operators.direction(args, wrt, setting.seed, 1)
-    w = cotangent(setting.shape, setting.seed, 0.75) if setting.shape else 0.75
+    args, v = setting.inputs(), setting.at.direction(1)
+    w = cotangent(setting.known.shape, setting.seed, 0.75)
     forward_args = setting.backend.native_inputs((*args, v))
     reverse_args = setting.backend.native_inputs((*args, w))
     jv = setting.numpy(setting.prepare("jvp", forward_args)(*forward_args))
@@ -238,10 +228,10 @@ def modes(setting: Setting) -> Iterator[str]:
 def not_a_number(setting: Setting) -> Iterator[str]:
     """A NaN that plain numpy lets through to the value must not be swallowed."""
     args = list(setting.inputs())
-    which = setting.wrt[0]
+    which = setting.at.wrt[0]
     leaves = iter([_with_nan(leaf) if k == 0 else leaf for k, leaf in enumerate(tree.leaves(args[which]))])
     args[which] = tree.map_leaves(lambda _: next(leaves), args[which])
-    plain = function_of(setting.case, setting.names, Namespace(np))
+    plain = function_of(setting.case, setting.at.names, Namespace(np))
     try:
         with np.errstate(all="ignore"):
             expected = bool(np.isnan(plain(*args)).any())
@@ -257,7 +247,7 @@ def not_a_number(setting: Setting) -> Iterator[str]:
     except Exception:  # to raise is as honest as NaN
         return
     if not np.isnan(value).any():
-        yield f"{setting.names[which]} holds a NaN and plain numpy gives NaN, but the value is {value.tolist()!r}"
+        yield f"{setting.at.names[which]} holds a NaN and plain numpy gives NaN, but the value is {value.tolist()!r}"
 
 
 RELATIONS: Mapping[str, Callable[[Setting], Iterator[str]]] = {
@@ -288,17 +278,12 @@ def _shapes(args: tuple[Any, ...]) -> list[Any]:
     return [leaf if tree.is_static(leaf) else np.shape(leaf) for leaf in tree.leaves(args)]
 
 
-def _restricted(known: Reference | ArrayReference, chosen: tuple[int, ...]) -> Reference | ArrayReference:
+def _restricted(known: Reference, chosen: tuple[int, ...]) -> Reference:
     """What is known, for some of the active inputs only; directions go over all of them and are left out."""
-    if isinstance(known, ArrayReference):
-        outputs = tuple((index, _chosen(one, chosen)) for index, one in known.outputs)
-        return replace(known, outputs=outputs, sums=tuple(_chosen(one, chosen) for one in known.sums))
-    return _chosen(known, chosen)
 
+    def restricted(row: Row) -> Row:
+        leaves = tuple(replace(e, position=chosen.index(e.position)) for e in row.leaves if e.position in chosen)
+        constants = tuple((chosen.index(c[0]), *c[1:]) for c in row.constants if c[0] in chosen)
+        return replace(row, count=len(chosen), leaves=leaves, directions=(), constants=constants)
 
-def _chosen(known: Reference, chosen: tuple[int, ...]) -> Reference:
-    leaves = tuple(
-        replace(leaf, position=chosen.index(leaf.position)) for leaf in known.leaves if leaf.position in chosen
-    )
-    constants = tuple((chosen.index(c[0]), *c[1:]) for c in known.constants if c[0] in chosen)
-    return replace(known, count=len(chosen), leaves=leaves, directions=(), constants=constants)
+    return known.mapped(restricted)

@@ -30,7 +30,7 @@ from adbench.model import tree
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.record import Summary
 from adbench.model.serialization import from_plain, to_plain
-from adbench.oracle import cached, reference_key
+from adbench.oracle import Reference, cached, reference_key
 
 MOST_TRACEBACK = 8192  # characters
 SLOW_NS = 100_000_000  # a call over this is not made again only to know what it costs
@@ -102,7 +102,7 @@ def refer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     """What is known about the case's value and derivatives at its inputs (checking.py), kept in the request's cache."""
     at, seconds = _point(request), float(request["reference_seconds"])
 
-    def remember(what: str, compute: Callable[[], prepared_point.First]) -> prepared_point.First:
+    def remember(what: str, compute: Callable[[], Reference]) -> Reference:
         if request["cache"] is None:
             return compute()
         text = discovery.text_of(Path(request["case"]["path"]))

@@ -1,0 +1,101 @@
+"""What is known of second order: H v is the gradient of φ(x) = (f(x + εv) - f(x - εv)) / 2ε.
+
+φ is a text like f, and at fifty digits ε = 2^-40 makes it and its gradient exact to 2^-80: second order costs no new
+machinery. Where f's text does not run at fifty digits, nothing is known of second order, and the verdict says so.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import optree
+
+from adbench.oracle.compute import reference
+from adbench.oracle.reference import Known, Reference, Row
+from adbench.oracle.subject import Effort, Subject
+
+DIRECTIONS = (0, 1)
+"""The numbers of the directions v in which a Hessian is examined; `hvp` is asked for the first."""
+
+EPSILON = 2.0**-40
+SECOND_NOISE = "squared from the noise of the gradient"
+MOST_EVALUATIONS = 90  # of a φ that is NaN: differences of it know nothing, and need not look far
+
+
+def second_reference(subject: Subject, number: int, first: Row, effort: Effort) -> Reference:
+    """What is known about H v, v being the direction with this number: the reference of φ, whose gradient it is.
+
+    first: what is known of first order, for the noise.
+    """
+    v = subject.point.direction(effort.seed, number)
+    found = _along_gradient(subject, v, first, effort)
+    scale = _largest(found.scalar)
+    if scale < _largest(first):
+        # Column by column H may be larger than H v, as where f stays the same along v; rounding is of the columns.
+        half = _along_gradient(subject, _every_second(v), first, replace(effort, max_entries=16))
+        scale = max(scale, _largest(half.scalar))
+    return found.mapped(lambda row: _with_second_noise(row, first, scale))
+
+
+def _along_gradient(subject: Subject, v: tuple[Any, ...], first: Row, effort: Effort) -> Reference:
+    """H v without its noise."""
+    text, wrt = subject.text, subject.point.wrt
+
+    def phi(xp: Any, *point: Any) -> Any:
+        def shifted(side: float) -> tuple[Any, ...]:
+            every = list(point)
+            for position, step in zip(wrt, v, strict=True):
+                every[position] = optree.tree_map(lambda x, s: x + side * EPSILON * s, every[position], step)
+            return tuple(every)
+
+        assert text is not None
+        return (text(xp, *shifted(1.0)) - text(xp, *shifted(-1.0))) / (2.0 * EPSILON)
+
+    def unknown(*_: Any) -> float:
+        return math.nan
+
+    size = first.value.size
+    subtracts = size / EPSILON if math.isfinite(size) else 0.0
+    difference = replace(subject, plain=unknown, text=text and phi, subtracts=subtracts)
+    return reference(difference, replace(effort, max_evaluations=MOST_EVALUATIONS))
+
+
+def _every_second(v: Any) -> Any:
+    """v with every second of its entries zero, counted through all its leaves."""
+    count = itertools.count()
+
+    def thinned(leaf: Any) -> Any:
+        array = np.array(leaf, dtype=np.float64)
+        for place in np.ndindex(array.shape):
+            array[place] *= next(count) % 2
+        return array if array.ndim else float(array)
+
+    return optree.tree_map(thinned, v)
+
+
+def _largest(row: Row) -> float:
+    """The largest derivative in size, of those that are finite; 0 where none is."""
+    return max((known.size for known in row.derivatives if math.isfinite(known.size)), default=0.0)
+
+
+def _with_second_noise(found: Row, first: Row, scale: float) -> Row:
+    """H v with the noise that the gradient's own suggests: u κ² scale, κ = the gradient's noise in units of u |g|.
+
+    A bound on the largest entry, so it hides errors in entries far smaller. Where H v is zero, a rounding of the
+    gradient is none of a library's faults: v is as large as x, and the derivative of f / x, as a product's is often
+    written, vanishes to rounding only.
+    """
+    finite = [known for known in first.derivatives if math.isfinite(known.size) and math.isfinite(known.noise)]
+    size = max((known.size for known in finite), default=0.0)
+    kappa = max((known.noise for known in finite), default=0.0) / (2.0**-53 * size) if size else 1.0
+    noise = 2.0**-53 * max(1.0, kappa) ** 2 * scale
+
+    def noisy(known: Known) -> Known:
+        of_zero = 2.0**-53 * size if known.size == 0 else 0.0
+        return replace(known, noise=max(noise, of_zero)) if math.isfinite(known.size) else known
+
+    return replace(found.with_derivatives(noisy), noise=SECOND_NOISE)

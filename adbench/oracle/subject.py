@@ -1,0 +1,169 @@
+"""What a reference is about: a function at a point, how much of it is examined, and which of its numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optree
+from mpmath import libmp
+
+from adbench.oracle.highprecision.evaluation import one_number
+from adbench.oracle.highprecision.real import ZERO, Raw, raw_of
+from adbench.oracle.leaves import FloatArray, Point, argument_names, output_signs
+
+SUMS = 2
+"""Random sums of all outputs that are examined where there are several."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A function at a point.
+
+    plain      f(*args) on floats and float64 arrays
+    point      the arguments, some of them active
+    text       text(xp, *args), the same on any namespace; None for a black box
+    shape      of the value; a scalar's is ()
+    subtracts  where the function is a difference quotient: the size of what it subtracts. No library takes it, so its
+               noise in double precision is not estimated.
+    """
+
+    plain: Callable[..., Any]
+    point: Point
+    text: Callable[..., Any] | None = None
+    shape: tuple[int, ...] = ()
+    subtracts: float | None = None
+
+    @staticmethod
+    def of(
+        f: Callable[..., Any],
+        args: tuple[Any, ...],
+        wrt: Sequence[int],
+        *,
+        text: Callable[..., Any] | None = None,
+        names: Sequence[str] | None = None,
+        shape: tuple[int, ...] = (),
+    ) -> Subject:
+        """f at these arguments, active in ``wrt``; in messages they have these names, else those of f's signature."""
+        return Subject(f, Point(args, wrt, names or argument_names(f, len(args))), text, shape)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is examined at most, and the seed of what is drawn; fewer entries are examined rather than longer.
+
+    max_entries      of the active arguments; where there are more, a sample and random directions over all of them
+    max_directions   None: four of a scalar, two of each number of an array
+    max_outputs      of an array; where there are more, the first, the last and some drawn
+    max_evaluations  calls of f that differences plan for
+    max_seconds      that high precision plans for
+    """
+
+    seed: int = 0
+    max_entries: int = 64
+    max_directions: int | None = None
+    max_outputs: int = 12
+    max_evaluations: int = 20_000
+    max_seconds: float = 3.0
+
+    def directions_of(self, shape: tuple[int, ...]) -> int:
+        """The most directions of each number of a value of this shape."""
+        if self.max_directions is None:
+            return 2 if shape else 4
+        return self.max_directions
+
+
+class Numbers:
+    """The numbers of a value that are examined: some outputs, then signed sums of all. A scalar has its one output."""
+
+    def __init__(self, shape: tuple[int, ...], effort: Effort) -> None:
+        self.shape = shape
+        (self.outputs,) = chosen_entries([math.prod(shape)], effort.max_outputs, effort.seed)
+        self.signs = [output_signs(effort.seed, number, shape).ravel() for number in range(SUMS if shape else 0)]
+
+    def exact(self, result: Any) -> list[Raw]:
+        """Of a result in high precision. Raises TypeError for one of another shape."""
+        if not self.shape:
+            return one_number(result)
+        array = np.asarray(result, dtype=object)
+        if array.shape != self.shape:
+            raise TypeError(f"the function's value must have the shape {self.shape}; it has {array.shape}")
+        raws = [raw_of(element) for element in array.ravel()]
+        return [raws[index] for index in self.outputs] + [_signed_sum(raws, signs) for signs in self.signs]
+
+    def plain(self, result: Any) -> list[float]:
+        """Of a result in double precision; NaN where it leaves the real numbers."""
+        array = np.asarray(result)
+        if not self.shape and array.size != 1:
+            raise TypeError(f"the function must return one number, it returned an array of shape {array.shape}")
+        if np.iscomplexobj(array):
+            array = np.where(array.imag == 0, array.real, math.nan)
+        array = array.astype(np.float64).ravel()
+        sums = [math.fsum(array * signs) if np.isfinite(array).all() else math.nan for signs in self.signs]
+        return [float(array[index]) for index in self.outputs] + sums
+
+    def functions(self, f: Callable[..., Any]) -> list[Callable[..., float]]:
+        """One function of f's arguments for each number, in double precision."""
+        values = _remembered(f) if self.shape else _quiet(f)
+
+        def number(which: int) -> Callable[..., float]:
+            return lambda *args: self.plain(values(*args))[which]
+
+        return [number(which) for which in range(len(self.outputs) + len(self.signs))]
+
+
+def chosen_entries(sizes: Sequence[int], most: int, seed: int) -> list[list[int]]:
+    """Flat indices to examine, per leaf: all where they fit, else an equal share of ``most`` for each leaf.
+
+    A leaf smaller than its share leaves the rest to the others; first and last entry are always among the chosen:
+    that is where loops and slices go wrong.
+    """
+    rng = np.random.default_rng([seed, 0x5A])
+    chosen: list[list[int]] = [[] for _ in sizes]
+    left = most
+    for rank, which in enumerate(sorted(range(len(sizes)), key=lambda k: sizes[k])):
+        share = max(1, left // (len(sizes) - rank))
+        size = sizes[which]
+        if size <= share:
+            chosen[which] = list(range(size))
+        else:
+            ends = [0, size - 1][:share]
+            drawn = (rng.choice(size - 2, share - len(ends), replace=False) + 1).tolist() if share > 2 else []
+            chosen[which] = sorted({*ends, *map(int, drawn)})
+        left -= len(chosen[which])
+    return chosen
+
+
+def _signed_sum(raws: Sequence[Raw], signs: FloatArray) -> Raw:
+    total = ZERO
+    for raw, sign in zip(raws, signs, strict=True):
+        total = libmp.mpf_add(total, raw if sign > 0 else libmp.mpf_neg(raw))
+    return total
+
+
+def _quiet(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f without numpy's warnings: a step may leave the function's domain."""
+
+    def quiet(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return f(*args)
+
+    return quiet
+
+
+def _remembered(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f with its values kept: the differences of one output are taken at the same points as those of the next."""
+    kept: dict[bytes, Any] = {}
+    values = _quiet(f)
+
+    def remembering(*args: Any) -> Any:
+        nested: Any = args
+        key = b"|".join(np.asarray(leaf).tobytes() for leaf in optree.tree_leaves(nested))
+        if key not in kept:
+            kept[key] = values(*args)
+        return kept[key]
+
+    return remembering
