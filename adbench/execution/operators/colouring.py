@@ -8,6 +8,9 @@ matrices"). It is a colouring of the graph in which columns are joined that shar
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +18,8 @@ from scipy import sparse
 
 # What scipy.optimize's own solvers group by; it has no public name, and is the same since scipy 0.17.
 from scipy.optimize._numdiff import group_columns
+
+from adbench.model import tree
 
 Indices = Sequence[int] | NDArray[np.intp]
 
@@ -27,3 +32,68 @@ def groups(rows: Indices, columns: Indices, shape: tuple[int, int]) -> NDArray[n
     pattern = sparse.csc_array((np.ones(len(rows)), (rows, columns)), shape=shape)
     fullest_first = np.argsort(-np.diff(pattern.indptr), kind="stable")
     return np.asarray(group_columns(pattern, order=fullest_first), dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """The columns of a Jacobian of a declared pattern, in groups.
+
+    x           the active inputs, whose entries the columns are
+    outputs     how many entries the value has
+    rows, cols  the pattern, sorted by columns
+    group       of every column
+    """
+
+    x: tuple[Any, ...]
+    outputs: int
+    rows: NDArray[np.intp]
+    cols: NDArray[np.intp]
+    group: NDArray[np.intp]
+
+    @property
+    def columns(self) -> int:
+        """How many columns there are."""
+        return self.group.size
+
+    @cached_property
+    def starts(self) -> NDArray[np.intp]:
+        """The first column of each leaf of x, and the end."""
+        return np.cumsum([0, *(np.size(leaf) for leaf in tree.leaves(self.x))])
+
+    @cached_property
+    def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Where the entries of each leaf of x begin in the pattern, and those of each column."""
+        return np.searchsorted(self.cols, self.starts), np.searchsorted(self.cols, np.arange(self.columns + 1))
+
+    @property
+    def directions(self) -> list[Any]:
+        """For each group a vector like x, with ones in its columns."""
+        starts, leaves = self.starts, tree.leaves(self.x)
+
+        def direction(k: int) -> Any:
+            ones = (self.group == k).astype(np.float64)
+            parts = zip(starts, starts[1:], leaves, strict=False)
+            return tree.rebuilt(self.x, [ones[a:b].reshape(np.shape(leaf)) for a, b, leaf in parts])
+
+        return [direction(k) for k in range(int(self.group.max(initial=-1)) + 1)]
+
+    def jacobian(self, products: Sequence[Any]) -> Any:
+        """J from J v for each direction: like x, of scipy.sparse arrays of (the value's entries, the input's)."""
+        starts, (places, heights) = self.starts, self.places
+        values = np.stack([np.ravel(product) for product in products])[self.group[self.cols], self.rows]
+        blocks = [
+            sparse.csc_array(
+                (values[low:high], self.rows[low:high], heights[start : end + 1] - low),
+                shape=(self.outputs, end - start),
+            )
+            for low, high, start, end in zip(places, places[1:], starts, starts[1:], strict=False)
+        ]
+        return tree.filled(self.x, blocks)
+
+
+def columns_in_groups(x: tuple[Any, ...], outputs: int, pattern: tuple[Sequence[int], Sequence[int]]) -> Grouped:
+    """The columns of a Jacobian whose entries are zero but at (rows, columns)."""
+    order = np.lexsort((pattern[0], pattern[1]))  # by columns, as scipy.sparse's matrices are held
+    rows, cols = np.asarray(pattern[0])[order], np.asarray(pattern[1])[order]
+    width = sum(np.size(leaf) for leaf in tree.leaves(x))
+    return Grouped(x, outputs, rows, cols, groups(rows, cols, (outputs, width)))

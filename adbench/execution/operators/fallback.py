@@ -1,28 +1,32 @@
 """Operators that a library lacks, made from those it has, and labelled so.
 
-One of `jvp` and `vjp` is enough for first order, one of `hvp` and `hessian` for second. This is for functions whose
-value is a scalar; those whose value is an array are in fallback_of_arrays.py.
+One of `jvp` and `vjp` is enough for first order, one of `hvp` and `hessian` for second. A scalar is an array of shape
+(): its Jacobian has one row. Where the case declares the Jacobian's pattern, it is taken by groups of columns that
+share no row (colouring.py).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from adbench.catalog.installed import installed_version
-from adbench.execution.operators import fallback_of_arrays as of_arrays
 from adbench.model import tree
 from adbench.model.backend import Backend, Call
+from adbench.model.case import function_of
 from adbench.model.errors import Unsupported
+from adbench.model.namespace import Namespace
 from adbench.model.operator import OF_ARRAYS, WITH_VECTOR, Operator
 
 NATIVE = "native"
 OF_A_MODULE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
+Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,6 @@ class Prepared:
 
     call: Call
     how: str
-
-
-Part = Callable[..., Any]
-Make = Callable[[Mapping[str, Part], tuple[Any, ...], tuple[Any, ...]], Any]
-"""(parts, x, vectors) -> result: `parts[operator](*vectors)` calls an operator at the present inputs, in numpy."""
 
 
 def prepare(
@@ -48,24 +47,37 @@ def prepare(
 
     Raises Unsupported, with the backend's reason, where there is neither.
     """
-    if of_arrays.is_array_valued(f) and operator not in OF_ARRAYS:
+    asked = _Request(backend, operator, f, args, wrt)
+    if asked.is_array_valued and operator not in OF_ARRAYS:
         raise Unsupported(f"the value is an array, which has no {operator}: ask for jacobian, jvp or vjp")
-    if operator == "jacobian" and not backend.sparse_jacobian and (pattern := getattr(f, "sparsity", None)) is not None:
+    if operator == "jacobian" and not backend.sparse_jacobian and getattr(f, "sparsity", None) is not None:
         with suppress(Unsupported):
-            return Prepared(*of_arrays.coloured(backend, f, args, wrt, pattern))
+            return _coloured(asked)
     try:
-        return Prepared(_own(backend, operator, f, args, wrt), NATIVE)
+        return Prepared(asked.own(operator, args), NATIVE)
     except Unsupported as refusal:
         return instead(backend, operator, f, args, wrt, refusal)
 
 
-def _own(
-    backend: Backend, operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
-) -> Call:
-    try:
-        return backend.prepare(operator, f, args, wrt)
-    except AttributeError as error:
-        raise lacking(error) from error
+def instead(
+    backend: Backend,
+    operator: Operator,
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    wrt: tuple[int, ...],
+    refusal: Exception,
+) -> Prepared:
+    """The operator made from the first of its fallbacks that the backend has; raises `refusal` where it has none."""
+    asked = _Request(backend, operator, f, args, wrt)
+    ways = FALLBACKS_OF_ARRAYS if asked.is_array_valued else FALLBACKS
+    shape = asked.shape
+    for needed, make in ways.get(operator, ()):
+        try:
+            calls = {part: asked.part(part) for part in needed}
+        except (Unsupported, NotImplementedError):
+            continue
+        return Prepared(_composed(asked, calls, make, shape), f"from {' and '.join(needed)}")
+    raise refusal
 
 
 def lacking(refusal: Exception) -> Exception:
@@ -84,65 +96,166 @@ def lacking(refusal: Exception) -> Exception:
     return Unsupported(f"{module} has no {name}{installed}")
 
 
-def instead(
-    backend: Backend,
-    operator: Operator,
-    f: Callable[..., Any],
-    args: tuple[Any, ...],
-    wrt: tuple[int, ...],
-    refusal: Exception,
-) -> Prepared:
-    """The operator made from the first of its fallbacks that the backend has; raises `refusal` where it has none."""
-    if of_arrays.is_array_valued(f):
-        return Prepared(*of_arrays.instead(backend, operator, f, args, wrt, refusal))
-    vectors = 1 if operator in WITH_VECTOR else 0
-    inputs = args[: len(args) - vectors]
-    for needed, make in FALLBACKS.get(operator, ()):
+@dataclass(frozen=True)
+class _Request:
+    """What is asked of a backend."""
+
+    backend: Backend
+    operator: Operator
+    f: Callable[..., Any]
+    args: tuple[Any, ...]
+    wrt: tuple[int, ...]
+
+    @property
+    def inputs(self) -> int:
+        """How many of the arguments are the function's; after them comes the vector, where the operator takes one."""
+        return len(self.args) - (self.operator in WITH_VECTOR)
+
+    @property
+    def is_array_valued(self) -> bool:
+        """Whether the case behind the function says that its value is an array."""
+        case = getattr(self.f, "case", None)
+        return case is not None and case.is_array_valued
+
+    @cached_property
+    def shape(self) -> Shape:
+        """The shape of the value, by the case on plain numpy. Raises Unsupported where that does not work."""
+        if not self.is_array_valued:
+            return ()
+        plain = function_of(self.f.case, self.f.names, Namespace(np))  # type: ignore[attr-defined]  # see `function_of`
+        inputs = self.args[: self.inputs]
+        numbers = tree.map_leaves(lambda leaf: leaf if tree.is_static(leaf) else self.backend.to_numpy(leaf), inputs)
         try:
-            calls = {part: _prepared_part(backend, part, f, inputs, wrt) for part in needed}
-        except Unsupported:
-            continue
-        return Prepared(_composed(backend, calls, make, wrt, vectors), f"from {' and '.join(needed)}")
-    raise refusal
+            return np.shape(plain(*numbers))
+        except Exception as error:
+            raise Unsupported(f"its value's shape is not known, for it does not run on numpy: {error}") from error
+
+    def active(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The active ones of these arguments, in numpy."""
+        return tuple(self.backend.numpy_result(args[i]) for i in self.wrt)
+
+    def own(self, operator: Operator, args: tuple[Any, ...]) -> Call:
+        """The backend's own operator."""
+        try:
+            return self.backend.prepare(operator, self.f, args, self.wrt)
+        except AttributeError as error:
+            raise lacking(error) from error
+
+    def part(self, operator: Operator) -> Call:
+        """One of the operators that a fallback is made from; its example vector is of ones."""
+        inputs = self.args[: self.inputs]
+        if operator not in WITH_VECTOR:
+            return self.own(operator, inputs)
+        value = np.ones(self.shape) if self.shape else 1.0
+        ones = value if operator == "vjp" else tree.like(self.active(inputs), np.ones_like)
+        return self.own(operator, (*inputs, *self.backend.native_inputs((ones,))))
 
 
-def _prepared_part(
-    backend: Backend, operator: Operator, f: Callable[..., Any], inputs: tuple[Any, ...], wrt: tuple[int, ...]
-) -> Call:
-    """One of the operators that a fallback is made from; its example vector is of ones."""
-    if operator not in WITH_VECTOR:
-        return _own(backend, operator, f, inputs, wrt)
-    ones = 1.0 if operator == "vjp" else tree.like(tuple(backend.numpy_result(inputs[i]) for i in wrt), np.ones_like)
-    return _own(backend, operator, f, (*inputs, *backend.native_inputs((ones,))), wrt)
+@dataclass(slots=True)
+class _Here:
+    """The operators that a fallback is made from, at the present inputs: `here(operator, *vectors)`, all in numpy.
+
+    x are the active inputs, vectors holds v or w where the fallback is asked for one, shape is the value's.
+    """
+
+    call: Callable[..., Any]
+    x: tuple[Any, ...]
+    vectors: tuple[Any, ...]
+    shape: Shape
+
+    def __call__(self, operator: Operator, *vectors: Any) -> Any:
+        """What the backend's own operator returns."""
+        return self.call(operator, *vectors)
 
 
-def _composed(backend: Backend, calls: Mapping[Operator, Call], make: Make, wrt: tuple[int, ...], vectors: int) -> Call:
+def _composed(asked: _Request, calls: Mapping[Operator, Call], make: Callable[[_Here], Any], shape: Shape) -> Call:
+    backend, count = asked.backend, asked.inputs
+
     def call(*args: Any) -> Any:
-        inputs = args[: len(args) - vectors]
+        inputs = args[:count]
 
-        def part(name: Operator) -> Part:
-            return lambda *v: backend.numpy_result(backend.waited(calls[name](*inputs, *backend.native_inputs(v))))
+        def part(name: Operator, *vectors: Any) -> Any:
+            native = backend.native_inputs(vectors)
+            return backend.numpy_result(backend.waited(calls[name](*inputs, *native)))
 
-        x = tuple(backend.numpy_result(inputs[i]) for i in wrt)
-        return make({name: part(name) for name in calls}, x, backend.numpy_result(args[len(inputs) :]))
+        return make(_Here(part, asked.active(inputs), backend.numpy_result(args[count:]), shape))
 
     return call
 
 
-def _dot(a: Any, b: Any) -> Any:
-    return sum(np.sum(p * q) for p, q in zip(tree.leaves(a), tree.leaves(b), strict=True))
+def _coloured(asked: _Request) -> Prepared:
+    """The Jacobian of a declared pattern. Raises Unsupported where the backend has no jvp of its own."""
+    outputs = int(np.prod(asked.shape, dtype=np.intp))
+    jvp = asked.part("jvp")
+    from adbench.execution.operators.colouring import columns_in_groups  # it takes a second that others need not wait
+
+    pattern = asked.f.sparsity  # type: ignore[attr-defined]  # see `function_of`
+    grouped = columns_in_groups(asked.active(asked.args), outputs, pattern)
+    directions = [asked.backend.native_inputs((v,)) for v in grouped.directions]
+
+    def call(*inputs: Any) -> Any:
+        found = [asked.backend.numpy_result(asked.backend.waited(jvp(*inputs, *v))) for v in directions]
+        return grouped.jacobian(found)
+
+    return Prepared(call, f"from jvp, coloured: {len(directions)} directions for {grouped.columns} columns")
 
 
-def _gradient_by_columns(parts: Mapping[str, Part], x: tuple[Any, ...], _: Any) -> Any:
-    """∇g, entry by entry: J e_i for every unit vector e_i."""
-    entries = iter([_scalar(parts["jvp"](unit)) for unit in tree.units(x)])
-    return tree.like(x, lambda leaf: np.array([next(entries) for _ in range(leaf.size)]).reshape(leaf.shape))
+def _by_columns(here: _Here) -> Any:
+    """J, column by column: J e for every unit vector e of the inputs."""
+    columns = iter([_of_shape(here("jvp", unit), here.shape) for unit in tree.units(here.x)])
+
+    def leaf(value: Any) -> Any:
+        mine = [next(columns) for _ in range(value.size)]
+        stacked = np.stack(mine, axis=-1) if mine else np.zeros((*here.shape, 0))
+        return stacked.reshape(here.shape + value.shape)
+
+    return tree.map_leaves(lambda value: leaf(np.asarray(value)), here.x)
 
 
-def _hessian_by_columns(parts: Mapping[str, Part], x: tuple[Any, ...], _: Any) -> Any:
+def _of_shape(value: Any, shape: Shape) -> Any:
+    if not shape and np.shape(value) != ():
+        raise Unsupported(f"a fallback needs a function whose value is a scalar; it has shape {np.shape(value)}")
+    return value
+
+
+def _by_rows(here: _Here) -> Any:
+    """J, row by row: eᵀ J for every unit vector e of the value; the one row of a scalar as it comes."""
+    if not here.shape:
+        return here("vjp", 1.0)
+    rows = [tree.leaves(here("vjp", unit)) for unit in _unit_values(here.shape)]
+    leaves = enumerate(tree.leaves(here.x))
+    return tree.filled(
+        here.x, [np.reshape([row[k] for row in rows], here.shape + np.shape(leaf)) for k, leaf in leaves]
+    )
+
+
+def _unit_values(shape: Shape) -> Iterator[Any]:
+    for place in np.ndindex(shape):
+        unit = np.zeros(shape)
+        unit[place] = 1.0
+        yield unit
+
+
+def _times(here: _Here, jacobian: Any) -> Any:
+    """J v = Σ over the inputs' entries."""
+    pairs = zip(tree.leaves(jacobian), tree.leaves(here.vectors[0]), strict=True)
+    if not here.shape:
+        return sum(np.sum(block * step) for block, step in pairs)
+    return sum(np.tensordot(block, step, axes=np.ndim(step)) for block, step in pairs)
+
+
+def _from_left(here: _Here, jacobian: Any) -> Any:
+    """wᵀ J = Σ over the value's entries."""
+    w = _of_shape(here.vectors[0], here.shape)
+    if not here.shape:
+        return tree.map_leaves(lambda row: row * w, jacobian)
+    return tree.map_leaves(lambda block: np.tensordot(w, block, axes=np.ndim(w)), jacobian)
+
+
+def _hessian_by_columns(here: _Here) -> Any:
     """For every leaf of x the blocks for all leaves of x, column by column: H e for every unit vector e."""
-    columns = [tree.leaves(parts["hvp"](unit)) for unit in tree.units(x)]
-    shapes = [np.shape(leaf) for leaf in tree.leaves(x)]
+    columns = [tree.leaves(here("hvp", unit)) for unit in tree.units(here.x)]
+    shapes = [np.shape(leaf) for leaf in tree.leaves(here.x)]
     ends = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes)])
 
     def row(which: int) -> Any:
@@ -151,60 +264,62 @@ def _hessian_by_columns(parts: Mapping[str, Part], x: tuple[Any, ...], _: Any) -
             stacked[..., start:end].reshape(shapes[which] + shape)
             for start, end, shape in zip(ends, ends[1:], shapes, strict=False)
         ]
-        return tree.filled(x, blocks)
+        return tree.filled(here.x, blocks)
 
-    return tree.filled(x, [row(which) for which in range(len(shapes))])
+    return tree.filled(here.x, [row(which) for which in range(len(shapes))])
 
 
-def _hvp_by_hessian(parts: Mapping[str, Part], x: tuple[Any, ...], vectors: tuple[Any, ...]) -> Any:
+def _hvp_by_hessian(here: _Here) -> Any:
     """For every leaf of x: Σ over the leaves of v of its block times v's."""
-    steps = [np.asarray(step) for step in tree.leaves(vectors[0])]
-    blocks = tree.leaves(parts["hessian"]())
+    steps = [np.asarray(step) for step in tree.leaves(here.vectors[0])]
+    blocks = tree.leaves(here("hessian"))
     rows = [blocks[start : start + len(steps)] for start in range(0, len(blocks), len(steps))]
-    return tree.filled(
-        x, [sum(np.tensordot(b, v, axes=v.ndim) for b, v in zip(row, steps, strict=True)) for row in rows]
-    )
+    sums = [sum(np.tensordot(b, v, axes=v.ndim) for b, v in zip(row, steps, strict=True)) for row in rows]
+    return tree.filled(here.x, sums)
 
 
-def _scalar(value: Any) -> float:
-    if np.shape(value) != ():
-        raise Unsupported(f"a fallback needs a function whose value is a scalar; it has shape {np.shape(value)}")
-    return float(value)
+Way = tuple[tuple[Operator, ...], Callable[[_Here], Any]]
+"""The operators that a fallback is made from, and how."""
 
-
-FALLBACKS: Mapping[Operator, tuple[tuple[tuple[Operator, ...], Make], ...]] = {
-    "value": ((("value_and_gradient",), lambda parts, x, _: parts["value_and_gradient"]()[0]),),
+FALLBACKS: Mapping[Operator, tuple[Way, ...]] = {
+    "value": ((("value_and_gradient",), lambda here: here("value_and_gradient")[0]),),
     "gradient": (
-        (("value_and_gradient",), lambda parts, x, _: parts["value_and_gradient"]()[1]),
-        (("vjp",), lambda parts, x, _: parts["vjp"](1.0)),
-        (("jvp",), _gradient_by_columns),
+        (("value_and_gradient",), lambda here: here("value_and_gradient")[1]),
+        (("vjp",), _by_rows),
+        (("jvp",), _by_columns),
     ),
     "value_and_gradient": (
-        (("value", "gradient"), lambda parts, x, _: (parts["value"](), parts["gradient"]())),
-        (("value", "vjp"), lambda parts, x, _: (parts["value"](), parts["vjp"](1.0))),
-        (("value", "jvp"), lambda parts, x, _: (parts["value"](), _gradient_by_columns(parts, x, _))),
+        (("value", "gradient"), lambda here: (here("value"), here("gradient"))),
+        (("value", "vjp"), lambda here: (here("value"), _by_rows(here))),
+        (("value", "jvp"), lambda here: (here("value"), _by_columns(here))),
     ),
     "jacobian": (
-        (("gradient",), lambda parts, x, _: parts["gradient"]()),
-        (("vjp",), lambda parts, x, _: parts["vjp"](1.0)),
-        (("jvp",), _gradient_by_columns),
+        (("gradient",), lambda here: here("gradient")),
+        (("vjp",), _by_rows),
+        (("jvp",), _by_columns),
     ),
     "jvp": (
-        (("gradient",), lambda parts, x, vectors: _dot(parts["gradient"](), vectors[0])),
-        (("vjp",), lambda parts, x, vectors: _dot(parts["vjp"](1.0), vectors[0])),
+        (("gradient",), lambda here: _times(here, here("gradient"))),
+        (("vjp",), lambda here: _times(here, _by_rows(here))),
     ),
     "vjp": (
-        (
-            ("gradient",),
-            lambda parts, x, vectors: tree.map_leaves(lambda g: g * _scalar(vectors[0]), parts["gradient"]()),
-        ),
-        (
-            ("jvp",),
-            lambda parts, x, vectors: tree.map_leaves(
-                lambda g: g * _scalar(vectors[0]), _gradient_by_columns(parts, x, ())
-            ),
-        ),
+        (("gradient",), lambda here: _from_left(here, here("gradient"))),
+        (("jvp",), lambda here: _from_left(here, _by_columns(here))),
     ),
     "hvp": ((("hessian",), _hvp_by_hessian),),
     "hessian": ((("hvp",), _hessian_by_columns),),
 }
+"""Of functions whose value is a scalar, the best first."""
+
+FALLBACKS_OF_ARRAYS: Mapping[Operator, tuple[Way, ...]] = {
+    "jacobian": ((("jvp",), _by_columns), (("vjp",), _by_rows)),
+    "jvp": (
+        (("jacobian",), lambda here: _times(here, here("jacobian"))),
+        (("vjp",), lambda here: _times(here, _by_rows(here))),
+    ),
+    "vjp": (
+        (("jacobian",), lambda here: _from_left(here, here("jacobian"))),
+        (("jvp",), lambda here: _from_left(here, _by_columns(here))),
+    ),
+}
+"""Of functions whose value is an array."""
