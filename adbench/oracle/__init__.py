@@ -3,11 +3,11 @@
 from adbench.oracle.cache import cached, reference_key
 from adbench.oracle.compute import declared, reference
 from adbench.oracle.evidence import EntryEvidence
-from adbench.oracle.operators import Nonzeros, Second, cotangent, judge_operator
+from adbench.oracle.operators import Nonzeros, cotangent, judge_operator
 from adbench.oracle.reference import Direction, Entry, Known, Leaf, Reference, Row
 from adbench.oracle.second_order import second_reference
 from adbench.oracle.subject import Effort, Subject
-from adbench.oracle.verdict import Verdict, judge
+from adbench.oracle.verdict import Verdict
 
 __all__ = [
     "Direction",
@@ -19,13 +19,11 @@ __all__ = [
     "Nonzeros",
     "Reference",
     "Row",
-    "Second",
     "Subject",
     "Verdict",
     "cached",
     "cotangent",
     "declared",
-    "judge",
     "judge_operator",
     "reference",
     "reference_key",

@@ -31,7 +31,7 @@ from adbench.oracle.evidence import ROUNDINGS, EntryEvidence, compare, not_finit
 from adbench.oracle.leaves import direction_signs, output_signs
 from adbench.oracle.reference import Known, Reference, Row
 from adbench.oracle.structure import Misshapen, gradient_arrays, jacobian_blocks, kind_of, numbers, scaled
-from adbench.oracle.verdict import WORDS, Comparison, Verdict, compared, conclude, misshapen
+from adbench.oracle.verdict import WORDS, Comparison, Verdict, compared, conclude
 
 Floats = NDArray[np.float64]
 COTANGENT = -2.0
@@ -46,14 +46,6 @@ class Nonzeros:
 
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class Second:
-    """What is known of H v, and the direction v that it is about."""
-
-    v: tuple[Any, ...]
-    known: Reference
 
 
 def cotangent(shape: tuple[int, ...], seed: int, factor: float = COTANGENT) -> Any:
@@ -88,7 +80,7 @@ def judge_operator(
     operator: str,
     result: Any,
     known: Reference,
-    seconds: Sequence[Second] = (),
+    seconds: Sequence[tuple[Any, Reference]] = (),
     *,
     nonzeros: Nonzeros | None = None,
     claimed_relative_error: float | None = None,
@@ -96,14 +88,14 @@ def judge_operator(
     """Compares what an operator returned with what is known.
 
     result    in numpy, of the structure that the operator promises
-    seconds   for hvp what is known of H v; for hessian of each of the directions that it is examined in
+    seconds   for hvp and hessian: directions v, each with the reference of H v; hvp was asked for the first
     nonzeros  the declared pattern of the Jacobian of a function whose value is an array
     """
     claim = claimed_relative_error
     if operator == "hvp":
-        return judge_operator("gradient", result, seconds[0].known, claimed_relative_error=claim)
+        return judge_operator("gradient", result, seconds[0][1], claimed_relative_error=claim)
     if operator == "hessian":
-        products = [(_times(result, second.v), second.known) for second in seconds]
+        products = [(_times(result, v), second) for v, second in seconds]
         verdicts = [judge_operator("gradient", *pair, claimed_relative_error=claim) for pair in products]
         return max(verdicts, key=lambda verdict: WORDS.index(verdict.word))
     try:
@@ -111,7 +103,8 @@ def judge_operator(
             found = _compared(operator, result, known, nonzeros, claim)
             return conclude(found, known.all_outputs, claim)
     except Misshapen as error:
-        return misshapen(error, known.all_outputs)
+        row = known.all_outputs
+        return Verdict("wrong", str(error), None, None, 0, 0, 0, 0, row.method, row.reason)
 
 
 def _compared(

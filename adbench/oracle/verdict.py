@@ -1,4 +1,4 @@
-"""The verdict: is this gradient right, entry by entry, as far as double precision can tell?
+"""The verdict: is this derivative right, entry by entry, as far as double precision can tell?
 
 For every entry known to the oracle, with truth g* (an interval at a kink), u = 2^-53:
 
@@ -18,7 +18,6 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,6 @@ from adbench.oracle.differences import UNIT_ROUNDOFF
 from adbench.oracle.evidence import ROUNDINGS, EntryEvidence, Word, compare, not_finite, place_of, worst
 from adbench.oracle.leaves import direction_signs
 from adbench.oracle.reference import Row
-from adbench.oracle.structure import Misshapen, gradient_arrays, numbers
 
 WORDS: tuple[Word, ...] = ("right", "approximate", "inconclusive", "wrong")
 """From best to worst."""
@@ -78,30 +76,6 @@ class Comparison:
     def evidence(self) -> list[EntryEvidence]:
         """All but the value."""
         return [*self.entries, *self.along]
-
-
-def judge(value: Any, gradient: Any, row: Row, *, claimed_relative_error: float | None = None) -> Verdict:
-    """Compares a value and a gradient with what is known about them.
-
-    gradient: a tuple with one part per differentiated argument, each nested and shaped like its argument, leaves
-    anything that np.asarray turns into float64. value: one number, or None where the backend gave none.
-    claimed_relative_error: for a backend that says it is approximate: within the claim, in the norm over what was
-    compared, the word is "approximate".
-    """
-    try:
-        with np.errstate(all="ignore"):  # a gradient of 1e300s is somebody's wrong answer, not our warning
-            number = None if value is None else float(numbers(value, (), "the value"))
-            found = compared(gradient_arrays(gradient, row), row)
-            if number is not None:
-                found = replace(found, value=compare("the value", (), number, row.value, 1.0))
-            return conclude([found], row, claimed_relative_error)
-    except Misshapen as error:
-        return misshapen(error, row)
-
-
-def misshapen(error: Misshapen, row: Row) -> Verdict:
-    """The verdict on what cannot be compared."""
-    return Verdict("wrong", str(error), None, None, 0, 0, 0, 0, row.method, row.reason)
 
 
 def compared(arrays: Arrays, row: Row, allowances: Arrays = (), of: str = "") -> Comparison:

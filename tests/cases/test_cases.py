@@ -16,7 +16,7 @@ from adbench.catalog.inventory import docstring, formula
 from adbench.execution.operators.prepared_point import known_at, point
 from adbench.model import tree
 from adbench.model.case import function_of
-from adbench.oracle import judge
+from tests.oracle.scalars import judge
 
 CATALOG = catalog()
 CASES = {name: case for name, case in CATALOG.cases.items() if not case.is_trap}

@@ -14,8 +14,8 @@ from adbench.catalog import discovery
 from adbench.model.backend import from_module
 from adbench.model.case import function_of
 from adbench.model.errors import UsageError
-from adbench.oracle import Row, declared, judge
-from tests.oracle.scalars import reference
+from adbench.oracle import Row, declared
+from tests.oracle.scalars import judge, reference
 
 CATALOG = discovery.catalog()
 TRAPS = {name: case for name, case in CATALOG.cases.items() if case.is_trap}

@@ -1,9 +1,9 @@
-"""What is known of a scalar, asked for in one line."""
+"""Scalars: their reference and the verdict on their gradient, each in one line."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adbench.oracle import Effort, Row, Subject
+from adbench.oracle import Effort, Reference, Row, Subject, Verdict, judge_operator
 from adbench.oracle import reference as of_any_shape
 
 
@@ -18,3 +18,9 @@ def reference(
 ) -> Row:
     """The only row of a function whose value is a scalar."""
     return of_any_shape(Subject.of(f, args, wrt, text=text, names=names), Effort(**effort)).scalar
+
+
+def judge(value: Any, gradient: Any, row: Row, *, claimed_relative_error: float | None = None) -> Verdict:
+    """The verdict on a value and a gradient; on the gradient alone where the value is None."""
+    operator, result = ("gradient", gradient) if value is None else ("value_and_gradient", (value, gradient))
+    return judge_operator(operator, result, Reference((), ((0, row),)), claimed_relative_error=claimed_relative_error)

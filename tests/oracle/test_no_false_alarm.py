@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.oracle import judge
 from adbench.oracle.precise import METHOD
-from tests.oracle.scalars import reference
+from tests.oracle.scalars import judge, reference
 
 N = 9
 Text = Callable[[Any, Any], Any]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.oracle import Effort, Reference, Second, Subject, declared, judge_operator, reference, second_reference
+from adbench.oracle import Effort, Reference, Subject, declared, judge_operator, reference, second_reference
 from adbench.oracle.operators import COTANGENT, along
 from adbench.oracle.precise import METHOD
 from adbench.oracle.second_order import DIRECTIONS
@@ -29,7 +29,7 @@ def plain(x: Any, b: Any) -> Any:
 HERE = Subject.of(plain, ARGS, WRT, text=text)
 FIRST = reference(HERE)
 V = [HERE.point.direction(0, number) for number in DIRECTIONS]
-SECONDS = [Second(v, second_reference(HERE, number, FIRST.scalar, Effort())) for number, v in enumerate(V)]
+SECONDS = [(v, second_reference(HERE, number, FIRST.scalar, Effort())) for number, v in enumerate(V)]
 
 
 def hvp(v: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -147,7 +147,7 @@ def test_where_the_text_does_not_run_at_fifty_digits_nothing_is_claimed() -> Non
 
     second = second_reference(Subject.of(plain, ARGS, WRT, text=opaque), 0, FIRST.scalar, Effort())
     assert second.scalar.method != METHOD
-    assert judge_operator("hvp", RIGHT["hvp"], FIRST, [Second(V[0], second)]).word == "inconclusive"
+    assert judge_operator("hvp", RIGHT["hvp"], FIRST, [(V[0], second)]).word == "inconclusive"
 
 
 def test_a_declared_gradient_is_the_truth_whatever_differences_say() -> None:

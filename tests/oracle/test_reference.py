@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.oracle import Effort, Reference, Subject, cached, judge, reference_key
+from adbench.oracle import Effort, Reference, Subject, cached, reference_key
 from adbench.oracle import reference as of_any_shape
 from adbench.oracle.compute import DIFFERENCES
 from adbench.oracle.precise import METHOD, OWN_NOISE, NotPrecise, plan
 from adbench.oracle.subject import chosen_entries
-from tests.oracle.scalars import reference
+from tests.oracle.scalars import judge, reference
 
 X = np.linspace(0.2, 1.4, 7)
 

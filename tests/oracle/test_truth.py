@@ -8,9 +8,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from adbench.oracle import Known, Row, judge
+from adbench.oracle import Known, Row
 from adbench.oracle.precise import METHOD
-from tests.oracle.scalars import reference
+from tests.oracle.scalars import judge, reference
 
 Function = Callable[[Any, Any], Any]
 

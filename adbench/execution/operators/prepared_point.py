@@ -18,7 +18,6 @@ from adbench.oracle import (
     Effort,
     Nonzeros,
     Reference,
-    Second,
     Subject,
     Verdict,
     cotangent,
@@ -155,7 +154,7 @@ def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative
         operator,
         result,
         known.first,
-        [Second(at.direction(number), second) for number, second in zip(DIRECTIONS, known.seconds, strict=False)],
+        [(at.direction(number), second) for number, second in zip(DIRECTIONS, known.seconds, strict=False)],
         nonzeros=at.nonzeros,
         claimed_relative_error=claimed_relative_error,
     )
