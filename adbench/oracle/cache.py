@@ -1,7 +1,7 @@
-"""References on disk: what was computed once for a text and its inputs is read the next time.
+"""References on disk: one computation for each text and its inputs.
 
-One JSON file per reference, named by a digest of everything it depends on. The folder may be thrown away at any time;
-a damaged file counts as none.
+One JSON file per reference, named by a digest of everything that the reference depends on. Users may delete the folder
+at any time; a damaged file counts as missing.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def reference_key(text: str, args: tuple[Any, ...], wrt: Sequence[int], seed: in
 
 
 def cached(folder: Path, key: str, compute: Callable[[], Reference]) -> Reference:
-    """The reference of that key from ``folder``; computed and kept there where there is none.
+    """Reads the reference of that key from ``folder``, or computes it and writes it there.
 
-    A folder that cannot be written costs the next run its time, nothing else.
+    A folder that cannot be written costs the next run time, nothing else.
     """
     file = folder / f"{key}.json"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):

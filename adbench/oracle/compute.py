@@ -2,8 +2,8 @@
 
 A scalar is an array of shape (): it has one output. Of a larger array a dozen outputs are examined entry by entry, and
 sums Σ_i w_i f_i with random signs w that see every output: a fault anywhere in J is one in wᵀ J, unless others cancel
-it. One evaluation at fifty digits gives a number for every output, so a column of the Jacobian costs what an entry of a
-gradient does; what costs more is to look at the numbers.
+it. One evaluation at fifty digits gives a number for every output, so a column of the Jacobian costs as much as one
+entry of a gradient; only reading the numbers takes longer.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ DEFAULT = Effort()
 
 
 def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
-    """What is known about the subject's value and its derivatives.
+    """Computes the subject's value and derivatives as well as it can.
 
-    With a text the truth comes from fifty digits, and from differences in double precision only where that does not
-    work (the rows' `reason` says why).
+    With a text the truth comes from fifty digits. Where that does not work, it comes from differences in double
+    precision, and the rows' `reason` tells why.
     """
     numbers = Numbers(subject.shape, effort)
     functions = numbers.functions(subject.plain)

@@ -1,4 +1,4 @@
-"""One compared number: what a backend got, what is true, how far apart they may be, and the word for it."""
+"""One compared number: the backend's, the true one, the distance allowed between them, and the word for it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def compare(
 
 
 def not_finite(where: str, index: tuple[int, ...], got: float) -> EntryEvidence:
-    """A NaN or an infinity where nobody knows the number, but that it is finite."""
+    """A NaN or an infinity in place of a number that is finite and not examined."""
     return EntryEvidence(where, index, got, math.nan, (-math.inf, math.inf), 0.0, "wrong", 0.0, 0.0)
 
 

@@ -128,7 +128,7 @@ def _fresh(leaf: Any) -> Any:
 
 
 def _is_active(leaf: Any, *, alone: bool) -> bool:
-    """Floats are active; whole numbers only where the argument is nothing else (x^2 at 100 is asked for)."""
+    """Floats are active; whole numbers only where they are the whole argument (users ask for x^2 at 100)."""
     if isinstance(leaf, bool):
         return False
     if isinstance(leaf, int):
@@ -137,10 +137,10 @@ def _is_active(leaf: Any, *, alone: bool) -> bool:
     return kind == "f" or (kind in "iu" and alone)
 
 
-def argument_names(f: Callable[..., Any], count: int, skip: int = 0) -> tuple[str, ...]:
-    """Names of f's arguments for messages, the first ``skip`` left out; ``args[k]`` where the signature is silent."""
+def argument_names(f: Callable[..., Any], count: int) -> tuple[str, ...]:
+    """Names of f's arguments for messages; ``args[k]`` where the signature does not tell."""
     try:
-        parameters = list(inspect.signature(f).parameters.values())[skip:]
+        parameters = list(inspect.signature(f).parameters.values())
     except (TypeError, ValueError):
         parameters = []
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

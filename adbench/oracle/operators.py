@@ -12,7 +12,7 @@ scalar: a forgotten cotangent shows, and halving it is exact:
 
 A scalar is an array of shape (): its one output is all there is, without sums. A leaf of a Jacobian is an array of the
 value's shape before the input's, or a scipy.sparse matrix of (outputs, entries of the input). Entries outside a
-declared pattern must be exactly zero, whoever examines them; no entry may be NaN.
+declared pattern must be exactly zero; no entry may be NaN.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Nonzeros:
 
 
 def cotangent(shape: tuple[int, ...], seed: int, factor: float = COTANGENT) -> Any:
-    """The w that `vjp` is asked for: the signs of the first sum, times a power of two that would be missed."""
+    """The w of `vjp`: the signs of the first sum, times a factor that shows where a backend forgets it."""
     return factor * output_signs(seed, 0, shape) if shape else factor
 
 
@@ -265,7 +265,7 @@ def _times(hessian: Any, v: Any) -> Any:
         blocks = [np.asarray(block) for block in optree.tree_leaves(row)]
         structure = optree.tree_structure(like)
         if len(blocks) != len(steps) * structure.num_leaves:
-            return row  # misshapen; the verdict says so
+            return row  # misshapen: the comparison refuses it
         rows = [blocks[start : start + len(steps)] for start in range(0, len(blocks), len(steps))]
         sums = [sum(np.tensordot(b, s, axes=s.ndim) for b, s in zip(row, steps, strict=True)) for row in rows]
         return optree.tree_unflatten(structure, sums)

@@ -101,7 +101,7 @@ def by_high_precision(
         first_line = (str(error).splitlines() or [""])[0]
         raise NotPrecise(f"the text does not run at 50 digits: {type(error).__name__}: {first_line}") from error
     finally:
-        lift_deadlines()  # the namespaces are shared with whoever computes next
+        lift_deadlines()  # the next computation uses the same namespaces
 
 
 def _rows(

@@ -1,4 +1,4 @@
-"""What is known about a function's value and derivatives at a point, as plain data that travels between processes.
+"""The truth about a function's value and derivatives at a point, as plain data that travels between processes.
 
 `adbench.oracle.compute.reference` makes one; `adbench.oracle.operators.judge_operator` compares a result with it.
 """
@@ -87,7 +87,7 @@ class Direction:
 class Row:
     """What is known about one number that depends on the inputs: its value and its gradient, a row of the Jacobian.
 
-    method: the name of the method; reason: why not a stronger one ("" where there is none stronger).
+    method: the name of the method; reason: why a stronger method did not work ("" for the strongest).
     count: the length of ``wrt``; evaluations: how often f was evaluated; constants: where (position in wrt, then
     keys) the arguments hold whole numbers and other things that have no derivative; noise: how the noise was found
     ("": not at all).
@@ -106,7 +106,7 @@ class Row:
 
     @property
     def derivatives(self) -> list[Known]:
-        """All that is known of first order: the sampled entries, then the directions."""
+        """All derivatives: of the sampled entries, then along the directions."""
         of_entries = [entry.derivative for leaf in self.leaves for entry in leaf.entries]
         return of_entries + [direction.derivative for direction in self.directions]
 

@@ -1,7 +1,7 @@
-"""What is known of second order: H v is the gradient of φ(x) = (f(x + εv) - f(x - εv)) / 2ε.
+"""References of second order: H v is the gradient of φ(x) = (f(x + εv) - f(x - εv)) / 2ε.
 
-φ is a text like f, and at fifty digits ε = 2^-40 makes it and its gradient exact to 2^-80: second order costs no new
-machinery. Where f's text does not run at fifty digits, nothing is known of second order, and the verdict says so.
+φ is a text like f, and at fifty digits ε = 2^-40 makes it and its gradient exact to 2^-80: second order needs no new
+machinery. Where f's text does not run at fifty digits, H v is unknown, and every verdict on it is inconclusive.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from adbench.oracle.reference import Known, Reference, Row
 from adbench.oracle.subject import Effort, Subject
 
 DIRECTIONS = (0, 1)
-"""The numbers of the directions v in which a Hessian is examined; `hvp` is asked for the first."""
+"""The numbers of the directions v that a Hessian is multiplied with; `hvp` takes the first."""
 
 EPSILON = 2.0**-40
 SECOND_NOISE = "squared from the noise of the gradient"
-MOST_EVALUATIONS = 90  # of a φ that is NaN: differences of it know nothing, and need not look far
+MOST_EVALUATIONS = 90  # of φ in double precision, which is NaN: differences need not look far
 
 
 def second_reference(subject: Subject, number: int, first: Row, effort: Effort) -> Reference:
-    """What is known about H v, v being the direction with this number: the reference of φ, whose gradient it is.
+    """The reference of φ, whose gradient is H v; v is the direction with this number.
 
-    first: what is known of first order, for the noise.
+    first: the function's own row, for the noise.
     """
     v = subject.point.direction(effort.seed, number)
     found = _along_gradient(subject, v, first, effort)
@@ -78,16 +78,16 @@ def _every_second(v: Any) -> Any:
 
 
 def _largest(row: Row) -> float:
-    """The largest derivative in size, of those that are finite; 0 where none is."""
+    """The size of the largest finite derivative, or 0."""
     return max((known.size for known in row.derivatives if math.isfinite(known.size)), default=0.0)
 
 
 def _with_second_noise(found: Row, first: Row, scale: float) -> Row:
     """H v with the noise that the gradient's own suggests: u κ² scale, κ = the gradient's noise in units of u |g|.
 
-    A bound on the largest entry, so it hides errors in entries far smaller. Where H v is zero, a rounding of the
-    gradient is none of a library's faults: v is as large as x, and the derivative of f / x, as a product's is often
-    written, vanishes to rounding only.
+    A bound on the largest entry, so it hides errors in entries far smaller. Where H v is zero, libraries may be off by
+    a rounding of the gradient: v is as large as x, and the derivative of f / x, a usual form of a product's, vanishes
+    to rounding only.
     """
     finite = [known for known in first.derivatives if math.isfinite(known.size) and math.isfinite(known.noise)]
     size = max((known.size for known in finite), default=0.0)

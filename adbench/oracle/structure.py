@@ -36,7 +36,7 @@ def jacobian_blocks(jacobian: Any, known: Reference) -> list[Any]:
 
 
 def _leaf_parts(gradient: Any, row: Row) -> list[Any]:
-    """What is in the place of each leaf of the row, whatever it is; raises Misshapen where nothing is."""
+    """The part of the gradient for each leaf of the row, of any type; raises Misshapen where it is missing."""
     if not isinstance(gradient, (tuple, list)):
         raise Misshapen(f"the gradient must be a tuple, one part per argument; it is {kind_of(gradient)}")
     if len(gradient) != row.count:
@@ -46,7 +46,7 @@ def _leaf_parts(gradient: Any, row: Row) -> list[Any]:
 
 
 def scaled(result: Any, factor: float) -> Any:
-    """Every array of a nested result times a power of two; what is no array of numbers stays as it is."""
+    """Every array of a nested result times a power of two; other leaves stay unchanged."""
 
     def leaf(part: Any) -> Any:
         array = np.asarray(part)
@@ -56,7 +56,7 @@ def scaled(result: Any, factor: float) -> Any:
 
 
 def numbers(result: Any, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
-    """``result`` as a float64 array of the value's shape; raises Misshapen, with its name, where it is none."""
+    """``result`` as a float64 array of the value's shape; raises Misshapen, with its name, for anything else."""
     array = float_array(result, name)
     if array.shape != shape:
         wanted = f"have the shape {shape} of the value; it has {array.shape}"
@@ -124,7 +124,7 @@ def _matrix(part: Any, known: Reference, leaf: Leaf) -> Any:
 
 
 def float_array(part: Any, name: str) -> NDArray[np.float64]:
-    """``part`` as a float64 array; raises Misshapen, with its name, where it is none."""
+    """``part`` as a float64 array; raises Misshapen, with its name, for anything else."""
     try:
         array = np.asarray(part)
     except Exception as error:  # a foreign array type may raise anything here, and the verdict must stand

@@ -27,7 +27,7 @@ class Subject:
     point      the arguments, some of them active
     text       text(xp, *args), the same on any namespace; None for a black box
     shape      of the value; a scalar's is ()
-    subtracts  where the function is a difference quotient: the size of what it subtracts. No library takes it, so its
+    subtracts  of a difference quotient: the size of the numbers that it subtracts. Libraries do not compute it, so its
                noise in double precision is not estimated.
     """
 
@@ -53,7 +53,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is examined at most, and the seed of what is drawn; fewer entries are examined rather than longer.
+    """How much to examine at most, and the seed of all samples. Where time is short, fewer entries are examined.
 
     max_entries      of the active arguments; where there are more, a sample and random directions over all of them
     max_directions   None: four of a scalar, two of each number of an array

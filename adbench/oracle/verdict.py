@@ -39,7 +39,7 @@ class Verdict:
 
     value: None where no value was handed in; worst: the entry that decided, None where the structure was wrong or
     there is no entry. checked, right, wrong, inconclusive: how many entries and directions were compared, and how
-    they came out. conventions: what was taken at each kink. method, reason: of the reference.
+    they came out. conventions: the derivative taken at each kink. method, reason: of the reference.
     """
 
     word: Word
@@ -81,8 +81,8 @@ class Comparison:
 def compared(arrays: Arrays, row: Row, allowances: Arrays = (), of: str = "") -> Comparison:
     """A gradient, one array for each leaf, with the row.
 
-    allowances: for a gradient that was itself summed up from right entries, what their roundings may make of each of
-    its own. of: what stands before the name of every entry, for a gradient that is one of several.
+    allowances: for a gradient that is a sum of other gradients, the error that their roundings may add up to in each
+    entry. of: text before the name of every entry, for a gradient that is one of several.
     """
     entries = _entries(arrays, allowances, row) + _unsampled(arrays, row)
     finite = all(np.isfinite(array).all() for array in arrays)

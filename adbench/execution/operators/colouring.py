@@ -1,6 +1,6 @@
 """Columns of a sparse matrix in groups that can be found together: two columns of a group share no row.
 
-J v with ones in a group's columns holds every entry of these columns, each in a row of its own, so that the whole of J
+J v with ones in a group's columns holds every entry of these columns, each in a different row, so that the whole of J
 takes as many directions as there are groups (Curtis, Powell and Reid (1974), "On the estimation of sparse Jacobian
 matrices"). It is a colouring of the graph in which columns are joined that share a row. The groups are scipy's.
 """

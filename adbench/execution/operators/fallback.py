@@ -98,7 +98,7 @@ def lacking(refusal: Exception) -> Exception:
 
 @dataclass(frozen=True)
 class _Request:
-    """What is asked of a backend."""
+    """An operator that the harness wants from a backend."""
 
     backend: Backend
     operator: Operator
@@ -128,7 +128,7 @@ class _Request:
         try:
             return np.shape(plain(*numbers))
         except Exception as error:
-            raise Unsupported(f"its value's shape is not known, for it does not run on numpy: {error}") from error
+            raise Unsupported(f"its value's shape is not known, because it does not run on numpy: {error}") from error
 
     def active(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The active ones of these arguments, in numpy."""
@@ -155,7 +155,7 @@ class _Request:
 class _Here:
     """The operators that a fallback is made from, at the present inputs: `here(operator, *vectors)`, all in numpy.
 
-    x are the active inputs, vectors holds v or w where the fallback is asked for one, shape is the value's.
+    x are the active inputs; vectors holds v or w, where the operator takes one; shape is the value's.
     """
 
     call: Callable[..., Any]
@@ -184,10 +184,12 @@ def _composed(asked: _Request, calls: Mapping[Operator, Call], make: Callable[[_
 
 
 def _coloured(asked: _Request) -> Prepared:
-    """The Jacobian of a declared pattern. Raises Unsupported where the backend has no jvp of its own."""
+    """The Jacobian of a declared pattern. Raises Unsupported where the backend lacks jvp."""
     outputs = int(np.prod(asked.shape, dtype=np.intp))
     jvp = asked.part("jvp")
-    from adbench.execution.operators.colouring import columns_in_groups  # it takes a second that others need not wait
+    from adbench.execution.operators.colouring import (
+        columns_in_groups,
+    )  # takes a second that other workers need not wait
 
     pattern = asked.f.sparsity  # type: ignore[attr-defined]  # see `function_of`
     grouped = columns_in_groups(asked.active(asked.args), outputs, pattern)
@@ -219,7 +221,7 @@ def _of_shape(value: Any, shape: Shape) -> Any:
 
 
 def _by_rows(here: _Here) -> Any:
-    """J, row by row: eᵀ J for every unit vector e of the value; the one row of a scalar as it comes."""
+    """J, row by row: eᵀ J for every unit vector e of the value; the one row of a scalar unchanged."""
     if not here.shape:
         return here("vjp", 1.0)
     rows = [tree.leaves(here("vjp", unit)) for unit in _unit_values(here.shape)]

@@ -1,4 +1,4 @@
-"""One case at one point: what is known there, and how an operator is prepared, called and judged there."""
+"""One case at one point: its reference, and the arguments and verdict of each operator."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Point:
         return Subject.of(plain, self.args, self.wrt, text=self.text, names=self.names, shape=self.shape)
 
     def direction(self, number: int) -> tuple[Any, ...]:
-        """The direction v with this number; `jvp` and `hvp` are asked for the first."""
+        """The direction v with this number; `jvp` and `hvp` take the first."""
         return self.subject.point.direction(self.seed, number)
 
     def vector(self, operator: str) -> tuple[Any, ...]:
@@ -97,7 +97,7 @@ class Point:
         return (self.direction(DIRECTIONS[0]),) if operator in WITH_VECTOR else ()
 
     def native(self, backend: Backend, operator: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """The arguments to prepare with and those to call with; they differ where the case says so."""
+        """The arguments to prepare with and those to call with; they differ where the case has inputs for each."""
         vector = self.vector(operator)
         elsewhere = self.case.bind_prepared(self.size, self.seed)
         return backend.native_inputs((*elsewhere, *vector)), backend.native_inputs((*self.args, *vector))
@@ -111,7 +111,7 @@ def point(case: Case, size: int, seed: int) -> Point:
 def known_at(
     at: Point, *, second_order: bool, seconds: float, remember: Remember = lambda what, compute: compute()
 ) -> Known:
-    """What is known about the value and the derivatives, from the case's text alone: no backend is asked.
+    """Computes the references of first and second order from the case's text alone, without a backend.
 
     seconds    about how long each reference may take; fewer entries are examined rather than more taken
     remember   remember(what, compute) -> the reference of that name, from a cache or computed

@@ -1,17 +1,16 @@
-"""What must hold beyond the entries of one gradient: relations between calls, checked on every backend and case.
+"""Relations between calls, which the entries of one gradient do not show; checked on every backend and case.
 
-elsewhere    prepared at one point, called at another: right there too
-twice        called again after a call elsewhere: the same, no stale state
-untouched    the inputs are as they were
-overwritten  the arrays that `prepare` saw are overwritten: nothing that the call needs was kept by reference
-own          a result stays as it is when the call runs again, and may be changed without spoiling the next
+elsewhere    prepared at one point and called at another, the call is right there too
+twice        called again after a call at other inputs, it returns the same: no stale state
+untouched    the call leaves its inputs unchanged
+overwritten  the call does not need the arrays that `prepare` saw: they may be overwritten
+own          the next call leaves a result unchanged, and writing into a result does not spoil the next call
 subsets      every subset of the active inputs gives the same entries
-modes        <w, J v> = <Jᵀ w, v>, where the backend has both modes itself
+modes        <w, J v> = <Jᵀ w, v>, where the backend has both modes natively
 NaN          a NaN in an input is a NaN in the value, or an exception, as on plain numpy
 
-They are about the gradient; for a function whose value is an array about the Jacobian, or wᵀ J where the backend has
-no Jacobian itself. Each is a function of a `Setting` that yields what is wrong, in words; none raises for what a
-library does wrong.
+They are about the gradient; for a function whose value is an array about the Jacobian, or wᵀ J where the backend
+lacks the Jacobian. Each is a function of a `Setting` that yields its faults in words; it does not raise for them.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Setting:
         return point(self.case, self.size, self.seed)
 
     def inputs(self, seed: int | None = None) -> tuple[Any, ...]:
-        """Inputs in numpy, arrays of their own: a case may hand out the same ones each time."""
+        """Fresh copies of the inputs in numpy: a case may hand out the same arrays each time."""
         args = self.at.args if seed is None else point(self.case, self.size, seed).args
         return tuple(
             tree.map_leaves(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, a) for a in args
@@ -77,7 +76,7 @@ class Setting:
         return lambda *inputs: call(*inputs, *w)
 
     def numpy(self, result: Any) -> Any:
-        """A native result, waited for, in arrays of its own."""
+        """A native result, waited for, copied into numpy arrays."""
         copied = lambda leaf: leaf.copy() if hasattr(leaf, "tocsc") else np.array(leaf)  # noqa: E731 - for one line
         return tree.map_leaves(copied, self.backend.numpy_result(self.backend.waited(result)))
 
@@ -173,7 +172,7 @@ def own(setting: Setting) -> Iterator[str]:
     other = setting.native(setting.seed + 1)
     first = call(*native)
     kept = setting.numpy(first)
-    # RemoteCall, where that can be: the same numbers in the same buffer would not show.
+    # At other inputs where they fit: the same numbers in the same buffer would not show.
     call(*(other if _shapes(other) == _shapes(native) else native))
     again = setting.numpy(first)
     pairs = zip(tree.leaves(kept), tree.leaves(again), strict=True)
@@ -205,7 +204,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def subsets_of(wrt: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """The proper subsets of the active inputs that are asked for: smaller ones first, and not too many."""
+    """The proper subsets of the active inputs to check: smaller ones first, and not too many."""
     return [chosen for n in range(1, len(wrt)) for chosen in combinations(wrt, n)][:MOST_SUBSETS]
 
 
