@@ -8,7 +8,7 @@ share no row (colouring.py).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -204,14 +204,19 @@ def _coloured(asked: _Request) -> Prepared:
 
 def _by_columns(here: _Here) -> Any:
     """J, column by column: J e for every unit vector e of the inputs."""
-    columns = iter([_of_shape(here("jvp", unit), here.shape) for unit in tree.units(here.x)])
+    return _stacked([_of_shape(here("jvp", unit), here.shape) for unit in tree.units(here.x)], here.shape, here.x)
+
+
+def _stacked(columns: Sequence[Any], shape: Shape, x: tuple[Any, ...]) -> Any:
+    """Columns of this shape, one for every entry of x, as arrays like x's leaves with the shape before theirs."""
+    following = iter(columns)
 
     def leaf(value: Any) -> Any:
-        mine = [next(columns) for _ in range(value.size)]
-        stacked = np.stack(mine, axis=-1) if mine else np.zeros((*here.shape, 0))
-        return stacked.reshape(here.shape + value.shape)
+        mine = [next(following) for _ in range(np.size(value))]
+        stacked = np.stack(mine, axis=-1) if mine else np.zeros((*shape, 0))
+        return stacked.reshape(shape + np.shape(value))
 
-    return tree.map_leaves(lambda value: leaf(np.asarray(value)), here.x)
+    return tree.map_leaves(leaf, x)
 
 
 def _of_shape(value: Any, shape: Shape) -> Any:
@@ -257,18 +262,8 @@ def _from_left(here: _Here, jacobian: Any) -> Any:
 def _hessian_by_columns(here: _Here) -> Any:
     """For every leaf of x the blocks for all leaves of x, column by column: H e for every unit vector e."""
     columns = [tree.leaves(here("hvp", unit)) for unit in tree.units(here.x)]
-    shapes = [np.shape(leaf) for leaf in tree.leaves(here.x)]
-    ends = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes)])
-
-    def row(which: int) -> Any:
-        stacked = np.stack([column[which] for column in columns], axis=-1) if columns else np.zeros((*shapes[which], 0))
-        blocks = [
-            stacked[..., start:end].reshape(shapes[which] + shape)
-            for start, end, shape in zip(ends, ends[1:], shapes, strict=False)
-        ]
-        return tree.filled(here.x, blocks)
-
-    return tree.filled(here.x, [row(which) for which in range(len(shapes))])
+    shapes = enumerate(map(np.shape, tree.leaves(here.x)))
+    return tree.filled(here.x, [_stacked([column[k] for column in columns], shape, here.x) for k, shape in shapes])
 
 
 def _hvp_by_hessian(here: _Here) -> Any:

@@ -80,11 +80,12 @@ class Setting:
         copied = lambda leaf: leaf.copy() if hasattr(leaf, "tocsc") else np.array(leaf)  # noqa: E731 - for one line
         return tree.map_leaves(copied, self.backend.numpy_result(self.backend.waited(result)))
 
-    def fault(self, derivative: Any, known: Reference | None = None) -> str | None:
-        """What is wrong with a derivative at the inputs; None where it is not wrong."""
-        claim = self.backend.claimed_relative_error
+    def faults(self, what: str, call: Any, native: tuple[Any, ...], known: Reference | None = None) -> Iterator[str]:
+        """A sentence that begins with `what` if the call is wrong at these native inputs."""
+        derivative, claim = self.numpy(call(*native)), self.backend.claimed_relative_error
         verdict = judge_operator(self.operator, derivative, known or self.known, claimed_relative_error=claim)
-        return verdict.sentence if verdict.word == "wrong" else None
+        if verdict.word == "wrong":
+            yield f"{what}: {verdict.sentence}"
 
 
 def violations(setting: Setting) -> list[str]:
@@ -124,9 +125,8 @@ def elsewhere(setting: Setting) -> Iterator[str]:
         return
     call = setting.derivative(other)
     setting.numpy(call(*other))  # what records at its first call has then recorded there
-    fault = setting.fault(setting.numpy(call(*setting.native())))
-    if fault:
-        yield f"prepared at the inputs of seed {setting.seed + 1}, called at those of {setting.seed}: {fault}"
+    what = f"prepared at the inputs of seed {setting.seed + 1}, called at those of {setting.seed}"
+    yield from setting.faults(what, call, setting.native())
 
 
 def twice(setting: Setting) -> Iterator[str]:
@@ -136,9 +136,7 @@ def twice(setting: Setting) -> Iterator[str]:
     setting.numpy(call(*here))
     if _shapes(here) == _shapes(there) and setting.case.prepared is None:
         setting.numpy(call(*there))
-    fault = setting.fault(setting.numpy(call(*here)))
-    if fault:
-        yield f"the last of three calls is wrong: {fault}"
+    yield from setting.faults("the last of three calls is wrong", call, here)
 
 
 def untouched(setting: Setting) -> Iterator[str]:
@@ -160,9 +158,7 @@ def overwritten(setting: Setting) -> Iterator[str]:
     for leaf in tree.leaves(examples):
         if isinstance(leaf, np.ndarray):
             leaf[...] = np.nan
-    fault = setting.fault(setting.numpy(call(*setting.native())))
-    if fault:
-        yield f"it depends on arrays that prepare saw, which have changed since: {fault}"
+    yield from setting.faults("it depends on arrays that prepare saw, which have changed since", call, setting.native())
 
 
 def own(setting: Setting) -> Iterator[str]:
@@ -181,9 +177,7 @@ def own(setting: Setting) -> Iterator[str]:
     for leaf in tree.leaves(first):
         if isinstance(leaf, np.ndarray) and leaf.ndim and leaf.flags.writeable:
             leaf[...] = np.nan
-    fault = setting.fault(setting.numpy(call(*native)))
-    if fault:
-        yield f"a result that is written into spoils the next call: {fault}"
+    yield from setting.faults("a result that is written into spoils the next call", call, native)
 
 
 def subsets(setting: Setting) -> Iterator[str]:
@@ -191,11 +185,8 @@ def subsets(setting: Setting) -> Iterator[str]:
     wrt = setting.at.wrt
     for some in subsets_of(wrt):
         native, chosen = setting.native(), tuple(wrt.index(position) for position in some)
-        gradient = setting.numpy(setting.derivative(native, some)(*native))
-        fault = setting.fault(gradient, _restricted(setting.known, chosen))
-        if fault:
-            names = ", ".join(setting.at.names[k] for k in some)
-            yield f"in {names} alone: {fault}"
+        what = f"in {', '.join(setting.at.names[k] for k in some)} alone"
+        yield from setting.faults(what, setting.derivative(native, some), native, _restricted(setting.known, chosen))
 
 
 def _same(a: Any, b: Any) -> bool:
