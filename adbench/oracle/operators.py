@@ -147,18 +147,16 @@ def _numbers(result: Any, known: Reference, name: str, of: Callable[[Row], Known
     ]
     if not known.shape:
         return Comparison(value=evidence[0])
-    if claim is not None:
-        return Comparison(entries=evidence)
-    if np.isfinite(array).all():
+    if not np.isfinite(array).all():
+        if all(math.isfinite(of(row).size) for row in known.sums):
+            index = int(np.flatnonzero(~np.isfinite(array))[0])
+            evidence.append(not_finite(f"{name} at {_place(index, known.shape)}", (), float(array.flat[index])))
+    elif claim is None:
         for number, row in enumerate(known.sums):
             products = (array * output_signs(row.seed, number, known.shape)).ravel()
             entrywise = ROUNDINGS * UNIT_ROUNDOFF * float(np.abs(products).sum())
             where = f"{name}, summed over all {known.size} outputs (signs {number} from seed {row.seed})"
             evidence.append(compare(where, (), math.fsum(products), of(row), math.inf, entrywise))
-    elif all(math.isfinite(of(row).size) for row in known.sums):
-        for index in np.flatnonzero(~np.isfinite(array))[:1]:
-            where = f"{name} at {_place(int(index), known.shape)}"
-            evidence.append(not_finite(where, (), float(array.flat[index])))
     return Comparison(entries=evidence)
 
 

@@ -172,6 +172,15 @@ def test_an_approximate_library_is_held_to_its_claim() -> None:
     assert word("value", results(args)["value"] * (1 + 1e-5), reference, claimed_relative_error=1e-6) == "wrong"
 
 
+def test_a_nan_at_an_output_that_is_not_examined_is_within_no_claim() -> None:
+    args, reference = LARGE
+    for operator in ("value", "jvp"):
+        result = np.array(results(args)[operator])
+        unseen = next(k for k in range(result.size) if k not in dict(reference.outputs))
+        result.flat[unseen] = np.nan
+        assert word(operator, result, reference, claimed_relative_error=1e-6) == "wrong"
+
+
 def test_a_reference_travels_as_plain_data() -> None:
     reference = LARGE[1]
     assert Reference.from_plain(json.loads(json.dumps(reference.to_plain(), allow_nan=False))) == reference
