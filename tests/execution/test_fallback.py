@@ -221,7 +221,7 @@ def test_what_only_scalars_have_is_refused_in_plain_words(operator: Operator) ->
 
 
 def test_a_value_that_is_no_scalar_after_all_is_unsupported() -> None:
-    column = replace(SCALAR, own=SCALAR.own | {"jvp": lambda x, b, v: np.ones(1)})
+    column = replace(SCALAR, own={**SCALAR.own, "jvp": lambda x, b, v: np.ones(1)})
     with pytest.raises(Unsupported, match=r"value is a scalar; it has shape \(1,\)"):
         column.result("gradient", column.having("jvp"))
 

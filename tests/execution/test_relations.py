@@ -47,6 +47,12 @@ ABOUT: dict[str, tuple[Case, Derivative, tuple[Operator, ...]]] = {
 KNOWN = {case: known_at(point(case, 3, 0), second_order=False, seconds=3.0).first for case in (SCALAR, ARRAY)}
 
 
+def times(derivative: tuple[Any, ...], v: tuple[Any, ...]) -> Any:
+    """J v."""
+    products: list[Any] = [np.tensordot(block, part, np.ndim(part)) for block, part in zip(derivative, v, strict=True)]
+    return sum(products)
+
+
 def setting(about: str, broken: Callable[..., Any], has: tuple[Operator, ...] = (), **more: Any) -> Setting:
     """A library whose derivative is what `broken(derivative, args)` returns at `prepare`; all else is right.
 
@@ -72,9 +78,7 @@ def setting(about: str, broken: Callable[..., Any], has: tuple[Operator, ...] = 
         if operator == "vjp":
             return lambda *a: tuple(np.tensordot(a[-1], block, axes) for block in call(*a[:-1]))
         if operator == "jvp":
-            pairs = lambda a: zip(call(*a[:-1]), a[-1], strict=True)  # noqa: E731 - for one line
-            scale = more.get("jvp", 1.0)
-            return lambda *a: scale * sum(np.tensordot(block, v, np.ndim(v)) for block, v in pairs(a))
+            return lambda *a: more.get("jvp", 1.0) * times(call(*a[:-1]), a[-1])
         return call
 
     to_native = more.get("to_native", lambda leaf: np.array(leaf) if np.ndim(leaf) else leaf)
