@@ -41,7 +41,7 @@ class Case:
                are flat indices of the value; columns go through the entries of all active inputs in `wrt`'s order.
     flops      flops(n): elementary operations in one evaluation of `f`.
     declared   whether `gradient` is the truth by declaration, where differences of `f` cannot know it: a stopped
-               gradient, a convention. RemoteCall the truth is computed and `gradient` held to it.
+               gradient, a convention. Otherwise the truth is computed and `gradient` held to it.
     prepared   prepared(n, rng): inputs to prepare the backend with, where a trap lies in calling at others than those.
     tags       words that say what it is. A case tagged "trap" is checked and shown, never timed.
     suites     published comparisons that it belongs to, to select by: --suite gradbench.

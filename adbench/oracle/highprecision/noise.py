@@ -4,8 +4,7 @@ Each draw fixes the perturbation of every operation (`monte_carlo`) and takes th
 step, as the truth was taken from: what differs is noise, truncation drops out. The standard deviation is about the
 truth, not about the mean of the draws: a bias counts too.
 
-This knows nothing of the adjoint operations a backend really does; an engine that can run its own tape in Monte Carlo
-arithmetic knows better, and is preferred where one is handed in (`adbench.oracle.engine_noise`).
+This knows nothing of the adjoint operations a backend really does.
 """
 
 from __future__ import annotations
