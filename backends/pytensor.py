@@ -20,33 +20,33 @@ from adbench.model.backend import WITH_VECTOR
 REQUIRES = ("pytensor",)
 LICENCE = "BSD-3-Clause"
 
-# Wrong or failing on these cases, as measured: adbench check -c 'trap_*'. What is mended is removed.
+# Faults that `adbench check` finds. A key alone, such as "nan", stands for the reason in the trap's `faults`.
 KNOWN = {
-    "trap_atan2_large": "0: x² + y² overflows in the derivative of arctan2",
-    "trap_atan2_small": "nan: x² + y² underflows in the derivative of arctan2 (as pytorch/pytorch#98276)",
-    "trap_clip_difference": "2: a slope of 1 at the bounds (as pytorch/pytorch#7049)",
+    "trap_atan2_large": "0",
+    "trap_atan2_small": "nan (as pytorch/pytorch#98276)",
+    "trap_clip_difference": "2",
     "trap_complex_exponential": "raises: the derivative of real in a complex number is refused by a check of its own",
     "trap_complex_modulus": "raises: the derivative of abs in a complex number is refused by a check of its own",
     "trap_cumulative_product_zero": "nan: product / x at x = 0 (pymc-devs/pytensor#1911)",
-    "trap_det_of_zero": "raises: det · A⁻ᵀ of a singular matrix (as HIPS/autograd#549)",
-    "trap_det_rank_zero": "raises: det · A⁻ᵀ of a singular matrix (as HIPS/autograd#549)",
-    "trap_det_singular": "raises: det · A⁻ᵀ of a singular matrix (as HIPS/autograd#549)",
-    "trap_equal_eigenvalues": "nan: 1 / (w_i - w_j) between equal eigenvalues (as jax-ml/jax#669)",
-    "trap_exp_of_log": "nan: 0 · inf, where log has its pole (as HIPS/autograd#151)",
+    "trap_det_of_zero": "raises",
+    "trap_det_rank_zero": "raises",
+    "trap_det_singular": "raises",
+    "trap_equal_eigenvalues": "nan",
+    "trap_exp_of_log": "nan",
     "trap_log_add_exp_equal_large": "nan: inf / inf, for only the value is made safe (pymc-devs/pytensor#2313)",
     "trap_log_add_exp_of_nothing": "1: log(0 + exp(x - inf)) is simplified to x - inf, whose slope is 1",
     "trap_max_tie_sums_to_one": "3: each that ties gets all (as Theano/Theano#4568)",
-    "trap_norm_at_zero": "nan: 0 · inf, where sqrt is vertical (as HIPS/autograd#151)",
+    "trap_norm_at_zero": "nan (as HIPS/autograd#151)",
     "trap_p_norm_zero_entry": "seven digits: norm takes 1 / p in single precision",
     "trap_power_zero": "nan: 0 · 0^-1 (as Theano/Theano#2995)",
     "trap_prod_one_zero": "0: the product of the others, of which there are none, is simplified to x itself",
-    "trap_relu_difference": "2: both sides of the kink count at 0 (as Theano/Theano#6470)",
-    "trap_saved_by_reference": "0: the array itself is kept, and was changed in place (as NVIDIA/warp#1350)",
-    "trap_simple_eigenvector": "nan: eigenvalues of other eigenvectors are equal (as jax-ml/jax#4646)",
-    "trap_square_of_angle": "nan: 0 · inf, where acos is vertical (as casadi/casadi#3598)",
-    "trap_std_of_constant": "nan: 0 · inf, where sqrt is vertical (as pytorch/pytorch#4320)",
-    "trap_unread_entry": "nan: 0/0 in the entry not read (as Theano/Theano#1996)",
-    "trap_x_sqrt_x": "nan: 0 · inf, where sqrt is vertical (as HIPS/autograd#151)",
+    "trap_relu_difference": "2 (as Theano/Theano#6470)",
+    "trap_saved_by_reference": "0",
+    "trap_simple_eigenvector": "nan",
+    "trap_square_of_angle": "nan",
+    "trap_std_of_constant": "nan",
+    "trap_unread_entry": "nan (as Theano/Theano#1996)",
+    "trap_x_sqrt_x": "nan",
 }
 
 # All that pytensor simplifies, but for `fusion`: what is fused it would do number by number in Python.

@@ -7,10 +7,10 @@ from adbench import Namespace, Operator, Unsupported, on_active, tape
 
 LICENCE = "BSD-3-Clause"  # ours
 
-# Wrong or failing on these cases, as measured: adbench check -c 'trap_*'. What is mended is removed.
+# Faults that `adbench check` finds. A key alone, such as "nan", stands for the reason in the trap's `faults`.
 KNOWN = {
     "trap_clip_difference": "2: clip has the slope 1 at its bounds, as written at the head of elementwise",
-    "trap_equality_branch": "0: the derivative of the branch taken, a constant (EnzymeAD/Enzyme.jl#1601)",
+    "trap_equality_branch": "0",
     "trap_log1p_exp_overflow": "0: exp overflows in the value too, and 0 · inf is taken as 0",
     "trap_logistic_far": "0: the quotient's adjoint, 1e-347, underflows before exp multiplies it back",
     "trap_square_of_angle": "0: where acos is vertical 0 · inf is taken as 0, as x sqrt x needs it",

@@ -20,7 +20,7 @@ VARIANT_OF = "tape"
 
 KNOWN = {
     "trap_clip_difference": "2: clip is a comparison here, and passes its argument on at its bounds",
-    "trap_masked_infinity": "nan: 0 · inf in the branch not taken (as jax-ml/jax#2630)",
+    "trap_masked_infinity": "nan",
     "trap_relu_difference": "2: maximum is a comparison here, and passes its argument on where both are equal",
 }
 

@@ -11,7 +11,7 @@ VARIANT_OF = "tape"
 
 KNOWN = {
     **reverse.KNOWN,
-    "trap_equal_singular_values": "raises, and says so: singular vectors are turned by any change where σ_i = σ_j",
+    "trap_equal_singular_values": "raises, and says so",
 }
 
 xp = reverse.xp

@@ -5,6 +5,7 @@ is its record: the first line says f, the point and the truth; the rest says who
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ def traps(theme: str) -> tuple[dict[str, Case], Callable[..., Callable[..., Any]
     wrt       the active inputs; by default all that are not static
     prepared  the inputs to prepare the backend with, where the trap lies in calling at others
     declared  whether differences cannot know the truth
+    faults    wrong results that several libraries share, and why: what a backend's KNOWN names by its key
     """
     cases: dict[str, Case] = {}
 
@@ -32,6 +34,7 @@ def traps(theme: str) -> tuple[dict[str, Case], Callable[..., Callable[..., Any]
         wrt: tuple[str, ...] = (),
         prepared: Mapping[str, Any] | None = None,
         declared: bool = False,
+        faults: Mapping[str, str] = MappingProxyType({}),
         name: str = "",
         summary: str = "",
     ) -> Callable[..., Any]:
@@ -43,6 +46,7 @@ def traps(theme: str) -> tuple[dict[str, Case], Callable[..., Callable[..., Any]
                 sizes=(1,),
                 gradient=None if truth is None else lambda **_: tuple(map(_value, truth)),
                 declared=declared,
+                faults=faults,
                 prepared=None if prepared is None else lambda _n, _rng: _values(prepared),
                 tags=("trap", theme),
                 summary=summary or (f.__doc__ or "").partition("\n")[0],

@@ -7,7 +7,7 @@ from ._traps import traps
 CASES, trap = traps("branches")
 
 
-@trap({"x": -1.0}, (0.0,))
+@trap({"x": -1.0}, (0.0,), faults={"nan": "0 · nan in the branch not taken (as jax-ml/jax#2630)"})
 def trap_masked_sqrt(xp, x):
     """where(x > 0, sqrt x, 0) at -1 → 0: the branch that was not taken has no say.
 
@@ -16,7 +16,7 @@ def trap_masked_sqrt(xp, x):
     return xp.where(x > 0, xp.sqrt(x), 0.0)
 
 
-@trap({"x": 0.0}, (0.0,))
+@trap({"x": 0.0}, (0.0,), faults={"nan": "0/0 in the branch not taken (as jax-ml/jax#1722)"})
 def trap_masked_sinc(xp, x):
     """where(x = 0, 1, sin x / x) at 0 → 0: the quotient was computed and not taken.
 
@@ -35,7 +35,7 @@ def trap_recorded_branch(xp, x):
     return x if x > 0 else 0.0
 
 
-@trap({"x": 0.0}, (1.0,))
+@trap({"x": 0.0}, (1.0,), faults={"0": "the derivative of the branch taken, a constant (EnzymeAD/Enzyme.jl#1601)"})
 def trap_equality_branch(xp, x):
     """where(x = 0, 0, x) at 0 → 1: this is the identity, written with a special case.
 
@@ -45,7 +45,7 @@ def trap_equality_branch(xp, x):
     return xp.where(x == 0, 0.0, x)
 
 
-@trap({"x": 1.0}, (0.0,))
+@trap({"x": 1.0}, (0.0,), faults={"nan": "0 · inf in the branch not taken (as jax-ml/jax#2630)"})
 def trap_masked_infinity(xp, x):
     """where(x > 0, 0, x · inf) at 1 → 0: a constant infinity in the branch that was not taken.
 
@@ -54,7 +54,7 @@ def trap_masked_infinity(xp, x):
     return xp.where(x > 0, 0.0, x * np.inf)
 
 
-@trap({"x": 1000.0}, (1.0,))
+@trap({"x": 1000.0}, (1.0,), faults={"nan": "0 · inf in the branch not taken (as jax-ml/jax#2630)"})
 def trap_masked_overflow(xp, x):
     """where(x ≤ 0, exp x, 1 + x) at 1000 → 1: exp x overflows in the branch that was not taken.
 
@@ -63,7 +63,7 @@ def trap_masked_overflow(xp, x):
     return xp.where(x <= 0, xp.exp(x), 1.0 + x)
 
 
-@trap({"x": 0.0}, (1.0,))
+@trap({"x": 0.0}, (1.0,), faults={"nan": "0 · inf in the branch not taken (as jax-ml/jax#5798)"})
 def trap_masked_steep(xp, x):
     """where(x < 1, x, sqrt x) at 0 → 1: the other branch is finite there, and its slope is not.
 
@@ -72,7 +72,7 @@ def trap_masked_steep(xp, x):
     return xp.where(x < 1, x, xp.sqrt(x))
 
 
-@trap({"x": [3.0, 0.0, -5.0]}, ([0.0, 0.0, 0.0],))
+@trap({"x": [3.0, 0.0, -5.0]}, ([0.0, 0.0, 0.0],), faults={"nan": "0/0 at the masked origin (as jax-ml/jax#1052)"})
 def trap_masked_angle(xp, x):
     """Σ where(i = 1, 0, atan2(x, x)) at (3, 0, -5) → 0: the angle of the origin is masked.
 
@@ -81,7 +81,9 @@ def trap_masked_angle(xp, x):
     return xp.sum(xp.where(xp.asarray([0.0, 1.0, 0.0]) > 0.5, 0.0 * x, xp.atan2(x, x)))
 
 
-@trap({"x": [2.0, 3.0, 4.0]}, ([1.0, 0.0, 0.0],))
+@trap(
+    {"x": [2.0, 3.0, 4.0]}, ([1.0, 0.0, 0.0],), faults={"nan": "0/0 in the entry not read (as pytorch/pytorch#26799)"}
+)
 def trap_unread_entry(xp, x):
     """(x / (1, 0, 1))[0] at (2, 3, 4) → (1, 0, 0): an entry that is infinite and never read.
 
@@ -90,7 +92,7 @@ def trap_unread_entry(xp, x):
     return (x / xp.asarray([1.0, 0.0, 1.0]))[0]
 
 
-@trap({"x": 0.0}, (0.0,))
+@trap({"x": 0.0}, (0.0,), faults={"nan": "0 · inf at the masked log (as stan-dev/math#2494)"})
 def trap_masked_count_log(xp, x):
     """where(n = 0, 0, n log x) at n = 0, x = 0 → 0: no events, whatever their rate.
 

@@ -62,7 +62,14 @@ def trap_third_derivative_of_power(xp, x):
     return derivative(xp, first, x)
 
 
-@trap({"x": 0.0}, (-(math.pi**2) / 3,))
+@trap(
+    {"x": 0.0},
+    (-(math.pi**2) / 3,),
+    faults={
+        "nan": "0/0 in the second derivative of sinc (as pytorch/pytorch#196885)",
+        "0": "numpy's sinc puts a constant in the place of x at 0",
+    },
+)
 def trap_second_derivative_of_sinc(xp, x):
     """The second derivative of sinc at 0 → -π²/3, as the gradient of the first.
 

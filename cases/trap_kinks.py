@@ -34,7 +34,7 @@ def trap_sort_tie(xp, x):
     return xp.sort(x)[0]
 
 
-@trap({"x": [0.0, 0.0, 0.0]}, None)
+@trap({"x": [0.0, 0.0, 0.0]}, None, faults={"nan": "0 · inf, where sqrt is vertical (as pytorch/pytorch#2421)"})
 def trap_norm_at_zero(xp, x):
     """sqrt(Σ x²) at 0 → anything in [-1, 1] in each entry.
 
@@ -68,7 +68,7 @@ def trap_sort_tie_sums_to_one(xp, x):
     return xp.sort(xp.stack([x, x, x]))[1]
 
 
-@trap({"x": 0.0}, (1.0,))
+@trap({"x": 0.0}, (1.0,), faults={"2": "both sides of the kink count at 0"})
 def trap_relu_difference(xp, x):
     """max(x, 0) - max(-x, 0) at 0 → 1: the identity, made of two kinks.
 
@@ -79,7 +79,11 @@ def trap_relu_difference(xp, x):
     return xp.maximum(x, zero) - xp.maximum(-x, zero)
 
 
-@trap({"x": 0.0}, (1.0,))
+@trap(
+    {"x": 0.0},
+    (1.0,),
+    faults={"0": "no slope at the bounds", "2": "a slope of 1 at the bounds (as pytorch/pytorch#7049)"},
+)
 def trap_clip_difference(xp, x):
     """clip(x, 0, 1) - clip(-x, 0, 1) at 0 → 1: the identity near 0, made of two kinks.
 
@@ -98,7 +102,9 @@ def trap_half_square_norm(xp, x, y):
     return 0.5 * xp.linalg.vector_norm(x - y) ** 2
 
 
-@trap({"x": [0.0, 0.0, 0.0]}, ([0.0, 0.0, 0.0],))
+@trap(
+    {"x": [0.0, 0.0, 0.0]}, ([0.0, 0.0, 0.0],), faults={"nan": "0 · inf, where sqrt is vertical (as HIPS/autograd#151)"}
+)
 def trap_half_square_root(xp, x):
     """½ sqrt(Σ x²)² at 0 → 0: the same by hand, as people write it.
 
@@ -107,7 +113,7 @@ def trap_half_square_root(xp, x):
     return 0.5 * xp.sqrt(xp.sum(x * x)) ** 2
 
 
-@trap({"x": [0.0, 0.0]}, ([0.0, 0.0],))
+@trap({"x": [0.0, 0.0]}, ([0.0, 0.0],), faults={"nan": "0/0 in the derivative of hypot (as HIPS/autograd#151)"})
 def trap_half_square_hypot(xp, x):
     """½ hypot(x, y)² at the origin → 0.
 
@@ -116,7 +122,7 @@ def trap_half_square_hypot(xp, x):
     return 0.5 * xp.hypot(x[0], x[1]) ** 2
 
 
-@trap({"x": [7.0, 7.0, 7.0]}, None)
+@trap({"x": [7.0, 7.0, 7.0]}, None, faults={"nan": "0 · inf, where sqrt is vertical (as pytorch/pytorch#4320)"})
 def trap_std_of_constant(xp, x):
     """The standard deviation of (7, 7, 7) → anything between ±√2/3 in each entry.
 
@@ -125,7 +131,11 @@ def trap_std_of_constant(xp, x):
     return xp.std(x)
 
 
-@trap({"x": [7.0, 7.0, 7.0]}, ([0.0, 0.0, 0.0],))
+@trap(
+    {"x": [7.0, 7.0, 7.0]},
+    ([0.0, 0.0, 0.0],),
+    faults={"nan": "0 · inf, where sqrt is vertical (as pytorch/pytorch#4320)"},
+)
 def trap_square_std_of_constant(xp, x):
     """The square of the standard deviation of (7, 7, 7) → 0: the variance, at its least.
 
@@ -134,7 +144,7 @@ def trap_square_std_of_constant(xp, x):
     return xp.std(x) ** 2
 
 
-@trap({"x": 0.0}, (0.0,))
+@trap({"x": 0.0}, (0.0,), faults={"nan": "0 · inf, where sqrt is vertical (as HIPS/autograd#151)"})
 def trap_x_sqrt_x(xp, x):
     """x sqrt x at 0 → 0, from the right.
 
@@ -143,7 +153,7 @@ def trap_x_sqrt_x(xp, x):
     return x * xp.sqrt(x)
 
 
-@trap({"x": 0.0}, (1.0,))
+@trap({"x": 0.0}, (1.0,), faults={"nan": "0 · inf, where sqrt is vertical (as HIPS/autograd#151)"})
 def trap_square_of_sqrt(xp, x):
     """(sqrt x)² at 0 → 1, from the right: this is x.
 
@@ -153,7 +163,7 @@ def trap_square_of_sqrt(xp, x):
     return xp.sqrt(x) ** 2
 
 
-@trap({"x": 0.0}, (1.0,))
+@trap({"x": 0.0}, (1.0,), faults={"nan": "0 · inf, where log has its pole (as HIPS/autograd#151)"})
 def trap_exp_of_log(xp, x):
     """exp(log x) at 0 → 1, from the right: this is x.
 
@@ -162,7 +172,7 @@ def trap_exp_of_log(xp, x):
     return xp.exp(xp.log(x))
 
 
-@trap({"x": 1.0}, (-2.0,))
+@trap({"x": 1.0}, (-2.0,), faults={"nan": "0 · inf, where acos is vertical (as casadi/casadi#3598)"})
 def trap_square_of_angle(xp, x):
     """(acos x)² at 1 → -2, from the left: the squared angle of two vectors that coincide, ≈ 2 (1 - x).
 

@@ -7,7 +7,7 @@ from ._traps import traps
 CASES, trap = traps("powers")
 
 
-@trap({"y": 2.0}, (0.0,))
+@trap({"y": 2.0}, (0.0,), faults={"nan": "0^y log 0 (as pytorch/pytorch#27134)"})
 def trap_zero_to_a_power(xp, y):
     """0^y at y = 2 → 0: the power stays 0 for every y > 0.
 
@@ -16,7 +16,11 @@ def trap_zero_to_a_power(xp, y):
     return xp.pow(xp.asarray([0.0]), y)[0]
 
 
-@trap({"x": [0.0, 0.0]}, ([1.0, 0.0],))
+@trap(
+    {"x": [0.0, 0.0]},
+    ([1.0, 0.0],),
+    faults={"nan": "0 · 0^-1 for an exponent 0.0 that is no integer (as jax-ml/jax#14397)"},
+)
 def trap_power_zero(xp, x):
     """Σ x^(1, 0) at 0 → (1, 0): x⁰ is constant.
 
@@ -25,7 +29,11 @@ def trap_power_zero(xp, x):
     return xp.sum(x ** xp.asarray([1.0, 0.0]))
 
 
-@trap({"x": [0.0, 0.0, 0.0], "y": [1.0, 2.0, 3.0]}, ([1.0, 0.0, 0.0], [0.0, 0.0, 0.0]))
+@trap(
+    {"x": [0.0, 0.0, 0.0], "y": [1.0, 2.0, 3.0]},
+    ([1.0, 0.0, 0.0], [0.0, 0.0, 0.0]),
+    faults={"nan": "x^y log x at 0 (as pytorch/pytorch#27134)"},
+)
 def trap_power_both(xp, x, y):
     """Σ x^y at x = 0, y = (1, 2, 3) → (1, 0, 0) in x, 0 in y.
 
@@ -62,7 +70,7 @@ def trap_power_chain(xp, x):
     return (x - 1.0) ** 2.0
 
 
-@trap({"x": [0.0, 2.0, 3.0]}, ([6.0, 0.0, 0.0],))
+@trap({"x": [0.0, 2.0, 3.0]}, ([6.0, 0.0, 0.0],), faults={"nan": "product / x at x = 0 (as HIPS/autograd#93)"})
 def trap_prod_zero(xp, x):
     """Π (0, 2, 3) → (6, 0, 0).
 
@@ -71,7 +79,7 @@ def trap_prod_zero(xp, x):
     return xp.prod(x)
 
 
-@trap({"x": [0.0, 0.0, 3.0]}, ([0.0, 0.0, 0.0],))
+@trap({"x": [0.0, 0.0, 3.0]}, ([0.0, 0.0, 0.0],), faults={"nan": "product / x at x = 0 (as HIPS/autograd#93)"})
 def trap_prod_two_zeros(xp, x):
     """Π (0, 0, 3) → 0: with two zeros each factor is multiplied by another zero.
 

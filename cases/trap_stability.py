@@ -9,7 +9,7 @@ from ._traps import traps
 CASES, trap = traps("stability")
 
 
-@trap({"x": 1.0}, (0.0,), declared=True)
+@trap({"x": 1.0}, (0.0,), declared=True, faults={"nan": "-inf - -inf (as jax-ml/jax#6811)"})
 def trap_log_add_exp_of_nothing(xp, x):
     """logaddexp(-inf, -inf + x) at 1 → 0: log(0 + 0 eˣ), in logarithms.
 
@@ -18,7 +18,7 @@ def trap_log_add_exp_of_nothing(xp, x):
     return xp.logaddexp(xp.asarray(-np.inf), -np.inf + x)
 
 
-@trap({"x": 2.0}, (1.0,))
+@trap({"x": 2.0}, (1.0,), faults={"nan": "-inf - -inf (as jax-ml/jax#6811)"})
 def trap_log_add_exp_with_nothing(xp, x):
     """logaddexp(logaddexp(-inf, -inf + x), x) at 2 → 1: adding zeros, in logarithms, and then x.
 
@@ -37,7 +37,7 @@ def trap_log_add_exp_large(xp, x):
     return xp.logaddexp(xp.asarray(0.0), x)
 
 
-@trap({"x": 800.0}, (1.0,))
+@trap({"x": 800.0}, (1.0,), faults={"nan": "inf / inf, for exp overflows in the value too"})
 def trap_log1p_exp_overflow(xp, x):
     """log1p(exp x) at 800 → 1: f is 800, and inf in double precision.
 
@@ -47,7 +47,7 @@ def trap_log1p_exp_overflow(xp, x):
     return xp.log1p(xp.exp(x))
 
 
-@trap({"x": 1e10}, (1.0,))
+@trap({"x": 1e10}, (1.0,), faults={"few digits": "exp(x - f) with f rounded (as stan-dev/math#1679)"})
 def trap_log_add_exp_equal_large(xp, x):
     """logaddexp(x, x) at 10¹⁰ → 1: x + log 2.
 
@@ -65,7 +65,14 @@ def trap_log_add_exp_equal(xp, x, y):
     return xp.logaddexp(x, y)
 
 
-@trap({"x": 1e-6}, (-1e-6 * math.pi**2 / 3 * (1 - 1e-12 * math.pi**2 / 10),))
+@trap(
+    {"x": 1e-6},
+    (-1e-6 * math.pi**2 / 3 * (1 - 1e-12 * math.pi**2 / 10),),
+    faults={
+        "five digits": "cos - sin x / x cancels (as jax-ml/jax#34139)",
+        "four digits": "cos - sin x / x cancels (as jax-ml/jax#34139)",
+    },
+)
 def trap_sinc_near_zero(xp, x):
     """sin(π x) / (π x), as sinc, at 1e-6 → -π² x / 3.
 
@@ -83,7 +90,7 @@ def trap_hypot_large(xp, x):
     return xp.hypot(x, xp.asarray(1.0))
 
 
-@trap({"x": 1e-200}, (0.0,))
+@trap({"x": 1e-200}, (0.0,), faults={"nan": "x² + y² underflows in the derivative of atan2"})
 def trap_atan2_small(xp, x):
     """atan2(x, x) at 1e-200 → 0: the angle of the diagonal.
 
@@ -92,7 +99,14 @@ def trap_atan2_small(xp, x):
     return xp.atan2(x, x)
 
 
-@trap({"y": 1e200, "x": 1e200}, (5e-201, -5e-201))
+@trap(
+    {"y": 1e200, "x": 1e200},
+    (5e-201, -5e-201),
+    faults={
+        "raises": "x² + y² of Python's floats overflows in the derivative of atan2",
+        "0": "x² + y² overflows in the derivative of atan2",
+    },
+)
 def trap_atan2_large(xp, y, x):
     """atan2(y, x) at y = x = 1e200 → 1 / 2y and -1 / 2x.
 
@@ -101,7 +115,7 @@ def trap_atan2_large(xp, y, x):
     return xp.atan2(y, x)
 
 
-@trap({"x": 1e200}, (0.0,))
+@trap({"x": 1e200}, (0.0,), faults={"1e-200": "(x + 1)² overflows and its term is lost"})
 def trap_quotient_large(xp, x):
     """(x - 1) / (x + 1) at 1e200 → 2 / (x + 1)² = 2e-400, which is 0 in double precision.
 
@@ -110,7 +124,7 @@ def trap_quotient_large(xp, x):
     return (x - 1.0) / (x + 1.0)
 
 
-@trap({"x": 750.0}, (0.0,))
+@trap({"x": 750.0}, (0.0,), faults={"nan": "inf · 0, for exp overflows"})
 def trap_logistic_tail(xp, x):
     """1 / (1 + exp x) at 750 → -e⁻⁷⁵⁰, which is 0 in double precision: its tail.
 
@@ -119,7 +133,11 @@ def trap_logistic_tail(xp, x):
     return 1.0 / (1.0 + xp.exp(x))
 
 
-@trap({"x": 400.0}, (-math.exp(-400.0),))
+@trap(
+    {"x": 400.0},
+    (-math.exp(-400.0),),
+    faults={"0": "(1 + exp x)² overflows in the derivative of the quotient (as jax-ml/jax#40825)"},
+)
 def trap_logistic_far(xp, x):
     """1 / (1 + exp x) at 400 → -e⁻⁴⁰⁰ = -1.9e-174: small, and still a number.
 

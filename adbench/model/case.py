@@ -6,8 +6,9 @@ file's, or the key. See docs/write-a-case.md.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:  # numpy is not imported by the parent until it has to be
     import numpy as np
 
 Inputs = Mapping[str, Any]
+DISCUSSED_IN = re.compile(r" \((?:as )?[\w.-]+/[\w.-]+#\d+\)$")
+"""Where a fault is discussed: an issue of the library, or "as" an issue of another one with the same fault."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +46,8 @@ class Case:
     declared   whether `gradient` is the truth by declaration, where differences of `f` cannot know it: a stopped
                gradient, a convention. Otherwise the truth is computed and `gradient` held to it.
     prepared   prepared(n, rng): inputs to prepare the backend with, where a trap lies in calling at others than those.
+    faults     wrong results that several libraries share, and why: {"nan": "0/0 at the origin (owner/repository#7)"}.
+               A backend's KNOWN names one by its key alone.
     tags       words that say what it is. A case tagged "trap" is checked and shown, never timed.
     suites     published comparisons that it belongs to, to select by: --suite gradbench.
     same_twin  the name of the case whose C++ twin is this one's too, and what a backend has of it in its own words: the
@@ -64,6 +69,7 @@ class Case:
     flops: Callable[[int], float] | None = None
     declared: bool = False
     prepared: Callable[[int, np.random.Generator], Inputs] | None = None
+    faults: Mapping[str, str] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     suites: tuple[str, ...] = ()
     same_twin: str = ""
@@ -127,6 +133,15 @@ class Case:
             return path if self.file and path.is_file() else None
         except (OSError, ValueError):  # a name that no file can have
             return None
+
+    def known_fault(self, given: str) -> str:
+        """The reason in a backend's KNOWN in full: "nan", or "nan (owner/repository#7)", stands for one of `faults`."""
+        own = DISCUSSED_IN.search(given)
+        outcome = given[: own.start()] if own else given
+        if outcome not in self.faults:
+            return given
+        why = self.faults[outcome]
+        return f"{outcome}: {DISCUSSED_IN.sub('', why) + own.group() if own else why}"
 
     @property
     def is_trap(self) -> bool:

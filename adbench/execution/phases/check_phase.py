@@ -14,6 +14,7 @@ from adbench.execution.planning.plan import RELATIONS
 from adbench.execution.workers.pool import Pool, References, about, plain_start, reason_of, reproduce
 from adbench.execution.workers.randomisation import WorkerKey
 from adbench.execution.workers.supervisor import Supervisor
+from adbench.model.case import Case
 from adbench.model.events import Checked, Cost, Event, Started
 from adbench.model.record import Job, Record, Summary
 from adbench.model.serialization import from_plain
@@ -44,7 +45,7 @@ def check(
             yield Started(job, "check")
             checked = unbuilt or _check(pool, references, catalog, settings, failures, job)
             failures.note(checked.record)
-            record = _as_known(checked.record, pool.known(job), everywhere=len(catalog.cases[job.case].sizes) == 1)
+            record = _as_known(checked.record, pool.known(job), catalog.cases[job.case])
             if record.status in ("wrong", "failed", "crashed", "timed_out"):
                 record = replace(record, reproduce=reproduce(catalog, job))
             yield replace(checked, record=record, open_seconds=pool.open_seconds(WorkerKey(job.backend)))
@@ -110,15 +111,16 @@ def _related(pool: Pool, catalog: Catalog, settings: Settings, job: Job, known: 
     return Record(job, "wrong", "; ".join(violations)) if violations else Record(job, "ok")
 
 
-def _as_known(record: Record, known: str | None, *, everywhere: bool) -> Record:
-    """What is wrong or fails as its backend's file says is no alarm; what should by that file and does not, is one.
+def _as_known(record: Record, known: str | None, case: Case) -> Record:
+    """A fault that the backend's file lists is not an alarm; a listed fault that does not occur is one.
 
-    everywhere   whether it should at every size: a case of several may be known for one of them, or for a relation
+    A case of several sizes may have its fault at one of them only, or in a relation: no alarm then.
     """
     if known is None:
         return record
+    reason = case.known_fault(known)
     if record.status in ("wrong", "failed", "crashed"):
-        return replace(record, status="known", reason=f"{known}. Here: {record.reason}")
-    if record.status == "ok" and record.job.operator == "gradient" and everywhere:
-        return replace(record, status="surprise", reason=f"right, but its file says that it is known to be: {known}")
+        return replace(record, status="known", reason=f"{reason}. Here: {record.reason}")
+    if record.status == "ok" and record.job.operator == "gradient" and len(case.sizes) == 1:
+        return replace(record, status="surprise", reason=f"right, but its file says that it is known to be: {reason}")
     return record
