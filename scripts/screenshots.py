@@ -1,4 +1,4 @@
-"""Pictures of a run's page, and of a tape's, into docs/images/; called by scripts/screenshots."""
+"""Takes pictures of a run's page and of a tape's for docs/images/; called by scripts/screenshots."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import sync_playwright
+
+from adbench.catalog.discovery import catalog
+from adbench.results.store import read_run
+from reports.html import explain
+from reports.html import page as html
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -23,15 +28,9 @@ EXPLAINED = "projectile"
 
 def main(run: Path) -> int:
     """Draw the page of the run and take the pictures; 2 where there is no Chromium."""
-    sys.path.insert(0, str(ROOT))
-    from adbench.catalog.discovery import catalog
-    from adbench.results.store import read_run
-    from reports.html import explain
-    from reports.html import page as html
-
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
-        print("screenshots: Chromium is not there; on Debian: apt install chromium", file=sys.stderr)
+        print("screenshots: Chromium is missing; on Debian: apt install chromium", file=sys.stderr)
         return 2
     IMAGES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:

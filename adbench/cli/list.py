@@ -12,7 +12,7 @@ from adbench.cli.support.options import folder_options, json_option
 @click.argument("kind", type=click.Choice(["cases", "backends"]))
 @folder_options
 @json_option
-@click.option("--markdown", is_flag=True, help="Cases as a page.")
+@click.option("--markdown", is_flag=True, help="A Markdown table.")
 @click.option("--suite", "suites", multiple=True, metavar="NAME", help="Only the cases of a published comparison.")
 def list_(
     kind: str,
@@ -43,7 +43,7 @@ def list_(
         rows = [row for row in rows if row["name"] in chosen]
     if as_json:
         print_json(rows)
-    elif markdown and kind == "cases":
-        click.echo(report_module("text.case_pages").markdown(rows), nl=False)
+    elif markdown:
+        click.echo(report_module("text.inventory").markdown(rows), nl=False)
     else:
         click.echo(report_module("text.inventory").listing(rows, width=width(), colour=colour()), nl=False)

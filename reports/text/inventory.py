@@ -8,23 +8,45 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from ..content import formatting
 from .drawing import printed
 
+Row = Mapping[str, Any]
 
-def listing(rows: Sequence[Mapping[str, Any]], *, width: int, colour: bool) -> str:
+
+def listing(rows: Sequence[Row], *, width: int, colour: bool) -> str:
     """The rows of `adbench.catalog.inventory.rows`, in columns; the last one wraps where the terminal is narrow."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    is_cases = bool(rows) and "sizes" in rows[0]
-    for title in ("case", "sizes") if is_cases else ("backend", "version"):
+    for title in _titles(rows):
         table.add_column(title, overflow="fold")
     table.add_column("what it is", ratio=1, overflow="fold")
     for row in rows:
-        fact, what = (_sizes(row["sizes"]), _case(row)) if is_cases else (version_or_command(row), Text(row["summary"]))
-        table.add_row(Text(row["name"]), Text(fact), what)
+        table.add_row(Text(row["name"]), Text(_fact(row)), _case(row) if "sizes" in row else Text(row["summary"]))
     return printed([table], width=width, colour=colour)
 
 
-def _case(row: Mapping[str, Any]) -> Text:
+def markdown(rows: Sequence[Row]) -> str:
+    """The same rows as a Markdown table."""
+    lines = [f"| {' | '.join((*_titles(rows), 'description'))} |", "|---|---|---|"]
+    for row in rows:
+        summary = formatting.visible(row["summary"]).replace("|", "\\|")
+        lines.append(f"| `{row['name']}` | {_fact(row)} | {summary} |")
+    return "\n".join(lines) + "\n"
+
+
+def _titles(rows: Sequence[Row]) -> tuple[str, str]:
+    return ("case", "sizes") if rows and "sizes" in rows[0] else ("backend", "version")
+
+
+def _fact(row: Row) -> str:
+    """The sizes of a case, the version of a backend."""
+    if "sizes" not in row:
+        return version_or_command(row)
+    sizes = row["sizes"]
+    return f"{sizes[0]} … {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
+
+
+def _case(row: Row) -> Text:
     """What a case is, its formula, and what it is measured and selected by; of a trap only the first."""
     text = Text(row["summary"])
     if "trap" in row["tags"]:
@@ -38,11 +60,7 @@ def _case(row: Mapping[str, Any]) -> Text:
     return text
 
 
-def _sizes(sizes: Sequence[int]) -> str:
-    return f"{sizes[0]} … {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
-
-
-def version_or_command(row: Mapping[str, Any]) -> str:
+def version_or_command(row: Row) -> str:
     """What installs a backend, or what is installed: its version, or where it is, or the variable that says so."""
     home = f"${row['home']}" if row.get("home") else None
     place = f"in {row['where']}" if row.get("where") else None

@@ -3,48 +3,36 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from adbench import Case
-from adbench.catalog.discovery import LITERALS, catalog, report_module
+from adbench.catalog.discovery import LITERALS, catalog
 from adbench.model import backend as contract
 from adbench.model.operator import OPERATORS
 from adbench.model.record import Job, Record
+from scripts import backends_pages as pages
 from tests.backends import test_native_calling, test_page
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGE, TABLE = ((DOCS / name).read_text(encoding="utf-8") for name in ("backends.md", "backends-table.md"))
 BACKENDS, CASES = catalog().backends, catalog().cases
-pages = report_module("backend_pages")
-
-
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("backends_pages", ROOT / "scripts" / "backends_pages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def facts_shown() -> dict[str, list[str]]:
-    made = script()
-    table = PAGE.partition(made.BEGIN)[2].partition(made.END)[0]
+    table = PAGE.partition(pages.BEGIN)[2].partition(pages.END)[0]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
     return {row[0].strip("`"): row[1:] for row in rows}
 
 
 def test_the_facts_are_those_of_the_files_and_of_what_ci_tests() -> None:
-    made, shown = script(), facts_shown()
-    expected = {fact.name: fact for fact in pages.facts(BACKENDS, made.pins(), made.extras(), {})}
+    shown = facts_shown()
+    expected = {fact.name: fact for fact in pages.facts(BACKENDS, pages.pins(), pages.extras(), {})}
     assert list(shown) == list(expected), "./scripts/backends-pages --facts"
     for name, (version, licence, how) in shown.items():
         assert (licence, how) == (expected[name].licence, expected[name].how), name
@@ -53,9 +41,8 @@ def test_the_facts_are_those_of_the_files_and_of_what_ci_tests() -> None:
 
 
 def test_ci_installs_every_library_that_can_be_had() -> None:
-    made = script()
-    pins, extras = made.pins(), made.extras()
-    wanted = {made.normal(name) for source in BACKENDS.values() for name in source.requires}
+    pins, extras = pages.pins(), pages.extras()
+    wanted = {pages.normal(name) for source in BACKENDS.values() for name in source.requires}
     assert not [name for name in wanted if name not in pins or name not in extras]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     everything = re.findall(r"[\w-]+", project["optional-dependencies"]["all"][0].partition("[")[2])
@@ -66,7 +53,7 @@ def test_ci_installs_every_library_that_can_be_had() -> None:
 
 def test_each_backend_has_a_licence_and_a_paragraph() -> None:
     assert not [name for name, row in facts_shown().items() if row[1] == "—"]
-    prose = PAGE.partition(script().END)[2]
+    prose = PAGE.partition(pages.END)[2]
     named = {name: {name, "_" + name.removeprefix(f"{source.variant_of}_")} for name, source in BACKENDS.items()}
     assert not [name for name, as_ in named.items() if not any(f"`{n}`" in prose or f"**{n}**" in prose for n in as_)]
     of_libraries = [name for name, source in BACKENDS.items() if source.variant_of is None and not source.builds]

@@ -1,4 +1,4 @@
-"""`adbench list cases`: what it shows of each, and that docs/cases.md is what the files say."""
+"""`adbench list cases` shows each case, and docs/cases.md says what their files say."""
 
 import json
 from pathlib import Path
@@ -13,6 +13,7 @@ from adbench.cli import cli, main
 from adbench.execution.operators.fallback import prepare
 from adbench.execution.operators.prepared_point import judged, known_at, point
 from adbench.model.backend import from_module
+from scripts import cases_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "cases.md"
 
@@ -24,7 +25,16 @@ def printed(*options: str) -> str:
 
 
 def test_the_page_of_cases_is_made_from_their_files() -> None:
-    assert PAGE.read_text("utf-8") == printed("--markdown"), "adbench list cases --markdown > docs/cases.md"
+    assert cases_page.page() == PAGE.read_text("utf-8"), "python -m scripts.cases_page"
+
+
+def test_the_list_as_markdown_has_a_line_for_each_case_or_backend() -> None:
+    lines = printed("--markdown", "--suite", "pqr").splitlines()
+    assert lines[:2] == ["| case | sizes | description |", "|---|---|---|"]
+    assert len(lines) == 2 + len(json.loads(printed("--json", "--suite", "pqr")))
+    assert any(line.startswith("| `square_sum` | 1 … 1000 | ") for line in lines)
+    done = CliRunner().invoke(cli, ["list", "backends", "--markdown"], catch_exceptions=False)
+    assert "| `tape_forward` | built in | " in done.output
 
 
 def test_the_page_has_every_case_once() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from adbench.catalog.discovery import catalog
-from reports import published
+from scripts import published
 from tests.reports import runs
 
 PAGE = Path(__file__).parents[2] / "docs" / "published.md"
@@ -60,6 +60,6 @@ def test_the_page_holds_every_claim_with_its_reason() -> None:
     text = " ".join(PAGE.read_text("utf-8").split())
     for claim in published.CLAIMS:
         for part in (f"## {claim.title}", " ".join(claim.source.split()), " ".join(claim.why.split())):
-            assert part in text, f"{part[:60]}: python scripts/published.py RUN... > docs/published.md"
+            assert part in text, f"{part[:60]}: python -m scripts.published RUN... > docs/published.md"
         for row in claim.rows:
             assert f"| {row.what} | {row.published} |" in text

@@ -1,27 +1,33 @@
-"""`adbench list cases --markdown`: the page docs/cases.md, from what the cases' files say."""
+"""Writes docs/cases.md from what the cases' files say: python -m scripts.cases_page"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
+from adbench.catalog import inventory
+from adbench.catalog.discovery import catalog
+
+PAGE = Path(__file__).parents[1] / "docs" / "cases.md"
 Row = Mapping[str, Any]
 
 HEAD = """# Cases
 
 Every case is one function with its inputs at every size, its source and, where there is a closed form, its gradient by
-hand. The functions are the field's: each suite below is a published comparison, to be set beside ours ([what was
+hand. The functions are the field's: each suite below is a published comparison, to be compared with ours ([what was
 published, and what we measure](published.md)); `ablations` is ours, the reference engine against itself without one of
 its ideas.
 
-Made by `adbench list cases --markdown > docs/cases.md` from the files in `cases/`; a test holds the two together.
+Made by `python -m scripts.cases_page` from the files in `cases/`; a test asserts that it is current.
 """
 
 
-def markdown(rows: Sequence[Row]) -> str:
-    """The page for the rows of `adbench.catalog.inventory.case_rows`."""
+def page() -> str:
+    """The page of the built-in cases."""
+    rows = inventory.rows("cases", catalog())
     traps = [row for row in rows if "trap" in row["tags"]]
     others = [row for row in rows if "trap" not in row["tags"]]
     files = groupby(sorted(others, key=lambda row: (os.path.basename(row["file"]), row["name"])), key=_file)
@@ -90,3 +96,7 @@ def _traps(rows: Sequence[Row]) -> str:
     ]
     lines += [f"| `{row['name']}` | {row['summary'].replace('|', chr(92) + '|')} |" for row in rows]
     return "\n".join([*lines, ""])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
