@@ -272,8 +272,8 @@ def _price(cells: Cells, figure: Price) -> str:
 
 def _against(cells: Cells, figure: Against) -> str:
     slow, fast = (Job(figure.case, figure.size, name, "gradient") for name in (figure.slow, figure.fast))
-    told = cells.findings.against(slow, fast)
-    return formatting.times(told.interval) if told and told.interval else ""
+    pair = cells.findings.pair(slow, fast)
+    return formatting.times(pair.interval) if pair and pair.interval else ""
 
 
 def _wrapped(text: str, width: int = 125) -> Iterator[str]:

@@ -68,8 +68,8 @@ class Cells:
         for record in run.records:
             cell = cell_of(record)
             there = self._by_job.get(cell.job)
-            # Of two records of one job the graver stands: a later success must not hide a wrong derivative.
-            if there is None or not (_graver(there, cell)):
+            # The graver of two records of one job counts: a later success must not hide a wrong derivative.
+            if there is None or _gravity(there) <= _gravity(cell):
                 self._by_job[cell.job] = cell
         self.cases = tuple(dict.fromkeys(job.case for job in self._by_job))
         self.traps = tuple(case for case in self.cases if case in set(run.traps))
@@ -195,7 +195,7 @@ def known(figure: Figure) -> tuple[float | None, str | None]:
     return figure.value, None
 
 
-def _graver(a: Cell, b: Cell) -> bool:
-    order = ("wrong", *(word for word, outcome in OUTCOMES.items() if outcome.bad))
-    weight = {word: len(order) - i for i, word in reversed(list(enumerate(order)))}
-    return weight.get(a.word, 0) > weight.get(b.word, 0)
+def _gravity(cell: Cell) -> int:
+    """How bad the cell's word is: greatest for "wrong", 0 for words that are no failure."""
+    failures = [word for word, outcome in OUTCOMES.items() if outcome.bad]
+    return len(failures) - failures.index(cell.word) if cell.word in failures else 0

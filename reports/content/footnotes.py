@@ -1,9 +1,8 @@
-"""Why a cell has no figure, or one that does not count: numbered once, so that a table can point to the reason."""
+"""Numbered reasons why a cell has no figure, or one that does not count; tables refer to them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .cells import Cell, Cells
 from .formatting import OUTCOMES, Word
@@ -12,19 +11,19 @@ STDERR_CHARACTERS = 4000
 
 
 @dataclass
-class Note:
-    """One reason of one backend, and everywhere it applies. `number` counts from 1 over the whole page."""
+class Footnote:
+    """One reason of one backend, and all cells it applies to. `number` counts from 1 over the whole page."""
 
     number: int
     word: Word
     backend: str
     reason: str
     stderr: str | None
-    cells: list[Cell] = field(default_factory=list)
+    cells: list[Cell]
 
     @property
     def reproduce(self) -> str | None:
-        """One line that does the first of them again."""
+        """The command that reproduces the first of them."""
         return next((c.record.reproduce for c in self.cells if c.record and c.record.reproduce), None)
 
     @property
@@ -38,49 +37,38 @@ class Note:
         return found
 
 
-class Notes:
-    """All notes of a run, graver words first; and the reasons for missing figures, by letter of their own list."""
+class Footnotes:
+    """All footnotes of a run: failures first, then cells that were not tried, then remarks on measured cells.
+
+    The reasons for missing figures are a list of their own.
+    """
 
     def __init__(self, cells: Cells) -> None:
-        grouped: dict[tuple[str, ...], list[Cell]] = {}
-        weight = {word: place for place, word in enumerate(OUTCOMES)}
-        noted = [cell for cell in cells.every_single() if cell.word != "right"]
-        for cell in sorted(noted, key=lambda cell: weight[cell.word]):
-            grouped.setdefault((cell.word, cell.job.backend, cell.reason or "", _stderr(cell) or ""), []).append(cell)
-        self.all: list[Note] = []
-        self._number: dict[object, int] = {}
-        for number, group in enumerate(self._told(grouped.values()), start=1):
-            first = group[0]
-            self.all.append(Note(number, first.word, first.job.backend, first.reason or "", _stderr(first), group))
-            self._number |= {cell.job: number for cell in group}
+        grouped: dict[tuple[Word, str, str, str | None], list[Cell]] = {}
+        for cell in cells.every_single():
+            if cell.word != "right":
+                grouped.setdefault((cell.word, cell.job.backend, cell.reason or "", _stderr(cell)), []).append(cell)
+        ordered = sorted(grouped.items(), key=lambda item: _weight(item[1][0]))
+        self.all = [Footnote(number, *about, group) for number, (about, group) in enumerate(ordered, start=1)]
+        self._number = {cell.job: note.number for note in self.all for cell in note.cells}
         self._missing: dict[str, int] = {}
 
-    @staticmethod
-    def _told(groups: Iterable[list[Cell]]) -> list[list[Cell]]:
-        """What went wrong first, then what was not tried, then remarks on what was measured."""
-
-        def order(group: list[Cell]) -> int:
-            word = group[0].word
-            return 0 if OUTCOMES[word].bad else 2 if group[0].measured else 1
-
-        return sorted(groups, key=order)
-
     @property
-    def failures(self) -> list[Note]:
+    def failures(self) -> list[Footnote]:
         """Why cells have no figures."""
         return [note for note in self.all if not note.cells[0].measured]
 
     @property
-    def remarks(self) -> list[Note]:
+    def remarks(self) -> list[Footnote]:
         """Why measured cells are not ranked."""
         return [note for note in self.all if note.cells[0].measured]
 
     def number(self, cell: Cell) -> int | None:
-        """The note of a cell; None where there is nothing to explain."""
+        """The footnote of a cell; None if there is nothing to explain."""
         return self._number.get(cell.job)
 
     def missing_number(self, reason: str) -> int:
-        """The place, from 1, of a reason in the list of reasons for missing figures; added where it is new."""
+        """The number, from 1, of a reason for a missing figure; a new reason gets the next one."""
         return self._missing.setdefault(reason, len(self._missing) + 1)
 
     @property
@@ -89,8 +77,13 @@ class Notes:
         return list(self._missing)
 
 
+def _weight(cell: Cell) -> tuple[int, int]:
+    """Failures come first, then what was not tried, then remarks on what was measured; graver words first."""
+    return 0 if OUTCOMES[cell.word].bad else 2 if cell.measured else 1, list(OUTCOMES).index(cell.word)
+
+
 def _stderr(cell: Cell) -> str | None:
-    """The end of what the process left, where it left anything."""
+    """The end of the process's stderr; None if it is empty."""
     text = (cell.record.stderr if cell.record else None) or ""
     text = text.strip("\n")
     if len(text) > STDERR_CHARACTERS:

@@ -1,4 +1,4 @@
-"""How numbers, names and outcomes read: shared by the page and the terminal, so that both say the same thing.
+"""Formats numbers, names and outcomes, for all reports alike.
 
 Quantities stay in seconds and bytes everywhere else; they get their unit here, when they are printed.
 """
@@ -12,24 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from adbench.measure.growth import Growth
     from adbench.measure.statistics import Interval
 
 Word = Literal[
-    "right",
-    "approximate",
-    "inconclusive",
-    "unchecked",
-    "wrong",
-    "surprise",
-    "known",
-    "unsupported",
-    "failed",
-    "crashed",
-    "timed_out",
-    "skipped",
-    "not_run",
-]
+    "right", "approximate", "inconclusive", "unchecked", "wrong", "surprise", "known",
+    "unsupported", "failed", "crashed", "timed_out", "skipped", "not_run",
+]  # fmt: skip
 """How a cell came out, in one word: the verdict where the cell was checked, else why it was not."""
 
 MISSING = "—"
@@ -37,7 +25,7 @@ MISSING = "—"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What stands for a word. `bad` is a failure of the backend; no word but "right" is ranked."""
+    """The sign, label and meaning of a word. `bad` is a failure of the backend; only "right" is ranked."""
 
     sign: str
     label: str
@@ -60,7 +48,7 @@ OUTCOMES: dict[Word, Outcome] = {
     "skipped": Outcome("»", "skipped", "not tried, because of what happened before"),
     "not_run": Outcome("·", "not run", "not part of this run"),
 }
-"""In the order in which they are told: what was measured first, then by weight."""
+"""In the order of the legend: measured cells first, then by weight."""
 
 SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps"))
 BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
@@ -77,7 +65,7 @@ def seconds(value: float) -> str:
 def seconds_range(low: float, high: float, like: float) -> str:
     """A spread in the unit that `like` is printed in, without repeating it: "1.21–1.27"."""
     scale, _ = _unit(like, SECONDS)
-    texts = [_three_digits(x / scale) for x in (low, high)]
+    texts = [digits(x / scale) for x in (low, high)]
     return texts[0] if texts[0] == texts[1] else "–".join(texts)
 
 
@@ -107,13 +95,6 @@ def between(found: Interval) -> str:
 def times(found: Interval) -> str:
     """The same as a factor: "1.053× (1.045–1.063)"."""
     return between(found).replace(" (", "× (", 1)
-
-
-def exponent(found: Growth) -> str:
-    """A fitted power with its interval: "n^1.02 (0.99–1.05)"; a dash where there is none."""
-    if found.exponent is None:
-        return MISSING
-    return power(found.exponent)
 
 
 def power(b: Interval) -> str:
@@ -210,11 +191,7 @@ def _with_unit(value: float, units: Sequence[tuple[float, str]]) -> str:
     if not math.isfinite(value):
         return MISSING
     scale, name = _unit(value, units)
-    return f"{_three_digits(value / scale)}\u00a0{name}"
-
-
-def _three_digits(value: float) -> str:
-    return digits(value, 3)
+    return f"{digits(value / scale)}\u00a0{name}"
 
 
 def digits(value: float, significant: int = 3) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from adbench.measure.statistics import Interval
@@ -10,12 +10,16 @@ from adbench.results.analysis import Floor
 
 from . import ranking
 from .cells import Cells
-from .ranking import Lead, Score, Trouble
+from .ranking import Failure, Lead, Score
 
 
 @dataclass(frozen=True)
-class Win:
-    """A backend that is told to be the fastest on so many cases; the next one takes from `least` to `most` its time."""
+class Range:
+    """A backend's smallest and largest interval over so many cases.
+
+    As a win: how many times the fastest backend's time the next one takes. As a cost: a gradient's time relative to the
+    function's, at the largest size of each case.
+    """
 
     backend: str
     cases: int
@@ -24,18 +28,8 @@ class Win:
 
 
 @dataclass(frozen=True)
-class Price:
-    """What a gradient costs a backend, in calls of the primal, at the largest size of each case."""
-
-    backend: str
-    cases: int
-    least: Interval
-    most: Interval
-
-
-@dataclass(frozen=True)
 class Headline:
-    """What the first screen says. `growing`: backend -> the cases on which the price of its gradient grows with n."""
+    """What the first screen says. `growing_costs`: backend -> the cases on which its gradient's cost grows with n."""
 
     total: int
     traps: int
@@ -43,12 +37,12 @@ class Headline:
     nowhere: list[str]
     scores: list[Score]
     leads: tuple[Lead, ...]
-    wins: list[Win]
+    wins: list[Range]
     ties: int
     contested: int
-    prices: list[Price]
-    growing: dict[str, list[str]]
-    failures: list[Trouble]
+    gradient_costs: list[Range]
+    growing_costs: dict[str, list[str]]
+    failures: list[Failure]
     unsupported: list[tuple[str, int]]
     floor: Floor
     margin: float
@@ -58,7 +52,6 @@ def headline(cells: Cells) -> Headline:
     """Who is right on how much, who is fastest, who failed."""
     found = ranking.scores(cells)
     races = ranking.leads(cells)
-    costs = {key: cost for key, cost in cells.findings.cost.items() if key[0] in cells.subjects}
     return Headline(
         total=cells.total,
         traps=len(cells.traps),
@@ -69,12 +62,8 @@ def headline(cells: Cells) -> Headline:
         wins=_wins(races),
         ties=sum(len(race.leaders) > 1 for race in races),
         contested=sum(race.contested for race in races),
-        prices=_prices(cells),
-        growing={
-            backend: [case for (case, b), cost in costs.items() if b == backend and cost.grows]
-            for backend in cells.backends
-            if any(cost.grows for (_, b), cost in costs.items() if b == backend)
-        },
+        gradient_costs=_gradient_costs(cells),
+        growing_costs=_growing_costs(cells),
         failures=ranking.failures(cells),
         unsupported=[(s.backend, s.words["unsupported"]) for s in found if s.words["unsupported"]],
         floor=cells.findings.floor,
@@ -82,31 +71,34 @@ def headline(cells: Cells) -> Headline:
     )
 
 
-def _wins(races: Iterable[Lead]) -> list[Win]:
-    found = list(races)
-    wins = []
-    for backend, number in ranking.wins(found):
-        own = [race.behind for race in found if race.winner and race.winner.job.backend == backend and race.behind]
-        wins.append(Win(backend, number, *_ends(told.interval for told in own)))
-    return wins
+def _wins(races: Sequence[Lead]) -> list[Range]:
+    found = []
+    for backend, number in ranking.wins(races):
+        own = [race.behind for race in races if race.winner and race.winner.job.backend == backend and race.behind]
+        found.append(_range(backend, number, [pair.interval for pair in own]))
+    return found
 
 
-def _prices(cells: Cells) -> list[Price]:
-    """Of right results only: the price of a wrong gradient is nobody's business."""
-    prices = []
+def _gradient_costs(cells: Cells) -> list[Range]:
+    """Of right results only: a wrong gradient has no cost worth knowing."""
+    found = []
     for backend in cells.backends:
         ratios = []
         for case in cells.subjects:
             cost = cells.findings.cost.get((case, backend))
-            told = [at for at in cost.at if at.ratio and cells.cell(case, at.size, backend).ranked] if cost else []
-            if told:
-                ratios.append(told[-1].ratio)
-        least, most = _ends(ratios)
-        if least and most:
-            prices.append(Price(backend, len(ratios), least, most))
-    return sorted(prices, key=lambda price: (-price.cases, price.most.estimate))
+            ranked = [at.ratio for at in cost.at if cells.cell(case, at.size, backend).ranked] if cost else []
+            ratios += [ratio for ratio in ranked if ratio][-1:]
+        if ratios:
+            found.append(_range(backend, len(ratios), ratios))
+    return sorted(found, key=lambda cost: (-cost.cases, cost.most.estimate if cost.most else 0.0))
 
 
-def _ends(intervals: Iterable[Interval | None]) -> tuple[Interval | None, Interval | None]:
-    there = sorted((x for x in intervals if x is not None), key=lambda x: x.estimate)
-    return (there[0], there[-1]) if there else (None, None)
+def _growing_costs(cells: Cells) -> dict[str, list[str]]:
+    growing = [key for key, cost in cells.findings.cost.items() if cost.grows and key[0] in cells.subjects]
+    found = {backend: [case for case, of in growing if of == backend] for backend in cells.backends}
+    return {backend: cases for backend, cases in found.items() if cases}
+
+
+def _range(backend: str, cases: int, intervals: Iterable[Interval | None]) -> Range:
+    found = sorted((x for x in intervals if x is not None), key=lambda x: x.estimate)
+    return Range(backend, cases, found[0] if found else None, found[-1] if found else None)

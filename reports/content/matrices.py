@@ -1,4 +1,4 @@
-"""Every pair of one case at its largest common size: the ratio of their times, and when the dearer start has paid."""
+"""Every pair of one case at its largest common size: the ratio of their times, and the break-even call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIGNS = {"faster": "", "slower": "", "equivalent": " =", "inconclusive": " ?"}
 
 @dataclass(frozen=True)
 class Pair:
-    """A row's backend against a column's: `word` picks the colour, `text` carries a sign too; the diagonal is empty."""
+    """A row's backend compared with a column's: `word` picks the colour, `text` has its sign; the diagonal is empty."""
 
     text: str
     word: str = ""
@@ -26,8 +26,9 @@ class Pair:
 class Matrix:
     """Backends from fast to slow, the first of `of`; `floor` is that of the group, as a share.
 
-    ratios[i][j]   time of i in times of j's
-    paid[i][j]     from which call on i costs no more than j in total
+    ratios[i][j]      time of i divided by that of j
+    break_even[i][j]  the call from which i costs no more than j in total
+    decided           how many of the pairs have a word other than "inconclusive"; undecided: why the first has no ratio
     """
 
     case: str
@@ -36,53 +37,52 @@ class Matrix:
     backends: tuple[str, ...]
     of: int
     ratios: tuple[tuple[Pair, ...], ...]
-    paid: tuple[tuple[Pair, ...], ...]
+    break_even: tuple[tuple[Pair, ...], ...]
     floor: float | None
-    told: int
+    decided: int
     pairs: int
-    untold: str | None
+    undecided: str | None
 
 
 def matrices(cells: Cells) -> list[Matrix]:
     """One for each case on which at least two are right and timed."""
-    found = []
-    for number, case in enumerate(cells.subjects):
-        race = ranking.lead(cells, case)
-        if race and race.contested:
-            found.append(_matrix(cells, number, race))
-    return found
+    races = ((number, ranking.lead(cells, case)) for number, case in enumerate(cells.subjects))
+    return [_matrix(cells, number, race) for number, race in races if race and race.contested]
 
 
 def _matrix(cells: Cells, number: int, race: ranking.Lead) -> Matrix:
     ranked = race.ranked[:MOST_BACKENDS]
-    ratios = tuple(tuple(_ratio(cells, a, b) for b in ranked) for a in ranked)
-    paid = tuple(tuple(_paid(cells, a, b) for b in ranked) for a in ranked)
-    all_pairs = [ranking.against(cells, a, b) for i, a in enumerate(ranked) for b in ranked[:i]]
-    there = [pair for pair in all_pairs if pair]
-    names = tuple(cell.job.backend for cell in ranked)
-    floor = next((pair.floor for pair in there if pair.floor is not None), None)
-    told = sum(pair.word != "inconclusive" for pair in there)
-    untold = next((pair.reason for pair in there if pair.reason), None)
-    found = (ratios, paid, floor, told, len(all_pairs), untold)
-    return Matrix(race.case, number, race.size, names, len(race.ranked), *found)
+    pairs = [ranking.pair(cells, a, b) for i, a in enumerate(ranked) for b in ranked[:i]]
+    compared = [pair for pair in pairs if pair]
+    return Matrix(
+        case=race.case,
+        number=number,
+        size=race.size,
+        backends=tuple(cell.job.backend for cell in ranked),
+        of=len(race.ranked),
+        ratios=tuple(tuple(_ratio(cells, a, b) for b in ranked) for a in ranked),
+        break_even=tuple(tuple(_break_even(cells, a, b) for b in ranked) for a in ranked),
+        floor=next((pair.floor for pair in compared if pair.floor is not None), None),
+        decided=sum(pair.word != "inconclusive" for pair in compared),
+        pairs=len(pairs),
+        undecided=next((pair.reason for pair in compared if pair.reason), None),
+    )
 
 
 def _ratio(cells: Cells, a: Cell, b: Cell) -> Pair:
-    told = None if a is b else ranking.against(cells, a, b)
-    if told is None:
-        return Pair("" if a is b else formatting.MISSING)
-    if told.interval is None:
-        return Pair("?", told.word)
-    estimate, _, interval = formatting.between(told.interval).partition(" ")
-    return Pair(estimate + SIGNS[told.word], told.word, interval.strip("()"))
-
-
-def _paid(cells: Cells, a: Cell, b: Cell) -> Pair:
-    if a is b or a.record is None or b.record is None:
-        return Pair("")
-    found = cells.findings.break_even(a.record.job, b.record.job)
+    found = None if a is b else ranking.pair(cells, a, b)
     if found is None:
-        return Pair("")  # b is the dearer one to begin with, and tells it
+        return Pair("" if a is b else formatting.MISSING)
+    if found.interval is None:
+        return Pair("?", found.word)
+    estimate, _, interval = formatting.between(found.interval).partition(" ")
+    return Pair(estimate + SIGNS[found.word], found.word, interval.strip("()"))
+
+
+def _break_even(cells: Cells, a: Cell, b: Cell) -> Pair:
+    found = cells.findings.break_even(a.record.job, b.record.job) if a is not b and a.record and b.record else None
+    if found is None:
+        return Pair("")  # where b starts slower, the pair (b, a) has the call
     if found.calls is not None:
         return Pair(formatting.calls(found.calls), "faster")
     return Pair("never", "slower") if (found.reason or "").startswith("never") else Pair("?", "inconclusive")

@@ -1,4 +1,4 @@
-"""Who is right on how much, who is fastest among those, who failed: decided here, printed elsewhere.
+"""Decides who is right on how many cells, who is fastest among those, and who failed; other modules print it.
 
 A wrong, approximate or unchecked result is never ranked, whatever its speed.
 """
@@ -9,39 +9,40 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from adbench.results.analysis import Ratio
+
 from .cells import Cell, Cells
 from .formatting import OUTCOMES, Word
-from .run_findings import Against
 
 
 @dataclass(frozen=True)
 class Lead:
     """The race on one case at one size: ranked cells, fastest first.
 
-    leaders   the fastest, and those that the measurement does not tell from it: whose interval against it, over
-              launches and corrected for all that was compared, does not make them slower
-    behind    the fastest of those that are slower than it, against it: how many times its time
+    leaders   the fastest cell and its ties: those that are not significantly slower (over launches, corrected for
+              multiple comparisons)
+    behind    the next cell after the leaders, compared with the first: how many times its time
     """
 
     case: str
     size: int
     ranked: tuple[Cell, ...]
     leaders: tuple[Cell, ...]
-    behind: Against | None = None
+    behind: Ratio | None = None
 
     @property
     def next(self) -> Cell | None:
-        """The fastest of those that are slower than the leaders."""
+        """The fastest cell after the leaders."""
         return next((cell for cell in self.ranked if cell not in self.leaders), None)
 
     @property
     def contested(self) -> bool:
-        """Whether there is anybody to be faster than."""
+        """Whether at least two cells compete."""
         return len(self.ranked) > 1
 
     @property
     def winner(self) -> Cell | None:
-        """The one that is told to be faster than each other; None where there is none."""
+        """The cell that is significantly faster than each other one, if there is one."""
         return self.leaders[0] if self.contested and len(self.leaders) == 1 else None
 
 
@@ -59,8 +60,8 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Trouble:
-    """A backend's cells with one word that is not `right`, for the sentence that tells who failed."""
+class Failure:
+    """The cells of a backend that failed in one way."""
 
     backend: str
     word: Word
@@ -77,19 +78,17 @@ def race(cells: Cells, case: str, size: int) -> Lead | None:
     first = next((a for a in ranked if not any(_slower(cells, a, b) for b in ranked)), ranked[0])
     leaders = [first, *(cell for cell in ranked if cell is not first and not _slower(cells, cell, first))]
     behind = next((cell for cell in ranked if cell not in leaders), None)
-    return Lead(case, size, tuple(ranked), tuple(leaders), against(cells, behind, first) if behind else None)
+    return Lead(case, size, tuple(ranked), tuple(leaders), pair(cells, behind, first) if behind else None)
 
 
-def against(cells: Cells, a: Cell, b: Cell) -> Against | None:
-    """What may be said of one cell's time against another's."""
-    if a.record is None or b.record is None:
-        return None
-    return cells.findings.against(a.record.job, b.record.job)
+def pair(cells: Cells, a: Cell, b: Cell) -> Ratio | None:
+    """One cell's time compared with another's; None where the two are not compared."""
+    return cells.findings.pair(a.record.job, b.record.job) if a.record and b.record else None
 
 
 def _slower(cells: Cells, a: Cell, b: Cell) -> bool:
-    told = against(cells, a, b)
-    return told is not None and told.word == "slower"
+    found = pair(cells, a, b)
+    return found is not None and found.word == "slower"
 
 
 def lead(cells: Cells, case: str) -> Lead | None:
@@ -104,18 +103,18 @@ def leads(cells: Cells) -> tuple[Lead, ...]:
 
 
 def wins(races: Sequence[Lead]) -> list[tuple[str, int]]:
-    """(backend, cases on which it is told to be faster than each other), most first."""
+    """(backend, number of cases that it wins), most first."""
     return Counter(r.winner.job.backend for r in races if r.winner).most_common()
 
 
 def scores(cells: Cells) -> list[Score]:
-    """Every backend, those that are right on most cells first; the order of the run among equals."""
+    """Every backend, by the number of its right cells, most first; equals keep the order of the run."""
     found = [Score(b, Counter(cell.word for cell in cells.column(b))) for b in cells.backends]
     return sorted(found, key=lambda score: -score.right)
 
 
 def right_on(found: Sequence[Score]) -> list[tuple[int, list[str]]]:
-    """(number of cells, the backends that are right on so many), most first; without those that are right on none."""
+    """(number of right cells, the backends that have it), most first; backends without right cells are left out."""
     groups: dict[int, list[str]] = {}
     for score in found:
         if score.right:
@@ -123,14 +122,12 @@ def right_on(found: Sequence[Score]) -> list[tuple[int, list[str]]]:
     return list(groups.items())
 
 
-def failures(cells: Cells) -> list[Trouble]:
-    """Who was wrong or failed, where, graver words first."""
-    found: list[Trouble] = []
-    for word, outcome in OUTCOMES.items():
-        if not outcome.bad:
-            continue
-        for backend in cells.backends:
-            bad = tuple(cell for cell in cells.column(backend) if cell.word == word)
-            if bad:
-                found.append(Trouble(backend, word, bad))
-    return found
+def failures(cells: Cells) -> list[Failure]:
+    """Each backend's wrong or failed cells, graver words first."""
+    found = [
+        Failure(backend, word, tuple(cell for cell in cells.column(backend) if cell.word == word))
+        for word, outcome in OUTCOMES.items()
+        if outcome.bad
+        for backend in cells.backends
+    ]
+    return [failure for failure in found if failure.cells]

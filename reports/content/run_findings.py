@@ -1,9 +1,9 @@
-"""What may be said of a run, worked out once for all reports: ratios, the noise floor, growth, prices, break-even."""
+"""The analyses of a run, shared by all reports: ratios, the noise floor, growth, gradient costs, break-even."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal
 
@@ -17,21 +17,7 @@ from adbench.results.scaling import Quantity
 
 QUANTITIES: tuple[Quantity, ...] = ("seconds", "allocated_peak_bytes", "resident_peak_bytes", "python_peak_bytes")
 USUAL_MARGIN = 0.02
-_TURNED: dict[Comparison, Comparison] = {"faster": "slower", "slower": "faster"}
-
-
-@dataclass(frozen=True)
-class Against:
-    """One backend against another at one place: time of the one / time of the other, and the word for the first.
-
-    interval   None with a reason where there are too few launches
-    floor      what the control of the same group says of two that are the same, as a share; None without control
-    """
-
-    interval: Interval | None
-    word: Comparison
-    floor: float | None = None
-    reason: str | None = None
+INVERSE: dict[Comparison, Comparison] = {"faster": "slower", "slower": "faster"}
 
 
 class Findings:
@@ -53,25 +39,20 @@ class Findings:
 
     @cached_property
     def cost(self) -> dict[tuple[str, str], Cost]:
-        """(case, backend) -> the price of its gradient in calls of the primal."""
+        """(case, backend) -> the cost of its gradient relative to the function."""
         return {(cost.case, cost.backend): cost for cost in reversed(analysis.cost(self.run))}
 
-    def against(self, a: Job, b: Job) -> Against | None:
-        """What may be said of a against b; None where the two are not compared."""
-        found = self._by_pair.get((a, b.backend))
-        if found is not None:
-            return Against(found.interval, found.word, found.floor, found.reason)
+    def pair(self, a: Job, b: Job) -> Ratio | None:
+        """a compared with b: below 1 a is faster; None where the two are not compared."""
         found = self._by_pair.get((b, a.backend))
-        if found is None:
-            return None
-        return Against(turned(found.interval), _TURNED.get(found.word, found.word), found.floor, found.reason)
+        return self._by_pair.get((a, b.backend)) or (found and inverse(found))
 
     def growth(self, case: str, backend: str, operator: str, quantity: Quantity) -> Growth | None:
-        """How that figure grows with n; None where there is none."""
+        """How that figure grows with n; None if it was not measured."""
         return self._growth.get((case, backend, operator, quantity))
 
     def break_even(self, a: Job, b: Job) -> BreakEven | None:
-        """When a has paid for itself against b; None where a is not the dearer one to begin with."""
+        """The call from which a costs less than b in total; None if a starts faster."""
         return self._break_even.get((a, b.backend))
 
     @cached_property
@@ -89,15 +70,18 @@ class Findings:
         return {(Job(b.case, b.size, b.a, b.operator, b.seed), b.b): b for b in found}
 
 
-def turned(interval: Interval | None) -> Interval | None:
-    """The interval of b / a from that of a / b."""
-    if interval is None or not 0 < interval.low <= interval.estimate <= interval.high < math.inf:
-        return None
-    return Interval(1 / interval.estimate, 1 / interval.high, 1 / interval.low, interval.level)
+def inverse(ratio: Ratio) -> Ratio:
+    """b compared with a, from a compared with b."""
+    interval = ratio.interval
+    if interval is not None:
+        positive = 0 < interval.low <= interval.estimate <= interval.high < math.inf
+        ends = (1 / interval.estimate, 1 / interval.high, 1 / interval.low, interval.level)
+        interval = Interval(*ends) if positive else None
+    return replace(ratio, a=ratio.b, b=ratio.a, interval=interval, word=INVERSE.get(ratio.word, ratio.word))
 
 
 def margin_of(run: Run) -> float:
-    """The margin that the run was asked for; the usual one where its file does not tell."""
+    """The margin that the user asked for; the usual one if the run's file has none."""
     margin = run.settings.get("margin")
     plain = isinstance(margin, int | float) and not isinstance(margin, bool)
     return float(margin) if plain and 0 < margin < math.inf else USUAL_MARGIN  # type: ignore[operator,arg-type]
@@ -107,5 +91,5 @@ State = Literal["quiet", "noisy", "unknown"]
 
 
 def state(floor: Floor) -> State:
-    """Whether ratios of the run may be believed to the margin."""
+    """Whether the noise allows ratios as fine as the margin."""
     return "unknown" if floor.noisy is None else "noisy" if floor.noisy else "quiet"

@@ -1,4 +1,4 @@
-"""The page's tables as plain values: everything decided, nothing yet marked up."""
+"""The page's tables as plain values, before any markup."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from adbench.results.scaling import Quantity
 from ..figures import panels
 from . import formatting, ranking
 from .cells import Cell, Cells
-from .footnotes import Notes
+from .footnotes import Footnotes
 from .ranking import Lead
 
 NO_GROWTH = "no growth"
-"""For a peak of 0 bytes: what the call took had been there before, which is not the same as taking nothing."""
+"""For a peak of 0 bytes: the call reused memory that was there before, which is not the same as using none."""
 
 NOT_TIMED = "checked, but not timed in this run"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A cell of a table: a figure, or a dash and where its reason stands.
+    """A cell of a table: a figure, or a dash and the number of its reason.
 
     value          what the table is sorted by; None goes last
-    spread, more   what stands below the figure
-    place          "fastest" where that is told of it alone, "tie" where it is not told from the fastest
+    spread, more   texts below the figure
+    place          "fastest" if it is significantly faster than each other cell, "tie" if it ties for fastest
     note, missing  numbers of reasons on the page
     others         operators that came out differently
     """
@@ -64,18 +64,18 @@ class Group:
     rows: tuple[Row, ...]
 
 
-def verdict_table(run: Run, cells: Cells, notes: Notes) -> list[Group]:
+def verdict_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
     """One row for each case and size, one entry for each backend: the word, and the time of the leading operator."""
 
     def rows(case: str) -> Iterator[Row]:
         for size in cells.sizes[case]:
             race = ranking.race(cells, case, size)
-            yield Row(size, tuple(_verdict(cells, notes, cell, race) for cell in cells.row(case, size)))
+            yield Row(size, tuple(_verdict(cells, footnotes, cell, race) for cell in cells.row(case, size)))
 
     return _groups(run, cells, rows)
 
 
-def memory_table(run: Run, cells: Cells, notes: Notes, method: Quantity) -> list[Group]:
+def memory_table(run: Run, cells: Cells, footnotes: Footnotes, method: Quantity) -> list[Group]:
     """One row for each case and size, one entry for each backend: the bytes of one call by one method.
 
     Below them the bytes per elementary operation, where the case tells how many operations it takes.
@@ -86,7 +86,7 @@ def memory_table(run: Run, cells: Cells, notes: Notes, method: Quantity) -> list
         text = None if found is None else formatting.byte_size(found) if found else NO_GROWTH
         each = bytes_per_operation(cell.record, run.flops, method).value if found and cell.record else None
         more = f"{formatting.digits(each)} B per operation" if each else ""
-        return replace(_figure(notes, cell, text, reason), value=found, more=more)
+        return replace(_figure(footnotes, cell, text, reason), value=found, more=more)
 
     def rows(case: str) -> Iterator[Row]:
         for size in cells.sizes[case]:
@@ -95,21 +95,23 @@ def memory_table(run: Run, cells: Cells, notes: Notes, method: Quantity) -> list
     return _groups(run, cells, rows)
 
 
-def cost_table(run: Run, cells: Cells, notes: Notes) -> list[Group]:
-    """One row for each case and size: the price of a gradient in calls of the primal; and one for its trend."""
+def cost_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
+    """One row for each case and size: the gradient's cost relative to the function; and one for its trend."""
 
     def at(cell: Cell) -> Entry:
         cost = cells.findings.cost.get((cell.job.case, cell.job.backend))
         here = next((at for at in cost.at if at.size == cell.job.size), None) if cost else None
         if here is None or here.ratio is None:
             reason = here.reason if here else "gradient and primal were not both timed here"
-            return _figure(notes, cell, None, reason)
+            return _figure(footnotes, cell, None, reason)
         return Entry(formatting.between(here.ratio), cell, here.ratio.estimate)
 
     def trend(case: str, backend: str) -> Entry:
         cost = cells.findings.cost.get((case, backend))
         if cost is None or cost.trend is None:
-            return Entry(formatting.MISSING, missing=notes.missing_number(cost.reason or "no trend") if cost else None)
+            return Entry(
+                formatting.MISSING, missing=footnotes.missing_number(cost.reason or "no trend") if cost else None
+            )
         return Entry(formatting.power(cost.trend), value=cost.trend.estimate, more="grows with n" if cost.grows else "")
 
     def rows(case: str) -> Iterator[Row]:
@@ -123,34 +125,33 @@ def cost_table(run: Run, cells: Cells, notes: Notes) -> list[Group]:
     return [group for group in _groups(run, cells, rows) if group.rows]
 
 
-def phase_table(run: Run, cells: Cells, notes: Notes) -> list[Group]:
+def phase_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
     """One row for each backend at the largest common size: import, prepare, first call, steady call, break-even."""
 
     def rows(case: str) -> Iterator[Row]:
         race = ranking.lead(cells, case)
         size = race.size if race else cells.sizes[case][-1]
-        quickest = _quickest(race)
         for cell in cells.row(case, size):
-            yield Row(size, (*_phases(notes, cell), _paid(cells, notes, cell, quickest)), cell.job.backend)
+            yield Row(size, (*_phases(footnotes, cell), _break_even(cells, footnotes, cell, race)), cell.job.backend)
 
     return _groups(run, cells, rows)
 
 
-def trap_table(cells: Cells, notes: Notes) -> list[tuple[str, tuple[Entry, ...]]]:
+def trap_table(cells: Cells, footnotes: Footnotes) -> list[tuple[str, tuple[Entry, ...]]]:
     """(trap, an entry for each backend)."""
     found = []
     for trap in cells.traps:
         row = cells.row(trap, cells.sizes[trap][0])
-        found.append((trap, tuple(Entry("", cell, note=notes.number(cell)) for cell in row)))
+        found.append((trap, tuple(Entry("", cell, note=footnotes.number(cell)) for cell in row)))
     return found
 
 
-def _verdict(cells: Cells, notes: Notes, cell: Cell, race: Lead | None) -> Entry:
+def _verdict(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | None) -> Entry:
     others = []
     for operator in cells.operators:
         other = cells.single(replace(cell.job, operator=operator))
         if other.word not in {cell.word, "right", "not_run"}:
-            others.append((operator, other, notes.number(other)))
+            others.append((operator, other, footnotes.number(other)))
     text = spread = more = ""
     place: Literal["fastest", "tie", ""] = ""
     if cell.spread:
@@ -159,20 +160,20 @@ def _verdict(cells: Cells, notes: Notes, cell: Cell, race: Lead | None) -> Entry
     if race and race.contested and cell in race.leaders:
         place = "fastest" if race.winner else "tie"
     if race and cell.ranked and cell is not race.leaders[0]:
-        told = ranking.against(cells, cell, race.leaders[0])
-        more = formatting.times(told.interval) if told and told.interval else ""
-    missing = notes.missing_number(NOT_TIMED) if cell.measured and not cell.spread else None
+        pair = ranking.pair(cells, cell, race.leaders[0])
+        more = formatting.times(pair.interval) if pair and pair.interval else ""
+    missing = footnotes.missing_number(NOT_TIMED) if cell.measured and not cell.spread else None
     value = cell.spread.median if cell.spread else None
-    note = notes.number(cell)
+    note = footnotes.number(cell)
     return Entry(text or formatting.MISSING, cell, value, spread, more, place, note, missing, tuple(others))
 
 
-def _phases(notes: Notes, cell: Cell) -> Iterator[Entry]:
+def _phases(footnotes: Footnotes, cell: Cell) -> Iterator[Entry]:
     time = cell.time
     reason = NOT_TIMED if time is None else "the file does not tell"
     figures = (time.import_seconds, time.prepare_seconds, time.first_call_seconds) if time else (None, None, None)
     for number, figure in enumerate((*figures, cell.spread.median if cell.spread else None)):
-        entry = _figure(notes, cell, None if figure is None else formatting.seconds(figure), reason)
+        entry = _figure(footnotes, cell, None if figure is None else formatting.seconds(figure), reason)
         if time and number == 1:
             parts = (f"{formatting.short(name, 20)} {formatting.seconds(s)}" for name, s in time.phases.items())
             entry = replace(entry, more=", ".join(parts))
@@ -183,35 +184,32 @@ def _until_first(cell: Cell) -> float:
     return cell.time.prepare_seconds + cell.time.first_call_seconds if cell.time else 0.0
 
 
-def _quickest(race: Lead | None) -> Cell | None:
-    """The one whose first result is there first, among those that may be compared."""
-    timed = [cell for cell in race.ranked if cell.time] if race else []
-    return min(timed, key=_until_first, default=None)
-
-
-def _paid(cells: Cells, notes: Notes, cell: Cell, quickest: Cell | None) -> Entry:
-    """From which call on a backend has cost no more than the one whose first result is there first."""
+def _break_even(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | None) -> Entry:
+    """The call from which a backend costs no more in total than the backend with the earliest first result."""
+    timed = [ranked for ranked in race.ranked if ranked.time] if race else []
+    quickest = min(timed, key=_until_first, default=None)
     if quickest is None or cell.record is None or quickest.record is None or not cell.ranked:
         return Entry(formatting.MISSING, cell)
     if cell is quickest:
         return Entry("first result first", cell)
     found = cells.findings.break_even(cell.record.job, quickest.record.job)
     if found is None:
-        return Entry(formatting.MISSING, cell, missing=notes.missing_number("the two were not compared"))
+        return Entry(formatting.MISSING, cell, missing=footnotes.missing_number("the two were not compared"))
     if found.calls is None:
         never = (found.reason or "").startswith("never")
-        return Entry("never" if never else "not told", cell, missing=notes.missing_number(found.reason or "no reason"))
+        missing = footnotes.missing_number(found.reason or "no reason")
+        return Entry("never" if never else "not told", cell, missing=missing)
     more = f"against {formatting.short(quickest.job.backend, 24)}"
     return Entry(f"from call {formatting.calls(found.calls)}", cell, found.calls, more=more)
 
 
-def _figure(notes: Notes, cell: Cell, text: str | None, reason: str | None) -> Entry:
+def _figure(footnotes: Footnotes, cell: Cell, text: str | None, reason: str | None) -> Entry:
     """The figure; or a dash that points to the cell's own reason, or to `reason` where the cell has none."""
     if text is not None and text != formatting.MISSING:
         return Entry(text, cell)
     if not cell.measured:
-        return Entry(formatting.MISSING, cell, note=notes.number(cell))
-    return Entry(formatting.MISSING, cell, missing=notes.missing_number(reason or "no reason was recorded"))
+        return Entry(formatting.MISSING, cell, note=footnotes.number(cell))
+    return Entry(formatting.MISSING, cell, missing=footnotes.missing_number(reason or "no reason was recorded"))
 
 
 def _groups(run: Run, cells: Cells, rows: Callable[[str], Iterator[Row]]) -> list[Group]:

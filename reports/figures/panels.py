@@ -172,7 +172,7 @@ def _slope(cells: Cells, case: str, backend: str, line: Line) -> Slope:
     if found.constant:
         constant = formatting.seconds(found.constant) if quantity == "seconds" else formatting.byte_size(found.constant)
     misfit = formatting.percent(found.misfit) if found.misfit is not None else ""
-    return Slope(label, formatting.exponent(found), None, constant, misfit)
+    return Slope(label, formatting.power(found.exponent), None, constant, misfit)
 
 
 def _values(panel: Panel) -> list[float]:

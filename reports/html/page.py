@@ -16,7 +16,7 @@ from adbench.model.record import Run
 
 from ..content import ablations, formatting, headline, matrices, operator_support, sections
 from ..content.cells import Cells
-from ..content.footnotes import Notes
+from ..content.footnotes import Footnotes
 from ..figures import panels, plots
 from . import embedding
 
@@ -34,7 +34,7 @@ def render(run: Run) -> str:
     from markupsafe import Markup
 
     cells = Cells(run)
-    notes = Notes(cells)
+    footnotes = Footnotes(cells)
     style, script = (asset(name) for name in ("page.css", "page.js"))
     data = embedding.embedded(run)
     offers = operator_support.offers(cells)
@@ -42,20 +42,21 @@ def render(run: Run) -> str:
         "run": run,
         "cells": cells,
         "headline": headline.headline(cells),
-        "verdicts": sections.verdict_table(run, cells, notes),
+        "verdicts": sections.verdict_table(run, cells, footnotes),
         "matrices": matrices.matrices(cells),
         "time_figures": panels.time_figures(cells),
-        "cost": sections.cost_table(run, cells, notes),
-        "ablations": ablations.rows(cells, notes),
+        "cost": sections.cost_table(run, cells, footnotes),
+        "ablations": ablations.rows(cells, footnotes),
         "memory": [
-            (method, title, sections.memory_table(run, cells, notes, method)) for method, title in panels.MEMORY_METHODS
+            (method, title, sections.memory_table(run, cells, footnotes, method))
+            for method, title in panels.MEMORY_METHODS
         ],
         "memory_figures": panels.memory_figures(cells),
-        "phases": sections.phase_table(run, cells, notes),
-        "traps": sections.trap_table(cells, notes),
+        "phases": sections.phase_table(run, cells, footnotes),
+        "traps": sections.trap_table(cells, footnotes),
         "operators": [op for op in cells.operators if any(key[1] == op for key in offers)],
         "offers": offers,
-        "notes": notes,
+        "footnotes": footnotes,
         "machine": [(name.replace("_", " "), fact(name, value)) for name, value in run.machine.items()],
         "versions": [(name, setting(value) if value else NO_VERSION) for name, value in run.versions.items()],
         "settings": _settings(run),

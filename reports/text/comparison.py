@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from adbench.measure.statistics import Interval
 from adbench.results.compare import Comparison, MemoryChange, Row, Word
 
 from ..content import formatting
 from .drawing import NARROWEST, printed
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 SIGNS: dict[Word, tuple[str, str]] = {
     "now wrong": ("✗", "bold red"),
@@ -95,8 +96,6 @@ def data(found: Comparison, exit_code: int) -> dict[str, Any]:
 
 
 def _parts(found: Comparison, width: int) -> Iterator[RenderableType]:
-    from rich.text import Text
-
     yield Text(_headline(found), "bold")
     for line in _about(found):
         yield Text(line)
@@ -123,9 +122,6 @@ def _kinds(rows: Sequence[Row]) -> Iterator[tuple[Word, str, list[Row]]]:
 
 
 def _table(rows: Sequence[Row]) -> RenderableType:
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=1)
     table.add_column(overflow="fold", ratio=1)
@@ -144,8 +140,6 @@ def _table(rows: Sequence[Row]) -> RenderableType:
 
 def _stacked(rows: Sequence[Row], width: int) -> RenderableType:
     """Where columns do not fit: the name on a line, the figures below it."""
-    from rich.text import Text
-
     lines = []
     for row in rows:
         lines += textwrap.wrap(

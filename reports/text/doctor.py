@@ -1,18 +1,19 @@
-"""`adbench doctor` for people: what was found, and for each warning why it matters and what to do."""
+"""`adbench doctor` for people: the findings, and for each warning why it matters and what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from adbench.doctor.examine import Examination
 from adbench.doctor.findings import Finding
 
 from .drawing import printed
 from .inventory import version_or_command
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 SIGNS = {"ok": ("✓", "green"), "warning": ("!", "bold yellow"), "unknown": ("—", "dim")}
 
@@ -43,13 +44,7 @@ def _parts(found: Examination) -> Iterable[RenderableType]:
 
 
 def _findings(findings: Sequence[Finding]) -> RenderableType:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column()
-    table.add_column(no_wrap=True)
-    table.add_column(ratio=1, overflow="fold")
+    table = _table()
     for finding in findings:
         sign, style = SIGNS[finding.state]
         said = Text(finding.found)
@@ -62,16 +57,19 @@ def _findings(findings: Sequence[Finding]) -> RenderableType:
 
 
 def _backends(rows: Sequence[dict[str, Any]]) -> RenderableType:
-    from rich.table import Table
-    from rich.text import Text
+    table = _table()
+    for row in rows:
+        sign, style = SIGNS["ok" if row["install"] is None else "unknown"]
+        table.add_row(Text(sign, style=style), Text(row["name"]), Text(version_or_command(row)))
+    return table
 
+
+def _table() -> Table:
+    """Three columns: a sign, a name, and text that wraps."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column()
     table.add_column(no_wrap=True)
     table.add_column(ratio=1, overflow="fold")
-    for row in rows:
-        sign, style = SIGNS["ok" if row["install"] is None else "unknown"]
-        table.add_row(Text(sign, style=style), Text(row["name"]), Text(version_or_command(row)))
     return table
 
 

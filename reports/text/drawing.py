@@ -1,30 +1,16 @@
-"""What rich draws, as text of a given width."""
+"""Rich's renderables as text of a given width."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+from rich.console import Console, RenderableType
 
 NARROWEST = 16  # columns; below, nothing can be read anyway
 
 
 def printed(parts: Iterable[RenderableType], *, width: int, colour: bool = False) -> str:
-    """These, one below the other."""
-
-    def draw(console: Console) -> None:
-        for part in parts:
-            console.print(part)
-
-    return drawn(draw, width=width, colour=colour)
-
-
-def drawn(draw: Callable[[Console], None], *, width: int, colour: bool = False) -> str:
-    """What `draw` prints to a console, without blanks at the ends of lines; it ends in a newline."""
-    from rich.console import Console
-
+    """The parts one below the other, without blanks at the ends of lines; the text ends in a newline."""
     console = Console(
         width=max(width, NARROWEST),
         force_terminal=colour,
@@ -35,5 +21,6 @@ def drawn(draw: Callable[[Console], None], *, width: int, colour: bool = False) 
         highlight=False,
     )
     with console.capture() as captured:
-        draw(console)
+        for part in parts:
+            console.print(part, crop=False)
     return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from rich.table import Table
+from rich.text import Text
+
 from adbench.results.history import Entry
 
 from ..content import formatting
@@ -28,9 +31,6 @@ def data(found: Sequence[Entry]) -> list[dict[str, Any]]:
 
 
 def _table(found: Sequence[Entry]) -> Any:
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in ("run", "made", "machine", "what"):
         table.add_column(name, overflow="fold")

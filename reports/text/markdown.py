@@ -8,12 +8,12 @@ from adbench.model.record import Run
 
 from ..content import ablations, formatting, ranking
 from ..content.cells import Cells
-from ..content.footnotes import Notes
+from ..content.footnotes import Footnotes
 from ..content.formatting import OUTCOMES
 from ..content.headline import Headline, headline
 
 MOST_ROWS = 200  # GitHub takes 65 536 characters
-MOST_NOTES = 40
+MOST_FOOTNOTES = 40
 _ACTIVE = str.maketrans({c: f"&#{ord(c)};" for c in "&<>|*_`[]()#@~\\!$:"})
 """Characters that are markup, a table's edge, a mention or a link: written as references, which are only text."""
 
@@ -27,9 +27,9 @@ def render(run: Run) -> str:
     lines = [f"### {_title(found)}", "", *(f"* {line}" for line in _facts(cells, found)), ""]
     lines += _leads(cells, found)
     lines += _folded("Every cell", _table(cells))
-    notes = Notes(cells)
-    lines += _folded("What each idea in the reference engine is worth", _ablations(cells, notes))
-    lines += _folded("Failures and reasons", list(_notes(notes)))
+    footnotes = Footnotes(cells)
+    lines += _folded("What each idea in the reference engine is worth", _ablations(cells, footnotes))
+    lines += _folded("Failures and reasons", list(_footnotes(footnotes)))
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -39,8 +39,8 @@ def escaped(text: str, most: int = 60) -> str:
 
 
 def _title(found: Headline) -> str:
-    wrong = sum(len(trouble.cells) for trouble in found.failures if trouble.word == "wrong")
-    broken = sum(len(trouble.cells) for trouble in found.failures if trouble.word != "wrong")
+    wrong = sum(len(failure.cells) for failure in found.failures if failure.word == "wrong")
+    broken = sum(len(failure.cells) for failure in found.failures if failure.word != "wrong")
     parts = [f"{OUTCOMES['wrong'].sign} {formatting.plural(wrong, 'cell')} wrong"] if wrong else ["no cell wrong"]
     parts += [f"{broken} failing"] if broken else []
     noisy = [", noisy session"] if found.floor.noisy else []
@@ -57,7 +57,7 @@ def _facts(cells: Cells, found: Headline) -> Iterator[str]:
         yield f"fastest right {escaped(' or '.join(cells.shown))}: {where}{behind}"
     if found.ties:
         yield f"not told apart at the top: {formatting.plural(found.ties, 'case')}"
-    for backend, cases in found.growing.items():
+    for backend, cases in found.growing_costs.items():
         yield f"the price of a gradient grows with n: {escaped(backend)} on {formatting.listed(map(escaped, cases))}"
     if found.floor.reach is None:
         yield f"no noise floor: {escaped(found.floor.reason or 'nothing was measured twice', 160)}"
@@ -85,15 +85,15 @@ def _leads(cells: Cells, found: Headline) -> list[str]:
 
 
 def _table(cells: Cells) -> list[str]:
-    """A line for each cell that came out at all: longer than wide, so that forty backends are no trouble."""
+    """A line for each cell that came out at all: longer than wide, so that forty backends are no failure."""
     rows = []
     for case, size in cells.places:
         race = ranking.race(cells, case, size)
         for cell in cells.row(case, size):
             if cell.word == "not_run":
                 continue
-            told = ranking.against(cells, cell, race.leaders[0]) if race and cell.ranked else None
-            factor = formatting.times(told.interval) if told and told.interval else ""
+            pair = ranking.pair(cells, cell, race.leaders[0]) if race and cell.ranked else None
+            factor = formatting.times(pair.interval) if pair and pair.interval else ""
             time = formatting.seconds(cell.spread.median) if cell.spread else formatting.MISSING
             word = f"{OUTCOMES[cell.word].sign} {OUTCOMES[cell.word].label}"
             who = f"{escaped(case)} | {formatting.count(size)} | {escaped(cell.job.backend)}"
@@ -104,8 +104,8 @@ def _table(cells: Cells) -> list[str]:
     return [*head, *rows[:MOST_ROWS], *_more(len(rows), MOST_ROWS)]
 
 
-def _ablations(cells: Cells, notes: Notes) -> list[str]:
-    rows = ablations.rows(cells, notes)
+def _ablations(cells: Cells, footnotes: Footnotes) -> list[str]:
+    rows = ablations.rows(cells, footnotes)
     if not rows:
         return []
     lines = ["| idea | instead of | case | n | time without / with | memory |", "|---|---|---|--:|--:|--:|"]
@@ -115,12 +115,12 @@ def _ablations(cells: Cells, notes: Notes) -> list[str]:
     return [*lines, *_more(len(rows), MOST_ROWS)]
 
 
-def _notes(notes: Notes) -> Iterator[str]:
-    for note in notes.failures[:MOST_NOTES]:
+def _footnotes(footnotes: Footnotes) -> Iterator[str]:
+    for note in footnotes.failures[:MOST_FOOTNOTES]:
         cells = formatting.plural(len(note.cells), "cell")
         word = f"{OUTCOMES[note.word].sign} {OUTCOMES[note.word].label}"
         yield f"* {word}, {escaped(note.backend)} on {cells}: {escaped(note.reason, 300)}"
-    yield from _more(len(notes.failures), MOST_NOTES)
+    yield from _more(len(footnotes.failures), MOST_FOOTNOTES)
 
 
 def _folded(title: str, lines: Sequence[str]) -> list[str]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rich.table import Table
+from rich.text import Text
+
 from ..content import formatting
 from .drawing import printed
 
@@ -52,9 +55,6 @@ def plain(session: Session) -> dict[str, Any]:
 
 def table(session: Session, *, width: int) -> str:
     """The plan as text: a line for each case and each backend, then the sum by phase."""
-    from rich.table import Table
-    from rich.text import Text
-
     estimate, jobs, traps = session.estimate(), session.plan.jobs, _traps(session)
     parts: list[Table | str] = []
     for field, title in (("case", "case"), ("backend", "backend")):

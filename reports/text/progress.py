@@ -17,7 +17,7 @@ from ..content import formatting
 from ..content.cells import outcome
 from ..content.formatting import OUTCOMES
 from . import planned
-from .growing_table import Growing
+from .live_table import LiveTable
 
 
 class Bar:
@@ -37,7 +37,7 @@ class Bar:
             TextColumn("{task.description}", markup=False),
             console=self._console,
         )
-        self._growing = Growing()
+        self._table = LiveTable()
         self._live = Live(
             console=self._console, get_renderable=self._seen, transient=True, auto_refresh=True, refresh_per_second=4
         )
@@ -49,7 +49,7 @@ class Bar:
         elapsed = monotonic() - self._started
         share = elapsed / (elapsed + remaining) if elapsed + remaining > 0 else 0.0
         self._progress.update(self._task, completed=share, left=planned.duration(remaining))
-        self._growing.note(event)
+        self._table.note(event)
         if isinstance(event, Started):
             self._progress.update(self._task, description=_doing(event))
         elif isinstance(event, Checked):
@@ -64,7 +64,7 @@ class Bar:
 
     def _seen(self) -> RenderableType:
         """What stands at the bottom of the terminal: the table so far, and the bar below it."""
-        return Group(self._growing.table(self._console), self._progress)
+        return Group(self._table.table(self._console), self._progress)
 
     def say(self, text: str) -> None:
         """A line on stderr, above the bar."""

@@ -44,10 +44,10 @@ def _row(cells: Cells, record: Record) -> Iterator[tuple[str, object]]:
     first = race.leaders[0].record if race else None
     if first is not None and found and cell.word == "right":
         yield "fastest", first.job.backend
-        told = cells.findings.against(job, first.job)
-        if told:
-            yield from (("word", told.word), ("floor", told.floor))
-            yield from zip(FIELDS[11:14], _ends(told.interval), strict=True)
+        pair = cells.findings.pair(job, first.job)
+        if pair:
+            yield from (("word", pair.word), ("floor", pair.floor))
+            yield from zip(FIELDS[11:14], _ends(pair.interval), strict=True)
     if cell.time:
         yield "import_seconds", cell.time.import_seconds
         yield "prepare_seconds", cell.time.prepare_seconds

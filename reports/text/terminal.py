@@ -1,4 +1,4 @@
-"""A run as the table at the end of `adbench run`: the verdict and the time of each cell, then why cells have none.
+"""A run as the table at the end of `adbench run`: the verdict and the time of each cell, then the reasons for gaps.
 
 Readable without colour: the sign carries the word. Where the backends do not fit side by side the table goes on below.
 """
@@ -8,27 +8,37 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from adbench.model.record import Run
 
-from ..content import formatting, ranking
-from ..content import operator_support as operators
+from ..content import formatting, operator_support, ranking
 from ..content.cells import Cell, Cells
-from ..content.footnotes import Notes
+from ..content.footnotes import Footnotes
 from ..content.formatting import OUTCOMES, Word
-from .drawing import drawn
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
+from .drawing import NARROWEST, printed
 
 FASTEST = "★"
 TIED = "☆"
 UNBROKEN = "\u00a0"  # a space at which no line ends
 MOST_REASONS = 20
-MOST_ABREAST = 12  # backends; more of them, where they do not fit, are told case by case, the fastest first
+MOST_ABREAST = 12  # backends; if more do not fit, they are listed case by case, the fastest first
 LONGEST_REASON = 400
+
+Texts = dict[tuple[str, int, str], Text]  # (case, size, backend) -> the text of a cell
+
+
+class Block(NamedTuple):
+    """Backends side by side: the width of each one's column, and the gap between columns."""
+
+    backends: Sequence[str]
+    widths: Sequence[int]
+    gap: int
+
 
 SHORT_LABELS: dict[Word, str] = {
     "timed_out": "timeout",
@@ -51,42 +61,41 @@ STYLES: dict[Word, str] = {
 
 def table(run: Run, *, width: int | None = None, colour: bool = False) -> str:
     """The table as text that ends in a newline, no line longer than `width` (by default the terminal's)."""
-    return drawn(lambda console: _print(console, run), width=width or shutil.get_terminal_size().columns, colour=colour)
+    columns = width or shutil.get_terminal_size().columns
+    return printed(_parts(run, max(columns, NARROWEST)), width=columns, colour=colour)
 
 
-def _print(console: Console, run: Run) -> None:
+def _parts(run: Run, width: int) -> Iterator[RenderableType]:
     cells = Cells(run)
     if not run.records:
-        console.print("Nothing was measured: this run holds no record.")
+        yield "Nothing was measured: this run holds no record."
         return
-    console.print(_title(cells))
+    yield _title(cells)
     if cells.timed:
-        _print_floor(console, cells)
-    texts = _texts(cells)
+        yield _floor(cells, width)
     if cells.subjects:
-        blocks = list(_blocks(cells, texts, console.width))
+        texts = _texts(cells)
+        blocks = list(_blocks(cells, texts, width))
         if len(blocks) > 1 and len(cells.backends) > MOST_ABREAST:
-            _print_lists(console, cells, texts)
+            yield from _lists(cells, texts, width)
         else:
-            for backends, widths, gap in blocks:
-                console.print()
-                _print_block(console, cells, texts, backends, widths, gap)
+            for block in blocks:
+                yield ""
+                yield from _block(cells, texts, block, width)
     if cells.traps:
-        console.print()
-        _print_traps(console, cells)
-    console.print()
-    _print_legend(console, cells)
+        yield ""
+        yield _traps(cells)
+    yield ""
+    yield _legend(cells, width)
     if len(cells.operators) > 2:
-        console.print()
-        _print_operators(console, cells)
-    _print_reasons(console, cells, Notes(cells))
+        yield ""
+        yield _operators(cells)
+    yield from _reasons(cells, width)
 
 
-def _texts(cells: Cells) -> dict[tuple[str, int, str], Text]:
-    """What stands in each cell: sign and time, or sign and word."""
-    from rich.text import Text
-
-    found: dict[tuple[str, int, str], Text] = {}
+def _texts(cells: Cells) -> Texts:
+    """The text of each cell: sign and time, or sign and word."""
+    found: Texts = {}
     for case, size in cells.places:
         race = ranking.race(cells, case, size)
         leaders = race.leaders if race and race.contested else ()
@@ -98,60 +107,48 @@ def _texts(cells: Cells) -> dict[tuple[str, int, str], Text]:
     return found
 
 
-def _print_floor(console: Console, cells: Cells) -> None:
-    """What the ratios stand on: the control, the margin, the clock's own loop."""
-    from rich.text import Text
-
+def _floor(cells: Cells, width: int) -> Text:
+    """The noise floor and the margin, which the ratios rest on, and the time of the clock's own loop."""
     floor, run = cells.findings.floor, cells.findings.run
-    style = ""
     if floor.reach is None:
-        told = f"No noise floor: {formatting.short(floor.reason or 'nothing was measured twice', 120)}."
+        line = f"No noise floor: {formatting.short(floor.reason or 'nothing was measured twice', 120)}."
     else:
-        told = f"Noise floor {formatting.percent(floor.reach)}, margin {formatting.percent(cells.findings.margin)}."
-        if floor.noisy:
-            style = "bold yellow"
-            told = f"NOISY, nothing should be gated by this run. {told}"
+        line = f"Noise floor {formatting.percent(floor.reach)}, margin {formatting.percent(cells.findings.margin)}."
+    if floor.noisy:
+        line = f"NOISY, nothing should be gated by this run. {line}"
     if run.loop_overhead_ns is not None:
-        told += f" The clock's loop takes {formatting.seconds(run.loop_overhead_ns * 1e-9)} a call."
-    for line in textwrap.wrap(told, console.width):  # which does not break at the narrow spaces within a figure
-        console.print(Text(_plain(line), style))
+        line += f" The clock's loop takes {formatting.seconds(run.loop_overhead_ns * 1e-9)} a call."
+    # textwrap does not break at the narrow spaces within a figure.
+    return Text(_plain("\n".join(textwrap.wrap(line, width))), "bold yellow" if floor.noisy else "")
 
 
-def _print_lists(console: Console, cells: Cells, texts: dict[tuple[str, int, str], Text]) -> None:
+def _lists(cells: Cells, texts: Texts, width: int) -> Iterator[Text]:
     """For each case and size the backends, fastest first, as running text; those without a figure by their word."""
-    from rich.text import Text
-
     for case, size in cells.places:
-        console.print()
-        console.print(
-            Text(f"{formatting.short(case, console.width - 12)}, n = {_plain(formatting.count(size))}", "bold")
-        )
-        line, room = Text(), console.width
+        yield Text()
+        yield Text(f"{formatting.short(case, width - 12)}, n = {_plain(formatting.count(size))}", "bold")
+        line = Text()
         for item in _items(cells, texts, case, size):
-            item.truncate(console.width, overflow="ellipsis")
-            if line and line.cell_len + 3 + item.cell_len > room:
-                console.print(line)
+            item.truncate(width, overflow="ellipsis")
+            if line and line.cell_len + 3 + item.cell_len > width:
+                yield line
                 line = Text()
             line += Text("   ") + item if line else item
-        console.print(line)
+        yield line
 
 
-def _items(cells: Cells, texts: dict[tuple[str, int, str], Text], case: str, size: int) -> Iterator[Text]:
-    from rich.text import Text
-
+def _items(cells: Cells, texts: Texts, case: str, size: int) -> Iterator[Text]:
     row = cells.row(case, size)
     timed = [(cell.spread.median, cell) for cell in row if cell.spread]
     for _, cell in sorted(timed, key=lambda pair: (not pair[1].ranked, pair[0])):
-        sign, _, figure = texts[case, size, cell.job.backend].plain.partition(" ")
-        style = texts[case, size, cell.job.backend].style
-        yield Text(f"{sign} {formatting.short(cell.job.backend, 24)} {figure}", style)
+        text = texts[case, size, cell.job.backend]
+        sign, _, figure = text.plain.partition(" ")
+        yield Text(f"{sign} {formatting.short(cell.job.backend, 24)} {figure}", text.style)
     for word in OUTCOMES:
         names = [formatting.short(cell.job.backend, 24) for cell in row if cell.word == word and not cell.spread]
         if names:
-            label = SHORT_LABELS.get(word, OUTCOMES[word].label)
-            first, *others = names
-            yield Text(f"{OUTCOMES[word].sign} {label}: {first}", STYLES.get(word, ""))
-            yield from (Text(name, STYLES.get(word, "")) for name in others)
+            names[0] = f"{OUTCOMES[word].sign} {SHORT_LABELS.get(word, OUTCOMES[word].label)}: {names[0]}"
+        yield from (Text(name, STYLES.get(word, "")) for name in names)
 
 
 def _title(cells: Cells) -> str:
@@ -170,75 +167,61 @@ def _figure(cell: Cell, timed: bool) -> str:
     return SHORT_LABELS.get(cell.word, OUTCOMES[cell.word].label)
 
 
-def _blocks(
-    cells: Cells, texts: dict[tuple[str, int, str], Text], width: int
-) -> Iterator[tuple[Sequence[str], Sequence[int], int]]:
-    """(backends, widths, gap) of tables that fit below each other, each with as many backends as fit side by side."""
+def _blocks(cells: Cells, texts: Texts, width: int) -> Iterator[Block]:
+    """Tables below each other, each with as many backends as fit side by side."""
     needed = {b: max(texts[case, size, b].cell_len for case, size in cells.places) for b in cells.backends}
     wanted = {b: max(needed[b], _longest_part(b)) for b in cells.backends}
     first = _size_width(cells)
     for widths, gap in ((wanted, 2), (needed, 1)):
         if first + sum(w + gap for w in widths.values()) <= width:
-            yield cells.backends, list(widths.values()), gap
+            yield Block(cells.backends, list(widths.values()), gap)
             return
-    block: list[str] = []
+    names: list[str] = []
     for backend in cells.backends:
-        if block and first + sum(wanted[b] + 2 for b in (*block, backend)) > width:
-            yield block, [wanted[b] for b in block], 2
-            block = []
-        block.append(backend)
-    yield block, [min(wanted[b], max(1, width - first - 2)) for b in block], 2
+        if names and first + sum(wanted[b] + 2 for b in (*names, backend)) > width:
+            yield Block(names, [wanted[b] for b in names], 2)
+            names = []
+        names.append(backend)
+    yield Block(names, [min(wanted[b], max(1, width - first - 2)) for b in names], 2)
 
 
-def _print_block(
-    console: Console,
-    cells: Cells,
-    texts: dict[tuple[str, int, str], Text],
-    backends: Sequence[str],
-    widths: Sequence[int],
-    gap: int,
-) -> None:
+def _block(cells: Cells, texts: Texts, block: Block, width: int) -> Iterator[RenderableType]:
     """One table for each case under a common head: in rich no cell spans columns, as the name of a case must."""
-    from rich.table import Table
-    from rich.text import Text
 
     def lines() -> Table:
-        found = Table(box=None, show_header=False, padding=(0, gap, 0, 0), pad_edge=False)
-        for width in (_size_width(cells), *widths):
-            found.add_column(justify="right", width=width, no_wrap=True, vertical="bottom")
+        found = Table(box=None, show_header=False, padding=(0, block.gap, 0, 0), pad_edge=False)
+        for column in (_size_width(cells), *block.widths):
+            found.add_column(justify="right", width=column, no_wrap=True, vertical="bottom")
         return found
 
     head = lines()
-    head.add_row("n", *map(_head, backends, widths), style="bold")
-    console.print(head)
+    head.add_row("n", *map(_head, block.backends, block.widths), style="bold")
+    yield head
     for case in cells.subjects:
-        console.print(Text(formatting.short(case, console.width), "bold"))
+        yield Text(formatting.short(case, width), "bold")
         body = lines()
         for size in cells.sizes[case]:
-            body.add_row(_plain(formatting.count(size)), *(texts[case, size, b] for b in backends))
-        console.print(body)
+            body.add_row(_plain(formatting.count(size)), *(texts[case, size, b] for b in block.backends))
+        yield body
 
 
-def _print_traps(console: Console, cells: Cells) -> None:
+def _traps(cells: Cells) -> Table:
     """Trap × backend, one sign each: there are many, and most words would be the same."""
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     table.add_column("trap", overflow="fold")
     for backend in cells.backends:
         table.add_column(Text(formatting.short(backend, 12)), justify="center", no_wrap=True)
     for trap in cells.traps:
-        row = [cells.cell(trap, cells.sizes[trap][0], backend) for backend in cells.backends]
+        row = cells.row(trap, cells.sizes[trap][0])
         signs = [Text(OUTCOMES[cell.word].sign, STYLES.get(cell.word, "")) for cell in row]
         table.add_row(Text(formatting.short(trap.removeprefix("trap_"), 40)), *signs)
-    console.print(table)
+    return table
 
 
 def _head(backend: str, width: int) -> str:
-    """A name over several lines, broken after underscores; what is still too long loses its middle."""
+    """A name over several lines, broken after underscores; a part that is too long loses its middle."""
     lines: list[str] = []
-    for part in _parts(backend):
+    for part in _pieces(backend):
         if lines and len(lines[-1]) + len(part) <= width:
             lines[-1] += part
         else:
@@ -246,46 +229,40 @@ def _head(backend: str, width: int) -> str:
     return "\n".join(formatting.short(line, width) for line in lines[:3])
 
 
-def _parts(backend: str) -> list[str]:
+def _pieces(backend: str) -> list[str]:
     name = formatting.short(backend, 40)
     return [part for part in name.replace("_", "_\n").replace("-", "-\n").split("\n") if part] or [" "]
 
 
 def _longest_part(backend: str) -> int:
-    return min(14, max(map(len, _parts(backend))))
+    return min(14, max(map(len, _pieces(backend))))
 
 
 def _size_width(cells: Cells) -> int:
     return max((len(formatting.count(size)) for _, size in cells.places), default=1)
 
 
-def _print_operators(console: Console, cells: Cells) -> None:
+def _operators(cells: Cells) -> Table:
     """Backend × operator: the library's own, made from others, or none; with a count where some cells have none."""
-    from rich.table import Table
-    from rich.text import Text
-
-    found = operators.offers(cells)
+    found = operator_support.offers(cells)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     table.add_column("operator", overflow="fold")
     for backend in cells.backends:
         table.add_column(Text(formatting.short(backend, 24)), overflow="fold")
     for operator in (op for op in cells.operators if any(key[1] == op for key in found)):
-        row = [Text(operator)]
-        for backend in cells.backends:
-            offer = found.get((backend, operator))
-            row.append(Text(_offered(offer) if offer else ""))
-        table.add_row(*row)
-    console.print(table)
+        offers = [found.get((backend, operator)) for backend in cells.backends]
+        table.add_row(Text(operator), *(Text(_offered(offer) if offer else "") for offer in offers))
+    return table
 
 
-def _offered(offer: operators.Offer) -> str:
+def _offered(offer: operator_support.Offer) -> str:
     if offer.how == "no":
         return f"{OUTCOMES['unsupported'].sign} no"
     some = "" if offer.right == offer.asked else f" ({offer.right} of {offer.asked})"
     return f"{offer.how}{some}"
 
 
-def _print_legend(console: Console, cells: Cells) -> None:
+def _legend(cells: Cells, width: int) -> str:
     there = {cell.word for case in cells.cases for size in cells.sizes[case] for cell in cells.row(case, size)}
     races = [race for case, size in cells.places if (race := ranking.race(cells, case, size))]
     signs = [f"{FASTEST} right and fastest"] if any(race.winner for race in races) else []
@@ -294,44 +271,44 @@ def _print_legend(console: Console, cells: Cells) -> None:
     untimed = any(c.measured and not c.spread for backend in cells.backends for c in cells.column(backend))
     signs += [f"{formatting.MISSING} not timed"] if untimed and cells.timed else []
     legend = "   ".join(sign.replace(" ", UNBROKEN) for sign in signs)
-    console.print("\n".join(_plain(line) for line in textwrap.wrap(legend, console.width)))
+    return "\n".join(_plain(line) for line in textwrap.wrap(legend, width))
 
 
-def _print_reasons(console: Console, cells: Cells, notes: Notes) -> None:
+def _reasons(cells: Cells, width: int) -> Iterator[Text]:
     """One entry for each distinct reason, graver ones first: who, why, where."""
-    from rich.text import Text
-
     grouped: dict[tuple[Word, str], list[Cell]] = {}
     known = 0
-    for note in notes.failures:
-        if note.word == "known":  # by the dozen, and no news
+    for note in Footnotes(cells).failures:
+        if note.word == "known":  # there are dozens, and they are no news
             known += len(note.cells)
-            continue
-        grouped.setdefault((note.word, note.reason), []).extend(note.cells)
+        else:
+            grouped.setdefault((note.word, note.reason), []).extend(note.cells)
     if grouped or known:
-        console.print()
+        yield Text()
     for (word, reason), group in list(grouped.items())[:MOST_REASONS]:
-        who = formatting.listed(formatting.short(b, 30) for b in dict.fromkeys(cell.job.backend for cell in group))
-        sign = OUTCOMES[word].sign
-        where = _where(group, cells.shown if cells.timed else ())
-        line = f"{sign} {who}: {formatting.short(reason, LONGEST_REASON)} [{where}]"
-        lines = textwrap.wrap(line, console.width, subsequent_indent="  ", break_on_hyphens=False)
-        text = Text(_plain("\n".join(lines)))
-        text.stylize(STYLES.get(word, ""), 0, len(sign))
-        console.print(text)
+        yield _reason(word, reason, group, width, cells.shown if cells.timed else ())
         again = next((cell.record.reproduce for cell in group if cell.record and cell.record.reproduce), None)
         if again and OUTCOMES[word].bad:
-            # Not broken into lines: it is there to be copied.
-            console.print(Text(f"  again: {again}", "dim"), soft_wrap=True)
+            # One line, however long: users copy it.
+            yield Text(f"  again: {again}", "dim", no_wrap=True, overflow="ignore")
     if known:
         what = "fault is as it is known to be" if known == 1 else "faults are as they are known to be"
-        console.print(f"{OUTCOMES['known'].sign} {known} {what}; --json has the reasons.")
+        yield Text(f"{OUTCOMES['known'].sign} {known} {what}; --json has the reasons.")
     if len(grouped) > MOST_REASONS:
-        console.print(f"… and {len(grouped) - MOST_REASONS} more reasons; the page lists all of them.")
+        yield Text(f"… and {len(grouped) - MOST_REASONS} more reasons; the page lists all of them.")
+
+
+def _reason(word: Word, reason: str, group: Sequence[Cell], width: int, shown: Sequence[str]) -> Text:
+    who = formatting.listed(formatting.short(b, 30) for b in dict.fromkeys(cell.job.backend for cell in group))
+    sign = OUTCOMES[word].sign
+    line = f"{sign} {who}: {formatting.short(reason, LONGEST_REASON)} [{_where(group, shown)}]"
+    text = Text(_plain("\n".join(textwrap.wrap(line, width, subsequent_indent="  ", break_on_hyphens=False))))
+    text.stylize(STYLES.get(word, ""), 0, len(sign))
+    return text
 
 
 def _where(group: Sequence[Cell], shown: Sequence[str]) -> str:
-    """One place by name, more as a count; the operators where they are not those that the table shows."""
+    """One place by name, several as a count; and the operators, unless the table shows them."""
     places = dict.fromkeys((cell.job.case, cell.job.size) for cell in group)
     operators = dict.fromkeys(cell.job.operator for cell in group)
     case, size = next(iter(places))

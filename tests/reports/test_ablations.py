@@ -10,7 +10,7 @@ from adbench.catalog.discovery import catalog
 from adbench.model.record import Figure, Memory, Record
 from reports.content import ablations
 from reports.content.cells import Cells
-from reports.content.footnotes import Notes
+from reports.content.footnotes import Footnotes
 from reports.html import page as html
 from reports.text import markdown
 from tests.reports import runs
@@ -18,7 +18,7 @@ from tests.reports import runs
 
 def rows(records: list[Record]) -> list[ablations.Row]:
     cells = Cells(runs.run(records))
-    return ablations.rows(cells, Notes(cells))
+    return ablations.rows(cells, Footnotes(cells))
 
 
 def bytes_of(number: float) -> Memory:
@@ -65,7 +65,7 @@ def test_too_few_launches_give_a_dash_with_its_reason() -> None:
         for record, seconds in zip(CLOSURES, (1e-6, 3e-6), strict=True)
     ]
     cells = Cells(runs.run(short))
-    notes = Notes(cells)
+    notes = Footnotes(cells)
     (row,) = ablations.rows(cells, notes)
     assert row.value is None
     assert row.missing is not None

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from adbench.model.events import Checked, Learned, Started, Timed
 from adbench.model.record import Job, Launched, Record
-from reports.text.growing_table import MARGIN, Growing
+from reports.text.live_table import MARGIN, LiveTable
 from reports.text.planned import duration
 from reports.text.progress import Bar
 from tests.reports import runs
@@ -51,29 +51,29 @@ def test_on_a_terminal_the_bar_tells_what_is_under_way_and_trouble_stands_above_
 
 def test_the_table_grows_from_verdicts_to_times() -> None:
     console = Console(file=io.StringIO(), width=100, height=40)
-    growing = Growing()
+    live = LiveTable()
     ok = runs.record("softplus", 10, "tape", "gradient", seconds=2e-6)
     assert ok.time is not None
-    growing.note(Checked(replace(ok, time=None)))
-    assert growing.cell(ok.job) == "✓"
+    live.note(Checked(replace(ok, time=None)))
+    assert live.cell(ok.job) == "✓"
     for launch in ok.time.launches:
-        growing.note(Timed(launch.number, (Launched(ok.job, launch), Launched(ok.job, launch, control=True))))
-    assert growing.cell(ok.job) == "✓ 2.00\N{NO-BREAK SPACE}µs"
-    growing.note(Timed(9, (), (Record(ok.job, "crashed", "died"),)))
-    assert growing.cell(ok.job) == "†"  # what is lost has no time any more
-    table = growing.table(console)
+        live.note(Timed(launch.number, (Launched(ok.job, launch), Launched(ok.job, launch, control=True))))
+    assert live.cell(ok.job) == "✓ 2.00\N{NO-BREAK SPACE}µs"
+    live.note(Timed(9, (), (Record(ok.job, "crashed", "died"),)))
+    assert live.cell(ok.job) == "†"  # what is lost has no time any more
+    table = live.table(console)
     assert [column.header for column in table.columns[:3]] == ["case", "n", "operator"]
     assert table.row_count == 1
 
 
 def test_a_table_that_does_not_fit_shows_what_changed_last_and_counts_the_backends_left_out() -> None:
-    growing = Growing()
+    live = LiveTable()
     for case in range(100):
         for backend in range(30):
-            growing.note(Checked(runs.record(f"case{case}", 1, f"b{backend:02}", "gradient", seconds=1e-6)))
+            live.note(Checked(runs.record(f"case{case}", 1, f"b{backend:02}", "gradient", seconds=1e-6)))
     out = io.StringIO()
     console = Console(file=out, width=90, height=14)
-    console.print(growing.table(console))
+    console.print(live.table(console))
     lines = out.getvalue().splitlines()
     assert len(lines) == 1 + 14 - MARGIN
     assert max(map(len, lines)) <= 90

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from statistics import median
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from adbench.model.events import Checked, Event, Timed
 from adbench.model.record import Job, Record
@@ -16,10 +19,6 @@ from adbench.model.record import Job, Record
 from ..content import formatting
 from ..content.cells import outcome
 from ..content.formatting import OUTCOMES
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
 
 MOST_ROWS = 12
 MARGIN = 6  # lines of the terminal that are not the table's
@@ -29,7 +28,7 @@ NAMES = 46  # columns that case, size and operator take
 Row = tuple[str, int, str]
 
 
-class Growing:
+class LiveTable:
     """What is known of the cells so far; `note` adds an event, `table` is the table as it stands."""
 
     def __init__(self) -> None:
@@ -73,7 +72,6 @@ class Growing:
     def table(self, console: Console) -> Table:
         """The rows that changed last, in as many lines and columns as the terminal has."""
         from rich.table import Table
-        from rich.text import Text
 
         backends = sorted(self._backends)
         fit = max((console.width - NAMES) // COLUMN, 1)
