@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from adbench.tape.explain.explanation import Explanation
+from adbench.tape.explain.notation import text_of
 
 from ..content import formatting
 from . import layers
-
-if TYPE_CHECKING:
-    from adbench.tape.explain.explanation import Explanation
 
 MOST_NODES = 60
 """A larger graph is drawn from the value down until so many are there; the rest is three dots."""
@@ -37,21 +36,11 @@ class Circle:
 
 
 @dataclass(frozen=True)
-class Line:
-    """From an operand up to what uses it."""
-
-    x1: float
-    y1: float
-    x2: float
-    y2: float
-
-
-@dataclass(frozen=True)
 class Graph:
-    """A drawing; `left_out` is how many nodes it does not show."""
+    """A drawing. A line is (x1, y1, x2, y2), from an operand up to its user; `left_out` counts the nodes not drawn."""
 
     circles: tuple[Circle, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[tuple[float, float, float, float], ...]
     width: float
     height: float
     left_out: int
@@ -79,16 +68,10 @@ def graph(explained: Explanation, adjoints: Mapping[str, str]) -> Graph:
             labels[stub] = left_out if operand in nodes else (operand, "constant", operand)
         operands[name] = list(dict.fromkeys(drawn))
         kind = "operation" if node.operands else "input"
-        says = f"{name} = {node.operation}" + (f" = {_value(explained, name)}" if node.operands else "")
-        adjoint = adjoints.get(name)
-        labels[name] = (node.symbol, kind, says + (f"; adjoint {adjoint}" if adjoint else ""))
+        value = f" = {text_of(node.value)}" if node.operands else ""
+        adjoint = f"; adjoint {adjoints[name]}" if adjoints.get(name) else ""
+        labels[name] = (node.symbol, kind, f"{name} = {node.operation}{value}{adjoint}")
     return _drawn(operands, labels, len(every) - len(shown))
-
-
-def _value(explained: Explanation, name: str) -> str:
-    from adbench.tape.explain.notation import text_of
-
-    return text_of(next(node.value for node in explained.nodes if node.name == name))
 
 
 def _nearest(root: str, operands: Mapping[str, Sequence[str]], most: int) -> dict[str, None]:
@@ -121,7 +104,7 @@ def _drawn(operands: Mapping[str, list[str]], labels: Mapping[str, tuple[str, st
         for name, place in places.items()
     }
     lines = [
-        Line(circles[other].x, round(circles[other].y - 16, 1), circles[name].x, round(circles[name].y + 16, 1))
+        (circles[other].x, round(circles[other].y - 16, 1), circles[name].x, round(circles[name].y + 16, 1))
         for name, below in operands.items()
         for other in below
     ]

@@ -1,14 +1,14 @@
-"""Where the nodes of an expression graph stand in a picture: in layers, the value above, its operands below.
+"""Lays out an expression graph in layers, the value above its operands.
 
-Layers are lengths of the longest path from the value. Within a layer nodes are put in the order of the mean place of
-their neighbours, a few times down and up, which leaves few crossings (Sugiyama, Tagawa and Toda 1981). A picture needs
-nothing of the graph libraries but this.
+A node's layer is the length of the longest path from the value. Within a layer the mean place of their neighbours
+orders the nodes, in a few passes down and up, which leaves few crossings (Sugiyama, Tagawa and Toda 1981).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 
 SWEEPS = 8
 
@@ -37,9 +37,9 @@ def placed(operands: Mapping[str, Sequence[str]], widths: Mapping[str, float]) -
     columns = {name: float(k) for layer in layers for k, name in enumerate(layer)}
     for turn in range(SWEEPS):
         down = turn % 2 == 0
+        neighbours = users if down else operands
         for layer in layers if down else reversed(layers):
-            wanted = {name: _mean([columns[o] for o in (users if down else operands)[name]]) for name in layer}
-            goals = {name: columns[name] if goal is None else goal for name, goal in wanted.items()}
+            goals = {name: _mean([columns[o] for o in neighbours[name] or [name]]) for name in layer}
             layer.sort(key=lambda name: goals[name])
             columns |= _apart(layer, goals, widths)
     least = min((columns[name] - widths[name] / 2 for name in columns), default=0.0)
@@ -60,24 +60,15 @@ def _from_above(operands: Mapping[str, Sequence[str]], roots: Sequence[str]) -> 
 
 def _rows(operands: Mapping[str, Sequence[str]]) -> dict[str, int]:
     """Length of the longest path from a node that nothing uses."""
-    waiting = dict.fromkeys(operands, 0)  # how many users have no row yet
-    for below in operands.values():
-        for other in below:
-            waiting[other] += 1
-    ready = [name for name, count in waiting.items() if count == 0]
-    rows = dict.fromkeys(ready, 0)
-    while ready:
-        name = ready.pop()
+    rows = dict.fromkeys(operands, 0)
+    for name in reversed(list(TopologicalSorter(operands).static_order())):  # users come before operands
         for other in operands[name]:
-            rows[other] = max(rows.get(other, 0), rows[name] + 1)
-            waiting[other] -= 1
-            if waiting[other] == 0:
-                ready.append(other)
+            rows[other] = max(rows[other], rows[name] + 1)
     return rows
 
 
-def _mean(numbers: Sequence[float]) -> float | None:
-    return sum(numbers) / len(numbers) if numbers else None
+def _mean(numbers: Sequence[float]) -> float:
+    return sum(numbers) / len(numbers)
 
 
 def _apart(layer: Sequence[str], goals: Mapping[str, float], widths: Mapping[str, float]) -> dict[str, float]:
@@ -87,5 +78,5 @@ def _apart(layer: Sequence[str], goals: Mapping[str, float], widths: Mapping[str
     for name in layer:
         found[name] = max(goals[name], edge + widths[name] / 2)
         edge = found[name] + widths[name] / 2
-    shift = _mean([found[name] - goals[name] for name in layer]) or 0.0
+    shift = _mean([found[name] - goals[name] for name in layer])
     return {name: column - shift for name, column in found.items()}

@@ -10,19 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from markupsafe import Markup
+
+from adbench import tape
 from adbench.catalog import discovery as files
 from adbench.catalog import inventory as cases
 from adbench.catalog.discovery import Catalog, first_line
 from adbench.model.case import Case, function_of
 from adbench.model.errors import UsageError
+from adbench.tape.compiled.inspection import Listing, listing
+from adbench.tape.explain.explanation import Explanation, Node
+from adbench.tape.explain.notation import text_of
+from adbench.version import __version__
 
 from ..content import formatting
-
-if TYPE_CHECKING:
-    from adbench.tape.compiled.inspection import Listing
-    from adbench.tape.explain.explanation import Explanation
+from ..figures import expression_graph
+from . import page as html
 
 MOST_ROWS = 40
 """Of a table; of a longer one the first and the last are shown."""
@@ -64,11 +69,8 @@ def explained(catalog: Catalog, name: str, size: int | None, *, seed: int = 0, c
     labels = [names[k] for k in active]
     f = _of_active(case, names, args, active, files.load(catalog.backends["tape"]).xp, size)
     points = [args[k] for k in active]
-    from adbench import tape
-    from adbench.tape.compiled.inspection import listing
-
     try:
-        told = tape.explain(f, *points, names=labels)
+        explanation = tape.explain(f, *points, names=labels)
         code = listing(f, *points, names=labels, wrt=tuple(range(len(points)))) if compiled else None
     except (MemoryError, RecursionError) as error:
         raise UsageError(f"{name} at size {size} is too large to be explained; give a smaller one with -n") from error
@@ -76,12 +78,13 @@ def explained(catalog: Catalog, name: str, size: int | None, *, seed: int = 0, c
         raise UsageError(f"{name}: the tape cannot run it: {type(error).__name__}: {first_line(error)}") from error
     about = cases.docstring(Path(case.file)).partition("\n")[2].strip("\n")
     formula = "" if case.is_trap else cases.formula(about)
-    return Explained(name, catalog.case_sources[name].summary, formula, size, seed, told_shape(told) != (), told, code)
+    summary = catalog.case_sources[name].summary
+    return Explained(name, summary, formula, size, seed, value_shape(explanation) != (), explanation, code)
 
 
-def told_shape(told: Explanation) -> tuple[int, ...]:
+def value_shape(explanation: Explanation) -> tuple[int, ...]:
     """The shape of the function's value."""
-    return tuple(getattr(told.value, "shape", ()))
+    return tuple(getattr(explanation.value, "shape", ()))
 
 
 def _of_active(
@@ -110,13 +113,13 @@ def ends(rows: Sequence[Row], most: int = MOST_ROWS) -> tuple[Sequence[Row], int
 def text(found: Explained, *, colour: bool) -> str:
     """For a terminal: the graph, the forward and the reverse table, then what is compiled. Lines are as long as they
     are: a table that wraps cannot be read."""
-    told = found.tape
+    recorded = found.tape
     parts = [_title(found, colour)]
-    graph = told.graph().splitlines()
+    graph = recorded.graph().splitlines()
     parts += [
         _headed("Expression graph", _clipped(graph, 0), colour),
-        _headed("Forward: each operation, its value, and its partial derivatives", _table(told.forward()), colour),
-        _headed("Reverse: what is added to each adjoint, from the value back", _table(told.reverse()), colour),
+        _headed("Forward: each operation, its value, and its partial derivatives", _table(recorded.forward()), colour),
+        _headed("Reverse: what is added to each adjoint, from the value back", _table(recorded.reverse()), colour),
         _headed("Gradient", "\n".join(f"∂f/∂{name} = {value}" for name, value in gradient_of(found)), colour),
     ]
     if found.listing is not None:
@@ -128,26 +131,21 @@ def _title(found: Explained, colour: bool) -> str:
     lines = [_bold(f"{formatting.visible(found.case)}, n = {found.size}", colour), formatting.visible(found.summary)]
     lines += [f"  {formatting.visible(line)}" for line in found.formula.splitlines()]
     if found.summed:
-        lines.append(f"The value has the shape {told_shape(found.tape)}; the sum of its elements is differentiated.")
+        lines.append(f"The value has the shape {value_shape(found.tape)}; the sum of its elements is differentiated.")
     return "\n".join(line for line in lines if line)
 
 
 def gradient_of(found: Explained) -> list[tuple[str, str]]:
     """Name and derivative of each input, as text."""
-    from adbench.tape.explain.notation import text_of
-
     inputs = [node for node in found.tape.nodes if not node.operands and node.name]
     last = final_adjoints(found.tape)
     return [(node.operation, last.get(node.name, text_of(0.0))) for node in inputs]
 
 
-def final_adjoints(told: Explanation) -> dict[str, str]:
+def final_adjoints(explanation: Explanation) -> dict[str, str]:
     """Node -> its adjoint after the sweep, as text."""
-    from adbench.tape.explain.notation import text_of
-
-    return ({told.root: "1"} if told.root else {}) | {
-        f"v{update.target[1:]}": text_of(update.adjoint) for update in told.updates
-    }
+    first = {explanation.root: "1"} if explanation.root else {}
+    return first | {f"v{update.target[1:]}": text_of(update.adjoint) for update in explanation.updates}
 
 
 def _code_parts(code: Listing, colour: bool) -> list[str]:
@@ -186,34 +184,20 @@ def _bold(text: str, colour: bool) -> str:
 
 def plain(found: Explained) -> dict[str, Any]:
     """For machines: everything, whatever its length. NaN and infinities are the texts "nan", "inf", "-inf"."""
-    told, code = found.tape, found.listing
+    code, updates = found.listing, found.tape.updates
     return {
         "case": found.case,
         "summary": found.summary,
         "size": found.size,
         "seed": found.seed,
-        "value": _number(told.value),
-        "root": told.root or None,
-        "nodes": [
-            {
-                "name": node.name,
-                "operation": node.operation,
-                "operands": list(node.operands),
-                "value": _number(node.value),
-                "partials": [
-                    {"operand": p.operand, "formula": p.formula or None, "value": _number(p.value), "shape": p.shape}
-                    for p in node.partials
-                ],
-            }
-            for node in told.nodes
-        ],
+        "value": _number(found.tape.value),
+        "root": found.tape.root or None,
+        "nodes": [_plain_node(node) for node in found.tape.nodes],
         "updates": [
-            {"target": u.target, "source": u.source, "adds": str(u), "adjoint": _number(u.adjoint)}
-            for u in told.updates
+            {"target": u.target, "source": u.source, "adds": str(u), "adjoint": _number(u.adjoint)} for u in updates
         ],
-        "compiled": None
-        if code is None
-        else {
+        "compiled": code
+        and {
             "eager_because": code.eager or None,
             "operations": [list(pair) for pair in code.operations],
             "guards": list(code.guards),
@@ -225,45 +209,46 @@ def plain(found: Explained) -> dict[str, Any]:
     }
 
 
+def _plain_node(node: Node) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "operation": node.operation,
+        "operands": list(node.operands),
+        "value": _number(node.value),
+        "partials": [
+            {"operand": p.operand, "formula": p.formula or None, "value": _number(p.value), "shape": p.shape}
+            for p in node.partials
+        ],
+    }
+
+
 def _number(value: Any) -> Any:
     """A number, nested lists of them, or None; what JSON has no number for is text."""
-    if value is None:
-        return None
-    if hasattr(value, "tolist"):
-        value = value.tolist()
+    value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, list):
         return [_number(x) for x in value]
-    return value if value == value and abs(value) != float("inf") else str(value)
+    return value if value is None or (value == value and abs(value) != float("inf")) else str(value)
 
 
 def page(found: Explained) -> str:
     """The page: complete in itself, no request to anywhere."""
-    from markupsafe import Markup
-
-    from adbench.version import __version__
-
-    from ..figures import expression_graph
-    from . import page as html
-
-    told = found.tape
+    recorded = found.tape
     style = html.asset("page.css") + html.asset("explain.css")
     script = html.asset("explain.js")
-    adjoints = final_adjoints(told)
     context = {
         "found": found,
-        "tape": told,
-        "graph": expression_graph.graph(told, adjoints),
+        "tape": recorded,
+        "graph": expression_graph.graph(recorded, final_adjoints(recorded)),
         "most_nodes": expression_graph.MOST_NODES,
-        "forward": ends(told.nodes),
-        "reverse": ends(told.updates),
+        "forward": ends(recorded.nodes),
+        "reverse": ends(recorded.updates),
         "gradient": gradient_of(found),
-        "shape": told_shape(told),
+        "shape": value_shape(recorded),
         "version": __version__,
         "style": Markup(style),
         "script": Markup(script),
         "policy": html.policy(style, script),
+        "text_of": text_of,
+        "ends": ends,
     }
-    environment = html.environment()
-    from adbench.tape.explain.notation import text_of
-
-    return environment.get_template("explain.html").render(**context, text_of=text_of, ends=ends)
+    return html.environment().get_template("explain.html").render(context)

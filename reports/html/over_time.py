@@ -1,4 +1,4 @@
-"""Several runs on one page: lines over time for each cell, with what became slower marked; machines side by side."""
+"""Several runs on one page: a line over time for each cell, with changes marked; machines side by side."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOUD = {"regression": "▲", "improvement": "▼", "now wrong": "✗", "now fail
 
 @dataclass(frozen=True)
 class At:
-    """One cell in one run: `x`, `y` in its line's picture. `mark` where it changed against the run before."""
+    """One cell in one run: `x`, `y` in its line's picture; `mark` if it changed since the run before."""
 
     seconds: float
     x: float
@@ -32,8 +32,11 @@ class At:
 
 @dataclass(frozen=True)
 class Line:
-    """One cell over the runs of a machine; None where a run has no right time of it. `change`: the last against the
-    first, by the clock; `marks`: (sign, word, name of the run) of each change that is told."""
+    """One cell over the runs of a machine; None where a run has no right time of it.
+
+    change   the last time divided by the first, by the clock
+    marks    (sign, word, name of the run) of each change
+    """
 
     job: Job
     case: int
@@ -47,14 +50,14 @@ class Machine:
     """The runs of one machine, oldest first."""
 
     digest: str
-    told: str
+    described: str
     runs: tuple[tuple[str, str, str], ...]  # (name, when, floor)
     lines: tuple[Line, ...]
     notes: tuple[str, ...]
 
 
 def render(runs: Sequence[tuple[str, Run]], margin: float = 0.05) -> str:
-    """The page; `runs` are (name, run), and are put in the order of their times."""
+    """The page of `runs`, (name, run), in the order of their times."""
     from markupsafe import Markup
 
     ordered = sorted(runs, key=lambda pair: pair[1].created)
@@ -62,14 +65,13 @@ def render(runs: Sequence[tuple[str, Run]], margin: float = 0.05) -> str:
     by_machine: dict[str, list[Side]] = {}
     for side in sides:
         by_machine.setdefault(side.machine, []).append(side)
-    keys = [key for side in sides for key in side.samples if isinstance(key, Job)]
-    cases, backends = (list(dict.fromkeys(getattr(k, name) for k in keys)) for name in ("case", "backend"))
+    cases, backends = (list(dict.fromkeys(getattr(job, name) for job in _jobs(sides))) for name in ("case", "backend"))
     machines = [_machine(same, {case: k for k, case in enumerate(cases)}, margin) for same in by_machine.values()]
     style, script = page.asset("page.css"), page.asset("page.js")
     names = {"cases": list(map(formatting.visible, cases)), "backends": list(map(formatting.visible, backends))}
     context = {
         "machines": machines,
-        "beside": _beside([same[-1] for same in by_machine.values()], cases) if len(machines) > 1 else [],
+        "side_by_side": _side_by_side([same[-1] for same in by_machine.values()], cases) if len(machines) > 1 else [],
         "count": len(ordered),
         "versions": list(dict.fromkeys(run.adbench_version for _, run in ordered)),
         "margin": margin,
@@ -97,12 +99,11 @@ def _machine(sides: Sequence[Side], cases: Mapping[str, int], margin: float) -> 
         changes.append({row.key: row for row in found.rows})
         if found.undecided:
             notes.append(f"{new.name} against {old.name}: {found.undecided}")
-    jobs = dict.fromkeys(key for side in sides for key in side.samples if isinstance(key, Job))
-    lines = [_line(job, sides, changes, cases[job.case]) for job in jobs]
-    told = tuple((s.name, s.created or "", formatting.percent(s.floor) if s.floor is not None else "") for s in sides)
+    lines = [_line(job, sides, changes, cases[job.case]) for job in _jobs(sides)]
+    labels = tuple((s.name, s.created or "", formatting.percent(s.floor) if s.floor is not None else "") for s in sides)
     kept = [line for line in lines if any(line.at) or line.marks]
     kept.sort(key=lambda line: not line.marks)  # what changed comes first; the order of the run among equals
-    return Machine(digest(sides[0].machine), sides[0].machine, told, tuple(kept), tuple(dict.fromkeys(notes)))
+    return Machine(digest(sides[0].machine), sides[0].machine, labels, tuple(kept), tuple(dict.fromkeys(notes)))
 
 
 def _line(job: Job, sides: Sequence[Side], changes: Sequence[Mapping[Key, Row]], case: int) -> Line:
@@ -130,14 +131,19 @@ def _seconds(side: Side, job: Job) -> float | None:
     return found if 0 < found < math.inf else None
 
 
-def _beside(sides: Sequence[Side], cases: Sequence[str]) -> list[tuple[Job, int, list[tuple[str, str]]]]:
-    """(cell, case, (time, in times of the machine's own reference) on each machine) for cells that two of them have."""
+def _side_by_side(sides: Sequence[Side], cases: Sequence[str]) -> list[tuple[Job, int, list[tuple[str, str]]]]:
+    """(cell, case, (time, times the machine's reference) on each machine) for cells that two machines have."""
     rows = []
-    for job in dict.fromkeys(key for side in sides for key in side.samples if isinstance(key, Job)):
+    for job in _jobs(sides):
         times = [_seconds(side, job) for side in sides]
         if sum(value is not None for value in times) > 1:
             rows.append((job, cases.index(job.case), [_shown(s, job, t) for s, t in zip(sides, times, strict=True)]))
     return rows
+
+
+def _jobs(sides: Iterable[Side]) -> list[Job]:
+    """Every cell of the runs, once."""
+    return list(dict.fromkeys(key for side in sides for key in side.samples if isinstance(key, Job)))
 
 
 def _shown(side: Side, job: Job, seconds: float | None) -> tuple[str, str]:

@@ -1,50 +1,50 @@
-"""`adbench compare`: what became of each cell, as text for a terminal, Markdown for a pull request, and plain data."""
+"""`adbench compare`: the change of each cell, as text for a terminal, Markdown for a pull request, and plain data."""
 
 from __future__ import annotations
 
 import math
+import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from adbench.measure.statistics import Interval
-from adbench.results.compare import Comparison, MemoryChange, Row, Word
+from adbench.results.compare import Comparison, Row, Word
+from adbench.results.comparison_inputs import Side
 
 from ..content import formatting
 from .drawing import NARROWEST, printed
 
-SIGNS: dict[Word, tuple[str, str]] = {
-    "now wrong": ("✗", "bold red"),
-    "now failing": ("⊗", "bold red"),
-    "regression": ("▲", "bold red"),
-    "improvement": ("▼", "bold green"),
-    "now right": ("✓", "green"),
-    "was wrong": ("✗", ""),
-    "was failing": ("⊗", ""),
-    "inconclusive": ("?", "yellow"),
-    "same": ("=", ""),
-    "gone": ("−", ""),
-    "new": ("+", ""),
-}
-MEANING: dict[Word, str] = {
-    "now wrong": "wrong now, and not before",
-    "now failing": "fails now, and did not before",
-    "regression": "slower than the margin, and not by chance",
-    "improvement": "faster than the margin, and not by chance",
-    "now right": "wrong or failing before",
-    "was wrong": "wrong in both",
-    "was failing": "failing in both",
-    "inconclusive": "more launches, or a quieter machine, would tell",
-    "same": "within the margin, for certain",
-    "gone": "not in the new run",
-    "new": "not in the old run",
+
+class Kind(NamedTuple):
+    """How a word is shown: its sign, its style in a terminal, and what it means."""
+
+    sign: str
+    style: str
+    meaning: str
+
+
+KINDS: dict[Word, Kind] = {
+    "now wrong": Kind("✗", "bold red", "wrong now, and not before"),
+    "now failing": Kind("⊗", "bold red", "fails now, and did not before"),
+    "regression": Kind("▲", "bold red", "slower than the margin, and not by chance"),
+    "improvement": Kind("▼", "bold green", "faster than the margin, and not by chance"),
+    "now right": Kind("✓", "green", "wrong or failing before"),
+    "was wrong": Kind("✗", "", "wrong in both"),
+    "was failing": Kind("⊗", "", "failing in both"),
+    "inconclusive": Kind("?", "yellow", "more launches, or a quieter machine, would tell"),
+    "same": Kind("=", "", "within the margin, for certain"),
+    "gone": Kind("−", "", "not in the new run"),
+    "new": Kind("+", "", "not in the old run"),
 }
 QUIET: tuple[Word, ...] = ("same", "gone", "new")  # counted, not listed one by one
 FOLDED: tuple[Word, ...] = ("inconclusive", *QUIET)  # in Markdown
+NOTHING = "Nothing to compare"
 LONGEST_NAME = 120
 LONGEST_REASON = 300
 APART = "\u200b"  # a space of no width
@@ -67,7 +67,7 @@ def markdown(found: Comparison) -> str:
         if len(loud) > MOST_ROWS:
             lines += ["", f"… and {len(loud) - MOST_ROWS} more; `--json` has all."]
     for word, meaning, rows in _kinds([row for row in found.rows if row.word in FOLDED]):
-        head = f"{SIGNS[word][0]} {formatting.plural(len(rows), 'cell')} {word}: {_escaped(meaning)}"
+        head = f"{KINDS[word].sign} {formatting.plural(len(rows), 'cell')} {word}: {_escaped(meaning)}"
         names = [f"* {_code(row.name)} {_figures(row)}".rstrip() for row in rows[:MOST_ROWS]]
         more = [f"* … and {len(rows) - MOST_ROWS} more"] if len(rows) > MOST_ROWS else []
         lines += ["", f"<details><summary>{head}</summary>", "", *names, *more, "", "</details>"]
@@ -100,9 +100,8 @@ def _parts(found: Comparison, width: int) -> Iterator[RenderableType]:
     for line in _about(found):
         yield Text(line)
     for word, meaning, rows in _kinds(found.rows):
-        sign, style = SIGNS[word]
         yield ""
-        yield Text(f"{sign} {formatting.plural(len(rows), 'cell')} {word}: {meaning}", style)
+        yield Text(f"{KINDS[word].sign} {formatting.plural(len(rows), 'cell')} {word}: {meaning}", KINDS[word].style)
         if word in QUIET and len(rows) > 8:
             shown = formatting.listed([formatting.short(row.name, 40) for row in rows], most=4)
             yield Text(textwrap.indent(textwrap.fill(shown, max(width - 2, 1)), "  "))
@@ -111,59 +110,47 @@ def _parts(found: Comparison, width: int) -> Iterator[RenderableType]:
 
 
 def _kinds(rows: Sequence[Row]) -> Iterator[tuple[Word, str, list[Row]]]:
-    """(word, what it means, rows); those that are inconclusive for different reasons are of different kinds."""
-    for word in SIGNS:
-        of_word = [row for row in rows if row.word == word]
-        reasons = dict.fromkeys(row.reason for row in of_word if row.word == "inconclusive") or {None: None}
-        for reason in reasons:
-            kind = [row for row in of_word if word != "inconclusive" or row.reason == reason]
-            if kind:
-                yield word, MEANING[word] if reason is None else formatting.short(reason, LONGEST_REASON), kind
+    """(word, its meaning, rows); inconclusive rows with different reasons are of different kinds."""
+    grouped: dict[tuple[Word, str | None], list[Row]] = {}
+    for row in sorted(rows, key=lambda row: list(KINDS).index(row.word)):
+        grouped.setdefault((row.word, row.reason if row.word == "inconclusive" else None), []).append(row)
+    for (word, reason), kind in grouped.items():
+        yield word, KINDS[word].meaning if reason is None else formatting.short(reason, LONGEST_REASON), kind
 
 
-def _table(rows: Sequence[Row]) -> RenderableType:
+def _table(rows: Sequence[Row]) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=1)
     table.add_column(overflow="fold", ratio=1)
-    for _ in range(2):
-        table.add_column(justify="right", no_wrap=True)
-    table.add_column(no_wrap=True)
+    for justify in ("right", "right", "left"):
+        table.add_column(justify=justify, no_wrap=True)
     for row in rows:
         name = Text(formatting.short(row.name, LONGEST_NAME))
         for line in _remarks(row):
             name.append(f"\n{line}", "dim")
-        table.add_row(
-            "", name, *(Text(part) for part in (_time(row.old_seconds), _time(row.new_seconds), _change(row)))
-        )
+        table.add_row("", name, Text(_time(row.old_seconds)), Text(_time(row.new_seconds)), Text(_change(row)))
     return table
 
 
-def _stacked(rows: Sequence[Row], width: int) -> RenderableType:
+def _stacked(rows: Sequence[Row], width: int) -> Text:
     """Where columns do not fit: the name on a line, the figures below it."""
     lines = []
     for row in rows:
-        lines += textwrap.wrap(
-            formatting.short(row.name, LONGEST_NAME), width - 2, initial_indent="  ", subsequent_indent="    "
-        )
+        name = formatting.short(row.name, LONGEST_NAME)
+        lines += textwrap.wrap(name, width - 2, initial_indent="  ", subsequent_indent="    ")
         for line in filter(None, (_figures(row), *_remarks(row))):
             lines += textwrap.wrap(line, width, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
     return Text("\n".join(lines))
 
 
 def _headline(found: Comparison) -> str:
-    words = [row.word for row in found.rows]
-    told = [(word, words.count(word)) for word in SIGNS if word in words]
-    return ", ".join(f"{SIGNS[word][0]} {count} {word}" for word, count in told) or "Nothing to compare"
+    words = Counter(row.word for row in found.rows)
+    return ", ".join(f"{kind.sign} {words[word]} {word}" for word, kind in KINDS.items() if words[word]) or NOTHING
 
 
 def _about(found: Comparison) -> Iterator[str]:
-    """What was compared, by what, and what a reader has to know about it."""
-    names = [
-        f"{formatting.short(side.name, 60)}{f' ({side.created[:10]})' if side.created else ''}"
-        for side in (found.old, found.new)
-    ]
-    names = [formatting.visible(name) for name in names]
-    yield f"{names[0]} → {names[1]}, margin {_share(found.margin)}"
+    """The inputs, the basis, and remarks that a reader has to know."""
+    yield f"{_run_name(found.old)} → {_run_name(found.new)}, margin {_share(found.margin)}"
     if found.basis == "clock":
         yield "Times are compared by the clock: a busier machine looks like a regression."
     elif found.reference:
@@ -178,10 +165,9 @@ def _about(found: Comparison) -> Iterator[str]:
         spread = f" ({_percent(drift.least)} … {_percent(drift.most)})" if drift.cells > 1 else ""
         cells = formatting.plural(drift.cells, "cell")
         yield f"{_visible(drift.backend)} itself moved by {_percent(drift.median)}{spread} over {cells}, by the clock."
-    floors = [side.floor for side in (found.old, found.new)]
-    if any(floor is not None for floor in floors):
-        told = " and ".join("none known" if floor is None else _share(floor) for floor in floors)
-        yield f"Noise floor: {told}."
+    floors = (found.old.floor, found.new.floor)
+    if floors != (None, None):
+        yield f"Noise floor: {' and '.join('none known' if floor is None else _share(floor) for floor in floors)}."
     for note in found.notes:
         yield _visible(note[0].upper() + note[1:] + ".")
     if found.undecided:
@@ -190,12 +176,18 @@ def _about(found: Comparison) -> Iterator[str]:
         yield f"{formatting.plural(found.untimed, 'cell')} right in both, with no time to compare."
 
 
+def _run_name(side: Side) -> str:
+    name = f"{formatting.short(side.name, 60)}{f' ({side.created[:10]})' if side.created else ''}"
+    return formatting.visible(name)
+
+
 def _remarks(row: Row) -> Iterator[str]:
     if row.reason and row.word != "inconclusive":
         yield formatting.short(row.reason, LONGEST_REASON)
     for change in row.memory:
         if change.word != "same":
-            yield _memory(change)
+            sizes = f"{formatting.byte_size(change.old_bytes)} → {formatting.byte_size(change.new_bytes)}"
+            yield f"{change.method} memory {sizes}".replace("\u00a0", " ")
     if row.prepare and (row.prepare.low > 1.1 or row.prepare.high < 1 / 1.1):
         yield f"until the first result {_interval(row.prepare)}"
 
@@ -209,13 +201,6 @@ def _change(row: Row) -> str:
     if row.ratio is not None:
         return _interval(row.ratio)
     return f"{_percent(row.clock)} by the clock" if row.clock is not None else ""
-
-
-def _memory(change: MemoryChange) -> str:
-    sizes = f"{formatting.byte_size(change.old_bytes)} → {formatting.byte_size(change.new_bytes)}".replace(
-        "\u00a0", " "
-    )
-    return f"{change.method} memory {sizes}"
 
 
 def _interval(interval: Interval) -> str:
@@ -242,7 +227,7 @@ def _visible(line: str) -> str:
 
 
 def _markdown_row(row: Row) -> str:
-    sign = f"{SIGNS[row.word][0]} {row.word}"
+    sign = f"{KINDS[row.word].sign} {row.word}"
     remarks = "; ".join(_escaped(line) for line in _remarks(row))
     change = f"**{_change(row)}**" if row.word in ("regression", "improvement") else _change(row)
     return (
@@ -253,13 +238,9 @@ def _markdown_row(row: Row) -> str:
 def _code(name: str) -> str:
     """A name as code: nothing in it is markup, and it stays in its cell of the table."""
     shown = formatting.short(name, LONGEST_NAME).replace("|", "\\|")
-    fence = "`" * (1 + max((len(run) for run in _runs(shown, "`")), default=0))
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
     pad = " " if shown.startswith("`") or shown.endswith("`") else ""
     return f"{fence}{pad}{shown}{pad}{fence}"
-
-
-def _runs(text: str, sign: str) -> list[str]:
-    return "".join(c if c == sign else " " for c in text).split()
 
 
 def _escaped(line: str) -> str:
@@ -276,13 +257,13 @@ def _cell(row: Row) -> dict[str, Any]:
         "name": row.name,
         "word": row.word,
         "reason": row.reason,
-        "ratio": None if row.ratio is None else vars(row.ratio),
+        "ratio": row.ratio and vars(row.ratio),
         "p": row.p,
         "launches": list(row.launches),
         "old_seconds": row.old_seconds,
         "new_seconds": row.new_seconds,
         "clock": row.clock,
-        "prepare": None if row.prepare is None else vars(row.prepare),
+        "prepare": row.prepare and vars(row.prepare),
         "memory": [vars(change) for change in row.memory],
         "unclear": row.unclear,
     }

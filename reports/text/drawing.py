@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rich.console import Console, RenderableType
+from rich.text import Text
 
 NARROWEST = 16  # columns; below, nothing can be read anyway
 
@@ -22,5 +23,6 @@ def printed(parts: Iterable[RenderableType], *, width: int, colour: bool = False
     )
     with console.capture() as captured:
         for part in parts:
-            console.print(part, crop=False)
+            # The console would forget that a text is one line, however long.
+            console.print(part, soft_wrap=isinstance(part, Text) and bool(part.no_wrap))
     return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"

@@ -1,7 +1,7 @@
-"""The table that grows while a run goes on: the verdict of a cell as soon as it is checked, then its time so far.
+"""The live table of a run: the verdict of a cell as soon as it is checked, then its time so far.
 
-It shows the rows that changed last, as many as there is room for; the whole table comes at the end. A time in it is the
-median over the launches there are, without an interval: it is there to be watched, and never ranked.
+It shows the rows that changed last, as many as fit; the whole table comes at the end. A time is the median over the
+launches so far, without an interval; the live table ranks nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Row = tuple[str, int, str]
 
 
 class LiveTable:
-    """What is known of the cells so far; `note` adds an event, `table` is the table as it stands."""
+    """The state of the cells so far; `note` adds an event, `table` draws the rows."""
 
     def __init__(self) -> None:
         self._signs: dict[Job, str] = {}
@@ -39,7 +39,7 @@ class LiveTable:
         self._backends: dict[str, None] = {}
 
     def note(self, event: Event) -> None:
-        """Enter what an event tells of cells."""
+        """Enter the cells of an event."""
         if isinstance(event, Checked):
             self._judge([event.record])
         elif isinstance(event, Timed):

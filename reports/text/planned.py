@@ -55,25 +55,28 @@ def plain(session: Session) -> dict[str, Any]:
 
 def table(session: Session, *, width: int) -> str:
     """The plan as text: a line for each case and each backend, then the sum by phase."""
-    estimate, jobs, traps = session.estimate(), session.plan.jobs, _traps(session)
-    parts: list[Table | str] = []
-    for field, title in (("case", "case"), ("backend", "backend")):
-        rows = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="")
-        for name, justify in ((title, "left"), ("sizes", "left"), ("operators", "left"), ("about", "right")):
-            rows.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
-        for name, seconds in estimate.by(jobs, traps, field).items():
-            own = [job for job in jobs if getattr(job, field) == name]
-            sizes = ", ".join(map(formatting.count, sorted({job.size for job in own}))) if field == "case" else ""
-            operators = ", ".join(dict.fromkeys(job.operator for job in own)) if field == "case" else ""
-            texts = (formatting.short(name, 40), sizes, operators, duration(seconds.total))
-            rows.add_row(*(Text(formatting.visible(text)) for text in texts))
-        parts += [rows, ""]
-    every = estimate.of(jobs, traps)
+    every = session.estimate().of(session.plan.jobs, _traps(session))
     phases = [f"check {duration(every.check)}"]
     phases += [f"time {duration(every.time)}"] if session.settings.time else []
     phases += [f"memory {duration(every.memory)}"] if session.settings.memory else []
-    parts.append(f"{sentence(session)} ({', '.join(phases)}; imports and processes included)")
-    return printed(parts, width=width)
+    total = f"{sentence(session)} ({', '.join(phases)}; imports and processes included)"
+    return printed([_by(session, "case"), "", _by(session, "backend"), "", total], width=width)
+
+
+def _by(session: Session, field: str) -> Table:
+    """A line for each case, with its sizes and operators, or for each backend."""
+    rows = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="")
+    for name in (field, "sizes", "operators"):
+        rows.add_column(name, overflow="fold")
+    rows.add_column("about", justify="right", overflow="fold")
+    jobs = session.plan.jobs
+    for name, seconds in session.estimate().by(jobs, _traps(session), field).items():
+        own = [job for job in jobs if field == "case" and job.case == name]
+        sizes = ", ".join(map(formatting.count, sorted({job.size for job in own})))
+        operators = ", ".join(dict.fromkeys(job.operator for job in own))
+        texts = (formatting.short(name, 40), sizes, operators, duration(seconds.total))
+        rows.add_row(*(Text(formatting.visible(text)) for text in texts))
+    return rows
 
 
 def _traps(session: Session) -> frozenset[str]:

@@ -1,10 +1,9 @@
-"""A progress bar on stderr while a run goes on, and the table as it grows; nothing where stderr is no terminal."""
+"""A progress bar and the live table on stderr during a run; nothing if stderr is not a terminal."""
 
 from __future__ import annotations
 
 from time import monotonic
 from types import TracebackType
-from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -21,18 +20,17 @@ from .live_table import LiveTable
 
 
 class Bar:
-    """A context manager; `show(event, remaining)` moves it. What went wrong is printed above it at once, not only at
-    the end.
+    """A context manager; `show(event, remaining)` moves it. Failures are printed above it at once.
 
-    left_out   what has been said to be left out before
+    left_out   the cells that an earlier message reported as left out
     """
 
     def __init__(self, left_out: str | None = None, console: Console | None = None) -> None:
         self._left_out = left_out or ""
         self._console = console or Console(stderr=True, highlight=False)
-        columns: tuple[Any, ...] = (BarColumn(bar_width=24), TimeElapsedColumn())
         self._progress = Progress(
-            *columns,
+            BarColumn(bar_width=24),
+            TimeElapsedColumn(),
             TextColumn("{task.fields[left]} left"),
             TextColumn("{task.description}", markup=False),
             console=self._console,
@@ -45,7 +43,7 @@ class Bar:
         self._started = monotonic()
 
     def show(self, event: Event, remaining: float) -> None:
-        """Say what is under way, and how far it is: `remaining` is about how many seconds the rest takes."""
+        """Show the current step and the progress: the rest takes about `remaining` seconds."""
         elapsed = monotonic() - self._started
         share = elapsed / (elapsed + remaining) if elapsed + remaining > 0 else 0.0
         self._progress.update(self._task, completed=share, left=planned.duration(remaining))
@@ -63,7 +61,7 @@ class Bar:
             self._left_out = left_out
 
     def _seen(self) -> RenderableType:
-        """What stands at the bottom of the terminal: the table so far, and the bar below it."""
+        """The bottom of the terminal: the table so far, and the bar below it."""
         return Group(self._table.table(self._console), self._progress)
 
     def say(self, text: str) -> None:
@@ -91,7 +89,7 @@ class Bar:
 
 
 def _doing(event: Started) -> str:
-    """What is under way, in a line."""
+    """The current step, in a line."""
     job = event.job
     where = f"{formatting.short(job.case, 30)} {job.size}"
     if event.launch is not None:

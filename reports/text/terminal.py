@@ -290,7 +290,7 @@ def _reasons(cells: Cells, width: int) -> Iterator[Text]:
         again = next((cell.record.reproduce for cell in group if cell.record and cell.record.reproduce), None)
         if again and OUTCOMES[word].bad:
             # One line, however long: users copy it.
-            yield Text(f"  again: {again}", "dim", no_wrap=True, overflow="ignore")
+            yield Text(f"  again: {again}", "dim", no_wrap=True)
     if known:
         what = "fault is as it is known to be" if known == 1 else "faults are as they are known to be"
         yield Text(f"{OUTCOMES['known'].sign} {known} {what}; --json has the reasons.")

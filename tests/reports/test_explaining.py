@@ -178,7 +178,7 @@ def test_each_edge_of_the_graph_is_drawn_once_and_no_node_covers_another(everyth
     for row in {circle.y for circle in graph.circles}:
         line = sorted((c.x - c.radius, c.x + c.radius) for c in graph.circles if c.y == row)
         assert all(right <= left for (_, right), (left, _) in pairwise(line))
-    assert all(line.y1 > line.y2 for line in graph.lines)
+    assert all(y1 > y2 for _, y1, _, y2 in graph.lines)
 
 
 def test_a_large_graph_is_drawn_from_the_value_down(everything):
