@@ -12,7 +12,7 @@ from adbench import Namespace, Operator, Unsupported, on_active
 REQUIRES = ("autograd",)
 LICENCE = "MIT"
 
-# Faults that `adbench check` finds. A key alone, such as "nan", stands for the reason in the trap's `faults`.
+# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
 KNOWN = {
     "trap_atan2_large": "raises",
     "trap_atan2_small": "nan",

@@ -18,7 +18,7 @@ REQUIRES = ("casadi",)
 LICENCE = "LGPL-3.0-or-later"
 SPARSE_JACOBIAN = True
 
-# Faults that `adbench check` finds. A key alone, such as "nan", stands for the reason in the trap's `faults`.
+# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
 KNOWN = {
     "kmeans": "a NaN among the inputs is lost: fmin, like C's, gives the other number",
     "trap_atan2_large": "0",

@@ -12,7 +12,7 @@ from . import casadi as of_scalars
 VARIANT_OF = "casadi"
 SPARSE_JACOBIAN = True
 
-# Faults that `adbench check` finds. A key alone, such as "nan", stands for the reason in the trap's `faults`.
+# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
 KNOWN = {
     **of_scalars.KNOWN,
     "saddle_nested": "at some points half a digit beyond the function's own noise: rounded in another order",

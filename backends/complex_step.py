@@ -13,7 +13,7 @@ from adbench import Namespace, Operator, Unsupported
 
 LICENCE = "BSD-3-Clause"  # ours
 
-# Faults that `adbench check` finds. A key alone, such as "nan", stands for the reason in the trap's `faults`.
+# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
 KNOWN = {
     "trap_atan2_large": "nan: x² + y² overflows",
     "trap_complex_modulus": "0: it needs the imaginary part for itself",

@@ -16,7 +16,7 @@ REQUIRES = ("enzyme-ad", "jax")
 LICENCE = "Apache-2.0 WITH LLVM-exception"
 VARIANT_OF = "jax"  # of how a function of jax is differentiated: Enzyme's passes take a quarter of a second and more
 
-# Faults that `adbench check` finds. A key alone, such as "nan", stands for the reason in the trap's `faults`.
+# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
 KNOWN = {
     "trap_atan2_large": "0",
     "trap_atan2_small": "nan",

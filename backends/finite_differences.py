@@ -11,7 +11,7 @@ from adbench import Operator, Unsupported
 
 LICENCE = "BSD-3-Clause"  # ours
 
-# Faults that `adbench check` finds. A key alone, such as "nan", stands for the reason in the trap's `faults`.
+# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
 KNOWN = {
     "trap_exp_of_log": "nan: a step leaves the domain, and f is one-sided",
     "trap_log1p_exp_overflow": "nan: inf - inf, for exp overflows in the value too",

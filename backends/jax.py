@@ -12,7 +12,7 @@ from adbench.model.tree import is_static
 REQUIRES = ("jax",)
 LICENCE = "Apache-2.0"
 
-# Faults that `adbench check` finds. A key alone, such as "nan", stands for the reason in the trap's `faults`.
+# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
 KNOWN = {
     "trap_atan2_large": "0",
     "trap_atan2_small": "nan",

@@ -16,7 +16,7 @@ from ._flat import on_numbers
 REQUIRES = ("num-dual",)
 LICENCE = "MIT OR Apache-2.0"
 
-# Faults that `adbench check` finds. A key alone, such as "nan", stands for the reason in the trap's `faults`.
+# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
 KNOWN = {
     "trap_clip_difference": "2: both sides of the kinks count",
     "trap_equality_branch": "0",

@@ -20,7 +20,7 @@ from adbench.model.backend import WITH_VECTOR
 REQUIRES = ("pytensor",)
 LICENCE = "BSD-3-Clause"
 
-# Faults that `adbench check` finds. A key alone, such as "nan", stands for the reason in the trap's `faults`.
+# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
 KNOWN = {
     "trap_atan2_large": "0",
     "trap_atan2_small": "nan (as pytorch/pytorch#98276)",

@@ -15,7 +15,7 @@ from ._symbols import Kind, Traced, derivatives, namespace, recorded
 REQUIRES = ("sympy",)
 LICENCE = "BSD-3-Clause"
 
-# Faults that `adbench check` finds. A key alone, such as "nan", stands for the reason in the trap's `faults`.
+# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
 KNOWN = {
     "trap_atan2_large": "raises",
     "trap_equality_branch": "0",

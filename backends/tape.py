@@ -7,7 +7,7 @@ from adbench import Namespace, Operator, Unsupported, on_active, tape
 
 LICENCE = "BSD-3-Clause"  # ours
 
-# Faults that `adbench check` finds. A key alone, such as "nan", stands for the reason in the trap's `faults`.
+# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
 KNOWN = {
     "trap_clip_difference": "2: clip has the slope 1 at its bounds, as written at the head of elementwise",
     "trap_equality_branch": "0",

@@ -13,7 +13,7 @@ from adbench import Namespace, Operator, on_active
 REQUIRES = ("torch", "array-api-compat")
 LICENCE = "BSD-3-Clause"
 
-# Faults that `adbench check` finds. A key alone, such as "nan", stands for the reason in the trap's `faults`.
+# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
 KNOWN = {
     "trap_atan2_large": "0",
     "trap_cholesky_lower_half": "a share for the other half: the derivative is symmetrised (pytorch/pytorch#137284)",

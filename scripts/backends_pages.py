@@ -149,7 +149,7 @@ def page(records: Sequence[Record], cases: Mapping[str, Case], names: Iterable[s
 
 
 def _in_part(records: Iterable[Record]) -> list[str]:
-    """Of which backends not everything was asked, and how much was."""
+    """The backends that were checked in part, and how many of the pairs."""
     asked: dict[str, set[tuple[str, str]]] = {}
     for record in records:
         asked.setdefault(record.job.backend, set()).add((record.job.case, record.job.operator))

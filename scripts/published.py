@@ -63,7 +63,7 @@ class Against:
 
 @dataclass(frozen=True)
 class Row:
-    """One published figure, in the source's words or numbers, and ours that stand beside it."""
+    """One published figure, in the source's words or numbers, and our figures for it."""
 
     what: str
     published: str
@@ -237,7 +237,7 @@ def _about(cells: Cells) -> str:
     run, floor = cells.findings.run, cells.findings.floor
     processor, threads = (formatting.visible(str(run.machine.get(name))) for name in ("processor", "usable_threads"))
     launches = f"{run.settings.get('launches')} launches{' (--quick)' if run.settings.get('quick') else ''}"
-    told = f"noise floor {formatting.percent(floor.reach)}" if floor.reach is not None else "no noise floor"
+    noise = f"noise floor {formatting.percent(floor.reach)}" if floor.reach is not None else "no noise floor"
     noisy = (
         ", over the margin: **a noisy session**, in which calls of milliseconds shared the processor with other "
         "programs and read too long beside calls of microseconds"
@@ -245,7 +245,7 @@ def _about(cells: Cells) -> str:
         else ""
     )
     where = f"{run.created[:10]}, {processor}, {threads} threads, {launches}"
-    return f"{where}; {told}{noisy}"
+    return f"{where}; {noise}{noisy}"
 
 
 def _ours(every: Sequence[Cells], row: Row) -> str:

@@ -80,7 +80,7 @@ class Row:
 
 
 def rows(cells: Cells, footnotes: Footnotes) -> list[Row]:
-    """The ideas of which the run holds both sides, each at every size that both have."""
+    """The ideas that the run measured with and without, each at every size that both have."""
     return [row for idea in IDEAS for case in idea.cases for row in _of_case(cells, footnotes, idea, case)]
 
 
@@ -98,7 +98,7 @@ def _of_case(cells: Cells, footnotes: Footnotes, idea: Idea, case: str) -> Itera
 
 
 def _ratio(cells: Cells, there: Cell, here: Cell) -> tuple[Interval | None, str]:
-    """The time of `there` in times of `here`, or the reason why there is none."""
+    """The time of `there` divided by that of `here`, or the reason why it is missing."""
     if there.job.case == here.job.case:
         pair = cells.findings.pair(there.job, here.job)
         if pair is not None:

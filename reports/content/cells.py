@@ -1,4 +1,4 @@
-"""What came out of each cell: the words, times and reasons that every report shows, decided in one place.
+"""The outcome of each cell: the words, times and reasons that every report shows, decided in one place.
 
 A cell is a case at a size on a backend. It is judged by all its operators and shown with the time of one of them, the
 run's leading operator: the gradient where the run has it. A case that was not asked for that or that nobody has it for,
@@ -42,17 +42,17 @@ class Cell:
 
     @property
     def ranked(self) -> bool:
-        """Only what is right and timed is ever compared in speed."""
+        """Only right and timed cells are compared in speed."""
         return self.word == "right" and self.spread is not None
 
     @property
     def measured(self) -> bool:
-        """Whether figures of this cell are shown at all: those of a wrong result are not."""
+        """Whether reports show figures of this cell; those of a wrong result are left out."""
         return self.word in {"right", "approximate", "inconclusive", "unchecked"}
 
     @property
     def time(self) -> Time | None:
-        """The phases, where they may be shown."""
+        """The phases, if reports show figures of this cell."""
         return self.record.time if self.record and self.measured and self.spread else None
 
 
@@ -111,7 +111,7 @@ class Cells:
 
     @property
     def places(self) -> Iterator[tuple[str, int]]:
-        """Every case at every size: the rows of a table. Traps have a table of their own."""
+        """Every case at every size: the rows of a table. Traps have a separate table."""
         return ((case, size) for case in self.subjects for size in self.sizes[case])
 
     @property
@@ -163,7 +163,7 @@ def cell_of(record: Record) -> Cell:
 
 
 def outcome(record: Record) -> tuple[Word, str | None]:
-    """(word, reason): the graver of what happened and what the oracle said."""
+    """(word, reason): the graver of the record's status and the oracle's verdict."""
     verdict = record.verdict
     if record.status in ("known", "surprise"):
         return record.status, record.reason or "no reason was recorded"
@@ -177,7 +177,7 @@ def outcome(record: Record) -> tuple[Word, str | None]:
 
 
 def spread(time: Time | None) -> Spread | None:
-    """The time per call; None where none can be drawn: no round, or one below the clock's resolution."""
+    """The time per call; None without rounds, or below the clock's resolution."""
     if time is None or not time.launches or not all(launch.rounds for launch in time.launches):
         return None
     if any(r.calls <= 0 for launch in time.launches for r in launch.rounds):
@@ -187,7 +187,7 @@ def spread(time: Time | None) -> Spread | None:
 
 
 def known(figure: Figure) -> tuple[float | None, str | None]:
-    """(value, reason): a figure that is no finite number is missing, and says so."""
+    """(value, reason): a figure that is not a finite number counts as missing, for that reason."""
     if figure.value is None:
         return None, figure.reason or "no reason was recorded"
     if not math.isfinite(figure.value):

@@ -40,7 +40,7 @@ class Footnote:
 class Footnotes:
     """All footnotes of a run: failures first, then cells that were not tried, then remarks on measured cells.
 
-    The reasons for missing figures are a list of their own.
+    The reasons for missing figures are a separate list.
     """
 
     def __init__(self, cells: Cells) -> None:
@@ -78,7 +78,7 @@ class Footnotes:
 
 
 def _weight(cell: Cell) -> tuple[int, int]:
-    """Failures come first, then what was not tried, then remarks on what was measured; graver words first."""
+    """Failures come first, then cells that were not tried, then remarks on measured cells; graver words first."""
     return 0 if OUTCOMES[cell.word].bad else 2 if cell.measured else 1, list(OUTCOMES).index(cell.word)
 
 

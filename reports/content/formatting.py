@@ -98,9 +98,7 @@ def times(found: Interval) -> str:
 
 
 def power(b: Interval) -> str:
-    """An exponent with its interval; "to" where a minus beside a dash would be hard to read:
-    "n^−0.01 (−0.03 to 0.02)".
-    """
+    """An exponent with its interval; "to" where a minus after a dash is hard to read: "n^−0.01 (−0.03 to 0.02)"."""
     estimate, low, high = (f"{round(x, 2) + 0.0:.2f}".replace("-", "−") for x in (b.estimate, b.low, b.high))
     return f"n^{estimate} ({low}{' to ' if low.startswith('−') else '–'}{high})"
 

@@ -1,4 +1,4 @@
-"""What each backend has of each operator, from what ran: its own, made from others, or not at all."""
+"""Which operators each backend supports, from the run: native, made from others, or not at all."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def offers(cells: Cells) -> dict[tuple[str, str], Offer]:
 
 def _offer(backend: str, operator: str, records: list[Record]) -> Offer:
     answered = [record for record in records if record.status in ("ok", "wrong", "known", "surprise")]
-    # Where both occur (a library without one rule), the one that most cells had stands.
+    # If both occur (a library without one rule), the more frequent one counts.
     ways = Counter(record.how for record in answered)
     how = ways.most_common(1)[0][0] if ways else "no"
     return Offer(backend, operator, how, sum(record.status == "ok" for record in records), len(records))

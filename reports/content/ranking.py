@@ -19,8 +19,8 @@ from .formatting import OUTCOMES, Word
 class Lead:
     """The race on one case at one size: ranked cells, fastest first.
 
-    leaders   the fastest cell and its ties: those that are not significantly slower (over launches, corrected for
-              multiple comparisons)
+    leaders   the fastest cell and its ties, which are not significantly slower (over launches, corrected for multiple
+              comparisons)
     behind    the next cell after the leaders, compared with the first: how many times its time
     """
 

@@ -1,6 +1,6 @@
 """An expression graph as SVG, for a page: circles with what a node computes, constants as plain text.
 
-Colours are the style sheet's, by class. Every node has a title, which browsers show beside the pointer and screen
+Colours are the style sheet's, by class. Every node has a title, which browsers show next to the pointer and screen
 readers read: its operation, its value, and its adjoint where the sweep has left one.
 """
 
@@ -24,7 +24,7 @@ MOST_LETTERS = 14
 
 @dataclass(frozen=True)
 class Circle:
-    """A node at (x, y); `kind` is input, operation, constant or more: what is left out."""
+    """A node at (x, y); `kind` is input, operation, constant, or more (dots for nodes not drawn)."""
 
     name: str
     label: str

@@ -22,7 +22,7 @@ class Place:
 
 
 def placed(operands: Mapping[str, Sequence[str]], widths: Mapping[str, float]) -> dict[str, Place]:
-    """A place for each node of `operands`: name -> names of what it is computed from, all of them nodes too.
+    """A place for each node of `operands`: name -> names of its operands, all of them nodes too.
 
     widths   of the nodes, in columns: neighbours in a row do not overlap
     """

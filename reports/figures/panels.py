@@ -1,4 +1,4 @@
-"""What is drawn in which figure: points, spreads, and what is left out and why. Drawing itself is in plots.py.
+"""The contents of each figure: points, spreads, and gaps with their reasons. plots.py draws them.
 
 A wrong result is not drawn. One that is not exact or not certain is drawn as not ranked: hollow, on loose dots.
 """
@@ -39,7 +39,7 @@ class Key:
     """One entry of a legend: a backend, and the number that picks its colour, marker and dashes.
 
     ranked: whether any of its points is; hollow: whether any of its points is not. `slopes`: the fitted growth of its
-    line in each panel, in words, or why there is none.
+    line in each panel, in words, or the reason why it is missing.
     """
 
     backend: str
@@ -76,12 +76,10 @@ def time_figures(cells: Cells) -> list[CaseFigure]:
     operators = [op for op in SHOWN_OPERATORS if op in cells.operators] or list(cells.operators)
 
     def figure(number: int, case: str) -> CaseFigure | None:
-        panels = [
-            Panel(f"t{number}-{place}", _title(op), "seconds", _series(cells, case, partial(_time, cells, op)))
-            for place, op in enumerate(operators)
-        ]
-        slopes: list[Line] = [(formatting.short(op, 30).replace("_", " "), op, "seconds") for op in operators]
-        return _figure(cells, number, panels, slopes, shared=True)
+        series = [_series(cells, case, partial(_time, cells, op)) for op in operators]
+        panels = [Panel(f"t{number}-{k}", _title(op), "seconds", series[k]) for k, op in enumerate(operators)]
+        lines: list[Line] = [(formatting.short(op, 30).replace("_", " "), op, "seconds") for op in operators]
+        return _figure(cells, number, panels, lines, shared=True)
 
     return _all(cells, figure)
 
@@ -96,14 +94,14 @@ def memory_figures(cells: Cells) -> list[CaseFigure]:
             Panel(f"m{number}-{method}", title, "bytes", _series(cells, case, partial(_memory, method)))
             for method, title in MEMORY_METHODS
         ]
-        slopes: list[Line] = [(title.lower(), cells.operator_of(case), method) for method, title in MEMORY_METHODS]
-        return _figure(cells, number, panels, slopes, shared=False)
+        lines: list[Line] = [(title.lower(), cells.operator_of(case), method) for method, title in MEMORY_METHODS]
+        return _figure(cells, number, panels, lines, shared=False)
 
     return _all(cells, figure)
 
 
 def memory_bytes(cell: Cell, method: str) -> tuple[float | None, str | None]:
-    """(bytes, reason) by one method; what is not measured has a reason."""
+    """(bytes, reason) by one method; a missing figure has a reason."""
     if not cell.measured:
         return None, None  # the cell's own reason says it
     memory = cell.record.memory if cell.record else None
@@ -181,7 +179,7 @@ def _values(panel: Panel) -> list[float]:
 
 
 def _left_out(cells: Cells, case: str, panels: Sequence[Panel]) -> Iterator[str]:
-    """What the figure does not show: cells that were not measured, by word; then the points that one panel lacks."""
+    """The gaps of the figure: cells that were not measured, by word; then the points that one panel lacks."""
     columns = {backend: [cells.cell(case, size, backend) for size in cells.sizes[case]] for backend in cells.backends}
     for backend, column in columns.items():
         for word in dict.fromkeys(cell.word for cell in column if not cell.measured):

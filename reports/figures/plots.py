@@ -1,4 +1,4 @@
-"""Log–log plots as SVG text, by matplotlib. What is drawn is decided elsewhere (panels.py); no name gets in here.
+"""Log–log plots as SVG text, by matplotlib. panels.py decides the contents; no name of a user gets in here.
 
 The same panel gives the same bytes. Colours come from the page's style sheet, by class: `s0` … `s7` for series,
 `grid-lines` for the rest.

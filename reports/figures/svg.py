@@ -1,6 +1,6 @@
 """Turns the SVG that matplotlib writes into a part of a page.
 
-Three things must change. A page may hold many figures, so ids get a prefix and those that nothing refers to go. The
+Three things must change. A page may hold many figures, so ids get a prefix, and unused ids go. The
 page's policy forbids style attributes, so they become plain attributes. And a figure must be readable on light and on
 dark paper, so that every colour becomes `currentColor`: the style sheet says which, by the class of the group.
 """
@@ -72,7 +72,7 @@ def _drop_empty(parent: ElementTree.Element) -> None:
 def _rename_ids(root: ElementTree.Element, key: str) -> None:
     """Numbers the ids that are referred to; an id that asks to be a class becomes one; the others go.
 
-    matplotlib hashes what an id stands for, so that equal markers in two figures of one page would share it.
+    matplotlib derives ids from contents, so that equal markers in two figures of one page would share an id.
     """
     used = {element.attrib[HREF].removeprefix("#") for element in root.iter() if HREF in element.attrib}
     numbers = count(1)

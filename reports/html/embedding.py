@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from adbench.model.record import Launch, Round, Run, Time
+from adbench.model.record import Round, Run, Time
 from adbench.results.store import dumps
 
 MOST_BYTES = 600_000
@@ -38,7 +38,7 @@ def without_rounds(run: Run) -> Run:
 
 
 def plain_json(value: object) -> str:
-    """JSON that cannot end the element it stands in: `<`, `>` and `&` are written as escapes."""
+    """JSON that cannot end the element around it: `<`, `>` and `&` are escaped."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -50,13 +50,10 @@ def _packed(run: Run) -> str:
 
 
 def _thinned(time: Time | None) -> Time | None:
-    return None if time is None else Time(tuple(_one_round(launch) for launch in time.launches))
-
-
-def _one_round(launch: Launch) -> Launch:
-    return replace(launch, rounds=_middle(r for r in launch.rounds if r.calls > 0))
+    """The time with the middle round of each launch, if it has any."""
+    return time and Time(tuple(replace(launch, rounds=_middle(launch.rounds)) for launch in time.launches))
 
 
 def _middle(rounds: Iterable[Round]) -> tuple[Round, ...]:
-    ordered = sorted(rounds, key=lambda r: r.ns / r.calls)
+    ordered = sorted((r for r in rounds if r.calls > 0), key=lambda r: r.ns / r.calls)
     return (ordered[(len(ordered) - 1) // 2],) if ordered else ()

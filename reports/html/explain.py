@@ -43,7 +43,7 @@ class Explained:
     formula   as the case's file has it, "" where it has none
     size      and seed: of the inputs
     summed    whether the value is an array, so that the sum of its elements is differentiated
-    listing   the compiled recording, where that was asked for
+    listing   the compiled recording, if the user asked for it
     """
 
     case: str

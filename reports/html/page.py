@@ -1,7 +1,7 @@
 """A run as one HTML page: complete in itself, no request to anywhere, the same bytes for the same run.
 
 The page's policy (Content-Security-Policy in a meta element) allows its own style sheet and its own script, by hash,
-and nothing else: what a hostile name might smuggle in would not run.
+and nothing else: a script in a hostile name would not run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 NO_VERSION = f"{formatting.MISSING} (no library behind it, a copy of your own, or not installed)"
 LARGE = 2000
-"""Records from which the page is laid out piece by piece, as it comes into view."""
+"""From so many records on, browsers lay out the page piece by piece, as it comes into view."""
 TEMPLATES = Path(__file__).with_name("templates")
 
 
@@ -80,7 +80,7 @@ def _names(cells: Cells) -> str:
 
 
 def _settings(run: Run) -> list[tuple[str, str]]:
-    """What was asked for, and what the clock itself takes."""
+    """The settings of the run, and the time of the clock's own loop."""
     asked = [(name.replace("_", " "), fact(name, value)) for name, value in run.settings.items() if name != "seed"]
     overhead = (
         formatting.seconds(run.loop_overhead_ns * 1e-9) if run.loop_overhead_ns is not None else formatting.MISSING

@@ -61,7 +61,7 @@ def _case(row: Row) -> Text:
 
 
 def version_or_command(row: Row) -> str:
-    """What installs a backend, or what is installed: its version, or where it is, or the variable that says so."""
+    """The command that installs a backend; if installed its version, its folder, or the variable that names it."""
     home = f"${row['home']}" if row.get("home") else None
     place = f"in {row['where']}" if row.get("where") else None
     return row["install"] or row["version"] or place or home or ("built in" if row["builtin"] else "your file")

@@ -46,8 +46,8 @@ def _add(suite: ElementTree.Element, record: Record) -> str | None:
         kind, count = "skipped", "skipped"
     else:
         return None
-    told = ElementTree.SubElement(test, kind, message=_text(reason or OUTCOMES[word].label))
-    told.text = _text("\n".join(filter(None, (record.reproduce, record.stderr)))) or None
+    element = ElementTree.SubElement(test, kind, message=_text(reason or OUTCOMES[word].label))
+    element.text = _text("\n".join(filter(None, (record.reproduce, record.stderr)))) or None
     return count
 
 

@@ -1,4 +1,4 @@
-"""A run as Markdown, for a pull request or an issue: what a reader would quote, and the tables folded away."""
+"""A run as Markdown, for a pull request or an issue: the main sentences, and the tables folded away."""
 
 from __future__ import annotations
 

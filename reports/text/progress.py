@@ -71,8 +71,8 @@ class Bar:
     def _tell(self, record: Record) -> None:
         word, reason = outcome(record)
         if OUTCOMES[word].bad and self._console.is_terminal:
-            job, told = record.job, OUTCOMES[word]
-            text = f"{told.sign} {told.label}: {job.backend}, {job.case} {job.size}, {job.operator}: {reason}"
+            job, shown = record.job, OUTCOMES[word]
+            text = f"{shown.sign} {shown.label}: {job.backend}, {job.case} {job.size}, {job.operator}: {reason}"
             self._console.print(formatting.visible(text), markup=False)
 
     def __enter__(self) -> Bar:
