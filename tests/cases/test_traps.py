@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from adbench import Case, Namespace, Unsupported
 from adbench.catalog import discovery
+from adbench.cli import cli
 from adbench.model.backend import from_module
 from adbench.model.case import function_of
 from adbench.model.errors import UsageError
@@ -192,6 +195,14 @@ def test_a_fault_that_libraries_share_is_named_by_its_outcome() -> None:
     assert shared.known_fault("nan (me/mine#7)") == "nan: 0/0 in the branch not taken (me/mine#7)"
     assert shared.known_fault("nan: for another reason (me/mine#7)") == "nan: for another reason (me/mine#7)"
     assert TRAPS["trap_repeated_scatter"].known_fault("(1, 1, 0)").startswith("(1, 1, 0): what was overwritten")
+
+
+def test_a_check_reports_a_shared_fault_in_full() -> None:
+    options = ["check", "-c", "trap_masked_infinity", "-b", "tape_closures", "--json"]
+    done = CliRunner().invoke(cli, options, catch_exceptions=False)
+    (record,) = json.loads(done.output)["records"]
+    assert record["status"] == "known"
+    assert record["reason"].startswith("nan: 0 · inf in the branch not taken (as jax-ml/jax#2630). Here: ")
 
 
 def test_an_integer_to_differentiate_in_is_refused_by_name() -> None:
