@@ -1,17 +1,19 @@
 """References on disk: one computation for each text and its inputs.
 
 One JSON file per reference, named by a digest of everything that the reference depends on. Users may delete the folder
-at any time; a damaged file counts as missing.
+at any time; a damaged file counts as missing. The package brings one file with the references of built-in cases at the
+sizes of a first look (`scripts/references` writes it), so that nobody computes these again.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ import numpy as np
 import optree
 
 from adbench.oracle.reference import ORACLE_VERSION, Reference
+
+SHIPPED = Path(__file__).with_name("references.json.xz")
 
 
 def reference_key(text: str, args: tuple[Any, ...], wrt: Sequence[int], seed: int, **options: Any) -> str:
@@ -36,18 +40,44 @@ def reference_key(text: str, args: tuple[Any, ...], wrt: Sequence[int], seed: in
 
 
 def cached(folder: Path, key: str, compute: Callable[[], Reference]) -> Reference:
-    """Reads the reference of that key from ``folder``, or computes it and writes it there.
+    """Reads the reference of that key from ``folder`` or from the package, or computes it and writes it to ``folder``.
 
     A folder that cannot be written costs the next run time, nothing else.
     """
     file = folder / f"{key}.json"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         return Reference.from_plain(json.loads(file.read_text(encoding="utf-8")))
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return Reference.from_plain(shipped(SHIPPED)[key])
     found = compute()
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         _write(file, json.dumps(found.to_plain(), allow_nan=False))
     return found
+
+
+@functools.cache
+def shipped(file: Path) -> Mapping[str, dict[str, Any]]:
+    """Key -> reference, as plain data, of everything in a file that `pack` made; nothing where it cannot be read."""
+    try:
+        import lzma
+    except ImportError:  # some builds of Python lack it
+        return {}
+    try:
+        found: dict[str, dict[str, Any]] = json.loads(lzma.decompress(file.read_bytes()))
+    except (OSError, ValueError, EOFError, lzma.LZMAError):
+        return {}
+    return found
+
+
+def pack(folder: Path, file: Path) -> int:
+    """Put every reference that is kept in the folder into one compressed file; their number."""
+    import lzma
+
+    found = {path.stem: json.loads(path.read_bytes()) for path in sorted(folder.glob("*.json"))}
+    text = json.dumps(found, allow_nan=False, separators=(",", ":"))
+    file.write_bytes(lzma.compress(text.encode(), preset=9))
+    return len(found)
 
 
 def _write(file: Path, text: str) -> None:

@@ -1,0 +1,50 @@
+"""Computes the references that are shipped: of built-in cases at the sizes of a first look, at the default seed.
+
+Each is asked for as `adbench check` and `adbench run` ask for it, so that they find it by the same key.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from adbench.catalog.discovery import Catalog, catalog
+from adbench.execution.operators.prepared_point import needs_second_order
+from adbench.execution.planning.plan import plan
+from adbench.execution.workers.pool import about
+from adbench.execution.workers.worker import Bench, answer
+from adbench.model.settings import Settings
+from adbench.oracle.cache import SHIPPED, pack
+
+SETTINGS = (Settings().for_a_first_look(), Settings())  # of `check` and `run --quick`, and of `run`
+
+
+def requests(known: Catalog, settings: Settings) -> list[dict[str, Any]]:
+    """What a check of every built-in case at its quick sizes asks for, each once; with second order before without."""
+    planned = plan(known, backends=["tape"], quick=True, thorough=True)
+    jobs = {(job.case, job.size, needs_second_order(job.operator)): job for job in planned.jobs}
+    seconds = settings.reference_seconds
+    return [
+        about(known, job, "reference", reference_seconds=seconds, second_order=second)
+        for (_, _, second), job in sorted(jobs.items(), key=lambda item: not item[0][2])
+        if known.case_sources[job.case].builtin
+    ]
+
+
+def main() -> None:
+    """Compute all of them in a folder of their own, and pack it."""
+    SHIPPED.unlink(missing_ok=True)  # what is in it would be found, not computed
+    with tempfile.TemporaryDirectory() as folder:
+        for settings in SETTINGS:
+            for request in requests(catalog(), settings):
+                found = answer(Bench(), request | {"cache": folder})
+                if "value" not in found:
+                    sys.exit(f"{request['case']['name']} at size {request['size']}: {found}")
+        count = pack(Path(folder), SHIPPED)
+    print(f"{SHIPPED}: {count} references, {SHIPPED.stat().st_size:_} bytes")
+
+
+if __name__ == "__main__":
+    main()

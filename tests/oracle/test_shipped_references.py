@@ -1,0 +1,92 @@
+"""The references that are shipped: found by the key of a check, the same as computed ones, and never needed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adbench.catalog.discovery import catalog
+from adbench.execution.workers import worker
+from adbench.execution.workers.worker import Bench, answer
+from adbench.oracle import cache
+from scripts import references
+
+ANEW = "run ./scripts/references on a machine with nothing to do"
+KNOWN = catalog()
+QUICK = references.requests(KNOWN, references.SETTINGS[0])
+SAMPLE = ("bundle_adjustment", "eight_schools", "gaussian_process", "hypot", "lotka_volterra", "trap_repeated_gather")
+ESTIMATES = ("bar", "noise")  # of errors: other instructions of another processor may change their digits
+
+
+def asked(request: dict[str, Any], folder: Path) -> Any:
+    found = answer(Bench(), request | {"cache": str(folder)})
+    assert "value" in found, found
+    return found["value"]
+
+
+def agree(ours: Any, theirs: Any, name: str = "") -> bool:
+    """Whether two references as plain data are the same, up to the last digits of numbers."""
+    if isinstance(ours, dict):
+        return ours.keys() == theirs.keys() and all(agree(ours[key], theirs[key], key) for key in ours)
+    if isinstance(ours, list):
+        return len(ours) == len(theirs) and all(map(agree, ours, theirs))
+    if isinstance(ours, float):
+        return bool(ours == pytest.approx(theirs, rel=0.5 if name in ESTIMATES else 1e-12))
+    return bool(ours == theirs)
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_what_is_shipped_is_what_would_be_computed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = next(request for request in QUICK if request["case"]["name"] == name)
+    found = asked(request, tmp_path)
+    assert not list(tmp_path.iterdir()), f"nothing is shipped for {name}, or it is stale; {ANEW}"
+    monkeypatch.setattr(cache, "SHIPPED", tmp_path / "none.xz")
+    assert agree(asked(request, tmp_path), found), f"{name}: its reference is another by now; {ANEW}"
+    assert list(tmp_path.glob("*.json")), "it was computed, and kept"
+
+
+@pytest.mark.parametrize("settings", references.SETTINGS)
+def test_nearly_everything_that_a_first_check_asks_for_is_shipped(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not quite everything on every machine: some inputs come from LAPACK, whose last digits differ."""
+    shipped, missing = cache.shipped(cache.SHIPPED), []
+
+    def only_shipped(folder: Path, key: str, compute: Any) -> Any:
+        if key not in shipped:
+            raise KeyError(key)
+        return cache.cached(folder, key, compute)
+
+    monkeypatch.setattr(worker, "cached", only_shipped)
+    requests = references.requests(KNOWN, settings)
+    for request in requests:
+        if "value" not in answer(Bench(), request | {"cache": str(tmp_path)}):
+            missing.append(f"{request['case']['name']} at {request['size']}")
+    assert len(missing) <= 0.1 * len(requests), f"{ANEW}; not shipped: {missing}"
+
+
+@pytest.mark.parametrize("damage", ["missing", "not compressed", "cut short", "of another form"])
+def test_what_cannot_be_read_is_computed(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = next(request for request in QUICK if request["case"]["name"] == "hypot")
+    expected = asked(request, tmp_path / "shipped")
+    file = tmp_path / f"{damage}.xz"
+    if damage == "not compressed":
+        file.write_text("{}")
+    elif damage == "cut short":
+        file.write_bytes(cache.SHIPPED.read_bytes()[:-100])
+    elif damage == "of another form":
+        keys = cache.shipped(cache.SHIPPED)
+        (tmp_path / "other").mkdir()
+        for key in keys:
+            (tmp_path / "other" / f"{key}.json").write_text('{"value": 1}')
+        assert cache.pack(tmp_path / "other", file) == len(keys)
+    monkeypatch.setattr(cache, "SHIPPED", file)
+    assert agree(asked(request, tmp_path / "kept"), expected)
+    assert list((tmp_path / "kept").glob("*.json")), "computed anew"
+
+
+def test_a_changed_case_or_oracle_finds_nothing_that_is_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = cache.reference_key("text", (1.0,), (0,), 0)
+    assert key not in cache.shipped(cache.SHIPPED)
+    monkeypatch.setattr(cache, "ORACLE_VERSION", cache.ORACLE_VERSION + 1)
+    assert cache.reference_key("text", (1.0,), (0,), 0) != key
