@@ -1,9 +1,15 @@
 """What every test needs: nothing of the user's is read or written."""
 
+import hashlib
+import os
+import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+ROOT = Path(__file__).parents[1]
 
 SIZES = ("1", "1e-2", "1e-4", "1e-6", "1e-8", "1e-9", "gross")
 
@@ -26,11 +32,41 @@ def nightly(request: pytest.FixtureRequest) -> int:
     return max(1, times)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """What the processes that tests start inherit: signals that can be heard, and where builds are kept."""
+    for name in ("SIGINT", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            # `./scripts/test &` and nohup ignore these. Children inherit that, but not a handler: with one, this
+            # process goes on ignoring the signal, and what a test starts hears it, as from a terminal.
+            signal.signal(number, lambda *_: None)
+    if (ROOT / ".venv").is_dir():
+        os.environ.setdefault("ADBENCH_BUILDS", str(ROOT / ".venv" / "builds"))
+        if not hasattr(config, "workerinput"):  # once, not in each process of pytest-xdist
+            # What one run of the tests learnt must not act on the next.
+            shutil.rmtree(references() / "commands", ignore_errors=True)
+            (references() / "costs.json").unlink(missing_ok=True)
+
+
+def references() -> Path:
+    """Where references are kept from one run of the tests to the next, while the oracle's text stays the same."""
+    digest = hashlib.sha256()
+    for file in sorted((ROOT / "adbench" / "oracle").rglob("*.py")):
+        digest.update(file.read_bytes())
+    return ROOT / ".venv" / "cache" / digest.hexdigest()[:12]
+
+
+@pytest.fixture(scope="session")
+def _references(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Outside of a checkout with .venv: in a folder that the whole test run shares."""
+    kept = (ROOT / ".venv").is_dir()
+    return references() if kept else tmp_path_factory.getbasetemp().parent / "adbench-references"
+
+
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """References are kept in a folder that the whole test run shares, not in the user's cache."""
-    folder: Path = tmp_path_factory.getbasetemp().parent / "adbench-references"
-    monkeypatch.setenv("ADBENCH_CACHE", str(folder))
+def _own_cache(_references: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither references nor anything else is read from the user's cache."""
+    monkeypatch.setenv("ADBENCH_CACHE", str(_references))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

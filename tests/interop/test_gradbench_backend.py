@@ -104,7 +104,7 @@ def test_a_tool_is_judged_timed_and_its_memory_measured(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_tool_is_a_record(tmp_path: Path, mischief: str, status: str, reason: str) -> None:
-    found = records(tool(tmp_path, BAD[mischief]), time=False, timeout=20.0 if mischief == "silent" else 60.0)
+    found = records(tool(tmp_path, BAD[mischief]), time=False, timeout=4.0 if mischief == "silent" else 60.0)
     assert found["gradient"].status == status
     assert reason in (found["gradient"].reason or "")
 
