@@ -1,15 +1,18 @@
 """What every test needs: nothing of the user's is read or written."""
 
+import gc
 import hashlib
 import os
 import shutil
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+LEFT_OUT = pytest.StashKey[int]()  # how many tests marked slow were not asked for
 
 SIZES = ("1", "1e-2", "1e-4", "1e-6", "1e-8", "1e-9", "gross")
 
@@ -48,6 +51,12 @@ def pytest_configure(config: pytest.Config) -> None:
             (references() / "costs.json").unlink(missing_ok=True)
 
 
+def pytest_collection_finish() -> None:
+    """What is imported by now stays: no collection looks at it again. Each took 0.2 s, and many tests ask for one."""
+    gc.collect()
+    gc.freeze()
+
+
 def references() -> Path:
     """Where references are kept from one run of the tests to the next, while the oracle's text stays the same."""
     digest = hashlib.sha256()
@@ -69,8 +78,38 @@ def _own_cache(_references: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADBENCH_CACHE", str(_references))
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """The kill matrix of the mutants and the count of false alarms, from what tests recorded as properties."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """What may take longest begins first, so that nothing waits for it at the end; slow tests left out are counted."""
+    items.sort(key=_time_limit, reverse=True)
+    slow = {item.nodeid for item in items if item.get_closest_marker("slow")}
+    yield
+    config.stash[LEFT_OUT] = len(slow - {item.nodeid for item in items})
+
+
+def _time_limit(item: pytest.Item) -> float:
+    """Seconds, of a test that has a limit of its own."""
+    own = item.get_closest_marker("timeout")
+    return float(own.args[0]) if own else 0.0
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Each process of pytest-xdist tells the one that prints what it has left out."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left out"] = session.config.stash.get(LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """The processes of pytest-xdist collect the same tests: what one has left out, all have."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left out", 0)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """How much was left out; the kill matrix and the count of false alarms, from what tests recorded as properties."""
+    if left_out := config.stash.get(LEFT_OUT, 0):
+        terminalreporter.section("slow tests")
+        terminalreporter.write_line(f"{left_out} slow tests were left out; ./scripts/test --all runs them too")
     reports = [report for how in ("passed", "failed", "xfailed") for report in terminalreporter.getreports(how)]
     recorded = [pair for report in reports if report.when == "call" for pair in report.user_properties]
     if mutants := [value for name, value in recorded if name == "mutant"]:

@@ -17,6 +17,7 @@ from adbench.execution.session import prepare
 from adbench.model.backend import Backend, from_module
 from adbench.model.case import function_of
 from tests.backends import native_case
+from tests.support.marks import mostly_slow
 
 STANDIN = Path(__file__).parent / "standin"
 SCALAR = ("stan_math", "cppad", "cppad_reuse", "cppad_optimised", "sacado", "adolc", "adolc_reuse")
@@ -26,7 +27,9 @@ TWINS = {name: case for name, case in catalog().cases.items() if not case.is_tra
 
 FEW = ("product_plus_constant", "normal_log_density", "lotka_volterra", "projectile", "recurrence")
 
-every_library = pytest.mark.parametrize("name", SCALAR)
+# To build what a library needs takes seconds, of Stan Math up to twenty.
+BUILT_FAST = ("adolc", "adolc_reuse")
+every_library = pytest.mark.parametrize("name", mostly_slow(SCALAR, fast=BUILT_FAST))
 
 
 @cache
@@ -59,6 +62,7 @@ def test_operators_and_relations_are_right_on_a_users_own_case(name: str, tmp_pa
     assert ("hessian" in own) == (name != "sacado")
 
 
+@pytest.mark.slow
 def test_a_recording_is_made_again_where_a_branch_or_a_constant_changes(tmp_path: Path) -> None:
     file = native_case.write(tmp_path, wrt=("x",))
     case = native_case.case(file)
@@ -77,7 +81,7 @@ def test_a_recording_is_made_again_where_a_branch_or_a_constant_changes(tmp_path
             np.testing.assert_allclose(got, expected, rtol=1e-13, err_msg=name)
 
 
-@pytest.mark.parametrize("name", [*SCALAR, *OWN_TEXTS])
+@pytest.mark.parametrize("name", mostly_slow([*SCALAR, *OWN_TEXTS], fast=(*BUILT_FAST, "sacado")))
 def test_the_library_is_right_on_every_twin(name: str, nightly: int) -> None:
     """A unit takes seconds to build, so that it is every twin with `--nightly 2` only, and else a few."""
     used, wrong = backend(name), []

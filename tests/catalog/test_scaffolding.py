@@ -12,9 +12,10 @@ import pytest
 from click.shell_completion import BashComplete
 
 from adbench.cli import cli
-from tests.cli.test_cli import adbench
-from tests.cli.test_compare_command import adbench as adbench_here
+from tests.support.command import adbench, adbench_in_a_process
 from tests.support.files import CASE, RIGHT, write
+
+pytestmark = pytest.mark.xdist_group("examples")
 
 KINDS = ("case", "backend")
 SESSION = Path(__file__).parents[1] / "interop" / "gradbench_session.jsonl"
@@ -38,7 +39,7 @@ def test_a_new_file_works_by_the_commands_that_are_printed(tmp_path: Path, kind:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_new_file_is_formatted_and_clean(tmp_path: Path, kind: str) -> None:
-    assert adbench_here(tmp_path, "new", kind, "mine").code == 0
+    assert adbench(tmp_path, "new", kind, "mine").code == 0
     for command in (
         ("format", "--check", "--line-length", "120"),
         ("check", "--isolated", "--line-length", "120", "--ignore", "I"),
@@ -49,12 +50,12 @@ def test_a_new_file_is_formatted_and_clean(tmp_path: Path, kind: str) -> None:
 
 def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("precious")
-    done = adbench_here(tmp_path, "new", "case", "mine")
+    done = adbench(tmp_path, "new", "case", "mine")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert "mine.py: is there already" in done.err
     assert (tmp_path / "mine.py").read_text() == "precious"
     (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere")
-    assert adbench_here(tmp_path, "new", "case", "gone").code == 2
+    assert adbench(tmp_path, "new", "case", "gone").code == 2
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -70,7 +71,7 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
     ],
 )
 def test_a_name_that_will_not_do_is_one_line(tmp_path: Path, kind: str, name: str, said: str) -> None:
-    done = adbench_here(tmp_path, "new", kind, name)
+    done = adbench(tmp_path, "new", kind, name)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert said in done.err
     assert list(tmp_path.iterdir()) == []
@@ -78,7 +79,7 @@ def test_a_name_that_will_not_do_is_one_line(tmp_path: Path, kind: str, name: st
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_completion_of_a_shell_is_a_script_it_can_read(tmp_path: Path, shell: str) -> None:
-    done = adbench_here(tmp_path, "completion", shell)
+    done = adbench(tmp_path, "completion", shell)
     assert done.code == 0
     assert "_ADBENCH_COMPLETE" in done.out
     if shutil.which(shell):
@@ -123,7 +124,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the examples speak of: a backend, a function, and runs."""
     folder = tmp_path_factory.mktemp("examples")
     write(folder, softplus=CASE, my_backend=RIGHT, mymodule="def f(x, y):\n    return x * y\n")
-    done = adbench(folder, "run", "--quick", "-c", "softplus.py", "-b", "my_backend.py", "-n", "10", "-o", "out")
+    files = ["-c", "softplus.py", "-b", "my_backend.py"]
+    done = adbench(folder, "run", "--quick", "--launches", "1", *files, "-n", "10", "-o", "out")
     assert done.code == 0, done.err
     for name in ("base", "new", "january", "february", "results/time"):
         shutil.copytree(folder / "out", folder / name)
@@ -134,11 +136,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def answered(folder: Path, *words: str) -> None:
     """A verb that reads what a shell hands it: one answer a line, none of them a refusal."""
-    with (folder / words[-1]).open() as given:
-        command = [sys.executable, "-m", "adbench", *words[: words.index("<")]]
-        done = subprocess.run(command, cwd=folder, stdin=given, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    first, second = map(json.loads, done.stdout.splitlines())
+    done = adbench_in_a_process(folder, *words[: words.index("<")], stdin=(folder / words[-1]).read_text("utf-8"))
+    assert done.code == 0, done.err
+    first, second = map(json.loads, done.out.splitlines())
     assert (first["id"], second["id"], second["success"]) == (0, 1, True)
 
 
@@ -149,6 +149,6 @@ def test_the_examples_of_the_help_run(prepared: Path, example: str) -> None:
         answered(prepared, *words)
         return
     plans = words[0] in ("run", "check") and "--resume" not in words
-    done = adbench_here(prepared, *words, *(["--plan"] if plans else []))
+    done = adbench(prepared, *words, *(["--plan"] if plans else []))
     fine = {0, 5} if words[0] == "compare" else {0}  # 5: one launch on a shared machine is too little to decide
     assert done.code in fine, f"{example}: {done.err}"

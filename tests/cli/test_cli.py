@@ -1,7 +1,6 @@
 """The command line as a user meets it: what it prints where, and its exit code."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,21 +8,8 @@ from pathlib import Path
 import pytest
 
 from adbench.results.store import read_run
+from tests.support.command import adbench, adbench_in_a_process
 from tests.support.files import CASE, RIGHT, misbehaving, write
-
-
-class Result:
-    """What a command printed and how it ended."""
-
-    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
-        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
-
-
-def adbench(folder: Path, *args: str, **environment: str) -> Result:
-    """Run the command in `folder`, as from a shell; nothing is a terminal."""
-    command = [sys.executable, "-m", "adbench", *args]
-    variables = {**os.environ, "COLUMNS": "100", **environment}
-    return Result(subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=120))
 
 
 @pytest.fixture
@@ -34,7 +20,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_version_is_one_line(tmp_path: Path) -> None:
-    done = adbench(tmp_path, "--version")
+    done = adbench_in_a_process(tmp_path, "--version")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("adbench ")
 
@@ -52,7 +38,8 @@ def test_lists_are_for_people_and_for_machines(folder: Path) -> None:
 
 
 def test_a_run_leaves_its_data_its_journal_and_its_page(folder: Path) -> None:
-    done = adbench(folder, "run", "--quick", "-c", "softplus.py", "-b", "hand.py", "-b", "off.py", "-o", "out")
+    asked = ["--quick", "--launches", "2", "-c", "softplus.py", "-b", "hand.py", "-b", "off.py", "-o", "out"]
+    done = adbench(folder, "run", *asked)
     assert done.code == 1, done.err
     assert "\x1b" not in done.out + done.err
     assert done.out.rstrip().endswith("out/report.html")
@@ -105,8 +92,9 @@ def test_a_check_times_nothing_and_prints_json_when_asked(folder: Path) -> None:
 
 
 def test_a_crash_is_exit_code_4_and_a_wrong_derivative_beside_it_1(folder: Path) -> None:
-    assert adbench(folder, "check", "-c", "softplus.py", "-b", "hand.py", "-b", "dies.py", "-n", "1").code == 4
-    assert adbench(folder, "check", "-c", "softplus.py", "-b", "off.py", "-b", "dies.py", "-n", "1").code == 1
+    asked = ["check", "-c", "softplus.py", "-n", "1", "--operator", "gradient", "-b", "dies.py"]
+    assert adbench(folder, *asked, "-b", "hand.py").code == 4
+    assert adbench(folder, *asked, "-b", "off.py").code == 1
 
 
 @pytest.mark.parametrize(
@@ -158,6 +146,11 @@ def test_bad_input_is_one_clear_line_and_exit_code_2(folder: Path, args: list[st
     assert done.out == ""
 
 
+def test_bad_input_is_one_line_of_the_process_too(folder: Path) -> None:
+    done = adbench_in_a_process(folder, "check", "-c", "hand.py")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+
+
 def test_a_configuration_in_the_working_folder_adds_the_users_files(tmp_path: Path) -> None:
     write(tmp_path / "mine", softplus=CASE)
     write(tmp_path / "ours", hand=RIGHT)
@@ -175,7 +168,7 @@ def test_what_a_case_lacks_is_left_out_with_a_word_on_stderr(folder: Path) -> No
 def test_a_user_file_called_like_a_library_does_not_hide_it(folder: Path) -> None:
     """`torch.py` in the working folder must not be what the torch backend imports."""
     write(folder, autograd="raise RuntimeError('the wrong file')")
-    done = adbench(folder, "check", "-c", "product_plus_constant", "-b", "autograd")
+    done = adbench_in_a_process(folder, "check", "-c", "product_plus_constant", "-b", "autograd")
     assert done.code == 0, done.out + done.err
 
 

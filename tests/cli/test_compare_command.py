@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import math
 import os
@@ -12,43 +10,22 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from adbench.cli import cli, main
+from adbench.cli import cli
 from adbench.model.record import Job, Record, Run
 from adbench.results.journal import Head, Journal
 from adbench.results.store import dumps, read_run, write_run
 from tests.reports import runs
+from tests.support.command import adbench
 from tests.support.sessions import run, times
 
 THREE = ("tape", "jax", "autograd")
 GATE = ("--fail-on", "regression,correctness")
-
-
-@dataclass
-class Result:
-    """What a command printed and how it ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-def adbench(folder: Path, *args: str, columns: int = 100) -> Result:
-    """The command line in this process, as if it had been called in `folder`: what test_cli.py does, but at once."""
-    out, err = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        patch.chdir(folder)
-        patch.setenv("COLUMNS", str(columns))
-        patch.setattr(sys, "argv", ["adbench", *args])
-        with pytest.raises(SystemExit) as ended:
-            main()
-    code = ended.value.code
-    return Result(code if isinstance(code, int) else 0, out.getvalue(), err.getvalue())
 
 
 def session(seed: int, factor: float = 1.0) -> Run:
@@ -227,7 +204,7 @@ def test_names_with_newlines_and_brackets_stay_on_their_line(base: Path) -> None
 def test_history_lists_what_is_below_a_folder(base: Path) -> None:
     (base.parent / "damaged").mkdir()
     (base.parent / "damaged" / "run.json").write_text("{")
-    done = adbench(base.parent, "history", ".", columns=140)
+    done = adbench(base.parent, "history", ".", COLUMNS="140")
     assert (done.code, done.err) == (0, "")
     assert "finished" in done.out
     assert "unreadable: damaged/run.json: not JSON, or damaged" in " ".join(done.out.split())

@@ -25,7 +25,7 @@ from adbench.results.store import JOURNAL
 from tests.support.files import CASE, RIGHT, misbehaving, write
 
 # Dask warns of what it finds on a machine (a port that is taken, a slow disk); none of it is ours.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("cluster")]
 
 OTHER = CASE.replace("log1p(xp.exp(x))", "sqrt(1 + x * x)").replace("Sum of softplus", "Sum of hyperbolas")
 

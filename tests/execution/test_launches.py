@@ -11,7 +11,7 @@ from adbench.model.events import Checked, Event, MemoryMeasured, Started, Timed
 from adbench.model.record import Record, Run
 from tests.support.files import CASE, RIGHT, write
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("launches")]
 
 LAUNCHES = 3
 IN_A_LAUNCH = '"ADBENCH_PADDING" in os.environ'

@@ -71,6 +71,9 @@ def test_what_was_interrupted_anywhere_goes_on_until_everything_was_measured_onc
     assert all(record.control is not None for record in run.records if record.job.backend == "hand")
 
 
+pytestmark = pytest.mark.xdist_group("resume")
+
+
 @pytest.fixture(scope="module")
 def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that was interrupted after its first check."""

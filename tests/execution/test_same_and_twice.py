@@ -19,6 +19,9 @@ def repeating(times: int) -> str:
     return RIGHT.replace("    return 1 / (1 + np.exp(-x))\n", work)
 
 
+pytestmark = pytest.mark.xdist_group("same and twice")
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Eight launches of the same file under two names, and of one that does the same twice.

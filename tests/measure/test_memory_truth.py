@@ -9,13 +9,14 @@ import pytest
 from adbench.measure import memory, memory_truth
 from adbench.measure.memory import Figure, Method
 from adbench.measure.memory_truth import ALLOCATORS, AMOUNTS, MEGABYTE, SEEN, Reading, missing, readings
+from tests.support.marks import mostly_slow
 
 METHODS: tuple[Method, ...] = get_args(Method)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the resident peak needs Linux's clear_refs")
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("allocator", ALLOCATORS)
+@pytest.mark.parametrize("allocator", mostly_slow(ALLOCATORS, fast=set(ALLOCATORS) - {"torch", "jax"}))
 def test_a_known_amount_is_read_within_five_percent_or_not_seen_as_is_documented(
     allocator: str, method: Method
 ) -> None:

@@ -25,6 +25,9 @@ from adbench.model.backend import Backend
 from adbench.model.case import function_of
 from tests.backends.loaded import backend
 from tests.oracle import expressions
+from tests.support.marks import mostly_slow
+
+pytestmark = pytest.mark.xdist_group("false alarms")  # they are counted together
 
 LIBRARIES = ("tape", "jax", "torch", "autograd")
 # Not the variants of a case: the same function of fewer arguments, or on single elements.
@@ -33,6 +36,11 @@ CASES = {
     for name, case in catalog().cases.items()
     if not case.is_trap and case.same_twin in ("", name) and "elements" not in case.tags
 }
+FAST = (
+    *("bundle_adjustment", "cholesky", "eight_schools", "helmholtz_energy", "log_determinant", "lotka_volterra"),
+    *("matrix_product", "normal_log_density", "normal_log_density_loop", "product_plus_constant", "projectile"),
+    *("quadratic_form", "rosenbrock", "solve"),
+)  # quick ones, one at least of each kind
 GROUPS, TREES, POINTS = 8, 6, 3
 SEED = 20_000  # of the first point; the next ones follow
 
@@ -113,7 +121,7 @@ def closed(tally: Tally, record_property: Record) -> None:
     assert not tally.alarms, "\n".join(tally.alarms)
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize("name", mostly_slow(sorted(CASES), fast=FAST))
 def test_no_library_is_called_wrong_on_a_built_in_case(
     name: str, libraries: list[Backend], nightly: int, tally: Tally, record_property: Record
 ) -> None:
@@ -131,7 +139,7 @@ def test_no_library_is_called_wrong_on_a_built_in_case(
     closed(tally, record_property)
 
 
-@pytest.mark.parametrize("group", range(GROUPS))
+@pytest.mark.parametrize("group", mostly_slow(range(GROUPS), fast=(2,)))
 def test_no_library_is_called_wrong_on_random_functions(
     group: int, libraries: list[Backend], nightly: int, tally: Tally, record_property: Record
 ) -> None:
@@ -153,6 +161,7 @@ def test_no_library_is_called_wrong_on_random_functions(
     closed(tally, record_property)
 
 
+@pytest.mark.slow
 def test_the_search_for_false_alarms_was_large(total: Counter[str]) -> None:
     entries = sum(total.values())
     if not entries:
@@ -172,7 +181,7 @@ CANCELLING: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", CANCELLING)
+@pytest.mark.parametrize("name", mostly_slow(CANCELLING, fast=("log sum exp", "variance", "a difference")))
 def test_a_hessian_that_cancels_along_the_direction_raises_no_alarm(
     name: str, nightly: int, tally: Tally, record_property: Record
 ) -> None:

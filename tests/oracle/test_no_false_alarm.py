@@ -78,6 +78,9 @@ RIGHT: dict[str, tuple[Text, Gradient]] = {
 }
 
 
+pytestmark = pytest.mark.xdist_group("ninth digit")  # they are counted together
+
+
 @pytest.fixture(scope="module")
 def tally() -> Counter[str]:
     return Counter()

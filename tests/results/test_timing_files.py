@@ -68,6 +68,8 @@ def made_by_pyperf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "made.json"
 
 
+pytestmark = pytest.mark.xdist_group("timing files")
+
 CELL = Job("case0", 10, "tape", "gradient")
 
 
