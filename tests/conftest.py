@@ -4,12 +4,13 @@ import gc
 import hashlib
 import os
 import shutil
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.signals import let_children_hear
 
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = pytest.StashKey[int]()  # how many tests marked slow were not asked for
@@ -37,12 +38,7 @@ def nightly(request: pytest.FixtureRequest) -> int:
 
 def pytest_configure(config: pytest.Config) -> None:
     """What the processes that tests start inherit: signals that can be heard, and where builds are kept."""
-    for name in ("SIGINT", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
-            # `./scripts/test &` and nohup ignore these. Children inherit that, but not a handler: with one, this
-            # process goes on ignoring the signal, and what a test starts hears it, as from a terminal.
-            signal.signal(number, lambda *_: None)
+    let_children_hear()
     if (ROOT / ".venv").is_dir():
         os.environ.setdefault("ADBENCH_BUILDS", str(ROOT / ".venv" / "builds"))
         if not hasattr(config, "workerinput"):  # once, not in each process of pytest-xdist

@@ -15,7 +15,9 @@ from tests.support.files import CASE, RIGHT, misbehaving, write
 GRADIENT = ("gradient",)
 
 
-def session(folder: Path, *, timeout: float = 60.0, measure: bool = False, **backends: str) -> Session:
+def session(
+    folder: Path, *, timeout: float = 60.0, measure: bool = False, launches: int | None = None, **backends: str
+) -> Session:
     """A session over softplus at sizes 1 and 10 with the given backends; `measure` time and memory too."""
     write(folder / "cases", softplus=CASE)
     paths = write(folder / "backends", **backends)
@@ -28,6 +30,7 @@ def session(folder: Path, *, timeout: float = 60.0, measure: bool = False, **bac
         time=measure,
         memory=measure,
         timeout=timeout,
+        launches=launches,
     )
 
 
@@ -67,7 +70,7 @@ WRONG = {
 def test_what_is_wrong_is_not_timed_and_says_why(tmp_path: Path) -> None:
     right = "1 / (1 + np.exp(-x))\n"
     texts = {name: RIGHT.replace(right, formula + "\n") for name, formula in WRONG.items()}
-    made = session(tmp_path, measure=True, hand=RIGHT, **texts)
+    made = session(tmp_path, measure=True, launches=1, hand=RIGHT, **texts)
     found = records(made)
     for name in WRONG:
         for size in (1, 10):

@@ -1,0 +1,15 @@
+"""Signals as the processes hear them that tests start, however the tests themselves were started."""
+
+import signal
+
+
+def let_children_hear() -> None:
+    """Processes that are started from now on hear SIGINT and SIGHUP, though this one was told to ignore them.
+
+    `./scripts/test &` in a script and nohup ignore these signals. A child inherits that, but no handler: with one that
+    does nothing, this process goes on ignoring the signal, and the child begins as on a terminal.
+    """
+    for name in ("SIGINT", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)

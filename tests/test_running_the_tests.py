@@ -1,0 +1,44 @@
+"""What `./scripts/test` promises of the run itself."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.marks import mostly_slow
+
+ROOT = Path(__file__).parents[1]
+HEARD = """
+import signal, subprocess, sys
+from tests.support.signals import let_children_hear
+let_children_hear()
+told = "import signal; print(*(signal.getsignal(n) is signal.SIG_IGN for n in (signal.SIGINT, signal.SIGHUP)))"
+subprocess.run([sys.executable, "-c", told], check=True)
+signal.raise_signal(signal.SIGINT)
+print("still here")
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there is no SIGHUP")
+def test_in_the_background_the_tests_ignore_an_interruption_and_what_they_start_does_not() -> None:
+    ignoring = ["sh", "-c", "trap '' INT HUP; exec \"$@\"", "sh", sys.executable, "-c", HEARD]
+    done = subprocess.run(ignoring, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines() == ["False False", "still here"], done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", ["0", "1"])
+def test_slow_tests_that_are_left_out_are_counted(processes: str) -> None:
+    asked = ["-q", "-p", "no:cacheprovider", "-m", "not slow", "--numprocesses", processes]
+    command = [sys.executable, "-m", "pytest", *asked, "tests/test_running_the_tests.py"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=250)
+    assert "2 slow tests were left out; ./scripts/test --all runs them too" in done.stdout
+
+
+def test_a_parameter_that_is_fast_must_be_one() -> None:
+    marks = {param.values[0]: [mark.name for mark in param.marks] for param in mostly_slow("abc", fast="b")}
+    assert marks == {"a": ["slow"], "b": [], "c": ["slow"]}
+    with pytest.raises(AssertionError, match="not among the parameters"):
+        mostly_slow("abc", fast="x")
