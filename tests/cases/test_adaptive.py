@@ -12,6 +12,7 @@ from adbench import Case, Namespace, Unsupported
 from adbench.catalog import discovery
 from adbench.model.backend import from_module
 from adbench.model.case import function_of
+from tests.support.marks import mostly_slow
 
 CATALOG = discovery.catalog()
 PAIR = discovery.load(
@@ -154,7 +155,12 @@ def calls_of_the_slope(size: int, seed: int) -> int:
     return calls
 
 
-@pytest.mark.parametrize("name", ["tape_compiled", "cppad_reuse", "cppad_optimised", "adolc_reuse"])
+@pytest.mark.parametrize(
+    "name",
+    mostly_slow(
+        ("tape_compiled", "cppad_reuse", "cppad_optimised", "adolc_reuse"), fast=("tape_compiled", "adolc_reuse")
+    ),
+)
 def test_what_was_recorded_is_not_used_where_other_steps_are_taken(name: str) -> None:
     case: Case = LOTKA_VOLTERRA
     assert len({calls_of_the_slope(30, seed) for seed in range(4)}) > 1
