@@ -47,18 +47,19 @@ def pytest_configure(config: pytest.Config) -> None:
             (references() / "costs.json").unlink(missing_ok=True)
 
 
-def pytest_collection_finish() -> None:
-    """What is imported by now stays: no collection looks at it again. Each took 0.2 s, and many tests ask for one."""
-    gc.collect()
-    gc.freeze()
-
-
 def references() -> Path:
     """Where references are kept from one run of the tests to the next, while the oracle's text stays the same."""
     digest = hashlib.sha256()
     for file in sorted((ROOT / "adbench" / "oracle").rglob("*.py")):
         digest.update(file.read_bytes())
     return ROOT / ".venv" / "cache" / digest.hexdigest()[:12]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_heap() -> None:
+    """No collection looks again at what is there by now: many tests ask for one, and it took 0.2 s."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

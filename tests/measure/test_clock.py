@@ -178,11 +178,13 @@ def test_the_loop_costs_no_more_than_a_plain_one() -> None:
     assert loop < 1.1 * of_epochs(lambda: by_hand(tuple, 20_000))
 
 
+@pytest.mark.usefixtures("_no_collections")
 def test_the_loop_overhead_is_that_of_the_loop_that_times() -> None:
     timed = of_epochs(lambda: clock.epoch(tuple, 20_000).ns / 20_000)
     assert clock.loop_overhead_ns(epochs=25, calls=20_000) == pytest.approx(timed, rel=1.0)
 
 
+@pytest.mark.usefixtures("_no_collections")
 def test_the_cheapest_binding_is_the_one_that_is_used() -> None:
     """Against a lambda that spreads its arguments; both called by the loop that times."""
     args = (1.0, 2.0)
