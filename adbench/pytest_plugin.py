@@ -1,4 +1,4 @@
-"""For pytest: two fixtures, there wherever adbench is installed.
+"""For pytest: two fixtures, available wherever adbench is installed.
 
 def test_my_gradient(assert_gradients):
     assert_gradients(lambda xp, x: xp.sum(xp.sin(x)), np.array([0.3, 1.2]), backend="jax")
@@ -30,9 +30,9 @@ def assert_gradients() -> Callable[..., None]:
 def adbench_cell(request: pytest.FixtureRequest) -> Callable[..., ReadyCell]:
     """adbench_cell(case, size, backend, operator="gradient", seed=0, memory=True): check one cell, then time it.
 
-    The test fails where the value or the derivative is wrong, and is skipped, with the reason, where the backend cannot
-    or is known to be wrong there: such a cell is never timed. What is right is timed by the fixture `benchmark` of
-    pytest-benchmark; the verdict, the phases and the memory by each method (from processes of their own) go into its
+    The test fails if the value or the derivative is wrong. It is skipped, with the reason, if the backend lacks the
+    operator or has a known fault there: such a cell is never timed. The fixture `benchmark` of pytest-benchmark times
+    a right one; the verdict, the phases and the memory by each method (from separate processes) go into its
     `extra_info`, so that `--benchmark-json`, `--benchmark-compare` and `--benchmark-histogram` work on any case.
 
     case      a built-in case's name, or a user's file
@@ -60,7 +60,7 @@ def adbench_cell(request: pytest.FixtureRequest) -> Callable[..., ReadyCell]:
                 pytest.skip(f"{one.job.backend} on {one.job.case}: known to be wrong: {one.known}")
             pytest.fail(f"{one.job.backend} on {one.job.case}: {one.verdict.sentence}", pytrace=False)
         benchmark.group = f"{one.job.case} {one.job.size} {one.job.operator}"
-        benchmark.extra_info.update(_told(one))
+        benchmark.extra_info.update(_extra_info(one))
         if memory:
             benchmark.extra_info["memory"] = to_plain(in_process.memory(one))
         benchmark(one.call)
@@ -69,8 +69,8 @@ def adbench_cell(request: pytest.FixtureRequest) -> Callable[..., ReadyCell]:
     return check_and_time
 
 
-def _told(one: ReadyCell) -> dict[str, Any]:
-    """What goes into pytest-benchmark's record beside its own statistics."""
+def _extra_info(one: ReadyCell) -> dict[str, Any]:
+    """What pytest-benchmark records next to its own statistics."""
     return {
         "case": one.job.case,
         "size": one.job.size,

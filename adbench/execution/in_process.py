@@ -17,7 +17,8 @@ from adbench.execution.operators import fallback
 from adbench.execution.operators.prepared_point import judged, known_at, needs_second_order, operator_named, point
 from adbench.execution.operators.relations import Setting, violations
 from adbench.execution.phases.memory_phase import measure_memory
-from adbench.execution.planning.plan import RELATIONS
+from adbench.execution.planning.request import RELATIONS
+from adbench.execution.workers.context import Context
 from adbench.execution.workers.supervisor import Supervisor, default_limit
 from adbench.measure import clock
 from adbench.model.backend import Backend, from_module
@@ -186,7 +187,8 @@ def ready(case: str, size: int, backend: str, operator: str = "gradient", *, see
 def memory(cell: ReadyCell) -> Memory:
     """What one call takes, each method in a process of its own: this one has a clock to look after."""
     with Supervisor(default_limit()) as supervisor:
-        events = measure_memory(supervisor, cell.catalog, Settings(seed=cell.job.seed), [cell.job])
+        context = Context(supervisor, cell.catalog, Settings(seed=cell.job.seed))
+        events = measure_memory(context, [cell.job])
         return next(event.memory for event in events if isinstance(event, MemoryMeasured))
 
 

@@ -1,55 +1,62 @@
-"""Lines of work side by side, where no clock runs: one lane for each backend, as many at once as there is room for."""
+"""Generators in parallel threads, while no clock runs: one for each backend, as many at once as processors allow."""
 
 from __future__ import annotations
 
 import os
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import TypeVar
+
+from adbench.execution.workers.context import Context
 
 T = TypeVar("T")
 
 
-def side_by_side(lanes: Sequence[Iterator[T]], at_once: int, stop: Callable[[], None]) -> Generator[T, None, None]:
-    """What the lanes yield, as it comes; within a lane in its order. What one raises is raised here.
+def in_parallel(tasks: Iterable[Iterator[T]], context: Context) -> Generator[T, None, None]:
+    """The items of these generators in the order of arrival, while workers of the run's context do the work."""
+    return parallel(tuple(tasks), room(context.settings.threads), context.supervisor.close)
 
-    at_once   lanes that run at a time, each in a thread
-    stop      called where it ends early: whoever waits in a lane must then be let go
+
+def parallel(tasks: Sequence[Iterator[T]], at_once: int, stop: Callable[[], None]) -> Generator[T, None, None]:
+    """The items of all tasks in the order of arrival; an exception in a task is raised here.
+
+    at_once   tasks that run at a time, each in a thread
+    stop      called when this ends early, to release a task that waits for something
     """
     waiting: queue.SimpleQueue[Iterator[T]] = queue.SimpleQueue()
-    for lane in lanes:
-        waiting.put(lane)
-    told: queue.SimpleQueue[tuple[str, T | BaseException | None]] = queue.SimpleQueue()
+    for task in tasks:
+        waiting.put(task)
+    found: queue.SimpleQueue[tuple[str, T | BaseException | None]] = queue.SimpleQueue()
     stopped = threading.Event()
 
     def walk() -> None:
         try:
             while not stopped.is_set():
                 for item in waiting.get_nowait():
-                    told.put(("item", item))
+                    found.put(("item", item))
                     if stopped.is_set():
                         return
         except queue.Empty:
             pass
         except BaseException as error:
-            told.put(("error", error))
+            found.put(("error", error))
         finally:
-            told.put(("end", None))
+            found.put(("end", None))
 
-    threads = [threading.Thread(target=walk, daemon=True) for _ in range(min(at_once, len(lanes)))]
+    threads = [threading.Thread(target=walk, daemon=True) for _ in range(min(at_once, len(tasks)))]
     for thread in threads:
         thread.start()
     running = len(threads)
     try:
         while running:
-            kind, item = told.get()
+            kind, item = found.get()
             if kind == "end":
                 running -= 1
             elif kind == "error":
-                raise item  # type: ignore[misc]  # it is an exception where it says so
+                raise item  # type: ignore[misc]  # it is an exception
             else:
-                yield item  # type: ignore[misc]  # and a T here
+                yield item  # type: ignore[misc]  # it is a T
     finally:
         if running:
             stopped.set()
@@ -59,6 +66,6 @@ def side_by_side(lanes: Sequence[Iterator[T]], at_once: int, stop: Callable[[], 
 
 
 def room(threads: int) -> int:
-    """Workers of so many threads that the usable processors hold side by side; at least one."""
+    """How many workers of so many threads the usable processors can run in parallel; at least one."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, usable // threads)

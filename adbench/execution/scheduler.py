@@ -1,6 +1,6 @@
-"""Runs a plan: first every job is checked, then what is right is timed, launch by launch, then it is weighed.
+"""Runs a plan: checks every job, times what is right launch by launch, then measures its memory.
 
-`run` is a generator of events; who iterates it draws the bar and writes the journal. Nothing calls back.
+`Scheduler.events` is a generator of events; its consumer draws the bar and writes the journal. Nothing calls back.
 """
 
 from __future__ import annotations
@@ -11,86 +11,74 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from time import monotonic
 
-from adbench.catalog.discovery import Catalog
-from adbench.execution.parallel import room, side_by_side
-from adbench.execution.phases.check_phase import check
+from adbench.execution.parallel import in_parallel
+from adbench.execution.phases.check_phase import CheckPhase
 from adbench.execution.phases.failure_policy import FailurePolicy
 from adbench.execution.phases.memory_phase import jobs_to_measure, measure_memory
-from adbench.execution.phases.time_phase import Timing, groups_to_time
+from adbench.execution.phases.time_phase import TimePhase, groups_to_time
 from adbench.execution.planning.budget import fit
 from adbench.execution.planning.costs import Costs
 from adbench.execution.planning.estimate import Estimate
-from adbench.execution.planning.plan import Plan, sizes_by_case
-from adbench.execution.workers.pool import References, plain_start
-from adbench.execution.workers.process import WorkerLost
-from adbench.execution.workers.supervisor import Supervisor
+from adbench.execution.planning.plan import sizes_by_case
+from adbench.execution.workers.context import Context
+from adbench.execution.workers.process import NoAnswer
+from adbench.execution.workers.resident_worker import References
 from adbench.measure import machine
-from adbench.model.events import Checked, Event, Learned, MemoryMeasured, Timed
-from adbench.model.record import Group, Job, Record, group_of
+from adbench.model.events import Checked, Event, Learned
+from adbench.model.record import Group, Job, Record, group_of, grouped
+from adbench.model.run_progress import Progress, applied
 from adbench.model.settings import PREFERRED_REFERENCE, Settings
-from adbench.results.journal import Progress
 
-CHECK_SHARE = 0.5  # of a budget: what is not checked then is left out
-MEMORY_SHARE = 1.2  # of a budget: what is not weighed then is left out
+CHECK_SHARE = 0.5  # of a budget: jobs that are not checked then are left out
+MEMORY_SHARE = 1.2  # of a budget: memory that is not measured then is left out
 
 
 @dataclass
-class Runner:
-    """What a run has from its beginning to its end; `progress` and `costs` are what is known of it so far."""
+class Scheduler:
+    """A run from its beginning to its end; `progress` and `costs` are what is known of it so far."""
 
-    supervisor: Supervisor
-    plan: Plan
-    catalog: Catalog
-    settings: Settings
+    context: Context
     progress: Progress
     costs: Costs = field(default_factory=Costs)
     started: float = field(default_factory=monotonic)
 
+    @property
+    def settings(self) -> Settings:
+        """How it measures; a budget may change that on the way."""
+        return self.context.settings
+
+    @property
+    def plan(self) -> tuple[Job, ...]:
+        """The planned jobs, in order."""
+        return self.progress.head.plan
+
     def events(self) -> Generator[Event, None, None]:
-        """Do what of the plan is not in `progress` yet; each event is entered there before it is told."""
+        """Do what is not in `progress` yet; each event is applied to it before it is passed on."""
         for phase in (self._check, self._fit, self._prepare_to_time, self._time, self._measure_memory):
-            for event in phase():
-                enter(event, self.progress)
-                if isinstance(event, Checked):
-                    self._learn(event)
+            for event in applied(phase(), self.progress):
+                self.costs.note(event)
                 yield event
 
-    def _learn(self, event: Checked) -> None:
-        """Remember what a check cost."""
-        job = event.record.job
-        if event.cost is not None:
-            self.costs.learn(job, event.cost)
-        if event.seconds is not None:
-            self.costs.learn_check(job, event.seconds)
-        if event.open_seconds is not None:
-            self.costs.learn_opening(job.backend, event.open_seconds)
-
     def _check(self) -> Iterator[Event]:
-        """What is not checked yet, a lane for each backend; where time is short, the smallest sizes first."""
-        left = [job for job in self.plan.jobs if job not in self.progress.records]
+        """Check what is not checked yet, each backend in a thread; with a budget, the smallest sizes first."""
+        left = self.progress.unchecked
         if self.settings.budget_seconds is not None:
-            sizes = sizes_by_case(self.plan.jobs)
+            sizes = sizes_by_case(self.plan)
             left.sort(key=lambda job: (sizes[job.case].index(job.size), job.operator == "value"))
-        before = tuple(self.progress.records.values())
-        with References(self.supervisor, self.catalog, self.settings) as references:
-            lanes = [
-                check(
-                    *(self.supervisor, references, self.catalog, self.settings),
-                    [job for job in left if job.backend == name],
-                    [record for record in before if record.job.backend == name],
-                    self._over(CHECK_SHARE),
-                )
-                for name in dict.fromkeys(job.backend for job in left)
-            ]
-            yield from side_by_side(lanes, room(self.settings.threads), self.supervisor.close)
+        before = grouped(self.progress.records.values(), lambda record: record.job.backend)
+        with References(self.context) as references:
+            phase, enough = CheckPhase(self.context, references), self._over(CHECK_SHARE)
+            jobs_of = grouped(left, lambda job: job.backend)
+            tasks = (phase.check(jobs, before.get(name, ()), enough) for name, jobs in jobs_of.items())
+            yield from in_parallel(tasks, self.context)
 
     def _fit(self) -> Iterator[Event]:
-        """Where time is limited: leave out what does not fit, now that it is known what each cell takes."""
+        """With a budget: leave out what does not fit, now that the cost of each cell is known."""
         budget = self.settings.budget_seconds
         if budget is None or not self.settings.time:
             return
         left_out = []
-        if unchecked := [job for job in self.plan.jobs if job not in self.progress.records]:
+        if unchecked := self.progress.unchecked:
             left_out.append(f"not checked: {_places(unchecked)}")
         right = [record.job for records in self._timed() for record in records]
         if right:
@@ -99,16 +87,19 @@ class Runner:
             for job in set(right) - set(fitted.jobs):
                 reason = f"right, but not timed: it does not fit into {budget:.0f} s"
                 yield Checked(replace(self.progress.records[job], reason=reason))
-            self.settings = fitted.settings
+            self._change(fitted.settings)
             left_out += fitted.left_out
         if left_out:
             yield self._leave_out(left_out)
 
     def _leave_out(self, texts: Sequence[str]) -> Learned:
-        """The settings with what else is left out."""
+        """The settings with these texts added to what is left out."""
         before = [self.settings.left_out] if self.settings.left_out else []
-        self.settings = replace(self.settings, left_out="; ".join([*before, *texts]))
+        self._change(replace(self.settings, left_out="; ".join([*before, *texts])))
         return Learned({"settings": asdict(self.settings)})
+
+    def _change(self, settings: Settings) -> None:
+        self.context = replace(self.context, settings=settings)
 
     def _spent(self) -> float:
         return monotonic() - self.started
@@ -119,7 +110,7 @@ class Runner:
         return lambda: budget is not None and self._spent() > share * budget
 
     def _prepare_to_time(self) -> Iterator[Event]:
-        """What is learned once, when it is known what is to be timed."""
+        """Find out what all launches need to know, once it is known what they time."""
         if not self.settings.time or not any(map(self._left, range(self.settings.launches))):
             return
         backends = dict.fromkeys(record.job.backend for records in self._timed() for record in records)
@@ -132,43 +123,34 @@ class Runner:
             yield Learned({"loop_overhead_ns": self._loop_overhead_ns()})
 
     def _time(self) -> Iterator[Event]:
+        """Launch after launch, as many as the budget allows."""
         if not self.settings.time:
             return
-        timing = Timing(
-            self.supervisor,
-            self.catalog,
-            replace(self.settings, reference_backend=self.progress.head.run.reference_backend),
-            FailurePolicy(self.progress.records.values()),
-            self.cpus,
-        )
+        failures = FailurePolicy(self.progress.records.values())
+        phase = TimePhase(self.context, self.progress.head.run.reference_backend, failures, self.cpus)
         for number in range(self.settings.launches):
             if left := self._left(number):
                 begun = self._spent()
-                yield from timing.launch(number, left, self.plan.jobs)
+                yield from phase.launch(number, left, self.plan)
                 budget, rest = self.settings.budget_seconds, self.settings.launches - number - 1
                 if budget is not None and rest and 2 * self._spent() - begun > budget:
-                    self.settings = replace(self.settings, launches=number + 1)
-                    yield self._leave_out([f"launches: {number + 1} in the place of {number + 1 + rest}"])
+                    self._change(replace(self.settings, launches=number + 1))
+                    yield self._leave_out([f"launches: {number + 1} instead of {number + 1 + rest}"])
                     return
 
     def _measure_memory(self) -> Iterator[Event]:
-        """What is right and not weighed yet, a lane for each backend."""
+        """The memory of what was timed, each backend in a thread."""
         if not self.settings.memory:
             return
         right = [record.job for records in self._timed() for record in records]
         wanted = set(jobs_to_measure(right, self.settings))
-        left = [job for job in self.plan.jobs if job in wanted and job not in self.progress.memories]
-        lanes = [
-            measure_memory(
-                *(self.supervisor, self.catalog, self.settings),
-                [job for job in left if job.backend == name],
-                self._over(MEMORY_SHARE),
-            )
-            for name in dict.fromkeys(job.backend for job in left)
-        ]
-        yield from side_by_side(lanes, room(self.settings.threads), self.supervisor.close)
+        left = [job for job in self.plan if job in wanted and job not in self.progress.memories]
+        enough = self._over(MEMORY_SHARE)
+        jobs_of = grouped(left, lambda job: job.backend)
+        tasks = (measure_memory(self.context, jobs, enough) for jobs in jobs_of.values())
+        yield from in_parallel(tasks, self.context)
         if unmeasured := [job for job in left if job not in self.progress.memories]:
-            yield self._leave_out([f"not weighed: {_places(unmeasured)}"])
+            yield self._leave_out([f"memory not measured: {_places(unmeasured)}"])
 
     def _left(self, number: int) -> dict[Group, list[Record]]:
         """The groups that are not timed yet in launch `number`."""
@@ -176,45 +158,25 @@ class Runner:
         return {group: records for group, records in groups.items() if (number, group) not in self.progress.groups}
 
     def _timed(self) -> Iterable[list[Record]]:
-        """The groups of records that are worth timing: right, and no trap."""
-        jobs = (job for job in self.plan.jobs if not self.catalog.cases[job.case].is_trap)
+        """The groups of records that may be timed and belong to no trap."""
+        jobs = (job for job in self.plan if not self.context.catalog.cases[job.case].is_trap)
         return groups_to_time(self.progress.records[job] for job in jobs if job in self.progress.records).values()
 
     @cached_property
     def cpus(self) -> tuple[int, ...]:
-        """The processors that everything timed runs on: chosen once, and none where the system cannot pin."""
+        """The processors that everything timed runs on: chosen once; none if the system cannot pin."""
         return machine.measuring_cpus(self.settings.threads) if hasattr(os, "sched_setaffinity") else ()
 
     def _loop_overhead_ns(self) -> float | None:
-        """In a process started as those that are timed; None where it cannot be had."""
-        start = replace(plain_start(self.settings), cpus=self.cpus)
+        """Measured in a process that starts as the timed ones do; None if that fails."""
+        start = replace(self.context.plain_start(), cpus=self.cpus)
         try:
-            worker = self.supervisor.start(start)
-            try:
-                return float(worker.ask({"do": "overhead"}, self.settings.timeout_seconds)["value"])
-            finally:
-                self.supervisor.end(worker)
-        except (WorkerLost, KeyError):
+            with self.context.supervisor.start(start) as worker:
+                return float(worker.ask({"do": "overhead"}, self.settings.timeout_seconds))
+        except NoAnswer:
             return None
 
 
 def _places(jobs: Iterable[Job]) -> str:
     """Cases with their sizes, in words."""
     return ", ".join(f"{case} at {', '.join(map(str, of))}" for case, of in sizes_by_case(jobs).items())
-
-
-def enter(event: Event, progress: Progress) -> None:
-    """Write an event into what is known of the run."""
-    match event:
-        case Checked(record):
-            progress.records[record.job] = record
-        case Timed(number, cells, lost):
-            for cell in cells:
-                progress.launches.setdefault((cell.job, cell.control), {})[number] = cell.launch
-            progress.records |= {record.job: record for record in lost}
-            progress.groups |= {(number, group_of(cell.job)) for cell in cells}
-            progress.groups |= {(number, group_of(record.job)) for record in lost}
-        case MemoryMeasured(job, memory):
-            progress.memories[job] = memory
-        case Learned(facts):
-            progress.head = replace(progress.head, run=replace(progress.head.run, **facts))

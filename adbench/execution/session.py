@@ -1,4 +1,4 @@
-"""One run from what was asked for to a `Run`: planned, gone through event by event, kept in a journal, gone on with."""
+"""One run from what was asked for to a `Run`: planned, executed event by event, kept in a journal, resumed."""
 
 from __future__ import annotations
 
@@ -8,206 +8,157 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from adbench.catalog import inactive_inputs
 from adbench.catalog.discovery import Catalog
 from adbench.catalog.selection import resolve
 from adbench.execution.cluster.dask_cluster import Cluster
+from adbench.execution.planning import costs as kept
 from adbench.execution.planning.budget import fit
 from adbench.execution.planning.costs import Costs
-from adbench.execution.planning.costs import keep as keep_costs
-from adbench.execution.planning.costs import read as kept_costs
 from adbench.execution.planning.estimate import Estimate
 from adbench.execution.planning.forecast import Forecast
-from adbench.execution.planning.plan import RELATIONS, Plan, check_inputs, flops_of, plan, sizes_by_case
-from adbench.execution.scheduler import Runner
-from adbench.execution.workers.pool import refuse_bad_file
-from adbench.execution.workers.supervisor import Supervisor, default_limit
+from adbench.execution.planning.plan import Plan, check_inputs, flops_of, plan, sizes_by_case
+from adbench.execution.planning.request import Request
+from adbench.execution.scheduler import Scheduler
+from adbench.execution.workers.context import Context
+from adbench.execution.workers.process import NoAnswer
+from adbench.execution.workers.supervisor import Supervisor
 from adbench.measure import machine
-from adbench.model.backend import OPERATORS
 from adbench.model.errors import BadFile, UnknownName, UsageError
-from adbench.model.events import Checked, Event, Learned, MemoryMeasured, Timed
+from adbench.model.events import Ended, Event
 from adbench.model.record import SCHEMA_VERSION, Job, Record, Run
+from adbench.model.run_progress import Head, Progress, apply, assemble
 from adbench.model.serialization import from_plain
 from adbench.model.settings import Settings, cache_folder
-from adbench.results.journal import Head, Journal, Progress, assemble
+from adbench.results.journal import Journal
 from adbench.results.run_files import catalog_of, files_of, unchanged
 from adbench.results.store import JOURNAL
 from adbench.version import __version__
 
-QUICK_SECONDS = 110.0  # what a quick run of nothing in particular is planned to fit into
-
-
-STAYS = "what was measured so far stays readable; start a new run for the rest"
+START_AGAIN = "the results so far stay readable; start a new run for the rest"
 
 
 class Session:
-    """A plan under way. Iterate `events` to make it go; `result` is valid at any moment, also after an interruption."""
+    """A planned run. Iterate `events` to execute it; `result` is valid at any moment, also after an interruption."""
 
     def __init__(
         self,
-        plan: Plan,
         catalog: Catalog,
         settings: Settings,
         progress: Progress,
-        costs: Costs,
-        journal: Journal | None = None,
+        *,
+        left_out: tuple[str, ...] = (),
         sizes: Mapping[str, Sequence[int]] | None = None,
+        journal: Journal | None = None,
     ) -> None:
-        self.plan, self.catalog, self.settings = plan, catalog, settings
-        self._sizes = sizes_by_case(plan.jobs) if sizes is None else sizes
-        self._progress, self._costs, self._journal = progress, costs, journal
-        self.forecast = Forecast(plan.jobs, settings, costs, progress, missing(catalog, plan.jobs))
+        self.plan, self.catalog, self.settings = Plan(progress.head.plan, left_out), catalog, settings
+        self._progress, self._journal = progress, journal
+        self._sizes = sizes_by_case(self.plan.jobs) if sizes is None else sizes
+        self._costs = kept.read(cache_folder(), progress.head.run.machine)
+        self.forecast = Forecast(settings, self._costs, progress, missing(catalog, self.plan.jobs))
 
     def events(self, folder: Path | None = None, on: str | None = None) -> Generator[Event, None, None]:
-        """Run what of the plan is not done yet, event by event, each in the journal before it is told.
+        """Run the rest of the plan, event by event; each is in the journal before it is passed on.
 
         on       dask://HOST:PORT of the cluster whose hosts measure; None for this machine
         folder   where the journal of a new run goes; None for none. A resumed run has its own.
 
-        Raises BadFile, before anything is measured, where a user's own backend file cannot be used; BadOutput where
-        the journal cannot be written.
+        Raises BadFile, before anything is measured, if a user's own backend file cannot be used; BadOutput if the
+        journal cannot be written.
         """
         with Supervisor(self.settings.mem_limit_bytes) as supervisor:
-            left = dict.fromkeys(job.backend for job in self.plan.jobs if job not in self._progress.records)
-            for name in left:
-                refuse_bad_file(supervisor, self.catalog, self.settings, name)
-            runner: Runner | Cluster
+            context = Context(supervisor, self.catalog, self.settings)
+            for name in dict.fromkeys(job.backend for job in self._progress.unchecked):
+                refuse_bad_file(context, name)
+            measuring: Scheduler | Cluster
             if on is None:
-                runner = Runner(supervisor, self.plan, self.catalog, self.settings, self._progress, self._costs)
+                measuring = Scheduler(context, self._progress, self._costs)
             else:
-                runner = Cluster(on, self.plan, self.settings, self._progress)
+                measuring = Cluster(on, self.settings, self._progress)
             if folder is not None:
                 self._journal = Journal.create(folder / JOURNAL, self._progress.head)
             try:
                 self.forecast.begin()
-                with closing(runner.events()) as events:
+                with closing(measuring.events()) as events:
                     for event in events:
-                        self._keep(event)
+                        self._write(event)
                         self.forecast.note(event)
                         yield event
-                if self._journal is not None and not self._progress.ended:
-                    self._journal.end()
+                if not self._progress.ended:
+                    apply(Ended(), self._progress)
+                    self._write(Ended())
             finally:
-                if self._journal is not None:
-                    self._journal.close()
+                self.close()
                 self._costs.learn_run(self.result())
-                keep_costs(cache_folder(), self._progress.head.run.machine, self._costs)
+                kept.keep(cache_folder(), self._progress.head.run.machine, self._costs)
 
     def close(self) -> None:
-        """Let go of the journal of a resumed run that is not gone on with."""
+        """Close the journal, if there is one."""
         if self._journal is not None:
             self._journal.close()
 
     def estimate(self) -> Estimate:
-        """The model of how long it takes, with what cells have cost before."""
+        """The model of how long it takes, with the costs of cells from earlier runs."""
         return Estimate(self.settings, self._costs, missing=missing(self.catalog, self.plan.jobs))
 
     @cached_property
     def remarks(self) -> tuple[inactive_inputs.Notice, ...]:
-        """What the user's own cases cannot show, at every size that is timed: of a check, at all that a run has."""
+        """The inactive inputs of the user's own cases, at every size that is timed; of a check, at all own sizes."""
         return tuple(inactive_inputs.of_own_cases(self.catalog, self._sizes, self.settings.seed))
 
     def result(self) -> Run:
-        """What has been found out so far, in the plan's order."""
+        """The results so far, in the plan's order."""
         return assemble(self._progress)
 
-    def _keep(self, event: Event) -> None:
-        """Write an event through to the disk, where it tells of something done."""
-        if self._journal is None:
-            return
-        match event:
-            case Checked(record):
-                self._journal.checked(record)
-            case Timed(number, cells, lost):
-                self._journal.launched(number, cells, lost)
-            case MemoryMeasured(job, memory):
-                self._journal.memory(job, memory)
-            case Learned(facts):
-                self._journal.facts(**facts)
+    def _write(self, event: Event) -> None:
+        if self._journal is not None:
+            self._journal.write(event)
 
 
-def prepare(
-    *,
-    cases: Sequence[str] = (),
-    backends: Sequence[str] = (),
-    sizes: Sequence[str] = (),
-    operators: Sequence[str] = (),
-    suites: Sequence[str] = (),
-    case_folders: Sequence[str] = (),
-    backend_folders: Sequence[str] = (),
-    quick: bool = False,
-    rigorous: bool = False,
-    launches: int | None = None,
-    budget: float | None = None,
-    time: bool = True,
-    memory: bool = True,
-    margin: float = 0.02,
-    reference: str | None = None,
-    seed: int = 0,
-    points: int = 1,
-    threads: int = 1,
-    timeout: float = 60.0,
-    mem_limit: int | None = None,
-) -> Session:
-    """What was asked for, resolved and planned; nothing has run yet but the user's own case files.
+def prepare(**asked: Any) -> Session:
+    """The run that a `Request` with these fields asks for, planned; only the user's own case files have run.
 
     Raises UsageError (also as UnknownName, BadFile) for what cannot be done.
     """
-    for name in operators:
-        if name not in OPERATORS and name != RELATIONS:
-            raise UnknownName("operator", name, (*OPERATORS, RELATIONS))
-    chosen = resolve(cases=cases, backends=backends, case_folders=case_folders, backend_folders=backend_folders)
-    named = tuple(name for name in operators if name != RELATIONS)
-    planned = plan(
-        chosen.catalog,
-        cases=chosen.cases,
-        backends=chosen.backends,
-        sizes=sizes,
-        operators=named if operators else None,
-        thorough=not time,
-        suites=suites,
-        relations=(not time and not operators) or RELATIONS in operators,
-        seeds=range(seed, seed + points),
-        quick=quick,
-        few=time,
-        traps=not time,
+    request = Request(**asked)
+    settings = request.settings
+    chosen = resolve(
+        cases=request.cases,
+        backends=request.backends,
+        case_folders=request.case_folders,
+        backend_folders=request.backend_folders,
     )
-    check_inputs(chosen.catalog, planned.jobs, seed)
+    planned = plan(chosen.catalog, replace(request, cases=chosen.cases, backends=chosen.backends))
+    check_inputs(chosen.catalog, planned.jobs, request.seed)
     selected = tuple(dict.fromkeys(job.backend for job in planned.jobs))
-    if reference is not None and reference not in selected:
-        raise UnknownName("selected backend", reference, selected)
-    settings = Settings(
-        cache=str(cache_folder()),
-        seed=seed,
-        threads=threads,
-        timeout_seconds=timeout,
-        mem_limit_bytes=mem_limit or default_limit(),
-        time=time,
-        memory=memory,
-        margin=margin,
-        reference_backend=reference,
-    )
-    if quick:
-        settings = settings.for_a_first_look()
-    if rigorous:
-        settings = settings.for_publishing()
-    if launches is not None:
-        settings = replace(settings, launches=launches)
+    if request.reference is not None and request.reference not in selected:
+        raise UnknownName("selected backend", request.reference, selected)
     described = machine.describe()  # before the load that we make ourselves
-    costs = kept_costs(cache_folder(), described)
-    if time and quick and not (cases or backends or sizes or operators or suites):
-        budget = budget or QUICK_SECONDS
-    if budget is not None:
-        planned, settings = _fitted(planned, chosen.catalog, replace(settings, budget_seconds=budget), costs)
+    if settings.budget_seconds is not None:
+        costs = kept.read(cache_folder(), described)
+        planned, settings = _fitted(planned, chosen.catalog, settings, costs)
     head = _head(planned, chosen.catalog, settings, described)
-    progress = Progress(head)
-    every = {name: chosen.catalog.cases[name].sizes for name in head.run.cases} if not time and not sizes else None
-    return Session(planned, chosen.catalog, settings, progress, costs, sizes=every)
+    every = {name: chosen.catalog.cases[name].sizes for name in head.run.cases}
+    sizes = None if request.time or request.sizes else every
+    return Session(chosen.catalog, settings, Progress(head), left_out=planned.left_out, sizes=sizes)
+
+
+def refuse_bad_file(context: Context, name: str) -> None:
+    """Load a user's own backend file in a process that is thrown away. Raises BadFile if it cannot be used."""
+    source = context.catalog.backends[name]
+    if source.builtin or source.missing:
+        return
+    try:
+        with context.supervisor.start(context.plain_start()) as worker:
+            worker.ask(context.load_request(name), context.settings.timeout_seconds)
+    except NoAnswer as no:
+        raise BadFile(no.reason if no.is_bad_file else f"{source.path}: importing it: {no.reason}") from no
 
 
 def _fitted(planned: Plan, catalog: Catalog, settings: Settings, costs: Costs) -> tuple[Plan, Settings]:
-    """What of the plan fits into the budget. Raises UsageError where nothing does."""
+    """The part of the plan that fits into the budget. Raises UsageError if nothing does."""
     budget = settings.budget_seconds or 0.0
     estimate = Estimate(settings, costs, missing=missing(catalog, planned.jobs))
     found = fit(planned.jobs, estimate, budget, frozenset(n for n in catalog.cases if catalog.cases[n].is_trap))
@@ -228,26 +179,25 @@ def missing(catalog: Catalog, jobs: Iterable[Job]) -> frozenset[str]:
 
 
 def resume(folder: Path, on: str | None = None) -> Session:
-    """The run whose journal is in the folder, to be gone on with as it was begun, on a cluster where that is named.
+    """The run whose journal is in the folder, with its own plan and settings; `on` names the cluster that measures.
 
-    Raises UsageError (also as BadFile, BadOutput) where there is none, or what it would measure has changed since.
+    Raises UsageError (also as BadFile, BadOutput) if there is none, or what it would measure has changed since.
     """
     journal, progress = Journal.resume(folder / JOURNAL)
     try:
-        catalog = unchanged(progress.head, folder) if on is None else catalog_of(progress.head, folder, STAYS)
-        settings = from_plain(progress.head.run.settings, Settings)
+        head = progress.head
+        catalog = unchanged(head, folder) if on is None else catalog_of(head, folder, START_AGAIN)
+        return Session(catalog, from_plain(head.run.settings, Settings), progress, journal=journal)
     except ValueError as error:
         journal.close()
         raise BadFile(f"{folder / JOURNAL}: not the journal of this adbench: {error}") from error
     except BaseException:
         journal.close()
         raise
-    costs = kept_costs(cache_folder(), progress.head.run.machine)
-    return Session(Plan(progress.head.plan), catalog, settings, progress, costs, journal)
 
 
 def _head(planned: Plan, catalog: Catalog, settings: Settings, described: dict[str, machine.Fact]) -> Head:
-    """A run of which nothing has been measured."""
+    """The beginning of a run."""
     backends = tuple(dict.fromkeys(job.backend for job in planned.jobs))
     cases = tuple(dict.fromkeys(job.case for job in planned.jobs))
     run = Run(
@@ -269,9 +219,7 @@ def _head(planned: Plan, catalog: Catalog, settings: Settings, described: dict[s
 def exit_code(records: Sequence[Record]) -> int:
     """0 fine, 1 a wrong derivative or a known fault that is gone, 4 a backend crashed, timed out or raised.
 
-    What is unsupported, or wrong as it is known to be, is fine: it says so.
+    An unsupported operator and a known fault are fine: they have a reason.
     """
-    statuses = {record.status for record in records}
-    if statuses & {"wrong", "surprise"}:
-        return 1
-    return 4 if statuses & {"crashed", "timed_out", "failed", "skipped"} else 0
+    codes = {record.outcome.exit_code for record in records}
+    return 1 if 1 in codes else max(codes, default=0)

@@ -1,7 +1,7 @@
 """Every exception the harness raises on purpose.
 
 AdbenchError
-├── UsageError        what the user asked for cannot be done; the command line prints it and exits with 2
+├── UsageError        the request is impossible; the command line prints the reason and exits with 2
 │   ├── UnknownName   no case or backend of that name
 │   ├── BadFile       a case, backend or run file that cannot be used
 │   └── BadOutput     the output folder cannot be written
@@ -19,7 +19,7 @@ class AdbenchError(Exception):
 
 
 class UsageError(AdbenchError):
-    """What was asked for cannot be done. The text says what was wrong, what was there, what to do next."""
+    """The request is impossible. The text says what was wrong, what was found, and what to do."""
 
 
 class UnknownName(UsageError, LookupError):
@@ -39,7 +39,7 @@ class BadOutput(UsageError):
 
 
 class Unsupported(AdbenchError):
-    """A backend cannot do this. Raise it from `prepare` or from inside a call; the reason is shown as it stands."""
+    """A backend cannot do this. Raise it from `prepare` or from inside a call; reports show the reason unchanged."""
 
 
 class MissingFunction(Unsupported, AttributeError):

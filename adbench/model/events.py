@@ -1,4 +1,8 @@
-"""What the runner tells while it goes, in the order in which things happen. Frozen values; nothing calls back."""
+"""What a run reports while it measures, in the order in which things happen. Frozen values; nothing calls back.
+
+Everyone who follows a run (its progress, the journal, the forecast, the bar) reads the same two things from an event:
+the records it states and the units of work it completes.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from adbench.model.record import Job, Launched, Memory, Record
+from adbench.model.record import Group, Job, Launched, Memory, Record, group_of
 
 Phase = Literal["check", "time", "memory"]
 
+Unit = tuple[Phase, object]
+"""A piece of work that is done once: the check or the memory of a job, a group in a launch, a launch's imports."""
+
+
+class Event:
+    """Something that happened in a run."""
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """The records that it states: later ones replace earlier ones of the same job."""
+        return ()
+
+    @property
+    def done(self) -> tuple[Unit, ...]:
+        """The units of work that it completes."""
+        return ()
+
 
 @dataclass(frozen=True)
-class Started:
-    """A job is under way; with the clock running, `job` stands for its group, in launch `launch`. `building` before it
-    is checked, where its backend has something to compile."""
+class Started(Event):
+    """A job is under way. In the time phase `job` stands for its group, in launch `launch`. `building`: its backend
+    compiles something before the check."""
 
     job: Job
     phase: Phase
@@ -32,11 +53,11 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Checked:
+class Checked(Event):
     """A job's verdict, or why there is none.
 
-    cost          what it took, where it came to a call
-    seconds       what preparing, calling and judging took together, where its worker was asked
+    cost          what it took, if it was called
+    seconds       what preparing, calling and judging took together, if its worker was asked
     open_seconds  what starting its worker and the import took
     """
 
@@ -45,29 +66,61 @@ class Checked:
     seconds: float | None = None
     open_seconds: float | None = None
 
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """Its one record."""
+        return (self.record,)
+
+    @property
+    def done(self) -> tuple[Unit, ...]:
+        """The check of its job."""
+        return (("check", self.record.job),)
+
 
 @dataclass(frozen=True)
-class Timed:
-    """One group in one launch: what was measured of its cells, and the records of those that were lost in it."""
+class Timed(Event):
+    """One group in one launch: the measurements of its cells, and the records of the jobs that failed in it."""
 
     number: int
     cells: tuple[Launched, ...]
     lost: tuple[Record, ...] = ()
 
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """Those of the jobs that failed."""
+        return self.lost
+
+    @property
+    def group(self) -> Group:
+        """What its cells have in common."""
+        return group_of(self.cells[0].job if self.cells else self.lost[0].job)
+
+    @property
+    def done(self) -> tuple[Unit, ...]:
+        """The imports of its launch, and the group in it."""
+        return ("time", self.number), ("time", (self.number, self.group))
+
 
 @dataclass(frozen=True)
-class MemoryMeasured:
-    """What was weighed of a job."""
+class MemoryMeasured(Event):
+    """The memory of a job."""
 
     job: Job
     memory: Memory
 
+    @property
+    def done(self) -> tuple[Unit, ...]:
+        """The memory of its job."""
+        return (("memory", self.job),)
+
 
 @dataclass(frozen=True)
-class Learned:
-    """Fields of the run that were not known when it was begun."""
+class Learned(Event):
+    """Fields of the run that were not known at its beginning."""
 
     facts: Mapping[str, Any]
 
 
-Event = Started | Checked | Timed | MemoryMeasured | Learned
+@dataclass(frozen=True)
+class Ended(Event):
+    """Everything planned has been done: there is nothing to resume."""

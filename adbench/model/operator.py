@@ -1,11 +1,11 @@
-"""What can be asked of a backend: the operators and their law."""
+"""The operators of a backend and their laws."""
 
 from __future__ import annotations
 
 from typing import Literal, get_args
 
 Operator = Literal["value", "gradient", "value_and_gradient", "jacobian", "jvp", "vjp", "hvp", "hessian"]
-"""What is asked of a backend.
+"""An operator of a backend.
 
 With g the function of the tuple x of active inputs, as `of_active` makes it:
 
@@ -18,9 +18,9 @@ jvp                  J v, of the shape of f's value; v is a tuple like x
 vjp                  wᵀ J, as the gradient; w is like f's value
 hvp                  H v, as the gradient; v is a tuple like x
 hessian              H: a tuple of tuples, H[i][j] of the shape of input i before that of input j; where inputs are
-                     nested, x with a structure like x in the place of each leaf
+                     nested, x with a structure like x instead of each leaf
 
-What a backend does not have (it raises Unsupported) the harness makes from what it has, labelled as a fallback.
+If a backend lacks an operator (it raises Unsupported), the harness makes it from others, labelled as a fallback.
 """
 
 OPERATORS: tuple[Operator, ...] = get_args(Operator)

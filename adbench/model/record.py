@@ -1,21 +1,43 @@
-"""What one measurement is asked (Job) and what came of it (Record). Frozen values; nothing calls back.
+"""What one measurement is asked (Job) and its result (Record). Frozen values; nothing calls back.
 
-A crash, a time-out and an unsupported operator are records with a reason. A figure that could not be had is `null` with
-a reason, never 0.
+A crash, a time-out and an unsupported operator are records with a reason. A missing figure is `null` with a reason,
+never 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median, quantiles
-from typing import Literal
+from typing import Literal, TypeVar
 
 from adbench.measure.clock import Round
 from adbench.measure.memory import Figure
 from adbench.oracle import Verdict
 
-__all__ = ["SCHEMA_VERSION", "Figure", "Job", "Launch", "Memory", "Record", "Round", "Run", "Status", "Summary", "Time"]
+__all__ = [
+    "OUTCOMES",
+    "SCHEMA_VERSION",
+    "Figure",
+    "Group",
+    "Job",
+    "Launch",
+    "Launched",
+    "Memory",
+    "Outcome",
+    "Record",
+    "Round",
+    "Run",
+    "Status",
+    "Summary",
+    "Time",
+    "Word",
+    "group_of",
+    "grouped",
+]
+
+T = TypeVar("T")
+K = TypeVar("K")
 
 SCHEMA_VERSION = 2
 
@@ -24,14 +46,76 @@ Status = Literal["ok", "wrong", "known", "surprise", "unsupported", "failed", "c
 
 ok            prepared, checked, and timed where that was asked for
 wrong         a wrong, NaN or mis-shaped value or derivative: not timed, never ranked
-known         wrong or failing as its backend's file says it is known to be; never ranked, and no alarm
-surprise      known to be wrong or failing, but it is not any more: the backend's file is out of date
+known         wrong or failing as the backend's file predicts; never ranked, and no alarm
+surprise      a known fault that no longer occurs: the backend's file is out of date
 unsupported   the backend cannot do it, or is not installed, and says why
 failed        an exception
 crashed       the process died
 timed_out     no answer within the limit
-skipped       not tried, because of what happened to a smaller size or twice before on this case
+skipped       not tried, because a smaller size timed out or the backend crashed twice on this case
 """
+
+Word = Literal[
+    "right",
+    "approximate",
+    "inconclusive",
+    "unchecked",
+    "wrong",
+    "surprise",
+    "known",
+    "unsupported",
+    "failed",
+    "crashed",
+    "timed_out",
+    "skipped",
+    "not_run",
+]
+"""The outcome of a cell in one word: the verdict where the cell was checked, else why it was not."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How good a record is. Everyone who decides by it (exit codes, phases, gates, reports) asks here.
+
+    is_measured   its time and memory may be shown: nothing failed, and nothing was found wrong
+    is_fault      an exception, a crash or a time-out
+    exit_code     of a run with such a record: 0 fine, 1 a wrong derivative or a vanished known fault, 4 a failure
+    """
+
+    word: Word
+    is_measured: bool = False
+    is_fault: bool = False
+    exit_code: Literal[0, 1, 4] = 0
+
+    @property
+    def is_alarm(self) -> bool:
+        """Whether the backend failed, or its file is out of date."""
+        return self.is_fault or self.exit_code == 1
+
+    @property
+    def is_incorrect(self) -> bool:
+        """Whether the result is wrong, or should be by the backend's file."""
+        return self.word in ("wrong", "known", "surprise")
+
+
+OUTCOMES: Mapping[Word, Outcome] = {
+    outcome.word: outcome
+    for outcome in (
+        Outcome("right", is_measured=True),
+        Outcome("approximate", is_measured=True),
+        Outcome("inconclusive", is_measured=True),
+        Outcome("unchecked", is_measured=True),
+        Outcome("wrong", exit_code=1),
+        Outcome("surprise", exit_code=1),
+        Outcome("known"),
+        Outcome("unsupported"),
+        Outcome("failed", is_fault=True, exit_code=4),
+        Outcome("crashed", is_fault=True, exit_code=4),
+        Outcome("timed_out", is_fault=True, exit_code=4),
+        Outcome("skipped", exit_code=4),
+        Outcome("not_run"),
+    )
+}
 
 
 @dataclass(frozen=True, order=True)
@@ -49,12 +133,12 @@ class Job:
 class Launch:
     """One cell in one launch: a fresh process of its backend, in which it took turns with the others of its group.
 
-    phases    the parts of `prepare` that the backend told of (adbench.phase), in seconds: "trace", "compile", …
+    phases    the parts of `prepare` that the backend reported (adbench.phase), in seconds: "trace", "compile", …
     steady    whether the two halves of the warm-up agree within 2 %
     rounds    in execution order, every one, none deleted; round r of a cell pairs with round r of the others of its
               group and launch
 
-    None where a file of an earlier adbench does not tell.
+    None where a file of an earlier adbench does not have the field.
     """
 
     number: int
@@ -76,8 +160,8 @@ class Launch:
 class Time:
     """Seconds, launch by launch (at least one): what happens once and what happens every time.
 
-    The launch is the unit: rounds of one process share its layout in memory, so that they agree with each other more
-    than with those of another.
+    The launch is the statistical unit: rounds of one process share its memory layout, so they agree with each other
+    more than with the rounds of another process.
     """
 
     launches: tuple[Launch, ...]
@@ -96,7 +180,7 @@ class Time:
 
     @property
     def import_seconds(self) -> float | None:
-        """The median over launches; None where none tells."""
+        """The median over launches; None where none has it."""
         known = [launch.import_seconds for launch in self.launches if launch.import_seconds is not None]
         return median(known) if known else None
 
@@ -112,29 +196,28 @@ class Time:
 
     @property
     def phases(self) -> dict[str, float]:
-        """The parts of `prepare` that the backend told of: of each the median over the launches that have it."""
+        """The reported parts of `prepare`: of each the median over the launches that have it."""
         names = dict.fromkeys(name for launch in self.launches for name in launch.phases)
         return {n: median(launch.phases[n] for launch in self.launches if n in launch.phases) for n in names}
 
     @property
     def disturbed(self) -> int:
-        """How many rounds are flagged; they count all the same."""
+        """How many rounds are flagged as disturbed; they still count."""
         return sum(r.disturbed is not None for launch in self.launches for r in launch.rounds)
 
     @property
     def unsteady(self) -> int:
-        """How many launches had not come to rest when their warm-up ended."""
+        """How many launches were not steady when their warm-up ended."""
         return sum(launch.steady is False for launch in self.launches)
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes that one warmed-up call takes at its peak, by method; the methods see different things, so all are
-    labelled.
+    """Peak bytes of one warmed-up call, by method. The methods see different allocations, so each is labelled.
 
-    allocated_peak_bytes  what allocators gave out (memray, native ones too)
-    python_peak_bytes     what Python's allocators saw (tracemalloc): numpy yes, the inside of jax and torch no
-    resident_peak_bytes   growth of the resident set (VmHWM after a reset): everything that was touched, in whole pages
+    allocated_peak_bytes  from all allocators, native ones too (memray)
+    python_peak_bytes     from Python's allocators (tracemalloc): numpy yes, the inside of jax and torch no
+    resident_peak_bytes   growth of the resident set (VmHWM after a reset): every page touched
     """
 
     allocated_peak_bytes: Figure
@@ -144,7 +227,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a result is known again by in another process: its count of numbers, their sum, that of their sizes."""
+    """Identifies a result in another process: the count of its numbers, their sum, the sum of their magnitudes."""
 
     count: int
     total: float
@@ -153,13 +236,13 @@ class Summary:
 
 @dataclass(frozen=True)
 class Record:
-    """What came of a job. `reason` is a sentence for every status but `ok`; `stderr` the end of what a crash left.
+    """The result of a job. `reason` is a sentence for every status but `ok`; `stderr` the end of a crash's output.
 
-    control   the cell measured again in the same rounds, by a second process of the same backend: what the measurement
-              tells of two that are the same (the A/A control). Only for the run's reference backend.
-    text      whose text of the case was differentiated: the case's own, or one that the backend brings for it
-    summary   of the result that was checked; every launch's first result is held to it
-    host      of a run on many machines, the one that this comes from; None where it was this one
+    control   the cell measured again in the same rounds, by a second process of the same backend: how much identical
+              code seems to differ (the A/A control). Only for the run's reference backend.
+    text      whose source was differentiated: the case's own, or one that the backend brings for it
+    summary   of the result that was checked; the first result of every launch must agree with it
+    host      of a run on a cluster, the machine that measured this; None for this machine
     """
 
     job: Job
@@ -171,18 +254,39 @@ class Record:
     memory: Memory | None = None
     stderr: str | None = None
     how: str = "native"  # or "from …": made by the harness from other operators of the library
-    reproduce: str | None = None  # for what is wrong or failed: one line of Python that does it again
+    reproduce: str | None = None  # for what is wrong or failed: one line of Python that repeats it
     text: Literal["portable", "native"] = "portable"
     summary: Summary | None = None
     host: str | None = None
 
+    @property
+    def outcome(self) -> Outcome:
+        """How good it is: the graver of status and verdict."""
+        if self.status in ("known", "surprise"):
+            return OUTCOMES[self.status]
+        if self.found_wrong:
+            return OUTCOMES["wrong"]
+        if self.status != "ok":
+            return OUTCOMES[self.status]
+        return OUTCOMES["unchecked" if self.verdict is None else self.verdict.word]
+
+    @property
+    def found_wrong(self) -> bool:
+        """Whether a wrong value or derivative was found, also where the backend's file predicts it."""
+        return self.status == "wrong" or (self.verdict is not None and self.verdict.word == "wrong")
+
+    @property
+    def may_be_timed(self) -> bool:
+        """Whether a launch may time it: a result that is not wrong, and no reason to leave it out."""
+        return self.outcome.is_measured and self.summary is not None and self.reason is None
+
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that one run found out; what `run.json` holds and every report is made from.
+    """All results of one run: `run.json` holds it, and every report is made from it.
 
     reference_backend   the backend that is measured twice in every launch, the second time as the control
-    loop_overhead_ns    what the clock's own loop takes for a call of nothing, in this session
+    loop_overhead_ns    time of an empty call in the clock's own loop, in this session
     flops               case -> size, as text -> elementary operations of one evaluation, where the case knows them
     """
 
@@ -195,7 +299,7 @@ class Run:
     versions: dict[str, str | None]  # backend -> version of the library behind it
     cases: dict[str, str]  # case -> first line of its docstring
     records: tuple[Record, ...]
-    traps: tuple[str, ...] = ()  # the cases of this run that are there to be got wrong: checked, never timed
+    traps: tuple[str, ...] = ()  # the cases of this run that test for a known mistake: checked, never timed
     reference_backend: str | None = None
     loop_overhead_ns: float | None = None
     flops: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -222,5 +326,13 @@ Group = tuple[str, int, str, int]
 
 
 def group_of(job: Job) -> Group:
-    """The group that a job belongs to: what differs in the backend only."""
+    """The group that a job belongs to: all jobs that differ only in the backend."""
     return job.case, job.size, job.operator, job.seed
+
+
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Key -> its items; both in the order in which they come."""
+    found: dict[K, list[T]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found

@@ -1,4 +1,4 @@
-"""How a run measures: the numbers that decide how long it takes and how much it can tell."""
+"""How a run measures: the numbers that decide its duration and its precision."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-PREFERRED_REFERENCE = "tape"  # the reference backend, where it is measured and no other is asked for
+PREFERRED_REFERENCE = "tape"  # the reference backend, if the run measures it and names no other
 
 
 @dataclass(frozen=True)
@@ -16,16 +16,16 @@ class Settings:
     launches            fresh processes of each backend that a cell is timed in: the statistics' sample
     rounds              epochs of a cell in one launch, in turns with the others of its group
     epoch_ns            about how long an epoch takes; a call over it is an epoch
-    warm_ns             at least so long is a call warmed up, but for no more than `warm_at_most_ns`
+    warm_ns             a call is warmed up for at least this, and at most `warm_at_most_ns`
     cell_ns             a slow cell gets fewer rounds, but at least one, rather than more than this in a launch
     weighings           calls whose memory is measured; the figure is their median
-    weigh_values        whether `value` is weighed too where a derivative is
-    weigh_all_in_one    whether one process weighs all cases of a backend by one method, or only the cells of one case
-    mem_limit_bytes     what a worker and its children may take together before they are ended; None for no limit
+    weigh_values        whether to measure the memory of `value` too if a derivative is measured
+    weigh_all_in_one    whether one process measures the memory of all cases of a backend by one method, or of one case
+    mem_limit_bytes     the most memory of a worker and its children before they are ended; None for no limit
     margin              times that differ by less count as equal
-    reference_backend   the backend that is measured twice, as the control; None for the tape, or the first there is
-    budget_seconds      what a run was planned to fit into; None where it may take what it takes
-    left_out            what was not run to fit into it, in words
+    reference_backend   the backend that is measured twice, as the control; None for the tape, or the first backend
+    budget_seconds      the planned duration of a run; None without a limit
+    left_out            what the run left out because of the budget, in words
     """
 
     seed: int = 0
@@ -53,7 +53,7 @@ class Settings:
     cache: str | None = None  # folder in which the oracle's references are kept for the next time
 
     def for_a_first_look(self) -> Settings:
-        """The same with fewer and shorter epochs: a default run in under two minutes, too few to gate on."""
+        """The same with fewer and shorter epochs: a default run in under two minutes, too few for decisions."""
         return replace(
             self,
             quick=True,
@@ -70,7 +70,7 @@ class Settings:
         )
 
     def for_publishing(self) -> Settings:
-        """The same with more launches: what others will hold one to."""
+        """The same with more launches: figures for publication."""
         return replace(self, rigorous=True, launches=20)
 
 

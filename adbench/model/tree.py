@@ -32,7 +32,7 @@ def is_static(leaf: Any) -> bool:
 
 
 def like(x: Any, make: Callable[[Any], Any]) -> Any:
-    """The structure of x with leaves made anew; a leaf without axes becomes a float, as inputs are."""
+    """The structure of x with new leaves; a leaf without axes becomes a float, as inputs are."""
 
     def leaf(value: Any) -> Any:
         made = make(np.asarray(value, dtype=np.float64))

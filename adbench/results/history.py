@@ -1,4 +1,4 @@
-"""The runs below a folder: what there is, where it was made, whether it is finished. What cannot be read is named."""
+"""The runs below a folder: their contents, their machines, and whether they are finished or unreadable."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ State = Literal["finished", "resumable", "unreadable"]
 
 @dataclass(frozen=True)
 class Entry:
-    """One run. Where it is unreadable, `reason` says why and nothing else is known.
+    """One run. An unreadable one has only a `reason`.
 
-    machine    eight digits that runs on one machine, or on two that are alike, have in common
-    cells      that were planned, as far as is known, and `done` those that have a record
-    wrong      cells with a wrong value or derivative, those that are known to be wrong left out
-    floor      what the run says of two that are the same, as a share; None without a control
+    machine    eight digits that runs on one machine, or on two like machines, share
+    cells      planned, as far as is known; `done`: cells with a record
+    wrong      cells with a wrong value or derivative, without known faults
+    floor      the run's noise floor, as a share; None without a control
     """
 
     path: Path
@@ -42,9 +42,9 @@ class Entry:
 
 
 def history(folder: Path) -> list[Entry]:
-    """The runs in a folder and those below it, oldest first; those that cannot be read come before them, by name.
+    """The runs in a folder and below it, oldest first; unreadable ones come before them, by name.
 
-    Raises BadFile where there is no such folder. Links to folders are not followed.
+    Raises BadFile if there is no such folder. Links to folders are not followed.
     """
     if not folder.is_dir():
         raise BadFile(f"{folder}: no such folder; give one that runs were written to, as with adbench run -o")
@@ -74,13 +74,13 @@ def _entry(path: Path) -> Entry:
         backends=tuple(dict.fromkeys(job.backend for job in jobs)),
         cells=max(planned, len(jobs)),
         done=len(jobs),
-        wrong=sum(record.status == "wrong" for record in run.records),
+        wrong=sum(record.outcome.word == "wrong" for record in run.records),
         floor=floor(run).reach,
     )
 
 
 def _plan(path: Path) -> tuple[int, bool]:
-    """How many cells were planned, and whether all is done. A run without its journal is as finished as it will be."""
+    """How many cells were planned, and whether all are done. A run without its journal counts as finished."""
     written = path / JOURNAL
     if not journal.is_open(written):
         return 0, True

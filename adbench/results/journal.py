@@ -1,6 +1,6 @@
 """The journal of a run: one JSON object a line, on the disk before the next thing is measured.
 
-    {"kind": "head", "run": …, "plan": [job, …], "asked": {…}}  first: a Run without records, and what is to come
+    {"kind": "head", "run": …, "plan": [job, …], "asked": {…}}  first: a Run without records, and what is planned
     {"kind": "checked", "record": …}                            a verdict, or why there is none
     {"kind": "launch", "number": 3, "cells": [{"job": …, "launch": …, "control": false}, …], "lost": [record, …]}
                                                                 one group in one launch: the unit that is kept
@@ -8,8 +8,9 @@
     {"kind": "facts", "facts": {…}}                             fields of the Run that became known later
     {"kind": "end"}                                             everything planned has been done
 
-A later line about the same thing replaces an earlier one. A process that is killed leaves at most its last line torn:
-that one is dropped, and nothing else can be lost.
+Each line after the head is an event (model/events.py). Reading applies the events to the progress of the run, as
+running does (model/run_progress.py). A later line about the same thing replaces an earlier one. A killed process leaves
+at most its last line torn: reading drops that line, and loses nothing else.
 """
 
 from __future__ import annotations
@@ -18,52 +19,38 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
 from io import FileIO
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from adbench.model.errors import BadFile, BadOutput
-from adbench.model.record import SCHEMA_VERSION, Group, Job, Launch, Launched, Memory, Record, Run, Time, group_of
+from adbench.model.events import Checked, Ended, Event, Learned, MemoryMeasured, Timed
+from adbench.model.record import SCHEMA_VERSION, Run
+from adbench.model.run_progress import Head, Progress, apply
 from adbench.model.serialization import from_plain, to_plain
 
 MAX_BYTES = 512 * 2**20
 
+KINDS: dict[str, type[Event]] = {
+    "checked": Checked,
+    "launch": Timed,
+    "memory": MemoryMeasured,
+    "facts": Learned,
+    "end": Ended,
+}
+"""What the lines after the head are called, and the events that they hold."""
 
-@dataclass(frozen=True)
-class Head:
-    """What a run is: `run` without records, the jobs in their order, and what was asked for, to ask for it again."""
-
-    run: Run
-    plan: tuple[Job, ...]
-    asked: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass
-class Progress:
-    """What a journal holds: for `assemble`, and for whoever goes on with the run.
-
-    records    by job, without time and memory
-    launches   (job, control) -> number of the launch -> what it measured
-    groups     (number of the launch, group) of every group that was measured, and need not be again
-    ended      everything planned was done
-    """
-
-    head: Head
-    records: dict[Job, Record] = field(default_factory=dict)
-    launches: dict[tuple[Job, bool], dict[int, Launch]] = field(default_factory=dict)
-    groups: set[tuple[int, Group]] = field(default_factory=set)
-    memories: dict[Job, Memory] = field(default_factory=dict)
-    ended: bool = False
+_LEFT_OUT = ("cost", "seconds", "open_seconds")  # of a check: planning needs them, and keeps them elsewhere
+_FACTS = get_type_hints(Run)
 
 
 class Journal:
     """A journal that is being written; nobody else can write to it meanwhile. A context manager.
 
-    `create` and `resume` make one; each method but `close` appends a line and returns when it is on the disk.
-    Raises BadOutput where that fails; what was there before stays readable.
+    `create` and `resume` make one. `write` appends a line and returns when it is on the disk; it raises BadOutput
+    where that fails, and the lines before stay readable.
     """
 
     def __init__(self, path: Path, file: FileIO) -> None:
@@ -83,7 +70,7 @@ class Journal:
             file = path.open("r+b" if _holds_nothing(path) else "x+b", buffering=0)
         except FileExistsError:
             raise BadOutput(
-                f"{folder}: already holds a run, or is a file; give another folder with -o, or go on with "
+                f"{folder}: already holds a run, or is a file; give another folder with -o, or resume it with "
                 f"--resume {folder}"
             ) from None
         except OSError as error:
@@ -91,7 +78,7 @@ class Journal:
         journal = cls(path, file)
         try:
             file.truncate(0)
-            journal._append("head", run=head.run, plan=head.plan, asked=head.asked)
+            journal._append({"kind": "head"} | to_plain(head))
         except (OSError, BadOutput) as error:
             journal.close()
             what = getattr(error.__cause__ or error, "strerror", None)
@@ -100,7 +87,7 @@ class Journal:
 
     @classmethod
     def resume(cls, path: Path) -> tuple[Journal, Progress]:
-        """The journal of an unfinished run, and what it holds; a torn last line is cut off.
+        """The journal of an unfinished run, and its progress; a torn last line is cut off.
 
         Raises BadFile where it is damaged, BadOutput where it cannot be written.
         """
@@ -119,25 +106,10 @@ class Journal:
             raise
         return journal, progress
 
-    def checked(self, record: Record) -> None:
-        """A verdict, or why there is none: a record without time and memory."""
-        self._append("checked", record=record)
-
-    def launched(self, number: int, cells: Sequence[Launched], lost: Sequence[Record] = ()) -> None:
-        """One group in launch `number`: what was measured of each cell, and the records of those that were lost."""
-        self._append("launch", number=number, cells=cells, lost=lost)
-
-    def memory(self, job: Job, memory: Memory) -> None:
-        """What was weighed of a cell."""
-        self._append("memory", job=job, memory=memory)
-
-    def facts(self, **facts: Any) -> None:
-        """Fields of the Run that were not known when the journal was begun."""
-        self._append("facts", facts=facts)
-
-    def end(self) -> None:
-        """Everything planned has been done: there is nothing to resume."""
-        self._append("end")
+    def write(self, event: Event) -> None:
+        """Append what an event says, where a resumed run needs it."""
+        if (line := line_of(event)) is not None:
+            self._append(line)
 
     def close(self) -> None:
         """Let go of the file. May be called twice."""
@@ -149,8 +121,8 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _append(self, kind: str, **fields: Any) -> None:
-        line = json.dumps({"kind": kind} | to_plain(fields), allow_nan=False).encode() + b"\n"
+    def _append(self, data: dict[str, Any]) -> None:
+        line = json.dumps(data, allow_nan=False).encode() + b"\n"
         start = self._file.tell()
         try:
             while line:
@@ -159,7 +131,7 @@ class Journal:
             if os.fstat(self._file.fileno()).st_nlink == 0:
                 self._put_back()
         except OSError as error:
-            with contextlib.suppress(OSError):  # what fitted of the line; `resume` would cut it off as well
+            with contextlib.suppress(OSError):  # the torn line; `resume` would cut it off as well
                 self._file.truncate(self._file.seek(start))
             raise BadOutput(
                 f"{self.path}: cannot be written: {error.strerror}; what was measured before is kept: make room, then "
@@ -167,7 +139,7 @@ class Journal:
             ) from error
 
     def _put_back(self) -> None:
-        """Write everything again, the folder included: whoever deleted it has not ended the run that writes to it."""
+        """Write everything again, the folder included: deleting the folder does not end the run."""
         self._file.seek(0)
         written = self._file.readall()
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -180,22 +152,27 @@ class Journal:
 
 
 def read(path: Path) -> Progress:
-    """What a journal holds, that of a run under way included. Raises BadFile, in one line."""
+    """The progress of the run in a journal, also of one under way. Raises BadFile, in one line."""
     return _read(path)[0]
 
 
-def assemble(progress: Progress) -> Run:
-    """The run as far as it got, in the plan's order."""
-    records = []
-    for job in progress.head.plan:
-        record = progress.records.get(job)
-        if record is not None:
-            time = _time(progress.launches.get((job, False)))
-            control = _time(progress.launches.get((job, True)))
-            if record.status in ("wrong", "known", "surprise"):  # how fast a wrong answer comes is of no interest
-                time = control = None
-            records.append(replace(record, time=time, control=control, memory=progress.memories.get(job)))
-    return replace(progress.head.run, records=tuple(records))
+def line_of(event: Event) -> dict[str, Any] | None:
+    """An event as plain data; None for one that says nothing of a finished piece of work."""
+    kind = next((name for name, type_ in KINDS.items() if type(event) is type_), None)
+    if kind is None:
+        return None
+    return {"kind": kind} | {name: value for name, value in to_plain(event).items() if name not in _LEFT_OUT}
+
+
+def event_of(data: dict[str, Any]) -> Event:
+    """The event that a line holds. Raises ValueError, TypeError or KeyError where it is no such line."""
+    kind = data.pop("kind", None)
+    if kind not in KINDS:
+        raise ValueError(f"no line is of the kind {kind!r}")
+    event = from_plain(data, KINDS[kind])
+    if isinstance(event, Learned):
+        return Learned({name: from_plain(value, _FACTS[name]) for name, value in event.facts.items()})
+    return event
 
 
 def is_open(path: Path) -> bool:
@@ -214,10 +191,6 @@ def is_open(path: Path) -> bool:
         return False
 
 
-def _time(launches: Mapping[int, Launch] | None) -> Time | None:
-    return Time(tuple(launches[number] for number in sorted(launches))) if launches else None
-
-
 def _holds_nothing(path: Path) -> bool:
     """Whether there is a journal whose run was ended before its first line was whole."""
     try:
@@ -228,7 +201,7 @@ def _holds_nothing(path: Path) -> bool:
 
 
 def _read(path: Path) -> tuple[Progress, int]:
-    """What a journal holds, and how many bytes of it are whole lines."""
+    """The progress of the run in a journal, and how many bytes of it are whole lines."""
     progress: Progress | None = None
     whole = 0
     for number, line, is_last in _lines(path):
@@ -237,17 +210,20 @@ def _read(path: Path) -> tuple[Progress, int]:
         except (ValueError, RecursionError):
             data = None
         if not isinstance(data, dict):
-            if is_last:  # torn when the process was killed; nobody was told that it is on the disk
+            if is_last:  # torn when the process was killed; nothing relied on it
                 break
             raise BadFile(f"line {number} of {path} is damaged; cut the file off before it to keep what comes before")
         try:
-            progress = _begun(data) if progress is None else _with(progress, data)
+            if progress is None:
+                progress = _begun(data)
+            else:
+                apply(event_of(data), progress)
         except (ValueError, KeyError, TypeError) as error:
             what = " ".join(str(error).split()) or type(error).__name__
             raise BadFile(f"line {number} of {path} is damaged, or no line of a journal: {what}") from error
         whole += len(line)
     if progress is None:
-        raise BadFile(f"{path}: holds nothing: its run was ended before it began; run it anew")
+        raise BadFile(f"{path}: holds nothing: its run was ended before it began; run it again")
     return progress, whole
 
 
@@ -269,38 +245,11 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
 
 
 def _begun(data: dict[str, Any]) -> Progress:
-    """The first line. Raises ValueError where it is none, or that of another version."""
+    """The progress that the first line holds. Raises ValueError where it is no head, or of another version."""
     if data.pop("kind", None) != "head":
         raise ValueError("a journal begins with its head")
     run = data.get("run")
     version = run.get("schema_version") if isinstance(run, dict) else None
     if version != SCHEMA_VERSION:
-        raise ValueError(f"schema version {version}; this adbench goes on with version {SCHEMA_VERSION} only")
+        raise ValueError(f"schema version {version}; this adbench resumes version {SCHEMA_VERSION} only")
     return Progress(from_plain(data, Head))
-
-
-def _with(progress: Progress, data: dict[str, Any]) -> Progress:
-    """The same progress with one line more. Raises ValueError, TypeError or KeyError where it is no such line."""
-    match data.pop("kind", None):
-        case "checked":
-            record = from_plain(data["record"], Record)
-            progress.records[record.job] = record
-        case "launch":
-            number = int(data["number"])
-            cells = from_plain(data["cells"], tuple[Launched, ...])
-            lost = from_plain(data["lost"], tuple[Record, ...])
-            for cell in cells:
-                progress.launches.setdefault((cell.job, cell.control), {})[number] = cell.launch
-            progress.records |= {record.job: record for record in lost}
-            progress.groups |= {(number, group_of(cell.job)) for cell in cells}
-            progress.groups |= {(number, group_of(record.job)) for record in lost}
-        case "memory":
-            progress.memories[from_plain(data["job"], Job)] = from_plain(data["memory"], Memory)
-        case "facts":
-            run = from_plain(to_plain(progress.head.run) | data["facts"], Run)
-            progress.head = replace(progress.head, run=run)
-        case "end":
-            progress.ended = True
-        case other:
-            raise ValueError(f"no line is of the kind {other!r}")
-    return progress

@@ -1,4 +1,4 @@
-"""The files that a run is made of: where they are, and whether they are still what they were when it was begun."""
+"""The files of a run's cases and backends: where they are, and whether they have changed since it began."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from adbench.catalog.discovery import Catalog, Source, catalog
 from adbench.measure import machine
 from adbench.model.errors import UsageError
-from adbench.results.journal import Head
+from adbench.model.run_progress import Head
 from adbench.version import __version__
 
 SAME_MACHINE = ("processor", "architecture", "cores", "hardware_threads", "system", "python")
 
 
 def files_of(known: Catalog, backends: Iterable[str], cases: Iterable[str]) -> dict[str, Any]:
-    """What must be the same for the run to be gone on with: a digest for each file, and where the user's own are."""
+    """What must stay the same to resume the run: a digest of each file, and the paths of the user's own."""
     chosen = [*_libraries(known, backends), *(known.case_sources[name] for name in cases)]
     twins = {f"{name}.hpp": twin for name in cases if (twin := known.cases[name].twin) is not None}
     return {
@@ -29,11 +29,11 @@ def files_of(known: Catalog, backends: Iterable[str], cases: Iterable[str]) -> d
 
 
 def unchanged(head: Head, folder: Path) -> Catalog:
-    """The catalog that the run was planned from. Raises UsageError where what it would measure is not the same now."""
+    """The catalog that the run was planned from. Raises UsageError if the machine or a file has changed."""
     run = head.run
-    again = f"what was measured so far stays readable in {folder}; start a new run for the rest"
+    again = f"the results so far stay readable in {folder}; start a new run for the rest"
     if run.machine.get("hosts"):
-        raise UsageError(f"{folder}: measured on {run.machine['hosts']}; go on with it there, with --on")
+        raise UsageError(f"{folder}: measured on {run.machine['hosts']}; resume it there, with --on")
     here = machine.describe()
     for name in SAME_MACHINE:
         if run.machine.get(name) != here.get(name):
@@ -44,7 +44,7 @@ def unchanged(head: Head, folder: Path) -> Catalog:
 
 
 def catalog_of(head: Head, folder: Path | str, again: str) -> Catalog:
-    """The catalog that the run was planned from, whatever the machine. Raises UsageError where it is not the same now.
+    """The catalog that the run was planned from, on any machine. Raises UsageError if a file or a version has changed.
 
     folder, again   what an error begins and ends with
     """

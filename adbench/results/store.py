@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from adbench.model.atomic_file import write_whole
 from adbench.model.errors import BadFile
 from adbench.model.record import Run
+from adbench.model.run_progress import assemble
 from adbench.model.serialization import MOST_RECORDS, from_plain, to_plain
 from adbench.results import journal
 from adbench.results.migrate import upgraded
@@ -47,7 +48,7 @@ def read_run(path: Path) -> Run:
     if path.is_dir():
         path = _file_in(path)
     if is_journal(path):
-        return journal.assemble(journal.read(path))
+        return assemble(journal.read(path))
     with no_garbage():
         return from_data(load(path), path)
 

@@ -13,7 +13,7 @@ import pytest
 
 from adbench.catalog.discovery import catalog, load
 from adbench.execution.session import prepare
-from adbench.execution.workers.worker import Bench, answer
+from adbench.execution.workers.worker import WorkerState, answer
 from adbench.model.errors import Unsupported
 from adbench.model.serialization import to_plain
 from tests.support import files
@@ -65,7 +65,7 @@ def test_each_backend_has_workers_of_its_own_in_a_check_and_in_a_run(tmp_path: P
 
 
 def test_a_worker_takes_no_second_backend() -> None:
-    sources, bench = catalog().backends, Bench()
+    sources, bench = catalog().backends, WorkerState()
     first, second = (
         answer(bench, {"do": "load", "source": to_plain(sources[name])}) for name in ("finite_differences", "tape")
     )

@@ -17,8 +17,10 @@ import numpy as np
 import pytest
 
 from adbench.cli import cli
+from adbench.model.events import Checked
 from adbench.model.record import Job, Record, Run
-from adbench.results.journal import Head, Journal
+from adbench.model.run_progress import Head
+from adbench.results.journal import Journal
 from adbench.results.store import dumps, read_run, write_run
 from tests.reports import runs
 from tests.support.command import adbench
@@ -219,7 +221,7 @@ def test_a_report_is_drawn_from_a_folder_or_from_the_journal_of_an_unfinished_ru
     found = session(1)
     plan = tuple(record.job for record in found.records)
     with Journal.create(base.parent / "cut" / "journal.jsonl", Head(replace(found, records=()), plan)) as journal:
-        journal.checked(Record(plan[0], "ok", verdict=runs.verdict()))
+        journal.write(Checked(Record(plan[0], "ok", verdict=runs.verdict())))
     for path in ("base", "cut", "cut/journal.jsonl"):
         done = adbench(base.parent, "report", path)
         assert (done.code, done.err) == (0, "")

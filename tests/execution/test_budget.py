@@ -1,4 +1,4 @@
-"""Plans that fit a time: the estimate counts what the runner does, and what goes is said, in its order."""
+"""Plans that fit a time: the estimate counts what the scheduler does, and what goes is said, in its order."""
 
 import re
 from dataclasses import replace
@@ -11,12 +11,11 @@ from adbench.execution.planning.budget import FEWEST_LAUNCHES, Fit, fit
 from adbench.execution.planning.costs import Costs
 from adbench.execution.planning.estimate import Estimate
 from adbench.execution.planning.forecast import Forecast
-from adbench.execution.scheduler import enter
 from adbench.execution.session import Session, prepare
 from adbench.model.events import Checked, Cost, Learned, MemoryMeasured, Started, Timed
 from adbench.model.record import Figure, Job, Launch, Launched, Memory, Record, Round, Run, Summary
+from adbench.model.run_progress import Head, Progress, apply
 from adbench.model.settings import Settings
-from adbench.results.journal import Head, Progress
 
 CASES = {"cheap": (1, 10, 100), "dear": (1, 10, 100, 1000), "single": (1,)}
 JOBS = [
@@ -192,7 +191,7 @@ def test_a_forecast_falls_to_nothing_as_the_run_goes_on(monkeypatch: pytest.Monk
     now = [0.0]
     monkeypatch.setattr("adbench.execution.planning.forecast.monotonic", lambda: now[0])
     settings, progress = Settings(launches=2, reference_backend="tape"), empty()
-    forecast = Forecast(JOBS, settings, known(), progress, frozenset())
+    forecast = Forecast(settings, known(), progress, frozenset())
     total = forecast.total
     assert total > 0
     assert forecast.remaining == pytest.approx(total)
@@ -203,7 +202,7 @@ def test_a_forecast_falls_to_nothing_as_the_run_goes_on(monkeypatch: pytest.Monk
 
     def tell(event: Checked | Timed | MemoryMeasured | Started | Learned, seconds: float) -> None:
         now[0] += 3 * seconds
-        enter(event, progress)
+        apply(event, progress)
         forecast.note(event)
         remaining.append(forecast.remaining)
 
@@ -226,11 +225,11 @@ def test_a_forecast_falls_to_nothing_as_the_run_goes_on(monkeypatch: pytest.Monk
 
 def test_a_forecast_knows_what_is_done_and_what_was_left_out() -> None:
     progress = empty()
-    whole = Forecast(JOBS, Settings(), known(), progress, frozenset()).total
+    whole = Forecast(Settings(), known(), progress, frozenset()).total
     for job in JOBS:
-        enter(Checked(right(job) if job.case == "cheap" else Record(job, "wrong", "no")), progress)
-    rest = Forecast(JOBS, Settings(), known(), progress, frozenset()).total
+        apply(Checked(right(job) if job.case == "cheap" else Record(job, "wrong", "no")), progress)
+    rest = Forecast(Settings(), known(), progress, frozenset()).total
     cheap = [job for job in JOBS if job.case == "cheap"]
     assert rest == pytest.approx(Estimate(Settings(), known(), checked=cheap).of(cheap).total, rel=0.01)
     assert rest < whole / 4
-    assert Forecast(JOBS, Settings(), known(), empty(), frozenset({"tape", "other"})).total == 0
+    assert Forecast(Settings(), known(), empty(), frozenset({"tape", "other"})).total == 0

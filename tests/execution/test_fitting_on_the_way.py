@@ -8,20 +8,20 @@ import numpy as np
 from adbench import Case
 from adbench.catalog.discovery import Catalog, Source
 from adbench.execution.planning.costs import Costs
-from adbench.execution.planning.plan import Plan
-from adbench.execution.scheduler import Runner, enter
+from adbench.execution.scheduler import Scheduler
+from adbench.execution.workers.context import Context
 from adbench.execution.workers.supervisor import Supervisor
 from adbench.model.events import Checked, Cost, Event, Learned
 from adbench.model.record import Job, Record, Run, Summary
+from adbench.model.run_progress import Head, Progress, apply
 from adbench.model.serialization import from_plain
 from adbench.model.settings import Settings
-from adbench.results.journal import Head, Progress
 
 SIZES = (1, 10, 100)
 JOBS = tuple(Job("a", n, backend, operator) for n in SIZES for operator in ("value", "gradient") for backend in "xy")
 
 
-def runner(spent: float, checked: tuple[Job, ...] = JOBS, budget: float | None = 100.0) -> Runner:
+def scheduler(spent: float, checked: tuple[Job, ...] = JOBS, budget: float | None = 100.0) -> Scheduler:
     """A run of one case that has gone on for so long, and has checked these jobs: each call takes 10 ms times n."""
     case = Case(f=lambda xp, x: xp.sum(x), inputs=lambda n, rng: {"x": np.ones(n)}, wrt=("x",), sizes=SIZES)
     sources = {name: Source("backends", name, "", builtin=True) for name in "xy"}
@@ -32,18 +32,18 @@ def runner(spent: float, checked: tuple[Job, ...] = JOBS, budget: float | None =
     costs = Costs({"x": 0.1, "y": 0.1})
     for job in checked:
         costs.learn(job, Cost(0.01, 0.01 * job.size, 0.01 * job.size))
-    return Runner(Supervisor(), Plan(JOBS), catalog, settings, progress, costs, started=monotonic() - spent)
+    return Scheduler(Context(Supervisor(), catalog, settings), progress, costs, started=monotonic() - spent)
 
 
-def fitted(made: Runner) -> list[Event]:
+def fitted(made: Scheduler) -> list[Event]:
     found = list(made._fit())
     for event in found:
-        enter(event, made.progress)
+        apply(event, made.progress)
     return found
 
 
 def test_what_does_not_fit_keeps_its_verdict_and_says_why_it_is_not_timed() -> None:
-    made = runner(spent=40.0)
+    made = scheduler(spent=40.0)
     events = fitted(made)
     dropped = [event.record for event in events if isinstance(event, Checked)]
     assert dropped
@@ -63,7 +63,7 @@ def test_what_does_not_fit_keeps_its_verdict_and_says_why_it_is_not_timed() -> N
 def test_less_time_leaves_less_and_never_nothing() -> None:
     left = []
     for spent in (0.0, 40.0, 80.0, 99.0, 500.0):
-        made = runner(spent)
+        made = scheduler(spent)
         fitted(made)
         left.append(sum(map(len, made._timed())))
     assert left == sorted(left, reverse=True)
@@ -71,11 +71,11 @@ def test_less_time_leaves_less_and_never_nothing() -> None:
 
 
 def test_what_there_was_no_time_to_check_is_named() -> None:
-    made = runner(spent=50.0, checked=tuple(job for job in JOBS if job.size == 1))
+    made = scheduler(spent=50.0, checked=tuple(job for job in JOBS if job.size == 1))
     fitted(made)
     assert "not checked: a at 10, 100" in str(made.settings.left_out)
 
 
 def test_without_a_budget_nothing_is_left_out() -> None:
-    assert fitted(runner(spent=1e6, budget=None)) == []
-    assert fitted(runner(spent=0.0, budget=1e6)) == []
+    assert fitted(scheduler(spent=1e6, budget=None)) == []
+    assert fitted(scheduler(spent=0.0, budget=1e6)) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adbench.execution.session import Session, exit_code, prepare
-from adbench.execution.workers.randomisation import WorkerKey, layout
+from adbench.execution.workers.randomisation import WorkerKey, randomise
 from adbench.model.events import Checked, Event, MemoryMeasured, Started, Timed
 from adbench.model.record import Record, Run
 from tests.support.files import CASE, RIGHT, write
@@ -174,7 +174,7 @@ def test_the_layout_of_a_session_is_that_of_its_seed(found: Found) -> None:
     seen = [json.loads(line) for line in (folder / "backends" / "seen.jsonl").read_text().splitlines()]
     keys = [WorkerKey(name) for name in run.versions] + [WorkerKey("hand", control=True)]
     for number, one in enumerate(one for one in seen if one["launch"]):
-        drawn = layout(run.seed, number, keys, 1, {}).starts[WorkerKey("phased")].environment
+        drawn = randomise(run.seed, number, keys, 1, {}).starts[WorkerKey("phased")].environment
         assert (one["hash"], one["padding"]) == (drawn["PYTHONHASHSEED"], len(drawn["ADBENCH_PADDING"]))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from adbench.execution.parallel import side_by_side
+from adbench.execution.parallel import parallel
 
 
 def numbers(lane: int, count: int) -> Iterator[tuple[int, int]]:
@@ -15,11 +15,11 @@ def numbers(lane: int, count: int) -> Iterator[tuple[int, int]]:
 
 @pytest.mark.parametrize("at_once", [1, 2, 9])
 def test_everything_arrives_in_the_order_of_its_lane(at_once: int) -> None:
-    found = list(side_by_side([numbers(lane, 5) for lane in range(4)], at_once, lambda: None))
+    found = list(parallel([numbers(lane, 5) for lane in range(4)], at_once, lambda: None))
     assert sorted(found) == [(lane, k) for lane in range(4) for k in range(5)]
     for lane in range(4):
         assert [k for which, k in found if which == lane] == list(range(5))
-    assert list(side_by_side([], at_once, lambda: None)) == []
+    assert list(parallel([], at_once, lambda: None)) == []
 
 
 def test_what_a_lane_raises_is_raised_and_the_others_are_stopped() -> None:
@@ -34,7 +34,7 @@ def test_what_a_lane_raises_is_raised_and_the_others_are_stopped() -> None:
         raise LookupError("broken")
 
     with pytest.raises(LookupError, match="broken"):
-        list(side_by_side([waits(), breaks()], 2, let_go.set))
+        list(parallel([waits(), breaks()], 2, let_go.set))
     assert let_go.is_set()
     assert threading.active_count() < 50
 
@@ -46,7 +46,7 @@ def test_whoever_stops_listening_lets_those_go_who_wait() -> None:
         yield 0, 0
         let_go.wait(60)
 
-    running = side_by_side([waits(), waits()], 2, let_go.set)
+    running = parallel([waits(), waits()], 2, let_go.set)
     assert next(running) == (0, 0)
     running.close()
     assert let_go.is_set()

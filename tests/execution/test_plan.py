@@ -8,6 +8,7 @@ import pytest
 from adbench import Case, Job, UsageError
 from adbench.catalog.discovery import Catalog, Source
 from adbench.execution.planning.plan import check_inputs, plan, positive, sizes_of
+from adbench.execution.planning.request import RELATIONS, Request
 from adbench.model.errors import UnknownName
 
 
@@ -23,8 +24,8 @@ def catalog_of(**cases: Case) -> Catalog:
 
 
 def test_backends_of_one_cell_stand_side_by_side() -> None:
-    made = plan(catalog_of(a=case(1, 10), b=case(5)), operators=("gradient",))
-    assert [tuple(job.backend for job in group) for group in made.groups()] == [("left", "right")] * 3
+    made = plan(catalog_of(a=case(1, 10), b=case(5)), Request(operators=("gradient",)))
+    assert [job.backend for job in made.jobs] == ["left", "right"] * 3
     assert made.jobs[0] == Job("a", 1, "left", "gradient")
 
 
@@ -40,16 +41,16 @@ def test_a_size_that_is_no_positive_whole_number_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not a positive whole number"):
         positive(text)
     with pytest.raises(UsageError, match="is not a positive whole number"):
-        plan(catalog_of(a=case(1, 2)), sizes=[text])
+        plan(catalog_of(a=case(1, 2)), Request(sizes=[text]))
 
 
 def test_a_size_that_one_case_lacks_is_left_out_with_a_word_and_one_that_all_lack_is_refused() -> None:
     both = catalog_of(a=case(1, 10), b=case(1))
-    made = plan(both, sizes=["10"])
+    made = plan(both, Request(sizes=["10"]))
     assert {job.case for job in made.jobs} == {"a"}
     assert made.left_out == ("b has no size 10; it has: 1",)
     with pytest.raises(UsageError, match="b has no size 10; it has: 1"):
-        plan(both, cases=["b"], sizes=["10"])
+        plan(both, Request(cases=["b"], sizes=["10"]))
 
 
 def test_a_quick_plan_has_one_backend_of_each_library_and_builds_nothing_unless_told() -> None:
@@ -60,13 +61,13 @@ def test_a_quick_plan_has_one_backend_of_each_library_and_builds_nothing_unless_
         "mine": Source("backends", "mine", "", builtin=False, variant_of="left", builds=True),
     }
     every = replace(known, backends={**known.backends, **more})
-    made = plan(every, quick=True)
+    made = plan(every, Request(quick=True))
     assert {job.backend for job in made.jobs} == {"left", "right", "mine"}
     assert len(made.left_out) == 1
     assert made.left_out[0].startswith("left_eager, compiled: variants")
-    assert {job.backend for job in plan(every).jobs} == set(every.backends)
-    assert {job.backend for job in plan(every, few=True).jobs} == {"left", "right", "mine"}
-    named = plan(every, quick=True, backends=["left*", "compiled"])
+    assert {job.backend for job in plan(every, Request(time=False)).jobs} == set(every.backends)
+    assert {job.backend for job in plan(every, Request()).jobs} == {"left", "right", "mine"}
+    named = plan(every, Request(quick=True, time=False, backends=["left*", "compiled"]))
     assert {job.backend for job in named.jobs} == {"left", "left_eager", "compiled"}
     assert not named.left_out
 
@@ -75,33 +76,33 @@ def test_a_plan_of_few_cases_has_those_of_a_first_look_and_the_users_own_until_o
     known = catalog_of(projectile=case(1, 10), mine=case(1), other=case(1))
     builtin = {name: replace(known.case_sources[name], builtin=name != "mine") for name in known.case_sources}
     known = replace(known, case_sources=builtin)
-    few = plan(known, few=True)
+    few = plan(known, Request())
     assert {(job.case, job.size) for job in few.jobs} == {("projectile", 1), ("projectile", 10), ("mine", 1)}
     assert few.left_out == ("1 more cases: -c NAME or --suite NAME has them, --suite all every one",)
-    assert {job.case for job in plan(known, few=True, suites=["all"]).jobs} == {"projectile", "mine", "other"}
-    assert {job.case for job in plan(known, few=True, cases=["other"]).jobs} == {"other"}
+    assert {job.case for job in plan(known, Request(suites=["all"])).jobs} == {"projectile", "mine", "other"}
+    assert {job.case for job in plan(known, Request(cases=["other"])).jobs} == {"other"}
 
 
 def test_a_size_that_makes_no_sense_for_a_case_is_refused_with_those_that_do() -> None:
     minors = catalog_of(a=replace(case(1, 2), least=2, sizes=(2, 4), most=9))
-    assert [job.size for job in plan(minors, sizes=["9"], backends=["left"]).jobs] == [9, 9]
+    assert [job.size for job in plan(minors, Request(sizes=["9"], backends=["left"])).jobs] == [9, 9]
     for size in ("1", "10"):
         with pytest.raises(UsageError, match=f"a has no size {size}; it has: 2, 4; it takes any from 2 to 9"):
-            plan(minors, sizes=[size])
+            plan(minors, Request(sizes=[size]))
 
 
 def asked(case_: Case, **more: object) -> list[tuple[int, str]]:
-    made = plan(catalog_of(a=case_), backends=["left"], **more)  # type: ignore[arg-type]
-    return [(job.size, job.operator) for job in made.jobs]
+    made = plan(catalog_of(a=case_), Request(backends=["left"], **more))  # type: ignore[arg-type]
+    return [(job.size, job.operator) for job in made.jobs if job.operator != RELATIONS]
 
 
 def test_a_case_is_asked_for_its_own_operators_and_thoroughly_for_all_at_its_smallest_size() -> None:
     array = replace(case(1, 10), operators=("value", "jacobian"))
     assert asked(array) == [(1, "value"), (1, "jacobian"), (10, "value"), (10, "jacobian")]
     assert asked(array, operators=["gradient"]) == [(1, "gradient"), (10, "gradient")]
-    more = asked(array, thorough=True)
+    more = asked(array, time=False)
     assert more == [(1, op) for op in ("value", "jacobian", "jvp", "vjp")] + [(10, "value"), (10, "jacobian")]
-    scalar = asked(case(1, 10), thorough=True)
+    scalar = asked(case(1, 10), time=False)
     assert {"hessian", "hvp", "value_and_gradient"} < {operator for n, operator in scalar if n == 1}
     assert [operator for n, operator in scalar if n == 10] == ["value", "gradient"]
 
@@ -114,21 +115,21 @@ def test_suites_leave_the_cases_that_belong_to_one_of_them() -> None:
     )
 
     def names(**more: object) -> set[str]:
-        return {job.case for job in plan(every, **more).jobs}  # type: ignore[arg-type]
+        return {job.case for job in plan(every, Request(**more)).jobs}  # type: ignore[arg-type]
 
     assert names(suites=["left-paper"]) == {"a", "b"}
-    assert names(suites=["right-paper", "traps"], traps=False) == {"b", "c"}
-    assert names(suites=["all"]) == {"a", "b", "c"}
+    assert names(suites=["right-paper", "traps"]) == {"b", "c"}
+    assert names(suites=["all"], time=False) == {"a", "b", "c"}
     assert names(suites=["left-paper"], cases=["b", "c"]) == {"b"}
     with pytest.raises(UnknownName, match="no suite 'gradbench'; there are: all, left-paper, right-paper, traps"):
-        plan(every, suites=["gradbench"])
+        plan(every, Request(suites=["gradbench"]))
 
 
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(UnknownName, match="no case 'c'; there are: a"):
-        plan(catalog_of(a=case(1)), cases=["c"])
+        plan(catalog_of(a=case(1)), Request(cases=["c"]))
     with pytest.raises(UnknownName, match="no backend 'j\\*'; there are: left, right"):
-        plan(catalog_of(a=case(1)), backends=["j*"])
+        plan(catalog_of(a=case(1)), Request(backends=["j*"]))
 
 
 def test_a_users_inputs_are_tried_before_anything_is_measured() -> None:
@@ -137,7 +138,7 @@ def test_a_users_inputs_are_tried_before_anything_is_measured() -> None:
 
     asked = catalog_of(a=case(3, inputs=broken))
     with pytest.raises(UsageError, match=r"/mine/a\.py: inputs\(3, rng\) raises KeyError"):
-        check_inputs(asked, plan(asked).jobs, seed=0)
+        check_inputs(asked, plan(asked, Request()).jobs, seed=0)
     asked = catalog_of(a=case(3, inputs=lambda n, rng: {"z": 1.0}))
     with pytest.raises(UsageError, match=r"/mine/a\.py: wrt names 'x', which is no input; there are: z"):
-        check_inputs(asked, plan(asked).jobs, seed=0)
+        check_inputs(asked, plan(asked, Request()).jobs, seed=0)

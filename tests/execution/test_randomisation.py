@@ -5,14 +5,14 @@ from itertools import pairwise
 
 import pytest
 
-from adbench.execution.workers.randomisation import WorkerKey, layout, turns
+from adbench.execution.workers.randomisation import WorkerKey, randomise, turns
 
 SEATS = [WorkerKey("tape"), WorkerKey("tape", control=True), WorkerKey("jax"), WorkerKey("autograd")]
 FIXED = {"OMP_NUM_THREADS": "1"}
 
 
 def test_launches_differ_in_everything_that_is_drawn() -> None:
-    drawn = [layout(0, number, SEATS, 20, FIXED) for number in range(8)]
+    drawn = [randomise(0, number, SEATS, 20, FIXED) for number in range(8)]
     assert len({tuple(made.starts) for made in drawn}) > 1
     assert len({made.groups for made in drawn}) == 8
     for name in ("PYTHONHASHSEED", "ADBENCH_PADDING"):
@@ -21,13 +21,13 @@ def test_launches_differ_in_everything_that_is_drawn() -> None:
 
 
 def test_a_launch_is_the_same_again_for_the_same_seed_whatever_the_order_of_the_seats() -> None:
-    assert layout(3, 5, SEATS, 20, FIXED) == layout(3, 5, SEATS[::-1], 20, FIXED)
-    assert layout(3, 5, SEATS, 20, FIXED) != layout(4, 5, SEATS, 20, FIXED)
-    assert layout(3, 5, SEATS, 20, FIXED) != layout(3, 6, SEATS, 20, FIXED)
+    assert randomise(3, 5, SEATS, 20, FIXED) == randomise(3, 5, SEATS[::-1], 20, FIXED)
+    assert randomise(3, 5, SEATS, 20, FIXED) != randomise(4, 5, SEATS, 20, FIXED)
+    assert randomise(3, 5, SEATS, 20, FIXED) != randomise(3, 6, SEATS, 20, FIXED)
 
 
 def test_a_layout_has_every_seat_and_group_once_and_keeps_what_is_fixed() -> None:
-    made = layout(1, 2, SEATS, 9, FIXED)
+    made = randomise(1, 2, SEATS, 9, FIXED)
     assert sorted(made.starts) == sorted(SEATS)
     assert sorted(made.groups) == list(range(9))
     assert all(start.environment["OMP_NUM_THREADS"] == "1" for start in made.starts.values())

@@ -59,20 +59,25 @@ HANGS: dict[str, tuple[str, str, Status, str]] = {
 }
 
 LIES: dict[str, tuple[str, str, Status, str]] = {
-    "babbles": ("first call", "line().sendall(b'it is as easy as that')", "crashed", "its line to the runner is lost"),
+    "babbles": (
+        "first call",
+        "line().sendall(b'it is as easy as that')",
+        "crashed",
+        "its socket to the parent is lost",
+    ),
     "forges": (
         "first call",
         "text = b'{\"value\": {}}'; line().sendall(len(text).to_bytes(8, 'big') + text)",
         "crashed",
-        "sent what is no answer",
+        "sent an answer to another request",
     ),
     "nests": (
         "first call",
         "text = b'[' * 200_000; line().sendall(len(text).to_bytes(8, 'big') + text)",
         "crashed",
-        "its line to the runner is lost",
+        "its socket to the parent is lost",
     ),
-    "names": ("prepare", "with phase(('a', 'pair')): pass", "failed", "what it tells cannot be passed on"),
+    "names": ("prepare", "with phase(('a', 'pair')): pass", "failed", "its answer cannot be sent"),
 }
 
 RAISES: dict[str, tuple[str, str, Status, str]] = {

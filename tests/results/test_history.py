@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from adbench.model.errors import BadFile
+from adbench.model.events import Checked, Ended
 from adbench.model.record import Record
+from adbench.model.run_progress import Head
 from adbench.results.history import history
-from adbench.results.journal import Head, Journal
+from adbench.results.journal import Journal
 from adbench.results.store import write_run
 from tests.reports import runs
 from tests.support.sessions import run, times
@@ -28,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
     write_run(tmp_path / "a/older", replace(runs.run([wrong]), created="2026-01-01T10:00:00+00:00"))
     head = Head(replace(found, records=(), created="2026-01-15T10:00:00+00:00"), tuple(r.job for r in found.records))
     with Journal.create(tmp_path / "a/cut/journal.jsonl", head) as journal:
-        journal.checked(Record(head.plan[0], "ok"))
+        journal.write(Checked(Record(head.plan[0], "ok")))
     (tmp_path / "damaged/run.json").write_text("{")
     write_run(tmp_path / ".hidden", found)
     return tmp_path
@@ -55,7 +57,7 @@ def test_runs_are_listed_oldest_first_with_what_they_hold(folder: Path) -> None:
 def test_a_run_that_is_gone_on_with_and_ends_is_finished(folder: Path) -> None:
     journal, _ = Journal.resume(folder / "a/cut/journal.jsonl")
     with journal:
-        journal.end()
+        journal.write(Ended())
     assert next(entry for entry in history(folder) if entry.path.name == "cut").state == "finished"
 
 

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from adbench.model.errors import BadFile, BadOutput
+from adbench.model.events import Checked, Ended, Learned, MemoryMeasured, Timed
 from adbench.model.record import Figure, Job, Launch, Launched, Memory, Record, Round, Run, Status, Time, group_of
-from adbench.results.journal import Head, Journal, assemble, read
+from adbench.model.run_progress import Head, assemble
+from adbench.results.journal import Journal, read
 
 A, B = Job("case", 3, "a", "gradient"), Job("case", 3, "b", "gradient")
 HEAD = Head(
@@ -32,13 +34,13 @@ def written(folder: Path) -> Path:
     """The journal of a run of two backends and two launches, ended."""
     path = folder / "out" / "journal.jsonl"
     with Journal.create(path, HEAD) as journal:
-        journal.checked(Record(A, "ok"))
-        journal.checked(Record(B, "ok"))
-        journal.launched(1, [Launched(A, launch(1)), Launched(A, launch(1, 2000), True), Launched(B, launch(1))])
-        journal.launched(0, [Launched(A, launch(0)), Launched(A, launch(0, 3000), True), Launched(B, launch(0))])
-        journal.memory(A, MEMORY)
-        journal.facts(loop_overhead_ns=15.0)
-        journal.end()
+        journal.write(Checked(Record(A, "ok")))
+        journal.write(Checked(Record(B, "ok")))
+        journal.write(Timed(1, (Launched(A, launch(1)), Launched(A, launch(1, 2000), True), Launched(B, launch(1)))))
+        journal.write(Timed(0, (Launched(A, launch(0)), Launched(A, launch(0, 3000), True), Launched(B, launch(0)))))
+        journal.write(MemoryMeasured(A, MEMORY))
+        journal.write(Learned({"loop_overhead_ns": 15.0}))
+        journal.write(Ended())
     return path
 
 
@@ -66,10 +68,10 @@ def test_a_cell_that_is_lost_on_the_way_keeps_what_was_measured_unless_it_is_wro
 ) -> None:
     path = tmp_path / "journal.jsonl"
     with Journal.create(path, HEAD) as journal:
-        journal.checked(Record(A, "ok"))
-        journal.checked(Record(B, "ok"))
-        journal.launched(0, [Launched(A, launch(0)), Launched(B, launch(0))])
-        journal.launched(1, [Launched(A, launch(1))], lost=[Record(B, status, "why")])
+        journal.write(Checked(Record(A, "ok")))
+        journal.write(Checked(Record(B, "ok")))
+        journal.write(Timed(0, (Launched(A, launch(0)), Launched(B, launch(0)))))
+        journal.write(Timed(1, (Launched(A, launch(1)),), (Record(B, status, "why"),)))
     progress = read(path)
     assert not progress.ended
     assert assemble(progress).records[1] == Record(B, status, "why", time=kept)
@@ -82,7 +84,7 @@ def test_every_line_is_on_the_disk_before_the_next_begins(tmp_path: Path, monkey
     path = tmp_path / "journal.jsonl"
     with Journal.create(path, HEAD) as journal:
         for _ in range(3):
-            journal.checked(Record(A, "ok"))
+            journal.write(Checked(Record(A, "ok")))
             assert synced[-1] == path.stat().st_size
     assert len(synced) == 4
 
@@ -99,8 +101,8 @@ def test_a_torn_last_line_is_dropped_and_the_journal_goes_on_after_the_line_befo
     assert progress.memories == {}
     assert len(progress.groups) == 2
     with journal:
-        journal.memory(A, MEMORY)
-        journal.end()
+        journal.write(MemoryMeasured(A, MEMORY))
+        journal.write(Ended())
     assert path.read_bytes() == b"".join([*whole[:-2], whole[-1]])
     assert read(path).ended
 
@@ -128,11 +130,11 @@ def test_every_prefix_of_a_journal_is_read_and_loses_at_most_one_line(tmp_path: 
         (3, b"[" * 100_000 + b"\n", "line 3 of .* is damaged"),
         (3, b"7\n", "line 3 of .* is damaged"),
         (3, b'{"kind": "splendid"}\n', "line 3 of .*: no line is of the kind 'splendid'"),
-        (3, b'{"kind": "checked"}\n', "line 3 of .*'record'"),
+        (3, b'{"kind": "checked"}\n', "line 3 of .*record"),
         (3, b'{"kind": "launch", "number": 1, "cells": 3, "lost": []}\n', "line 3 of .* damaged"),
         (3, b'{"kind": "facts", "facts": {"colour": "red"}}\n', "line 3 of .*colour"),
         (1, b'{"kind": "checked"}\n', "line 1 of .*begins with its head"),
-        (1, b'{"kind": "head", "run": {"schema_version": 99}}\n', "schema version 99; this adbench goes on with .* 2"),
+        (1, b'{"kind": "head", "run": {"schema_version": 99}}\n', "schema version 99; this adbench resumes .* 2"),
         (1, b'{"kind": "head", "run": 3}\n', "schema version None"),
     ],
 )
@@ -182,7 +184,7 @@ def test_a_full_disk_costs_the_line_that_did_not_fit_and_no_other(
 ) -> None:
     path = tmp_path / "journal.jsonl"
     journal = Journal.create(path, HEAD)
-    journal.checked(Record(A, "ok"))
+    journal.write(Checked(Record(A, "ok")))
     before = path.read_bytes()
 
     def full(descriptor: int) -> None:
@@ -191,9 +193,9 @@ def test_a_full_disk_costs_the_line_that_did_not_fit_and_no_other(
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
         with pytest.raises(BadOutput, match=r"No space left on device; what was measured before is kept.*--resume"):
-            journal.checked(Record(B, "ok"))
+            journal.write(Checked(Record(B, "ok")))
     assert path.read_bytes() == before
-    journal.checked(replace(Record(B, "ok"), reason="later"))
+    journal.write(Checked(replace(Record(B, "ok"), reason="later")))
     journal.close()
     assert len(read(path).records) == 2
 
@@ -201,7 +203,7 @@ def test_a_full_disk_costs_the_line_that_did_not_fit_and_no_other(
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device that is always full is Linux's")
 def test_a_disk_that_is_really_full_is_one_line(tmp_path: Path) -> None:
     with Path("/dev/full").open("r+b", buffering=0) as file, pytest.raises(BadOutput, match="No space left"):
-        Journal(Path("/dev/full"), file).checked(Record(A, "ok"))
+        Journal(Path("/dev/full"), file).write(Checked(Record(A, "ok")))
 
 
 def test_a_process_killed_while_it_writes_leaves_what_it_was_told_is_there(tmp_path: Path) -> None:
@@ -210,7 +212,7 @@ def test_a_process_killed_while_it_writes_leaves_what_it_was_told_is_there(tmp_p
         "import sys; from pathlib import Path; from tests.results.test_journal import *\n"
         "journal = Journal.create(Path(sys.argv[1]), HEAD)\n"
         "for number in range(10**6):\n"
-        "    journal.launched(number, [Launched(A, launch(number))])\n"
+        "    journal.write(Timed(number, (Launched(A, launch(number)),)))\n"
         "    print(number, flush=True)\n"
     )
     for wanted in (0, 3, 17, 40):

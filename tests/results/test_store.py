@@ -11,9 +11,11 @@ import pytest
 from adbench import BadFile
 from adbench.model.atomic_file import write_whole
 from adbench.model.errors import BadOutput
+from adbench.model.events import Checked, Ended, Timed
 from adbench.model.record import Figure, Job, Launch, Launched, Memory, Record, Round, Run, Summary, Time
+from adbench.model.run_progress import Head
 from adbench.model.serialization import from_plain, to_plain
-from adbench.results.journal import Head, Journal
+from adbench.results.journal import Journal
 from adbench.results.store import dumps, read_run, write_run
 
 JOB = Job("case", 3, "backend", "gradient")
@@ -109,13 +111,13 @@ def test_a_folder_that_is_gone_or_read_only_is_one_line(tmp_path: Path) -> None:
 
 def test_a_folder_is_read_by_its_run_or_by_its_journal_where_that_has_no_end(tmp_path: Path) -> None:
     begun = Journal.create(tmp_path / "journal.jsonl", Head(replace(RUN, records=()), (JOB,)))
-    begun.checked(replace(RECORD, time=None, memory=None))
+    begun.write(Checked(replace(RECORD, time=None, memory=None)))
     assert read_run(tmp_path).records[0].time is None
     assert read_run(tmp_path / "journal.jsonl") == read_run(tmp_path)
     write_run(tmp_path, replace(RUN, seed=5))  # as Ctrl-C leaves it
-    begun.launched(0, [Launched(JOB, LAUNCH)])  # then resumed, and killed
+    begun.write(Timed(0, (Launched(JOB, LAUNCH),)))  # then resumed, and killed
     assert read_run(tmp_path).records[0].time == RECORD.time
-    begun.end()
+    begun.write(Ended())
     assert read_run(tmp_path).seed == 5
     begun.close()
 

@@ -106,7 +106,7 @@ MOMENTS = {
     "warm-up": ("MOMENT", 'LAUNCH and NUMBER == 1 and within("warm_up") and CALLS > 2'),
     "round": ("MOMENT", 'LAUNCH and NUMBER == 1 and within("epoch") and CALLS % 7 == 3'),
     "second launch": ("MOMENT", 'LAUNCH and NUMBER == 2 and within("epoch")'),
-    "memory": ("MOMENT", 'within("memory")'),
+    "memory": ("MOMENT", 'within("measure_memory")'),
 }
 
 

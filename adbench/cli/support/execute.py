@@ -72,7 +72,6 @@ def execute(
     from adbench.catalog.discovery import report_module
     from adbench.execution import interrupt
     from adbench.execution.session import exit_code
-    from adbench.model.events import Checked
 
     interrupt.listen()
     code = None
@@ -84,8 +83,7 @@ def execute(
                         bar.say(first)
                         first = ""
                     bar.show(event, session.forecast.remaining)
-                    bad = isinstance(event, Checked) and event.record.status in ("wrong", "surprise")
-                    if fail_fast and bad:
+                    if fail_fast and any(record.outcome.exit_code == 1 for record in event.records):
                         break
         except interrupt.Interrupted as interrupted:
             code = interrupted.code

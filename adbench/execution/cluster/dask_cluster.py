@@ -1,8 +1,8 @@
-"""A run on many machines: whole groups are handed to a Dask cluster, which says where each one runs.
+"""A run on many machines: a Dask cluster gets whole groups, and decides where each one runs.
 
-A group that is timed is a case with all its backends, sizes and operators, so that every ratio is taken on one host. A
-check has no clock: its groups are a case at some of its random points. What a host tells are the events of a run, which
-go into the journal as if they had happened here; a group whose worker is lost is run again elsewhere, by Dask.
+A timed group is a case with all its backends, sizes and operators, so that every ratio is taken on one host. A check
+has no clock: its groups are a case at some of its random points. A host answers with the events of a run, which go into
+the journal as if they had happened here. Dask runs a group again on another host if its worker is lost.
 """
 
 from __future__ import annotations
@@ -14,24 +14,22 @@ from typing import Any
 from uuid import uuid4
 
 from adbench.execution.cluster.host import events_of, on_host
-from adbench.execution.planning.plan import Plan
-from adbench.execution.scheduler import enter
 from adbench.model.errors import AdbenchError, UsageError
 from adbench.model.events import Checked, Event, Learned
-from adbench.model.record import Job, Record
+from adbench.model.record import Job, Record, grouped
+from adbench.model.run_progress import Progress, applied
 from adbench.model.serialization import to_plain
 from adbench.model.settings import PREFERRED_REFERENCE, Settings
-from adbench.results.journal import Progress
 
 ADDRESS = re.compile(r"dask://(?P<host>[^/\s]+):(?P<port>\d+)")
 CONNECT_SECONDS = 15
-SEEDS = 50  # of a case, in one group of a check: starting the workers must not be what takes the time
+SEEDS = 50  # of a case, in one group of a check: starting the workers must not take most of the time
 
 Facts = dict[str, Any]
 
 
 def address_of(text: str) -> str:
-    """tcp://HOST:PORT of dask://HOST:PORT. Raises UsageError where it is none."""
+    """tcp://HOST:PORT of dask://HOST:PORT. Raises UsageError if the text is no such address."""
     found = ADDRESS.fullmatch(text)
     if found is None:
         raise UsageError(f"{text!r} is no address of a cluster; write dask://HOST:PORT, as the scheduler prints it")
@@ -40,21 +38,18 @@ def address_of(text: str) -> str:
 
 def groups_of(jobs: Iterable[Job], *, timed: bool) -> list[tuple[Job, ...]]:
     """The jobs in groups that stay together, in the order of the plan."""
-    found: dict[Any, list[Job]] = {}
-    for job in jobs:
-        found.setdefault(job.case if timed else (job.case, job.seed // SEEDS), []).append(job)
+    found = grouped(jobs, lambda job: (job.case, 0 if timed else job.seed // SEEDS))
     return [tuple(group) for group in found.values()]
 
 
 @dataclass
 class Cluster:
-    """Goes through a plan on the hosts of a cluster; `progress` is what is known of the run so far.
+    """Executes a plan on the hosts of a cluster; `progress` is what is known of the run so far.
 
-    Connected when it is made: raises UsageError where there is no cluster, so that nothing has been written by then.
+    Connects when it is created: raises UsageError if there is no cluster, before anything has been written.
     """
 
     address: str
-    plan: Plan
     settings: Settings
     progress: Progress
     client: Any = field(init=False)
@@ -63,10 +58,13 @@ class Cluster:
         self.client = self._connected()
 
     def events(self) -> Generator[Event, None, None]:
-        """Do what of the plan is not in `progress` yet; each event is entered there before it is told.
+        """Do what is not in `progress` yet; each event is applied to it before it is passed on.
 
-        Raises UsageError where a host has not what the plan needs.
+        Raises UsageError if a host lacks what the plan needs.
         """
+        yield from applied(self._events(), self.progress)
+
+    def _events(self) -> Iterator[Event]:
         client = self.client
         from distributed import Event as Flag
         from distributed import as_completed
@@ -75,12 +73,13 @@ class Cluster:
         stop = Flag(flag, client=client)
         futures: dict[Any, tuple[Job, ...]] = {}
         try:
-            yield from self._entered([Learned({"reference_backend": self._reference()})] * self.settings.time)
+            if self.settings.time:
+                yield Learned({"reference_backend": self._reference()})
             for group in self._left():
                 name = f"{group[0].case}-{uuid4().hex}"
                 futures[client.submit(on_host, self._request(group, flag), key=name, pure=False)] = group
             for future in as_completed(list(futures), loop=client.loop):
-                yield from self._entered(self._answered(future, futures[future]))
+                yield from self._answered(future, futures[future])
         finally:
             stop.set()
             client.cancel(list(futures))
@@ -102,23 +101,22 @@ class Cluster:
         return client
 
     def _left(self) -> list[tuple[Job, ...]]:
-        """The groups of which something is not done yet: those whole, since they are measured together."""
-        asked = self.settings
-        done = self.progress
+        """The groups that are not done yet, each as a whole, because its cells are measured together."""
+        done, settings = self.progress, self.settings
 
         def is_left(job: Job) -> bool:
             record = done.records.get(job)
             if record is None:
                 return True
-            right = record.status == "ok" and record.reason is None and record.summary is not None
-            return asked.time and right and (job, False) not in done.launches and job.case not in done.head.run.traps
+            timed = settings.time and record.may_be_timed and job.case not in done.head.run.traps
+            return timed and (job, False) not in done.launches
 
-        groups = groups_of(self.plan.jobs, timed=asked.time)
+        groups = groups_of(done.head.plan, timed=settings.time)
         return [group for group in groups if any(map(is_left, group))]
 
     def _reference(self) -> str:
         """The control's backend, the same on every host."""
-        backends = list(dict.fromkeys(job.backend for job in self.plan.jobs))
+        backends = list(dict.fromkeys(job.backend for job in self.progress.head.plan))
         first = PREFERRED_REFERENCE if PREFERRED_REFERENCE in backends else backends[0]
         return self.progress.head.run.reference_backend or self.settings.reference_backend or first
 
@@ -137,7 +135,7 @@ class Cluster:
         return {"head": to_plain(head), "stop": stop, "timed": self.settings.time or self.settings.memory}
 
     def _answered(self, future: Any, group: tuple[Job, ...]) -> Iterator[Event]:
-        """The events of a group; a record for each of its jobs where every host that had it was lost."""
+        """The events of a group; a record for each of its jobs if all its hosts were lost."""
         from distributed.scheduler import KilledWorker
 
         try:
@@ -147,14 +145,14 @@ class Cluster:
             yield from (Checked(Record(job, "crashed", reason)) for job in group)
             return
         except ModuleNotFoundError as error:
-            raise UsageError(f"{self.address}: a host lacks adbench, or what it needs: {error}") from error
+            raise UsageError(f"{self.address}: a host lacks adbench, or a library: {error}") from error
         except AdbenchError as error:
             raise UsageError(f"{self.address}: {error}") from error
         yield Learned(self._facts(answer))
         yield from events_of(answer)
 
     def _facts(self, answer: Facts) -> Facts:
-        """What is known of the machines: facts that are the same on all hosts, else each that there is."""
+        """What is known of the machines: the facts that all hosts share, and every value of the others."""
         run = self.progress.head.run
         overheads = [ns for ns in (run.loop_overhead_ns, answer["loop_overhead_ns"]) if ns is not None]
         hosts = str(run.machine.get("hosts") or "").split(", ") if run.machine.get("hosts") else []
@@ -163,17 +161,12 @@ class Cluster:
             names = dict.fromkeys([*run.machine, *here])
             here = {name: _both(run.machine.get(name), here.get(name)) for name in names}
         joined = ", ".join(sorted({*hosts, answer["host"]}))
-        # Of several hosts the largest: what is at most the clock's own.
+        # The largest of several hosts: an upper bound of the clock's own time.
         return {"machine": {**here, "hosts": joined}, "loop_overhead_ns": max(overheads, default=None)}
-
-    def _entered(self, events: Iterable[Event]) -> Iterator[Event]:
-        for event in events:
-            enter(event, self.progress)
-            yield event
 
 
 def _of_group(asked: Facts, cases: set[str], backends: set[str]) -> Facts:
-    """The digests of what a group is made of."""
+    """The digests of a group's files."""
     kept = {f"cases/{name}{end}" for name in cases for end in ("", ".hpp")} | {f"backends/{name}" for name in backends}
     digests = asked.get("digests", {})
     return {**asked, "digests": {name: digest for name, digest in digests.items() if name in kept}}

@@ -1,10 +1,10 @@
-"""What one host of a cluster does: a group of jobs, from check to memory, by the same runner as anywhere.
+"""What one host of a cluster does: a group of jobs, from check to memory, by the same scheduler as anywhere.
 
-`on_host` is the task that a worker of Dask is handed. It has the group measured by a process of its own, this module
-run with -m, so that what libraries do to a process befalls that one, and it ends when the worker does.
+`on_host` is the task of a Dask worker. It starts a process that measures the group, this module run with -m: what
+libraries do to a process then affects that one, and it ends when the worker does.
 
     stdin of that process    one line of JSON, the request; its end means that nobody waits for the answer any more
-    the file in its argv     the answer: {"host", "machine", "loop_overhead_ns", "events": [[kind, event], …]},
+    the file in its argv     the answer: {"host", "machine", "loop_overhead_ns", "events": [line of a journal, …]},
                              or {"fault": why there is none}
 """
 
@@ -26,30 +26,30 @@ from typing import Any
 
 from adbench.execution import interrupt
 from adbench.execution.planning.costs import read as kept_costs
-from adbench.execution.planning.plan import Plan
-from adbench.execution.scheduler import Runner
+from adbench.execution.scheduler import Scheduler
+from adbench.execution.workers.context import Context
 from adbench.execution.workers.supervisor import Supervisor, default_limit
 from adbench.measure import machine
 from adbench.model.errors import AdbenchError
-from adbench.model.events import Checked, MemoryMeasured, Timed
-from adbench.model.serialization import from_plain, to_plain
+from adbench.model.events import Checked, Event, Learned, Timed
+from adbench.model.run_progress import Head, Progress
+from adbench.model.serialization import from_plain
 from adbench.model.settings import Settings, cache_folder
-from adbench.results.journal import Head, Progress
+from adbench.results.journal import event_of, line_of
 from adbench.results.run_files import catalog_of
 
-KINDS = {kind.__name__: kind for kind in (Checked, Timed, MemoryMeasured)}
-LOOK_SECONDS = 2.0  # how often a task asks whether it is still wanted
+POLL_SECONDS = 2.0  # how often a task asks whether it is still wanted
 LEASE = "adbench on {host}"
 
 
 def on_host(request: dict[str, Any]) -> dict[str, Any]:
-    """The task: measure the group of this request on the host of this worker, alone there where a clock runs.
+    """The task: measure the group of this request on the host of this worker, alone there if a clock runs.
 
-    Raises AdbenchError, in one line, where the host cannot do it.
+    Raises AdbenchError, in one line, if the host cannot do it.
     """
-    from distributed import Event
+    from distributed import Event as Flag
 
-    stop = Event(request["stop"])
+    stop = Flag(request["stop"])
     with tempfile.TemporaryDirectory(prefix="adbench-") as folder, _alone(request["timed"]):
         answer, errors = Path(folder) / "answer.json", Path(folder) / "errors"
         with errors.open("wb") as stderr:
@@ -68,15 +68,15 @@ def on_host(request: dict[str, Any]) -> dict[str, Any]:
             process.stdin.flush()
             while process.poll() is None and not stop.is_set():
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(LOOK_SECONDS)
+                    process.wait(POLL_SECONDS)
         process.wait()
         if not answer.exists():
-            said = " ".join(errors.read_text("utf-8", "replace").split()[-40:])
-            raise AdbenchError(f"{socket.gethostname()}: the group ended with exit code {process.returncode}: {said}")
-        told: dict[str, Any] = json.loads(answer.read_text("utf-8"))
-    if "fault" in told:
-        raise AdbenchError(f"{socket.gethostname()}: {told['fault']}")
-    return told
+            words = " ".join(errors.read_text("utf-8", "replace").split()[-40:])
+            raise AdbenchError(f"{socket.gethostname()}: the group ended with exit code {process.returncode}: {words}")
+        found: dict[str, Any] = json.loads(answer.read_text("utf-8"))
+    if "fault" in found:
+        raise AdbenchError(f"{socket.gethostname()}: {found['fault']}")
+    return found
 
 
 def _alone(timed: bool) -> contextlib.AbstractContextManager[Any]:
@@ -93,7 +93,7 @@ def _alone(timed: bool) -> contextlib.AbstractContextManager[Any]:
 
 
 def measured(head: Head) -> dict[str, Any]:
-    """The group of this head on this machine, as plain data. Raises UsageError where it is not what was planned."""
+    """The group of this head on this machine, as plain data. Raises UsageError if this host has other files."""
     here = machine.describe()
     head = replace(head, run=replace(head.run, machine=here))
     known = catalog_of(head, "this host", "install and copy there what is here")
@@ -103,40 +103,31 @@ def measured(head: Head) -> dict[str, Any]:
     settings = replace(asked, cache=str(cache_folder()), mem_limit_bytes=min(limits, default=None), budget_seconds=None)
     progress = Progress(head)
     with Supervisor(settings.mem_limit_bytes) as supervisor:
-        costs = kept_costs(cache_folder(), here)
-        runner = Runner(supervisor, Plan(head.plan), known, settings, progress, costs)
-        with contextlib.closing(runner.events()) as events:
-            told = list(_told(events))
+        scheduler = Scheduler(Context(supervisor, known, settings), progress, kept_costs(cache_folder(), here))
+        with contextlib.closing(scheduler.events()) as events:
+            lines = [line_of(event) for event in events if not isinstance(event, Learned)]
     return {
         "host": socket.gethostname(),
         "machine": progress.head.run.machine,
         "loop_overhead_ns": progress.head.run.loop_overhead_ns,
-        "events": told,
+        "events": [line for line in lines if line is not None],
     }
 
 
-def _told(events: Iterator[Any]) -> Iterator[list[Any]]:
-    for event in events:
-        kind = type(event).__name__
-        if kind in KINDS:
-            yield [kind, to_plain(event)]
-
-
-def events_of(answer: Mapping[str, Any]) -> Iterator[Checked | Timed | MemoryMeasured]:
-    """The events of an answer, their records with the host that they come from."""
+def events_of(answer: Mapping[str, Any]) -> Iterator[Event]:
+    """The events of an answer, their records with the name of the host."""
     host = str(answer["host"])
-    for kind, plain in answer["events"]:
-        event: Any = from_plain(plain, KINDS[kind])
+    for line in answer["events"]:
+        event = event_of(line)
         if isinstance(event, Checked):
-            yield replace(event, record=replace(event.record, host=host))
+            event = replace(event, record=replace(event.record, host=host))
         elif isinstance(event, Timed):
-            yield replace(event, lost=tuple(replace(record, host=host) for record in event.lost))
-        else:
-            yield event
+            event = replace(event, lost=tuple(replace(record, host=host) for record in event.lost))
+        yield event
 
 
-def _end_with_who_asked() -> None:
-    """Ends this process in order when its stdin does: the worker that asked is gone, or wants no answer any more."""
+def _end_with_stdin() -> None:
+    """End this process in order when its stdin ends: the Dask worker is gone, or wants no answer any more."""
     while sys.stdin.buffer.read(4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
@@ -146,12 +137,12 @@ def main(answer: Path) -> None:
     """Read the request, measure, and write the answer."""
     request = json.loads(sys.stdin.buffer.readline())
     interrupt.listen()
-    threading.Thread(target=_end_with_who_asked, daemon=True).start()
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
     try:
-        told = measured(from_plain(request["head"], Head))
+        found = measured(from_plain(request["head"], Head))
     except (AdbenchError, ValueError) as error:
-        told = {"fault": " ".join(str(error).split())}
-    answer.write_text(json.dumps(told), "utf-8")
+        found = {"fault": " ".join(str(error).split())}
+    answer.write_text(json.dumps(found), "utf-8")
 
 
 if __name__ == "__main__":

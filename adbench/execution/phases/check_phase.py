@@ -1,114 +1,110 @@
-"""The check: every job's derivative judged, in one resident worker for each backend; no clock decides anything here."""
+"""The check: every job's derivative judged, in one resident worker for each backend. No clock decides anything here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
-from adbench.catalog.discovery import Catalog
-from adbench.execution.operators import relations
+from adbench.execution.operators.relations import RELATIONS as ALL_RELATIONS
 from adbench.execution.phases.failure_policy import FailurePolicy
-from adbench.execution.planning.plan import RELATIONS
-from adbench.execution.workers.pool import Pool, References, about, plain_start, reason_of, reproduce
-from adbench.execution.workers.randomisation import WorkerKey
-from adbench.execution.workers.supervisor import Supervisor
+from adbench.execution.planning.request import RELATIONS
+from adbench.execution.workers.context import Context
+from adbench.execution.workers.process import NoAnswer
+from adbench.execution.workers.resident_worker import References, ResidentWorker
 from adbench.model.case import Case
 from adbench.model.events import Checked, Cost, Event, Started
 from adbench.model.record import Job, Record, Summary
 from adbench.model.serialization import from_plain
-from adbench.model.settings import Settings
 from adbench.oracle import Verdict
 
 BUILD_SECONDS = 900.0  # for what a job needs compiled, once
 
 
-def check(
-    supervisor: Supervisor,
-    references: References,
-    catalog: Catalog,
-    settings: Settings,
-    jobs: Sequence[Job],
-    before: Sequence[Record],
-    enough: Callable[[], bool] = lambda: False,
-) -> Iterator[Event]:
-    """Check the jobs of one backend, in their order, until it is `enough`; `before` are its records from before."""
-    failures = FailurePolicy(before)
-    with Pool(supervisor, catalog, settings, lambda key: plain_start(settings)) as pool:
-        for job in jobs:
-            if enough():
-                return
-            if catalog.backends[job.backend].builds:
-                yield Started(job, "check", building=True)
-            unbuilt = _unbuilt(pool, catalog, job)
-            yield Started(job, "check")
-            checked = unbuilt or _check(pool, references, catalog, settings, failures, job)
-            failures.note(checked.record)
-            record = _as_known(checked.record, pool.known(job), catalog.cases[job.case])
-            if record.status in ("wrong", "failed", "crashed", "timed_out"):
-                record = replace(record, reproduce=reproduce(catalog, job))
-            yield replace(checked, record=record, open_seconds=pool.open_seconds(WorkerKey(job.backend)))
+@dataclass(frozen=True)
+class CheckPhase:
+    """What the checks of all backends share."""
 
+    context: Context
+    references: References
 
-def _unbuilt(pool: Pool, catalog: Catalog, job: Job) -> Checked | None:
-    """Let the backend compile what the job needs, which may take far longer than any call. Where it cannot: why."""
-    source = catalog.backends[job.backend]
-    if not source.builds or source.missing:
+    def check(
+        self, jobs: Sequence[Job], before: Sequence[Record], enough: Callable[[], bool] = lambda: False
+    ) -> Iterator[Event]:
+        """Check the jobs of one backend, in order, until it is `enough`; `before` are its records from before."""
+        catalog, failures = self.context.catalog, FailurePolicy(before)
+        with ResidentWorker(self.context, jobs[0].backend) as worker:
+            for job in jobs:
+                if enough():
+                    return
+                source = catalog.backends[job.backend]
+                if source.builds:
+                    yield Started(job, "check", building=True)
+                unbuilt = self._unbuilt(worker, job) if source.builds and not source.missing else None
+                yield Started(job, "check")
+                checked = unbuilt or self._check(worker, failures, job)
+                failures.note(checked.record)
+                record = _as_known(checked.record, worker.known.get(job.case), catalog.cases[job.case])
+                if record.outcome.is_fault or record.outcome.word == "wrong":
+                    record = replace(record, reproduce=self.context.reproduce(job))
+                yield replace(checked, record=record, open_seconds=worker.open_seconds)
+
+    def _unbuilt(self, worker: ResidentWorker, job: Job) -> Checked | None:
+        """Let the backend compile what the job needs, which may take longer than any call. The reason if it cannot."""
+        try:
+            worker.ask(self.context.request(job, "build", operator=job.operator), BUILD_SECONDS)
+        except NoAnswer as no:
+            return Checked(no.record(job))
         return None
-    found = pool.ask(WorkerKey(job.backend), job, about(catalog, job, "build", operator=job.operator), BUILD_SECONDS)
-    return Checked(found) if isinstance(found, Record) else None
 
+    def _check(self, worker: ResidentWorker, failures: FailurePolicy, job: Job) -> Checked:
+        """Prepare and call the job in its worker, where the result is judged."""
+        if missing := self.context.catalog.backends[job.backend].missing:
+            names = " ".join(missing)
+            return Checked(Record(job, "unsupported", f"{names} is not installed; pip install {names}"))
+        skipped = failures.skipped(job)
+        if skipped is not None:
+            return Checked(skipped)
+        try:
+            reference = self.references.of(job)
+            worker.open()
+        except NoAnswer as no:
+            return Checked(no.record(job))
+        begun = monotonic()
+        try:
+            ask = self._related if job.operator == RELATIONS else self._judged
+            checked = ask(worker, job, reference)
+        except NoAnswer as no:
+            checked = Checked(no.record(job))
+        return replace(checked, seconds=monotonic() - begun)
 
-def _check(
-    pool: Pool, references: References, catalog: Catalog, settings: Settings, failures: FailurePolicy, job: Job
-) -> Checked:
-    """Prepare and call the job in its worker, where the result is judged."""
-    missing = catalog.backends[job.backend].missing
-    if missing:
-        names = " ".join(missing)
-        return Checked(Record(job, "unsupported", f"{names} is not installed; pip install {names}"))
-    skipped = failures.skipped(job)
-    if skipped is not None:
-        return Checked(skipped)
-    known = references.answer(job)
-    if "value" not in known:
-        return Checked(Record(job, "failed", f"the case itself fails on plain numpy: {reason_of(known)}"))
-    lost = pool.open(WorkerKey(job.backend), job)
-    if lost is not None:
-        return Checked(lost)
-    begun = monotonic()
-    if job.operator == RELATIONS:
-        checked = Checked(_related(pool, catalog, settings, job, known["value"]))
-    else:
-        request = about(catalog, job, "prepare", operator=job.operator, reference=known["value"], cost=settings.time)
-        found = pool.ask(WorkerKey(job.backend), job, request)
-        checked = Checked(found) if isinstance(found, Record) else _judged(job, found)
-    return replace(checked, seconds=monotonic() - begun)
+    def _judged(self, worker: ResidentWorker, job: Job, reference: Any) -> Checked:
+        cost = self.context.settings.time
+        found = worker.ask(self.context.prepare_request(job, reference=reference, cost=cost))
+        verdict = from_plain(found["verdict"], Verdict)
+        record = Record(
+            job,
+            "wrong" if verdict.word == "wrong" else "ok",
+            verdict.sentence if verdict.word == "wrong" else None,
+            verdict,
+            how=found["how"],
+            text=found["text"],
+            summary=from_plain(found["summary"], Summary),
+        )
+        call = found["call_seconds"]
+        return Checked(
+            record, None if call is None else Cost(found["prepare_seconds"], found["first_call_seconds"], call)
+        )
 
+    def _related(self, worker: ResidentWorker, job: Job, reference: Any) -> Checked:
+        """The relations as a record: wrong if one does not hold. There is nothing to time.
 
-def _judged(job: Job, found: dict[str, Any]) -> Checked:
-    verdict = from_plain(found["verdict"], Verdict)
-    record = Record(
-        job, "ok", None, verdict, how=found["how"], text=found["text"], summary=from_plain(found["summary"], Summary)
-    )
-    if verdict.word == "wrong":
-        record = replace(record, status="wrong", reason=verdict.sentence)
-    call = found["call_seconds"]
-    return Checked(record, None if call is None else Cost(found["prepare_seconds"], found["first_call_seconds"], call))
-
-
-def _related(pool: Pool, catalog: Catalog, settings: Settings, job: Job, known: object) -> Record:
-    """The relations as a record: wrong where one does not hold. There is nothing to time.
-
-    Each prepares the backend anew, and so is a step of its own, with the time of one.
-    """
-    request = about(catalog, job, "relations", reference=known)
-    found = pool.ask(WorkerKey(job.backend), job, request, len(relations.RELATIONS) * settings.timeout_seconds)
-    if isinstance(found, Record):
-        return found
-    violations = found["violations"]
-    return Record(job, "wrong", "; ".join(violations)) if violations else Record(job, "ok")
+        Each relation prepares the backend again, and so may take the time of one step.
+        """
+        timeout = len(ALL_RELATIONS) * self.context.settings.timeout_seconds
+        violations = worker.ask(self.context.request(job, "relations", reference=reference), timeout)["violations"]
+        return Checked(Record(job, "wrong", "; ".join(violations)) if violations else Record(job, "ok"))
 
 
 def _as_known(record: Record, known: str | None, case: Case) -> Record:
@@ -119,8 +115,8 @@ def _as_known(record: Record, known: str | None, case: Case) -> Record:
     if known is None:
         return record
     reason = case.known_fault(known)
-    if record.status in ("wrong", "failed", "crashed"):
+    if record.outcome.word in ("wrong", "failed", "crashed"):  # a time-out may be the machine's
         return replace(record, status="known", reason=f"{reason}. Here: {record.reason}")
-    if record.status == "ok" and record.job.operator == "gradient" and len(case.sizes) == 1:
+    if record.outcome.is_measured and record.job.operator == "gradient" and len(case.sizes) == 1:
         return replace(record, status="surprise", reason=f"right, but its file says that it is known to be: {reason}")
     return record

@@ -1,4 +1,4 @@
-"""What is known of those that failed, so that what will fail again is not waited for again."""
+"""Which jobs are skipped, because their backend failed on less: what will fail again is not waited for again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CRASHES_ALLOWED = 2  # of a backend on one case, before its other cells there ar
 
 
 class FailurePolicy:
-    """Crashes and time-outs of a run, from its records so far on."""
+    """Counts the crashes and time-outs of a run, beginning with its records so far."""
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self._crashes: Counter[tuple[str, str]] = Counter()
@@ -20,16 +20,16 @@ class FailurePolicy:
             self.note(record)
 
     def note(self, record: Record) -> None:
-        """Remember a record that tells of a crash or a time-out."""
+        """Remember a crash or a time-out."""
         job = record.job
-        if record.status == "crashed":
+        if record.outcome.word == "crashed":
             self._crashes[job.backend, job.case] += 1
-        elif record.status == "timed_out":
+        elif record.outcome.word == "timed_out":
             key = job.backend, job.case, job.operator
             self._timed_out[key] = min(job.size, self._timed_out.get(key, job.size))
 
     def skipped(self, job: Job) -> Record | None:
-        """The record of a job that need not be tried, for the backend did worse with less before."""
+        """The record of a job that need not be tried, because the backend failed on less before."""
         if self._crashes[job.backend, job.case] >= CRASHES_ALLOWED:
             return Record(job, "skipped", f"crashed {CRASHES_ALLOWED} times on {job.case} before")
         smaller = self._timed_out.get((job.backend, job.case, job.operator), job.size)

@@ -1,16 +1,17 @@
-"""Memory, when no clock runs: each method in processes of its own, for none can see through another's bookkeeping."""
+"""Memory, measured while no clock runs: each method in separate processes, because methods disturb each other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from adbench.catalog.discovery import Catalog
 from adbench.execution.phases.failure_policy import CRASHES_ALLOWED
-from adbench.execution.workers.pool import about, load_request, plain_start, reason_of
-from adbench.execution.workers.process import Start, WorkerLost, WorkerProcess
-from adbench.execution.workers.supervisor import Supervisor
+from adbench.execution.workers.context import Context
+from adbench.execution.workers.process import NoAnswer, WorkerLost
+from adbench.execution.workers.resident_worker import ResidentWorker
 from adbench.measure import memory
 from adbench.model.events import Event, MemoryMeasured, Started
 from adbench.model.record import Figure, Job, Memory
@@ -21,82 +22,57 @@ METHODS: Sequence[memory.Method] = ("allocated", "python", "resident")
 
 
 def measure_memory(
-    supervisor: Supervisor,
-    catalog: Catalog,
-    settings: Settings,
-    jobs: Sequence[Job],
-    enough: Callable[[], bool] = lambda: False,
+    context: Context, jobs: Sequence[Job], enough: Callable[[], bool] = lambda: False
 ) -> Iterator[Event]:
-    """Weigh the jobs of one backend, until it is `enough`.
+    """Measure the memory of the jobs of one backend, until it is `enough`.
 
-    One process for each method and case, or one for each method where all cases go in one.
+    One process for each method and case, or one for each method with all cases in it, as the settings say.
     """
-    groups = [jobs] if settings.weigh_all_in_one else [list(group) for _, group in groupby(jobs, lambda job: job.case)]
-    for group in groups:
-        scales = [Scale(supervisor, catalog, settings, method) for method in METHODS]
-        try:
+    shared = context.settings.weigh_all_in_one
+    for group in [jobs] if shared else [list(group) for _, group in groupby(jobs, lambda job: job.case)]:
+        with ExitStack() as stack:
+            methods = [
+                MemoryMethod(context, method, stack.enter_context(_worker(context, method, group[0].backend)))
+                for method in METHODS
+            ]
             for job in group:
                 if enough():
                     return
                 yield Started(job, "memory")
-                allocated, python, resident = (scale.measure_memory(job) for scale in scales)
-                yield MemoryMeasured(job, Memory(allocated, python, resident))
-        finally:
-            for scale in scales:
-                scale.close()
+                yield MemoryMeasured(job, Memory(*(method.measure(job) for method in methods)))
 
 
 def jobs_to_measure(jobs: Sequence[Job], settings: Settings) -> list[Job]:
-    """Those of the jobs that the settings want weighed."""
+    """The jobs whose memory the settings ask for."""
     derived = {job.case for job in jobs if job.operator != "value"}
     return [job for job in jobs if settings.weigh_values or job.operator != "value" or job.case not in derived]
 
 
 @dataclass
-class Scale:
-    """One method's process. It is replaced where it dies, but not for ever."""
+class MemoryMethod:
+    """One method, and the worker that measures by it; `lost` counts the processes that each case cost."""
 
-    supervisor: Supervisor
-    catalog: Catalog
-    settings: Settings
-    method: memory.Method
-    worker: WorkerProcess | None = None
-    lost: dict[str, int] = field(default_factory=dict)  # case -> processes that it cost
+    context: Context
+    name: memory.Method
+    worker: ResidentWorker
+    lost: Counter[str] = field(default_factory=Counter)
 
-    def measure_memory(self, job: Job) -> Figure:
+    def measure(self, job: Job) -> Figure:
         """The figure, or why there is none."""
-        if self.lost.get(job.case, 0) >= CRASHES_ALLOWED:
+        if self.lost[job.case] >= CRASHES_ALLOWED:
             return Figure(None, f"the process that measured memory was lost {CRASHES_ALLOWED} times on {job.case}")
+        asked = {"do": "memory", "method": self.name, "times": self.context.settings.weighings}
         try:
-            answer = self._answer(job)
+            self.worker.ask(self.context.prepare_request(job))
+            return from_plain(self.worker.ask(asked), Figure)
         except WorkerLost as lost:
-            self.close()
-            self.lost[job.case] = self.lost.get(job.case, 0) + 1
-            return Figure(None, f"the process that measured memory {_told(lost)}")
-        return from_plain(answer["value"], Figure) if "value" in answer else Figure(None, reason_of(answer))
-
-    def close(self) -> None:
-        """End the process, where there is one."""
-        if self.worker is not None:
-            self.supervisor.end(self.worker)
-            self.worker = None
-
-    def _answer(self, job: Job) -> Mapping[str, object]:
-        if self.worker is None:
-            start = plain_start(self.settings)
-            environment = dict(start.environment) | dict(memory.environment(self.method))
-            self.worker = self.supervisor.start(Start(environment))
-            loaded = self.worker.ask(load_request(self.catalog, job.backend), self.settings.timeout_seconds)
-            if "value" not in loaded:
-                self.close()
-                return loaded
-        request = about(self.catalog, job, "prepare", operator=job.operator)
-        prepared = self.worker.ask(request, self.settings.timeout_seconds)
-        if "value" not in prepared:
-            return prepared
-        asked = {"do": "memory", "method": self.method, "times": self.settings.weighings}
-        return self.worker.ask(asked, self.settings.timeout_seconds)
+            self.lost[job.case] += 1
+            return Figure(None, f"the process that measured memory was lost: {lost.reason}")
+        except NoAnswer as no:
+            return Figure(None, no.reason)
 
 
-def _told(lost: WorkerLost) -> str:
-    return f"gave {lost.reason}" if lost.status == "timed_out" else lost.reason
+def _worker(context: Context, method: memory.Method, backend: str) -> ResidentWorker:
+    plain = context.plain_start()
+    environment = dict(plain.environment) | dict(memory.environment(method))
+    return ResidentWorker(context, backend, replace(plain, environment=environment))

@@ -1,45 +1,44 @@
-"""Launches: fresh processes, all resident, in which each group's cells take turns under the clock.
+"""Launches: fresh resident processes, in which the cells of each group take turns under the clock.
 
-Only the worker whose turn it is runs; all are on the same processors. A cell that is lost in a launch is not tried
-again, and the others go on.
+Only the worker whose turn it is runs; all share the same processors. A cell that is lost in a launch is not tried
+again, and the others continue.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from adbench.catalog.discovery import Catalog
-from adbench.execution.parallel import room, side_by_side
+from adbench.execution.parallel import in_parallel
 from adbench.execution.phases.failure_policy import FailurePolicy
-from adbench.execution.workers.pool import Pool, about, reproduce
-from adbench.execution.workers.process import Start, WorkerProcess
-from adbench.execution.workers.randomisation import WorkerKey, layout, turns
-from adbench.execution.workers.supervisor import Supervisor
+from adbench.execution.workers.context import Context
+from adbench.execution.workers.process import NoAnswer, Start
+from adbench.execution.workers.randomisation import WorkerKey, randomise, turns
+from adbench.execution.workers.resident_worker import ResidentWorker
 from adbench.measure import machine
 from adbench.measure.clock import Round, WarmUp
 from adbench.measure.machine.disturbance import usable_cpus
 from adbench.model.events import Event, Started, Timed
-from adbench.model.record import Group, Job, Launch, Launched, Record, Summary, group_of
+from adbench.model.record import Group, Job, Launch, Launched, Record, Summary, group_of, grouped
 from adbench.model.serialization import from_plain
 from adbench.model.settings import Settings
 from adbench.oracle import Verdict
 
-ROUNDING = (
-    1e-6  # by which two right results may differ, relative to the sizes summed: far more than another order of sums
-)
+ROUNDING = 1e-6
+"""By how much two right results may differ, relative to the summed magnitudes: far more than by the order of a sum."""
 
 
 @dataclass
-class Cell:
-    """A cell in a launch: whose worker, what preparing it told, its rounds so far; `lost` once something went wrong."""
+class TimedCell:
+    """A cell in a launch: its worker, what preparing it gave, its rounds so far; `lost` if something went wrong."""
 
     record: Record
     key: WorkerKey
-    told: dict[str, Any] = field(default_factory=dict)
+    worker: ResidentWorker
+    prepared: dict[str, Any] = field(default_factory=dict)
     warm_up: WarmUp | None = None
     calls: int = 1
     rounds: list[Round] = field(default_factory=list)
@@ -49,97 +48,110 @@ class Cell:
         """Whether it takes part in the next round."""
         return self.lost is None and sum(r.ns for r in self.rounds) < settings.cell_ns
 
+    def attempt(self, step: Callable[[TimedCell], None]) -> None:
+        """Take a step; if the worker gives no answer, the cell is lost."""
+        try:
+            step(self)
+        except NoAnswer as no:
+            self.lost = no.record(self.record.job)
+
+    def launch(self, number: int) -> Launch:
+        """All that was measured."""
+        assert self.warm_up is not None
+        return Launch(
+            number=number,
+            import_seconds=self.worker.import_seconds,
+            prepare_seconds=self.prepared["prepare_seconds"],
+            phases=self.prepared["phases"],
+            first_call_seconds=self.prepared["first_call_seconds"],
+            warm_up_calls=self.warm_up.calls,
+            steady=self.warm_up.steady,
+            rounds=tuple(self.rounds),
+        )
+
 
 @dataclass(frozen=True)
-class Timing:
+class TimePhase:
     """What all launches share; `cpus` are the processors that everything timed runs on."""
 
-    supervisor: Supervisor
-    catalog: Catalog
-    settings: Settings
+    context: Context
+    reference_backend: str | None
     failures: FailurePolicy
     cpus: tuple[int, ...]
 
     def launch(
         self, number: int, groups: Mapping[Group, Sequence[Record]], plan: Sequence[Job]
     ) -> Generator[Event, None, None]:
-        """Time these groups of the plan in launch `number`: each some right records that differ in the backend only."""
+        """Time these groups of the plan in launch `number`; the records of each differ only in the backend."""
+        settings = self.context.settings
         order = tuple(dict.fromkeys(map(group_of, plan)))
-        environment = machine.thread_environment(self.settings.threads)
-        made = layout(self.settings.seed, number, self._keys(job.backend for job in plan), len(order), environment)
+        environment = machine.thread_environment(settings.threads)
+        drawn = randomise(settings.seed, number, self._keys(job.backend for job in plan), len(order), environment)
         needed = {key for records in groups.values() for key in self._keys(r.job.backend for r in records)}
-        starts = _apart([(key, start) for key, start in made.starts.items() if key in needed], self.settings.threads)
-
-        def start(key: WorkerKey) -> Start:
-            return starts.pop(key, None) or replace(made.starts[key], cpus=self.cpus)
-
-        def settle(key: WorkerKey, worker: WorkerProcess) -> None:
-            with contextlib.suppress(OSError):  # it is gone, as will be found when it is asked
-                machine.pin(worker.pid, self.cpus)
-
-        with Pool(self.supervisor, self.catalog, self.settings, start, settle) as pool:
-            self._open(pool, starts, groups)
-            for place in made.groups:
+        starts = _apart([(key, start) for key, start in drawn.starts.items() if key in needed], settings.threads)
+        with ExitStack() as stack:
+            workers = {
+                key: stack.enter_context(ResidentWorker(self.context, key.backend, start, self.cpus))
+                for key, start in starts.items()
+            }
+            self._open(workers.values())
+            for place in drawn.groups:
                 if records := groups.get(order[place], ()):
                     yield Started(records[0].job, "time", number)
-                    yield self._group(pool, number, records)
+                    yield self._group(workers, number, records)
 
-    def _open(self, pool: Pool, starts: Mapping[WorkerKey, Start], groups: Mapping[Group, Sequence[Record]]) -> None:
-        """Start the workers in the layout's order, and let them import side by side. Who fails is found when asked."""
-        job_of = {record.job.backend: record.job for records in groups.values() for record in records}
+    def _open(self, workers: Iterable[ResidentWorker]) -> None:
+        """Start the workers in this order, and let them import in parallel. A failure shows at the first request."""
 
-        def opening(key: WorkerKey) -> Iterator[None]:
-            pool.open(key, job_of[key.backend])
+        def opening(worker: ResidentWorker) -> Iterator[None]:
+            with suppress(NoAnswer):
+                worker.open()
             yield
 
-        lanes = [opening(key) for key in tuple(starts)]
-        for _ in side_by_side(lanes, room(self.settings.threads), self.supervisor.close):
+        for _ in in_parallel(map(opening, workers), self.context):
             pass
 
     def _keys(self, backends: Iterable[str]) -> list[WorkerKey]:
-        """The workers that these need: one for each, and the control."""
+        """The workers that these backends need: one each, and the control."""
         found = [WorkerKey(backend) for backend in dict.fromkeys(backends)]
-        return found + [
-            WorkerKey(s.backend, control=True) for s in found if s.backend == self.settings.reference_backend
-        ]
+        return found + [WorkerKey(k.backend, control=True) for k in found if k.backend == self.reference_backend]
 
-    def _group(self, pool: Pool, number: int, records: Sequence[Record]) -> Timed:
+    def _group(self, workers: Mapping[WorkerKey, ResidentWorker], number: int, records: Sequence[Record]) -> Timed:
         """One group in one launch: prepare and warm up each cell, then rounds in turns."""
         by_backend = {record.job.backend: record for record in records}
-        cells = [Cell(by_backend[key.backend], key) for key in self._keys(by_backend)]
+        cells = [TimedCell(by_backend[key.backend], key, workers[key]) for key in self._keys(by_backend)]
         first = number % len(cells)  # so that not always the same is prepared first
         for cell in (*cells[first:], *cells[:first]):
-            cell.lost = self.failures.skipped(cell.record.job) or self._make_ready(pool, cell)
-        for turn in range(self.settings.rounds):
+            cell.lost = self.failures.skipped(cell.record.job)
+            if cell.lost is None:
+                cell.attempt(self._make_ready)
+        for turn in range(self.context.settings.rounds):
             for place in turns(len(cells), turn + number):
-                cell = cells[place]
-                if cell.wants_more(self.settings):
-                    found = pool.ask(cell.key, cell.record.job, {"do": "epoch", "calls": cell.calls})
-                    if isinstance(found, Record):
-                        cell.lost = found
-                    else:
-                        cell.rounds.append(from_plain(found, Round))
-        return self._told(pool, number, cells)
+                if cells[place].wants_more(self.context.settings):
+                    cells[place].attempt(_take_round)
+        lost = self._lost(number, cells)
+        launched = (
+            Launched(cell.record.job, cell.launch(number), cell.key.control)
+            for cell in cells
+            if cell.record.job not in lost
+        )
+        return Timed(number, tuple(launched), tuple(lost.values()))
 
-    def _make_ready(self, pool: Pool, cell: Cell) -> Record | None:
-        """Prepare, call once, warm up, calibrate; the record of why not."""
-        job = cell.record.job
-        told = pool.ask(cell.key, job, about(self.catalog, job, "prepare", operator=job.operator))
-        if isinstance(told, Record):
-            return told
-        allowed = rounding(cell.record.verdict, told["claimed"])
-        fault = differs(cell.record.summary, from_plain(told["summary"], Summary), allowed)
+    def _make_ready(self, cell: TimedCell) -> None:
+        """Prepare, call once, warm up, calibrate."""
+        job, settings = cell.record.job, self.context.settings
+        cell.prepared = cell.worker.ask(self.context.prepare_request(job))
+        allowed = rounding(cell.record.verdict, cell.prepared["claimed"])
+        fault = differs(cell.record.summary, from_plain(cell.prepared["summary"], Summary), allowed)
         if fault is not None:
-            return Record(job, "wrong", fault)
-        asked = {name: getattr(self.settings, name) for name in ("warm_ns", "warm_at_most_ns", "epoch_ns")}
-        found = pool.ask(cell.key, job, {"do": "warm_up", **asked})
-        if isinstance(found, Record):
-            return found
-        cell.told, cell.warm_up, cell.calls = told, from_plain(found["warm_up"], WarmUp), found["calls"]
-        return None
+            cell.lost = Record(job, "wrong", fault)
+            return
+        asked = {name: getattr(settings, name) for name in ("warm_ns", "warm_at_most_ns", "epoch_ns")}
+        found = cell.worker.ask({"do": "warm_up", **asked})
+        cell.warm_up, cell.calls = from_plain(found["warm_up"], WarmUp), found["calls"]
 
-    def _told(self, pool: Pool, number: int, cells: Sequence[Cell]) -> Timed:
-        """The launch of each cell; the record of each job of which a cell was lost, with what had been found before."""
+    def _lost(self, number: int, cells: Sequence[TimedCell]) -> dict[Job, Record]:
+        """The record of each job that lost a cell, with its verdict from before."""
         lost: dict[Job, Record] = {}
         for cell in cells:
             job, fault = cell.record.job, cell.lost
@@ -151,43 +163,25 @@ class Timing:
                     status=fault.status,
                     reason=f"{where}: {fault.reason}",
                     stderr=fault.stderr,
-                    reproduce=reproduce(self.catalog, job),
+                    reproduce=self.context.reproduce(job),
                 )
-        launched = tuple(
-            Launched(cell.record.job, self._launch_of(pool, number, cell), cell.key.control)
-            for cell in cells
-            if cell.record.job not in lost
-        )
-        return Timed(number, launched, tuple(lost.values()))
+        return lost
 
-    def _launch_of(self, pool: Pool, number: int, cell: Cell) -> Launch:
-        assert cell.warm_up is not None
-        return Launch(
-            number=number,
-            import_seconds=pool.import_seconds(cell.key),
-            prepare_seconds=cell.told["prepare_seconds"],
-            phases=cell.told["phases"],
-            first_call_seconds=cell.told["first_call_seconds"],
-            warm_up_calls=cell.warm_up.calls,
-            steady=cell.warm_up.steady,
-            rounds=tuple(cell.rounds),
-        )
+
+def _take_round(cell: TimedCell) -> None:
+    cell.rounds.append(from_plain(cell.worker.ask({"do": "epoch", "calls": cell.calls}), Round))
 
 
 def groups_to_time(records: Iterable[Record]) -> dict[Group, list[Record]]:
-    """The records that are to be timed, those together that differ in the backend only."""
-    found: dict[Group, list[Record]] = {}
-    for record in records:
-        if record.status == "ok" and record.summary is not None and record.reason is None:
-            found.setdefault(group_of(record.job), []).append(record)
-    return found
+    """The records that may be timed, in groups that differ only in the backend."""
+    return grouped((record for record in records if record.may_be_timed), lambda record: group_of(record.job))
 
 
 def rounding(verdict: Verdict | None, claimed_relative_error: float | None) -> float:
-    """By how much two processes may differ, relative to the sizes summed.
+    """By how much the results of two processes may differ, relative to the summed magnitudes.
 
-    More where a method claims no better, or where less can be resolved: there the last bit of a sum that was taken in
-    another order is blown up.
+    More if the method claims no better, or if fewer digits can be resolved: rounding in another order is amplified
+    there.
     """
     allowed = max(ROUNDING, 10 * (claimed_relative_error or 0.0))
     if verdict is None or verdict.word != "inconclusive":
@@ -196,7 +190,7 @@ def rounding(verdict: Verdict | None, claimed_relative_error: float | None) -> f
 
 
 def differs(checked: Summary | None, now: Summary, allowed: float = ROUNDING) -> str | None:
-    """Why a result is not the one that was checked in another process; None where it is, but for rounding."""
+    """Why a result is not the one that was checked in another process; None if they agree up to rounding."""
     if checked is None or (checked.count == now.count and _close(checked, now, allowed)):
         return None
     was, here = (f"{s.count} with the sum {s.total!r} and the sum of sizes {s.magnitude!r}" for s in (checked, now))
@@ -210,7 +204,7 @@ def _close(a: Summary, b: Summary, allowed: float) -> bool:
 
 
 def _apart(starts: Sequence[tuple[WorkerKey, Start]], threads: int) -> dict[WorkerKey, Start]:
-    """How workers start: each on processors of its own as far as they reach, so that imports go side by side."""
+    """How workers start: each on its own processors as far as there are enough, so that imports run in parallel."""
     usable = usable_cpus()
     places = max(1, len(usable) // threads)
     return {

@@ -1,8 +1,8 @@
-"""Fitting a plan into a time: what goes first is what a reader misses least, and each thing that goes is said.
+"""Fits a plan into a time: it leaves out first what a reader misses least, and reports everything it leaves out.
 
-In this order, until it fits: memory in one process for each backend and method; the largest sizes, of the dearest case
-first; values beside derivatives; memory; launches, down to the fewest that allow an interval; whole cases, the dearest
-first. Backends stay: who compares them asked for them.
+In this order, until it fits: memory in one process for each backend and method; the largest sizes, of the most
+expensive case first; values of cases with derivatives; memory; launches, down to the fewest that allow an interval;
+whole cases, the most expensive first. Backends stay: the user wants to compare them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from adbench.execution.planning.estimate import Estimate
+from adbench.execution.planning.plan import sizes_by_case
 from adbench.model.record import Job
 from adbench.model.settings import Settings
 
@@ -20,7 +21,7 @@ FEWEST_LAUNCHES = 6  # the exact signed-rank interval covers 95 % from 1 - 2 / 2
 
 @dataclass(frozen=True)
 class Fit:
-    """What is left, for which settings, how long that takes, what was left out, in words, and whether it was enough."""
+    """The rest of the plan, its settings and duration, what was left out, in words, and whether it fits."""
 
     jobs: tuple[Job, ...]
     settings: Settings
@@ -51,28 +52,25 @@ class _Fitting:
 
 
 def fit(jobs: Sequence[Job], estimate: Estimate, seconds: float, traps: frozenset[str] = frozenset()) -> Fit:
-    """The jobs and settings that the model expects to take no longer than `seconds`, or the least that there can be."""
+    """The jobs and settings that are expected to take at most `seconds`, or the smallest possible ones."""
     state = _Fitting(list(jobs), estimate, traps)
     for step in (_share_processes, _drop_sizes, _drop_values, _drop_memory, _drop_launches, _drop_cases):
         if state.seconds <= seconds:
             break
         step(state, seconds)
     takes = state.seconds
-    return Fit(tuple(state.jobs), state.estimate.settings, takes, tuple(_said(state)), fits=takes <= seconds)
+    return Fit(tuple(state.jobs), state.estimate.settings, takes, tuple(_in_words(state)), fits=takes <= seconds)
 
 
 def _share_processes(state: _Fitting, seconds: float) -> None:
     settings = state.estimate.settings
     if settings.memory and not settings.weigh_all_in_one:
-        state.change("memory: one process for each backend and method weighs all cases", weigh_all_in_one=True)
+        state.change("memory: one process for each backend and method measures all cases", weigh_all_in_one=True)
 
 
 def _drop_sizes(state: _Fitting, seconds: float) -> None:
     while state.seconds > seconds:
-        sizes: dict[str, set[int]] = defaultdict(set)
-        for job in state.jobs:
-            sizes[job.case].add(job.size)
-        largest = {case: max(of) for case, of in sizes.items() if len(of) > 1}
+        largest = {case: sizes[-1] for case, sizes in sizes_by_case(state.jobs).items() if len(sizes) > 1}
         if not largest:
             return
         dear: dict[str, float] = dict.fromkeys(largest, 0.0)
@@ -102,7 +100,7 @@ def _drop_launches(state: _Fitting, seconds: float) -> None:
     while state.seconds > seconds and state.estimate.settings.launches > FEWEST_LAUNCHES:
         state.estimate = state.estimate.after(launches=state.estimate.settings.launches - 1)
     if (now := state.estimate.settings.launches) < before:
-        state.left_out.append(f"launches: {now} in the place of {before}")
+        state.left_out.append(f"launches: {now} instead of {before}")
 
 
 def _drop_cases(state: _Fitting, seconds: float) -> None:
@@ -122,12 +120,12 @@ def _alone(estimate: Estimate, job: Job) -> float:
     return estimate.check(job) + settings.launches * estimate.launch(job) + estimate.memory(job)
 
 
-def _said(state: _Fitting) -> list[str]:
-    """What was left out, each thing by its name."""
+def _in_words(state: _Fitting) -> list[str]:
+    """Everything that was left out, by name."""
     sizes = [
         f"{case} at {', '.join(map(str, sorted(gone)))}"
         for case, gone in state.sizes.items()
         if case not in state.cases
     ]
-    said = [f"sizes: {'; '.join(sizes)}"] if sizes else []
-    return [*said, *state.left_out, *([f"cases: {', '.join(state.cases)}"] if state.cases else [])]
+    texts = [f"sizes: {'; '.join(sizes)}"] if sizes else []
+    return [*texts, *state.left_out, *([f"cases: {', '.join(state.cases)}"] if state.cases else [])]

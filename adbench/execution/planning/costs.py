@@ -1,6 +1,6 @@
-"""What cells have cost before, on this machine: seconds to import, check, prepare, call. Only plans rest on it.
+"""The costs of cells in earlier runs on this machine: seconds to import, check, prepare, call. Only plans use them.
 
-Kept in the user's cache from run to run; it may be thrown away at any time.
+The user's cache keeps them from run to run; they may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from adbench.measure.machine import fingerprint
 from adbench.model.atomic_file import write_whole
 from adbench.model.errors import BadOutput
-from adbench.model.events import Cost
+from adbench.model.events import Checked, Cost, Event
 from adbench.model.record import Job, Run
 from adbench.model.serialization import from_plain, to_plain
 
@@ -65,6 +65,17 @@ class Costs:
     def knows(self, case: str, size: int) -> bool:
         """Whether the case has been run or checked at this size: its references are then in the cache."""
         return any(key[0] == case and size in of[key] for of in (self.cells, self.checks) for key in of)
+
+    def note(self, event: Event) -> None:
+        """Remember the costs that a check reports."""
+        if isinstance(event, Checked):
+            job = event.record.job
+            if event.cost is not None:
+                self.learn(job, event.cost)
+            if event.seconds is not None:
+                self.learn_check(job, event.seconds)
+            if event.open_seconds is not None:
+                self.learn_opening(job.backend, event.open_seconds)
 
     def learn(self, job: Job, cost: Cost) -> None:
         """Remember what a job cost; the later figure stands."""

@@ -1,10 +1,10 @@
-"""How long a plan takes: a model of what the runner does, fed with what cells have cost before.
+"""How long a plan takes: a model of what the scheduler does, with the costs of cells from earlier runs.
 
-    check     for each job: prepare, first call, judgement; references once for each case and size; lanes side by side
+    check     for each job: prepare, first call, verdict; references once for each case and size; workers in parallel
     time      launches × (imports + for each cell: prepare, first call, warm-up, calibration, rounds × epoch)
-    memory    for each job and method: prepare, first call, warming call, weighings, all slowed down; and the processes
+    memory    for each job and method: prepare, first call, warming call, measured calls, all slower; and the processes
 
-Nothing in it is fitted: the counts are those of the runner, the constants below what was measured once.
+Nothing in it is fitted: the counts are those of the scheduler, the constants below were measured once.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from adbench.model.settings import PREFERRED_REFERENCE, Settings
 
 JUDGE_SECONDS = 0.02
 ASK_SECONDS = 0.003  # a request and its answer, and the collection before an epoch
-REFERENCE_SECONDS = 0.5  # one that is not in the cache, where its time limit does not cut it short
-WEIGHING_SLOWS_DOWN = 3.0  # each method, by about so much
+REFERENCE_SECONDS = 0.5  # one that is not in the cache, unless its time limit is shorter
+MEMORY_SLOWS_DOWN = 3.0  # each method, by about so much
 CALIBRATION_EPOCHS = 3  # from about the right number of calls on, to two that cross the target
 
 
@@ -45,8 +45,9 @@ class Seconds:
 class Estimate:
     """The model for one set of settings.
 
-    checked   what need not be checked any more
+    checked   jobs that are checked already
     missing   backends whose library is not installed: their jobs take no time
+    workers   that run in parallel while no clock runs
     """
 
     def __init__(
@@ -54,30 +55,30 @@ class Estimate:
     ) -> None:
         self.settings, self.costs = settings, costs
         self._checked, self._missing = frozenset(checked), frozenset(missing)
-        self.lanes = room(settings.threads)
+        self.workers = room(settings.threads)
 
     def of(self, jobs: Sequence[Job], traps: frozenset[str] = frozenset()) -> Seconds:
         """All of these jobs; the cases named in `traps` are only checked."""
         jobs = [job for job in jobs if job.backend not in self._missing]
         timed = [job for job in jobs if job.case not in traps]
-        check = sum(map(self.check, jobs)) / self.lanes + self.references(jobs)
+        check = sum(map(self.check, jobs)) / self.workers + self.references(jobs)
         if any(job not in self._checked for job in jobs):
-            check += sum(START_SECONDS + self.costs.of_import(name) for name in backends_of(jobs)) / self.lanes
+            check += sum(START_SECONDS + self.costs.of_import(name) for name in backends_of(jobs)) / self.workers
         if not self.settings.time:
             return Seconds(check)
         time = self.settings.launches * (self.imports(timed) + sum(map(self.launch, timed)))
-        weighed = jobs_to_measure(timed, self.settings)
-        memory = (sum(map(self.memory, weighed)) + self.memory_processes(weighed)) / self.lanes
+        measured = jobs_to_measure(timed, self.settings)
+        memory = (sum(map(self.memory, measured)) + self.memory_processes(measured)) / self.workers
         return Seconds(check, time, memory)
 
     def by(self, jobs: Sequence[Job], traps: frozenset[str], field: str) -> dict[str, Seconds]:
         """What the jobs of each case or each backend take by themselves, imports and processes not included."""
         found: dict[str, Seconds] = {}
-        weighed = set(jobs_to_measure(jobs, self.settings))
+        measured = set(jobs_to_measure(jobs, self.settings))
         for job in (job for job in jobs if job.backend not in self._missing):
-            one = Seconds(self.check(job) / self.lanes)
+            one = Seconds(self.check(job) / self.workers)
             if job.case not in traps and self.settings.time:
-                memory = self.memory(job) / self.lanes if job in weighed else 0.0
+                memory = self.memory(job) / self.workers if job in measured else 0.0
                 one += Seconds(0.0, self.settings.launches * self.launch(job), memory)
             name = getattr(job, field)
             found[name] = found.get(name, Seconds()) + one
@@ -91,7 +92,7 @@ class Estimate:
         return cost.prepare + cost.first_call + cost.call + JUDGE_SECONDS if known is None else known
 
     def references(self, jobs: Sequence[Job]) -> float:
-        """The truths of cases at sizes that are not checked yet: one process computes them all."""
+        """The references of cases at sizes that are not checked yet: one process computes them all."""
         places = {(job.case, job.size, job.seed) for job in jobs if job not in self._checked}
         limit = min(REFERENCE_SECONDS, self.settings.reference_seconds)
         return sum(JUDGE_SECONDS if self.costs.knows(case, size) else limit for case, size, _ in places)
@@ -103,13 +104,9 @@ class Estimate:
         cost, s = self.costs.of(job), self.settings
         epoch, most = s.epoch_ns * 1e-9, s.warm_at_most_ns * 1e-9
         warm = min(max(s.warm_ns * 1e-9, 3 * cost.call), most + cost.call)
-        calibrate = (
-            0.0
-            if cost.call > 4 * epoch
-            else cost.call
-            if cost.call > epoch
-            else CALIBRATION_EPOCHS * (epoch + ASK_SECONDS)
-        )
+        calibrate = CALIBRATION_EPOCHS * (epoch + ASK_SECONDS)
+        if cost.call > epoch:
+            calibrate = cost.call if cost.call <= 4 * epoch else 0.0
         round_ = max(epoch, cost.call)
         rounds = min(s.rounds, -(-s.cell_ns * 1e-9 // round_))
         once = cost.prepare + cost.first_call + warm + calibrate + rounds * (round_ + ASK_SECONDS) + 2 * ASK_SECONDS
@@ -122,17 +119,17 @@ class Estimate:
             return 0.0
         control = [self._reference] if self._reference in backends else []
         each = [START_SECONDS + self.costs.of_import(name) for name in (*backends, *control)]
-        return max(*each, sum(each) / self.lanes)
+        return max(*each, sum(each) / self.workers)
 
     def memory(self, job: Job) -> float:
         """One job by all methods, the processes not included."""
         if not self.settings.memory or job.backend in self._missing:
             return 0.0
         cost, calls = self.costs.of(job), 1 + self.settings.weighings
-        return len(METHODS) * WEIGHING_SLOWS_DOWN * (cost.prepare + cost.first_call + calls * cost.call + ASK_SECONDS)
+        return len(METHODS) * MEMORY_SLOWS_DOWN * (cost.prepare + cost.first_call + calls * cost.call + ASK_SECONDS)
 
     def memory_processes(self, jobs: Sequence[Job]) -> float:
-        """Starting what weighs these jobs."""
+        """Starting the processes that measure the memory of these jobs."""
         if not self.settings.memory:
             return 0.0
         pairs = dict.fromkeys((job.backend, "" if self.settings.weigh_all_in_one else job.case) for job in jobs)

@@ -1,17 +1,18 @@
-"""What will be measured: from what was asked for to a list of jobs, before anything runs."""
+"""What will be measured: from a request to a list of jobs, before anything runs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import groupby
 
 from adbench.catalog.discovery import Catalog, Source, select
+from adbench.execution.planning.request import RELATIONS, Request
 from adbench.model.case import Case
 from adbench.model.errors import UnknownName, UsageError
-from adbench.model.record import Job
+from adbench.model.operator import OPERATORS
+from adbench.model.record import Job, grouped
 
 FIRST_LOOK = (
     "log_determinant",
@@ -22,96 +23,83 @@ FIRST_LOOK = (
     "product_plus_constant",
     "projectile",
 )
-"""The cases that a run has without being told: scalar and array code, an equation, linear algebra, and a branch
-that depends on data."""
-
-RELATIONS = "relations"
-"""Stands in a job in the place of an operator: what must hold between calls (relations.py)."""
+"""The cases of a run that names none: scalar and array code, an equation, linear algebra, and a branch that depends
+on data."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Jobs in the order in which they run, and what was asked for but does not exist, in words."""
+    """Jobs in the order in which they run, and in words the missing parts of the request."""
 
     jobs: tuple[Job, ...]
     left_out: tuple[str, ...] = ()
 
-    def groups(self) -> Iterator[tuple[Job, ...]]:
-        """Jobs that differ in the backend only: checked against one reference, timed in turns."""
-        for _, jobs in groupby(self.jobs, key=lambda job: (job.case, job.size, job.operator, job.seed)):
-            yield tuple(jobs)
 
+def plan(catalog: Catalog, request: Request) -> Plan:
+    """Every selected case at its sizes, each operator, each selected backend; patterns here are names or globs.
 
-def plan(
-    catalog: Catalog,
-    *,
-    cases: Sequence[str] = (),
-    backends: Sequence[str] = (),
-    sizes: Sequence[str] = (),
-    operators: Sequence[str] | None = None,
-    thorough: bool = False,
-    suites: Sequence[str] = (),
-    relations: bool = False,
-    seeds: Sequence[int] = (0,),
-    quick: bool = False,
-    few: bool = False,
-    traps: bool = True,
-) -> Plan:
-    """Every selected case at its sizes, each operator, each selected backend; patterns are names or globs.
-
-    Where no operators are named, each case has its own; where `thorough`, its smallest size has all that there are
-    for it. `suites` leaves those cases that belong to one of them: "all" and "traps", or what the cases say.
-    With `relations`, each case's smallest size is asked for those too, under the operator's name "relations".
-    A trap is asked for its gradient only, and left out where `traps` is False and no pattern names a case.
-    `quick` takes the few sizes that each case has for it. With `few`, where neither cases nor suites are named, only
-    the cases of a first look and the user's own stay. A plan that is either, for which no backend is named, has one of
-    each library, and none that needs a compiler.
-
-    Raises UnknownName for a pattern that matches nothing, and UsageError for a size that is no positive whole number
-    or that no selected case has.
+    Raises UnknownName for an operator that does not exist or a pattern that matches nothing, and UsageError for a size
+    that is no positive whole number or that no selected case has.
     """
-    backend_names = select("backend", catalog.backends, backends)
-    jobs: list[Job] = []
+    for name in request.operators:
+        if name not in OPERATORS and name != RELATIONS:
+            raise UnknownName("operator", name, (*OPERATORS, RELATIONS))
     left_out: list[str] = []
-    if (quick or few) and not backends:
-        later = [name for name in backend_names if not is_for_a_first_look(catalog.backends[name])]
-        backend_names = tuple(name for name in backend_names if name not in later)
-        if later:
-            what = "variants, and what needs a compiler: -b NAME has them, -b '*' all"
-            left_out.append(f"{', '.join(later)}: {what}")
-    names = in_suites(catalog, select("case", catalog.cases, cases), suites)
-    if few and not cases and not suites:
-        everything = names
-        names = tuple(name for name in names if name in FIRST_LOOK or not catalog.case_sources[name].builtin)
-        if more := [n for n in everything if n not in names and not catalog.cases[n].is_trap]:
-            left_out.append(f"{len(more)} more cases: -c NAME or --suite NAME has them, --suite all every one")
-    for name in names:
+    backends = _backends(catalog, request, left_out)
+    jobs: list[Job] = []
+    for name in _cases(catalog, request, left_out):
         case = catalog.cases[name]
-        if case.is_trap and not traps and not cases and "traps" not in suites:
-            continue
-        chosen = sizes_of(case, sizes, quick=quick)
-        if not chosen:
-            left_out.append(f"{name} has no size {' or '.join(sizes)}; it has: {case.takes}")
-        cells = [(n, operator) for n in chosen for operator in _asked(case, operators, thorough and n == chosen[0])]
-        cells += [(n, RELATIONS) for n in chosen[:1] if relations and not case.is_trap]
-        points = seeds[:1] if case.is_trap else seeds  # a trap is one point
-        jobs += [Job(name, n, b, operator, seed) for n, operator in cells for seed in points for b in backend_names]
+        if not sizes_of(case, request.sizes, quick=request.quick):
+            left_out.append(f"{name} has no size {' or '.join(request.sizes)}; it has: {case.takes}")
+        points = 1 if case.is_trap else request.points
+        for size, operator in _cells(case, request):
+            for seed in range(request.seed, request.seed + points):
+                jobs += [Job(name, size, backend, operator, seed) for backend in backends]
     if not jobs:
         raise UsageError("; ".join(left_out) or "nothing is selected: there are no cases or no backends")
     return Plan(tuple(jobs), tuple(left_out))
 
 
-def _asked(case: Case, operators: Sequence[str] | None, thorough: bool) -> Sequence[str]:
-    """The operators that a case is asked for at one size."""
+def _backends(catalog: Catalog, request: Request, left_out: list[str]) -> list[str]:
+    """The backends of a request; adds to `left_out`, in words, those that it has only if it names them."""
+    names = select("backend", catalog.backends, request.backends)
+    later = []
+    if (request.quick or request.time) and not request.backends:
+        later = [name for name in names if not is_for_a_first_look(catalog.backends[name])]
+    if later:
+        what = "variants, and what needs a compiler: -b NAME has them, -b '*' all"
+        left_out.append(f"{', '.join(later)}: {what}")
+    return [name for name in names if name not in later]
+
+
+def _cases(catalog: Catalog, request: Request, left_out: list[str]) -> list[str]:
+    """The cases of a request; adds to `left_out`, in words, those that it has only if it names them."""
+    names = in_suites(catalog, select("case", catalog.cases, request.cases), request.suites)
+    if request.time and not request.cases and "traps" not in request.suites:
+        names = tuple(name for name in names if not catalog.cases[name].is_trap)
+    if not request.time or request.cases or request.suites:
+        return list(names)
+    found = [name for name in names if name in FIRST_LOOK or not catalog.case_sources[name].builtin]
+    if more := len(names) - len(found):
+        left_out.append(f"{more} more cases: -c NAME or --suite NAME has them, --suite all every one")
+    return found
+
+
+def _cells(case: Case, request: Request) -> list[tuple[int, str]]:
+    """(size, operator) of each cell of a case. A trap is asked for its gradient only."""
+    sizes, named = sizes_of(case, request.sizes, quick=request.quick), request.own_operators
     if case.is_trap:
-        return tuple(name for name in ("gradient",) if operators is None or name in operators)
-    if operators is not None:
-        return operators
-    return case.possible_operators if thorough else case.operators
+        return [(size, "gradient") for size in sizes if named is None or "gradient" in named]
+    found = []
+    for size in sizes:
+        thorough = not request.time and size == sizes[0]
+        own = case.possible_operators if thorough else case.operators
+        found += [(size, operator) for operator in (own if named is None else named)]
+    return found + [(size, RELATIONS) for size in sizes[:1] if request.relations]
 
 
 def in_suites(catalog: Catalog, names: Sequence[str], suites: Sequence[str]) -> tuple[str, ...]:
-    """Those of the cases that belong to one of the suites; all for none. Raises UnknownName for one without cases."""
+    """The cases that belong to one of the suites; all for none. Raises UnknownName for a suite without cases."""
     members = {
         name: {"all", *case.suites, *(["traps"] if case.is_trap else [])} for name, case in catalog.cases.items()
     }
@@ -123,14 +111,14 @@ def in_suites(catalog: Catalog, names: Sequence[str], suites: Sequence[str]) -> 
 
 
 def is_for_a_first_look(source: Source) -> bool:
-    """Whether a run has the backend without being told: a user's own, or a
-    built-in one that is no variant and has nothing to build."""
+    """Whether a run has the backend without naming it: a user's own, or a built-in one that is no variant and builds
+    nothing."""
     return not source.builtin or (source.variant_of is None and not source.builds)
 
 
 def sizes_of(case: Case, wanted: Sequence[str], *, quick: bool) -> tuple[int, ...]:
-    """The sizes to run a case at: its own where none is wanted; else each wanted number it accepts and each of its
-    own that a wanted glob matches, ascending.
+    """The sizes to run a case at, ascending: its own if none is wanted; else each wanted number that it accepts and
+    each of its own that a wanted glob matches.
     """
     if not wanted:
         return case.quick_sizes if quick else case.sizes
@@ -144,15 +132,13 @@ def sizes_of(case: Case, wanted: Sequence[str], *, quick: bool) -> tuple[int, ..
 
 
 def sizes_by_case(jobs: Iterable[Job]) -> dict[str, list[int]]:
-    """Case -> the sizes that it is asked for at, ascending."""
-    found: dict[str, set[int]] = {}
-    for job in jobs:
-        found.setdefault(job.case, set()).add(job.size)
-    return {case: sorted(sizes) for case, sizes in found.items()}
+    """Case -> its sizes in these jobs, ascending."""
+    by_case = grouped(jobs, lambda job: job.case)
+    return {case: sorted({job.size for job in of_case}) for case, of_case in by_case.items()}
 
 
 def positive(text: str) -> int:
-    """A size as a number. Raises UsageError where it is not a positive whole one."""
+    """A size as a number. Raises UsageError if it is not a positive whole one."""
     digits = text.replace("_", "")
     if not digits.isascii() or not digits.isdigit() or int(digits) < 1:
         raise UsageError(f"size {text!r} is not a positive whole number; write -n 100, or a glob such as -n '1*'")
@@ -160,7 +146,7 @@ def positive(text: str) -> int:
 
 
 def check_inputs(catalog: Catalog, jobs: Sequence[Job], seed: int) -> None:
-    """Build the inputs of every user's case once, at its smallest size, so that a fault is said before anything is
+    """Build the inputs of every user's case once, at its smallest size, so that faults show before anything is
     measured.
 
     Raises UsageError in one line for whatever the case's `inputs` raises.
@@ -181,7 +167,7 @@ def check_inputs(catalog: Catalog, jobs: Sequence[Job], seed: int) -> None:
 def flops_of(catalog: Catalog, jobs: Sequence[Job]) -> dict[str, dict[str, float]]:
     """case -> size, as text -> elementary operations of one evaluation, for the cases that know them.
 
-    Raises UsageError in one line where a case's `flops` raises, or gives what is no number of operations.
+    Raises UsageError in one line if a case's `flops` raises, or returns no number of operations.
     """
     found: dict[str, dict[str, float]] = {}
     for name, size in dict.fromkeys((job.case, job.size) for job in jobs):

@@ -1,4 +1,4 @@
-"""Messages between the runner and a worker: JSON with a length before it, on a socket of their own.
+"""Messages between the parent process and a worker: JSON with a length before it, on a socket of their own.
 
 A worker's stdout and stderr belong to the library under test, which may print anything.
 """
@@ -91,5 +91,5 @@ class Channel:
         ready = dict(poll.poll(None if left is None else max(1.0, left * 1e3)))
         if not ready:
             raise TimeoutError
-        if self._socket.fileno() not in ready:  # what it had sent before it died is read first
+        if self._socket.fileno() not in ready:  # messages from before its death are read first
             raise Closed("the process ended")

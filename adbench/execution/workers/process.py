@@ -1,6 +1,6 @@
-"""A worker process, seen from the runner: started, asked, timed out, buried.
+"""A worker process, as the parent process sees it: started, asked, timed out, ended.
 
-Each worker is a session of its own and is killed as a group, so that children a library forked do not linger.
+Each worker is a session of its own and is killed as a group, so that children that a library forked do not linger.
 """
 
 from __future__ import annotations
@@ -15,57 +15,71 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import psutil
 
 from adbench.execution.workers.channel import Channel, Closed
+from adbench.model.record import Job, Record, Status
 
-STDERR_KEPT = 4096  # bytes of what a worker printed last that go into the record
-MOST_OUTPUT_BYTES = 2**24  # that a worker may have printed before it is thrown away: a loop that prints fills no disk
-MARK = "ADBENCH_WORKER"  # in the environment of a worker and of all that it starts: by it they are found
+STDERR_KEPT = 4096  # bytes from the end of a worker's output that go into the record
+MOST_OUTPUT_BYTES = 2**24  # of a worker's output, before it is thrown away: a loop that prints fills no disk
+MARK = "ADBENCH_WORKER"  # in the environment of a worker and of all that it starts, to find them by
 
-# A worker dies with the thread that started it (start.py): that must be one that lives as long as the runner.
+# A worker dies with the thread that started it (worker_main.py): that thread must live as long as this process.
 _SPAWNER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
 
 
-class WorkerLost(Exception):
-    """The worker did not answer. `status` is "crashed" or "timed_out"; `stderr` the end of what it had printed."""
+class NoAnswer(Exception):
+    """A worker gave no value: `status` and `reason` say why, `stderr` is the end of its output or a traceback.
 
-    def __init__(self, status: Literal["crashed", "timed_out"], reason: str, stderr: str = "") -> None:
+    is_bad_file   the reason is a fault of the user's file, and names it
+    """
+
+    def __init__(self, status: Status, reason: str, stderr: str = "", *, is_bad_file: bool = False) -> None:
         super().__init__(reason)
-        self.status: Literal["crashed", "timed_out"] = status
-        self.reason, self.stderr = reason, stderr
+        self.status: Status = status
+        self.reason, self.stderr, self.is_bad_file = reason, stderr, is_bad_file
+
+    def record(self, job: Job) -> Record:
+        """The record of the job that was asked about."""
+        return Record(job, self.status, self.reason, stderr=self.stderr or None)
+
+
+class WorkerLost(NoAnswer):
+    """The worker died or was silent: `status` is "crashed" or "timed_out"."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """How a worker is started: environment beside ours, bytes allocated before any import, processors to run on."""
+    """How a worker is started: variables added to our environment, bytes allocated before any import, processors."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     heap_bytes: int = 0
-    cpus: tuple[int, ...] = ()  # none: wherever the runner may run
+    cpus: tuple[int, ...] = ()  # none: wherever the parent process may run
 
 
 class WorkerProcess:
-    """A fresh interpreter that runs `worker`, in a process group. A context manager: leaving it kills the group.
+    """A fresh interpreter that runs `worker`, in a process group. A context manager: leaving it ends the group.
 
-    Raises WorkerLost where it cannot be started.
+    Raises WorkerLost if it cannot be started.
     """
 
     def __init__(self, start: Start) -> None:
         ours, theirs = socket.socketpair()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        # It writes at the end wherever we read, and from the beginning again where we have thrown away what was there.
+        # It writes at the end wherever we read, and from the beginning again after we have truncated the file.
         fcntl.fcntl(self._output, fcntl.F_SETFL, fcntl.fcntl(self._output, fcntl.F_GETFL) | os.O_APPEND)
+        self._output_lock = threading.Lock()  # against truncating the file that has its number after it
         self._mark = secrets.token_hex(8)
         self._turn = 0
         self._sentence: str | None = None
-        self._discarded = False
+        self._killed = False
         command = [
             sys.executable,
             "-P",
@@ -97,56 +111,75 @@ class WorkerProcess:
         """The process's number, which is that of its session and group too."""
         return self._process.pid
 
-    def ask(self, request: Mapping[str, Any], timeout: float) -> dict[str, Any]:
-        """The worker's answer. Raises WorkerLost where it dies or is silent for `timeout` seconds; it is killed
-        then."""
-        self._turn += 1
-        try:
-            self._channel.send({**request, "turn": self._turn}, timeout)
-            answer = self._channel.receive(timeout)
-            if answer.pop("turn", None) != self._turn:
-                raise Closed("sent what is no answer")
-            return answer
-        except TimeoutError:
-            self.kill()
-            raise WorkerLost("timed_out", f"no answer within {timeout:g} s", self._last_words()) from None
-        except Closed as closed:
-            reason = self._cause_of_death(str(closed))
-            self.kill()
-            raise WorkerLost("crashed", reason, self._last_words()) from None
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` has ended it."""
+        return self._output.closed
+
+    def ask(self, request: Mapping[str, Any], timeout: float) -> Any:
+        """The value of the worker's answer. Raises NoAnswer with the worker's reason if it has none, and WorkerLost if
+        it dies or is silent for `timeout` seconds; it is killed then."""
+        answer = self._answer(request, timeout)
+        if "value" in answer:
+            return answer["value"]
+        if "unsupported" in answer:
+            raise NoAnswer("unsupported", str(answer["unsupported"]))
+        reason = str(answer.get("failed") or answer.get("bad_file"))
+        raise NoAnswer("failed", reason, answer.get("traceback") or "", is_bad_file="bad_file" in answer)
 
     def terminate(self, reason: str) -> None:
-        """Kill it from another thread; whoever waits for its answer is told this reason."""
-        if not self._discarded:
+        """Kill it from another thread; the thread that waits for its answer gets this reason."""
+        if not self._killed:
             self._sentence = reason
             self._end_everything()
 
     def trim_output(self) -> None:
-        """Throw away what it has printed where that is too much: only the end is ever shown."""
-        if os.fstat(self._output.fileno()).st_size > MOST_OUTPUT_BYTES:
-            os.ftruncate(self._output.fileno(), 0)
+        """Throw away its output when there is too much: only the end is ever shown."""
+        with self._output_lock:
+            if not self.is_closed and os.fstat(self._output.fileno()).st_size > MOST_OUTPUT_BYTES:
+                os.ftruncate(self._output.fileno(), 0)
 
-    def kill(self) -> None:
-        """End the process and everything it started. May be called twice."""
-        if not self._discarded:
-            self._end_everything()
-            self._process.wait()
-            self._discarded = True  # from now on the number may be another process's
-            self._channel.close()
-            if self._gone is not None:
-                os.close(self._gone)
+    def close(self) -> None:
+        """End the process and everything it started, and forget its output. May be called twice."""
+        self._kill()
+        with self._output_lock:
+            self._output.close()
 
     def __enter__(self) -> WorkerProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.kill()
-        self._output.close()
+        self.close()
+
+    def _answer(self, request: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+        self._turn += 1
+        try:
+            self._channel.send({**request, "turn": self._turn}, timeout)
+            answer = self._channel.receive(timeout)
+            if answer.pop("turn", None) != self._turn:
+                raise Closed("sent an answer to another request")
+            return answer
+        except TimeoutError:
+            self._kill()
+            raise WorkerLost("timed_out", f"no answer within {timeout:g} s", self._last_words()) from None
+        except Closed as closed:
+            reason = self._cause_of_death(str(closed))
+            self._kill()
+            raise WorkerLost("crashed", reason, self._last_words()) from None
+
+    def _kill(self) -> None:
+        if not self._killed:
+            self._end_everything()
+            self._process.wait()
+            self._killed = True  # from now on the number may be another process's
+            self._channel.close()
+            if self._gone is not None:
+                os.close(self._gone)
 
     def _end_everything(self) -> None:
-        """Kill the session, and what has left it but not its parent, or neither kept but the environment."""
+        """Kill the session, the process's descendants, and everything with its mark in the environment."""
         killed: set[int] = set()
-        for _ in range(100):  # whoever was forked meanwhile is found the next time
+        for _ in range(100):  # a process forked meanwhile is found the next time
             doomed = self._family() - killed
             if not doomed:
                 return
@@ -166,13 +199,13 @@ class WorkerProcess:
         try:
             code = self._process.wait(timeout=2)
         except subprocess.TimeoutExpired:
-            return self._sentence or f"went on running, but its line to the runner is lost: {seen}"
+            return self._sentence or f"went on running, but its socket to the parent is lost: {seen}"
         if self._sentence is not None:
             return self._sentence
         return f"died of {_signal_name(-code)}" if code < 0 else f"exited with code {code}"
 
     def _last_words(self) -> str:
-        """The end of stdout and stderr. What is not text is shown as such."""
+        """The end of stdout and stderr. Bytes that are no text are escaped."""
         size = self._output.seek(0, os.SEEK_END)
         self._output.seek(max(0, size - STDERR_KEPT))
         return self._output.read().decode(errors="backslashreplace").strip()
@@ -187,7 +220,7 @@ def of_session(session: int) -> Iterator[int]:
 
 
 def marked(mark: str) -> Iterator[int]:
-    """The numbers of the processes that a worker with this mark started, at whatever remove, and of itself."""
+    """The numbers of the worker with this mark and of all its descendants."""
     for pid in psutil.pids():
         with contextlib.suppress(OSError, psutil.Error):  # it ended meanwhile, or is another user's
             if psutil.Process(pid).environ().get(MARK) == mark:

@@ -1,8 +1,8 @@
-"""What is drawn anew for each launch, and the order in which cells take turns.
+"""What is random in each launch, and the order in which cells take turns.
 
-Where a process's code and data lie in memory moves its times by a per cent or so, the same way all its life: an
-interval over rounds of one process is too narrow, and tells two copies of one library apart. So each launch draws
-another layout (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!").
+The place of a process's code and data in memory changes its times by about one per cent, as long as it lives. An
+interval over rounds of one process is therefore too narrow: it finds two copies of one library different. So each
+launch randomises the layout (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!").
 """
 
 from __future__ import annotations
@@ -20,24 +20,26 @@ MOST_HEAP_BYTES = 2**16  # below the allocator's threshold for blocks of their o
 
 @dataclass(frozen=True, order=True)
 class WorkerKey:
-    """Whose worker it is; the reference backend has a second one, the control."""
+    """The backend of a worker; the reference backend has a second worker, the control."""
 
     backend: str
     control: bool = False
 
 
 @dataclass(frozen=True)
-class Layout:
-    """One launch: how each worker is started, in the order of starting; the places of the groups in their order."""
+class Randomisation:
+    """One launch: how each worker is started, in this order, and the order of the groups (their places)."""
 
     starts: Mapping[WorkerKey, Start]
     groups: tuple[int, ...]
 
 
-def layout(seed: int, number: int, keys: Sequence[WorkerKey], groups: int, environment: Mapping[str, str]) -> Layout:
-    """The layout of launch `number`: the same for the same arguments, another for another launch.
+def randomise(
+    seed: int, number: int, keys: Sequence[WorkerKey], groups: int, environment: Mapping[str, str]
+) -> Randomisation:
+    """The randomisation of launch `number`: the same for the same arguments, different for another launch.
 
-    Each worker gets `environment`, a hash seed, and paddings of its environment and heap of its own.
+    Each worker gets `environment`, and its own hash seed and paddings of environment and heap.
     """
     rng = np.random.default_rng([seed, number])
     starts: dict[WorkerKey, Start] = {}
@@ -47,7 +49,7 @@ def layout(seed: int, number: int, keys: Sequence[WorkerKey], groups: int, envir
             "ADBENCH_PADDING": "x" * int(rng.integers(MOST_ENVIRONMENT_BYTES)),
         }
         starts[key] = Start(dict(environment) | drawn, int(rng.integers(MOST_HEAP_BYTES)))
-    return Layout(starts, tuple(int(i) for i in rng.permutation(groups)))
+    return Randomisation(starts, tuple(int(i) for i in rng.permutation(groups)))
 
 
 def turns(cells: int, number: int) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
-"""Calls whose work is done in another process: that process times each run itself, and its memory is read from outside.
+"""Calls that run in another process, which times each run itself; its memory is read from outside.
 
-What such a call takes by our clock is mostly the exchange of messages: inputs out, results back. A backend says that a
-prepared call is of this kind by its methods `runs` and `resident_peak`.
+Our clock would mostly measure the exchange of messages: inputs out, results back. A prepared call is of this kind if it
+has the methods `runs` and `resident_peak`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Bound:
     args: tuple[Any, ...]
 
     def warm_up(self, request: Mapping[str, Any]) -> tuple[WarmUp, int]:
-        """Warm up for as long as is asked for, and how many calls make an epoch."""
+        """Warm up for the requested time; returns the warm-up and how many calls make an epoch."""
         found = self.call.runs(self.args, 1, request["warm_ns"] * 1e-9)
         half = len(found) // 2
         steady = False
@@ -59,7 +59,7 @@ class Bound:
         return Round(len(found), sum(found))
 
     def measure_memory(self, method: Method, times: int) -> Figure:
-        """The memory of one run: what can be seen of another process is its resident set."""
+        """The memory of one run: only the resident set of another process is visible."""
         if method != "resident":
             return Figure(None, "the work is done in another process, of which only the resident set can be seen")
         return median_of(lambda _: self.call.resident_peak(self.args), self.call, times)

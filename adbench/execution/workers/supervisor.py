@@ -1,4 +1,4 @@
-"""Every worker of a run, from its start to its end: none outlives the run, none takes more memory than it may."""
+"""All workers of a run: none outlives the run, and the memory limit of each is enforced."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import psutil
 
 from adbench.execution.workers.process import Start, WorkerLost, WorkerProcess
 
-WATCH_SECONDS = 0.1  # between two looks at the workers' memory: half a millisecond, while the one that is timed runs on
+WATCH_SECONDS = 0.1  # between two checks of the workers' memory, each of half a millisecond
 
 
 _SUPERVISORS: WeakSet[Supervisor] = WeakSet()
@@ -20,7 +20,7 @@ _SUPERVISORS: WeakSet[Supervisor] = WeakSet()
 class Supervisor:
     """Starts workers. A context manager: leaving it, or `close` from another thread, ends all of them for good.
 
-    mem_limit_bytes   what a worker and its children may hold together (resident set); whoever takes more is ended
+    mem_limit_bytes   the most that a worker and its children may hold together (resident set); above it they are ended
     """
 
     def __init__(self, mem_limit_bytes: int | None = None) -> None:
@@ -32,29 +32,22 @@ class Supervisor:
         _SUPERVISORS.add(self)
 
     def start(self, start: Start) -> WorkerProcess:
-        """A worker that has loaded nothing. Raises WorkerLost where none can be started, or no more may."""
+        """A worker that has loaded nothing. Raises WorkerLost if it cannot be started, or the run is over."""
         if self._closed.is_set():
             raise WorkerLost("crashed", "the run is over")
         worker = WorkerProcess(start)
         with self._lock:
-            self._workers.add(worker)
+            self._workers = {other for other in self._workers if not other.is_closed} | {worker}
         if self._closed.is_set():  # meanwhile
-            self.end(worker)
+            worker.close()
             raise WorkerLost("crashed", "the run is over")
         if self._limit is not None and self._watch is None:
             self._watch = threading.Thread(target=self._look_after, args=(self._limit,), daemon=True)
             self._watch.start()
         return worker
 
-    def end(self, worker: WorkerProcess) -> None:
-        """End a worker and everything it started. May be called twice."""
-        worker.kill()  # first: whoever is interrupted here ends it again on leaving
-        with self._lock:
-            self._workers.discard(worker)
-        worker.__exit__()
-
     def close(self) -> None:
-        """End every worker; whoever waits for one is told so. No more can be started."""
+        """End every worker; threads that wait for one get the reason. No more can be started."""
         self._closed.set()
         with self._lock:
             workers = tuple(self._workers)
@@ -66,15 +59,15 @@ class Supervisor:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-        for worker in tuple(self._workers):
-            self.end(worker)
+        for worker in self._workers:
+            worker.close()
 
     def _look_after(self, limit: int) -> None:
         while not self._closed.wait(WATCH_SECONDS):
             with self._lock:
-                workers = {worker.pid: worker for worker in self._workers}
-                for worker in self._workers:
-                    worker.trim_output()
+                workers = {worker.pid: worker for worker in self._workers if not worker.is_closed}
+            for worker in workers.values():
+                worker.trim_output()
             for session, taken in resident_bytes(workers).items():
                 if taken > limit:
                     gib = 2**30
@@ -85,14 +78,14 @@ class Supervisor:
 
 
 def end_all() -> None:
-    """End every worker there is, without waiting for anyone: for a process that is about to leave at once."""
+    """End every worker, without waiting: for a process that is about to exit at once."""
     for supervisor in tuple(_SUPERVISORS):
         for worker in tuple(supervisor._workers):
             worker.terminate("the run is over")
 
 
 def resident_bytes(sessions: dict[int, WorkerProcess]) -> dict[int, int]:
-    """Session -> the resident sets of its processes, summed; what they share counts for each."""
+    """Session -> the resident sets of its processes, summed; shared pages count for each."""
     found = dict.fromkeys(sessions, 0)
     for pid in psutil.pids():
         with contextlib.suppress(OSError, psutil.Error):  # it ended meanwhile
@@ -103,5 +96,5 @@ def resident_bytes(sessions: dict[int, WorkerProcess]) -> dict[int, int]:
 
 
 def default_limit() -> int:
-    """Four fifths of the memory that is free now: a library that takes without end must not take the machine down."""
+    """Four fifths of the memory that is free now: a runaway library must not take the machine down."""
     return int(psutil.virtual_memory().available * 0.8)

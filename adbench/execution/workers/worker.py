@@ -1,7 +1,7 @@
 """The process in which a library is imported, prepared, checked and timed: answers one request after another.
 
 Requests and answers are messages on a private socket (channel.py). An answer holds `value`, or one of `unsupported`,
-`failed` and `bad_file` with a reason; a worker that dies or hangs is the runner's business (process.py).
+`failed` and `bad_file` with a reason; the parent process handles a worker that dies or hangs (process.py).
 """
 
 from __future__ import annotations
@@ -37,38 +37,38 @@ SLOW_NS = 100_000_000  # a call over this is not made again only to know what it
 
 
 @dataclass
-class Bench:
-    """What is on the bench: a backend for the worker's life, one prepared call at a time."""
+class WorkerState:
+    """What a worker holds: a backend for its life, one prepared call at a time."""
 
     backend: contract.Backend | None = None
     call: Callable[[], Any] | None = None
-    away: Bound | None = None  # the same call, where another process does the work and tells the time
+    remote: Bound | None = None  # the same call, if another process does the work and measures its time
 
 
 def serve(descriptor: int) -> None:
     """Answer on the socket until the other side closes it."""
     end = socket.socket(fileno=descriptor)
-    os.set_inheritable(end.fileno(), False)  # what a library starts must not hold our line open
-    channel, bench, ours = Channel(end), Bench(), os.getpid()
+    os.set_inheritable(end.fileno(), False)  # a process that a library starts must not hold our socket open
+    channel, state, ours = Channel(end), WorkerState(), os.getpid()
     try:
         while True:
             request = channel.receive()
             turn = {"turn": request.pop("turn")}
-            found = answer(bench, request)
-            if os.getpid() != ours:  # a child that a library forked came back out of the call: it has no say
+            found = answer(state, request)
+            if os.getpid() != ours:  # a child that a library forked came back out of the call: its result is ignored
                 os._exit(0)
             try:
                 channel.send(found | turn)
             except (TypeError, ValueError, RecursionError) as error:
-                channel.send({"failed": f"what it tells cannot be passed on: {describe(error)}"} | turn)
+                channel.send({"failed": f"its answer cannot be sent: {describe(error)}"} | turn)
     except Closed:
         return
 
 
-def answer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Do what is asked; whatever is raised becomes a reason."""
+def answer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Carry out a request; an exception becomes a reason."""
     try:
-        return {"value": REQUESTS[request["do"]](bench, request)}
+        return {"value": REQUESTS[request["do"]](state, request)}
     except (Unsupported, NotImplementedError) as reason:  # the latter is how libraries say the same
         return {"unsupported": discovery.first_line(reason)}
     except UsageError as reason:
@@ -84,22 +84,22 @@ def describe(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {discovery.first_line(error)}{where}".split())
 
 
-def load(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+def load(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Import a backend; its time is the phase `import`. A worker has one for its life: libraries that bring copies of
     OpenMP, TBB or LLVM of their own never meet in a process."""
     source = from_plain(request["source"], discovery.Source)
-    if bench.backend is not None:
-        raise RuntimeError(f"this worker has {bench.backend.name} already: {source.name} needs a worker of its own")
+    if state.backend is not None:
+        raise RuntimeError(f"this worker has {state.backend.name} already: {source.name} needs a worker of its own")
     start = perf_counter_ns()
-    bench.backend = contract.from_module(source.name, discovery.load(source))
+    state.backend = contract.from_module(source.name, discovery.load(source))
     seconds = (perf_counter_ns() - start) * 1e-9
     gc.collect()
     gc.freeze()  # a collection before each epoch would else walk the whole library: 50 ms instead of 1
-    return {"import_seconds": seconds, "known": dict(bench.backend.known)}
+    return {"import_seconds": seconds, "known": dict(state.backend.known)}
 
 
-def refer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known about the case's value and derivatives at its inputs (checking.py), kept in the request's cache."""
+def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The reference of the case at its inputs (prepared_point.py), from the cache that the request names."""
     at, seconds = _point(request), float(request["reference_seconds"])
 
     def remember(what: str, compute: Callable[[], Reference]) -> Reference:
@@ -113,9 +113,9 @@ def refer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     return known.to_plain()
 
 
-def build(bench: Bench, request: Mapping[str, Any]) -> None:
+def build(state: WorkerState, request: Mapping[str, Any]) -> None:
     """Compile what the request's operator will need, where the backend has a `build`: a later request finds it made."""
-    at, backend = _point(request), _loaded(bench)
+    at, backend = _point(request), _loaded(state)
     if backend.build is None:
         return
     f, args = backend.function(at.case, at.names, at.size), backend.native_inputs(at.args)
@@ -124,21 +124,21 @@ def build(bench: Bench, request: Mapping[str, Any]) -> None:
         backend.build(f, args, wrt)
 
 
-def prepare(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Prepare the operator and call it once; the inputs are bound before any clock starts.
 
     Where the request brings a reference, what came out is judged; where it asks for the cost, a later call is timed,
     unless the first was so slow that it stands for it.
     """
-    bench.call = bench.away = None
+    state.call = state.remote = None
     gc.collect()  # the last cell's tapes and arrays are not this one's
-    at, backend, operator = _point(request), _loaded(bench), request["operator"]
+    at, backend, operator = _point(request), _loaded(state), request["operator"]
     elsewhere, native = at.native(backend, operator)
     f = backend.function(at.case, at.names, at.size)
     with phases.collecting() as parts:
         made, prepare_ns, result, first_call_ns = _first_call(backend, operator, f, elsewhere, native, at.wrt)
-    bench.call = clock.bind(made.call, native, backend.sync)
-    bench.away = bound(made.call, native)
+    state.call = clock.bind(made.call, native, backend.sync)
+    state.remote = bound(made.call, native)
     numbers = backend.numpy_result(result)
     answer = {
         "prepare_seconds": prepare_ns * 1e-9,
@@ -153,7 +153,7 @@ def prepare(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
         known, claimed = _known(request), backend.claimed_relative_error
         answer["verdict"] = to_plain(prepared_point.judged(at, operator, numbers, known, claimed))
     del result, numbers
-    answer["call_seconds"] = _seconds_of(bench.call, first_call_ns) if request.get("cost") else None
+    answer["call_seconds"] = _seconds_of(state.call, first_call_ns) if request.get("cost") else None
     return answer
 
 
@@ -196,49 +196,48 @@ def _first_call(
     return made, prepare_ns, result, first_call_ns
 
 
-def warm_up(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+def warm_up(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Warm up, and say how many calls make an epoch."""
-    call = _prepared(bench)
-    if bench.away is not None:
-        told, calls = bench.away.warm_up(request)
-        return {"warm_up": to_plain(told), "calls": calls}
+    call = _prepared(state)
+    if state.remote is not None:
+        found, calls = state.remote.warm_up(request)
+        return {"warm_up": to_plain(found), "calls": calls}
     found = clock.warm_up(call, at_least_ns=request["warm_ns"], at_most_ns=request["warm_at_most_ns"])
-    slow = (
-        found.seconds * 1e9 > 4 * request["epoch_ns"] * found.calls
-    )  # cold calls among them are not four times as slow
+    # Cold calls are among them, but those are not four times as slow.
+    slow = found.seconds * 1e9 > 4 * request["epoch_ns"] * found.calls
     first = int(request["epoch_ns"] * 1e-9 * found.calls / found.seconds)
     calls = 1 if slow else clock.calls_per_epoch(call, request["epoch_ns"], first=first)
     return {"warm_up": to_plain(found), "calls": calls}
 
 
-def epoch(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+def epoch(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Time one epoch."""
-    call, calls = _prepared(bench), request["calls"]
-    found: dict[str, Any] = to_plain(bench.away.epoch(calls) if bench.away else clock.epoch(call, calls))
+    call, calls = _prepared(state), request["calls"]
+    found: dict[str, Any] = to_plain(state.remote.epoch(calls) if state.remote else clock.epoch(call, calls))
     return found
 
 
-def overhead(bench: Bench, request: Mapping[str, Any]) -> float:
+def overhead(state: WorkerState, request: Mapping[str, Any]) -> float:
     """What the clock's own loop takes for a call of nothing, in nanoseconds."""
     return clock.loop_overhead_ns()
 
 
-def measure_memory(bench: Bench, request: Mapping[str, Any]) -> Any:
+def measure_memory(state: WorkerState, request: Mapping[str, Any]) -> Any:
     """The memory of one call by one method."""
-    call = _prepared(bench)
-    if bench.away is not None:
-        return to_plain(bench.away.measure_memory(request["method"], request["times"]))
+    call = _prepared(state)
+    if state.remote is not None:
+        return to_plain(state.remote.measure_memory(request["method"], request["times"]))
     return to_plain(memory.measure(request["method"], call, times=request["times"]))
 
 
-def relate(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+def relate(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Every relation that does not hold on the backend (relations.py)."""
     at = _point(request)
-    setting = relations.Setting(_loaded(bench), at.case, at.size, at.seed, _known(request).first)
+    setting = relations.Setting(_loaded(state), at.case, at.size, at.seed, _known(request).first)
     return {"violations": relations.violations(setting)}
 
 
-REQUESTS: Mapping[str, Callable[[Bench, Mapping[str, Any]], Any]] = {
+REQUESTS: Mapping[str, Callable[[WorkerState, Mapping[str, Any]], Any]] = {
     "load": load,
     "reference": refer,
     "build": build,
@@ -260,13 +259,13 @@ def _known(request: Mapping[str, Any]) -> prepared_point.Known:
     return prepared_point.Known.from_plain(request["reference"])
 
 
-def _loaded(bench: Bench) -> contract.Backend:
-    if bench.backend is None:
+def _loaded(state: WorkerState) -> contract.Backend:
+    if state.backend is None:
         raise RuntimeError("no backend is loaded: the request `load` comes first")
-    return bench.backend
+    return state.backend
 
 
-def _prepared(bench: Bench) -> Callable[[], Any]:
-    if bench.call is None:
+def _prepared(state: WorkerState) -> Callable[[], Any]:
+    if state.call is None:
         raise RuntimeError("nothing is prepared: the request `prepare` comes first")
-    return bench.call
+    return state.call

@@ -1,4 +1,4 @@
-"""The first lines of a worker: what must be settled before anything is imported.
+"""The first lines of a worker: everything that must be set before the first import.
 
     python -P -c "from adbench.execution.workers.worker_main import main; main()" DESCRIPTOR HEAP_BYTES CPUS
 
@@ -34,6 +34,6 @@ def main() -> None:
 
 
 def _die_with_parent() -> None:
-    """Where the runner itself is killed, nobody is left to end a worker that hangs (Linux only)."""
+    """If the parent process is killed, nothing else would end a worker that hangs (Linux only)."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)

@@ -1,0 +1,93 @@
+"""What a user asks for, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from adbench.execution.workers.supervisor import default_limit
+from adbench.model.settings import Settings, cache_folder
+
+QUICK_SECONDS = 110.0  # the budget of a quick run of nothing in particular
+
+RELATIONS = "relations"
+"""Stands in a job instead of an operator: what must hold between calls (relations.py)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a user asks for: which cells, and how to measure them. The command line and Python use these names.
+
+    cases, backends                 names, globs, or files; none selects all
+    sizes                           numbers, or globs over a case's own sizes; none: the case's own
+    operators                       "relations" among them asks for those too, at each case's smallest size;
+                                    none: each case's own, and for a check all possible ones at the smallest size
+    suites                          only the cases of one of these: "all", "traps", or what the cases say
+    case_folders, backend_folders   folders with the user's own files
+    quick                           fewer sizes, launches and epochs
+    time                            measure time. A run that names no cases has only those of a first look and the
+                                    user's own, and no traps. Without it this is a check, which has all
+    launches, budget, mem_limit     None: the default; the budget in seconds, the limit in bytes
+    reference                       the backend that is measured twice, as the control
+    points                          the number of seeds to check at, beginning with `seed`
+
+    A quick request or a run that names no backend has one backend of each library, and none that needs a compiler.
+    """
+
+    cases: Sequence[str] = ()
+    backends: Sequence[str] = ()
+    sizes: Sequence[str] = ()
+    operators: Sequence[str] = ()
+    suites: Sequence[str] = ()
+    case_folders: Sequence[str] = ()
+    backend_folders: Sequence[str] = ()
+    quick: bool = False
+    rigorous: bool = False
+    launches: int | None = None
+    budget: float | None = None
+    time: bool = True
+    memory: bool = True
+    margin: float = 0.02
+    reference: str | None = None
+    seed: int = 0
+    points: int = 1
+    threads: int = 1
+    timeout: float = 60.0
+    mem_limit: int | None = None
+
+    @property
+    def own_operators(self) -> tuple[str, ...] | None:
+        """The operators that every case is asked for; None: each case's own."""
+        return tuple(name for name in self.operators if name != RELATIONS) if self.operators else None
+
+    @property
+    def relations(self) -> bool:
+        """Whether each case's smallest size is asked for its relations too."""
+        return RELATIONS in self.operators if self.operators else not self.time
+
+    @property
+    def seconds(self) -> float | None:
+        """What the run has to fit into; None if it may take any time."""
+        chosen = self.cases or self.backends or self.sizes or self.operators or self.suites
+        return self.budget or (QUICK_SECONDS if self.time and self.quick and not chosen else None)
+
+    @property
+    def settings(self) -> Settings:
+        """How it measures, before a budget changes that."""
+        found = Settings(
+            cache=str(cache_folder()),
+            seed=self.seed,
+            threads=self.threads,
+            timeout_seconds=self.timeout,
+            mem_limit_bytes=self.mem_limit or default_limit(),
+            time=self.time,
+            memory=self.memory,
+            margin=self.margin,
+            reference_backend=self.reference,
+            budget_seconds=self.seconds,
+        )
+        if self.quick:
+            found = found.for_a_first_look()
+        if self.rigorous:
+            found = found.for_publishing()
+        return found if self.launches is None else replace(found, launches=self.launches)

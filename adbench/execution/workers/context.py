@@ -1,0 +1,50 @@
+"""What every part of a run needs to know: who starts its workers, what it measures, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from adbench.catalog.discovery import Catalog
+from adbench.execution.workers.process import Start
+from adbench.execution.workers.supervisor import Supervisor
+from adbench.measure.machine import thread_environment
+from adbench.model.record import Job
+from adbench.model.serialization import to_plain
+from adbench.model.settings import Settings
+
+
+@dataclass(frozen=True)
+class Context:
+    """A run's supervisor, cases and backends, and settings; and the requests that workers are asked in its words."""
+
+    supervisor: Supervisor
+    catalog: Catalog
+    settings: Settings
+
+    def plain_start(self) -> Start:
+        """Start a worker with the run's threads, and nothing random."""
+        return Start(thread_environment(self.settings.threads) | {"PYTHONHASHSEED": "0"})
+
+    def load_request(self, backend: str) -> dict[str, Any]:
+        """The request to import a backend."""
+        return {"do": "load", "source": to_plain(self.catalog.backends[backend])}
+
+    def request(self, job: Job, do: str, **more: Any) -> dict[str, Any]:
+        """A request about a job's case at its size."""
+        source = to_plain(self.catalog.case_sources[job.case])
+        return {"do": do, "case": source, "size": job.size, "seed": job.seed, **more}
+
+    def prepare_request(self, job: Job, **more: Any) -> dict[str, Any]:
+        """The request to prepare a job's operator and to call it once."""
+        return self.request(job, "prepare", operator=job.operator, **more)
+
+    def reproduce(self, job: Job) -> str:
+        """One line of Python that checks the job's cell again, in any process."""
+        case, backend = self.catalog.case_sources[job.case], self.catalog.backends[job.backend]
+        which = job.case if case.builtin else f"{case.path}:{job.case}"
+        where = job.backend if backend.builtin else backend.path
+        return (
+            f"import adbench; print(adbench.check_cell({which!r}, {job.size}, {where!r}, {job.operator!r}, "
+            f"seed={job.seed}))"
+        )

@@ -1,0 +1,117 @@
+"""Workers that stay: started when they are first asked, and replaced at the next request if they died."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+from adbench.execution.operators.prepared_point import needs_second_order
+from adbench.execution.workers.context import Context
+from adbench.execution.workers.process import NoAnswer, Start, WorkerLost, WorkerProcess
+from adbench.measure import machine
+from adbench.model.record import Job
+
+
+class ResidentWorker:
+    """A worker with one backend, which it imports once, or with none. A context manager: leaving it ends the worker.
+
+    start   how it is started; by default with the run's threads and nothing random
+    cpus    the processors that it runs on after the import; none: those that it was started on
+
+    known            case -> why the backend is known to be wrong there, as its file says
+    import_seconds   what the last import took
+    open_seconds     what the last start took, the import included; None before there was one
+    """
+
+    def __init__(
+        self, context: Context, backend: str | None = None, start: Start | None = None, cpus: tuple[int, ...] = ()
+    ) -> None:
+        self._context, self._backend, self._cpus = context, backend, cpus
+        self._start = start or context.plain_start()
+        self._process: WorkerProcess | None = None
+        self._refusal: NoAnswer | None = None  # an import that hangs is waited for once
+        self.known: Mapping[str, str] = {}
+        self.import_seconds = 0.0
+        self.open_seconds: float | None = None
+
+    def __enter__(self) -> ResidentWorker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def open(self) -> WorkerProcess:
+        """Start the process if there is none, and let it import its backend. Raises NoAnswer if it cannot."""
+        if self._process is not None:
+            return self._process
+        if self._refusal is not None:
+            raise self._refusal
+        begun = monotonic()
+        self._process = self._context.supervisor.start(self._start)
+        if self._backend is not None:
+            self._load(self._process, self._backend)
+        self.open_seconds = monotonic() - begun
+        return self._process
+
+    def ask(self, request: Mapping[str, Any], timeout: float | None = None) -> Any:
+        """The value of the worker's answer. Raises NoAnswer if there is none. `timeout`: by default the run's."""
+        try:
+            return self.open().ask(request, timeout or self._context.settings.timeout_seconds)
+        except WorkerLost:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+    def _load(self, process: WorkerProcess, backend: str) -> None:
+        try:
+            loaded = process.ask(self._context.load_request(backend), self._context.settings.timeout_seconds)
+        except NoAnswer as no:
+            self.close()
+            self._refusal = type(no)(no.status, f"importing it: {no.reason}", no.stderr)
+            raise self._refusal from no
+        self.known, self.import_seconds = loaded["known"], loaded["import_seconds"]
+        if self._cpus:
+            with suppress(OSError):  # it is gone, as the next request will find
+                machine.pin(process.pid, self._cpus)
+
+
+class References:
+    """What is known of cases at points: each computed once, by a worker that has no backend. For several threads."""
+
+    def __init__(self, context: Context) -> None:
+        self._context, self._worker = context, ResidentWorker(context)
+        self._found: dict[tuple[str, int, int, bool], Any] = {}
+        self._lock = Lock()
+
+    def __enter__(self) -> References:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._worker.close()
+
+    def of(self, job: Job) -> Any:
+        """The reference for the job's case and size. Raises NoAnswer if the case itself fails."""
+        key = job.case, job.size, job.seed, needs_second_order(job.operator)
+        with self._lock:
+            if key not in self._found:
+                self._found[key] = self._compute(job, second_order=key[-1])
+        if isinstance(self._found[key], NoAnswer):
+            raise self._found[key]
+        return self._found[key]
+
+    def _compute(self, job: Job, *, second_order: bool) -> Any:
+        settings = self._context.settings
+        asked = {"second_order": second_order, "cache": settings.cache, "reference_seconds": settings.reference_seconds}
+        try:
+            return self._worker.ask(self._context.request(job, "reference", **asked))
+        except NoAnswer as no:
+            reason = f"its process {no.reason}" if isinstance(no, WorkerLost) else no.reason
+            return NoAnswer("failed", f"the case itself fails on plain numpy: {reason}")

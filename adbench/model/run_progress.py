@@ -1,0 +1,86 @@
+"""What is known of a run so far, and the one function by which an event changes it.
+
+A run applies each event as it happens; resuming a run applies the events of its journal. Both give the same progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from adbench.model.events import Ended, Event, Learned, MemoryMeasured, Timed
+from adbench.model.record import Group, Job, Launch, Memory, Record, Run, Time
+
+
+@dataclass(frozen=True)
+class Head:
+    """How a run begins: `run` without records, the planned jobs in order, and what was asked for, to resume it."""
+
+    run: Run
+    plan: tuple[Job, ...]
+    asked: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Progress:
+    """The state of a run.
+
+    records    by job, without time and memory
+    launches   (job, control) -> number of the launch -> its measurements
+    groups     (number of the launch, group) of every group that was measured, and will not be measured again
+    ended      everything planned was done
+    """
+
+    head: Head
+    records: dict[Job, Record] = field(default_factory=dict)
+    launches: dict[tuple[Job, bool], dict[int, Launch]] = field(default_factory=dict)
+    groups: set[tuple[int, Group]] = field(default_factory=set)
+    memories: dict[Job, Memory] = field(default_factory=dict)
+    ended: bool = False
+
+    @property
+    def unchecked(self) -> list[Job]:
+        """The planned jobs without a record, in order."""
+        return [job for job in self.head.plan if job not in self.records]
+
+
+def apply(event: Event, progress: Progress) -> None:
+    """Enter an event into the progress of its run."""
+    progress.records |= {record.job: record for record in event.records}
+    match event:
+        case Timed(number, cells):
+            for cell in cells:
+                progress.launches.setdefault((cell.job, cell.control), {})[number] = cell.launch
+            progress.groups.add((number, event.group))
+        case MemoryMeasured(job, memory):
+            progress.memories[job] = memory
+        case Learned(facts):
+            progress.head = replace(progress.head, run=replace(progress.head.run, **facts))
+        case Ended():
+            progress.ended = True
+
+
+def applied(events: Iterable[Event], progress: Progress) -> Iterator[Event]:
+    """The same events, each applied before it is passed on."""
+    for event in events:
+        apply(event, progress)
+        yield event
+
+
+def assemble(progress: Progress) -> Run:
+    """The run as far as it got, in the plan's order."""
+    records = []
+    for job in progress.head.plan:
+        record = progress.records.get(job)
+        if record is not None:
+            time = _time(progress.launches.get((job, False)))
+            control = _time(progress.launches.get((job, True)))
+            if record.outcome.is_incorrect:  # nobody asks how fast a wrong answer is
+                time = control = None
+            records.append(replace(record, time=time, control=control, memory=progress.memories.get(job)))
+    return replace(progress.head.run, records=tuple(records))
+
+
+def _time(launches: Mapping[int, Launch] | None) -> Time | None:
+    return Time(tuple(launches[number] for number in sorted(launches))) if launches else None

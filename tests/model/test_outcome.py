@@ -1,0 +1,61 @@
+"""One outcome of a record, and what exit codes, phases and reports decide by it."""
+
+from typing import get_args
+
+import pytest
+
+from adbench.execution.session import exit_code
+from adbench.model.record import OUTCOMES, Job, Record, Status, Summary, Word
+from reports.content.formatting import OUTCOMES as SHOWN
+from tests.reports import runs
+
+JOB = Job("case", 1, "a", "gradient")
+
+
+def record(status: Status, verdict: str | None = None, **more: object) -> Record:
+    return Record(JOB, status, verdict=verdict and runs.verdict(verdict), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict", "word"),
+    [
+        *(("ok", word, word) for word in ("right", "approximate", "inconclusive", "wrong")),
+        ("ok", None, "unchecked"),
+        ("wrong", None, "wrong"),
+        ("wrong", "right", "wrong"),  # in a launch, after a right check
+        ("crashed", "right", "crashed"),
+        ("known", "wrong", "known"),
+        ("surprise", "right", "surprise"),
+        *((status, None, status) for status in ("unsupported", "failed", "timed_out", "skipped")),
+    ],
+)
+def test_the_outcome_is_the_graver_of_status_and_verdict(status: Status, verdict: str | None, word: Word) -> None:
+    assert record(status, verdict).outcome.word == word
+
+
+def test_every_word_has_an_outcome_and_a_sign() -> None:
+    assert set(OUTCOMES) == set(SHOWN) == set(get_args(Word))
+    for word, outcome in OUTCOMES.items():
+        assert SHOWN[word].bad == outcome.is_alarm
+        assert not (outcome.is_measured and (outcome.is_fault or outcome.is_incorrect or outcome.exit_code))
+
+
+def test_a_wrong_derivative_weighs_more_than_a_crash_in_the_exit_code() -> None:
+    crash, wrong = record("crashed"), record("wrong")
+    assert exit_code([]) == exit_code([record("ok", "approximate"), record("known"), record("unsupported")]) == 0
+    assert exit_code([record("ok", "right"), crash]) == exit_code([record("skipped")]) == 4
+    assert exit_code([crash, wrong]) == exit_code([record("surprise"), crash]) == 1
+
+
+def test_only_what_is_measured_and_has_no_reason_to_be_left_out_may_be_timed() -> None:
+    summary = Summary(1, 1.0, 1.0)
+    assert record("ok", "right", summary=summary).may_be_timed
+    assert record("ok", "inconclusive", summary=summary).may_be_timed
+    assert not record("ok", "right").may_be_timed  # relations have nothing to call
+    assert not record("ok", "right", summary=summary, reason="does not fit").may_be_timed
+    assert not record("wrong", "wrong", summary=summary).may_be_timed
+
+
+def test_a_known_wrong_result_was_still_found_wrong() -> None:
+    assert record("known", "wrong").found_wrong
+    assert not record("known").found_wrong
