@@ -1,7 +1,7 @@
-"""From a run to what may be said of it: who is faster than whom, the noise floor, and when a preparation has paid.
+"""The conclusions from a run: who is faster than whom, the noise floor, and the break-even call count.
 
-How costs grow is in scaling.py, and can be had from here too. Nothing here raises because of what a run holds: what
-cannot be had is None, and its reason is a sentence.
+The growth of costs is in scaling.py, and available from here too. Nothing here raises because of the contents of a run:
+a missing figure is None, and its reason is a sentence.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from adbench.measure.statistics import (
     log_ratios,
     verdict_word,
 )
-from adbench.model.record import Job, Record, Run, Time
-from adbench.results.matched_samples import Array, comparable, groups, key_of, log_seconds
+from adbench.model.record import Job, Record, Run, Time, group_of
+from adbench.results.matched_samples import Array, comparable, groups, log_seconds
 from adbench.results.scaling import Cost, CostAt, Scaling, bytes_per_operation, cost, growth
 
 __all__ = [
@@ -53,8 +53,8 @@ class Ratio:
 
     interval   of the ratio (not its logarithm), over launches; None with a reason where there are too few
     p          adjusted by Holm for every pair of the run that is compared; None without an interval
-    word       of a against b, for the margin that was asked for; "inconclusive" without an interval
-    floor      how far the control of the same group reaches from equal, as a share (0.01 is 1 %); None without control
+    word       of a against b, for the given margin; "inconclusive" without an interval
+    floor      the noise floor of the same group, as a share (0.01 is 1 %); None without a control
     """
 
     case: str
@@ -76,7 +76,7 @@ class GroupFloor:
     """The control of one group: the reference backend against itself, in two processes.
 
     interval   of the ratio
-    reach      how far it goes from equal at most, as a share: up to this, two that are the same may seem to differ
+    reach      its largest distance from 1, as a share: identical code may seem to differ by up to this
     """
 
     case: str
@@ -90,14 +90,14 @@ class GroupFloor:
 
 @dataclass(frozen=True)
 class Floor:
-    """The noise floor of a run: what the measurement says of two that are the same.
+    """The noise floor of a run: by how much two processes with identical code seem to differ.
 
     groups     each control
-    interval   that of the group in the middle, by reach: half of the groups are as quiet as this, or quieter
+    interval   of the median group, by reach: half of the groups are at most as noisy
     reach      of that interval, as a share; the number to print
-    noisy      whether it is over the margin: such a run reports and does not gate. None where there is no control
+    noisy      whether it is over the margin: such a run is too noisy for pass/fail decisions. None without a control
     above      how many groups have a reach over the margin
-    off        how many of the intervals miss 1. One in twenty may; many more, and the two processes are not alike
+    off        how many of the intervals miss 1: one in twenty may; many more mean that the two processes differ
     """
 
     groups: tuple[GroupFloor, ...]
@@ -111,10 +111,10 @@ class Floor:
 
 @dataclass(frozen=True)
 class BreakEven:
-    """Backend a, dearer until its first result, against backend b.
+    """Backend a, more expensive until its first result, against backend b.
 
-    calls   from this call on (the first counts as 1) a has cost no more in total; None with a reason where it never
-            does, or cannot be told
+    calls   the first call (counted from 1) at which a has cost no more in total; None with a reason if that never
+            happens, or is unknown
     """
 
     case: str
@@ -130,8 +130,8 @@ class BreakEven:
 def ratios(run: Run, margin: float = 0.02) -> tuple[Ratio, ...]:
     """Every pair of right and timed backends of each group, in the order of the run.
 
-    Holm's family is all of them: of runs in which no two differ, at most one in twenty calls any pair anywhere faster
-    or slower. Whoever measures less asks a narrower question and gets a sharper answer.
+    Holm's family is all of them: of runs without any difference, at most one in twenty finds a pair faster or slower.
+    A run with fewer pairs therefore has more power for each.
 
     Raises ValueError for a margin that is not positive.
     """
@@ -143,7 +143,7 @@ def ratios(run: Run, margin: float = 0.02) -> tuple[Ratio, ...]:
     adjusted = iter(holm([value for value in p if value is not None]))
     found = []
     for (a, b, differences), interval in zip(pairs, intervals, strict=True):
-        key, held = key_of(a.job), None if interval is None else next(adjusted)
+        key, held = group_of(a.job), None if interval is None else next(adjusted)
         word: Word = "inconclusive"
         if interval is not None and held is not None:
             word = verdict_word(interval, held, margin)
@@ -156,29 +156,29 @@ def ratios(run: Run, margin: float = 0.02) -> tuple[Ratio, ...]:
 def floor(run: Run, margin: float = 0.02) -> Floor:
     """The control of each group, and of the run.
 
-    The run's is the one in the middle, not the pooled one: pooling a hundred groups would print a floor that no single
-    ratio has. Nor is it the largest, which one disturbed group in a hundred would decide; `above` tells of those.
+    The run's floor is the median, not the pooled one: pooling a hundred groups would give a floor that no single ratio
+    has. Nor is it the largest, which one disturbed group in a hundred would decide; `above` counts those.
 
     Raises ValueError for a margin that is not positive.
     """
     check_margin(margin)
     found = tuple(_controls(comparable(run.records)))
-    told = [(group.reach, group.interval) for group in found if group.reach is not None and group.interval is not None]
-    if not told:
+    known = [(group.reach, group.interval) for group in found if group.reach is not None and group.interval is not None]
+    if not known:
         reason = found[0].reason if found else "nothing that is right was measured twice in the same rounds"
         return Floor(found, None, None, None, 0, 0, reason)
-    reach = median_high(at for at, _ in told)
-    middle = next(interval for at, interval in told if at == reach)
-    above = sum(at > margin for at, _ in told)
-    off = sum(not interval.low <= 1 <= interval.high for _, interval in told)
+    reach = median_high(at for at, _ in known)
+    middle = next(interval for at, interval in known if at == reach)
+    above = sum(at > margin for at, _ in known)
+    off = sum(not interval.low <= 1 <= interval.high for _, interval in known)
     return Floor(found, middle, reach, reach > margin, above, off)
 
 
 def break_even(run: Run, compared: Sequence[Ratio] | None = None) -> tuple[BreakEven, ...]:
-    """Each pair of right backends, the one that costs more until its first result (prepare and first call) first.
+    """Each pair of right backends; the first of a pair costs more until its first result (prepare and first call).
 
-    There is a number only where a call of it is told apart from a call of the other, and faster. `compared`: the run's
-    `ratios`, where they are at hand.
+    There is a number only if its call is significantly faster than a call of the other. `compared`: the run's `ratios`,
+    if they are known already.
     """
     costs = {record.job: _costs(record.time) for record in comparable(run.records) if record.time}
     found = []
@@ -198,7 +198,7 @@ def _break_even(ratio: Ratio, a: tuple[float, float], b: tuple[float, float]) ->
     names, cheaper, dearer = (ratio.a, ratio.b), "faster", "slower"
     if a[0] < b[0]:
         a, b, names, cheaper, dearer = b, a, (ratio.b, ratio.a), dearer, cheaper
-    calls, reason = None, "a call of the one is not told from a call of the other"
+    calls, reason = None, "the calls of the two do not differ significantly"
     if ratio.word == dearer:
         reason = f"never: {names[0]} costs more until its first result, and by the call"
     elif ratio.word == cheaper:
@@ -215,7 +215,7 @@ def _controls(records: Iterable[Record]) -> list[GroupFloor]:
     found = []
     for (record, _, _), row, interval in zip(twice, rows, intervals, strict=True):
         shown, reach = (interval.exp(), math.expm1(interval.reach)) if interval else (None, None)
-        found.append(GroupFloor(*key_of(record.job), shown, reach, None if interval else _too_few(row)))
+        found.append(GroupFloor(*group_of(record.job), shown, reach, None if interval else _too_few(row)))
     return found
 
 

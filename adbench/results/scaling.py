@@ -1,6 +1,4 @@
-"""How the costs of a run grow with the size: exponents, the price of a gradient in calls of the primal, bytes per
-operation.
-"""
+"""How the costs of a run grow with the size: exponents, relative gradient costs, bytes per operation."""
 
 from __future__ import annotations
 
@@ -15,12 +13,12 @@ from adbench.measure import growth as fitting
 from adbench.measure.growth import Growth
 from adbench.measure.statistics import FEWEST_LAUNCHES, Interval, hodges_lehmann
 from adbench.model.record import Figure, Record, Run
-from adbench.results.matched_samples import Array, launch_medians, presentable
+from adbench.results.matched_samples import Array, launch_medians
 
 Quantity = Literal["seconds", "allocated_peak_bytes", "python_peak_bytes", "resident_peak_bytes"]
 
 LEAST_TREND = 0.1
-"""The exponent that the price of a gradient must exceed to be called growing: a quarter more for each tenfold size."""
+"""The exponent above which the gradient cost is called growing: a quarter more for each tenfold size."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Scaling:
 
 @dataclass(frozen=True)
 class CostAt:
-    """The time of a gradient in times of the primal at one size, over launches; None with a reason."""
+    """The time of a gradient / that of the function at one size, over launches; None with a reason."""
 
     size: int
     ratio: Interval | None
@@ -46,15 +44,15 @@ class CostAt:
 
 @dataclass(frozen=True)
 class Cost:
-    """The price of a gradient, in calls of the primal, against the size.
+    """The gradient cost relative to the function, against the size.
 
     Reverse mode promises that it does not grow with the number of inputs (Baur and Strassen 1983; Griewank and Walther
     2008, section 3.3).
 
-    trend   the exponent of the price over n with its interval; None with a reason
-    basis   "exponents": that of the gradient minus that of the primal, each with its constant part taken out;
-            "largest": the slope over the three largest sizes, where one of the two does not grow enough for that
-    grows   whether the interval lies above LEAST_TREND; None where there is no trend to judge by
+    trend   the exponent of that cost over n with its interval; None with a reason
+    basis   "exponents": that of the gradient minus that of the function, each without its constant part;
+            "largest": the slope over the three largest sizes, if one of the two does not grow enough for that
+    grows   whether the interval lies above LEAST_TREND; None without a trend
     """
 
     case: str
@@ -70,7 +68,7 @@ class Cost:
 def growth(run: Run, quantities: Sequence[Quantity] = ("seconds", "allocated_peak_bytes")) -> tuple[Scaling, ...]:
     """The growth of each quantity, for each case, backend, operator and seed that has figures at some size.
 
-    Approximate results count: what a method costs is a fact, while a comparison would be unfair. Wrong ones do not.
+    Approximate results count: the cost of a method is a fact, while a comparison would be unfair. Wrong ones do not.
     """
     found = []
     for (case, backend, operator, seed), records in _by_size(run.records).items():
@@ -81,7 +79,7 @@ def growth(run: Run, quantities: Sequence[Quantity] = ("seconds", "allocated_pea
 
 
 def cost(run: Run) -> tuple[Cost, ...]:
-    """The price of the gradient for each case, backend and seed that has its time and the primal's at some size."""
+    """The gradient cost for each case, backend and seed with times of gradient and function at some size."""
     curves = _by_size(run.records)
     found = []
     for (case, backend, operator, seed), of_gradient in curves.items():
@@ -102,8 +100,8 @@ def bytes_per_operation(
     """
     job, found = record.job, _peak(record, method)
     operations = flops.get(job.case, {}).get(str(job.size))
-    if not presentable(record):
-        return Figure(None, record.reason or f"the result is {record.status}")
+    if not record.outcome.is_measured:
+        return Figure(None, record.reason or f"the result is {record.outcome.word}")
     if operations is None:
         return Figure(None, f"the case {job.case} does not say how many operations it takes; its file can, by `flops`")
     if not 0 < operations < math.inf:
@@ -143,7 +141,7 @@ def _by_size(records: Iterable[Record]) -> dict[tuple[str, str, str, int], list[
     found: dict[tuple[str, str, str, int], dict[int, Record]] = {}
     for record in records:
         job = record.job
-        if presentable(record) and job.size >= 1 and (record.time or record.memory):  # a file may hold any size
+        if record.outcome.is_measured and job.size >= 1 and (record.time or record.memory):  # a file may hold any size
             found.setdefault((job.case, job.backend, job.operator, job.seed), {})[job.size] = record
     return {key: [sizes[n] for n in sorted(sizes)] for key, sizes in found.items()}
 

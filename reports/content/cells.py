@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from adbench.model import record as model
 from adbench.model.record import Figure, Job, Record, Run, Time
 
 from .formatting import OUTCOMES, Word
@@ -48,7 +49,7 @@ class Cell:
     @property
     def measured(self) -> bool:
         """Whether reports show figures of this cell; those of a wrong result are left out."""
-        return self.word in {"right", "approximate", "inconclusive", "unchecked"}
+        return model.OUTCOMES[self.word].is_measured
 
     @property
     def time(self) -> Time | None:
@@ -163,17 +164,16 @@ def cell_of(record: Record) -> Cell:
 
 
 def outcome(record: Record) -> tuple[Word, str | None]:
-    """(word, reason): the graver of the record's status and the oracle's verdict."""
-    verdict = record.verdict
-    if record.status in ("known", "surprise"):
-        return record.status, record.reason or "no reason was recorded"
-    if record.status == "wrong" or (verdict is not None and verdict.word == "wrong"):
-        return "wrong", record.reason or (verdict.sentence if verdict else None) or "no reason was recorded"
-    if record.status != "ok":
-        return record.status, record.reason or "no reason was recorded"
-    if verdict is None:
-        return "unchecked", record.reason or "no verdict was recorded"
-    return verdict.word, None if verdict.word == "right" else verdict.sentence
+    """(word, reason) of a record's outcome; no reason for "right"."""
+    word, verdict = record.outcome.word, record.verdict
+    if word == "right":
+        return word, None
+    if verdict is not None and record.outcome.is_measured:
+        return word, verdict.sentence
+    if word == "unchecked":
+        return word, record.reason or "no verdict was recorded"
+    sentence = verdict.sentence if verdict is not None and word == "wrong" else None
+    return word, record.reason or sentence or "no reason was recorded"
 
 
 def spread(time: Time | None) -> Spread | None:

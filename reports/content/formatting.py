@@ -11,14 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from adbench.model.record import Word as Word
+
 if TYPE_CHECKING:
     from adbench.measure.statistics import Interval
-
-Word = Literal[
-    "right", "approximate", "inconclusive", "unchecked", "wrong", "surprise", "known",
-    "unsupported", "failed", "crashed", "timed_out", "skipped", "not_run",
-]  # fmt: skip
-"""How a cell came out, in one word: the verdict where the cell was checked, else why it was not."""
 
 MISSING = "—"
 

@@ -33,8 +33,8 @@ def offers(cells: Cells) -> dict[tuple[str, str], Offer]:
 
 
 def _offer(backend: str, operator: str, records: list[Record]) -> Offer:
-    answered = [record for record in records if record.status in ("ok", "wrong", "known", "surprise")]
+    answered = [record for record in records if record.outcome.is_measured or record.outcome.is_incorrect]
     # If both occur (a library without one rule), the more frequent one counts.
     ways = Counter(record.how for record in answered)
     how = ways.most_common(1)[0][0] if ways else "no"
-    return Offer(backend, operator, how, sum(record.status == "ok" for record in records), len(records))
+    return Offer(backend, operator, how, sum(record.outcome.is_measured for record in records), len(records))

@@ -38,14 +38,14 @@ def _add(suite: ElementTree.Element, record: Record) -> str | None:
     name = f"{job.operator}[n={job.size}, seed={job.seed}]"
     test = ElementTree.SubElement(suite, "testcase", classname=_text(f"{job.backend}.{job.case}"), name=_text(name))
     word, reason = outcome(record)
-    if word in ("wrong", "surprise"):
+    if record.outcome.exit_code == 1:
         kind, count = "failure", "failures"
-    elif OUTCOMES[word].bad:
+    elif record.outcome.is_fault:
         kind, count = "error", "errors"
-    elif word in ("unsupported", "skipped", "known"):
-        kind, count = "skipped", "skipped"
-    else:
+    elif record.outcome.is_measured:
         return None
+    else:
+        kind, count = "skipped", "skipped"
     element = ElementTree.SubElement(test, kind, message=_text(reason or OUTCOMES[word].label))
     element.text = _text("\n".join(filter(None, (record.reproduce, record.stderr)))) or None
     return count

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from adbench.model.events import Checked, Event, Timed
+from adbench.model.events import Event, Timed
 from adbench.model.record import Job, Record
 
 from ..content import formatting
@@ -40,10 +40,8 @@ class LiveTable:
 
     def note(self, event: Event) -> None:
         """Enter the cells of an event."""
-        if isinstance(event, Checked):
-            self._judge([event.record])
-        elif isinstance(event, Timed):
-            self._judge(event.lost)
+        self._judge(event.records)
+        if isinstance(event, Timed):
             for cell in event.cells:
                 if not cell.control:
                     self._seconds.setdefault(cell.job, []).append(cell.launch.seconds_per_call)
@@ -52,7 +50,7 @@ class LiveTable:
     def _judge(self, records: Iterable[Record]) -> None:
         for record in records:
             self._signs[record.job] = OUTCOMES[outcome(record)[0]].sign
-            if record.status != "ok":
+            if not record.outcome.is_measured:
                 self._seconds.pop(record.job, None)
             self._touch(record.job)
 

@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from adbench.model.events import Checked, Event, Learned, Started, Timed
+from adbench.model.events import Event, Learned, Started
 from adbench.model.record import Record
 
 from ..content import formatting
@@ -48,13 +48,10 @@ class Bar:
         share = elapsed / (elapsed + remaining) if elapsed + remaining > 0 else 0.0
         self._progress.update(self._task, completed=share, left=planned.duration(remaining))
         self._table.note(event)
+        for record in event.records:
+            self._tell(record)
         if isinstance(event, Started):
             self._progress.update(self._task, description=_doing(event))
-        elif isinstance(event, Checked):
-            self._tell(event.record)
-        elif isinstance(event, Timed):
-            for record in event.lost:
-                self._tell(record)
         elif isinstance(event, Learned) and "settings" in event.facts:
             left_out = str(event.facts["settings"].get("left_out") or "")
             self.say(f"left out: {left_out.removeprefix(self._left_out).removeprefix('; ')}")
@@ -70,7 +67,7 @@ class Bar:
 
     def _tell(self, record: Record) -> None:
         word, reason = outcome(record)
-        if OUTCOMES[word].bad and self._console.is_terminal:
+        if record.outcome.is_alarm and self._console.is_terminal:
             job, shown = record.job, OUTCOMES[word]
             text = f"{shown.sign} {shown.label}: {job.backend}, {job.case} {job.size}, {job.operator}: {reason}"
             self._console.print(formatting.visible(text), markup=False)
