@@ -6,7 +6,7 @@ from pathlib import Path
 
 from adbench.model.record import Run
 from adbench.results import compare as comparing
-from adbench.results.importers.timing_files import read_side
+from adbench.results.importers.timing_files import read_input
 from adbench.results.store import read_run
 
 
@@ -29,5 +29,5 @@ def compare(
 
     Raises BadFile for what cannot be read, UsageError where the two have no cell in common.
     """
-    sides = read_side(Path(old)), read_side(Path(new))
-    return comparing.compare(*sides, margin=margin, memory_margin=memory_margin, absolute=absolute)
+    inputs = read_input(Path(old)), read_input(Path(new))
+    return comparing.compare(*inputs, margin=margin, memory_margin=memory_margin, absolute=absolute)

@@ -42,13 +42,13 @@ def compare(
     """
     from adbench.catalog.discovery import report_module
     from adbench.results import compare as comparing
-    from adbench.results.importers.timing_files import read_side
+    from adbench.results.importers.timing_files import read_input
 
     if as_json and markdown:
         raise click.UsageError("--json and --markdown contradict each other; give one of them")
     gates = comparing.gates_of(fail_on)
     found = comparing.compare(
-        read_side(old), read_side(new), margin=margin, memory_margin=memory_margin, absolute=absolute
+        read_input(old), read_input(new), margin=margin, memory_margin=memory_margin, absolute=absolute
     )
     code = comparing.exit_code(found, gates)
     shown = report_module("text.comparison")

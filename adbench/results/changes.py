@@ -1,10 +1,10 @@
-"""By how much the time of a cell moved between two runs: by the clock, and against what was measured beside it.
+"""By how much the time of a cell changed between two runs: by the clock, and relative to other backends of its run.
 
-The clock alone is not to be trusted: a machine that is busier or warmer on the second day makes everything slower, and
-launches of one day agree with each other so well that any test calls it certain. What befalls a whole run cancels
-where a cell is held against another backend of the same launches, round by round. That one should not have changed
-itself; so the clock is asked as well, less what most backends of the group share. Of two there is no most: the one
-whose clock moved more is believed to have moved, the reference only if the other's hardly did.
+The clock alone misleads: a machine that is busier or warmer on the second day makes everything slower, and launches of
+one day agree so well with each other that any test calls the difference significant. What affects a whole run cancels
+in the ratio to another backend of the same launches, taken round by round. But that backend may have changed itself. So
+the clock must agree, after subtracting what most backends of the group share. Two backends have no majority: then the
+one whose clock changed more is taken to have changed, and the reference only if the other's clock hardly changed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from statistics import median
 import numpy as np
 
 from adbench.measure.statistics import log_ratios
-from adbench.model.record import Job
-from adbench.results.comparison_inputs import Key, Sample, Side
+from adbench.model.record import Job, group_of, grouped
+from adbench.results.comparison_inputs import ComparisonInput, Key, Sample
 from adbench.results.matched_samples import Array
 
 MOST_MUST_AGREE = 3
-"""Backends from which on what most of them share is taken out of the clock: of two, neither is most."""
+"""The fewest backends whose shared change is subtracted from the clock: two have no majority."""
 
 
 @dataclass(frozen=True)
@@ -35,57 +35,59 @@ class Pair:
 
     @property
     def clock(self) -> float:
-        """The shift of the log seconds per call: positive is slower."""
+        """The change of the log seconds per call: positive is slower."""
         return float(np.median(self.new.launches) - np.median(self.old.launches))
 
 
 @dataclass(frozen=True)
-class Shift:
-    """What is known of a cell's shift: one number for each launch of either run, in logarithms.
+class Change:
+    """The change of a cell: one logarithm for each launch of either run.
 
-    old, new   against the backends beside it, or by the clock
-    beside     the backends that the cell is held against; empty where it is by the clock
-    clock      the shift by the clock, less what most of the group share; None where the clocks are of two machines
-    other      in a group of two the shift of the other one by the clock: either may have moved; None in any other group
-    steady     whether it is the reference, which is not lightly believed to have moved
+    old, new      relative to `compared_to`, or by the clock
+    compared_to   the backends that the cell is compared to; empty for a change by the clock
+    clock         the change by the clock, less what most of the group share; None for the clocks of two machines
+    other         in a group of two the change of the other cell by the clock: either may have changed; else None
+    steady        whether it is the reference, which needs more evidence to have changed
     """
 
     old: Array
     new: Array
-    beside: tuple[str, ...] = ()
+    compared_to: tuple[str, ...] = ()
     clock: float | None = None
     other: float | None = None
     steady: bool = False
 
     def by_clock_too(self, sign: int, edge: float) -> bool:
-        """Whether the clock agrees that the cell moved by more than `edge` in the direction of `sign`."""
-        if not self.beside or self.clock is None:
+        """Whether the clock agrees that the cell changed by more than `edge` in the direction of `sign`."""
+        if not self.compared_to or self.clock is None:
             return True
         if self.other is not None and not abs(self.other) < (edge / 2 if self.steady else abs(self.clock)):
             return False
         return sign * self.clock > edge
 
 
-def pairs(old: Side, new: Side) -> list[Pair]:
-    """The cells that both runs timed and that are right in both, in the order of the old one."""
+def pairs(old: ComparisonInput, new: ComparisonInput) -> list[Pair]:
+    """The cells that both runs timed and that are right in both, in the order of the old run."""
     both = ((key, sample, new.samples.get(key)) for key, sample in old.samples.items())
     return [Pair(key, a, b) for key, a, b in both if b is not None and a.timed and b.timed]
 
 
-def common_reference(old: Side, new: Side, timed: Sequence[Pair]) -> str | None:
-    """The backend that both runs can be held against: the reference of the one or the other, if both timed it."""
+def common_reference(old: ComparisonInput, new: ComparisonInput, timed: Sequence[Pair]) -> str | None:
+    """The backend that both runs can be compared to: the reference of one of them, if both timed it."""
     backends = {pair.key.backend for pair in timed if isinstance(pair.key, Job)}
     return next((name for name in (old.reference, new.reference) if name in backends), None)
 
 
-def by_the_clock(pair: Pair) -> Shift:
-    """The shift of the times themselves."""
-    return Shift(pair.old.launches, pair.new.launches)
+def by_the_clock(pair: Pair) -> Change:
+    """The change of the times themselves."""
+    return Change(pair.old.launches, pair.new.launches)
 
 
-def beside(group: Sequence[Pair], reference: str | None, *, same_machine: bool) -> Iterator[tuple[Pair, Shift | None]]:
-    """Each cell of a group with its shift against the reference; that of the reference itself, and of all where the
-    group has no reference, against the middle of the others. None where there is nothing to hold it against.
+def relative(
+    group: Sequence[Pair], reference: str | None, *, same_machine: bool
+) -> Iterator[tuple[Pair, Change | None]]:
+    """Each cell of a group with its change relative to the reference. The reference itself, and every cell of a group
+    without one, is compared to the middle of the others. None if there is nothing to compare it to.
     """
     shared = median(pair.clock for pair in group) if same_machine and len(group) >= MOST_MUST_AGREE else 0.0
     named = {_backend(pair): pair for pair in group}
@@ -95,7 +97,7 @@ def beside(group: Sequence[Pair], reference: str | None, *, same_machine: bool) 
             others = [named[reference]]
         ratios = [(_against(pair.old, other.old), _against(pair.new, other.new)) for other in others]
         ratios = [(a, b) for a, b in ratios if a and b]
-        # Each ratio has a level of its own; from its old one they can be compared, and the middle is nobody's whim.
+        # Each ratio has its own level; relative to the old level they are comparable, and have a median.
         levels = [median(a.values()) for a, _ in ratios]
         rows = [_middle([ratio[side] for ratio in ratios], levels) for side in (0, 1)]
         if not all(map(len, rows)):
@@ -104,18 +106,14 @@ def beside(group: Sequence[Pair], reference: str | None, *, same_machine: bool) 
         names, steady = tuple(_backend(other) for other in others), _backend(pair) == reference
         if same_machine:
             other = others[0].clock if len(group) == 2 else None
-            yield pair, Shift(rows[0], rows[1], names, pair.clock - shared, other, steady)
-        else:  # of two on two machines, there is only the one ratio, and it is the other's
-            yield pair, None if steady and len(group) == 2 else Shift(rows[0], rows[1], names)
+            yield pair, Change(rows[0], rows[1], names, pair.clock - shared, other, steady)
+        else:  # two backends on two machines have only one ratio, and it belongs to the other
+            yield pair, None if steady and len(group) == 2 else Change(rows[0], rows[1], names)
 
 
 def groups(timed: Iterable[Pair]) -> list[list[Pair]]:
-    """Cells that differ in the backend only. What is no cell of adbench is a group of its own."""
-    found: dict[object, list[Pair]] = {}
-    for pair in timed:
-        key = pair.key
-        name = (key.case, key.size, key.operator, key.seed) if isinstance(key, Job) else key
-        found.setdefault(name, []).append(pair)
+    """Cells that differ only in the backend. A benchmark of another program is a group of its own."""
+    found = grouped(timed, lambda pair: group_of(pair.key) if isinstance(pair.key, Job) else pair.key)
     return list(found.values())
 
 
@@ -124,7 +122,7 @@ def _backend(pair: Pair) -> str:
 
 
 def _against(a: Sample, b: Sample) -> dict[int, float]:
-    """The median over rounds of the log ratio, of each launch that both have; rounds pair by place."""
+    """The median over rounds of the log ratio, for each launch that both have; rounds are paired by position."""
     found = {}
     for number in sorted(a.logs.keys() & b.logs.keys()):
         rounds = min(len(a.logs[number]), len(b.logs[number]))
@@ -135,7 +133,7 @@ def _against(a: Sample, b: Sample) -> dict[int, float]:
 
 
 def _middle(ratios: Sequence[dict[int, float]], levels: Sequence[float]) -> Array:
-    """The median of what each ratio lies above its level, of every launch that all have."""
+    """The median of the ratios relative to their levels, for each launch that all have."""
     common = sorted(set.intersection(*(set(ratio) for ratio in ratios))) if ratios else []
     return np.array(
         [median(ratio[k] - level for ratio, level in zip(ratios, levels, strict=True)) for k in common], np.float64

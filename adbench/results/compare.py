@@ -1,8 +1,9 @@
-"""Two runs, cell by cell: what became slower, what became wrong, and whether that can be told at all.
+"""Compares two runs, cell by cell: what became slower, what became wrong, and whether the data can decide that.
 
-A regression is a cell that is slower by more than the margin, and not by chance: the one-sided test of Mann and Whitney
-over launches that the shift is no more than the margin, with Holm's correction over all cells. The shift is the one
-against the backend beside it (shifts.py), and the clock must agree; by the clock alone only where that is asked for.
+A regression is a cell that is significantly slower by more than the margin: by the one-sided test of Mann and Whitney
+over launches, whose null hypothesis is a change of at most the margin, with Holm's correction over all cells. The
+change is relative to other backends of the same run (changes.py), and the clock must agree. The clock alone decides
+only if that is asked for.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from adbench.measure.statistics import SIGNIFICANT, Interval, holm
 from adbench.measure.unpaired import FEWEST, exceeds_p, least_p, shift
 from adbench.model.errors import UsageError
 from adbench.model.record import Job
-from adbench.results.changes import Pair, Shift, beside, by_the_clock, common_reference, groups, pairs
-from adbench.results.comparison_inputs import Key, Sample, Side, differences, name_of
+from adbench.results.changes import Change, Pair, by_the_clock, common_reference, groups, pairs, relative
+from adbench.results.comparison_inputs import ComparisonInput, Key, Sample, differences, name_of
 
 Word = Literal[
     "now wrong",
@@ -34,22 +35,22 @@ Word = Literal[
     "gone",
     "new",
 ]
-"""What became of a cell, in the order in which they are told.
+"""What happened to a cell, in the order in which reports list it.
 
 now wrong       wrong in the new run, and not in the old one
-now failing     right or new before; raises, crashes or runs out of time now
-regression      slower by more than the margin, and not by chance
-improvement     faster likewise
+now failing     right or absent before; raises, crashes or runs out of time now
+regression      significantly slower by more than the margin
+improvement     significantly faster by more than the margin
 now right       wrong or failing before
-was wrong       in both runs; was failing likewise
-inconclusive    none of these can be told, for the reason that is given, or because the interval reaches too far
-same            no slower and no faster than the margin, for certain
+was wrong       wrong in both runs; was failing: failing in both
+inconclusive    none of these can be decided, for the given reason, or because the interval is too wide
+same            the whole interval is within the margin
 gone, new       right, and only in the old run, or in the new one
 """
 
 GATES = ("regression", "correctness", "memory")
 MEMORY_SLACK = 65_536
-"""Bytes that do not count: a process takes whole pages, and blocks of them."""
+"""Changes of so many bytes do not count: a process takes whole pages, and blocks of them."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,12 @@ class MemoryChange:
 class Row:
     """A cell.
 
-    ratio     new time / old time, against the backends beside it or by the clock, as `basis` says
-    p         that it is within the margin, adjusted for all cells; None where no test was made
-    launches  of the old and the new run that went into it
+    ratio     new time / old time, relative to other backends or by the clock, as `basis` says
+    p         of a change within the margin, adjusted for all cells; None if no test was made
+    launches  of the old and the new run that were used
     clock     new time / old time by the clock; None for two machines, unless that was asked for
     prepare   new / old of the time until the first result, by the clock
-    unclear   one of two moved against the other by more than the margin, and the clock does not tell which
+    unclear   one of two changed relative to the other by more than the margin, and the clock does not show which
     """
 
     key: Key
@@ -95,9 +96,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Drift:
-    """By how much the reference backend itself moved, by the clock: the median over its cells, the least and the most.
+    """By how much the reference backend itself changed by the clock: the median over its cells, the least and the most.
 
-    Ratios, new / old. What moves it is the machine, unless its own version changed.
+    Ratios, new / old. The machine causes it, unless the backend's own version changed.
     """
 
     backend: str
@@ -111,16 +112,16 @@ class Drift:
 class Comparison:
     """`new` against `old`.
 
-    basis      what times are compared by: "reference" (the backends beside a cell) or "clock"
-    same       whether both were made on one machine; `differ` says in what not
+    basis      how times are compared: relative to "reference" (other backends of the run) or by the "clock"
+    same       whether both were made on one machine; `differ` lists the differences
     reference  the backend that both runs have; None without one
-    undecided  why no regression can be told here at all, in words; None where it can
+    undecided  why this comparison can find no regression at all, in words; None if it can
     untimed    cells that are right in both runs and have no times to compare
-    notes      what else a reader has to know: other versions, another floor
+    notes      what else a reader has to know: other versions
     """
 
-    old: Side
-    new: Side
+    old: ComparisonInput
+    new: ComparisonInput
     basis: Literal["reference", "clock"]
     margin: float
     memory_margin: float
@@ -135,11 +136,16 @@ class Comparison:
 
 
 def compare(
-    old: Side, new: Side, *, margin: float = 0.05, memory_margin: float = 0.1, absolute: bool = False
+    old: ComparisonInput,
+    new: ComparisonInput,
+    *,
+    margin: float = 0.05,
+    memory_margin: float = 0.1,
+    absolute: bool = False,
 ) -> Comparison:
     """Every cell of both runs. `absolute`: compare times by the clock alone, also those of two machines.
 
-    Raises UsageError where the two have no cell in common.
+    Raises UsageError if the two have no cell in common.
     """
     if not old.samples.keys() & new.samples.keys():
         raise UsageError(
@@ -148,16 +154,16 @@ def compare(
     differ = tuple(differences(old.machine, new.machine))
     timed = pairs(old, new)
     reference = common_reference(old, new, timed)
-    shifts: dict[Key, tuple[Pair, Shift | None]] = {}
+    changes: dict[Key, tuple[Pair, Change | None]] = {}
     for group in groups(timed):
-        found = beside(group, reference, same_machine=not differ)
+        found = relative(group, reference, same_machine=not differ)
         chosen = ((pair, by_the_clock(pair)) for pair in group) if absolute else found
-        shifts |= {pair.key: (pair, moved) for pair, moved in chosen}
-    rows = [_timed(pair, moved, margin, clock=absolute or not differ) for pair, moved in shifts.values()]
-    rows = _corrected(rows, shifts, margin)
-    told = {row.key: row for row in rows}
+        changes |= {pair.key: (pair, moved) for pair, moved in chosen}
+    rows = [_timed(pair, moved, margin, clock=absolute or not differ) for pair, moved in changes.values()]
+    rows = _corrected(rows, changes, margin)
+    timed_rows = {row.key: row for row in rows}
     keys = [*old.samples, *(key for key in new.samples if key not in old.samples)]
-    every = [told.get(key) or _state(key, old.samples.get(key), new.samples.get(key)) for key in keys]
+    every = [timed_rows.get(key) or _state(key, old.samples.get(key), new.samples.get(key)) for key in keys]
     order = {word: place for place, word in enumerate(get_args(Word))}
     found_rows = sorted((row for row in every if row is not None), key=lambda row: order[row.word])
     return Comparison(
@@ -172,13 +178,13 @@ def compare(
         drift=_drift(timed, reference) if not differ or absolute else None,
         undecided=_undecided(old, new, rows, margin),
         rows=tuple(replace(row, memory=_memory(row.key, old, new, memory_margin)) for row in found_rows),
-        untimed=sum(_untimed(key, old, new, told) for key in keys),
+        untimed=sum(_untimed(key, old, new, timed_rows) for key in keys),
         notes=tuple(_notes(old, new, reference)),
     )
 
 
 def gates_of(text: str | None) -> tuple[str, ...]:
-    """`regression,correctness` -> what turns the exit code. Raises UsageError for what is none of GATES."""
+    """`regression,correctness` -> the findings that set the exit code. Raises UsageError for one not in GATES."""
     gates = tuple(dict.fromkeys(name.strip() for name in (text or "").split(","))) if text is not None else ()
     for name in gates:
         if name not in GATES:
@@ -187,7 +193,7 @@ def gates_of(text: str | None) -> tuple[str, ...]:
 
 
 def exit_code(comparison: Comparison, fail_on: Collection[str]) -> int:
-    """0 fine, 1 a derivative that is wrong now, or fails, 3 slower, or in need of more memory, 5 cannot be told."""
+    """0 fine, 1 a derivative that is wrong or fails now, 3 slower or more memory, 5 undecided."""
     words = {row.word for row in comparison.rows if _alarms(row, comparison)}
     if "correctness" in fail_on and words & {"now wrong", "now failing"}:
         return 1
@@ -202,8 +208,8 @@ def exit_code(comparison: Comparison, fail_on: Collection[str]) -> int:
     return 0
 
 
-def _timed(pair: Pair, moved: Shift | None, margin: float, *, clock: bool) -> Row:
-    """What is known of a timed cell before all of them are judged together."""
+def _timed(pair: Pair, moved: Change | None, margin: float, *, clock: bool) -> Row:
+    """A timed cell, before all of them are tested together."""
     prepare = None
     if clock and min(len(pair.old.prepare), len(pair.new.prepare)) >= FEWEST:
         prepare = shift(list(pair.new.prepare.values()), list(pair.old.prepare.values())).exp()
@@ -217,69 +223,63 @@ def _timed(pair: Pair, moved: Shift | None, margin: float, *, clock: bool) -> Ro
         launches=(len(pair.old.logs), len(pair.new.logs)),
     )
     if moved is None:
-        return replace(row, reason="nothing was measured beside it, so that the machine's drift would count as its own")
+        return replace(
+            row, reason="no other backend was measured with it, so the machine's drift would count as its own"
+        )
     row = replace(row, launches=(len(moved.old), len(moved.new)))
     if min(row.launches) < FEWEST:
         return replace(row, reason=f"needs {FEWEST} launches of either run; there are {_listed(row.launches)}")
     return replace(row, ratio=shift(moved.new, moved.old).exp())
 
 
-def _corrected(rows: Sequence[Row], shifts: dict[Key, tuple[Pair, Shift | None]], margin: float) -> list[Row]:
-    """The same rows with their words: tested one by one, corrected for all."""
+def _corrected(rows: Sequence[Row], changes: dict[Key, tuple[Pair, Change | None]], margin: float) -> list[Row]:
+    """The same rows with their words: each tested, with a correction for all tests."""
     edge = math.log1p(margin)
-    tested = [(row.key, moved) for row in rows if row.ratio and (moved := shifts[row.key][1])]
-    slower = dict(
-        zip([key for key, _ in tested], holm([exceeds_p(s.new, s.old, edge) for _, s in tested]), strict=True)
-    )
-    faster = dict(
-        zip([key for key, _ in tested], holm([exceeds_p(s.old, s.new, edge) for _, s in tested]), strict=True)
-    )
+    tested = {row.key: change for row in rows if row.ratio and (change := changes[row.key][1])}
+    slower = dict(zip(tested, holm([exceeds_p(c.new, c.old, edge) for c in tested.values()]), strict=True))
+    faster = dict(zip(tested, holm([exceeds_p(c.old, c.new, edge) for c in tested.values()]), strict=True))
     found = []
     for row in rows:
-        moved = shifts[row.key][1]
-        if row.ratio and moved:
+        change = tested.get(row.key)
+        if row.ratio and change:
             p = min(slower[row.key], faster[row.key])
             sign = 1 if slower[row.key] <= faster[row.key] else -1
-            word, reason = _judged(row.ratio, p, sign, moved, edge, len(tested))
-            unclear = moved.other is not None and p <= SIGNIFICANT and word == "inconclusive"
+            word, reason = _judged(row.ratio, p, sign, change, edge, len(tested))
+            unclear = change.other is not None and p <= SIGNIFICANT and word == "inconclusive"
             row = replace(row, word=word, reason=reason, p=p, unclear=unclear)
-        old, new = shifts[row.key][0].old.how, shifts[row.key][0].new.how
+        old, new = changes[row.key][0].old.how, changes[row.key][0].new.how
         if old != new:
             row = replace(row, reason="; ".join(filter(None, (row.reason, f"made another way: {old} → {new}"))))
         found.append(row)
-    return _cleared(found, shifts)
+    return _cleared(found, changes)
 
 
-def _cleared(rows: Sequence[Row], shifts: dict[Key, tuple[Pair, Shift | None]]) -> list[Row]:
-    """Of two, where the clock tells that the one moved, it tells that the other did not.
+def _cleared(rows: Sequence[Row], changes: dict[Key, tuple[Pair, Change | None]]) -> list[Row]:
+    """In a group of two, if the clock shows that one changed, the other did not.
 
-    A reference that seems faster clears nobody: on a machine that got faster, that is what a regression beside it looks
-    like.
+    A reference that seems faster clears no other: on a machine that got faster, a regression of the other looks like
+    that.
     """
-    steady = {key for key, (_, found) in shifts.items() if found and found.steady}
+    steady = {key for key, (_, found) in changes.items() if found and found.steady}
     moved = {r.key for r in rows if r.word == "regression" or (r.word == "improvement" and r.key not in steady)}
     found = []
     for row in rows:
-        other = shifts[row.key][1] if row.unclear else None
-        if other and isinstance(row.key, Job) and replace(row.key, backend=other.beside[0]) in moved:
-            row = replace(row, unclear=False, reason=f"it is {other.beside[0]} that moved")
+        other = changes[row.key][1] if row.unclear else None
+        if other and isinstance(row.key, Job) and replace(row.key, backend=other.compared_to[0]) in moved:
+            row = replace(row, unclear=False, reason=f"it is {other.compared_to[0]} that moved")
         found.append(row)
     return found
 
 
-def _judged(ratio: Interval, p: float, sign: int, moved: Shift, edge: float, tests: int) -> tuple[Word, str | None]:
-    against = _listed(moved.beside) or "the clock"
+def _judged(ratio: Interval, p: float, sign: int, moved: Change, edge: float, tests: int) -> tuple[Word, str | None]:
+    against = _listed(moved.compared_to) or "the clock"
     if p <= SIGNIFICANT:
         if moved.by_clock_too(sign, edge):
             return ("regression" if sign > 0 else "improvement"), None
-        return "inconclusive", (
-            f"{'slower' if sign > 0 else 'faster'} against {against}, but not by the clock"
-            + (
-                ": either may have changed, or the machine; measure a third beside them"
-                if moved.other is not None
-                else ""
-            )
-        )
+        reason = f"{'slower' if sign > 0 else 'faster'} against {against}, but not by the clock"
+        if moved.other is not None:
+            reason += ": either may have changed, or the machine; measure a third backend with them"
+        return "inconclusive", reason
     if ratio.level >= 0.9 and -edge <= math.log(ratio.low) and math.log(ratio.high) <= edge:
         return "same", None
     if least_p(len(moved.old), len(moved.new)) * tests > SIGNIFICANT:
@@ -288,7 +288,7 @@ def _judged(ratio: Interval, p: float, sign: int, moved: Shift, edge: float, tes
 
 
 def _state(key: Key, old: Sample | None, new: Sample | None) -> Row | None:
-    """What became of a cell that was not timed in both runs; None where there is nothing to tell."""
+    """The row of a cell that was not timed in both runs; None if there is nothing to report."""
     before = old.state if old else "absent"
     after = new.state if new else "absent"
     reason = new.reason if new else None
@@ -309,12 +309,12 @@ def _state(key: Key, old: Sample | None, new: Sample | None) -> Row | None:
     return None
 
 
-def _untimed(key: Key, old: Side, new: Side, told: Collection[Key]) -> bool:
+def _untimed(key: Key, old: ComparisonInput, new: ComparisonInput, timed: Collection[Key]) -> bool:
     samples = old.samples.get(key), new.samples.get(key)
-    return key not in told and all(sample and sample.state == "right" and not sample.logs for sample in samples)
+    return key not in timed and all(sample and sample.state == "right" and not sample.logs for sample in samples)
 
 
-def _memory(key: Key, old: Side, new: Side, margin: float) -> tuple[MemoryChange, ...]:
+def _memory(key: Key, old: ComparisonInput, new: ComparisonInput, margin: float) -> tuple[MemoryChange, ...]:
     a, b = old.samples.get(key), new.samples.get(key)
     if a is None or b is None:
         return ()
@@ -327,13 +327,13 @@ def _memory(key: Key, old: Side, new: Side, margin: float) -> tuple[MemoryChange
 
 
 def _needs_more(row: Row) -> bool:
-    """By the allocated peak; by the resident one where that is missing. Python's own sees too little to rank by."""
+    """By the allocated peak; by the resident one if that is missing. Python's own sees too little to decide by."""
     words = {change.method: change.word for change in row.memory}
     return (words.get("allocated") or words.get("resident")) == "more"
 
 
 def _alarms(row: Row, comparison: Comparison) -> bool:
-    """A fault that its backend's file says is known is no alarm."""
+    """A fault that the backend's file predicts is no alarm."""
     sample = comparison.new.samples.get(row.key)
     return sample is None or sample.state != "known"
 
@@ -346,8 +346,8 @@ def _drift(timed: Sequence[Pair], reference: str | None) -> Drift | None:
     return Drift(reference, len(moved), middle, least, most)
 
 
-def _undecided(old: Side, new: Side, rows: Sequence[Row], margin: float) -> str | None:
-    """Why this comparison tells of no regression, whatever happened; None where it would."""
+def _undecided(old: ComparisonInput, new: ComparisonInput, rows: Sequence[Row], margin: float) -> str | None:
+    """Why this comparison finds no regression, whatever happened; None if it could."""
     for side in (old, new):
         if side.quick:
             return f"{side.name} was made with --quick, which is for a first look"
@@ -364,7 +364,7 @@ def _undecided(old: Side, new: Side, rows: Sequence[Row], margin: float) -> str 
     return None
 
 
-def _notes(old: Side, new: Side, reference: str | None) -> list[str]:
+def _notes(old: ComparisonInput, new: ComparisonInput, reference: str | None) -> list[str]:
     changed = [
         f"{name} {old.conditions.get(name, '—')} → {new.conditions.get(name, '—')}"
         for name in dict.fromkeys((*old.conditions, *new.conditions))
@@ -376,7 +376,7 @@ def _notes(old: Side, new: Side, reference: str | None) -> list[str]:
     return found
 
 
-def _first(side: Side) -> str:
+def _first(side: ComparisonInput) -> str:
     return repr(name_of(next(iter(side.samples)))) if side.samples else "nothing: it holds no cell"
 
 

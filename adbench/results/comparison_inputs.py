@@ -1,7 +1,7 @@
-"""One side of a comparison: what of a run is compared, whichever program measured it.
+"""The input of a comparison: the comparable part of a run, whichever program measured it.
 
-A cell's name is `case[size]-backend-operator`, with `-seed=3` behind it where the seed is not 0. Benchmarks of other
-programs that are called so are that cell; any other name stands for itself.
+A cell's name is `case[size]-backend-operator`, followed by `-seed=3` if the seed is not 0. Benchmarks of other programs
+with such a name are that cell; any other name stands for itself.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import numpy as np
 
 from adbench.measure.machine import SAME_FOR_TIMES, fingerprint
 from adbench.model.backend import OPERATORS
-from adbench.model.record import Job, Memory, Record, Run
+from adbench.model.record import Job, Memory, Outcome, Record, Run
 from adbench.results.analysis import floor
 from adbench.results.matched_samples import Array, log_seconds
 
 Key = Job | str
 State = Literal["right", "wrong", "known", "failing", "absent"]
-"""right: not found to be wrong; known: wrong as its backend's file says; absent: unsupported, or not tried."""
+"""right: not found to be wrong; known: wrong as its backend's file predicts; absent: unsupported, or not tried."""
 
 UNKNOWN = "—"
-"""What stands in a fingerprint for what a program does not tell."""
+"""Stands in a fingerprint for what a program does not record."""
 
 _PARTS = tuple(name.replace("_", " ") for name in SAME_FOR_TIMES)
 
@@ -55,7 +55,7 @@ class Sample:
 
     @property
     def timed(self) -> bool:
-        """Whether there are times that may be compared."""
+        """Whether it has times that may be compared."""
         return self.state == "right" and bool(self.logs)
 
     @property
@@ -70,15 +70,15 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparisonInput:
     """One run.
 
     name        where it was read from
     made_by     the program that measured it
-    machine     `name value; …`: what must be the same for two runs' times to be comparable
-    conditions  what else a time depends on, such as the versions of libraries; what differs is said
+    machine     `name value; …`: what must agree for the times of two runs to be comparable
+    conditions  what else a time depends on, such as the versions of libraries; differences are reported
     reference   the backend that the others are compared with, within the run
-    floor       what the run says of two that are the same, as a share; None without a control
+    floor       the run's noise floor, as a share; None without a control
     quick       made for a first look, with too few launches to decide anything
     """
 
@@ -93,10 +93,10 @@ class Side:
     quick: bool = False
 
 
-def of_run(run: Run, name: str) -> Side:
+def of_run(run: Run, name: str) -> ComparisonInput:
     """A run of adbench."""
     versions = {backend: version for backend, version in run.versions.items() if version}
-    return Side(
+    return ComparisonInput(
         name=name,
         made_by="adbench",
         created=run.created,
@@ -110,7 +110,7 @@ def of_run(run: Run, name: str) -> Side:
 
 
 def name_of(key: Key) -> str:
-    """What a cell is called."""
+    """The name of a cell."""
     if isinstance(key, str):
         return key
     seed = f"-seed={key.seed}" if key.seed else ""
@@ -118,7 +118,7 @@ def name_of(key: Key) -> str:
 
 
 def key_called(name: str) -> Key:
-    """The cell that a benchmark of that name is; the name itself where it is none."""
+    """The cell that a benchmark of that name is; the name itself if it is none."""
     found = _NAME.fullmatch(name)
     if found is None:
         return name
@@ -126,18 +126,18 @@ def key_called(name: str) -> Key:
 
 
 def digest(machine: str) -> str:
-    """Eight hexadecimal digits of a fingerprint: enough to see which runs were made on one machine."""
+    """Eight hexadecimal digits of a fingerprint: enough to see which runs come from one machine."""
     return hashlib.sha256(machine.encode()).hexdigest()[:8]
 
 
 def differences(old: str, new: str) -> list[str]:
-    """In what two machines differ, in words; empty where they are the same as far as both tell.
+    """How two machines differ, in words; empty if they agree in everything that both record.
 
-    Two that do not both tell their processor differ: nothing is known of them.
+    Two that do not both record their processor differ: nothing is known of them.
     """
     a, b = (dict(_part(part) for part in machine.split("; ")) for machine in (old, new))
     if UNKNOWN in (a.get("processor", UNKNOWN), b.get("processor", UNKNOWN)):
-        return ["a processor that is not told"]
+        return ["a processor that is not recorded"]
     return [
         f"{name}: {value} → {b[name]}"
         for name, value in a.items()
@@ -152,14 +152,11 @@ def _part(part: str) -> tuple[str, str]:
 
 
 def _sample(record: Record) -> Sample:
-    if record.status in ("failed", "crashed", "timed_out"):
-        return Sample(record.job, "failing", record.reason)
-    if record.status in ("unsupported", "skipped"):
-        return Sample(record.job, "absent", record.reason)
-    if record.status == "known":
-        return Sample(record.job, "known", record.reason)
-    if record.status == "wrong" or (record.verdict is not None and record.verdict.word == "wrong"):
-        return Sample(record.job, "wrong", record.reason or (record.verdict.sentence if record.verdict else None))
+    state = _state(record.outcome)
+    if state == "wrong":
+        return Sample(record.job, state, record.reason or (record.verdict.sentence if record.verdict else None))
+    if state != "right":
+        return Sample(record.job, state, record.reason)
     logs: dict[int, Array] = {}
     prepare: dict[int, float] = {}
     if record.time is not None:
@@ -171,6 +168,14 @@ def _sample(record: Record) -> Sample:
                 prepare[launch.number] = float(np.log(first))
     how = " ".join(filter(None, (record.how, record.text)))
     return Sample(record.job, "right", None, logs, prepare, _memory(record.memory), how)
+
+
+def _state(outcome: Outcome) -> State:
+    if outcome.is_fault:
+        return "failing"
+    if outcome.word in ("wrong", "known"):
+        return outcome.word
+    return "right" if outcome.is_measured or outcome.word == "surprise" else "absent"
 
 
 def _in_order(record: Record) -> list[Any]:

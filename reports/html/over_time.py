@@ -11,7 +11,7 @@ from adbench.model.errors import UsageError
 from adbench.model.record import Job, Run
 from adbench.results import compare
 from adbench.results.compare import Row
-from adbench.results.comparison_inputs import Key, Side, digest, of_run
+from adbench.results.comparison_inputs import Key, ComparisonInput, digest, of_run
 
 from ..content import formatting
 from . import embedding, page
@@ -62,7 +62,7 @@ def render(runs: Sequence[tuple[str, Run]], margin: float = 0.05) -> str:
 
     ordered = sorted(runs, key=lambda pair: pair[1].created)
     sides = [of_run(run, name) for name, run in ordered]
-    by_machine: dict[str, list[Side]] = {}
+    by_machine: dict[str, list[ComparisonInput]] = {}
     for side in sides:
         by_machine.setdefault(side.machine, []).append(side)
     cases, backends = (list(dict.fromkeys(getattr(job, name) for job in _jobs(sides))) for name in ("case", "backend"))
@@ -86,7 +86,7 @@ def render(runs: Sequence[tuple[str, Run]], margin: float = 0.05) -> str:
     return page.environment().get_template("over_time.html").render(context)
 
 
-def _machine(sides: Sequence[Side], cases: Mapping[str, int], margin: float) -> Machine:
+def _machine(sides: Sequence[ComparisonInput], cases: Mapping[str, int], margin: float) -> Machine:
     changes: list[Mapping[Key, Row]] = []
     notes = []
     for old, new in pairwise(sides):
@@ -106,7 +106,7 @@ def _machine(sides: Sequence[Side], cases: Mapping[str, int], margin: float) -> 
     return Machine(digest(sides[0].machine), sides[0].machine, labels, tuple(kept), tuple(dict.fromkeys(notes)))
 
 
-def _line(job: Job, sides: Sequence[Side], changes: Sequence[Mapping[Key, Row]], case: int) -> Line:
+def _line(job: Job, sides: Sequence[ComparisonInput], changes: Sequence[Mapping[Key, Row]], case: int) -> Line:
     seconds = [_seconds(side, job) for side in sides]
     there = [value for value in seconds if value]
     words = ["", *(change[job].word if job in change else "" for change in changes)]
@@ -125,13 +125,13 @@ def _height(value: float, values: Iterable[float]) -> float:
     return round(HEIGHT / 2 - (math.log(value) - middle) / span * (HEIGHT - 2 * EDGE), 1)
 
 
-def _seconds(side: Side, job: Job) -> float | None:
+def _seconds(side: ComparisonInput, job: Job) -> float | None:
     sample = side.samples.get(job)
     found = sample.seconds_per_call if sample and sample.timed else math.nan
     return found if 0 < found < math.inf else None
 
 
-def _side_by_side(sides: Sequence[Side], cases: Sequence[str]) -> list[tuple[Job, int, list[tuple[str, str]]]]:
+def _side_by_side(sides: Sequence[ComparisonInput], cases: Sequence[str]) -> list[tuple[Job, int, list[tuple[str, str]]]]:
     """(cell, case, (time, times the machine's reference) on each machine) for cells that two machines have."""
     rows = []
     for job in _jobs(sides):
@@ -141,12 +141,12 @@ def _side_by_side(sides: Sequence[Side], cases: Sequence[str]) -> list[tuple[Job
     return rows
 
 
-def _jobs(sides: Iterable[Side]) -> list[Job]:
+def _jobs(sides: Iterable[ComparisonInput]) -> list[Job]:
     """Every cell of the runs, once."""
     return list(dict.fromkeys(key for side in sides for key in side.samples if isinstance(key, Job)))
 
 
-def _shown(side: Side, job: Job, seconds: float | None) -> tuple[str, str]:
+def _shown(side: ComparisonInput, job: Job, seconds: float | None) -> tuple[str, str]:
     if seconds is None:
         return formatting.MISSING, ""
     other = side.reference and _seconds(side, Job(job.case, job.size, side.reference, job.operator, job.seed))

@@ -27,7 +27,7 @@ from adbench.model.backend import from_module
 from adbench.model.case import function_of
 from adbench.model.errors import BadFile
 from adbench.results.importers.gradbench_log import read_log
-from adbench.results.importers.timing_files import read_side
+from adbench.results.importers.timing_files import read_input
 from tests.interop.programs import command
 
 SESSION = Path(__file__).with_name("gradbench_session.jsonl")
@@ -308,7 +308,7 @@ def test_a_log_has_every_form_of_report(form: str) -> None:
 
 
 def test_a_log_is_a_side_of_a_comparison() -> None:
-    side = read_side(SESSION)
+    side = read_input(SESSION)
     assert side.made_by == "gradbench"
     assert sum(sample.timed for sample in side.samples.values()) == 2
     assert all(len(sample.logs) == 1 for sample in side.samples.values() if sample.timed)

@@ -13,17 +13,17 @@ from rich.cells import cell_len
 
 from adbench.model.record import Job
 from adbench.results.compare import Comparison, compare
-from adbench.results.comparison_inputs import Sample, Side
+from adbench.results.comparison_inputs import ComparisonInput, Sample
 from adbench.results.history import Entry
 from reports.text import comparison, history
 from tests.reports.test_hostile import HOSTILE
-from tests.support.sessions import side, times
+from tests.support.sessions import input_of, times
 
 THREE = ("tape", "jax", "autograd")
 NASTY = "a\nb|c`d</summary><script>x</script>\u202e\x1b[31m[red]*_@x"
 
 
-def changed(name: str, states: dict[str, tuple[str, str | None]], made: Side) -> Side:
+def changed(name: str, states: dict[str, tuple[str, str | None]], made: ComparisonInput) -> ComparisonInput:
     jobs = {backend: Job("checked", 1, backend, "hvp") for backend in states}
     extra = {jobs[b]: Sample(jobs[b], state, reason) for b, (state, reason) in states.items()}  # type: ignore[arg-type]
     return replace(made, name=name, samples={**made.samples, **extra})
@@ -38,12 +38,12 @@ def found() -> Comparison:
     old = changed(
         f"old {NASTY}",
         {"x": ("right", None), "y": ("wrong", "bad"), NASTY: ("right", None), "z": ("wrong", NASTY)},
-        side("old", times(rng, THREE, **quiet), floor=0.01),  # type: ignore[arg-type]
+        input_of("old", times(rng, THREE, **quiet), floor=0.01),  # type: ignore[arg-type]
     )
     new = changed(
         "new",
         {"x": ("failing", "raises\nValueError"), "y": ("right", None), NASTY: ("wrong", NASTY), "z": ("wrong", NASTY)},
-        side("new", times(rng, THREE, changes=slow, **quiet), conditions={"jax": "2"}),  # type: ignore[arg-type]
+        input_of("new", times(rng, THREE, changes=slow, **quiet), conditions={"jax": "2"}),  # type: ignore[arg-type]
     )
     heavy = {
         key: replace(s, memory={"allocated": 1e6 if key in old.samples else 9e6}) for key, s in new.samples.items()
@@ -100,7 +100,7 @@ def test_a_name_is_text_whatever_it_looks_like(name: str) -> None:
     rng = np.random.default_rng(0)
     logs = {replace(job, case=name): rows for job, rows in times(rng, ("tape", name), layout=0.002, cases=1).items()}
     slow = {job: rows + 0.5 if job.backend == name else rows for job, rows in logs.items()}
-    found = compare(side(name, logs), side(name, slow, conditions={name: name}))
+    found = compare(input_of(name, logs), input_of(name, slow, conditions={name: name}))
     for width in (24, 60, 100):
         shown = comparison.text(found, width=width, colour=False)
         assert max(map(cell_len, shown.splitlines())) <= width
@@ -109,7 +109,8 @@ def test_a_name_is_text_whatever_it_looks_like(name: str) -> None:
     shown.encode()
     assert "<script" not in re.sub(r"(`+).*?\1", "", shown)
     assert (
-        len(shown.splitlines()) == len(comparison.markdown(compare(side("a", logs), side("b", slow))).splitlines()) + 1
+        len(shown.splitlines())
+        == len(comparison.markdown(compare(input_of("a", logs), input_of("b", slow))).splitlines()) + 1
     )
     json.dumps(comparison.data(found, 0))
     entry = Entry(Path(name), "resumable", None, name, "1234abcd", (name,), (name,))
@@ -124,7 +125,7 @@ def test_many_cells_fit_into_a_comment(found: Comparison) -> None:
 
 def test_equal_runs_say_so_in_one_line_of_names() -> None:
     rng = np.random.default_rng(0)
-    made = side("made", times(rng, THREE, layout=0.002, cases=6))
+    made = input_of("made", times(rng, THREE, layout=0.002, cases=6))
     shown = comparison.text(compare(made, made), width=100, colour=False)
     assert "= 18 cells same: within the margin, for certain" in shown
     assert "and 15 more" in shown

@@ -12,8 +12,8 @@ import pytest
 from adbench.model.errors import UsageError
 from adbench.model.record import Job
 from adbench.results.compare import Comparison, Row, compare, exit_code, gates_of
-from adbench.results.comparison_inputs import Sample, Side
-from tests.support.sessions import Changes, side, times
+from adbench.results.comparison_inputs import ComparisonInput, Sample
+from tests.support.sessions import Changes, input_of, times
 
 THREE = ("tape", "jax", "autograd")
 BUSIER = 0.05
@@ -24,7 +24,7 @@ def sessions(seed: int, backends: Sequence[str] = THREE, changes: Changes | None
     """Two sessions on one machine, each with a day of its own, and the comparison of the second with the first."""
     rng = np.random.default_rng(seed)
     old, new = (
-        side(name, times(rng, backends, session=rng.normal(0, BUSIER), changes=made, **how))
+        input_of(name, times(rng, backends, session=rng.normal(0, BUSIER), changes=made, **how))
         for name, made in (("old", None), ("new", changes))
     )
     return compare(old, new)
@@ -52,7 +52,7 @@ def test_by_the_clock_alone_the_same_sessions_raise_many() -> None:
     alarms = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
-        old, new = (side(name, times(rng, THREE, session=rng.normal(0, BUSIER))) for name in ("old", "new"))
+        old, new = (input_of(name, times(rng, THREE, session=rng.normal(0, BUSIER))) for name in ("old", "new"))
         alarms += exit_code(compare(old, new, absolute=True), ["regression"]) == 3
     assert alarms >= 6
 
@@ -105,10 +105,13 @@ def test_of_two_backends_what_the_clock_does_not_settle_is_undecided_and_not_fin
 
 def test_a_backend_measured_alone_is_not_judged_unless_by_the_clock() -> None:
     rng = np.random.default_rng(0)
-    old, new = side("old", times(rng, ("jax",)), reference="jax"), side("new", times(rng, ("jax",), changes={"jax": 2}))
+    old, new = (
+        input_of("old", times(rng, ("jax",)), reference="jax"),
+        input_of("new", times(rng, ("jax",), changes={"jax": 2})),
+    )
     alone = compare(old, new)
     assert set(words(alone).values()) == {"inconclusive"}
-    assert "nothing was measured beside it" in str(alone.undecided)
+    assert "no other backend was measured with it" in str(alone.undecided)
     assert exit_code(alone, ["regression"]) == 5
     assert exit_code(compare(old, new, absolute=True), ["regression"]) == 3
 
@@ -130,7 +133,10 @@ def test_what_got_faster_is_an_improvement_with_an_interval_about_it() -> None:
 
 def test_a_day_on_which_all_is_slower_is_told_as_drift() -> None:
     rng = np.random.default_rng(0)
-    old, new = side("old", times(rng, THREE)), side("new", times(rng, THREE, session=math.log(1.3)))
+    old, new = (
+        input_of("old", times(rng, THREE)),
+        input_of("new", times(rng, THREE, session=math.log(1.3))),
+    )
     found = compare(old, new)
     assert found.drift is not None
     assert found.drift.backend == "tape"
@@ -147,7 +153,10 @@ def test_a_day_on_which_all_is_slower_is_told_as_drift() -> None:
 )
 def test_a_run_that_is_noisy_or_quick_reports_and_does_not_gate(about: dict[str, object], reason: str) -> None:
     rng = np.random.default_rng(0)
-    old, new = side("old", times(rng, THREE)), side("new", times(rng, THREE, changes={"jax": 2.0}), **about)
+    old, new = (
+        input_of("old", times(rng, THREE)),
+        input_of("new", times(rng, THREE, changes={"jax": 2.0}), **about),
+    )
     found = compare(old, new)
     assert words(found)[CELL] == "regression"
     assert reason in str(found.undecided)
@@ -161,7 +170,7 @@ def test_a_run_that_is_noisy_or_quick_reports_and_does_not_gate(about: dict[str,
 def test_too_few_launches_decide_nothing_and_say_so(launches: int) -> None:
     rng = np.random.default_rng(0)
     old, new = (
-        side(name, times(rng, THREE, launches=launches, changes=made))
+        input_of(name, times(rng, THREE, launches=launches, changes=made))
         for name, made in (("o", {}), ("n", {"jax": 3.0}))
     )
     found = compare(old, new)
@@ -174,15 +183,15 @@ def test_too_few_launches_decide_nothing_and_say_so(launches: int) -> None:
 def test_across_machines_ratios_are_compared_and_no_times() -> None:
     rng = np.random.default_rng(0)
     slower = math.log(1.7)
-    old = side("old", times(rng, THREE))
-    new = side("new", times(rng, THREE, session=slower), machine="processor q; cores 8; threads 1")
+    old = input_of("old", times(rng, THREE))
+    new = input_of("new", times(rng, THREE, session=slower), machine="processor q; cores 8; threads 1")
     found = compare(old, new)
     assert not found.same
     assert found.differ == ("processor: p → q", "cores: 2 → 8")
     assert found.drift is None
     assert exit_code(found, ["regression"]) == 0
     assert all(each.old_seconds is None and each.clock is None and each.prepare is None for each in found.rows)
-    worse = side("new", times(rng, THREE, session=slower, changes={"jax": 1.3}), machine="processor q")
+    worse = input_of("new", times(rng, THREE, session=slower, changes={"jax": 1.3}), machine="processor q")
     assert words(compare(old, worse))[CELL] == "regression"
     forced = compare(old, new, absolute=True)
     assert set(words(forced).values()) == {"regression"}
@@ -191,18 +200,18 @@ def test_across_machines_ratios_are_compared_and_no_times() -> None:
 
 def test_more_threads_or_an_unknown_processor_are_another_machine() -> None:
     rng = np.random.default_rng(0)
-    old = side("old", times(rng, THREE))
+    old = input_of("old", times(rng, THREE))
     assert compare(old, replace(old, machine="processor p; cores 2; threads 4")).differ == ("threads: 1 → 4",)
     assert compare(old, replace(old, machine="processor —; cores 2; threads 1")).differ == (
-        "a processor that is not told",
+        "a processor that is not recorded",
     )
     assert compare(old, replace(old, machine="processor p; cores —")).same
 
 
-def states(name: str, found: dict[str, tuple[str, str | None]]) -> Side:
+def states(name: str, found: dict[str, tuple[str, str | None]]) -> ComparisonInput:
     jobs = {backend: Job("case", 1, backend, "gradient") for backend in found}
     samples = {jobs[b]: Sample(jobs[b], state, reason) for b, (state, reason) in found.items()}  # type: ignore[arg-type]
-    return replace(side(name, {}), samples=samples)
+    return replace(input_of(name, {}), samples=samples)
 
 
 @pytest.mark.parametrize(
@@ -243,8 +252,8 @@ def test_memory_counts_beyond_its_margin_and_a_few_pages() -> None:
     rng = np.random.default_rng(0)
     logs = times(rng, THREE, cases=1)
 
-    def weighing(name: str, **memory: float) -> Side:
-        made = side(name, logs)
+    def weighing(name: str, **memory: float) -> ComparisonInput:
+        made = input_of(name, logs)
         return replace(made, samples={job: replace(sample, memory=memory) for job, sample in made.samples.items()})
 
     old = weighing("old", allocated=1e6, resident=4e6, python=1e5)
@@ -262,7 +271,7 @@ def test_memory_counts_beyond_its_margin_and_a_few_pages() -> None:
 
 def test_what_is_timed_in_one_run_only_is_said() -> None:
     rng = np.random.default_rng(0)
-    old = side("old", times(rng, THREE, cases=1))
+    old = input_of("old", times(rng, THREE, cases=1))
     job = Job("case0", 10, "jax", "gradient")
     new = replace(old, name="new", samples={**old.samples, job: Sample(job, "right")})
     assert row(compare(old, new), CELL).reason == "timed in the old run only"
@@ -275,7 +284,7 @@ def test_what_is_timed_in_one_run_only_is_said() -> None:
 
 def test_other_versions_are_told_and_one_of_the_reference_twice() -> None:
     rng = np.random.default_rng(0)
-    old = side("old", times(rng, THREE), conditions={"adbench": "0.1", "tape": "1", "jax": "2"})
+    old = input_of("old", times(rng, THREE), conditions={"adbench": "0.1", "tape": "1", "jax": "2"})
     new = replace(old, name="new", conditions={"adbench": "0.1", "tape": "2", "torch": "3"})
     assert compare(old, new).notes == (
         "other versions: tape 1 → 2, jax 2 → —, torch — → 3",
@@ -286,9 +295,9 @@ def test_other_versions_are_told_and_one_of_the_reference_twice() -> None:
 def test_two_that_have_nothing_in_common_are_refused() -> None:
     rng = np.random.default_rng(0)
     with pytest.raises(UsageError, match=r"no cell in common with a; the first is called 'case0\[10\]-y-gradient'"):
-        compare(side("a", times(rng, ("x",))), side("b", times(rng, ("y",))))
+        compare(input_of("a", times(rng, ("x",))), input_of("b", times(rng, ("y",))))
     with pytest.raises(UsageError, match="it holds no cell"):
-        compare(side("a", times(rng, ("x",))), side("b", {}))
+        compare(input_of("a", times(rng, ("x",))), input_of("b", {}))
 
 
 def test_gates_have_names() -> None:

@@ -16,7 +16,7 @@ from adbench.model.errors import BadFile, UsageError
 from adbench.model.record import Job
 from adbench.results.compare import compare, exit_code
 from adbench.results.comparison_inputs import key_called, name_of
-from adbench.results.importers.timing_files import read_side
+from adbench.results.importers.timing_files import read_input
 from adbench.results.store import write_run
 from tests.support.sessions import run, times
 
@@ -74,7 +74,7 @@ CELL = Job("case0", 10, "tape", "gradient")
 
 
 def test_a_file_of_pytest_benchmark_is_one_launch(made_by_pytest: Path) -> None:
-    side = read_side(made_by_pytest)
+    side = read_input(made_by_pytest)
     assert side.made_by == "pytest-benchmark"
     assert [name_of(key) for key in side.samples] == ["test_sum[10]", "test_sum[1000]", "case0[10]-tape-gradient"]
     cell = side.samples[CELL]
@@ -89,7 +89,7 @@ def test_a_file_of_pytest_benchmark_is_one_launch(made_by_pytest: Path) -> None:
 
 
 def test_a_file_of_pyperf_has_a_launch_for_each_process(made_by_pyperf: Path) -> None:
-    side = read_side(made_by_pyperf)
+    side = read_input(made_by_pyperf)
     assert side.made_by == "pyperf"
     assert list(side.samples) == [CELL, "anything <else>"]
     assert len(side.samples[CELL].logs) == 5
@@ -99,7 +99,7 @@ def test_a_file_of_pyperf_has_a_launch_for_each_process(made_by_pyperf: Path) ->
 
 
 def test_the_machine_of_each_program_is_recognised_as_the_same(made_by_pytest: Path, made_by_pyperf: Path) -> None:
-    assert compare(read_side(made_by_pytest), read_side(made_by_pyperf)).same
+    assert compare(read_input(made_by_pytest), read_input(made_by_pyperf)).same
 
 
 def test_a_file_of_theirs_is_compared_with_a_run_of_ours(
@@ -107,7 +107,7 @@ def test_a_file_of_theirs_is_compared_with_a_run_of_ours(
 ) -> None:
     write_run(tmp_path, run(times(np.random.default_rng(0), ("tape", "jax"))))
     for theirs in (made_by_pytest, made_by_pyperf):
-        found = compare(read_side(theirs), read_side(tmp_path))
+        found = compare(read_input(theirs), read_input(tmp_path))
         words = {row.name: row.word for row in found.rows}
         assert words["case0[10]-tape-gradient"] == "inconclusive"
         assert words["case0[10]-jax-gradient"] == "new"
@@ -130,10 +130,10 @@ def test_several_files_of_pytest_benchmark_in_a_folder_are_as_many_launches(
     made_by_pytest: Path, tmp_path: Path
 ) -> None:
     old, new = copies(made_by_pytest, tmp_path / "old", 6, 1.0), copies(made_by_pytest, tmp_path / "new", 6, 1.3)
-    found = compare(read_side(old), read_side(new), absolute=True)
+    found = compare(read_input(old), read_input(new), absolute=True)
     assert {row.word for row in found.rows} == {"regression"}
     assert exit_code(found, ["regression"]) == 3
-    assert exit_code(compare(read_side(old), read_side(old), absolute=True), ["regression"]) == 0
+    assert exit_code(compare(read_input(old), read_input(old), absolute=True), ["regression"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_what_is_neither_is_refused_in_one_line(tmp_path: Path, data: object, me
     path = tmp_path / "x.json"
     path.write_text(json.dumps(data))
     with pytest.raises(BadFile, match=message) as caught:
-        read_side(path)
+        read_input(path)
     assert "\n" not in str(caught.value)
 
 
@@ -206,17 +206,17 @@ def test_a_file_with_no_benchmark_has_nothing_in_common(tmp_path: Path, made_by_
     path = tmp_path / "x.json"
     path.write_text('{"benchmarks": [], "machine_info": {}}')
     with pytest.raises(UsageError, match="no cell in common"):
-        compare(read_side(path), read_side(made_by_pytest))
+        compare(read_input(path), read_input(made_by_pytest))
 
 
 def test_a_folder_of_something_else_is_said(tmp_path: Path, made_by_pytest: Path) -> None:
     with pytest.raises(BadFile, match=r"neither run.json nor journal.jsonl, nor a file of pytest-benchmark"):
-        read_side(tmp_path)
+        read_input(tmp_path)
     folder = copies(made_by_pytest, tmp_path / "mixed", 1, 1.0)
     (folder / "other.json").write_text("{}")
     with pytest.raises(BadFile, match=r"other.json: in a folder that holds no run, only files of pytest-benchmark"):
-        read_side(folder)
+        read_input(folder)
     elsewhere = made_by_pytest.read_text().replace('"count": ', '"count": 1')
     (folder / "other.json").write_text(elsewhere)
     with pytest.raises(BadFile, match="made on another machine"):
-        read_side(folder)
+        read_input(folder)

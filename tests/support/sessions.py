@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from adbench.model.record import Figure, Job, Launch, Memory, Record, Round, Run, Time
-from adbench.results.comparison_inputs import Sample, Side
+from adbench.results.comparison_inputs import ComparisonInput, Sample
 from tests.reports import runs
 
 Changes = Mapping[tuple[int, str] | str, float]
@@ -53,11 +53,13 @@ def times(
     return found
 
 
-def side(name: str, logs: Mapping[Job, np.ndarray], *, reference: str | None = "tape", **about: object) -> Side:
+def input_of(
+    name: str, logs: Mapping[Job, np.ndarray], *, reference: str | None = "tape", **about: object
+) -> ComparisonInput:
     """A side of a comparison with these times."""
     samples = {job: Sample(job, "right", None, dict(enumerate(rows))) for job, rows in logs.items()}
     facts: dict[str, object] = {"made_by": "adbench", "created": "2026-01-01T00:00:00+00:00", "machine": MACHINE}
-    return Side(name=name, samples=samples, reference=reference, **(facts | about))  # type: ignore[arg-type]
+    return ComparisonInput(name=name, samples=samples, reference=reference, **(facts | about))  # type: ignore[arg-type]
 
 
 def run(logs: Mapping[Job, np.ndarray], *, seed: int = 0, **about: object) -> Run:

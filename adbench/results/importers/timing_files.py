@@ -23,7 +23,7 @@ from adbench.model.backend import OPERATORS
 from adbench.model.errors import BadFile
 from adbench.model.record import Job
 from adbench.model.serialization import MOST_RECORDS, converted
-from adbench.results.comparison_inputs import UNKNOWN, Key, Sample, Side, key_called, of_run
+from adbench.results.comparison_inputs import UNKNOWN, ComparisonInput, Key, Sample, key_called, of_run
 from adbench.results.importers.gradbench_log import is_log, read_log
 from adbench.results.matched_samples import Array
 from adbench.results.store import JOURNAL, RUN, from_data, is_journal, load, no_garbage, read_run
@@ -79,14 +79,14 @@ class _Pyperf(Struct):
     metadata: _Facts = field(default_factory=dict)
 
 
-def read_side(path: Path) -> Side:
+def read_input(path: Path) -> ComparisonInput:
     """A run to compare: what `read_run` reads, a gradbench log, a file of pytest-benchmark or pyperf, or a folder of
     files of pytest-benchmark.
 
     Raises BadFile, in one line, for anything else.
     """
     if path.is_dir() and not (path / RUN).exists() and not (path / JOURNAL).exists():
-        return _side_of_folder(path)
+        return _input_of_folder(path)
     if path.is_file() and is_log(path):
         return replace(of_run(read_log(path), str(path)), made_by="gradbench")
     if path.is_dir() or is_journal(path):
@@ -96,7 +96,7 @@ def read_side(path: Path) -> Side:
         return _foreign(data, path) or of_run(from_data(data, path), str(path))
 
 
-def _foreign(data: Any, path: Path) -> Side | None:
+def _foreign(data: Any, path: Path) -> ComparisonInput | None:
     """The side in a file of another program; None for any other file."""
     if not isinstance(data, dict) or "benchmarks" not in data:
         return None
@@ -109,9 +109,9 @@ def _foreign(data: Any, path: Path) -> Side | None:
         raise BadFile(f"{path}: not a file of {program}: {error}") from error
 
 
-def _side_of_folder(folder: Path) -> Side:
+def _input_of_folder(folder: Path) -> ComparisonInput:
     """The files of pytest-benchmark in a folder, in the order of their names, a launch each."""
-    sides: list[Side] = []
+    sides: list[ComparisonInput] = []
     for file in sorted(folder.glob("*.json")):
         found = _foreign(load(file), file)
         if found is None or found.made_by != "pytest-benchmark":
@@ -129,7 +129,7 @@ def _side_of_folder(folder: Path) -> Side:
     return replace(sides[-1], name=str(folder), samples=samples)
 
 
-def _pytest_benchmark(found: _PytestBenchmark, path: Path) -> Side:
+def _pytest_benchmark(found: _PytestBenchmark, path: Path) -> ComparisonInput:
     names = Counter(benchmark.name for benchmark in found.benchmarks)
     samples: dict[Key, Sample] = {}
     for benchmark in found.benchmarks:
@@ -147,10 +147,10 @@ def _pytest_benchmark(found: _PytestBenchmark, path: Path) -> Side:
         system=about.system,
         python=f"{about.python_implementation} {about.python_version}",
     )
-    return Side(str(path), "pytest-benchmark", _text(found.datetime), machine, samples)
+    return ComparisonInput(str(path), "pytest-benchmark", _text(found.datetime), machine, samples)
 
 
-def _pyperf(found: _Pyperf, path: Path) -> Side:
+def _pyperf(found: _Pyperf, path: Path) -> ComparisonInput:
     samples: dict[Key, Sample] = {}
     for benchmark in found.benchmarks:
         told = found.metadata | benchmark.metadata
@@ -170,7 +170,7 @@ def _pyperf(found: _Pyperf, path: Path) -> Side:
         python=f"{implementation} {str(about.get('python_version')).partition(' ')[0]}",
     )
     dates = (_text(run.metadata.get("date")) for benchmark in found.benchmarks for run in benchmark.runs)
-    return Side(str(path), "pyperf", next(filter(None, dates), None), machine, samples)
+    return ComparisonInput(str(path), "pyperf", next(filter(None, dates), None), machine, samples)
 
 
 def _machine(**facts: Any) -> str:
