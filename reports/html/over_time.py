@@ -11,7 +11,7 @@ from adbench.model.errors import UsageError
 from adbench.model.record import Job, Run
 from adbench.results import compare
 from adbench.results.compare import Row
-from adbench.results.comparison_inputs import Key, ComparisonInput, digest, of_run
+from adbench.results.comparison_inputs import ComparisonInput, Key, digest, of_run
 
 from ..content import formatting
 from . import embedding, page
@@ -131,7 +131,9 @@ def _seconds(side: ComparisonInput, job: Job) -> float | None:
     return found if 0 < found < math.inf else None
 
 
-def _side_by_side(sides: Sequence[ComparisonInput], cases: Sequence[str]) -> list[tuple[Job, int, list[tuple[str, str]]]]:
+def _side_by_side(
+    sides: Sequence[ComparisonInput], cases: Sequence[str]
+) -> list[tuple[Job, int, list[tuple[str, str]]]]:
     """(cell, case, (time, times the machine's reference) on each machine) for cells that two machines have."""
     rows = []
     for job in _jobs(sides):

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from adbench.measure.statistics import Interval
 from adbench.results.compare import Comparison, Row, Word
-from adbench.results.comparison_inputs import Side
+from adbench.results.comparison_inputs import ComparisonInput
 
 from ..content import formatting
 from .drawing import NARROWEST, printed
@@ -176,7 +176,7 @@ def _about(found: Comparison) -> Iterator[str]:
         yield f"{formatting.plural(found.untimed, 'cell')} right in both, with no time to compare."
 
 
-def _run_name(side: Side) -> str:
+def _run_name(side: ComparisonInput) -> str:
     name = f"{formatting.short(side.name, 60)}{f' ({side.created[:10]})' if side.created else ''}"
     return formatting.visible(name)
 
