@@ -69,7 +69,7 @@ class Case:
     flops: Callable[[int], float] | None = None
     declared: bool = False
     prepared: Callable[[int, np.random.Generator], Inputs] | None = None
-    faults: Mapping[str, str] = field(default_factory=dict)
+    faults: Mapping[str, str] = field(default_factory=dict, hash=False)
     tags: tuple[str, ...] = ()
     suites: tuple[str, ...] = ()
     same_twin: str = ""
