@@ -10,10 +10,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from adbench.execution.workers.pool import about
+
 from adbench.catalog.discovery import Catalog, catalog
 from adbench.execution.operators.prepared_point import needs_second_order
 from adbench.execution.planning.plan import plan
-from adbench.execution.workers.pool import about
 from adbench.execution.workers.worker import Bench, answer
 from adbench.model.settings import Settings
 from adbench.oracle.cache import SHIPPED, pack
