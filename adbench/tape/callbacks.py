@@ -13,8 +13,8 @@ from typing import Any
 from adbench.tape.core.node import new_leaf
 from adbench.tape.core.recording import ASK, CALLBACK, new_cell
 from adbench.tape.core.rule import Value
-from adbench.tape.core.values import leaf_value
-from adbench.tape.core.variable import callback_tape
+from adbench.tape.values import leaf_value
+from adbench.tape.variable import callback_tape
 
 
 def reverse_pass_callback(fn: Callable[[], None]) -> None:

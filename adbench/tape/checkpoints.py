@@ -15,12 +15,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adbench.tape.callbacks import reverse_pass_callback
-from adbench.tape.core.functionals import flatten, loop
+from adbench.tape.core import sweep
 from adbench.tape.core.node import Array, Scalar, new_leaf
 from adbench.tape.core.recording import Tape
 from adbench.tape.core.rule import Value
-from adbench.tape.core.sweep import add, sweep
-from adbench.tape.core.variable import current
+from adbench.tape.core.sweep import add
+from adbench.tape.levels import current, loop
+from adbench.tape.trees import flatten
 
 Step = Callable[[int, Any], Any]
 
@@ -67,7 +68,7 @@ def _shortened(tape: Tape, step: Step, which: range, state: Any) -> Any:
         cells = [s.cell if _on(tape, s) else None for s in starts]
         reached, _ = flatten(_turns(step, which, rebuild(starts)), "checkpointed_loop: state")
         _seed(tape, reached, adjoints)
-        sweep(reversed(tape[here:]))
+        sweep.PASSES[0](reversed(tape[here:]))
         del tape[here:]
         for s, cell in zip(before, cells, strict=True):
             if cell is not None:
@@ -87,6 +88,6 @@ def _seed(tape: Tape, reached: Sequence[Any], adjoints: Sequence[Value]) -> None
 
 def _give(cell: Any, part: Value) -> None:
     if cell.shape:
-        add(cell, part, False)
+        add(cell, part)
     else:
         cell.adj = cell.adj + part

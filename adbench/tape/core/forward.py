@@ -1,6 +1,6 @@
 """Forward mode: a value with the derivative of everything so far along one direction.
 
-The same rules as the sweep uses, asked the other way: ẏ = Σ gradient(y, ẋ_i, *x), over the active arguments.
+The same rules as the sweep uses, asked the other way: ẏ = Σ gradient_i(y, ẋ_i, *x), over the active arguments.
 """
 
 from __future__ import annotations
@@ -9,15 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.operand import Operand
-from adbench.tape.core.rule import AllInputs, Rule, RuleError, TapeError, Value
-from adbench.tape.core.sweep import zero_wins
-from adbench.tape.core.values import constant, may_have_nan, settle, shape_of, with_infinities
-from adbench.tape.rules import indexing
-from adbench.tape.rules.shapes import broadcast_to
+from adbench.tape.core.rule import Active, AllInputs, Rule, RuleError, TapeError, Value
+from adbench.tape.values import constant, divided_as_numpy, settle, shape_of
 
 
-class Dual(Operand):
+class Dual(Active):
     """val + tangent ε at one level; both of the same shape, and both may be active values of outer levels."""
 
     __slots__ = ("_level", "gradient", "tangent", "val")
@@ -47,47 +43,33 @@ class Dual(Operand):
             tans.append(arg.tangent if active else None)
         val = settle(rule(*inputs, **params))
         with np.errstate(all="ignore"):
-            tangent = _tangent(rule, val, inputs, tans, params)
-        if shape_of(tangent) != shape_of(val):
-            tangent = _fitted(rule, val, tangent)
-        return Dual(self._level, val, settle(tangent))
+            if type(rule.forward) is AllInputs:
+                tangent = rule.forward.fn(val, tans, *inputs, **params)
+            else:
+                parts = [self.part(rule, i, val, t, inputs, params) for i, t in enumerate(tans) if t is not None]
+                tangent = sum(parts[1:], parts[0])
+        return Dual(self._level, val, _fitted(rule, val, settle(tangent)))
 
-    def __setitem__(self, index: Any, value: Any) -> None:
-        """Rebinds this value to a new one with the elements replaced."""
-        new = indexing.set_at(self, value, index=indexing.normal_index(index))
-        if not isinstance(new, Dual) or new._level != self._level:
-            raise TypeError(
-                "x[index] = v: v belongs to an inner derivative and x to an outer one; "
-                "make the array inside, for example with tape.zeros_like(v)"
-            )
-        self.val, self.tangent = new.val, new.tangent
-
-
-def _tangent(rule: Rule, val: Value, inputs: list[Value], tans: list[Value], params: dict[str, Any]) -> Value:
-    if type(rule.forward) is AllInputs:
-        return rule.forward.fn(val, tans, *inputs, **params)
-    total: Value = None
-    for i, tan in enumerate(tans):
-        if tan is None:
-            continue
+    @staticmethod
+    def part(rule: Rule, i: int, val: Value, tan: Value, inputs: list[Value], params: dict[str, Any]) -> Value:
+        """What the tangent of argument i contributes to the result's."""
         gradient = rule.forward[i] if rule.forward is not None else None
         if gradient is None:
             raise RuleError(f"{rule.name} has no derivative in argument {i} in forward mode")
-        try:
-            part = gradient(val, tan, *inputs, **params)
-        except ArithmeticError:
-            gradient = with_infinities(gradient)
-            part = gradient(val, tan, *inputs, **params)
-        if rule.elementwise and may_have_nan(part):
-            part = zero_wins(part, tan, gradient(val, 1.0, *inputs, **params))
-        total = part if total is None else total + part
-    return total
+        return divided_as_numpy(gradient, val, tan, *inputs, **params)
+
+    def rebind(self, new: Dual) -> None:
+        """Makes this stand for another value: x[index] = v."""
+        self.val, self.tangent = new.val, new.tangent
 
 
 def _fitted(rule: Rule, val: Value, tangent: Value) -> Value:
+    """The tangent in the result's shape."""
     expected, got = shape_of(val), shape_of(tangent)
+    if got == expected:
+        return tangent
     if rule.elementwise and len(got) <= len(expected):
-        return broadcast_to(settle(tangent), expected)
+        return np.broadcast_to(tangent, expected)
     raise RuleError(f"{rule.name}: the tangent of the result has the wrong shape: expected {expected}, got {got}")
 
 

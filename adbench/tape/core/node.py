@@ -1,7 +1,4 @@
-"""Values on a tape: `Scalar`, a float, and `Array`, everything else; and how a rule's call becomes a record.
-
-Here every operator goes through its rule. `operators` gives the two classes quicker ones, which record the same.
-"""
+"""Values on a tape: `Scalar`, a float, and `Array`, everything else; and how a rule's call becomes a record."""
 
 from __future__ import annotations
 
@@ -10,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.operand import Operand
 from adbench.tape.core.recording import ASK, LEAF, Cell, Tape, new_cell
-from adbench.tape.core.rule import Active, Rule, Value
-from adbench.tape.core.sweep import grad_from
-from adbench.tape.core.values import FLOAT64, PLAIN, constant, settle, shape_of
-from adbench.tape.rules import indexing
+from adbench.tape.core.rule import Active, Rule, TapeError, Value
+from adbench.tape.core.sweep import propagate
+from adbench.tape.values import FLOAT64, constant, settle, shape_of
 
 
-class Recorded(Operand):
-    """A value on a tape."""
+class Recorded(Active):
+    """A value on a tape: its plain value (or a value of an outer level), the tape, and where its adjoint collects."""
 
     __slots__ = ()
     tape: Tape
+    val: Any
+    cell: Any
 
     @property
     def level(self) -> int:
@@ -32,39 +29,20 @@ class Recorded(Operand):
     def interpret(self, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
         """Evaluates the rule on the values and records it; arguments of other levels are constants."""
         tape = self.tape
-        if len(args) == 1:
-            return _interpret_one(self, rule, params)
-        if len(args) == 2:
-            return _interpret_two(tape, rule, *args, params)
-        cells: list[Any] = []
-        inputs: list[Value] = []
-        is_plain = True
-        for arg in args:
-            kind = type(arg)
-            if kind is Array and arg.tape is tape:
-                cells.append(arg.cell)
-                inputs.append(arg.val)
-                is_plain = is_plain and type(arg.val) is np.ndarray
-            elif kind is Scalar and arg.tape is tape:
-                cells.append(arg)
-                inputs.append(arg.val)
-            else:
-                cells.append(None)
-                inputs.append(arg)
-                is_plain = is_plain and not isinstance(arg, Active)
-        kept = rule.kept(tuple([cell is not None for cell in cells]))
-        for i, cell in enumerate(cells):
-            if cell is None and type(inputs[i]) is not float:
-                inputs[i] = constant(inputs[i], rule.name, i, keep=kept[i + 1])
+        cells = [arg.cell if isinstance(arg, Recorded) and arg.tape is tape else None for arg in args]
+        keep_val, *keep = rule.kept(tuple([cell is not None for cell in cells]))
+        inputs = [
+            constant(arg, rule.name, i, keep=keep[i]) if cells[i] is None else arg.val for i, arg in enumerate(args)
+        ]
         try:
-            val = (rule.value if is_plain else rule)(*inputs, **params)
+            val = rule(*inputs, **params)
         except ValueError as error:
-            raise _with_shapes(error, rule, inputs) from None
+            raise with_shapes(error, rule, inputs) from None
         # What no gradient function reads is not kept; a cell stands in, which has the shape and no more.
         for i, cell in enumerate(cells):
-            if cell is not None and not kept[i + 1]:
+            if cell is not None and not keep[i]:
                 inputs[i] = cell
-        return push(tape, rule, val, cells, (val if kept[0] else None, inputs), params)
+        return push(tape, rule, val, cells, (val if keep_val else None, inputs), params)
 
     def grad(self, wrt: Any = None) -> Any:
         """Sweeps the tape from this scalar: afterwards v.adj = ∂self/∂v for every v on the tape.
@@ -72,50 +50,25 @@ class Recorded(Operand):
         With `wrt`, a variable or a list of variables, also returns their adjoints. Every sweep starts from zero
         adjoints, so calling it again, or from another result, gives no stale sums.
         """
-        return grad_from(self, wrt)
+        if self.cell.shape != ():
+            raise TapeError(
+                f"grad: expected a scalar, got a value of shape {self.cell.shape}; use jacobian, or vjp with weights"
+            )
+        wanted = [] if wrt is None else wrt if isinstance(wrt, (list, tuple)) else [wrt]
+        for v in wanted:
+            if getattr(v, "tape", None) is not self.tape:
+                raise TapeError(f"grad: wrt must hold variables of the result's tape, got {v!r:.60}")
+        leaves = [record[1] for record in self.tape if record[0] is LEAF]
+        propagate(self.tape, [(self.cell, 1.0)], leaves, keep=True)
+        if wrt is None:
+            return None
+        return [v.adj for v in wanted] if isinstance(wrt, (list, tuple)) else wrt.adj
 
     def __repr__(self) -> str:
         return f"Var({self.val!r})"
 
 
-_ONE_ACTIVE = (True,)
-
-
-def _interpret_one(node: Any, rule: Rule, params: dict[str, Any]) -> Value:
-    """`interpret` for a function of one argument, which needs no sorting of arguments."""
-    a, cell = node.val, node.cell
-    try:
-        val = rule.value(a, **params) if type(a) in PLAIN else rule(a, **params)
-    except ValueError as error:
-        raise _with_shapes(error, rule, [a]) from None
-    slope = rule.slope
-    if slope is not None and type(cell) is Cell and shape_of(val) == (cell.shape if rule.elementwise else ()):
-        return push(node.tape, rule, val, (cell,), (slope,), None)
-    kept = rule.kept(_ONE_ACTIVE)
-    return push(node.tape, rule, val, (cell,), (val if kept[0] else None, (a if kept[1] else cell,)), params)
-
-
-def _interpret_two(tape: Tape, rule: Rule, a: Value, b: Value, params: dict[str, Any]) -> Value:
-    """`interpret` for a function of two arguments, without its loops."""
-    a_cell = b_cell = None
-    if (type(a) is Array or type(a) is Scalar) and a.tape is tape:
-        a, a_cell = a.val, a.cell
-    if (type(b) is Array or type(b) is Scalar) and b.tape is tape:
-        b, b_cell = b.val, b.cell
-    keep_val, keep_a, keep_b = rule.kept((a_cell is not None, b_cell is not None))
-    if a_cell is None and type(a) is not float:
-        a = constant(a, rule.name, 0, keep=keep_a)
-    if b_cell is None and type(b) is not float:
-        b = constant(b, rule.name, 1, keep=keep_b)
-    try:
-        val = rule.value(a, b, **params) if type(a) in PLAIN and type(b) in PLAIN else rule(a, b, **params)
-    except ValueError as error:
-        raise _with_shapes(error, rule, [a, b]) from None
-    inputs = (a if keep_a or a_cell is None else a_cell, b if keep_b or b_cell is None else b_cell)
-    return push(tape, rule, val, (a_cell, b_cell), (val if keep_val else None, inputs), params)
-
-
-def _with_shapes(error: ValueError, rule: Rule, inputs: list[Value]) -> ValueError:
+def with_shapes(error: ValueError, rule: Rule, inputs: Sequence[Value]) -> ValueError:
     """The same error, naming the function and the shapes it was given."""
     shapes = ", ".join(str(shape_of(x)) for x in inputs if x is not None)
     return type(error)(f"{rule.name} of shapes {shapes}: {error}")
@@ -125,22 +78,33 @@ def push(
     tape: Tape, rule: Rule, val: Value, cells: Sequence[Any], saved: tuple[Any, ...], params: dict[str, Any] | None
 ) -> Value:
     """Appends a record and returns its result, a new variable of value `val`."""
-    node: Any
-    out: Any
     if type(val) is np.float64:
         val = float(val)
     elif type(val) is not np.ndarray or val.dtype is not FLOAT64 or not val.ndim:
         val = settle(val)
+    node = new_node(tape, val)
+    tape.append((rule, node.cell, cells, saved, params, ASK))
+    return node
+
+
+def new_node(tape: Tape, val: Value) -> Any:
+    """A value on the tape that no record makes yet."""
+    node: Any
     if type(val) is float:
-        node = out = Scalar()
+        node = Scalar()
+        node.adj = 0.0
     else:
         node = Array()
-        node.cell = out = Cell()
-        out.shape = val.shape
-    out.adj = 0.0
+        node.cell = new_cell(val.shape)
     node.val = val
     node.tape = tape
-    tape.append((rule, out, cells, saved, params, ASK))
+    return node
+
+
+def new_leaf(tape: Tape, val: Value) -> Any:
+    """An independent variable on the tape; `val` must be in normal form."""
+    node = new_node(tape, val)
+    tape.append((LEAF, node.cell, (), val, {}, ASK))
     return node
 
 
@@ -149,7 +113,6 @@ class Array(Recorded):
 
     __slots__ = ("cell", "gradient", "tape", "val")
 
-    val: Any
     cell: Cell
     gradient: dict[str, Any]  # of the results of `with_gradient` only
 
@@ -170,28 +133,8 @@ class Array(Recorded):
         """Lengths of the axes."""
         return self.cell.shape
 
-    def __getitem__(self, index: Any) -> Value:
-        val = self.val
-        if type(index) is int and type(val) is np.ndarray and val.ndim == 1:
-            node = Scalar()
-            node.val = val.item(index)
-            node.adj = 0.0
-            node.tape = tape = self.tape
-            tape.append((indexing.getitem, node, [self.cell], (None, [self.cell]), {"index": index}, ASK))
-            return node
-        if type(index) is slice and type(val) is np.ndarray:
-            cells = (self.cell,)
-            return push(self.tape, indexing.getitem, val[index], cells, (None, cells), {"index": index})
-        return indexing.getitem(self, index=indexing.normal_index(index))
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        """Rebinds this variable to a new value with the elements replaced; the old value stays on the tape."""
-        new = indexing.set_at(self, value, index=indexing.normal_index(index))
-        if type(new) is not Array or new.tape is not self.tape:
-            raise TypeError(
-                "x[index] = v: v belongs to an inner derivative and x to an outer one; "
-                "make the array inside, for example with tape.zeros_like(v)"
-            )
+    def rebind(self, new: Array) -> None:
+        """Makes this variable stand for another value: x[index] = v. The old value stays on the tape."""
         self.val, self.cell = new.val, new.cell
 
 
@@ -200,7 +143,6 @@ class Scalar(Recorded):
 
     __slots__ = ("adj", "gradient", "tape", "val")
 
-    val: float
     adj: Value
     gradient: dict[str, Any]  # of the results of `with_gradient` only
 
@@ -210,18 +152,3 @@ class Scalar(Recorded):
         return self
 
     shape = ()  # a constant is enough, and quicker than the property
-
-
-def new_leaf(tape: Tape, val: Value) -> Any:
-    """An independent variable on the tape; `val` must be in normal form."""
-    node: Any
-    if type(val) is float:
-        node = Scalar()
-        node.adj = 0.0
-    else:
-        node = Array()
-        node.cell = new_cell(val.shape)
-    node.val = val
-    node.tape = tape
-    tape.append((LEAF, node.cell, (), val, {}, ASK))
-    return node

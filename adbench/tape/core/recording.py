@@ -1,17 +1,12 @@
 """The recording: a tape of records, and the cells where adjoints collect.
 
-A node of the expression graph is one record, a tuple on the tape, in one of three forms:
+A node of the expression graph is one record on the tape:
 
-    (rule, out, a, b, p, q)                          a scalar of one or two scalars: p = ∂out/∂a, q = ∂out/∂b. A
-                                                     constant argument has None for a or b, and p or q is then the
-                                                     constant itself
-    (rule, out, cells, partials, None, ASK)          the same in tuples, with an array among them: all arrays have one
-                                                     shape, and what is not an array is a scalar
-    (rule, out, cells, (val, inputs), params, ASK)   any other: the sweep asks the rule for the contributions
+    (rule, out, cells, (val, inputs), params, ASK)
 
-A partial of an array in a scalar may also be a pair (array, number), to be multiplied if somebody wants to know.
-`out`, `a`, `b` and `cells` are where adjoints collect: the `Scalar` itself, or the `Cell` of an `Array`. A constant
-has None in its place: no edge. Of `val` and `inputs` only what the rule's gradient functions read is kept.
+for val = rule(*inputs, **params). `out` and `cells` are where the adjoints of result and arguments collect: the
+`Scalar` itself, or the `Cell` of an `Array`. A constant has None in its place: no edge. ASK says that the sweep asks
+the rule for the contributions; fast paths have records with other things in its place (`fast.quick_records`).
 """
 
 from __future__ import annotations
@@ -20,11 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import TapeError, Value, function_gradients
-from adbench.tape.fast.blocks import full
+from adbench.tape.core.rule import Active, TapeError, Value, function_gradients
 
 ASK = object()
-"""In the place of a partial: ask the rule in the reverse sweep."""
 
 LEAF = function_gradients(lambda x: x, reverse=(), name="independent variable")
 """The rule of a record that only introduces an independent variable; its value is in the place of `(val, inputs)`."""
@@ -43,8 +36,10 @@ class ClosedTapeError(TapeError):
 class Tape(list[Record]):
     """The recording: an append-only stack of records, operands before results.
 
-    `level` orders nested tapes. `observed` is None, or a list to which every comparison that looks at a value on this
-    tape adds (compare, left, right, result): what a compiled recording has to check before it may be used again.
+    level      orders nested tapes
+    observed   None, or a list to which every comparison that looks at a value on this tape adds (compare, left, right,
+               result): what a compiled recording has to check before it may be used again
+    swept      whether adjoints have to be set to zero before the next sweep
     """
 
     __slots__ = ("__weakref__", "level", "observed", "swept")
@@ -65,10 +60,7 @@ class Tape(list[Record]):
 
     def edges(self) -> int:
         """Number of edges of the expression graph: active arguments, counted at each node."""
-        count = 0
-        for _, _, a, b, _, q in self:
-            count += sum(c is not None for c in a) if q is ASK else (a is not None) + (b is not None)
-        return count
+        return sum(cell is not None for record in self for cell in record[2])
 
     def zero_adjoints(self) -> None:
         """Sets the adjoint of every value on the tape to zero."""
@@ -93,9 +85,8 @@ class ClosedTape(Tape):
 class Cell:
     """Where the adjoint of an array collects.
 
-    adj    the sum of the contributions so far; a float stands for an array full of it. So it is 0.0 at first, and
-           what comes back through a sum stays one number for as long as nobody needs the array
-    own    whether `adj` was made by the sweep and belongs to nobody else, so that it may be added into
+    adj    the sum of the contributions so far; a float stands for an array full of it, so it is 0.0 at first
+    own    whether the array `adj` belongs to nobody else, so that it may be added into
     """
 
     __slots__ = ("adj", "own", "shape")
@@ -106,16 +97,13 @@ class Cell:
 
     def writable(self) -> Any:
         """The adjoint as an array that may be changed in place."""
-        adj = self.adj
-        if type(adj) is float:
-            self.adj, self.own = full(self.shape, adj), True
-        elif isinstance(adj, np.ndarray) and not self.own:
-            self.adj, self.own = adj.copy(), True
+        if not isinstance(self.adj, Active) and (type(self.adj) is float or not self.own):
+            self.adj, self.own = np.zeros(self.shape) + self.adj, True
         return self.adj
 
 
 def new_cell(shape: tuple[int, ...]) -> Cell:
-    """A cell with nothing in it yet. (`Cell()` takes no arguments because that is quicker, see `Var`.)"""
+    """A cell with nothing in it yet. (`Cell()` takes no arguments because that is quicker.)"""
     cell = Cell()
     cell.adj = 0.0
     cell.shape = shape

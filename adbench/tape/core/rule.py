@@ -1,22 +1,20 @@
 """Rules: one definition of a derivative, used by reverse mode and by forward mode.
 
-A rule is data. It names the value function and, for each argument, a gradient function
+A rule is data: a value function and, for each argument, a gradient function
 
     gradient(val, adj, *inputs, **params)
 
-after "Generalized function gradients" (Stan RFC, 2022). For an *elementwise* function the Jacobian is diagonal and
-so its own transpose: the same gradient function takes an adjoint to the argument's adjoint (reverse mode) and a
-tangent to the result's tangent (forward mode). Any other function has a `reverse` and a `forward` tuple.
+after "Generalized function gradients" (Stan RFC, 2022). For an *elementwise* function the Jacobian is diagonal and so
+its own transpose: the same gradient function takes the result's adjoint to the argument's (reverse mode) and the
+argument's tangent to the result's (forward mode). Any other function has a `reverse` and a `forward` tuple.
 
-Calling a rule evaluates it. The active argument of the innermost level (see `Active`) decides what else happens:
-a `Scalar` or `Array` records a node on its tape, a `Dual` carries a tangent along. With no active argument the value
-function is all that runs. This module knows none of these types, and no rule does: that is what lets one
-recording serve the sweep, a compiler and a printed table.
+Calling a rule evaluates it. The active argument of the innermost level (see `Active`) decides what else happens: a
+`Scalar` or `Array` records a node on its tape, a `Dual` carries a tangent along. Without an active argument only the
+value function runs. No rule knows these types, so one recording serves the sweep, a compiler and a printed table.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,9 +23,6 @@ Value = Any
 
 Gradient = Callable[..., Value]
 Gradients = Sequence["Gradient | None"]
-
-ONE, MINUS_ONE = 1.0, -1.0
-"""The slopes of sums and differences. The sweep knows these objects, and does not multiply by them."""
 
 
 class TapeError(Exception):
@@ -43,14 +38,15 @@ class Active:
 
     Each call of a functional (`gradient`, `jvp`, …) opens a new level, numbered upwards. An operation on values of
     several levels belongs to the innermost, that is the highest; values of all other levels are constants to it.
-    This is what keeps nested derivatives from confusing their perturbations.
+    This keeps nested derivatives from confusing their perturbations.
 
-    `symbolic` says that there is no plain number under it: it stands for the numbers of calls to come (see `compiled`).
+    Its operators, methods and numpy's functions come from outside (`adbench.tape.operand`).
     """
 
     __slots__ = ()
 
     symbolic = False
+    """Whether it stands for the numbers of calls to come, and has no plain number under it (see `compiled`)."""
 
     @property
     def level(self) -> int:
@@ -84,18 +80,17 @@ class Rule:
     reverse      for each argument (val, adj, *inputs, **params) -> contribution to its adjoint; or `AllInputs`
     forward      for each argument (val, tan, *inputs, **params) -> contribution to the result's tangent; or `AllInputs`
     elementwise  the Jacobian is diagonal up to broadcasting, which the engine undoes
-    fresh        contributions are always newly made arrays (or `adj`, or views of it), so that the sweep may
-                 add into them; a rule from outside is not trusted with this
+
+    For fast paths only:
+
+    fresh        contributions are newly made arrays (or `adj`, or views of it), so that the sweep may add into them
     scatter      for a function that reads part of its first argument: scatter(buffer, adj, **params) adds the
                  contribution in place, at the cost of the part and not of the whole; `adj` may be one number for all
     slope        for a function of one argument that is elementwise or a sum: its derivative, where that is one number
-    pointwise    whether its gradient functions take one number for an adjoint whose elements are all the same
+    reads        which of (val, *inputs) gradient functions read, once somebody has found out
     """
 
-    __slots__ = (
-        *("_kept", "elementwise", "forward", "fresh", "name", "pointwise", "reads", "reverse", "scatter", "slope"),
-        "value",
-    )
+    __slots__ = ("elementwise", "forward", "fresh", "name", "reads", "reverse", "scatter", "slope", "value")
 
     def __init__(
         self,
@@ -117,10 +112,7 @@ class Rule:
         self.fresh = fresh
         self.scatter = scatter
         self.slope = slope
-        self.pointwise = elementwise and fresh
-        listed = reverse is not None and not isinstance(reverse, AllInputs)
-        self.reads = tuple(map(_parameters_read, reverse)) if listed else None
-        self._kept: dict[tuple[bool, ...], tuple[bool, ...]] = {}
+        self.reads: dict[tuple[bool, ...], tuple[bool, ...]] = {}
 
     def __call__(self, *args: Value, **params: Any) -> Value:
         """The value, recorded or with a tangent if an argument is active."""
@@ -139,46 +131,18 @@ class Rule:
         return f"<rule {self.name}>"
 
     def kept(self, active: tuple[bool, ...]) -> tuple[bool, ...]:
-        """Which of (val, *inputs) the gradient functions of the active arguments may read."""
-        try:
-            return self._kept[active]
-        except KeyError:
-            kept = self._kept[active] = self._find_kept(active)
-            return kept
-
-    def _find_kept(self, active: tuple[bool, ...]) -> tuple[bool, ...]:
+        """Which of (val, *inputs) the record has to keep for the gradient functions of the active arguments: all."""
         if self.reverse is None:
             raise RuleError(f"{self.name} has no reverse mode")
-        everything = (True,) * (1 + len(active))
-        if self.reads is None:
-            return everything
-        if len(active) != len(self.reads):
-            raise RuleError(f"{self.name}: called with {len(active)} arguments, but the rule has {len(self.reads)}")
-        for i, is_active in enumerate(active):
-            if is_active and self.reverse[i] is None:
-                raise RuleError(f"{self.name} has no derivative in argument {i}; take its plain value with .val")
-        asked = [reads for reads, is_active in zip(self.reads, active, strict=True) if is_active]
-        if any(reads is None for reads in asked):
-            return everything
-        return tuple(any(reads[i] for reads in asked if reads) for i in range(len(active) + 1))
-
-
-def _parameters_read(gradient: Gradient | None) -> tuple[bool, ...] | None:
-    """Which of (val, *inputs) a gradient function reads: all but the parameters named with an underscore in front.
-
-    An input that is not read is not kept: in its place the function is given something that has `.shape` only.
-    None, "it may read everything", for a function whose parameters are not spelled out.
-    """
-    if gradient is None:
-        return None
-    try:
-        parameters = list(inspect.signature(gradient).parameters.values())
-    except (TypeError, ValueError):  # some functions written in C tell nothing about their parameters
-        return None
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return None
-    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return tuple(not name.startswith("_") for name in names[:1] + names[2:])
+        if not isinstance(self.reverse, AllInputs):
+            if len(active) != len(self.reverse):
+                raise RuleError(
+                    f"{self.name}: called with {len(active)} arguments, but the rule has {len(self.reverse)}"
+                )
+            for i, gradient in enumerate(self.reverse):
+                if active[i] and gradient is None:
+                    raise RuleError(f"{self.name} has no derivative in argument {i}; take its plain value with .val")
+        return (True,) * (1 + len(active))
 
 
 def function_gradients(

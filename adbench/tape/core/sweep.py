@@ -1,286 +1,85 @@
 """The reverse sweep: adjoints from a result back to everything it was computed from.
 
 The chain rule, once for each record, from the last to the first: the adjoint of each argument grows by the adjoint of
-the result times the partial derivative (paper, section 1, steps 3 to 6).
+the result times the partial derivative (paper, section 1, steps 3 to 6):
 
-**Zero times infinity is zero here.** A path through an exact zero contributes nothing, even where another factor on it
-is infinite or not a number: x √x at 0 has derivative 0, and so has a branch that `where` did not select. Other NaN
-are passed on. The rule costs nothing where no NaN arises: a first sweep multiplies plainly, and only if a NaN
-reaches an independent variable a second one, `careful`, applies the rule at every elementwise node. The price: a
-derivative that is the finite limit of 0 · inf, as of √x · √x at 0, comes out as 0.
+    x̄_i += gradient_i(val, ȳ, *x)        for val = rule(*x)
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.recording import ASK, CALLBACK, LEAF, Cell, Record, Tape
-from adbench.tape.core.rule import MINUS_ONE, ONE, AllInputs, Rule, RuleError, TapeError, Value, function_gradients
-from adbench.tape.core.values import PLAIN, has_nan, may_have_nan, settle, shape_of, value_of, with_infinities
-from adbench.tape.fast.blocks import LARGE, full, product, room
-from adbench.tape.rules.elementwise import where
-from adbench.tape.rules.shapes import broadcast_to, sum_to
-
-_EDGES = function_gradients(
-    lambda p, q: p, (lambda _v, adj, p, _q: adj * p, lambda _v, adj, _p, q: adj * q), name="scalar node"
-)
-"""A record of the compact form as a rule, for the careful sweep: its inputs are the partials."""
+from adbench.tape.core.recording import CALLBACK, Record, Tape
+from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value
+from adbench.tape.values import divided_as_numpy, has_nan, settle, shape_of
 
 
-class WrongShapeError(RuleError):
-    """A contribution does not have the shape of the argument it is for."""
-
-
-def sweep(records: Iterable[Record], *, careful: bool = False, keep: bool = False) -> None:
+def sweep(records: Iterable[Record], *, keep: bool = False) -> None:
     """Propagates adjoints through the records, given last to first.
 
     All adjoints must be zero but for the seed's. With `keep`, adjoints of intermediate arrays stay readable.
     """
-    for rule, out, a, b, p, q in records:
-        if q is ASK:
-            adj = out.adj
-            if not a:  # an independent variable, or a callback
-                if rule is CALLBACK:
-                    b()
-            elif type(adj) is not float or adj != 0.0:
-                if p is None:
-                    add_products(out, adj, a, b, type(adj) is np.ndarray and out.own and not keep)
-                else:
-                    ask(rule, out, adj, a, b, p, careful)
-                if not keep:
-                    out.adj = 0.0
-        elif (adj := out.adj) or type(adj) is not float:  # an active adjoint of value 0 has derivatives all the same
-            if a is not None:
-                a.adj += adj * p
-            if b is not None:
-                b.adj += adj * q
+    for rule, out, cells, saved, params, _ in records:
+        if rule is CALLBACK:
+            saved()
+        elif cells and not (type(out.adj) is float and out.adj == 0.0):
+            adj = out.writable() if out.shape else out.adj
+            for i, part in enumerate(contributions(rule, adj, cells, saved, params)):
+                if cells[i] is not None:
+                    add(cells[i], fitted(rule, i, part, cells[i].shape))
+            if not keep:
+                out.adj = 0.0
 
 
-def add(cell: Any, part: Value, own: bool) -> None:
-    """cell.adj += part, which has the cell's shape or is one number for all; `own` says that nobody else has it."""
-    have = cell.adj
-    if type(have) is float:
-        if have == 0.0:
-            cell.adj = part
-            cell.own = own
-            return
-        if own and type(part) is np.ndarray:
-            part += have
-            cell.adj = part
-            cell.own = True
-            return
-    elif type(have) is np.ndarray and type(part) in PLAIN:
-        if cell.own:
-            have += part
-            return
-        if own and type(part) is np.ndarray:
-            part += have
-            cell.adj = part
-            cell.own = True
-            return
-    cell.adj = total = have + part
-    cell.own = type(total) is np.ndarray
-
-
-# The compact form of arrays: products with partials that are known
-
-
-def add_products(out: Any, adj: Value, cells: Sequence[Any], partials: Sequence[Any], spend: bool) -> None:
-    """cell.adj += adj · partial for one or two arguments; with `spend` nobody needs `adj` afterwards."""
-    if len(cells) == 1:
-        add_product(out, cells[0], adj, partials[0], spend)
-        return
-    a, b = cells
-    p, q = partials
-    if b is None:
-        add_product(out, a, adj, p, spend)
-    elif a is None:
-        add_product(out, b, adj, q, spend)
-    else:
-        add_product(out, a, adj, p, False)
-        add_product(out, b, adj, q, spend and p is not ONE)
-
-
-def add_product(out: Any, cell: Any, adj: Value, partial: Value, spend: bool) -> None:
-    """cell.adj += adj · partial; with `spend` in the memory of `adj`."""
-    own = True
-    if type(cell) is not Cell:
-        cell.adj += _total(adj, partial, out.shape)
-        return
-    if type(adj) is float and adj == 1.0:
-        part, own = partial, False
-    elif partial is ONE:
-        part, own = adj, spend
-    elif type(partial) not in PLAIN:
-        part = adj * partial
-    elif spend:
-        adj *= partial
-        part = adj
-    elif type(adj) is np.ndarray and adj.size >= LARGE:
-        part = np.multiply(adj, partial, room(cell.shape))
-    else:
-        part = -adj if partial is MINUS_ONE else adj * partial
-    if type(part) not in PLAIN:  # of an outer level: there no number stands for an array
-        part = broadcast_to(settle(part), cell.shape)
-    if type(cell.adj) is float and cell.adj == 0.0:
-        cell.adj = part
-        cell.own = own
-    else:
-        add(cell, part, own)
-
-
-def _total(adj: Value, partial: Value, shape: tuple[int, ...]) -> Value:
-    """Σ adj · partial over the elements of a result of this shape: the contribution to a scalar argument."""
-    if type(partial) is tuple:
-        return _total(adj, partial[0], shape) * partial[1]
-    if type(adj) is np.ndarray:
-        if type(partial) is float:
-            return float(np.add.reduce(adj, None)) * partial
-        if type(partial) is np.ndarray:
-            # Up to 128 terms numpy's own sum is no more careful than that of a dot product.
-            return float(np.vdot(adj, partial) if adj.size <= 128 else np.add.reduce(product(adj, partial), None))
-    elif type(adj) is float:
-        if type(partial) is float:
-            return adj * partial * math.prod(shape)
-        if type(partial) is np.ndarray:
-            return adj * float(np.add.reduce(partial, None))
-    return sum_to(broadcast_to(adj * partial, shape), ())
-
-
-# The general form: the rule is asked
-
-
-def ask(
-    rule: Rule, out: Any, adj: Value, cells: Sequence[Any], saved: Any, params: dict[str, Any], careful: bool
-) -> None:
-    """The rule's contribution to the adjoint of each active argument."""
+def contributions(
+    rule: Rule, adj: Value, cells: Sequence[Any], saved: tuple[Any, Any], params: dict[str, Any]
+) -> Sequence[Value]:
+    """What the rule adds to the adjoint of each argument; None for a constant."""
     val, inputs = saved
-    if rule.scatter is not None and type(adj) in PLAIN and type(cells[0].adj) in PLAIN:
-        rule.scatter(cells[0].writable(), adj, **params)
-        return
-    shape = out.shape
-    one_for_all = type(adj) is float and shape != ()  # one number for all elements of the adjoint
-    if one_for_all and (careful or not rule.pointwise or [c for c in cells if c is not None and c.shape != shape]):
-        adj, one_for_all = full(shape, adj), False
-    i = -1
-    try:
-        if type(rule.reverse) is AllInputs:
-            _ask_all(rule, adj, cells, val, inputs, params)
-            return
-        for cell in cells:
-            i += 1
-            if cell is None:
-                continue
-            gradient = rule.reverse[i]
-            try:
-                part = gradient(val, adj, *inputs, **params) if params else gradient(val, adj, *inputs)
-            except ArithmeticError:
-                gradient = with_infinities(gradient)
-                part = gradient(val, adj, *inputs, **params)
-            if careful and may_have_nan(part):
-                part = _zero_wins_at(rule, part, adj, gradient, val, inputs, params)
-            if one_for_all and (type(part) is not np.ndarray or part.shape != shape):
-                part = settle(part)
-                if type(part) is not float:
-                    part = broadcast_to(part, shape)
-                add(cell, part, False)
-            else:
-                accumulate(rule, cell, part, adj)
-    except WrongShapeError as wrong:
-        whose = f"of argument {i}" if i >= 0 else "of all arguments"
-        raise RuleError(f"{rule.name}: the gradient function {whose} returned the wrong shape: {wrong}") from None
+    if isinstance(rule.reverse, AllInputs):
+        parts: Sequence[Value] = rule.reverse.fn([cell is not None for cell in cells], val, adj, *inputs, **params)
+        return parts
+    return [
+        None if cell is None else divided_as_numpy(gradient, val, adj, *inputs, **params)
+        for gradient, cell in zip(rule.reverse, cells, strict=True)
+    ]
 
 
-def _ask_all(
-    rule: Rule, adj: Value, cells: Sequence[Any], val: Value, inputs: Sequence[Value], params: dict[str, Any]
-) -> None:
-    """The same for a rule with one gradient function for all arguments."""
-    wanted = [cell is not None for cell in cells]
-    parts = rule.reverse.fn(wanted, val, adj, *inputs, **params)
-    for i, cell in enumerate(cells):
-        if cell is not None:
-            accumulate(rule, cell, parts[i], adj)
+def add(cell: Any, part: Value) -> None:
+    """cell.adj += part, in a new array."""
+    cell.adj = cell.adj + part
+    if cell.shape:
+        cell.own = True
 
 
-def accumulate(rule: Rule, cell: Any, part: Value, adj: Value) -> None:
-    """cell.adj += part, in the cell's shape; an array that may belong to somebody else is not added into."""
-    shape = cell.shape
-    if type(part) is np.ndarray:
-        if part.shape == shape and shape:
-            add(cell, part, rule.fresh and part is not adj and part.base is None)
-            return
-        if rule.elementwise and not shape:  # a scalar, which met every element of an array
-            part = float(np.add.reduce(part, None))
-    if type(part) is not float:
-        part = settle(part)
-    if shape_of(part) != shape:
-        part = _fitted(rule, shape, part)
-        if part is not None:
-            accumulate(rule, cell, part, adj)
-    elif shape:
-        add(cell, part, False)
-    else:
-        have = cell.adj
-        cell.adj = part if type(have) is float and have == 0.0 else have + part
-
-
-def _fitted(rule: Rule, shape: tuple[int, ...], part: Value) -> Value:
-    """A contribution in its argument's shape: undoes broadcasting for elementwise rules; the float 0.0 is nothing."""
+def fitted(rule: Rule, i: int, part: Value, shape: tuple[int, ...]) -> Value:
+    """A contribution in its argument's shape; for an elementwise rule summed where the argument was repeated."""
+    part = settle(part)
     got = shape_of(part)
-    if type(part) is float and part == 0.0:
-        return None
+    if got == shape or (type(part) is float and part == 0.0):
+        return part
     lead = len(got) - len(shape)
-    if rule.elementwise and lead >= 0 and all(n in (1, m) for n, m in zip(shape, got[lead:], strict=True)):
-        return settle(sum_to(part, shape))
-    raise WrongShapeError(f"expected {shape}, got {got}")
+    if not rule.elementwise or lead < 0 or any(n not in (1, m) for n, m in zip(shape, got[lead:], strict=True)):
+        whose = "of all arguments" if isinstance(rule.reverse, AllInputs) else f"of argument {i}"
+        raise RuleError(
+            f"{rule.name}: the gradient function {whose} returned the wrong shape: expected {shape}, got {got}"
+        )
+    axes = tuple(k for k, m in enumerate(got) if k < lead or (shape[k - lead] == 1 and m != 1))
+    return settle(part.sum(axes).reshape(shape))
 
 
-def _ones_like(adj: Value) -> Value:
-    return np.ones(shape_of(adj)) if shape_of(adj) else 1.0
+PASSES: list[Callable[..., None]] = [sweep]
+"""Ways to sweep, tried in turn until no NaN reaches an independent variable."""
 
 
-def zero_wins(part: Value, factor: Value, partial: Value) -> Value:
-    """part = factor · partial with 0 · inf = 0: NaN is replaced by 0 where one factor is an exact zero.
-
-    A factor (adjoint or tangent) of 0 wins over any partial; a partial of 0 over an infinite factor.
-    """
-    plain, slope = value_of(factor), value_of(partial)
-    is_zero = (plain == 0.0) | ((slope == 0.0) & np.isinf(plain))
-    return where(is_zero & np.isnan(value_of(part)), 0.0, part)
-
-
-def _zero_wins_at(
-    rule: Rule, part: Value, adj: Value, gradient: Any, val: Value, inputs: Sequence[Value], params: dict[str, Any]
-) -> Value:
-    """The contribution of one argument with zero times infinity as zero, as far as the rule tells its factors."""
-    if rule.elementwise:
-        return zero_wins(part, adj, gradient(val, _ones_like(adj), *inputs, **params))
-    return part if np.any(value_of(adj)) else 0.0
-
-
-def _spelled_out(record: Record) -> Record:
-    """A record of a compact form in the general form."""
-    _, out, a, b, p, q = record
-    if q is not ASK:
-        return (_EDGES, out, [a, b], (None, [p, q]), {}, ASK)
-    if p is not None or not a:
-        return record
-    if len(a) == 1:  # a sum has a number for its adjoint, and gives it to every element
-        return (_EDGES, out, a, (None, [full(a[0].shape, b[0]), None]), {}, ASK)
-    return (_EDGES, out, a, (None, [p[0] * p[1] if type(p) is tuple else p for p in b]), {}, ASK)
-
-
-_quiet_sweep = np.errstate(all="ignore")(sweep)
-"""0 · inf is dealt with here; of all else the forward pass has warned."""
-
-
+@np.errstate(all="ignore")
 def propagate(tape: Tape, seeds: Sequence[tuple[Any, Value]], leaves: Sequence[Any], *, keep: bool = False) -> None:
-    """Sweeps a tape from these (cell, adjoint) seeds; a second time, carefully, if a NaN reaches one of the leaves."""
-    for careful in (False, True):
+    """Sweeps a tape from these (cell, adjoint) seeds. Of overflow and its like the forward pass has warned."""
+    for one_pass in PASSES:
         if tape.swept:
             tape.zero_adjoints()
         tape.swept = True
@@ -288,27 +87,9 @@ def propagate(tape: Tape, seeds: Sequence[tuple[Any, Value]], leaves: Sequence[A
             cell.adj = adj
             if cell.shape:
                 cell.own = False
-        _quiet_sweep(map(_spelled_out, reversed(tape)) if careful else reversed(tape), careful=careful, keep=keep)
+        one_pass(reversed(tape), keep=keep)
         for leaf in leaves:
             if has_nan(leaf.adj):
                 break
         else:
             return
-
-
-def grad_from(node: Any, wrt: Any = None) -> Any:
-    """`Var.grad`: sweeps the node's tape, after which v.adj = ∂node/∂v for every v on it."""
-    if node.shape != ():
-        raise TapeError(
-            f"grad: expected a scalar, got a value of shape {node.shape}; use jacobian, or vjp with weights"
-        )
-    tape = node.tape
-    wanted = [] if wrt is None else wrt if isinstance(wrt, (list, tuple)) else [wrt]
-    for v in wanted:
-        if getattr(v, "tape", None) is not tape:
-            raise TapeError(f"grad: wrt must hold variables of the result's tape, got {v!r:.60}")
-    leaves = [record[1] for record in tape if record[0] is LEAF]
-    propagate(tape, [(node.cell, 1.0)], leaves, keep=True)
-    if wrt is None:
-        return None
-    return [v.adj for v in wanted] if isinstance(wrt, (list, tuple)) else wrt.adj

@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 
 from adbench.tape.core.rule import Active, AllInputs, Rule, RuleError, TapeError, Value, function_gradients
-from adbench.tape.core.values import constant, has_nan, shape_of, value_of
 from adbench.tape.rules.elementwise import where
 from adbench.tape.rules.reductions import sum  # numpy's name for it
 from adbench.tape.rules.shapes import broadcast_to, sum_to
+from adbench.tape.values import constant, has_nan, shape_of, value_of
 
 Partial = Callable[..., Value]
 

@@ -11,10 +11,8 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from adbench.tape.core.rule import Value
-from adbench.tape.core.values import shape_of, value_of
 from adbench.tape.densities.density import (
     BINARY,
     COUNT,
@@ -28,10 +26,12 @@ from adbench.tape.densities.density import (
     DomainError,
     sums_to_one,
 )
+from adbench.tape.lazy import special
 from adbench.tape.rules.compound import log1m_inv_logit, log_inv_logit, log_softmax, ratio
 from adbench.tape.rules.elementwise import exp, expit, expm1
 from adbench.tape.rules.gammas import deviance, log1p_minus, stirling_rest
 from adbench.tape.rules.shapes import sum_to
+from adbench.tape.values import shape_of, value_of
 
 # Yes or no
 

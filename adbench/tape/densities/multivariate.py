@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
 from adbench.tape.core.rule import Value
-from adbench.tape.core.values import shape_of
 from adbench.tape.densities.density import FINITE, NUMBER, POSITIVE, Density, Domain, DomainError, sums_to_one
+from adbench.tape.lazy import special
 from adbench.tape.linalg.solving import inv, log_determinant, solve, solve_triangular
 from adbench.tape.rules.compound import ratio
 from adbench.tape.rules.elementwise import log
@@ -20,6 +19,7 @@ from adbench.tape.rules.gammas import HALF_LOG_2PI, digamma_rise, lbeta, multi_p
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import cumsum
 from adbench.tape.rules.shapes import broadcast_to, concatenate, flip, matrix_transpose, reshape, tril
+from adbench.tape.values import shape_of
 
 
 def _symmetric(a: Value) -> Value:

@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Active, TapeError, Value, function_gradients
-from adbench.tape.core.values import any_active, constant, shape_of, value_of
 from adbench.tape.densities.density import FINITE, NOT_NEGATIVE, POSITIVE, Domain, require
 from adbench.tape.draws.implicit import beta_slope, gamma_slope
 from adbench.tape.rules.elementwise import exp, expm1, power, sqrt
 from adbench.tape.rules.reductions import cumprod, sum  # numpy's name for it
 from adbench.tape.rules.shapes import Shape, broadcast_to, concatenate
+from adbench.tape.values import any_active, constant, shape_of, value_of
 
 Seed = int | np.random.Generator
 Size = int | tuple[int, ...] | None

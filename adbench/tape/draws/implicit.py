@@ -20,8 +20,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import special
 
+from adbench.tape.lazy import special
 from adbench.tape.rules.gammas import digamma_rise
 
 _STEP = 0.04

@@ -20,16 +20,15 @@ from typing import Any
 import numpy as np
 import optree
 
-from adbench.tape.core.functionals import Function, NotScalarError, _described, _is_on, flatten
+from adbench.tape.core.functionals import Function, NotScalarError, is_on
 from adbench.tape.core.node import new_leaf
-from adbench.tape.core.operand import Operand
 from adbench.tape.core.recording import ASK, CALLBACK, LEAF, Record, Tape
-from adbench.tape.core.rule import Rule, Value
-from adbench.tape.core.sweep import _spelled_out, sweep
-from adbench.tape.core.trees import NAMESPACE, tree_flatten
-from adbench.tape.core.values import has_nan, settle, shape_of, value_of
-from adbench.tape.core.variable import on_tape
+from adbench.tape.core.rule import Active, Rule, Value
 from adbench.tape.explain.notation import aligned, drawn, formula_of, symbol_of, text_of, written
+from adbench.tape.fast.quick_sweep import spelled_out, sweep
+from adbench.tape.levels import on_tape
+from adbench.tape.trees import NAMESPACE, described, flatten, tree_flatten
+from adbench.tape.values import has_nan, settle, shape_of, value_of
 
 # What a record says, whatever its form
 
@@ -207,9 +206,9 @@ def explain(f: Function, *args: Any, names: Sequence[str] | None = None) -> Expl
         cells = [leaf.cell for leaf in leaves]  # before f, which may rebind a leaf by x[i] = v
         values = {id(leaf.cell): value_of(leaf.val) for leaf in leaves}
         y: Any = f(*inputs)
-        root = y.cell if _is_on(y, tape) else None
-        if not isinstance(y, (Operand, float, int, np.ndarray)):
-            raise NotScalarError(f"explain: f should return a number or an array, got {_described(y)}")
+        root = y.cell if is_on(y, tape) else None
+        if not isinstance(y, (Active, float, int, np.ndarray)):
+            raise NotScalarError(f"explain: f should return a number or an array, got {described(y)}")
         recording = _Recording(tape, labels, values)
         nodes = tuple(recording.nodes())
         updates = tuple(recording.updates(nodes, root, cells))
@@ -218,7 +217,7 @@ def explain(f: Function, *args: Any, names: Sequence[str] | None = None) -> Expl
             nodes,
             updates,
             "" if root is None else recording.names[id(root)],
-            _copied(value_of(y) if isinstance(y, Operand) else settle(y)),
+            _copied(value_of(y) if isinstance(y, Active) else settle(y)),
             tuple(rebuild(gradient[start:stop]) for start, stop, rebuild in rebuilds),
         )
 
@@ -234,7 +233,7 @@ def _parameter_names(f: Function, count: int) -> list[str]:
 
 def _labels(arg: Any, name: str) -> list[str]:
     """theta for a number or an array, theta[0], theta['rate'] for the leaves of a nest."""
-    if isinstance(arg, (Operand, np.ndarray, np.generic, float, int)):
+    if isinstance(arg, (Active, np.ndarray, np.generic, float, int)):
         return [name]
     tree_flatten(arg)  # makes the dataclasses in it known
     paths = optree.tree_paths(arg, namespace=NAMESPACE)
@@ -361,7 +360,7 @@ class _Recording:
         edges = [i for i, cell in enumerate(step.cells) if cell is not None]
         for i, partial in zip(edges, partials[name], strict=True):
             one = only(record, i)
-            sweep([_spelled_out(one) if careful else one], careful=careful, keep=True)
+            sweep([spelled_out(one) if careful else one], careful=careful, keep=True)
             yield Update(adjoint_of(partial.operand), adjoint_of(name), partial, _now(step.cells[i]))
 
     def updates_by_callback(self, record: Record, step: Step) -> Iterator[Update]:

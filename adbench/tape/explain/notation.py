@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.operand import Operand
 from adbench.tape.core.rule import AllInputs, Rule, TapeError, Value
-from adbench.tape.core.values import settle, value_of
-from adbench.tape.core.variable import next_level
+from adbench.tape.levels import next_level
+from adbench.tape.operand import Operand
 from adbench.tape.rules.elementwise import (
     add,
     divide,
@@ -29,6 +28,7 @@ from adbench.tape.rules.elementwise import (
 )
 from adbench.tape.rules.indexing import getitem
 from adbench.tape.rules.products import matmul
+from adbench.tape.values import settle, value_of
 
 SUM, PRODUCT, SIGN, POWER, ATOM = range(1, 6)
 """How tightly an expression binds; an operand that binds less tightly than its place asks for is put in brackets."""

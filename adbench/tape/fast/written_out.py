@@ -15,10 +15,10 @@ import numpy as np
 
 from adbench.tape.core.node import Array, Scalar
 from adbench.tape.core.recording import ASK, Cell
-from adbench.tape.core.rule import MINUS_ONE, ONE, Rule, Value
-from adbench.tape.core.values import FLOAT64, snapshot
-from adbench.tape.fast.blocks import LARGE, room
+from adbench.tape.core.rule import Rule, Value
+from adbench.tape.fast.blocks import LARGE, room, snapshot
 from adbench.tape.rules.elementwise import add, divide, multiply, negative, power, square, subtract
+from adbench.tape.values import FLOAT64, MINUS_ONE, ONE
 
 Operator = Callable[[Any, Any], Value]
 
@@ -324,7 +324,7 @@ def _scalar_pow(self: Any, other: Any) -> Value:
     return power(self, other)
 
 
-for _name, _function in {
+OF_ARRAYS: dict[str, Callable[..., Value]] = {
     "add": _array_add,
     "sub": _array_subtract,
     "mul": _array_multiply,
@@ -334,9 +334,8 @@ for _name, _function in {
     "radd": _array_radd,
     "rsub": _array_rsub,
     "rmul": _array_rmul,
-}.items():
-    setattr(Array, f"__{_name}__", _function)
-for _name, _function in {
+}
+OF_SCALARS: dict[str, Callable[..., Value]] = {
     "add": _scalar_add,
     "sub": _scalar_sub,
     "mul": _scalar_mul,
@@ -347,5 +346,4 @@ for _name, _function in {
     "rsub": _scalar_rsub,
     "rmul": _scalar_rmul,
     "rtruediv": _scalar_rtruediv,
-}.items():
-    setattr(Scalar, f"__{_name}__", _function)
+}

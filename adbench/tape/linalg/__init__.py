@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Value
-from adbench.tape.core.values import shape_of, value_of
 from adbench.tape.linalg.determinant import det
 from adbench.tape.linalg.factorisations import (
     EighResult,
@@ -47,6 +46,7 @@ from adbench.tape.linalg.spectrum import EqualEigenvaluesError
 from adbench.tape.rules import indexing, reductions
 from adbench.tape.rules.products import matmul, outer, tensordot, vecdot
 from adbench.tape.rules.shapes import asarray, matrix_transpose, moveaxis, roll
+from adbench.tape.values import shape_of, value_of
 
 __all__ = [
     "EighResult",

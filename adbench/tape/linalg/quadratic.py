@@ -13,11 +13,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from adbench.tape.core.rule import AllInputs, Value, function_gradients
-from adbench.tape.core.values import shape_of, value_of
 from adbench.tape.linalg.solving import cover, square
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum  # numpy's name for it
 from adbench.tape.rules.shapes import asarray, matrix_transpose, reshape, sum_to
+from adbench.tape.values import shape_of, value_of
 
 t = matrix_transpose
 

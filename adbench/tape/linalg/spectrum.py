@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from adbench.tape.core.rule import Active, TapeError, Value
-from adbench.tape.core.values import value_of
 from adbench.tape.rules.elementwise import where
 from adbench.tape.rules.reductions import sum  # numpy's name for it
+from adbench.tape.values import value_of
 
 Evidence = Sequence[tuple[Value, Value]]
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from adbench.tape.core.functionals import jacobian, vjp
 from adbench.tape.core.rule import Active, TapeError, Value
-from adbench.tape.core.values import shape_of, value_of
 from adbench.tape.ode.solver import Options, integrate_to
+from adbench.tape.values import shape_of, value_of
 
 Field = Callable[..., Value]
 """f(t, y, *leaves) with y a vector (n,), the parameters' numbers and arrays one by one, and a vector (n,) as result."""

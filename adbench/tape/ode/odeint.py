@@ -29,9 +29,9 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.functionals import flatten, jacobian, jvp, loop
+from adbench.tape.core.functionals import jacobian, jvp
 from adbench.tape.core.rule import Active, AllInputs, Value, function_gradients
-from adbench.tape.core.values import leaf_value, shape_of, value_of
+from adbench.tape.levels import loop
 from adbench.tape.ode.adjoint import (
     Field,
     Memo,
@@ -45,6 +45,8 @@ from adbench.tape.ode.solver import METHODS, Options, integrate_to
 from adbench.tape.rules.products import einsum, matmul
 from adbench.tape.rules.reductions import sum  # numpy's name for it
 from adbench.tape.rules.shapes import asarray, concatenate, ravel, reshape, stack
+from adbench.tape.trees import flatten
+from adbench.tape.values import leaf_value, shape_of, value_of
 
 
 def odeint(

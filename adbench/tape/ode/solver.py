@@ -6,18 +6,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import integrate
 
 from adbench.tape.core.rule import TapeError, Value
+from adbench.tape.lazy import integrate
 
-METHODS = {
-    "rk23": integrate.RK23,
-    "rk45": integrate.RK45,
-    "dop853": integrate.DOP853,
-    "radau": integrate.Radau,
-    "bdf": integrate.BDF,
-    "lsoda": integrate.LSODA,
-}
+METHODS = {"rk23": "RK23", "rk45": "RK45", "dop853": "DOP853", "radau": "Radau", "bdf": "BDF", "lsoda": "LSODA"}
+"""The method's name -> scipy's class."""
 
 STIFF = frozenset(("radau", "bdf", "lsoda"))
 """The implicit methods, which use the Jacobian ∂f/∂y."""
@@ -71,7 +65,7 @@ def integrate_to(
         if not np.all(np.isfinite(f(t0, y0))):
             raise _failed(options, t0, end, f"f is not finite at the start, y = {y0}")
         try:
-            solver = METHODS[options.method](f, t0, np.array(y0, float), end, **settings)
+            solver = getattr(integrate, METHODS[options.method])(f, t0, np.array(y0, float), end, **settings)
         except ValueError as error:
             raise _failed(options, t0, end, str(error)) from None
         if not np.isfinite(getattr(solver, "h_abs", 0.0)):  # f is not finite near the start; shorter steps will tell

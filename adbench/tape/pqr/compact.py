@@ -34,10 +34,10 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Value
-from adbench.tape.core.sweep import zero_wins
-from adbench.tape.core.values import has_nan, shape_of
+from adbench.tape.fast.quick_sweep import zero_wins
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.shapes import reshape
+from adbench.tape.values import has_nan, shape_of
 
 DENSE_LIMIT = 1_000_000
 """Jacobians of no more numbers than this (8 MB) are multiplied out when no compact form is closed."""

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Value
-from adbench.tape.core.values import settle, shape_of
 from adbench.tape.pqr.compact import (
     COMPOSED,
     SUMS,
@@ -30,6 +29,7 @@ from adbench.tape.rules.elementwise import where
 from adbench.tape.rules.indexing import put
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.shapes import matrix_transpose, reshape
+from adbench.tape.values import settle, shape_of
 
 
 class Diagonal(CompactJacobian):

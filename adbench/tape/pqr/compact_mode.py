@@ -22,15 +22,15 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.operand import Operand
 from adbench.tape.core.rule import AllInputs, Rule, RuleError, TapeError, Value
-from adbench.tape.core.values import constant, leaf_value, settle, shape_of, with_infinities
-from adbench.tape.core.variable import forward_level
+from adbench.tape.levels import forward_level
+from adbench.tape.operand import Operand
 from adbench.tape.pqr.compact import CompactJacobian, Dense, IdentityMultiple, add, compose, identity
 from adbench.tape.pqr.compact_forms import Diagonal, Implicit, Kronecker, OneInColumn, OneInRow
 from adbench.tape.rules import indexing, reductions, shapes
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.shapes import asarray, broadcast_to, ravel, reshape, transpose
+from adbench.tape.values import constant, leaf_value, settle, shape_of, with_infinities
 
 
 def _size(value: Value) -> int:

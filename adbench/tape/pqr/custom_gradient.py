@@ -20,11 +20,11 @@ from collections.abc import Callable
 from typing import Any
 
 from adbench.tape.core.rule import RuleError, TapeError, Value
-from adbench.tape.core.values import any_active, settle, shape_of
 from adbench.tape.pqr.compact import CompactJacobian, Dense
 from adbench.tape.pqr.compact_forms import Diagonal, Implicit
 from adbench.tape.pqr.compact_mode import JacobianRule
 from adbench.tape.rules.shapes import asarray, ravel, reshape
+from adbench.tape.values import any_active, settle, shape_of
 
 
 def compute_gradient(f: Callable[..., tuple[Value, Any]]) -> Callable[..., Value]:

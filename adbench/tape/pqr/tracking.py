@@ -40,17 +40,17 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.functionals import _plain, _rows, flatten, vjp
+from adbench.tape.core.functionals import plain, rows, vjp
 from adbench.tape.core.node import new_leaf
 from adbench.tape.core.rule import Active, TapeError, Value
-from adbench.tape.core.trees import NAMESPACE, _register_node, tree_flatten, tree_unflatten
-from adbench.tape.core.values import any_active, settle, shape_of
-from adbench.tape.core.variable import forward_level, on_tape
+from adbench.tape.levels import forward_level, on_tape
 from adbench.tape.pqr.compact import CompactJacobian, Dense, identity
 from adbench.tape.pqr.compact_forms import Implicit
 from adbench.tape.pqr.compact_mode import Compact, Frame, JacobianRule, no_jacobian
 from adbench.tape.rules.elementwise import positive
 from adbench.tape.rules.shapes import asarray, reshape
+from adbench.tape.trees import NAMESPACE, _register_node, flatten, tree_flatten, tree_unflatten
+from adbench.tape.values import any_active, settle, shape_of
 
 MODES = ("reverse", "forward", "hybrid")
 
@@ -67,11 +67,11 @@ class _OnTape:
         self.cells = [leaf.cell for leaf in self.variables]  # now: x[i] = v rebinds a variable
 
     def value(self, y: Value) -> Value:
-        return _plain(y, self.tape)
+        return plain(y, self.tape)
 
     def blocks(self, y: Value) -> list[Value]:
         """∂y/∂x for each variable, of shape y.shape + x.shape."""
-        return _rows(y, self.tape, self.cells)
+        return rows(y, self.tape, self.cells)
 
 
 class _Carried:

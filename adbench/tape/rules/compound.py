@@ -20,13 +20,15 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-from scipy import special
 
 from adbench.tape.core.rule import Rule, Value, function_gradients
-from adbench.tape.core.values import shape_of, value_of
+from adbench.tape.lazy import special
+from adbench.tape.numpy_names import publish
 from adbench.tape.rules.elementwise import divide, exp, expit, log, log1p, where
+from adbench.tape.rules.function import Function
 from adbench.tape.rules.reductions import logsumexp, sum  # numpy's name for it
 from adbench.tape.rules.shapes import Axes, Shape, asarray, broadcast_arrays, normal_axes, stack
+from adbench.tape.values import shape_of, value_of
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -55,13 +57,19 @@ def warn_outside(name: str, value: Callable[..., Value]) -> Callable[..., Value]
 
 # Logarithms of sums and differences
 
-log1m = function_gradients(
-    lambda x: np.log1p(np.negative(x)), (lambda _v, adj, x: -divide(adj, 1.0 - x),), name="log1m", fresh=True
+log1m = Function(
+    lambda x: np.log1p(np.negative(x)),
+    lambda _v, adj, x: -divide(adj, 1.0 - x),
+    name="log1m",
+    native="log1m",
 )
 """log(1 - x) for x ≤ 1."""
 
-log1p_exp = function_gradients(
-    lambda x: np.logaddexp(0.0, x), (lambda _v, adj, x: adj * expit(x),), name="log1p_exp", fresh=True
+log1p_exp = Function(
+    lambda x: np.logaddexp(0.0, x),
+    lambda _v, adj, x: adj * expit(x),
+    name="log1p_exp",
+    native="log1p_exp",
 )
 """log(1 + exp x), the softplus; derivative 1/(1 + exp(-x))."""
 
@@ -80,8 +88,10 @@ def _log1m_exp(x: Value) -> Value:
     return np.where(near, np.log(-np.expm1(np.where(near, x, -1.0))), np.log1p(-np.exp(np.where(near, -1.0, x))))[()]
 
 
-log1m_exp = function_gradients(
-    _quiet(_log1m_exp), (lambda _v, adj, x: -(adj * _odds(x)),), name="log1m_exp", fresh=True
+log1m_exp = Function(
+    _quiet(_log1m_exp),
+    lambda _v, adj, x: -(adj * _odds(x)),
+    name="log1m_exp",
 )
 """log(1 - exp x) for x ≤ 0; derivative -e^x / (1 - e^x), -inf at 0."""
 
@@ -98,11 +108,11 @@ def _log_diff_exp_first(val: Value, adj: Value, x: Value, y: Value) -> Value:
     return adj * (where(nothing, 0.0, partial) if np.any(nothing) else partial)
 
 
-log_diff_exp = function_gradients(
+log_diff_exp = Function(
     _quiet(lambda x, y: np.add(x, _log1m_exp(_below(x, y)))),
-    (_log_diff_exp_first, lambda _v, adj, x, y: -(adj * _odds(_below(x, y)))),
+    _log_diff_exp_first,
+    lambda _v, adj, x, y: -(adj * _odds(_below(x, y))),
     name="log_diff_exp",
-    fresh=True,
 )
 """log(e^x - e^y) for x ≥ y; ∂x = 1/(1 - e^(y-x)), ∂y = -e^(y-x)/(1 - e^(y-x))."""
 
@@ -113,11 +123,13 @@ def _share(x: Value, y: Value) -> Value:
     return where(absent, 0.0, expit(where(absent, 0.0, x) - y)) if np.any(absent) else expit(x - y)
 
 
-_log_sum_exp_2 = function_gradients(
+_log_sum_exp_2 = Function(
     np.logaddexp,
-    (lambda _v, adj, x, y: adj * _share(x, y), lambda _v, adj, x, y: adj * _share(y, x)),
+    lambda _v, adj, x, y: adj * _share(x, y),
+    lambda _v, adj, x, y: adj * _share(y, x),
     name="log_sum_exp",
-    fresh=True,
+    numpy=(),
+    native="logaddexp",
 )
 
 
@@ -140,24 +152,28 @@ def log_sum_exp(*xs: Value, axis: Axes = None, keepdims: bool = False) -> Value:
 inv_logit = expit
 """1 / (1 + exp(-x))."""
 
-logit = function_gradients(
-    warn_outside("logit", special.logit), (lambda _v, adj, p: divide(adj, p * (1.0 - p)),), name="logit", fresh=True
+logit = Function(
+    warn_outside("logit", lambda x: special.logit(x)),
+    lambda _v, adj, p: divide(adj, p * (1.0 - p)),
+    name="logit",
+    numpy=("scipy.special.logit",),
 )
 """log(p / (1 - p)) for 0 ≤ p ≤ 1."""
 
-log_inv_logit = function_gradients(
+log_inv_logit = Function(
     lambda x: np.negative(np.logaddexp(0.0, np.negative(x))),
-    (lambda _v, adj, x: adj * expit(-x),),
+    lambda _v, adj, x: adj * expit(-x),
     name="log_inv_logit",
-    fresh=True,
+    numpy=("scipy.special.log_expit",),
+    native="log_inv_logit",
 )
 """log(1 / (1 + exp(-x))) = -log1p_exp(-x)."""
 
-log1m_inv_logit = function_gradients(
+log1m_inv_logit = Function(
     lambda x: np.negative(np.logaddexp(0.0, x)),
-    (lambda _v, adj, x: -(adj * expit(x)),),
+    lambda _v, adj, x: -(adj * expit(x)),
     name="log1m_inv_logit",
-    fresh=True,
+    native="log1m_inv_logit",
 )
 """log(1 - 1 / (1 + exp(-x))) = -log1p_exp(x)."""
 
@@ -204,21 +220,20 @@ def ratio(x: Value, y: Value) -> Value:
     return divide(x, where(nothing, 1.0, y)) if np.any(nothing) else divide(x, y)
 
 
-xlogy = function_gradients(
-    special.xlogy,
-    (lambda _v, adj, _x, y: adj * log(y), lambda _v, adj, x, y: adj * ratio(x, y)),
-    name="xlogy",
-    fresh=True,
+xlogy = Function(
+    "scipy.special.xlogy",
+    lambda _v, adj, _x, y: adj * log(y),
+    lambda _v, adj, x, y: adj * ratio(x, y),
+    aliases="multiply_log",
+    native="xlogy",
 )
 """x log y, and 0 where x = 0."""
 
-multiply_log = xlogy
-
-xlog1py = function_gradients(
-    special.xlog1py,
-    (lambda _v, adj, _x, y: adj * log1p(y), lambda _v, adj, x, y: adj * ratio(x, 1.0 + y)),
-    name="xlog1py",
-    fresh=True,
+xlog1py = Function(
+    "scipy.special.xlog1py",
+    lambda _v, adj, _x, y: adj * log1p(y),
+    lambda _v, adj, x, y: adj * ratio(x, 1.0 + y),
+    native="xlog1py",
 )
 """x log(1 + y), and 0 where x = 0."""
 
@@ -239,8 +254,10 @@ def over_1p_square(w: Value) -> Value:
     return where(huge, divide(1.0, where(huge, w, 1.0)), tame / (1.0 + tame * tame))
 
 
-log1p_square = function_gradients(
-    _log1p_square, (lambda _v, adj, w: adj * (2.0 * over_1p_square(w)),), name="log1p_square", fresh=True
+log1p_square = Function(
+    _log1p_square,
+    lambda _v, adj, w: adj * (2.0 * over_1p_square(w)),
+    name="log1p_square",
 )
 """log(1 + w²), also where w² overflows."""
 
@@ -249,24 +266,26 @@ log1p_square = function_gradients(
 
 _SQRT_PI, _SQRT_2PI = math.sqrt(math.pi), math.sqrt(2.0 * math.pi)
 
-erfinv = function_gradients(
-    warn_outside("erfinv", special.erfinv),
-    (lambda val, adj, _x: adj * (0.5 * _SQRT_PI * exp(val * val)),),
+erfinv = Function(
+    warn_outside("erfinv", lambda x: special.erfinv(x)),
+    lambda val, adj, _x: adj * (0.5 * _SQRT_PI * exp(val * val)),
     name="erfinv",
-    fresh=True,
+    numpy=("scipy.special.erfinv",),
 )
 """The inverse of erf, -1 ≤ x ≤ 1; derivative √π/2 exp(y²)."""
 
-Phi = function_gradients(
-    special.ndtr, (lambda _v, adj, x: adj * exp(-0.5 * (x * x) - _HALF_LOG_2PI),), name="Phi", fresh=True
+Phi = Function(
+    "scipy.special.ndtr",
+    lambda _v, adj, x: adj * exp(-0.5 * (x * x) - _HALF_LOG_2PI),
+    name="Phi",
 )
 """The standard normal distribution function."""
 
-inv_Phi = function_gradients(  # noqa: N816  # Stan's name
-    warn_outside("inv_Phi", special.ndtri),
-    (lambda val, adj, _p: adj * (_SQRT_2PI * exp(0.5 * (val * val))),),
+inv_Phi = Function(  # noqa: N816  # Stan's name
+    warn_outside("inv_Phi", lambda x: special.ndtri(x)),
+    lambda val, adj, _p: adj * (_SQRT_2PI * exp(0.5 * (val * val))),
     name="inv_Phi",
-    fresh=True,
+    numpy=("scipy.special.ndtri",),
 )
 """The standard normal quantile, the inverse of Phi, 0 ≤ p ≤ 1; derivative √(2π) exp(y²/2)."""
 
@@ -299,8 +318,10 @@ _mills_excess: Rule = function_gradients(
     _quiet(_mills_excess_value), (lambda val, adj, x: adj * (1.0 - _mills(x) * val),), name="mills_excess", fresh=True
 )
 
-std_normal_lcdf = function_gradients(
-    special.log_ndtr, (lambda _v, adj, x: adj * _mills(x),), name="std_normal_lcdf", fresh=True
+std_normal_lcdf = Function(
+    "scipy.special.log_ndtr",
+    lambda _v, adj, x: adj * _mills(x),
+    name="std_normal_lcdf",
 )
 """log Phi(x), to all digits also at -40 where Phi itself has long underflowed; derivative φ(x)/Φ(x)."""
 
@@ -322,3 +343,6 @@ _spherical_bessel = function_gradients(
 def sinc(x: Value) -> Value:
     """sin(πx) / (πx), numpy's definition, with derivatives of every order at 0: j₀(πx), j₀ the spherical Bessel."""
     return _spherical_bessel(x * math.pi, 0.0)
+
+
+publish(globals(), helpers="warn_outside ratio over_1p_square")

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Active, Value
-from adbench.tape.core.values import any_active, shape_of
+from adbench.tape.numpy_names import publish
 from adbench.tape.rules.shapes import Shape, asarray, broadcast_to, reshape, zeros_like
+from adbench.tape.values import any_active, shape_of
 
 
 def zeros(shape: int | Shape, dtype: Any = None) -> Any:
@@ -86,3 +87,6 @@ def meshgrid(*arrays: Value, indexing: str = "xy") -> list[Value]:
 def astype(x: Value, dtype: Any) -> Value:
     """x in another type; of an active value only float64, for any other would lose the derivative."""
     return x.astype(dtype) if isinstance(x, Active) else np.asarray(x).astype(dtype)  # type: ignore[attr-defined]  # every active type is an Operand
+
+
+publish(globals())

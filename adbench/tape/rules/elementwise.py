@@ -19,11 +19,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
-from adbench.tape.core.rule import MINUS_ONE, ONE, Rule, Value, function_gradients
-from adbench.tape.core.values import all_finite, has_nan, value_of
+from adbench.tape.core.rule import Value
 from adbench.tape.fast.blocks import LARGE, room
+from adbench.tape.lazy import special
+from adbench.tape.numpy_names import publish
+from adbench.tape.rules.function import Function
+from adbench.tape.values import MINUS_ONE, ONE, all_finite, has_nan, value_of
 
 _LOG2, _LOG10 = math.log(2.0), math.log(10.0)
 
@@ -33,33 +35,27 @@ def _zero(_val: Value, _adj: Value, *_inputs: Value) -> Value:
     return 0.0
 
 
-def _piecewise_constant(value: np.ufunc) -> Rule:
-    return function_gradients(value, (_zero,), fresh=True)
-
-
-def _fresh(value: np.ufunc, *gradients: object) -> Rule:
-    return function_gradients(value, gradients, fresh=True)  # type: ignore[arg-type]  # lambdas carry no types
-
-
 # Arithmetic
 
-add = _fresh(np.add, lambda _v, adj, _x, _y: adj, lambda _v, adj, _x, _y: adj)
-subtract = _fresh(np.subtract, lambda _v, adj, _x, _y: adj, lambda _v, adj, _x, _y: -adj)
-multiply = _fresh(np.multiply, lambda _v, adj, _x, y: adj * y, lambda _v, adj, x, _y: adj * x)
-divide = _fresh(np.divide, lambda _v, adj, _x, y: adj / y, lambda val, adj, _x, y: adj * (val / -y))
-negative = function_gradients(np.negative, (lambda _v, adj, _x: -adj,), fresh=True, slope=MINUS_ONE)
-positive = function_gradients(np.positive, (lambda _v, adj, _x: adj,), fresh=True, slope=ONE)
-square = _fresh(np.square, lambda _v, adj, x: adj * (x + x))
-reciprocal = _fresh(np.reciprocal, lambda val, adj, _x: -adj * val * val)
-absolute = _fresh(np.absolute, lambda _v, adj, x: adj * sign(x))
+add = Function(np.add, lambda _v, adj, _x, _y: adj, lambda _v, adj, _x, _y: adj, native="fadd")
+subtract = Function(np.subtract, lambda _v, adj, _x, _y: adj, lambda _v, adj, _x, _y: -adj, native="fsub")
+multiply = Function(np.multiply, lambda _v, adj, _x, y: adj * y, lambda _v, adj, x, _y: adj * x, native="fmul")
+divide = Function(np.divide, lambda _v, adj, _x, y: adj / y, lambda val, adj, _x, y: adj * (val / -y), native="fdiv")
+negative = Function(np.negative, lambda _v, adj, _x: -adj, slope=MINUS_ONE, native="negative")
+positive = Function(np.positive, lambda _v, adj, _x: adj, slope=ONE, native="same")
+square = Function(np.square, lambda _v, adj, x: adj * (x + x), native="square")
+reciprocal = Function(np.reciprocal, lambda val, adj, _x: -adj * val * val, native="reciprocal")
+absolute = Function(np.absolute, lambda _v, adj, x: adj * sign(x), aliases="abs fabs", native="fabs")
 
 # Selection
 
-where: Rule = function_gradients(
+where: Function = Function(
     np.where,
-    (None, lambda _v, adj, c, _x, _y: where(c, adj, 0.0), lambda _v, adj, c, _x, _y: where(c, 0.0, adj)),
-    name="where",
-    fresh=True,
+    None,
+    lambda _v, adj, c, _x, _y: where(c, adj, 0.0),
+    lambda _v, adj, c, _x, _y: where(c, 0.0, adj),
+    numpy=(np.where,),
+    native="where",
 )
 
 
@@ -68,26 +64,25 @@ def _share(wins: Value, ties: Value) -> Value:
     return 0.5 * (1.0 * wins + ties)
 
 
-maximum = _fresh(
+maximum = Function(
     np.maximum,
     lambda _v, adj, x, y: adj * _share(x > y, x >= y),
     lambda _v, adj, x, y: adj * _share(y > x, y >= x),
+    native="maximum",
 )
-minimum = _fresh(
+minimum = Function(
     np.minimum,
     lambda _v, adj, x, y: adj * _share(x < y, x <= y),
     lambda _v, adj, x, y: adj * _share(y < x, y <= x),
+    native="minimum",
 )
 
-_clip = function_gradients(
+_clip = Function(
     np.clip,
-    (
-        lambda _v, adj, x, low, high: adj * ((value_of(x) >= value_of(low)) & (value_of(x) <= value_of(high))),
-        lambda _v, adj, x, low, _high: adj * (value_of(x) < value_of(low)),
-        lambda _v, adj, x, _low, high: adj * (value_of(x) > value_of(high)),
-    ),
-    name="clip",
-    fresh=True,
+    lambda _v, adj, x, low, high: adj * ((value_of(x) >= value_of(low)) & (value_of(x) <= value_of(high))),
+    lambda _v, adj, x, low, _high: adj * (value_of(x) < value_of(low)),
+    lambda _v, adj, x, _low, high: adj * (value_of(x) > value_of(high)),
+    native="clip",
 )
 
 
@@ -96,24 +91,33 @@ def clip(x: Value, low: Value = None, high: Value = None) -> Value:
     return _clip(x, -np.inf if low is None else low, np.inf if high is None else high)
 
 
-sign: Rule = _piecewise_constant(np.sign)
-copysign: Rule = _fresh(np.copysign, lambda _v, adj, x, y: adj * (sign(x) * copysign(1.0, y)), _zero)
-floor = _piecewise_constant(np.floor)
-ceil = _piecewise_constant(np.ceil)
-trunc = _piecewise_constant(np.trunc)
-rint = _piecewise_constant(np.rint)
-stop_gradient = function_gradients(np.positive, (_zero,), name="stop_gradient", fresh=True)
-floor_divide = _fresh(np.floor_divide, _zero, _zero)
-remainder = _fresh(np.remainder, lambda _v, adj, _x, _y: adj, lambda _v, adj, x, y: -adj * floor_divide(x, y))
+sign: Function = Function(np.sign, _zero, native="sign")
+copysign: Function = Function(
+    np.copysign, lambda _v, adj, x, y: adj * (sign(x) * copysign(1.0, y)), _zero, native="copysign"
+)
+floor = Function(np.floor, _zero, native="floor")
+ceil = Function(np.ceil, _zero, native="ceil")
+trunc = Function(np.trunc, _zero, native="trunc")
+rint = Function(np.rint, _zero, aliases="round", native="rint")
+stop_gradient = Function(np.positive, _zero, name="stop_gradient", numpy=(), native="same")
+floor_divide = Function(np.floor_divide, _zero, _zero, native="floor_divide")
+remainder = Function(
+    np.remainder,
+    lambda _v, adj, _x, _y: adj,
+    lambda _v, adj, x, y: -adj * floor_divide(x, y),
+    aliases="mod",
+    native="remainder",
+)
 
 # Powers
 
-sqrt = _fresh(np.sqrt, lambda val, adj, _x: adj * (0.5 / val))
-cbrt = _fresh(np.cbrt, lambda val, adj, _x: adj / (3.0 * val * val))
-hypot = _fresh(
+sqrt = Function(np.sqrt, lambda val, adj, _x: adj * (0.5 / val), native="sqrt")
+cbrt = Function(np.cbrt, lambda val, adj, _x: adj / (3.0 * val * val), native="cbrt")
+hypot = Function(
     np.hypot,
     lambda val, adj, x, _y: adj * (x / where(val == 0.0, 1.0, val)),
     lambda val, adj, _x, y: adj * (y / where(val == 0.0, 1.0, val)),
+    native="hypot",
 )
 
 
@@ -134,17 +138,17 @@ def _power_exponent(val: Value, adj: Value, x: Value, y: Value) -> Value:
     return adj * (val * log(where(at_zero, 1.0, x) if np.any(at_zero) else x))
 
 
-power = _fresh(np.power, _power_base, _power_exponent)
+power = Function(np.power, _power_base, _power_exponent, aliases="pow", native="power")
 
 # Exponentials and logarithms
 
-exp = _fresh(np.exp, lambda val, adj, _x: adj * val)
-exp2 = _fresh(np.exp2, lambda val, adj, _x: adj * (val * _LOG2))
-expm1 = _fresh(np.expm1, lambda _v, adj, x: adj * exp(x))
-log = _fresh(np.log, lambda _v, adj, x: adj / x)
-log2 = _fresh(np.log2, lambda _v, adj, x: adj / (x * _LOG2))
-log10 = _fresh(np.log10, lambda _v, adj, x: adj / (x * _LOG10))
-log1p = _fresh(np.log1p, lambda _v, adj, x: adj / (1.0 + x))
+exp = Function(np.exp, lambda val, adj, _x: adj * val, native="exp")
+exp2 = Function(np.exp2, lambda val, adj, _x: adj * (val * _LOG2), native="exp2")
+expm1 = Function(np.expm1, lambda _v, adj, x: adj * exp(x), native="expm1")
+log = Function(np.log, lambda _v, adj, x: adj / x, native="log")
+log2 = Function(np.log2, lambda _v, adj, x: adj / (x * _LOG2), native="log2")
+log10 = Function(np.log10, lambda _v, adj, x: adj / (x * _LOG10), native="log10")
+log1p = Function(np.log1p, lambda _v, adj, x: adj / (1.0 + x), native="log1p")
 
 
 def exp_difference(x: Value, val: Value) -> Value:
@@ -167,7 +171,13 @@ def _expit(x: Value) -> Value:
     return np.divide(1.0, y, y)
 
 
-expit: Rule = function_gradients(_expit, (lambda val, adj, x: adj * (val * expit(-x)),), name="expit", fresh=True)
+expit: Function = Function(
+    _expit,
+    lambda val, adj, x: adj * (val * expit(-x)),
+    name="expit",
+    numpy=("scipy.special.expit",),
+    native="expit",
+)
 
 
 def _exp_share(x: Value, y: Value, val: Value) -> Value:
@@ -191,24 +201,23 @@ def _logaddexp(x: Value, y: Value) -> Value:
     return rise
 
 
-logaddexp: Rule = function_gradients(
+logaddexp = Function(
     _logaddexp,
-    (
-        lambda val, adj, x, y: adj * _exp_share(x, y, val),
-        lambda val, adj, x, y: adj * _exp_share(y, x, val),
-    ),
+    lambda val, adj, x, y: adj * _exp_share(x, y, val),
+    lambda val, adj, x, y: adj * _exp_share(y, x, val),
     name="logaddexp",
-    fresh=True,
+    numpy=(np.logaddexp,),
+    native="logaddexp",
 )
 
 # Trigonometric and hyperbolic functions
 
-sin = _fresh(np.sin, lambda _v, adj, x: adj * cos(x))
-cos: Rule = _fresh(np.cos, lambda _v, adj, x: -adj * sin(x))
-tan = _fresh(np.tan, lambda val, adj, _x: adj * (1.0 + val * val))
-arcsin = _fresh(np.arcsin, lambda _v, adj, x: adj / sqrt((1.0 - x) * (1.0 + x)))
-arccos = _fresh(np.arccos, lambda _v, adj, x: -adj / sqrt((1.0 - x) * (1.0 + x)))
-arctan = _fresh(np.arctan, lambda _v, adj, x: adj / (1.0 + x * x))
+sin = Function(np.sin, lambda _v, adj, x: adj * cos(x), native="sin")
+cos: Function = Function(np.cos, lambda _v, adj, x: -adj * sin(x), native="cos")
+tan = Function(np.tan, lambda val, adj, _x: adj * (1.0 + val * val), native="tan")
+arcsin = Function(np.arcsin, lambda _v, adj, x: adj / sqrt((1.0 - x) * (1.0 + x)), aliases="asin", native="asin")
+arccos = Function(np.arccos, lambda _v, adj, x: -adj / sqrt((1.0 - x) * (1.0 + x)), aliases="acos", native="acos")
+arctan = Function(np.arctan, lambda _v, adj, x: adj / (1.0 + x * x), aliases="atan", native="atan")
 
 
 def _over_squared_radius(part: Value, y: Value, x: Value) -> Value:
@@ -218,17 +227,27 @@ def _over_squared_radius(part: Value, y: Value, x: Value) -> Value:
     return part / safe / safe
 
 
-arctan2 = _fresh(
+arctan2 = Function(
     np.arctan2,
     lambda _v, adj, y, x: adj * _over_squared_radius(x, y, x),
     lambda _v, adj, y, x: -adj * _over_squared_radius(y, y, x),
+    aliases="atan2",
+    native="atan2",
 )
-sinh = _fresh(np.sinh, lambda _v, adj, x: adj * cosh(x))
-cosh: Rule = _fresh(np.cosh, lambda _v, adj, x: adj * sinh(x))
+sinh = Function(np.sinh, lambda _v, adj, x: adj * cosh(x), native="sinh")
+cosh: Function = Function(np.cosh, lambda _v, adj, x: adj * sinh(x), native="cosh")
 # 1/cosh², not 1 - tanh²: that would cancel in the tails; from 356 on it is 0 in double precision.
-tanh = _fresh(np.tanh, lambda _v, adj, x: adj / cosh(clip(x, -380.0, 380.0)) ** 2.0)
-arcsinh = _fresh(np.arcsinh, lambda _v, adj, x: adj / hypot(1.0, x))
-arccosh = _fresh(np.arccosh, lambda _v, adj, x: adj / (sqrt(x - 1.0) * sqrt(x + 1.0)))
-arctanh = _fresh(np.arctanh, lambda _v, adj, x: adj / ((1.0 - x) * (1.0 + x)))
-degrees = _fresh(np.degrees, lambda _v, adj, _x: adj * (180.0 / math.pi))
-radians = _fresh(np.radians, lambda _v, adj, _x: adj * (math.pi / 180.0))
+tanh = Function(np.tanh, lambda _v, adj, x: adj / cosh(clip(x, -380.0, 380.0)) ** 2.0, native="tanh")
+arcsinh = Function(np.arcsinh, lambda _v, adj, x: adj / hypot(1.0, x), aliases="asinh", native="asinh")
+arccosh = Function(
+    np.arccosh, lambda _v, adj, x: adj / (sqrt(x - 1.0) * sqrt(x + 1.0)), aliases="acosh", native="acosh"
+)
+arctanh = Function(np.arctanh, lambda _v, adj, x: adj / ((1.0 - x) * (1.0 + x)), aliases="atanh", native="atanh")
+degrees = Function(
+    np.degrees, lambda _v, adj, _x: adj * (180.0 / math.pi), numpy=(np.degrees, np.rad2deg), native="degrees"
+)
+radians = Function(
+    np.radians, lambda _v, adj, _x: adj * (math.pi / 180.0), numpy=(np.radians, np.deg2rad), native="radians"
+)
+
+publish(globals(), helpers="exp_difference")

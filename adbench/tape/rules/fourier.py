@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Active, Rule, Value
-from adbench.tape.core.values import shape_of
 from adbench.tape.rules.elementwise import arctan2, hypot
 from adbench.tape.rules.shapes import concatenate, linear, moveaxis, stack
+from adbench.tape.values import shape_of
 
 
 class Complex:

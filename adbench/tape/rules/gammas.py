@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
 from adbench.tape.core.rule import Rule, Value, function_gradients
+from adbench.tape.lazy import special
+from adbench.tape.numpy_names import publish
 from adbench.tape.rules.compound import warn_outside
-from adbench.tape.rules.special import gammaln, polygamma
+from adbench.tape.rules.function import Function
+from adbench.tape.rules.special import polygamma
 
-lgamma = gammaln
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -83,11 +84,12 @@ def _lbeta(a: Value, b: Value) -> Value:
     return np.where(x >= 0.0, val, np.nan)[()]
 
 
-lbeta = function_gradients(
+lbeta = Function(
     warn_outside("lbeta", _lbeta),
-    (lambda _v, adj, a, b: -(adj * digamma_rise(a, b)), lambda _v, adj, a, b: -(adj * digamma_rise(b, a))),
+    lambda _v, adj, a, b: -(adj * digamma_rise(a, b)),
+    lambda _v, adj, a, b: -(adj * digamma_rise(b, a)),
     name="lbeta",
-    fresh=True,
+    numpy=("scipy.special.betaln",),
 )
 """log B(a, b) = log Γ(a) + log Γ(b) - log Γ(a + b) for a, b > 0; ∂a = ψ(a) - ψ(a + b)."""
 
@@ -109,14 +111,11 @@ def _digamma_rise(a: Value, h: Value) -> Value:
     return total[()]
 
 
-digamma_rise: Rule = function_gradients(
+digamma_rise: Function = Function(
     _digamma_rise,
-    (
-        lambda _v, adj, a, h: adj * _polygamma_rise(a, h, order=1),
-        lambda _v, adj, a, h: adj * polygamma(a + h, 1),
-    ),
+    lambda _v, adj, a, h: adj * _polygamma_rise(a, h, order=1),
+    lambda _v, adj, a, h: adj * polygamma(a + h, 1),
     name="digamma_rise",
-    fresh=True,
 )
 """ψ(a + h) - ψ(a) for a > 0, a + h > 0, to all digits also where h is nothing beside a."""
 
@@ -161,14 +160,11 @@ def _log_choose(n: Value, k: Value) -> Value:
     return np.where((rest == 0.0) | np.equal(k, 0.0), 0.0, val)[()]
 
 
-binomial_coefficient_log = function_gradients(
+binomial_coefficient_log = Function(
     warn_outside("binomial_coefficient_log", _log_choose),
-    (
-        lambda _v, adj, n, k: adj * digamma_rise(n - k + 1.0, k),
-        lambda _v, adj, n, k: adj * digamma_rise(k + 1.0, n - 2.0 * k),
-    ),
+    lambda _v, adj, n, k: adj * digamma_rise(n - k + 1.0, k),
+    lambda _v, adj, n, k: adj * digamma_rise(k + 1.0, n - 2.0 * k),
     name="binomial_coefficient_log",
-    fresh=True,
 )
 """log (n choose k) for real n and -1 < k < n + 1; ∂n = ψ(n+1) - ψ(n-k+1), ∂k = ψ(n-k+1) - ψ(k+1)."""
 
@@ -223,3 +219,6 @@ half_step_rest = function_gradients(
     fresh=True,
 )
 """ψ(a + ½) - ψ(a) - 1/(2a) ≈ 1/(8a²), for a > 0."""
+
+
+publish(globals(), helpers="stirling_rest log1p_minus deviance multi_polygamma half_step_rest")

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Active, Rule, Value, function_gradients
-from adbench.tape.core.values import shape_of, value_of
+from adbench.tape.numpy_names import publish
 from adbench.tape.rules.shapes import Shape, linear, moveaxis, ravel, sum_to
+from adbench.tape.values import shape_of, value_of
 
 Index = Any
 
@@ -171,3 +172,6 @@ def cummax(x: Value, axis: int = -1) -> Value:
     before = np.roll(np.maximum.accumulate(plain, axis), 1, axis)
     is_new = (plain > before) | (places == 0)
     return take_along_axis(x, np.maximum.accumulate(np.where(is_new, places, 0), axis), axis)
+
+
+publish(globals(), helpers="normal_index is_basic", unlike_numpy="put")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Active, Value
+from adbench.tape.numpy_names import publish
 from adbench.tape.rules.shapes import Axes, asarray
 
 Compare = Callable[[Any, Any], Any]
@@ -84,15 +85,6 @@ def _logical(ufunc: np.ufunc) -> Callable[..., Any]:
 logical_and, logical_or = _logical(np.logical_and), _logical(np.logical_or)
 logical_xor, logical_not = _logical(np.logical_xor), _logical(np.logical_not)
 
-BY_UFUNC: dict[Any, Callable[..., Any]] = {
-    getattr(np, predicate.__name__): predicate
-    for predicate in (
-        *(less, less_equal, greater, greater_equal, equal, not_equal, isnan, isinf, isfinite, signbit),
-        *(logical_and, logical_or, logical_xor, logical_not),
-    )
-}
-"""What numpy's function of the same name means."""
-
 
 def any(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:  # numpy's name for it
     """Whether one of the conditions holds, over the axes."""
@@ -116,3 +108,6 @@ def nonzero(x: Value) -> tuple[Any, ...]:
 
 def _numpy_axis(axis: Axes) -> Any:
     return tuple(axis) if isinstance(axis, Sequence) else axis
+
+
+publish(globals(), helpers="compare")

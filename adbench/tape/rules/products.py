@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import AllInputs, Rule, Value, function_gradients
-from adbench.tape.core.values import shape_of
+from adbench.tape.numpy_names import publish
 from adbench.tape.rules.indexing import diagonal
 from adbench.tape.rules.reductions import sum  # numpy's name for it
 from adbench.tape.rules.shapes import (
@@ -29,6 +29,7 @@ from adbench.tape.rules.shapes import (
     sum_to,
     transpose,
 )
+from adbench.tape.values import shape_of
 
 
 def _as_matrices(adj: Value, a: Value, b: Value) -> tuple[Value, Shape, Shape]:
@@ -235,3 +236,6 @@ def _without_repeats(x: Value, names: str) -> tuple[Value, str]:
             x = moveaxis(diagonal(x, 0, i, j), -1, 0)
             names = name + "".join(c for k, c in enumerate(names) if k not in (i, j))
     return x, names
+
+
+publish(globals())

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import ONE, Active, Rule, Value, function_gradients
-from adbench.tape.core.values import any_active, shape_of, value_of
+from adbench.tape.core.rule import Active, Rule, Value, function_gradients
+from adbench.tape.numpy_names import publish
 from adbench.tape.rules.elementwise import exp_difference, sqrt, square, where
 from adbench.tape.rules.indexing import diagonal
 from adbench.tape.rules.shapes import (
@@ -31,6 +31,7 @@ from adbench.tape.rules.shapes import (
     reshape,
     stack,
 )
+from adbench.tape.values import ONE, any_active, shape_of, value_of
 
 
 def _keep(y: Value, shape: Shape, axes: Shape) -> Value:
@@ -289,3 +290,11 @@ def diff(x: Value, n: int = 1, axis: int = -1) -> Value:
 def softmax(x: Value, axis: Axes = -1) -> Value:
     """exp x / Σ exp x along an axis."""
     return exp_difference(x, logsumexp(x, axis, True))
+
+
+# The array API's names
+
+amax, amin = max, min
+cumulative_prod, cumulative_sum = cumprod, cumsum
+
+publish(globals())

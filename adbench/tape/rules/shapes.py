@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import Active, AllInputs, Rule, Value, function_gradients
-from adbench.tape.core.values import FLOAT64, any_active, shape_of
+from adbench.tape.core.rule import AllInputs, Rule, Value, function_gradients
+from adbench.tape.numpy_names import PUBLIC, publish
+from adbench.tape.values import asarray as asarray
+from adbench.tape.values import shape_of
 
 Shape = tuple[int, ...]
 Axes = int | Sequence[int] | None
@@ -296,15 +298,6 @@ _gather_scalars: Rule = function_gradients(
 )
 
 
-def asarray(x: Value) -> Value:
-    """x as one value: nested lists with active values in them are stacked, plain ones become an array."""
-    if (type(x) is np.ndarray and x.dtype is FLOAT64 and x.ndim) or isinstance(x, Active):
-        return x
-    if isinstance(x, (list, tuple)):
-        return stack([asarray(v) for v in x]) if any_active(x) else np.asarray(x, float)
-    return np.asarray(x, float)[()]
-
-
 def split(x: Value, sections: int | Sequence[int], axis: int = 0) -> list[Value]:
     """x cut along an axis: in so many equal parts, or before each of these positions."""
     length = shape_of(x)[axis]
@@ -356,3 +349,13 @@ def pad(x: Value, pad_width: Any, mode: str = "constant", constant_values: float
         x = _concatenate(sides[0], x, sides[1], axis=axis)
         shape = shape_of(x)
     return x
+
+
+# The array API's names
+
+concat = concatenate
+flatten = ravel
+permute_dims = transpose
+
+PUBLIC["asarray"] = asarray
+publish(globals(), helpers="linear normal_axes spread sum_to")

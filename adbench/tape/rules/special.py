@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from scipy import special
-
 from adbench.tape.core.rule import Rule, Value, function_gradients
+from adbench.tape.lazy import special
+from adbench.tape.numpy_names import publish, stand_for
 from adbench.tape.rules.elementwise import exp, square
+from adbench.tape.rules.function import Function
 
 _TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 
@@ -17,9 +18,9 @@ def _gauss(x: Value) -> Value:
     return _TWO_OVER_SQRT_PI * exp(-square(x))
 
 
-erf = function_gradients(special.erf, (lambda _v, adj, x: adj * _gauss(x),), fresh=True)
-erfc = function_gradients(special.erfc, (lambda _v, adj, x: -adj * _gauss(x),), fresh=True)
-gammaln = function_gradients(special.gammaln, (lambda _v, adj, x: adj * polygamma(x, 0),), fresh=True)
+erf = Function("scipy.special.erf", lambda _v, adj, x: adj * _gauss(x), native="erf")
+erfc = Function("scipy.special.erfc", lambda _v, adj, x: -adj * _gauss(x), native="erfc")
+gammaln = Function("scipy.special.gammaln", lambda _v, adj, x: adj * polygamma(x, 0), aliases="lgamma")
 
 
 def polygamma(x: Value, order: int) -> Value:
@@ -38,3 +39,7 @@ _polygamma: Rule = function_gradients(
 def digamma(x: Value) -> Value:
     """ψ(x) = d/dx log Γ(x)."""
     return polygamma(x, 0)
+
+
+stand_for(digamma, "scipy.special.digamma")
+publish(globals())

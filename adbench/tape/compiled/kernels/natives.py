@@ -1,8 +1,9 @@
 """Values of elementwise rules as machine code. Their derivatives are not here: those are the rules' own, recorded.
 
-Each entry writes the instructions for one lane or eight. What numpy does at the ends of the range is done here too:
-`maximum` passes NaN on, `sign` of -0.0 is 0.0, a remainder has the divisor's sign. An elementwise rule that is not in
-the table is called in Python when the compiled function runs, and `explain` says so.
+Each entry writes the instructions for one lane or eight; a row of the engine (`Function`) names its entry. What numpy
+does at the ends of the range is done here too: `maximum` passes NaN on, `sign` of -0.0 is 0.0, a remainder has the
+divisor's sign. An elementwise rule without an entry is called in Python when the compiled function runs, and `explain`
+says so.
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ from adbench.tape.compiled.kernels import vector_math
 from adbench.tape.compiled.kernels.simd import Lanes, Name
 from adbench.tape.compiled.trace.symbol_rules import LOGIC, NUMBER, PREDICATES, SAME
 from adbench.tape.core.rule import Rule
-from adbench.tape.rules import compound, special
-from adbench.tape.rules import elementwise as e
+from adbench.tape.rules.function import Function
 
 Native = Callable[..., Name]
 
@@ -128,66 +128,50 @@ def _negated(k: Lanes, x: Name) -> Name:
     return (-k.x(x)).name
 
 
-def _where(k: Lanes, condition: Name, x: Name, y: Name) -> Name:
-    return k.select(condition, x, y)
+_WRITTEN: dict[str, Native] = {
+    "negative": _negated,
+    "same": lambda k, x: x,
+    "square": lambda k, x: k.binary("fmul", x, x),
+    "reciprocal": lambda k, x: k.binary("fdiv", k.constant(1.0), x),
+    "where": lambda k, condition, x, y: k.select(condition, x, y),
+    "maximum": maximum,
+    "minimum": minimum,
+    "clip": lambda k, x, low, high: minimum(k, maximum(k, x, low), high),
+    "sign": _sign,
+    "copysign": lambda k, x, y: k.intrinsic("copysign", x, y),
+    "floor_divide": lambda k, x, y: _floor_and_rest(k, x, y)[0],
+    "remainder": lambda k, x, y: _floor_and_rest(k, x, y)[1],
+    "power": _power,
+    "expit": vector_math.expit,
+    "logaddexp": logaddexp,
+    "degrees": _scaled(180.0 / math.pi),
+    "radians": _scaled(math.pi / 180.0),
+    "log1p_exp": lambda k, x: logaddexp(k, k.constant(0.0), x),
+    "log1m": lambda k, x: log1p(k, _negated(k, x)),
+    "log_inv_logit": lambda k, x: _negated(k, logaddexp(k, k.constant(0.0), _negated(k, x))),
+    "log1m_inv_logit": lambda k, x: _negated(k, logaddexp(k, k.constant(0.0), x)),
+    "xlogy": _xlogy(log),
+    "xlog1py": _xlogy(log1p),
+    **{name: _arithmetic(name) for name in ("fadd", "fsub", "fmul", "fdiv")},
+    **{name: _intrinsic(name) for name in ("fabs", "floor", "ceil", "trunc", "rint", "sqrt")},
+    **{name: _kernel(name, getattr(vector_math, name)) for name in ("exp", "log", "log1p", "expm1", "tanh")},
+}
+"""What a row's `native` names; any other name is a function of the C library."""
+
+
+def _of_row(row: Function) -> Native:
+    return row.native if callable(row.native) else _WRITTEN.get(row.native) or _of_library(row.native)
+
+
+def native(rule: Rule) -> Native | None:
+    """What writes the value of a rule, if there is anything."""
+    if rule not in NATIVE and isinstance(rule, Function) and rule.native is not None:
+        NATIVE[rule] = _of_row(rule)  # a row that was added later
+    return NATIVE.get(rule)
 
 
 NATIVE: dict[Rule, Native] = {
-    e.add: _arithmetic("fadd"),
-    e.subtract: _arithmetic("fsub"),
-    e.multiply: _arithmetic("fmul"),
-    e.divide: _arithmetic("fdiv"),
-    e.negative: _negated,
-    e.positive: lambda k, x: x,
-    e.stop_gradient: lambda k, x: x,
-    e.square: lambda k, x: k.binary("fmul", x, x),
-    e.reciprocal: lambda k, x: k.binary("fdiv", k.constant(1.0), x),
-    e.absolute: _intrinsic("fabs"),
-    e.where: _where,
-    e.maximum: maximum,
-    e.minimum: minimum,
-    e._clip: lambda k, x, low, high: minimum(k, maximum(k, x, low), high),
-    e.sign: _sign,
-    e.copysign: lambda k, x, y: k.intrinsic("copysign", x, y),
-    e.floor: _intrinsic("floor"),
-    e.ceil: _intrinsic("ceil"),
-    e.trunc: _intrinsic("trunc"),
-    e.rint: _intrinsic("rint"),
-    e.floor_divide: lambda k, x, y: _floor_and_rest(k, x, y)[0],
-    e.remainder: lambda k, x, y: _floor_and_rest(k, x, y)[1],
-    e.sqrt: _intrinsic("sqrt"),
-    e.power: _power,
-    e.exp: exp,
-    e.expm1: _kernel("expm1", vector_math.expm1),
-    e.log: log,
-    e.log1p: log1p,
-    e.tanh: _kernel("tanh", vector_math.tanh),
-    e.expit: vector_math.expit,
-    e.logaddexp: logaddexp,
-    e.degrees: _scaled(180.0 / math.pi),
-    e.radians: _scaled(math.pi / 180.0),
-    **{
-        getattr(e, ours): _of_library(theirs)
-        for ours, theirs in {
-            **{n: n for n in ("cbrt", "hypot", "exp2", "log2", "log10", "sin", "cos", "tan", "sinh", "cosh")},
-            "arcsin": "asin",
-            "arccos": "acos",
-            "arctan": "atan",
-            "arctan2": "atan2",
-            "arcsinh": "asinh",
-            "arccosh": "acosh",
-            "arctanh": "atanh",
-        }.items()
-    },
-    special.erf: _of_library("erf"),
-    special.erfc: _of_library("erfc"),
-    compound.log1p_exp: lambda k, x: logaddexp(k, k.constant(0.0), x),
-    compound.log1m: lambda k, x: log1p(k, _negated(k, x)),
-    compound.log_inv_logit: lambda k, x: _negated(k, logaddexp(k, k.constant(0.0), _negated(k, x))),
-    compound.log1m_inv_logit: lambda k, x: _negated(k, logaddexp(k, k.constant(0.0), x)),
-    compound._log_sum_exp_2: logaddexp,
-    compound.xlogy: _xlogy(log),
-    compound.xlog1py: _xlogy(log1p),
+    **{row: _of_row(row) for row in Function.rows if row.native is not None},
     NUMBER: lambda k, x: k.number(x),
     SAME: lambda k, x, y: k.code.emit(f"icmp eq {k.integer} {k.bits(x)}, {k.bits(y)}"),
 }

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.kernels.kernels import KERNELS
-from adbench.tape.compiled.kernels.natives import NATIVE
+from adbench.tape.compiled.kernels.natives import NATIVE, native
 from adbench.tape.compiled.lowering.data_movement import is_moved, is_view, moved, seen
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.loop_fusion import (
@@ -38,9 +38,9 @@ from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.rule import Rule, Value
-from adbench.tape.core.values import shape_of
 from adbench.tape.rules import reductions, shapes
 from adbench.tape.rules.indexing import set_at
+from adbench.tape.values import shape_of
 
 FOLDS: dict[Rule, Reduction] = {
     reductions._sum: SUM,
@@ -119,7 +119,7 @@ class Block(Reach):
     def kind(self, n: int) -> int:
         """How an operation is written."""
         rule, inputs, params = self.made[n]
-        if rule.elementwise and rule in NATIVE:
+        if rule.elementwise and native(rule) is not None:
             return EACH if size_of(self.trace[n][1].shape) > SMALL else LIGHT
         has_big = any(x is not None and size_of(shape_of(x)) > SMALL for x in inputs)
         if rule in FOLDS:

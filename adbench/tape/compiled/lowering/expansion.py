@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.kernels.kernels import KERNELS
-from adbench.tape.compiled.kernels.natives import NATIVE
+from adbench.tape.compiled.kernels.natives import native
 from adbench.tape.compiled.lowering.data_movement import is_moved, is_view
 from adbench.tape.compiled.trace.loop_rule import SCAN, live
 from adbench.tape.compiled.trace.symbol import Symbol
@@ -21,9 +21,9 @@ from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.recording import LEAF
 from adbench.tape.core.rule import Active, Rule, Value
-from adbench.tape.core.values import shape_of
 from adbench.tape.densities.density import Density
 from adbench.tape.rules import products, reductions, shapes
+from adbench.tape.values import shape_of
 
 _FOLDED = frozenset((reductions._sum, reductions._max, reductions._min, reductions._prod, shapes._sum_to, ANY, ALL))
 MOST = 10_000_000
@@ -34,7 +34,7 @@ def has_code(rule: Rule, inputs: Sequence[Value], params: dict[str, Any]) -> boo
     """Whether code can be written for the rule as it is."""
     if rule is products.matmul:
         return all(len(shape_of(x)) <= 2 for x in inputs)
-    known = rule in NATIVE or rule in KERNELS or rule in _FOLDED or rule in (SCAN, LEAF)
+    known = native(rule) is not None or rule in KERNELS or rule in _FOLDED or rule in (SCAN, LEAF)
     return known or is_view(rule, params) or is_moved(rule)
 
 
@@ -42,7 +42,7 @@ def expanded(
     trace: Trace, inputs: Sequence[Symbol], outputs: Sequence[Value]
 ) -> tuple[Trace, list[Symbol], list[Value]]:
     """The same program on a new trace, where as many rules as possible have code; itself if all have."""
-    if all(m is None or m[0] in NATIVE or has_code(*m) for m in map(made_by, trace)):
+    if all(m is None or native(m[0]) is not None or has_code(*m) for m in map(made_by, trace)):
         return trace, list(inputs), list(outputs)
     numbers = live(trace, outputs)
     made = [made_by(trace[n]) for n in numbers]

@@ -22,7 +22,7 @@ from adbench.tape.compiled.trace.record_function import Recording
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.symbol_rules import ANY, PREDICATES
 from adbench.tape.core.rule import Value
-from adbench.tape.core.values import shape_of
+from adbench.tape.values import shape_of
 
 PIECES = (5_000, 400, 400, 400)
 """By level of optimisation, instructions after which a program is cut: LLVM takes more than twice as long for functions

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from adbench.tape.compiled.runtime.entry_code import Setting
-from adbench.tape.core.trees import tree_flatten, tree_unflatten
-from adbench.tape.core.values import constant
+from adbench.tape.trees import tree_flatten, tree_unflatten
+from adbench.tape.values import constant
 
 
 class Owner(Protocol):

@@ -35,7 +35,7 @@ from adbench.tape.compiled.trace.record_function import (
     record,
 )
 from adbench.tape.core import functionals
-from adbench.tape.core.trees import tree_flatten
+from adbench.tape.trees import tree_flatten
 
 RECORDINGS = 32
 """How many paths through a function are kept for each signature."""

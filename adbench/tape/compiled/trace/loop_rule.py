@@ -26,15 +26,16 @@ from adbench.tape.compiled.trace.symbol import DependsOnDataError, Symbol
 from adbench.tape.compiled.trace.symbol_rules import TAKE
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.forward import Dual, tangent_of
-from adbench.tape.core.functionals import _is_on, _merged, flatten
+from adbench.tape.core.functionals import is_on, merged
 from adbench.tape.core.node import new_leaf
 from adbench.tape.core.recording import ASK, Record
 from adbench.tape.core.rule import Active, AllInputs, Rule, RuleError, Value, function_gradients
-from adbench.tape.core.sweep import _quiet_sweep, _spelled_out
-from adbench.tape.core.values import any_active, settle, shape_of
-from adbench.tape.core.variable import current, forward_level, on_tape
+from adbench.tape.fast.quick_sweep import quiet_sweep, spelled_out
+from adbench.tape.levels import current, forward_level, on_tape
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.shapes import asarray, broadcast_to, concatenate, flip, ravel, reshape
+from adbench.tape.trees import flatten
+from adbench.tape.values import any_active, settle, shape_of
 
 UNROLLED = 8
 """Loops of fewer turns are recorded turn by turn."""
@@ -223,14 +224,14 @@ def pull_back(
         leaves = [new_leaf(tape, v) if w else v for v, w in zip(values, wanted, strict=True)]
         cells = [leaf.cell if w else None for leaf, w in zip(leaves, wanted, strict=True)]
         outputs = outputs_of(leaves)
-        seeds = [(y, weight) for y, weight in zip(outputs, weights, strict=True) if _is_on(y, tape)]
-        for cell, adj in _merged(seeds):
+        seeds = [(y, weight) for y, weight in zip(outputs, weights, strict=True) if is_on(y, tape)]
+        for cell, adj in merged(seeds):
             cell.adj = adj
             if cell.shape:
                 cell.own = False
         careful = current.careful
-        records = map(_spelled_out, reversed(tape)) if careful else reversed(tape)
-        _quiet_sweep(map(_by_reciprocal, records), careful=careful)
+        records = map(spelled_out, reversed(tape)) if careful else reversed(tape)
+        quiet_sweep(map(_by_reciprocal, records), careful=careful)
         return [None if cell is None else spread(cell.adj, cell.shape) for cell in cells]
 
 

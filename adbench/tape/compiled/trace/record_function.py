@@ -16,12 +16,13 @@ from adbench.tape.compiled.trace.loop_rule import SCAN, emitter, live, pull_back
 from adbench.tape.compiled.trace.symbol import DependsOnDataError, Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.forward import Dual, tangent_of
-from adbench.tape.core.functionals import Function, NotScalarError, _described, _is_scalar, _matching, _merged, _outputs
+from adbench.tape.core.functionals import Function, NotScalarError, merged
 from adbench.tape.core.rule import Active, TapeError, Value
-from adbench.tape.core.sweep import _quiet_sweep, _spelled_out
-from adbench.tape.core.values import has_nan, settle, shape_of
-from adbench.tape.core.variable import current, forward_level, nested
+from adbench.tape.fast.quick_sweep import quiet_sweep, spelled_out
+from adbench.tape.levels import current, forward_level, nested
 from adbench.tape.rules.shapes import reshape
+from adbench.tape.trees import described, is_scalar, matching, outputs
+from adbench.tape.values import has_nan, settle, shape_of
 
 OPERATORS = ("value", "gradient", "value_and_gradient", "vjp", "jvp", "hvp")
 WITH_VECTOR = ("vjp", "jvp", "hvp")
@@ -154,7 +155,7 @@ class _Recorder:
             return self.finish(ys, rebuild, (), ())
         if operator == "vjp":
             ys, rebuild = self.outputs(y)
-            weights = self.vector(_matching(self.request.vector, ys, f"vjp: w for {self.request.name}"))
+            weights = self.vector(matching(self.request.vector, ys, f"vjp: w for {self.request.name}"))
             return self.swept(ys, rebuild, weights)
         self.check_scalar(y)
         if self.is_path_of_one_number():
@@ -187,26 +188,26 @@ class _Recorder:
 
     def check_scalar(self, y: Any) -> None:
         """Raises NotScalarError as `gradient` does."""
-        if not _is_scalar(y):
+        if not is_scalar(y):
             raise NotScalarError(
-                f"gradient: {self.request.name} should return a scalar, got {_described(y)}; see jacobian, vjp"
+                f"gradient: {self.request.name} should return a scalar, got {described(y)}; see jacobian, vjp"
             )
 
     def outputs(self, y: Any) -> tuple[list[Value], Any]:
         """The parts of what the function returned."""
         if isinstance(y, Symbol):
             return [y], lambda parts: parts[0]
-        return _outputs(y)
+        return outputs(y)
 
     def swept(self, ys: Sequence[Value], rebuild: Any, weights: Sequence[Value]) -> Recording:
         """The reverse sweep, recorded behind the function."""
         trace = self.trace
         seeds = [(y, w) for y, w in zip(ys, weights, strict=True) if type(y) is Symbol and y.tape is trace and y.active]
-        for cell, adj in _merged(seeds):
+        for cell, adj in merged(seeds):
             cell.adj = adj
             cell.own = False
         records = reversed(trace)
-        _quiet_sweep(map(_spelled_out, records) if trace.careful else records, careful=trace.careful)
+        quiet_sweep(map(spelled_out, records) if trace.careful else records, careful=trace.careful)
         cells = [trace[n][1] for n, a in zip(self.numbers, self.request.active, strict=True) if a]
         parts = [spread(cell.adj, cell.shape) for cell in cells]
         return self.finish(ys, rebuild, parts, parts)
@@ -214,7 +215,7 @@ class _Recorder:
     def duals(self, level: int) -> list[Any]:
         """The inputs with their tangents."""
         examples = [x for x, a in zip(self.request.examples, self.request.active, strict=True) if a]
-        tangents = iter(self.vector(_matching(self.request.vector, examples, f"{self.request.operator}: v")))
+        tangents = iter(self.vector(matching(self.request.vector, examples, f"{self.request.operator}: v")))
         return [
             Dual(level, x, next(tangents)) if a else x for x, a in zip(self.given, self.request.active, strict=True)
         ]
@@ -222,7 +223,7 @@ class _Recorder:
     def forward(self) -> Recording:
         """The engine's forward mode on symbols."""
         with forward_level() as level:
-            ys, rebuild = _outputs(self.request.f(self.duals(level)))
+            ys, rebuild = outputs(self.request.f(self.duals(level)))
         plain = [y.val if isinstance(y, Dual) and y.level == level else y for y in ys]
         tangents = [tangent_of(y, level) for y in ys]
         return self.finish(plain, rebuild, tangents, tangents)

@@ -18,12 +18,12 @@ import numpy as np
 from adbench.tape.compiled.trace import simplify, symbol_rules
 from adbench.tape.core.recording import LEAF
 from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value
-from adbench.tape.core.values import settle, shape_of, with_infinities
 from adbench.tape.densities.density import Density
 from adbench.tape.linalg import factorisations, solving
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import indexing, products, reductions, shapes
 from adbench.tape.rules.compound import _log_softmax_rule
+from adbench.tape.values import settle, shape_of, with_infinities
 
 LOOKED_INTO: set[Rule] = {
     *(reductions._sum, reductions._max, reductions._min, reductions._prod, reductions._cumsum, reductions._cumprod),

@@ -9,9 +9,9 @@ import numpy as np
 
 from adbench.tape.compiled.trace import symbol_rules
 from adbench.tape.core.rule import Rule, Value
-from adbench.tape.core.values import shape_of
 from adbench.tape.linalg import determinant, factorisations, solving
 from adbench.tape.rules import products, shapes
+from adbench.tape.values import shape_of
 
 Shape = tuple[int, ...]
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Rule, Value, function_gradients
-from adbench.tape.core.values import shape_of
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import products, reductions, shapes
 from adbench.tape.rules.indexing import put
 from adbench.tape.rules.shapes import reshape
+from adbench.tape.values import shape_of
 
 Producer = Callable[[Any], "tuple[Rule, tuple[Value, ...], dict[str, Any]] | None"]
 

@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from adbench.tape.compiled.trace.symbol_rules import ALL, ANY, LOGIC, NUMBER, PREDICATES, REPLACED, SAME, TAKE
-from adbench.tape.core.operand import Operand
 from adbench.tape.core.rule import Rule, Value
+from adbench.tape.operand import Operand
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import reductions
 from adbench.tape.rules.indexing import getitem, set_at

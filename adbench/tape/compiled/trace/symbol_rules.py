@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from adbench.tape.core.rule import Rule, Value, function_gradients
-from adbench.tape.core.values import shape_of
 from adbench.tape.rules import elementwise as e
+from adbench.tape.values import shape_of
 
 
 def _silent(name: str, value: Callable[..., Value]) -> Rule:

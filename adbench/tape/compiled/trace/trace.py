@@ -18,9 +18,9 @@ from adbench.tape.compiled.trace.symbol import DependsOnDataError, Shape, Symbol
 from adbench.tape.compiled.trace.symbol_rules import ALL, ANY, LOGIC, NUMBER, PREDICATES, SAME, takes_booleans
 from adbench.tape.core.recording import ASK, LEAF, Record, Tape
 from adbench.tape.core.rule import Active, Rule, Value
-from adbench.tape.core.values import constant, settle, shape_of
-from adbench.tape.core.variable import next_level
+from adbench.tape.levels import next_level
 from adbench.tape.rules import elementwise as e
+from adbench.tape.values import constant, settle, shape_of
 
 
 class Trace(Tape):

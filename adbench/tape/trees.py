@@ -14,14 +14,15 @@ Source: R. M. Neal, pqR slides (2019), "How arithmetic on lists would work", "Ge
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import optree
 
-from adbench.tape.core.rule import Value
-from adbench.tape.core.values import value_of
+from adbench.tape.core.rule import Active, Value
+from adbench.tape.values import asarray, constant, leaf_value, shape_of, value_of
 
 NAMESPACE = "adbench.tape"
 
@@ -47,6 +48,57 @@ def tree_leaves(nest: Any) -> list[Any]:
 def tree_unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
     """A nest of this structure with these leaves."""
     return optree.tree_unflatten(structure, leaves)
+
+
+# Arguments and results of functionals: a number, an array, or a nest of them
+
+_SINGLE = (float, int, np.ndarray, np.generic, complex, Active)
+_first = operator.itemgetter(0)
+
+
+def flatten(x: Any, what: str) -> tuple[list[Value], Callable[[Sequence[Any]], Any]]:
+    """The numbers and arrays in x in normal form, and the function that puts others in their places."""
+    if type(x) is np.ndarray or isinstance(x, _SINGLE):
+        return [leaf_value(x, what)], _first
+    leaves, structure = tree_flatten(x)
+    return [leaf_value(leaf, what) for leaf in leaves], lambda leaves: tree_unflatten(structure, leaves)
+
+
+def outputs(y: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+    """The numbers and arrays that a function returned, and their structure; a list of scalars is a vector."""
+    if isinstance(y, _SINGLE):
+        return [y], _first
+    if isinstance(y, list):
+        return [asarray(y)], _first
+    leaves, structure = tree_flatten(y)
+    return list(leaves), lambda new: tree_unflatten(structure, new)
+
+
+def matching(v: Any, like: Sequence[Any], what: str) -> list[Value]:
+    """The leaves of v, checked against the shapes of these values."""
+    leaves = [v] if isinstance(v, _SINGLE) or (isinstance(v, list) and len(like) == 1) else tree_leaves(v)
+    if len(leaves) != len(like):
+        raise ValueError(f"{what}: expected {len(like)} arrays, got {len(leaves)}")
+    parts = [constant(asarray(leaf), what) for leaf in leaves]
+    for part, value in zip(parts, like, strict=True):
+        if shape_of(part) != shape_of(value):
+            raise ValueError(f"{what}: expected shape {shape_of(value)}, got {shape_of(part)}")
+    return parts
+
+
+def is_scalar(y: Any) -> bool:
+    """Whether a function's result is a number; an array of one element is not."""
+    return isinstance(y, (float, int, Active, np.ndarray, np.generic)) and shape_of(y) == ()
+
+
+def described(y: Any) -> str:
+    """A function's result in words, for errors."""
+    if isinstance(y, (np.ndarray, Active)):
+        return f"an array of shape {shape_of(y)}"
+    return f"{type(y).__name__} {y!r:.60}"
+
+
+# Dataclasses, arithmetic and shapes
 
 
 def _register(cls: type) -> None:

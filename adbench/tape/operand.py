@@ -1,6 +1,7 @@
 """What every active value can do: Python's operators, numpy's methods, and numpy's functions.
 
-All of it is defined by the rules; `Scalar` overrides the hottest operators by faster ones that record the same.
+All of it is defined by the rules. `Active`, which the core leaves empty, gets all members of `Operand` when this module
+is imported.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from adbench.tape.core.numpy_names import UFUNCS, call_function, call_ufunc
+from adbench.tape import linalg
 from adbench.tape.core.rule import Active, Value
-from adbench.tape.core.values import value_of
+from adbench.tape.numpy_names import METHODS, UFUNCS, call_function, call_ufunc, stand_for, stand_for_namesakes
+from adbench.tape.rules import creation, fourier, indexing, products, reductions, shapes  # noqa: F401  # all register
 from adbench.tape.rules import elementwise as e
-from adbench.tape.rules import indexing, products, reductions, shapes
 from adbench.tape.rules.predicates import compare
+from adbench.tape.values import shape_of, value_of
 
 REFLECTED = {np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__", np.divide: "__rtruediv__"}
 
@@ -160,6 +162,18 @@ class Operand(Active):
     def __getitem__(self, index: Any) -> Value:
         return indexing.getitem(self, index=indexing.normal_index(index))
 
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Rebinds this variable to a new value with the elements replaced."""
+        if not hasattr(self, "rebind"):
+            raise TypeError(f"{type(self).__name__} does not support item assignment")
+        new = indexing.set_at(self, value, index=indexing.normal_index(index))
+        if type(new) is not type(self) or new.level != self.level:
+            raise TypeError(
+                "x[index] = v: v belongs to an inner derivative and x to an outer one; "
+                "make the array inside, for example with tape.zeros_like(v)"
+            )
+        self.rebind(new)
+
     def __contains__(self, item: Any) -> bool:
         return bool(np.any(value_of(self) == value_of(item)))
 
@@ -220,3 +234,47 @@ class Operand(Active):
 
     def __array_function__(self, function: Any, _types: Any, args: Any, options: Any) -> Any:
         return call_function(function, args, options)
+
+
+for _name, _member in list(vars(Operand).items()):
+    if _name not in ("__module__", "__doc__", "__slots__", "__annotations__"):
+        setattr(Active, _name, _member)
+
+
+# numpy's functions that are not called as ours are
+
+stand_for_namesakes(vars(linalg), linalg.__all__, np.linalg)
+stand_for_namesakes(vars(fourier), fourier.__all__, np.fft)
+stand_for(linalg.cross, np.cross)
+stand_for(shape_of, np.shape)
+stand_for(lambda a: len(shape_of(a)), np.ndim)
+stand_for(lambda a, axis=None: int(np.prod(shape_of(a))) if axis is None else shape_of(a)[axis], np.size)
+stand_for(lambda a: not shape_of(a), np.isscalar)
+stand_for(lambda m: shapes.flip(m, 1), np.fliplr)
+stand_for(lambda m: shapes.flip(m, 0), np.flipud)
+stand_for(lambda a, decimals=0: e.rint(a * 10.0**decimals) / 10.0**decimals, np.round)
+stand_for(lambda a, b, **kw: np.allclose(value_of(a), value_of(b), **kw), np.allclose)
+stand_for(lambda a, b, **kw: np.isclose(value_of(a), value_of(b), **kw), np.isclose)
+stand_for(lambda a, b, **kw: np.array_equal(value_of(a), value_of(b), **kw), np.array_equal)
+
+
+def _with_first_axis(function: Callable[..., Value]) -> Callable[..., Value]:
+    """Methods of ufuncs go along the first axis unless told otherwise."""
+    return lambda x, axis=0, **options: function(x, axis, **options)
+
+
+def _outer(x: Any, y: Any) -> Value:
+    """x[i, …] y[j, …]."""
+    return x[(...,) + (None,) * len(shape_of(y))] * y
+
+
+METHODS |= {
+    (np.add, "reduce"): _with_first_axis(reductions.sum),
+    (np.multiply, "reduce"): _with_first_axis(reductions.prod),
+    (np.maximum, "reduce"): _with_first_axis(reductions.max),
+    (np.minimum, "reduce"): _with_first_axis(reductions.min),
+    (np.add, "accumulate"): _with_first_axis(reductions.cumsum),
+    (np.multiply, "accumulate"): _with_first_axis(reductions.cumprod),
+    (np.maximum, "accumulate"): _with_first_axis(indexing.cummax),
+    (np.multiply, "outer"): _outer,
+}

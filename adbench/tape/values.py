@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Active, Gradient, TapeError, Value
-from adbench.tape.fast.blocks import LARGE, room
 
 FLOAT64 = np.dtype(np.float64)
 """numpy's one object for float64 in native byte order."""
 
 PLAIN = (float, np.ndarray)
 """The two types of a plain value."""
+
+ONE, MINUS_ONE = 1.0, -1.0
+"""The slopes of sums and differences. Fast paths know these objects, and do not multiply by them."""
 
 _NUMERIC = frozenset("fiu")
 
@@ -85,16 +87,10 @@ def _constant_array(value: Value, what: str, keep: bool) -> Value:
 
 def snapshot(array: Any) -> Any:
     """The array as it is now: a copy, unless nobody can write into it."""
-    if array.size < LARGE:
-        return array.copy()  # quicker than the question
-    if not _can_change(array):
-        return array
-    copy = room(array.shape)
-    copy[...] = array
-    return copy
+    return array.copy() if can_change(array) else array
 
 
-def _can_change(array: Any) -> bool:
+def can_change(array: Any) -> bool:
     """Whether somebody could still write into this array: directly, or through the array that it is a view of."""
     if array.flags.writeable:
         return True
@@ -123,6 +119,14 @@ def with_infinities(gradient: Gradient) -> Gradient:
         return gradient(*(np.float64(v) if type(v) is float else v for v in args), **params)
 
     return lifted
+
+
+def divided_as_numpy(gradient: Gradient, *args: Value, **params: Any) -> Value:
+    """gradient(*args, **params), with infinities where Python's own division refuses."""
+    try:
+        return gradient(*args, **params)
+    except ArithmeticError:
+        return with_infinities(gradient)(*args, **params)
 
 
 def value_of(value: Value) -> Value:
@@ -170,6 +174,15 @@ def all_finite(value: Value) -> bool:
         return math.isfinite(value)
     # A finite sum of squares says yes at a third of the cost; an infinite one says nothing, 1e200² is one.
     return math.isfinite(_square_sum(value)) or bool(np.isfinite(value).all())
+
+
+def asarray(x: Value) -> Value:
+    """x as one value: nested lists with active values in them are stacked, plain ones become an array."""
+    if (type(x) is np.ndarray and x.dtype is FLOAT64 and x.ndim) or isinstance(x, Active):
+        return x
+    if isinstance(x, (list, tuple)):
+        return np.stack([asarray(v) for v in x]) if any_active(x) else np.asarray(x, float)
+    return np.asarray(x, float)[()]
 
 
 def any_active(values: Any) -> bool:

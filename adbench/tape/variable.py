@@ -8,40 +8,14 @@ mu.adj, sigma.adj
 
 from __future__ import annotations
 
-import itertools
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from adbench.tape.core.node import Array, Recorded, Scalar, new_leaf
 from adbench.tape.core.recording import Tape
-from adbench.tape.core.rule import TapeError, Value
-from adbench.tape.core.values import leaf_value
+from adbench.tape.core.rule import Value
 from adbench.tape.fast.blocks import release
-
-next_level = itertools.count(1).__next__
-"""A number for a new level, higher than all before it (in any thread: levels of different threads never meet)."""
-
-
-class ForwardModeError(TapeError):
-    """Something that exists in reverse mode only was used while the innermost derivative is by forward mode."""
-
-
-class _Current(threading.local):
-    """The tapes of this thread, innermost last, with None for a level of forward mode. The first is there always.
-
-    `emit_loop` is None, or what does the work of `loop` in this thread: while compiling, a loop stays a loop. `careful`
-    says, while compiling, that sweeps are to see to zero times infinity at every node.
-    """
-
-    def __init__(self) -> None:
-        self.tapes: list[Tape | None] = [Tape(next_level())]
-        self.emit_loop: Callable[..., Any] | None = None
-        self.careful = False
-
-
-current = _Current()
+from adbench.tape.levels import ForwardModeError, current, next_level
+from adbench.tape.values import leaf_value
 
 
 def current_tape() -> Tape:
@@ -55,45 +29,6 @@ def callback_tape() -> Tape:
     if tape is None:
         raise ForwardModeError("a reverse-pass callback has no forward mode; give both modes with function_gradients")
     return tape
-
-
-class nested:  # noqa: N801  # used as `with nested():`, and quicker than a generator
-    """A tape of its own for the block, whose memory is recovered at the end, also after an exception.
-
-    Variables made in the block live on the new tape; variables from outside are constants to its `grad()`. What
-    should outlive the block is taken out with `.val` or `.adj`.
-    """
-
-    __slots__ = ("tape", "tapes")
-
-    def __enter__(self) -> Tape:
-        self.tapes = current.tapes
-        self.tape = Tape(next_level())
-        self.tapes.append(self.tape)
-        return self.tape
-
-    def __exit__(self, *_exception: object) -> None:
-        tapes, tape = self.tapes, self.tape
-        if tapes[-1] is tape:
-            tapes.pop()
-        else:  # a level inside was left open
-            del tapes[tapes.index(tape) :]
-        tape.close()
-
-
-on_tape = nested  # what a functional opens is the same thing
-
-
-@contextmanager
-def forward_level() -> Iterator[int]:
-    """The number of a new level of forward mode, open during the block."""
-    tapes = current.tapes
-    depth = len(tapes)
-    tapes.append(None)
-    try:
-        yield next_level()
-    finally:
-        del tapes[depth:]
 
 
 def set_zero_all_adjoints() -> None:

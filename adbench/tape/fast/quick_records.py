@@ -1,0 +1,168 @@
+"""Recording in less time and memory, in two more forms of records:
+
+    (rule, out, a, b, p, q)                   a scalar of one or two scalars: p = ∂out/∂a, q = ∂out/∂b. A constant
+                                              argument has None for a or b, and p or q is then the constant itself
+    (rule, out, cells, partials, None, ASK)   the same in tuples, with an array among them: all arrays have one shape,
+                                              and what is not an array is a scalar
+
+A partial of an array in a scalar may also be a pair (array, number), to be multiplied if somebody wants to know.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.node import Array, Recorded, Scalar, with_shapes
+from adbench.tape.core.recording import ASK, Cell, Tape
+from adbench.tape.core.rule import AllInputs, Gradient, Rule, Value
+from adbench.tape.fast.blocks import full
+from adbench.tape.rules import indexing
+from adbench.tape.values import FLOAT64, PLAIN, constant, settle, shape_of
+
+# What the gradient functions read, and a record keeps
+
+check_active = Rule.kept
+
+
+def kept(rule: Rule, active: tuple[bool, ...]) -> tuple[bool, ...]:
+    """Which of (val, *inputs) the gradient functions of the active arguments read."""
+    try:
+        return rule.reads[active]
+    except KeyError:
+        everything = check_active(rule, active)
+        if isinstance(rule.reverse, AllInputs):
+            reads = everything
+        else:
+            asked = [g for g, is_active in zip(rule.reverse, active, strict=True) if is_active]
+            each = [_parameters_read(gradient, len(everything)) for gradient in asked]
+            reads = tuple(map(any, zip(*each, strict=True))) if each else (False,) * len(everything)
+        rule.reads[active] = reads
+        return reads
+
+
+def _parameters_read(gradient: Gradient, count: int) -> tuple[bool, ...]:
+    """Which of (val, *inputs) a gradient function reads: all but the parameters named with an underscore in front.
+
+    The others are not kept; in their places the function is given something that has `.shape` only.
+    """
+    try:
+        parameters = list(inspect.signature(gradient).parameters.values())
+    except (TypeError, ValueError):  # some functions written in C tell nothing about their parameters
+        return (True,) * count
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return (True,) * count
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    reads = [not name.startswith("_") for name in names[:1] + names[2:]]
+    return tuple(reads[:count] + [False] * (count - len(reads)))
+
+
+# Functions of one argument and of two
+
+any_number = Recorded.interpret
+
+
+def interpret(node: Recorded, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
+    """`Recorded.interpret`, without its loops for one argument and two."""
+    if len(args) == 1:
+        return _interpret_one(node, rule, params)
+    if len(args) == 2:
+        return _interpret_two(node.tape, rule, *args, params)
+    return any_number(node, rule, args, params)
+
+
+_ONE_ACTIVE = (True,)
+
+
+def _interpret_one(node: Any, rule: Rule, params: dict[str, Any]) -> Value:
+    """`interpret` for a function of one argument, which needs no sorting of arguments."""
+    a, cell = node.val, node.cell
+    try:
+        val = rule.value(a, **params) if type(a) in PLAIN else rule(a, **params)
+    except ValueError as error:
+        raise with_shapes(error, rule, [a]) from None
+    slope = rule.slope
+    if slope is not None and type(cell) is Cell and shape_of(val) == (cell.shape if rule.elementwise else ()):
+        return push(node.tape, rule, val, (cell,), (slope,), None)
+    kept = rule.kept(_ONE_ACTIVE)
+    return push(node.tape, rule, val, (cell,), (val if kept[0] else None, (a if kept[1] else cell,)), params)
+
+
+def _interpret_two(tape: Tape, rule: Rule, a: Value, b: Value, params: dict[str, Any]) -> Value:
+    """`interpret` for a function of two arguments, without its loops."""
+    a_cell = b_cell = None
+    if (type(a) is Array or type(a) is Scalar) and a.tape is tape:
+        a, a_cell = a.val, a.cell
+    if (type(b) is Array or type(b) is Scalar) and b.tape is tape:
+        b, b_cell = b.val, b.cell
+    keep_val, keep_a, keep_b = rule.kept((a_cell is not None, b_cell is not None))
+    if a_cell is None and type(a) is not float:
+        a = constant(a, rule.name, 0, keep=keep_a)
+    if b_cell is None and type(b) is not float:
+        b = constant(b, rule.name, 1, keep=keep_b)
+    try:
+        val = rule.value(a, b, **params) if type(a) in PLAIN and type(b) in PLAIN else rule(a, b, **params)
+    except ValueError as error:
+        raise with_shapes(error, rule, [a, b]) from None
+    inputs = (a if keep_a or a_cell is None else a_cell, b if keep_b or b_cell is None else b_cell)
+    return push(tape, rule, val, (a_cell, b_cell), (val if keep_val else None, inputs), params)
+
+
+def push(
+    tape: Tape, rule: Rule, val: Value, cells: Sequence[Any], saved: tuple[Any, ...], params: dict[str, Any] | None
+) -> Value:
+    """`core.node.push`, spelled out."""
+    node: Any
+    out: Any
+    if type(val) is np.float64:
+        val = float(val)
+    elif type(val) is not np.ndarray or val.dtype is not FLOAT64 or not val.ndim:
+        val = settle(val)
+    if type(val) is float:
+        node = out = Scalar()
+    else:
+        node = Array()
+        node.cell = out = Cell()
+        out.shape = val.shape
+    out.adj = 0.0
+    node.val = val
+    node.tape = tape
+    tape.append((rule, out, cells, saved, params, ASK))
+    return node
+
+
+def getitem(self: Array, index: Any) -> Value:
+    """x[index]; an element of a vector and a slice without asking what the index is."""
+    val = self.val
+    if type(index) is int and type(val) is np.ndarray and val.ndim == 1:
+        node = Scalar()
+        node.val = val.item(index)
+        node.adj = 0.0
+        node.tape = tape = self.tape
+        tape.append((indexing.getitem, node, [self.cell], (None, [self.cell]), {"index": index}, ASK))
+        return node
+    if type(index) is slice and type(val) is np.ndarray:
+        cells = (self.cell,)
+        return push(self.tape, indexing.getitem, val[index], cells, (None, cells), {"index": index})
+    return indexing.getitem(self, index=indexing.normal_index(index))
+
+
+def edges(tape: Tape) -> int:
+    """`Tape.edges` of records of every form."""
+    count = 0
+    for _, _, a, b, _, q in tape:
+        count += sum(c is not None for c in a) if q is ASK else (a is not None) + (b is not None)
+    return count
+
+
+def writable(cell: Cell) -> Any:
+    """`Cell.writable`, in a block of memory if it is large."""
+    adj = cell.adj
+    if type(adj) is float:
+        cell.adj, cell.own = full(cell.shape, adj), True
+    elif isinstance(adj, np.ndarray) and not cell.own:
+        cell.adj, cell.own = adj.copy(), True
+    return cell.adj

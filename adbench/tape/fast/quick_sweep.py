@@ -1,0 +1,299 @@
+"""The reverse sweep over records of every form, in as little time and memory as Python allows.
+
+It gives what `core.sweep` gives. Besides, it reads the compact forms (see `quick_records`), adds into arrays that
+belong to nobody else, and leaves an adjoint one number for as long as all of its elements are the same.
+
+**Zero times infinity is zero here.** A path through an exact zero contributes nothing, even where another factor on it
+is infinite or not a number: x √x at 0 has derivative 0, and so has a branch that `where` did not select. Other NaN
+are passed on. The rule costs nothing where no NaN arises: a first sweep multiplies plainly, and only if a NaN
+reaches an independent variable a second one, `careful`, applies the rule at every elementwise node. The price: a
+derivative that is the finite limit of 0 · inf, as of √x · √x at 0, comes out as 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.forward import Dual
+from adbench.tape.core.recording import ASK, CALLBACK, Cell, Record
+from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value, function_gradients
+from adbench.tape.core.sweep import contributions
+from adbench.tape.fast.blocks import LARGE, full, product, room
+from adbench.tape.rules.elementwise import where
+from adbench.tape.rules.shapes import broadcast_to, sum_to
+from adbench.tape.values import (
+    MINUS_ONE,
+    ONE,
+    PLAIN,
+    may_have_nan,
+    settle,
+    shape_of,
+    value_of,
+    with_infinities,
+)
+
+_EDGES = function_gradients(
+    lambda p, q: p, (lambda _v, adj, p, _q: adj * p, lambda _v, adj, _p, q: adj * q), name="scalar node"
+)
+"""A record of the compact form as a rule, for the careful sweep: its inputs are the partials."""
+
+
+class WrongShapeError(RuleError):
+    """A contribution does not have the shape of the argument it is for."""
+
+
+def sweep(records: Iterable[Record], *, careful: bool = False, keep: bool = False) -> None:
+    """Propagates adjoints through the records, given last to first.
+
+    All adjoints must be zero but for the seed's. With `keep`, adjoints of intermediate arrays stay readable.
+    """
+    for rule, out, a, b, p, q in records:
+        if q is ASK:
+            adj = out.adj
+            if not a:  # an independent variable, or a callback
+                if rule is CALLBACK:
+                    b()
+            elif type(adj) is not float or adj != 0.0:
+                if p is None:
+                    add_products(out, adj, a, b, type(adj) is np.ndarray and out.own and not keep)
+                else:
+                    ask(rule, out, adj, a, b, p, careful)
+                if not keep:
+                    out.adj = 0.0
+        elif (adj := out.adj) or type(adj) is not float:  # an active adjoint of value 0 has derivatives all the same
+            if a is not None:
+                a.adj += adj * p
+            if b is not None:
+                b.adj += adj * q
+
+
+def add(cell: Any, part: Value, own: bool) -> None:
+    """cell.adj += part, which has the cell's shape or is one number for all; `own` says that nobody else has it."""
+    have = cell.adj
+    if type(have) is float:
+        if have == 0.0:
+            cell.adj = part
+            cell.own = own
+            return
+        if own and type(part) is np.ndarray:
+            part += have
+            cell.adj = part
+            cell.own = True
+            return
+    elif type(have) is np.ndarray and type(part) in PLAIN:
+        if cell.own:
+            have += part
+            return
+        if own and type(part) is np.ndarray:
+            part += have
+            cell.adj = part
+            cell.own = True
+            return
+    cell.adj = total = have + part
+    cell.own = type(total) is np.ndarray
+
+
+# The compact form of arrays: products with partials that are known
+
+
+def add_products(out: Any, adj: Value, cells: Sequence[Any], partials: Sequence[Any], spend: bool) -> None:
+    """cell.adj += adj · partial for one or two arguments; with `spend` nobody needs `adj` afterwards."""
+    if len(cells) == 1:
+        add_product(out, cells[0], adj, partials[0], spend)
+        return
+    a, b = cells
+    p, q = partials
+    if b is None:
+        add_product(out, a, adj, p, spend)
+    elif a is None:
+        add_product(out, b, adj, q, spend)
+    else:
+        add_product(out, a, adj, p, False)
+        add_product(out, b, adj, q, spend and p is not ONE)
+
+
+def add_product(out: Any, cell: Any, adj: Value, partial: Value, spend: bool) -> None:
+    """cell.adj += adj · partial; with `spend` in the memory of `adj`."""
+    own = True
+    if type(cell) is not Cell:
+        cell.adj += _total(adj, partial, out.shape)
+        return
+    if type(adj) is float and adj == 1.0:
+        part, own = partial, False
+    elif partial is ONE:
+        part, own = adj, spend
+    elif type(partial) not in PLAIN:
+        part = adj * partial
+    elif spend:
+        adj *= partial
+        part = adj
+    elif type(adj) is np.ndarray and adj.size >= LARGE:
+        part = np.multiply(adj, partial, room(cell.shape))
+    else:
+        part = -adj if partial is MINUS_ONE else adj * partial
+    if type(part) not in PLAIN:  # of an outer level: there no number stands for an array
+        part = broadcast_to(settle(part), cell.shape)
+    if type(cell.adj) is float and cell.adj == 0.0:
+        cell.adj = part
+        cell.own = own
+    else:
+        add(cell, part, own)
+
+
+def _total(adj: Value, partial: Value, shape: tuple[int, ...]) -> Value:
+    """Σ adj · partial over the elements of a result of this shape: the contribution to a scalar argument."""
+    if type(partial) is tuple:
+        return _total(adj, partial[0], shape) * partial[1]
+    if type(adj) is np.ndarray:
+        if type(partial) is float:
+            return float(np.add.reduce(adj, None)) * partial
+        if type(partial) is np.ndarray:
+            # Up to 128 terms numpy's own sum is no more careful than that of a dot product.
+            return float(np.vdot(adj, partial) if adj.size <= 128 else np.add.reduce(product(adj, partial), None))
+    elif type(adj) is float:
+        if type(partial) is float:
+            return adj * partial * math.prod(shape)
+        if type(partial) is np.ndarray:
+            return adj * float(np.add.reduce(partial, None))
+    return sum_to(broadcast_to(adj * partial, shape), ())
+
+
+# The general form: the rule is asked
+
+
+def ask(
+    rule: Rule, out: Any, adj: Value, cells: Sequence[Any], saved: Any, params: dict[str, Any], careful: bool
+) -> None:
+    """The rule's contribution to the adjoint of each active argument."""
+    val, inputs = saved
+    if rule.scatter is not None and type(adj) in PLAIN and type(cells[0].adj) in PLAIN:
+        rule.scatter(cells[0].writable(), adj, **params)
+        return
+    shape = out.shape
+    one_for_all = type(adj) is float and shape != ()  # one number for all elements of the adjoint
+    if one_for_all and (
+        careful or not (rule.elementwise and rule.fresh) or [c for c in cells if c is not None and c.shape != shape]
+    ):
+        adj, one_for_all = full(shape, adj), False
+    i = -1
+    try:
+        if type(rule.reverse) is AllInputs:
+            parts = contributions(rule, adj, cells, saved, params)
+            for cell, part in zip(cells, parts, strict=True):
+                if cell is not None:
+                    accumulate(rule, cell, part, adj)
+            return
+        for cell in cells:
+            i += 1
+            if cell is None:
+                continue
+            gradient = rule.reverse[i]
+            try:
+                part = gradient(val, adj, *inputs, **params) if params else gradient(val, adj, *inputs)
+            except ArithmeticError:
+                gradient = with_infinities(gradient)
+                part = gradient(val, adj, *inputs, **params)
+            if careful and may_have_nan(part):
+                part = _zero_wins_at(rule, part, adj, gradient, val, inputs, params)
+            if one_for_all and (type(part) is not np.ndarray or part.shape != shape):
+                part = settle(part)
+                if type(part) is not float:
+                    part = broadcast_to(part, shape)
+                add(cell, part, False)
+            else:
+                accumulate(rule, cell, part, adj)
+    except WrongShapeError as wrong:
+        whose = f"of argument {i}" if i >= 0 else "of all arguments"
+        raise RuleError(f"{rule.name}: the gradient function {whose} returned the wrong shape: {wrong}") from None
+
+
+def accumulate(rule: Rule, cell: Any, part: Value, adj: Value) -> None:
+    """cell.adj += part, in the cell's shape; an array that may belong to somebody else is not added into."""
+    shape = cell.shape
+    if type(part) is np.ndarray:
+        if part.shape == shape and shape:
+            add(cell, part, rule.fresh and part is not adj and part.base is None)
+            return
+        if rule.elementwise and not shape:  # a scalar, which met every element of an array
+            part = float(np.add.reduce(part, None))
+    if type(part) is not float:
+        part = settle(part)
+    if shape_of(part) != shape:
+        part = _fitted(rule, shape, part)
+        if part is not None:
+            accumulate(rule, cell, part, adj)
+    elif shape:
+        add(cell, part, False)
+    else:
+        have = cell.adj
+        cell.adj = part if type(have) is float and have == 0.0 else have + part
+
+
+def _fitted(rule: Rule, shape: tuple[int, ...], part: Value) -> Value:
+    """A contribution in its argument's shape: undoes broadcasting for elementwise rules; the float 0.0 is nothing."""
+    got = shape_of(part)
+    if type(part) is float and part == 0.0:
+        return None
+    lead = len(got) - len(shape)
+    if rule.elementwise and lead >= 0 and all(n in (1, m) for n, m in zip(shape, got[lead:], strict=True)):
+        return settle(sum_to(part, shape))
+    raise WrongShapeError(f"expected {shape}, got {got}")
+
+
+def _ones_like(adj: Value) -> Value:
+    return np.ones(shape_of(adj)) if shape_of(adj) else 1.0
+
+
+def zero_wins(part: Value, factor: Value, partial: Value) -> Value:
+    """part = factor · partial with 0 · inf = 0: NaN is replaced by 0 where one factor is an exact zero.
+
+    A factor (adjoint or tangent) of 0 wins over any partial; a partial of 0 over an infinite factor.
+    """
+    plain, slope = value_of(factor), value_of(partial)
+    is_zero = (plain == 0.0) | ((slope == 0.0) & np.isinf(plain))
+    return where(is_zero & np.isnan(value_of(part)), 0.0, part)
+
+
+def _zero_wins_at(
+    rule: Rule, part: Value, adj: Value, gradient: Any, val: Value, inputs: Sequence[Value], params: dict[str, Any]
+) -> Value:
+    """The contribution of one argument with zero times infinity as zero, as far as the rule tells its factors."""
+    if rule.elementwise:
+        return zero_wins(part, adj, gradient(val, _ones_like(adj), *inputs, **params))
+    return part if np.any(value_of(adj)) else 0.0
+
+
+def spelled_out(record: Record) -> Record:
+    """A record of a compact form in the general form."""
+    _, out, a, b, p, q = record
+    if q is not ASK:
+        return (_EDGES, out, [a, b], (None, [p, q]), {}, ASK)
+    if p is not None or not a:
+        return record
+    if len(a) == 1:  # a sum has a number for its adjoint, and gives it to every element
+        return (_EDGES, out, a, (None, [full(a[0].shape, b[0]), None]), {}, ASK)
+    return (_EDGES, out, a, (None, [p[0] * p[1] if type(p) is tuple else p for p in b]), {}, ASK)
+
+
+quiet_sweep = np.errstate(all="ignore")(sweep)
+"""0 · inf is dealt with here; of all else the forward pass has warned."""
+
+
+def careful_sweep(records: Iterable[Record], *, keep: bool = False) -> None:
+    """`sweep` with zero times infinity as zero at every elementwise node."""
+    sweep(map(spelled_out, records), careful=True, keep=keep)
+
+
+plain_part = Dual.part
+
+
+def careful_part(rule: Rule, i: int, val: Value, tan: Value, inputs: list[Value], params: dict[str, Any]) -> Value:
+    """`Dual.part` with zero times infinity as zero."""
+    part = plain_part(rule, i, val, tan, inputs, params)
+    if rule.elementwise and may_have_nan(part):
+        return zero_wins(part, tan, plain_part(rule, i, val, 1.0, inputs, params))
+    return part

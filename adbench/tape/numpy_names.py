@@ -1,0 +1,115 @@
+"""Names: what `adbench.tape` offers, and the functions that take the place of numpy's on an active value.
+
+The tables are empty here; families of functions fill them (`Function`, `publish`, `stand_for`). `__array_ufunc__` and
+`__array_function__` look here. A function that is not listed raises `UnsupportedError`: it never runs on a silent
+constant.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.rule import Rule, TapeError, Value
+
+PUBLIC: dict[str, Any] = {}
+"""Names of `adbench.tape`, and what they stand for."""
+
+UFUNCS: dict[Any, Callable[..., Any]] = {}
+"""A ufunc of numpy's -> ours."""
+
+METHODS: dict[tuple[Any, str], Callable[..., Value]] = {}
+"""(ufunc, name of a method) -> what ufunc.method(…) means."""
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+"""Any other function of numpy's -> ours."""
+
+_OF_SCIPY: dict[str, Callable[..., Any]] = {}
+"""A ufunc of scipy's, by its full name -> ours: entered in `UFUNCS` once scipy is loaded."""
+
+
+class UnsupportedError(TapeError, TypeError):
+    """A numpy function that has no derivative here was called on an active value."""
+
+
+def stand_for(ours: Callable[..., Any], *theirs: Any) -> None:
+    """Has `ours` called where one of these functions is called on an active value; scipy's are given by name."""
+    for function in theirs:
+        if isinstance(function, str):
+            _OF_SCIPY[function] = ours
+        else:
+            (UFUNCS if isinstance(function, np.ufunc) else FUNCTIONS)[function] = ours
+
+
+def stand_for_namesakes(family: dict[str, Any], names: Iterable[str], source: Any) -> None:
+    """Has functions called in the place of those of the same name in numpy, or another module like it."""
+    for name in names:
+        if callable(theirs := getattr(source, name, None)) and not isinstance(theirs, type):
+            stand_for(family[name], theirs)
+
+
+def publish(family: dict[str, Any], *, helpers: str = "", unlike_numpy: str = "") -> None:
+    """Enters the functions and rules of a module, given by its `globals()`, under their names.
+
+    helpers        names that are not for users of `adbench.tape`
+    unlike_numpy   names that mean something else in numpy
+    """
+    own = [
+        name
+        for name, value in family.items()
+        if not name.startswith("_") and name not in helpers.split() and _is_of(family["__name__"], value)
+    ]
+    PUBLIC.update((name, family[name]) for name in own)
+    stand_for_namesakes(family, set(own) - set(unlike_numpy.split()), np)
+
+
+def _is_of(module: str, value: Any) -> bool:
+    """Whether this is a rule, or a function that the module defines."""
+    return isinstance(value, Rule) or (isinstance(value, FunctionType) and value.__module__ == module)
+
+
+def _of_ufunc(ufunc: Any) -> Callable[..., Any] | None:
+    if ufunc not in UFUNCS:
+        for path in list(_OF_SCIPY):  # whoever calls a function of scipy's has loaded it
+            module, _, name = path.rpartition(".")
+            if module in sys.modules:
+                UFUNCS[getattr(sys.modules[module], name)] = _OF_SCIPY.pop(path)
+    return UFUNCS.get(ufunc)
+
+
+def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Value:
+    """What `ufunc.method(*inputs, **options)` is on active values."""
+    if options.get("out") is not None or "where" in options or options.get("dtype") is not None:
+        given = sorted(k for k, v in options.items() if v is not None)
+        raise UnsupportedError(f"numpy.{ufunc.__name__}: options {given} are not differentiable; leave them out")
+    options = {k: v for k, v in options.items() if k in ("axis", "keepdims")}
+    ours = _of_ufunc(ufunc) if method == "__call__" else METHODS.get((ufunc, method))
+    if ours is None:
+        raise UnsupportedError(_advice(f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")))
+    return ours(*inputs, **options)
+
+
+def call_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What `function(*args, **options)` is on active values."""
+    if function not in FUNCTIONS:
+        raise UnsupportedError(_advice(f"{function.__module__}.{function.__name__}"))
+    options = {k: v for k, v in options.items() if v is not None and v is not np._NoValue}
+    try:
+        return FUNCTIONS[function](*args, **options)
+    except TypeError as error:
+        if "unexpected keyword" in str(error) or "positional argument" in str(error):
+            raise UnsupportedError(
+                f"numpy.{function.__name__}: {error}; not differentiable with these options"
+            ) from None
+        raise
+
+
+def _advice(name: str) -> str:
+    return (
+        f"{name} has no derivative here. Write it with the functions of adbench.tape, give its derivative with "
+        f"function_gradients, or take the plain number with .val if it is meant to be a constant"
+    )
