@@ -67,9 +67,9 @@ from adbench.tape import linalg, operand  # active values get their operators fr
 from adbench.tape.callbacks import make_callback_var, reverse_pass_callback
 from adbench.tape.checkpoints import checkpointed_loop
 from adbench.tape.core.forward import Dual
-from adbench.tape.core.functionals import NotScalarError, gradient, hessian, hvp, jacobian, jvp, vjp
+from adbench.tape.core.functionals import NotScalarError, gradient, jvp, vjp
 from adbench.tape.core.node import Array, Scalar
-from adbench.tape.core.recording import ClosedTapeError, Tape
+from adbench.tape.core.recording import Tape
 from adbench.tape.core.rule import Active, AllInputs, Rule, RuleError, TapeError, function_gradients
 from adbench.tape.densities.continuous import beta_lpdf, cauchy_lpdf, exponential_lpdf, gamma_lpdf, lognormal_lpdf
 from adbench.tape.densities.continuous import normal_lpdf, student_t_lpdf
@@ -81,7 +81,8 @@ from adbench.tape.densities.multivariate import multi_normal_prec_lpdf, wishart_
 from adbench.tape.explain.explanation import Explanation, explain
 from adbench.tape.fast import blocks as memory  # the name that docs give it: tape.memory
 from adbench.tape.fast import switch
-from adbench.tape.levels import ForwardModeError, loop, nested
+from adbench.tape.jacobians import hessian, hvp, jacobian
+from adbench.tape.levels import ClosedTapeError, ForwardModeError, loop, nested
 from adbench.tape.linalg import EqualEigenvaluesError, cholesky, det, eigh, eigvalsh, expm, inv, log_determinant
 from adbench.tape.linalg import matrix_norm, matrix_power, norm, pinv, qr, quad_form, quad_form_sym, slogdet, solve
 from adbench.tape.linalg import solve_triangular, svd, svdvals, trace_quad_form, vector_norm

@@ -19,7 +19,6 @@ from adbench.tape.core import sweep
 from adbench.tape.core.node import Array, Scalar, new_leaf
 from adbench.tape.core.recording import Tape
 from adbench.tape.core.rule import Value
-from adbench.tape.core.sweep import add
 from adbench.tape.levels import current, loop
 from adbench.tape.trees import flatten
 
@@ -87,7 +86,6 @@ def _seed(tape: Tape, reached: Sequence[Any], adjoints: Sequence[Value]) -> None
 
 
 def _give(cell: Any, part: Value) -> None:
+    cell.adj = cell.adj + part
     if cell.shape:
-        add(cell, part)
-    else:
-        cell.adj = cell.adj + part
+        cell.own = True

@@ -6,16 +6,20 @@ import importlib
 from typing import Any
 
 
-class LazyModule:
-    """A module that is imported when its first attribute is read. Attributes are kept: later reads cost nothing."""
+class _Loaded:
+    """The attributes of a module that has been imported."""
+
+
+class LazyModule(_Loaded):
+    """A module that is imported when an attribute is first read. From then on reading one costs as much as anywhere."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        value = getattr(importlib.import_module(self._name), attribute)
-        setattr(self, attribute, value)
-        return value
+        self.__dict__.update(vars(importlib.import_module(self._name)))
+        self.__class__ = _Loaded  # type: ignore[assignment]  # without `__getattr__`, which would slow every read
+        return getattr(self, attribute)
 
 
 integrate = LazyModule("scipy.integrate")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from adbench.tape.core.recording import Tape
+from adbench.tape.core.recording import Record, Tape
 from adbench.tape.core.rule import TapeError
 
 next_level = itertools.count(1).__next__
@@ -17,6 +17,29 @@ next_level = itertools.count(1).__next__
 
 class ForwardModeError(TapeError):
     """Something that exists in reverse mode only was used while the innermost derivative is by forward mode."""
+
+
+class ClosedTapeError(TapeError):
+    """A variable was used after the tape that held it was cleared."""
+
+
+class ClosedTape(Tape):
+    """A tape that has given its memory back."""
+
+    __slots__ = ()
+
+    def append(self, record: Record) -> None:
+        """Refuses: nothing may be recorded any more."""
+        raise ClosedTapeError(
+            f"{record[0].name}: an argument is a variable of a tape that was cleared: its `gradient` or `nested` block "
+            f"has ended. Take what should outlive the block with .val"
+        )
+
+
+def close(tape: Tape) -> None:
+    """Frees all records. Using a variable of this tape afterwards is an error."""
+    tape.clear()
+    tape.__class__ = ClosedTape
 
 
 class _Current(threading.local):
@@ -56,7 +79,7 @@ class nested:  # noqa: N801  # used as `with nested():`, and quicker than a gene
             tapes.pop()
         else:  # a level inside was left open
             del tapes[tapes.index(tape) :]
-        tape.close()
+        close(tape)
 
 
 on_tape = nested  # what a functional opens is the same thing

@@ -48,7 +48,8 @@ class Operand(Active):
     __array_priority__ = 1000.0
     __hash__ = object.__hash__
 
-    val: Any
+    def __repr__(self) -> str:
+        return f"Var({self.val!r})"
 
     # Arithmetic: each operator is a rule.
     __add__ = _operator(e.add)
@@ -163,8 +164,9 @@ class Operand(Active):
         return indexing.getitem(self, index=indexing.normal_index(index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Rebinds this variable to a new value with the elements replaced."""
-        if not hasattr(self, "rebind"):
+        """Rebinds this variable to a new value with the elements replaced; the old value stays on the tape."""
+        parts = [name for name in ("val", "cell", "tangent") if name in type(self).__slots__]
+        if len(parts) != 2:
             raise TypeError(f"{type(self).__name__} does not support item assignment")
         new = indexing.set_at(self, value, index=indexing.normal_index(index))
         if type(new) is not type(self) or new.level != self.level:
@@ -172,7 +174,8 @@ class Operand(Active):
                 "x[index] = v: v belongs to an inner derivative and x to an outer one; "
                 "make the array inside, for example with tape.zeros_like(v)"
             )
-        self.rebind(new)
+        for name in parts:
+            setattr(self, name, getattr(new, name))
 
     def __contains__(self, item: Any) -> bool:
         return bool(np.any(value_of(self) == value_of(item)))

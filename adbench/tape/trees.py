@@ -91,6 +91,11 @@ def is_scalar(y: Any) -> bool:
     return isinstance(y, (float, int, Active, np.ndarray, np.generic)) and shape_of(y) == ()
 
 
+def name_of(f: Callable[..., Any]) -> str:
+    """A function's name, for errors."""
+    return getattr(f, "__name__", type(f).__name__)
+
+
 def described(y: Any) -> str:
     """A function's result in words, for errors."""
     if isinstance(y, (np.ndarray, Active)):

@@ -132,7 +132,7 @@ def divided_as_numpy(gradient: Gradient, *args: Value, **params: Any) -> Value:
 def value_of(value: Value) -> Value:
     """The plain number or array under all levels of derivatives; while compiling, the symbol that stands for it."""
     while isinstance(value, Active) and not value.symbolic:
-        value = value.val  # type: ignore[attr-defined]  # every active type has `val`; Active itself has no data
+        value = value.val
     return value
 
 

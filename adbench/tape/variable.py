@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from adbench.tape.core.node import Array, Recorded, Scalar, new_leaf
-from adbench.tape.core.recording import Tape
-from adbench.tape.core.rule import Value
+from adbench.tape.core.recording import LEAF, Tape
+from adbench.tape.core.rule import TapeError, Value
+from adbench.tape.core.sweep import propagate
 from adbench.tape.fast.blocks import release
-from adbench.tape.levels import ForwardModeError, current, next_level
+from adbench.tape.levels import ForwardModeError, close, current, next_level
 from adbench.tape.values import leaf_value
 
 
@@ -31,6 +32,30 @@ def callback_tape() -> Tape:
     return tape
 
 
+def grad(y: Recorded, wrt: Any = None) -> Any:
+    """Sweeps the tape from this scalar: afterwards v.adj = ∂y/∂v for every v on the tape.
+
+    With `wrt`, a variable or a list of variables, also returns their adjoints. Every sweep starts from zero
+    adjoints, so calling it again, or from another result, gives no stale sums.
+    """
+    if y.cell.shape != ():
+        raise TapeError(
+            f"grad: expected a scalar, got a value of shape {y.cell.shape}; use jacobian, or vjp with weights"
+        )
+    wanted = [] if wrt is None else wrt if isinstance(wrt, (list, tuple)) else [wrt]
+    for v in wanted:
+        if getattr(v, "tape", None) is not y.tape:
+            raise TapeError(f"grad: wrt must hold variables of the result's tape, got {v!r:.60}")
+    leaves = [record[1] for record in y.tape if record[0] is LEAF]
+    propagate(y.tape, [(y.cell, 1.0)], leaves, keep=True)
+    if wrt is None:
+        return None
+    return [v.adj for v in wanted] if isinstance(wrt, (list, tuple)) else wrt.adj
+
+
+setattr(Recorded, "grad", grad)  # noqa: B010  # a method of every value on a tape
+
+
 def set_zero_all_adjoints() -> None:
     """Sets every adjoint on the current tape to zero. (`grad` does so by itself before a second sweep.)"""
     current_tape().zero_adjoints()
@@ -44,7 +69,7 @@ def recover_memory() -> None:
     tapes = current.tapes
     tape = current_tape()
     tapes[tapes.index(tape)] = Tape(next_level())
-    tape.close()
+    close(tape)
     release()
 
 

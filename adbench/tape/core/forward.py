@@ -16,19 +16,14 @@ from adbench.tape.values import constant, divided_as_numpy, settle, shape_of
 class Dual(Active):
     """val + tangent ε at one level; both of the same shape, and both may be active values of outer levels."""
 
-    __slots__ = ("_level", "gradient", "tangent", "val")
+    __slots__ = ("gradient", "level", "tangent", "val")
 
-    gradient: dict[str, Any]  # of the results of `with_gradient` only
+    level: int
 
     def __init__(self, level: int, val: Value, tangent: Value) -> None:
-        self._level = level
+        self.level = level
         self.val = val
         self.tangent = tangent
-
-    @property
-    def level(self) -> int:
-        """The level of the functional that made it."""
-        return self._level
 
     def __repr__(self) -> str:
         return f"Dual({self.val!r}, {self.tangent!r})"
@@ -38,17 +33,20 @@ class Dual(Active):
         inputs: list[Value] = []
         tans: list[Value] = []
         for i, arg in enumerate(args):
-            active = isinstance(arg, Dual) and arg._level == self._level
-            inputs.append(arg.val if active else constant(arg, f"{rule.name}: argument {i}", keep=False))
+            active = isinstance(arg, Dual) and arg.level == self.level
+            inputs.append(arg.val if active else constant(arg, rule.name, i, keep=False))
             tans.append(arg.tangent if active else None)
         val = settle(rule(*inputs, **params))
         with np.errstate(all="ignore"):
             if type(rule.forward) is AllInputs:
                 tangent = rule.forward.fn(val, tans, *inputs, **params)
             else:
-                parts = [self.part(rule, i, val, t, inputs, params) for i, t in enumerate(tans) if t is not None]
-                tangent = sum(parts[1:], parts[0])
-        return Dual(self._level, val, _fitted(rule, val, settle(tangent)))
+                tangent = None
+                for i, tan in enumerate(tans):
+                    if tan is not None:
+                        part = self.part(rule, i, val, tan, inputs, params)
+                        tangent = part if tangent is None else tangent + part
+        return Dual(self.level, val, _fitted(rule, val, settle(tangent)))
 
     @staticmethod
     def part(rule: Rule, i: int, val: Value, tan: Value, inputs: list[Value], params: dict[str, Any]) -> Value:
@@ -58,25 +56,21 @@ class Dual(Active):
             raise RuleError(f"{rule.name} has no derivative in argument {i} in forward mode")
         return divided_as_numpy(gradient, val, tan, *inputs, **params)
 
-    def rebind(self, new: Dual) -> None:
-        """Makes this stand for another value: x[index] = v."""
-        self.val, self.tangent = new.val, new.tangent
-
 
 def _fitted(rule: Rule, val: Value, tangent: Value) -> Value:
     """The tangent in the result's shape."""
     expected, got = shape_of(val), shape_of(tangent)
+    if got != expected and rule.elementwise and len(got) <= len(expected):
+        return np.broadcast_to(tangent, expected)
     if got == expected:
         return tangent
-    if rule.elementwise and len(got) <= len(expected):
-        return np.broadcast_to(tangent, expected)
     raise RuleError(f"{rule.name}: the tangent of the result has the wrong shape: expected {expected}, got {got}")
 
 
 def tangent_of(value: Value, level: int) -> Value:
     """The tangent at this level; zeros for a value that does not depend on the input."""
-    if isinstance(value, Dual) and value._level == level:
+    if isinstance(value, Dual) and value.level == level:
         return value.tangent
-    if isinstance(value, Dual) and value._level > level:
+    if isinstance(value, Dual) and value.level > level:
         raise TapeError("a value of a finished inner derivative was returned by the function")
     return np.zeros(shape_of(value)) if shape_of(value) else 0.0

@@ -15,30 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import Active, TapeError, Value, function_gradients
+from adbench.tape.core.rule import Active, Rule, Value
 
 ASK = object()
 
-LEAF = function_gradients(lambda x: x, reverse=(), name="independent variable")
+LEAF = Rule("independent variable", lambda x: x, (), None)
 """The rule of a record that only introduces an independent variable; its value is in the place of `(val, inputs)`."""
 
-CALLBACK = function_gradients(lambda: None, reverse=(), name="callback")
-"""The rule of a record that runs a Python function in the sweep; the function is in the place of `(val, inputs)`, and
-`params` has the value of the variable that it made, if it made one."""
+CALLBACK = Rule("callback", lambda: None, (), None)
+"""The rule of a record that runs a Python function in the sweep; the function is in the place of `(val, inputs)`."""
 
 Record = tuple[Any, Any, Any, Any, Any, Any]
-
-
-class ClosedTapeError(TapeError):
-    """A variable was used after the tape that held it was cleared."""
 
 
 class Tape(list[Record]):
     """The recording: an append-only stack of records, operands before results.
 
     level      orders nested tapes
-    observed   None, or a list to which every comparison that looks at a value on this tape adds (compare, left, right,
-               result): what a compiled recording has to check before it may be used again
+    observed   None, or a list to which every comparison of a value on this tape adds (compare, left, right, result)
     swept      whether adjoints have to be set to zero before the next sweep
     """
 
@@ -53,11 +47,6 @@ class Tape(list[Record]):
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def close(self) -> None:
-        """Frees all records. Using a variable of this tape afterwards is an error."""
-        self.clear()
-        self.__class__ = ClosedTape
-
     def edges(self) -> int:
         """Number of edges of the expression graph: active arguments, counted at each node."""
         return sum(cell is not None for record in self for cell in record[2])
@@ -67,19 +56,6 @@ class Tape(list[Record]):
         for record in self:
             record[1].adj = 0.0
         self.swept = False
-
-
-class ClosedTape(Tape):
-    """A tape that has given its memory back."""
-
-    __slots__ = ()
-
-    def append(self, record: Record) -> None:
-        """Refuses: nothing may be recorded any more."""
-        raise ClosedTapeError(
-            f"{record[0].name}: an argument is a variable of a tape that was cleared: its `gradient` or `nested` block "
-            f"has ended. Take what should outlive the block with .val"
-        )
 
 
 class Cell:

@@ -1,16 +1,12 @@
 """Rules: one definition of a derivative, used by reverse mode and by forward mode.
 
-A rule is data: a value function and, for each argument, a gradient function
-
-    gradient(val, adj, *inputs, **params)
-
-after "Generalized function gradients" (Stan RFC, 2022). For an *elementwise* function the Jacobian is diagonal and so
+A rule is data: a value function and, for each argument, a gradient function `(val, adj, *inputs, **params)`, after
+"Generalized function gradients" (Stan RFC, 2022). For an *elementwise* function the Jacobian is diagonal and so
 its own transpose: the same gradient function takes the result's adjoint to the argument's (reverse mode) and the
 argument's tangent to the result's (forward mode). Any other function has a `reverse` and a `forward` tuple.
 
 Calling a rule evaluates it. The active argument of the innermost level (see `Active`) decides what else happens: a
-`Scalar` or `Array` records a node on its tape, a `Dual` carries a tangent along. Without an active argument only the
-value function runs. No rule knows these types, so one recording serves the sweep, a compiler and a printed table.
+`Scalar` or `Array` records a node on its tape, a `Dual` carries a tangent along. No rule knows these types.
 """
 
 from __future__ import annotations
@@ -22,7 +18,6 @@ Value = Any
 """A float, a float64 array, or an active value of an outer level."""
 
 Gradient = Callable[..., Value]
-Gradients = Sequence["Gradient | None"]
 
 
 class TapeError(Exception):
@@ -38,15 +33,15 @@ class Active:
 
     Each call of a functional (`gradient`, `jvp`, …) opens a new level, numbered upwards. An operation on values of
     several levels belongs to the innermost, that is the highest; values of all other levels are constants to it.
-    This keeps nested derivatives from confusing their perturbations.
-
-    Its operators, methods and numpy's functions come from outside (`adbench.tape.operand`).
+    This keeps nested derivatives from confusing their perturbations. Its operators, methods and numpy's functions come
+    from outside (`adbench.tape.operand`).
     """
 
     __slots__ = ()
 
-    symbolic = False
-    """Whether it stands for the numbers of calls to come, and has no plain number under it (see `compiled`)."""
+    val: Any  # its value one level down
+    gradient: dict[str, Any]  # of the results of `with_gradient` only
+    symbolic = False  # whether it stands for numbers of calls to come, and has no plain number under it
 
     @property
     def level(self) -> int:
@@ -80,14 +75,7 @@ class Rule:
     reverse      for each argument (val, adj, *inputs, **params) -> contribution to its adjoint; or `AllInputs`
     forward      for each argument (val, tan, *inputs, **params) -> contribution to the result's tangent; or `AllInputs`
     elementwise  the Jacobian is diagonal up to broadcasting, which the engine undoes
-
-    For fast paths only:
-
-    fresh        contributions are newly made arrays (or `adj`, or views of it), so that the sweep may add into them
-    scatter      for a function that reads part of its first argument: scatter(buffer, adj, **params) adds the
-                 contribution in place, at the cost of the part and not of the whole; `adj` may be one number for all
-    slope        for a function of one argument that is elementwise or a sum: its derivative, where that is one number
-    reads        which of (val, *inputs) gradient functions read, once somebody has found out
+    The rest is for fast paths only, see `fast.quick_sweep`.
     """
 
     __slots__ = ("elementwise", "forward", "fresh", "name", "reads", "reverse", "scatter", "slope", "value")
@@ -123,43 +111,37 @@ class Rule:
         for arg in args:
             if isinstance(arg, Active) and (top is None or (arg is not top and arg.level > top.level)):
                 top = arg
-        if top is None:
-            return self.value(*args, **params)
-        return top.interpret(self, args, params)
+        return self.value(*args, **params) if top is None else top.interpret(self, args, params)
 
     def __repr__(self) -> str:
         return f"<rule {self.name}>"
 
-    def kept(self, active: tuple[bool, ...]) -> tuple[bool, ...]:
-        """Which of (val, *inputs) the record has to keep for the gradient functions of the active arguments: all."""
+    def check(self, cells: Sequence[Any]) -> None:
+        """Raises RuleError unless there is a gradient function for each argument with a cell: each active one."""
         if self.reverse is None:
             raise RuleError(f"{self.name} has no reverse mode")
-        if not isinstance(self.reverse, AllInputs):
-            if len(active) != len(self.reverse):
-                raise RuleError(
-                    f"{self.name}: called with {len(active)} arguments, but the rule has {len(self.reverse)}"
-                )
-            for i, gradient in enumerate(self.reverse):
-                if active[i] and gradient is None:
-                    raise RuleError(f"{self.name} has no derivative in argument {i}; take its plain value with .val")
-        return (True,) * (1 + len(active))
+        listed = [self] * len(cells) if isinstance(self.reverse, AllInputs) else self.reverse
+        if len(cells) != len(listed):
+            raise RuleError(f"{self.name}: called with {len(cells)} arguments, but the rule has {len(listed)}")
+        for i, cell in enumerate(cells):
+            if cell is not None and listed[i] is None:
+                raise RuleError(f"{self.name} has no derivative in argument {i}; take its plain value with .val")
 
 
 def function_gradients(
     value: Callable[..., Value],
-    gradients: Gradients | None = None,
+    gradients: Sequence[Gradient | None] | None = None,
     *,
-    reverse: Gradients | AllInputs | None = None,
-    forward: Gradients | AllInputs | None = None,
+    reverse: Sequence[Gradient | None] | AllInputs | None = None,
+    forward: Sequence[Gradient | None] | AllInputs | None = None,
     name: str | None = None,
     fresh: bool = False,
     scatter: Callable[..., None] | None = None,
     slope: float | None = None,
 ) -> Rule:
-    """A differentiable function from its value and its gradients, for both modes at once.
+    """A differentiable function from its value and its gradients, for both modes at once (Stan RFC, 2022).
 
-    Elementwise functions: one tuple of gradient functions `(val, adj, *inputs)`, one for each argument, multiplies
-    whatever it is given, an adjoint or a tangent, by the partial derivative:
+    Elementwise functions: for each argument, what is given (an adjoint or a tangent) times the partial derivative:
 
         hypot = function_gradients(np.hypot, (lambda val, adj, x, y: adj * x / val,
                                               lambda val, adj, x, y: adj * y / val))
@@ -169,12 +151,8 @@ def function_gradients(
         inverse = function_gradients(np.linalg.inv, reverse=(lambda C, adj, A: -C.T @ adj @ C.T,),
                                                     forward=(lambda C, tan, A: -C @ tan @ C,))
 
-    Gradient functions are asked for active arguments only. `None` in a tuple says that the function has no
-    derivative in that argument. Written with operators and functions of this package they are themselves
-    differentiable, and so have all higher orders. A parameter whose name begins with an underscore is promised not
-    to be read; its value is then not kept for the sweep.
-
-    Source: Stan RFC "generalized_function_gradients" (2022).
+    None says that there is no derivative in an argument. Gradient functions written with functions of this package are
+    themselves differentiable. They do not read a parameter named with an underscore in front: it is not kept.
     """
     name = name or str(getattr(value, "__name__", "function"))
     if gradients is not None:
@@ -183,5 +161,5 @@ def function_gradients(
         return Rule(name, value, tuple(gradients), tuple(gradients), elementwise=True, fresh=fresh, slope=slope)
     if reverse is None and forward is None:
         raise TypeError(f"{name}: no gradients given")
-    sides = [side if side is None or isinstance(side, AllInputs) else tuple(side) for side in (reverse, forward)]
+    sides = [tuple(side) if isinstance(side, (list, tuple)) else side for side in (reverse, forward)]
     return Rule(name, value, *sides, fresh=fresh, scatter=scatter, slope=slope)

@@ -29,31 +29,21 @@ def sweep(records: Iterable[Record], *, keep: bool = False) -> None:
         elif cells and not (type(out.adj) is float and out.adj == 0.0):
             adj = out.writable() if out.shape else out.adj
             for i, part in enumerate(contributions(rule, adj, cells, saved, params)):
-                if cells[i] is not None:
-                    add(cells[i], fitted(rule, i, part, cells[i].shape))
+                if (cell := cells[i]) is not None:
+                    cell.adj = cell.adj + fitted(rule, i, part, cell.shape)
+                    if cell.shape:
+                        cell.own = True
             if not keep:
                 out.adj = 0.0
 
 
-def contributions(
-    rule: Rule, adj: Value, cells: Sequence[Any], saved: tuple[Any, Any], params: dict[str, Any]
-) -> Sequence[Value]:
+def contributions(rule: Rule, adj: Value, cells: Sequence[Any], saved: tuple[Any, Any], params: dict[str, Any]) -> Any:
     """What the rule adds to the adjoint of each argument; None for a constant."""
     val, inputs = saved
     if isinstance(rule.reverse, AllInputs):
-        parts: Sequence[Value] = rule.reverse.fn([cell is not None for cell in cells], val, adj, *inputs, **params)
-        return parts
-    return [
-        None if cell is None else divided_as_numpy(gradient, val, adj, *inputs, **params)
-        for gradient, cell in zip(rule.reverse, cells, strict=True)
-    ]
-
-
-def add(cell: Any, part: Value) -> None:
-    """cell.adj += part, in a new array."""
-    cell.adj = cell.adj + part
-    if cell.shape:
-        cell.own = True
+        return rule.reverse.fn([cell is not None for cell in cells], val, adj, *inputs, **params)
+    pairs = zip(rule.reverse, cells, strict=True)
+    return [None if cell is None else divided_as_numpy(g, val, adj, *inputs, **params) for g, cell in pairs]
 
 
 def fitted(rule: Rule, i: int, part: Value, shape: tuple[int, ...]) -> Value:
@@ -88,8 +78,5 @@ def propagate(tape: Tape, seeds: Sequence[tuple[Any, Value]], leaves: Sequence[A
             if cell.shape:
                 cell.own = False
         one_pass(reversed(tape), keep=keep)
-        for leaf in leaves:
-            if has_nan(leaf.adj):
-                break
-        else:
+        if not any(map(has_nan, [leaf.adj for leaf in leaves])):
             return

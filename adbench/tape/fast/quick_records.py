@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.node import Array, Recorded, Scalar, with_shapes
+from adbench.tape.core.node import Array, Recorded, Scalar
 from adbench.tape.core.recording import ASK, Cell, Tape
 from adbench.tape.core.rule import AllInputs, Gradient, Rule, Value
 from adbench.tape.fast.blocks import full
@@ -25,23 +25,22 @@ from adbench.tape.values import FLOAT64, PLAIN, constant, settle, shape_of
 
 # What the gradient functions read, and a record keeps
 
-check_active = Rule.kept
-
 
 def kept(rule: Rule, active: tuple[bool, ...]) -> tuple[bool, ...]:
     """Which of (val, *inputs) the gradient functions of the active arguments read."""
     try:
         return rule.reads[active]
     except KeyError:
-        everything = check_active(rule, active)
+        rule.check([None if not is_active else rule for is_active in active])
+        everything = (True,) * (1 + len(active))
         if isinstance(rule.reverse, AllInputs):
-            reads = everything
+            found = everything
         else:
             asked = [g for g, is_active in zip(rule.reverse, active, strict=True) if is_active]
             each = [_parameters_read(gradient, len(everything)) for gradient in asked]
-            reads = tuple(map(any, zip(*each, strict=True))) if each else (False,) * len(everything)
-        rule.reads[active] = reads
-        return reads
+            found = tuple(map(any, zip(*each, strict=True))) if each else (False,) * len(everything)
+        rule.reads[active] = found
+        return found
 
 
 def _parameters_read(gradient: Gradient, count: int) -> tuple[bool, ...]:
@@ -62,8 +61,6 @@ def _parameters_read(gradient: Gradient, count: int) -> tuple[bool, ...]:
 
 # Functions of one argument and of two
 
-any_number = Recorded.interpret
-
 
 def interpret(node: Recorded, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
     """`Recorded.interpret`, without its loops for one argument and two."""
@@ -71,7 +68,7 @@ def interpret(node: Recorded, rule: Rule, args: tuple[Value, ...], params: dict[
         return _interpret_one(node, rule, params)
     if len(args) == 2:
         return _interpret_two(node.tape, rule, *args, params)
-    return any_number(node, rule, args, params)
+    return _interpret_any(node.tape, rule, args, params)
 
 
 _ONE_ACTIVE = (True,)
@@ -87,8 +84,8 @@ def _interpret_one(node: Any, rule: Rule, params: dict[str, Any]) -> Value:
     slope = rule.slope
     if slope is not None and type(cell) is Cell and shape_of(val) == (cell.shape if rule.elementwise else ()):
         return push(node.tape, rule, val, (cell,), (slope,), None)
-    kept = rule.kept(_ONE_ACTIVE)
-    return push(node.tape, rule, val, (cell,), (val if kept[0] else None, (a if kept[1] else cell,)), params)
+    keep_val, keep_a = kept(rule, _ONE_ACTIVE)
+    return push(node.tape, rule, val, (cell,), (val if keep_val else None, (a if keep_a else cell,)), params)
 
 
 def _interpret_two(tape: Tape, rule: Rule, a: Value, b: Value, params: dict[str, Any]) -> Value:
@@ -98,7 +95,7 @@ def _interpret_two(tape: Tape, rule: Rule, a: Value, b: Value, params: dict[str,
         a, a_cell = a.val, a.cell
     if (type(b) is Array or type(b) is Scalar) and b.tape is tape:
         b, b_cell = b.val, b.cell
-    keep_val, keep_a, keep_b = rule.kept((a_cell is not None, b_cell is not None))
+    keep_val, keep_a, keep_b = kept(rule, (a_cell is not None, b_cell is not None))
     if a_cell is None and type(a) is not float:
         a = constant(a, rule.name, 0, keep=keep_a)
     if b_cell is None and type(b) is not float:
@@ -109,6 +106,12 @@ def _interpret_two(tape: Tape, rule: Rule, a: Value, b: Value, params: dict[str,
         raise with_shapes(error, rule, [a, b]) from None
     inputs = (a if keep_a or a_cell is None else a_cell, b if keep_b or b_cell is None else b_cell)
     return push(tape, rule, val, (a_cell, b_cell), (val if keep_val else None, inputs), params)
+
+
+def with_shapes(error: ValueError, rule: Rule, inputs: Sequence[Value]) -> ValueError:
+    """The same error, naming the function and the shapes it was given."""
+    shapes = ", ".join(str(shape_of(x)) for x in inputs if x is not None)
+    return type(error)(f"{rule.name} of shapes {shapes}: {error}")
 
 
 def push(
@@ -134,6 +137,20 @@ def push(
     return node
 
 
+def _interpret_any(tape: Tape, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
+    """`Recorded.interpret`, which keeps only what the gradient functions read."""
+    cells = [arg.cell if isinstance(arg, Recorded) and arg.tape is tape else None for arg in args]
+    keep_val, *keep = kept(rule, tuple([cell is not None for cell in cells]))
+    inputs = [constant(x, rule.name, i, keep=keep[i]) if cells[i] is None else x.val for i, x in enumerate(args)]
+    try:
+        val = rule(*inputs, **params)
+    except ValueError as error:
+        raise with_shapes(error, rule, inputs) from None
+    # A cell stands in for an input that is not kept: it has the shape and no more.
+    saved = [x if cell is None or is_kept else cell for x, cell, is_kept in zip(inputs, cells, keep, strict=True)]
+    return push(tape, rule, val, cells, (val if keep_val else None, saved), params)
+
+
 def getitem(self: Array, index: Any) -> Value:
     """x[index]; an element of a vector and a slice without asking what the index is."""
     val = self.val
@@ -148,6 +165,10 @@ def getitem(self: Array, index: Any) -> Value:
         cells = (self.cell,)
         return push(self.tape, indexing.getitem, val[index], cells, (None, cells), {"index": index})
     return indexing.getitem(self, index=indexing.normal_index(index))
+
+
+shape = property(lambda self: self.cell.shape)
+"""`Array.shape`, which does not ask the value."""
 
 
 def edges(tape: Tape) -> int:

@@ -3,6 +3,14 @@
 It gives what `core.sweep` gives. Besides, it reads the compact forms (see `quick_records`), adds into arrays that
 belong to nobody else, and leaves an adjoint one number for as long as all of its elements are the same.
 
+What rules say for this sweep:
+
+    fresh     contributions are newly made arrays (or `adj`, or views of it), so that it may add into them
+    scatter   for a function that reads part of its first argument: scatter(buffer, adj, **params) adds the contribution
+              in place, at the cost of the part and not of the whole; `adj` may be one number for all
+    slope     for a function of one argument that is elementwise or a sum: its derivative, where that is one number
+    reads     which of (val, *inputs) gradient functions read, once `quick_records` has found out
+
 **Zero times infinity is zero here.** A path through an exact zero contributes nothing, even where another factor on it
 is infinite or not a number: x √x at 0 has derivative 0, and so has a branch that `where` did not select. Other NaN
 are passed on. The rule costs nothing where no NaN arises: a first sweep multiplies plainly, and only if a NaN
@@ -293,7 +301,14 @@ plain_part = Dual.part
 
 def careful_part(rule: Rule, i: int, val: Value, tan: Value, inputs: list[Value], params: dict[str, Any]) -> Value:
     """`Dual.part` with zero times infinity as zero."""
-    part = plain_part(rule, i, val, tan, inputs, params)
+    if rule.forward is None or rule.forward[i] is None:
+        return plain_part(rule, i, val, tan, inputs, params)
+    gradient = rule.forward[i]
+    try:
+        part = gradient(val, tan, *inputs, **params)
+    except ArithmeticError:
+        gradient = with_infinities(gradient)
+        part = gradient(val, tan, *inputs, **params)
     if rule.elementwise and may_have_nan(part):
-        return zero_wins(part, tan, plain_part(rule, i, val, 1.0, inputs, params))
+        return zero_wins(part, tan, gradient(val, 1.0, *inputs, **params))
     return part

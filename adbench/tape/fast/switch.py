@@ -15,15 +15,14 @@ from adbench.tape.core import sweep
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.node import Array, Recorded, Scalar
 from adbench.tape.core.recording import Cell, Tape
-from adbench.tape.core.rule import Rule
 from adbench.tape.fast import blocks, quick_records, quick_sweep, written_out
 
 PATHS: list[tuple[Any, str, Any]] = [
     (sweep, "PASSES", [quick_sweep.sweep, quick_sweep.careful_sweep]),
     (Dual, "part", staticmethod(quick_sweep.careful_part)),
-    (Rule, "kept", quick_records.kept),
     (Recorded, "interpret", quick_records.interpret),
     (Array, "__getitem__", quick_records.getitem),
+    (Array, "shape", quick_records.shape),
     (Tape, "edges", quick_records.edges),
     (Cell, "writable", quick_records.writable),
     (values, "snapshot", blocks.snapshot),

@@ -75,7 +75,7 @@ def direction_basis(a: Value) -> Value:
     tangent = None
     while isinstance(a, Active) and tangent is None and not a.symbolic:
         tangent = getattr(a, "tangent", None)
-        a = a.val  # type: ignore[attr-defined]  # every active type has `val`
+        a = a.val
     plain, along = value_of(a), value_of(tangent)
     if tangent is None:
         return None

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.functionals import jacobian, vjp
+from adbench.tape.core.functionals import vjp
 from adbench.tape.core.rule import Active, TapeError, Value
+from adbench.tape.jacobians import jacobian
 from adbench.tape.ode.solver import Options, integrate_to
 from adbench.tape.values import shape_of, value_of
 

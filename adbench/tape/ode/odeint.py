@@ -29,8 +29,9 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.functionals import jacobian, jvp
+from adbench.tape.core.functionals import jvp
 from adbench.tape.core.rule import Active, AllInputs, Value, function_gradients
+from adbench.tape.jacobians import jacobian
 from adbench.tape.levels import loop
 from adbench.tape.ode.adjoint import (
     Field,

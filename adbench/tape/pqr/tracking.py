@@ -40,9 +40,10 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.functionals import plain, rows, vjp
+from adbench.tape.core.functionals import plain, vjp
 from adbench.tape.core.node import new_leaf
 from adbench.tape.core.rule import Active, TapeError, Value
+from adbench.tape.jacobians import rows
 from adbench.tape.levels import forward_level, on_tape
 from adbench.tape.pqr.compact import CompactJacobian, Dense, identity
 from adbench.tape.pqr.compact_forms import Implicit

@@ -26,7 +26,7 @@ def compare(function: Compare, left: Value, right: Value) -> Any:
             tape = getattr(x, "tape", None)
             if tape is not None and tape.observed is not None and tape not in watching:
                 watching.append(tape)
-            x = x.val  # type: ignore[attr-defined]  # every active type has `val`; Active itself has no data
+            x = x.val
         plain.append(x)
     result = function(*plain)
     for tape in watching:
@@ -37,7 +37,7 @@ def compare(function: Compare, left: Value, right: Value) -> Any:
 def _at(level: int, x: Value) -> Value:
     """x as it is known at this level: without the levels inside of it."""
     while isinstance(x, Active) and x.level > level and not x.symbolic:
-        x = x.val  # type: ignore[attr-defined]  # as above
+        x = x.val
     return x
 
 

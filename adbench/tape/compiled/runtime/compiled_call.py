@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from adbench.tape import jacobians
 from adbench.tape.compiled.lowering.module import Outcome
 from adbench.tape.compiled.runtime.arguments import Arguments
 from adbench.tape.compiled.runtime.code_cache import CodeCache
@@ -303,7 +304,8 @@ class Compiled:
             return functionals.gradient(of_active, x)[1]
         if self.operator == "value_and_gradient":
             return functionals.gradient(of_active, x)
-        return getattr(functionals, self.operator)(of_active, x, *args[self.count :])
+        home = jacobians if self.operator in ("jacobian", "hessian", "hvp") else functionals
+        return getattr(home, self.operator)(of_active, x, *args[self.count :])
 
     def nodes(self) -> int:
         """How many operations were recorded, those of the sweep among them."""

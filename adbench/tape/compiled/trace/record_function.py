@@ -245,7 +245,7 @@ class _Recorder:
             gradient = pull_back(of_active, points, [True] * len(points), [1.0])
         y = result[0]
         while isinstance(y, Active) and not y.symbolic:
-            y = y.val  # type: ignore[attr-defined]  # every active type has `val`
+            y = y.val
         firsts = [g.val if isinstance(g, Dual) else g for g in gradient]
         tangents = [tangent_of(g, level) for g in gradient]
         shaped = [spread(t, shape_of(g)) for t, g in zip(tangents, gradient, strict=True)]

@@ -1,0 +1,113 @@
+"""Jacobians and second derivatives, made of sweeps and of evaluations in forward mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.functionals import Function, Rebuild, along, finished, gradient, is_on, jvp, plain
+from adbench.tape.core.node import new_leaf
+from adbench.tape.core.recording import Tape
+from adbench.tape.core.rule import RuleError, Value
+from adbench.tape.core.sweep import propagate
+from adbench.tape.levels import ForwardModeError, on_tape
+from adbench.tape.trees import flatten, outputs
+from adbench.tape.values import asarray, settle, shape_of
+
+
+def hvp(f: Function, x: Any, v: Any) -> tuple[Value, Any]:
+    """(f(x), H v) with H[i, j] = ∂²f/∂x_i∂x_j, in the structure of x: forward mode over the gradient."""
+    (fx, _), (_, hv) = jvp(lambda point: gradient(f, point), x, v)
+    return fx, hv
+
+
+def jacobian(f: Function, x: Any, mode: str | None = None) -> tuple[Value, Any]:
+    """(f(x), J): J[i, j] = ∂f_i/∂x_j, of shape f(x).shape + x.shape; for a nest x one such array in each place.
+
+    mode "reverse": one recording and a sweep per element of f(x); "forward": one evaluation per element of x.
+    By default whichever of the two is less, falling back on reverse where f has a part without forward mode.
+    """
+    if mode not in (None, "forward", "reverse"):
+        raise ValueError(f"jacobian: mode is 'forward', 'reverse' or None, got {mode!r}")
+    values, rebuild = flatten(x, "jacobian: x")
+    if mode == "forward":
+        return _by_columns(f, values, rebuild)
+    with on_tape() as tape:
+        leaves = [new_leaf(tape, value) for value in values]
+        cells = [leaf.cell for leaf in leaves]
+        ys, rebuild_y = outputs(f(rebuild(leaves)))
+        if mode is None and sum(map(_size, values)) < sum(map(_size, ys)):
+            try:
+                return _by_columns(f, values, rebuild)
+            except (RuleError, ForwardModeError):
+                pass  # some part of f has reverse mode only, and that recording is at hand
+        blocks = [rebuild(rows(y, tape, cells)) for y in ys]
+        return rebuild_y([plain(y, tape) for y in ys]), rebuild_y(blocks)
+
+
+def _size(value: Value) -> int:
+    return int(np.prod(shape_of(value), dtype=int))
+
+
+def rows(y: Any, tape: Tape, cells: Sequence[Any]) -> list[Value]:
+    """∂y/∂x for each leaf, of shape y.shape + leaf.shape, by a sweep per element of y."""
+    shape = shape_of(y)
+    lines: list[list[Value]] = [[] for _ in cells]
+    for place in np.ndindex(shape if is_on(y, tape) else (0,)):
+        propagate(tape, [(y.cell, _unit(shape, place))], cells)
+        for line, cell in zip(lines, cells, strict=True):
+            line.append(finished(cell))
+    return [_assembled(line, shape, cell.shape) for line, cell in zip(lines, cells, strict=True)]
+
+
+def _unit(shape: tuple[int, ...], place: tuple[int, ...] | None) -> Value:
+    """1 in one place, 0 elsewhere; 0 everywhere without a place."""
+    unit = np.zeros(shape)
+    if place is not None:
+        unit[place] = 1.0
+    return unit if shape else float(unit)
+
+
+def _assembled(slices: list[Value], shape: tuple[int, ...], leaf_shape: tuple[int, ...]) -> Value:
+    """Slices ∂f_i/∂x as one array of shape f.shape + x.shape; zeros if there are none."""
+    if not slices:
+        return settle(np.zeros(shape + leaf_shape))
+    return asarray(slices).reshape(shape + leaf_shape) if shape else slices[0]
+
+
+def _by_columns(f: Function, values: list[Value], rebuild: Rebuild) -> tuple[Value, Any]:
+    """The Jacobian by one evaluation of f in forward mode for each element of the inputs."""
+    fx: list[Value] | None = None
+    rebuild_y: Rebuild
+    columns: list[list[list[Value]]] = []
+    for k, value in enumerate(values):
+        columns.append([])
+        for place in np.ndindex(shape_of(value)):
+            directions = [_unit(shape_of(u), place if i == k else None) for i, u in enumerate(values)]
+            fx, tangents, rebuild_y = along(f, values, rebuild, directions)
+            columns[k].append(tangents)
+    if fx is None:  # no input has any element
+        fx, _, rebuild_y = along(f, values, rebuild, [_unit(shape_of(u), None) for u in values])
+    blocks = []
+    for i, y in enumerate(fx):
+        pairs = zip(columns, values, strict=True)
+        blocks.append(rebuild([_side_by_side([c[i] for c in column], shape_of(y), shape_of(u)) for column, u in pairs]))
+    return rebuild_y(fx), rebuild_y(blocks)
+
+
+def _side_by_side(columns: list[Value], shape: tuple[int, ...], leaf_shape: tuple[int, ...]) -> Value:
+    """Columns ∂f/∂x_j as one array of shape f.shape + x.shape; zeros if there are none."""
+    if not columns or not leaf_shape:
+        return columns[0] if columns else np.zeros(shape + leaf_shape)
+    return np.moveaxis(asarray(columns), 0, -1).reshape(shape + leaf_shape)
+
+
+def hessian(f: Function, x: Any) -> tuple[Value, Any, Any]:
+    """(f(x), g, H): H[i, j] = ∂²f/∂x_i∂x_j of shape x.shape + x.shape; for a nest x a nest of nests.
+
+    The Jacobian of the gradient, reverse over reverse: one recording, then a sweep for each input.
+    """
+    (fx, g), (_, h) = jacobian(lambda point: gradient(f, point), x, "reverse")
+    return fx, g, h
