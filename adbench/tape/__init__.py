@@ -129,6 +129,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *PUBLIC})
+
+
 globals().update(PUBLIC)
 _HERE = {"Any", "Callable", "ModuleType", "PUBLIC", "TYPE_CHECKING", "annotations"}
 _MODULES = {name for name, value in globals().items() if isinstance(value, ModuleType)} - {"fft", "linalg"}

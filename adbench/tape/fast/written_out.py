@@ -2,7 +2,9 @@
 
 Without this module the engine would be as right, and slower: scalar code three times, code on arrays of a hundred
 numbers twice. A scalar's operator makes one record and calls nothing; what it does not know it leaves to the rule.
-Spelled out, because each step more is a step in the innermost loop.
+
+Operators on scalars are compiled from a template, because each call more is a call in the innermost loop: as closures
+that call their value and partials they take twice the time.
 """
 
 from __future__ import annotations
@@ -102,18 +104,20 @@ def _beside_scalar(
     return operate
 
 
-_array_add = _array_operator(add, operator.add, (ONE, ONE))
-_array_subtract = _array_operator(subtract, operator.sub, (ONE, MINUS_ONE))
-_array_multiply = _array_operator(multiply, operator.mul, None)
-_array_radd = _array_operator(add, operator.add, (ONE, ONE), reflected=True)
-_array_rsub = _array_operator(subtract, operator.sub, (ONE, MINUS_ONE), reflected=True)
-_array_rmul = _array_operator(multiply, operator.mul, None, reflected=True)
-_scalar_add_array = _beside_scalar(add, operator.add, (ONE, ONE), _array_radd)
-_scalar_subtract_array = _beside_scalar(subtract, operator.sub, (ONE, MINUS_ONE), _array_rsub)
-_scalar_multiply_array = _beside_scalar(multiply, operator.mul, None, _array_rmul)
-_array_add_scalar = _beside_scalar(add, operator.add, (ONE, ONE), _array_add, reflected=True)
-_array_subtract_scalar = _beside_scalar(subtract, operator.sub, (ONE, MINUS_ONE), _array_subtract, reflected=True)
-_array_multiply_scalar = _beside_scalar(multiply, operator.mul, None, _array_multiply, reflected=True)
+OF_ARRAYS: dict[str, Callable[..., Value]] = {}
+"""Name of an operator -> what `Array` has in its place."""
+
+_BESIDE_SCALAR: dict[str, Operator] = {}
+
+for _name, _rule, _compute, _partials in (
+    ("add", add, operator.add, (ONE, ONE)),
+    ("sub", subtract, operator.sub, (ONE, MINUS_ONE)),
+    ("mul", multiply, operator.mul, None),
+):
+    OF_ARRAYS[_name] = _array_operator(_rule, _compute, _partials)
+    OF_ARRAYS["r" + _name] = _array_operator(_rule, _compute, _partials, reflected=True)
+    _BESIDE_SCALAR[_name] = _beside_scalar(_rule, _compute, _partials, OF_ARRAYS["r" + _name])
+    _BESIDE_SCALAR["r" + _name] = _beside_scalar(_rule, _compute, _partials, OF_ARRAYS[_name], reflected=True)
 
 
 def _array_truediv(self: Any, other: Any) -> Value:
@@ -169,139 +173,88 @@ def _array_neg(self: Any) -> Value:
     return node
 
 
-# Scalars
+OF_ARRAYS |= {"truediv": _array_truediv, "pow": _array_pow, "neg": _array_neg}
 
+# Scalars, with a scalar or a constant number
 
-def _scalar_add(self: Any, other: Any) -> Value:
-    if type(other) is Scalar:
-        tape = self.tape
-        if other.tape is tape:
-            node = Scalar()
-            node.adj = 0.0
-            node.tape = tape
-            node.val = self.val + other.val
-            tape.append((add, node, self, other, 1.0, 1.0))
-            return node
-    elif (kind := type(other)) is float or kind is int:
-        node = Scalar()
-        node.adj = 0.0
-        node.tape = tape = self.tape
-        node.val = self.val + other
-        tape.append((add, node, self, None, 1.0, other))
-        return node
-    return _scalar_add_array(self, other)
-
-
-def _scalar_sub(self: Any, other: Any) -> Value:
-    if type(other) is Scalar:
-        tape = self.tape
-        if other.tape is tape:
-            node = Scalar()
-            node.adj = 0.0
-            node.tape = tape
-            node.val = self.val - other.val
-            tape.append((subtract, node, self, other, 1.0, -1.0))
-            return node
-    elif (kind := type(other)) is float or kind is int:
-        node = Scalar()
-        node.adj = 0.0
-        node.tape = tape = self.tape
-        node.val = self.val - other
-        tape.append((subtract, node, self, None, 1.0, other))
-        return node
-    return _scalar_subtract_array(self, other)
-
-
-def _scalar_mul(self: Any, other: Any) -> Value:
-    if type(other) is Scalar:
-        tape = self.tape
-        if other.tape is tape:
-            node = Scalar()
-            node.adj = 0.0
-            node.tape = tape
-            node.val = (a := self.val) * (b := other.val)
-            tape.append((multiply, node, self, other, b, a))
-            return node
-    elif (kind := type(other)) is float or kind is int:
-        node = Scalar()
-        node.adj = 0.0
-        node.tape = tape = self.tape
-        node.val = self.val * other
-        tape.append((multiply, node, self, None, other, other))
-        return node
-    return _scalar_multiply_array(self, other)
-
-
-def _scalar_truediv(self: Any, other: Any) -> Value:
-    # The partials of a scalar quotient are computed at once: that costs less than to ask for them later.
+_TEMPLATE = """
+def {name}(self, other):
     try:
         if type(other) is Scalar:
             tape = self.tape
             if other.tape is tape:
-                b = other.val
-                val = self.val / b
+                {both}
                 node = Scalar()
                 node.adj = 0.0
                 node.tape = tape
                 node.val = val
-                tape.append((divide, node, self, other, 1.0 / b, -val / b))
+                tape.append(({rule}, node, self, other, {p}, {q}))
                 return node
         elif (kind := type(other)) is float or kind is int:
-            val = self.val / other
+            {constant}
             node = Scalar()
             node.adj = 0.0
             node.tape = tape = self.tape
             node.val = val
-            tape.append((divide, node, self, None, 1.0 / other, other))
+            tape.append(({rule}, node, self, None, {p_of_constant}, other))
             return node
-    except (ZeroDivisionError, OverflowError):
+    except ArithmeticError:
         pass  # numpy's answer, inf or nan with a warning, is the one wanted
-    return divide(self, other)
+    return otherwise(self, other)
 
 
-def _scalar_radd(self: Any, other: Any) -> Value:
-    if (kind := type(other)) is float or kind is int:
-        node = Scalar()
-        node.adj = 0.0
-        node.tape = tape = self.tape
-        node.val = other + self.val
-        tape.append((add, node, None, self, other, 1.0))
-        return node
-    return _array_add_scalar(self, other)
+def r{name}(self, other):
+    try:
+        if (kind := type(other)) is float or kind is int:
+            {reflected}
+            node = Scalar()
+            node.adj = 0.0
+            node.tape = tape = self.tape
+            node.val = val
+            tape.append(({rule}, node, None, self, other, {q_of_constant}))
+            return node
+    except ArithmeticError:
+        pass
+    return otherwise_reflected(self, other)
+"""
+
+_SCALAR_OPERATORS = (
+    # name, sign, rule, ∂(a ∘ b)/∂a, ∂(a ∘ b)/∂b for val = a ∘ b
+    ("add", "+", add, "1.0", "1.0"),
+    ("sub", "-", subtract, "1.0", "-1.0"),
+    ("mul", "*", multiply, "b", "a"),
+    ("truediv", "/", divide, "1.0 / b", "-val / b"),
+)
 
 
-def _scalar_rsub(self: Any, other: Any) -> Value:
-    if (kind := type(other)) is float or kind is int:
-        node = Scalar()
-        node.adj = 0.0
-        node.tape = tape = self.tape
-        node.val = other - self.val
-        tape.append((subtract, node, None, self, other, -1.0))
-        return node
-    return _array_subtract_scalar(self, other)
+def _compiled(name: str, sign: str, rule: Rule, p: str, q: str) -> dict[str, Operator]:
+    """self ∘ other and other ∘ self; partials of a quotient cost less at once than when the sweep asks for them."""
+    named = {letter for letter in "ab" if letter in p + q}
 
+    def value(a: str, b: str) -> str:
+        """val = a ∘ b, with names for those that a partial asks for."""
+        left, right = (f"({x} := {of})" if x in named and of != "other" else of for x, of in (("a", a), ("b", b)))
+        return f"val = {left} {sign} {right}"
 
-def _scalar_rmul(self: Any, other: Any) -> Value:
-    if (kind := type(other)) is float or kind is int:
-        node = Scalar()
-        node.adj = 0.0
-        node.tape = tape = self.tape
-        node.val = other * self.val
-        tape.append((multiply, node, None, self, other, other))
-        return node
-    return _array_multiply_scalar(self, other)
-
-
-def _scalar_rtruediv(self: Any, other: Any) -> Value:
-    if ((kind := type(other)) is float or kind is int) and (b := self.val):
-        val = other / b
-        node = Scalar()
-        node.adj = 0.0
-        node.tape = tape = self.tape
-        node.val = val
-        tape.append((divide, node, None, self, other, -val / b))
-        return node
-    return divide(other, self)
+    source = _TEMPLATE.format(
+        name=name,
+        rule="rule",
+        both=value("self.val", "other.val"),
+        constant=value("self.val", "other"),
+        reflected=value("other", "self.val"),
+        p=p,
+        q=q,
+        p_of_constant=p.replace("b", "other"),
+        q_of_constant={"a": "other"}.get(q, q),
+    )
+    scope: dict[str, Any] = {
+        "Scalar": Scalar,
+        "rule": rule,
+        "otherwise": _BESIDE_SCALAR.get(name, rule),
+        "otherwise_reflected": _BESIDE_SCALAR.get("r" + name, lambda self, other: rule(other, self)),
+    }
+    exec(compile(source, f"<{name} of scalars>", "exec"), scope)
+    return {name: scope[name], "r" + name: scope["r" + name]}
 
 
 def _scalar_neg(self: Any) -> Value:
@@ -324,26 +277,8 @@ def _scalar_pow(self: Any, other: Any) -> Value:
     return power(self, other)
 
 
-OF_ARRAYS: dict[str, Callable[..., Value]] = {
-    "add": _array_add,
-    "sub": _array_subtract,
-    "mul": _array_multiply,
-    "truediv": _array_truediv,
-    "pow": _array_pow,
-    "neg": _array_neg,
-    "radd": _array_radd,
-    "rsub": _array_rsub,
-    "rmul": _array_rmul,
-}
-OF_SCALARS: dict[str, Callable[..., Value]] = {
-    "add": _scalar_add,
-    "sub": _scalar_sub,
-    "mul": _scalar_mul,
-    "truediv": _scalar_truediv,
-    "pow": _scalar_pow,
-    "neg": _scalar_neg,
-    "radd": _scalar_radd,
-    "rsub": _scalar_rsub,
-    "rmul": _scalar_rmul,
-    "rtruediv": _scalar_rtruediv,
-}
+OF_SCALARS: dict[str, Callable[..., Value]] = {"neg": _scalar_neg, "pow": _scalar_pow}
+"""Name of an operator -> what `Scalar` has in its place."""
+
+for _row in _SCALAR_OPERATORS:
+    OF_SCALARS |= _compiled(*_row)

@@ -61,7 +61,7 @@ put = linear(_put, lambda _v, adj, _x, index, shape: adj[index], "put")
 
 getitem = function_gradients(
     lambda x, index: x[index],
-    reverse=(lambda _v, adj, _x, index: put(adj, index=index, shape=_x.shape),),
+    reverse=(lambda _v, adj, _x, index: put(adj, index=index, shape=shape_of(_x)),),
     forward=(lambda _v, tan, _x, index: tan[index],),
     name="getitem",
     fresh=True,
@@ -87,8 +87,8 @@ def _last_write(index: Index, shape: Shape, v_shape: Shape) -> tuple[Index, Valu
 def _adjoint_of_written(_val: Value, adj: Value, _x: Value, _v: Value, index: Index) -> Value:
     part = adj[index]
     if not is_basic(index):
-        part = part * _last_write(index, shape_of(adj), _v.shape)[1]
-    return sum_to(part, _squeezed(_v.shape, shape_of(part))) if shape_of(part) != _v.shape else part
+        part = part * _last_write(index, shape_of(adj), shape_of(_v))[1]
+    return sum_to(part, _squeezed(shape_of(_v), shape_of(part))) if shape_of(part) != shape_of(_v) else part
 
 
 def _squeezed(shape: Shape, target: Shape) -> Shape:

@@ -51,7 +51,7 @@ def _left(_val: Value, adj: Value, _a: Value, b: Value) -> Value:
         return matmul(adj, transpose(b))
     full, a_shape, b_shape = _as_matrices(adj, _a, b)
     back = matmul(full, matrix_transpose(reshape(b, b_shape)))
-    return reshape(sum_to(back, a_shape), _a.shape)
+    return reshape(sum_to(back, a_shape), shape_of(_a))
 
 
 def _right(_val: Value, adj: Value, a: Value, _b: Value) -> Value:
@@ -62,7 +62,7 @@ def _right(_val: Value, adj: Value, a: Value, _b: Value) -> Value:
         return matmul(transpose(a), adj)
     full, a_shape, b_shape = _as_matrices(adj, a, _b)
     back = matmul(matrix_transpose(reshape(a, a_shape)), full)
-    return reshape(sum_to(back, b_shape), _b.shape)
+    return reshape(sum_to(back, b_shape), shape_of(_b))
 
 
 def _product(a: Value, b: Value) -> Value:

@@ -66,10 +66,12 @@ def sum_to(adj: Value, shape: Shape) -> Value:
     return _sum_to(adj, axes=axes, shape=shape)
 
 
-_broadcast = linear(lambda x, shape: spread(x, shape), lambda _v, adj, _x, shape: sum_to(adj, _x.shape), "broadcast_to")
+_broadcast = linear(
+    lambda x, shape: spread(x, shape), lambda _v, adj, _x, shape: sum_to(adj, shape_of(_x)), "broadcast_to"
+)
 _sum_to = linear(
     lambda x, axes, shape: np.reshape(np.add.reduce(x, axes), shape),
-    lambda _v, adj, _x, axes, shape: broadcast_to(reshape(adj, _kept_shape(_x.shape, axes)), _x.shape),
+    lambda _v, adj, _x, axes, shape: broadcast_to(reshape(adj, _kept_shape(shape_of(_x), axes)), shape_of(_x)),
     "sum_to",
 )
 
@@ -92,7 +94,9 @@ def broadcast_arrays(*arrays: Value) -> tuple[Value, ...]:
 
 # Rearranging
 
-_reshape = linear(lambda x, shape: np.reshape(x, shape), lambda _v, adj, _x, shape: reshape(adj, _x.shape), "reshape")
+_reshape = linear(
+    lambda x, shape: np.reshape(x, shape), lambda _v, adj, _x, shape: reshape(adj, shape_of(_x)), "reshape"
+)
 _transpose = linear(
     lambda x, axes: np.transpose(x, axes),
     lambda _v, adj, _x, axes: transpose(adj, tuple(sorted(range(len(axes)), key=axes.__getitem__))),
@@ -211,7 +215,7 @@ def zeros_like(x: Value, shape: Shape | None = None) -> Value:
 
 _repeat = linear(
     lambda x, repeats, axis: np.repeat(x, repeats, axis),
-    lambda _v, adj, _x, repeats, axis: _sum_repeats(adj, _x.shape, repeats, axis),
+    lambda _v, adj, _x, repeats, axis: _sum_repeats(adj, shape_of(_x), repeats, axis),
     "repeat",
 )
 
