@@ -31,6 +31,11 @@ def _operator(rule: Callable[..., Value]) -> Callable[[Any, Any], Value]:
     return lambda self, other: rule(self, other)
 
 
+def _comparison(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Comparison looks at values: a branch has no derivative."""
+    return lambda self, other: compare(function, self, other)
+
+
 def _method(function: Callable[..., Value]) -> Callable[..., Value]:
     """A function as a method. (Rules are objects, which Python does not bind by itself.)"""
 
@@ -51,50 +56,13 @@ class Operand(Active):
     def __repr__(self) -> str:
         return f"Var({self.val!r})"
 
-    # Arithmetic: each operator is a rule.
-    __add__ = _operator(e.add)
-    __sub__ = _operator(e.subtract)
-    __mul__ = _operator(e.multiply)
-    __truediv__ = _operator(e.divide)
-    __pow__ = _operator(e.power)
-    __matmul__ = _operator(products.matmul)
-    __floordiv__ = _operator(e.floor_divide)
-    __mod__ = _operator(e.remainder)
-    __radd__ = _reflected(e.add)
-    __rsub__ = _reflected(e.subtract)
-    __rmul__ = _reflected(e.multiply)
-    __rtruediv__ = _reflected(e.divide)
-    __rpow__ = _reflected(e.power)
-    __rmatmul__ = _reflected(products.matmul)
-    __rfloordiv__ = _reflected(e.floor_divide)
-    __rmod__ = _reflected(e.remainder)
-    __neg__ = _method(e.negative)
-    __abs__ = _method(e.absolute)
-
     def __pos__(self) -> Value:
         return self
 
-    # Comparison looks at values: a branch has no derivative.
-    def __lt__(self, other: Any) -> Any:
-        return compare(operator.lt, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return compare(operator.le, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return compare(operator.gt, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return compare(operator.ge, self, other)
-
-    def __eq__(self, other: Any) -> Any:
-        return compare(operator.eq, self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return compare(operator.ne, self, other)
-
     def __bool__(self) -> bool:
         return bool(compare(operator.ne, self, 0.0))
+
+    reshape: Any  # one of numpy's methods, see below
 
     # Conversion to a plain number would drop the derivative without a word.
     def _refuse(self, what: str) -> NoReturn:
@@ -188,32 +156,6 @@ class Operand(Active):
         """The slices along the first axis, as (nested) lists of scalars."""
         return [row.tolist() if row.ndim else row for row in self]
 
-    # numpy's methods
-    sum = _method(reductions.sum)
-    mean = _method(reductions.mean)
-    var = _method(reductions.var)
-    std = _method(reductions.std)
-    prod = _method(reductions.prod)
-    max = _method(reductions.max)
-    min = _method(reductions.min)
-    argmax = _method(reductions.argmax)
-    argmin = _method(reductions.argmin)
-    cumsum = _method(reductions.cumsum)
-    cumprod = _method(reductions.cumprod)
-    trace = _method(reductions.trace)
-    reshape = _method(shapes.reshape)
-    ravel = _method(shapes.ravel)
-    flatten = _method(shapes.ravel)
-    squeeze = _method(shapes.squeeze)
-    swapaxes = _method(shapes.swapaxes)
-    repeat = _method(shapes.repeat)
-    copy = _method(shapes.copy)
-    take = _method(indexing.take)
-    diagonal = _method(indexing.diagonal)
-    argsort = _method(indexing.argsort)
-    dot = _method(products.dot)
-    clip = _method(e.clip)
-
     def transpose(self, *axes: Any) -> Value:
         """The axes permuted; in reverse order if none are given."""
         if not axes or axes == (None,):
@@ -239,6 +181,31 @@ class Operand(Active):
         return call_function(function, args, options)
 
 
+for _name, _rule in {
+    "add": e.add,
+    "sub": e.subtract,
+    "mul": e.multiply,
+    "truediv": e.divide,
+    "pow": e.power,
+    "matmul": products.matmul,
+    "floordiv": e.floor_divide,
+    "mod": e.remainder,
+}.items():
+    setattr(Operand, f"__{_name}__", _operator(_rule))
+    setattr(Operand, f"__r{_name}__", _reflected(_rule))
+for _name, _rule in {"neg": e.negative, "abs": e.absolute}.items():
+    setattr(Operand, f"__{_name}__", _method(_rule))
+for _compare in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
+    setattr(Operand, f"__{_compare.__name__}__", _comparison(_compare))
+for _module, _names in (
+    (reductions, "sum mean var std prod max min argmax argmin cumsum cumprod trace"),
+    (shapes, "reshape ravel flatten squeeze swapaxes repeat copy"),
+    (indexing, "take diagonal argsort"),
+    (products, "dot"),
+    (e, "clip"),
+):
+    for _name in _names.split():
+        setattr(Operand, _name, _method(getattr(_module, _name)))
 for _name, _member in list(vars(Operand).items()):
     if _name not in ("__module__", "__doc__", "__slots__", "__annotations__"):
         setattr(Active, _name, _member)

@@ -267,7 +267,7 @@ def accumulation() -> Iterator[Mutant]:
     for side in "ab":
         yield Mutant(
             name=f"the scalar sweep, argument {side}", kind=kind, case=at.scalars,
-            plant=in_text("core.sweep", "sweep", f"{side}.adj += adj", f"{side}.adj = adj"),
+            plant=in_text("fast.quick_sweep", "sweep", f"{side}.adj += adj", f"{side}.adj = adj"),
         )  # fmt: skip
     yield Mutant(name="scatter writes", kind=kind, case=at.overlapping, plant=in_scatter("getitem", writes))
     yield Mutant(name="scatter of scalars", kind=kind, case=at.first, plant=in_scatter("getitem", writes))

@@ -46,7 +46,8 @@ class Dual(Active):
                     if tan is not None:
                         part = self.part(rule, i, val, tan, inputs, params)
                         tangent = part if tangent is None else tangent + part
-        return Dual(self.level, val, _fitted(rule, val, settle(tangent)))
+        tangent = settle(tangent)
+        return Dual(self.level, val, tangent if shape_of(tangent) == shape_of(val) else _fitted(rule, val, tangent))
 
     @staticmethod
     def part(rule: Rule, i: int, val: Value, tan: Value, inputs: list[Value], params: dict[str, Any]) -> Value:
@@ -60,10 +61,8 @@ class Dual(Active):
 def _fitted(rule: Rule, val: Value, tangent: Value) -> Value:
     """The tangent in the result's shape."""
     expected, got = shape_of(val), shape_of(tangent)
-    if got != expected and rule.elementwise and len(got) <= len(expected):
+    if rule.elementwise and len(got) <= len(expected):
         return np.broadcast_to(tangent, expected)
-    if got == expected:
-        return tangent
     raise RuleError(f"{rule.name}: the tangent of the result has the wrong shape: expected {expected}, got {got}")
 
 

@@ -301,9 +301,9 @@ plain_part = Dual.part
 
 def careful_part(rule: Rule, i: int, val: Value, tan: Value, inputs: list[Value], params: dict[str, Any]) -> Value:
     """`Dual.part` with zero times infinity as zero."""
-    if rule.forward is None or rule.forward[i] is None:
+    gradient = rule.forward and rule.forward[i]
+    if gradient is None:
         return plain_part(rule, i, val, tan, inputs, params)
-    gradient = rule.forward[i]
     try:
         part = gradient(val, tan, *inputs, **params)
     except ArithmeticError:

@@ -58,18 +58,12 @@ def warn_outside(name: str, value: Callable[..., Value]) -> Callable[..., Value]
 # Logarithms of sums and differences
 
 log1m = Function(
-    lambda x: np.log1p(np.negative(x)),
-    lambda _v, adj, x: -divide(adj, 1.0 - x),
-    name="log1m",
-    native="log1m",
+    lambda x: np.log1p(np.negative(x)), lambda _v, adj, x: -divide(adj, 1.0 - x), name="log1m", native="log1m"
 )
 """log(1 - x) for x ≤ 1."""
 
 log1p_exp = Function(
-    lambda x: np.logaddexp(0.0, x),
-    lambda _v, adj, x: adj * expit(x),
-    name="log1p_exp",
-    native="log1p_exp",
+    lambda x: np.logaddexp(0.0, x), lambda _v, adj, x: adj * expit(x), name="log1p_exp", native="log1p_exp"
 )
 """log(1 + exp x), the softplus; derivative 1/(1 + exp(-x))."""
 
@@ -88,11 +82,7 @@ def _log1m_exp(x: Value) -> Value:
     return np.where(near, np.log(-np.expm1(np.where(near, x, -1.0))), np.log1p(-np.exp(np.where(near, -1.0, x))))[()]
 
 
-log1m_exp = Function(
-    _quiet(_log1m_exp),
-    lambda _v, adj, x: -(adj * _odds(x)),
-    name="log1m_exp",
-)
+log1m_exp = Function(_quiet(_log1m_exp), lambda _v, adj, x: -(adj * _odds(x)), name="log1m_exp")
 """log(1 - exp x) for x ≤ 0; derivative -e^x / (1 - e^x), -inf at 0."""
 
 
@@ -254,11 +244,7 @@ def over_1p_square(w: Value) -> Value:
     return where(huge, divide(1.0, where(huge, w, 1.0)), tame / (1.0 + tame * tame))
 
 
-log1p_square = Function(
-    _log1p_square,
-    lambda _v, adj, w: adj * (2.0 * over_1p_square(w)),
-    name="log1p_square",
-)
+log1p_square = Function(_log1p_square, lambda _v, adj, w: adj * (2.0 * over_1p_square(w)), name="log1p_square")
 """log(1 + w²), also where w² overflows."""
 
 
@@ -274,11 +260,7 @@ erfinv = Function(
 )
 """The inverse of erf, -1 ≤ x ≤ 1; derivative √π/2 exp(y²)."""
 
-Phi = Function(
-    "scipy.special.ndtr",
-    lambda _v, adj, x: adj * exp(-0.5 * (x * x) - _HALF_LOG_2PI),
-    name="Phi",
-)
+Phi = Function("scipy.special.ndtr", lambda _v, adj, x: adj * exp(-0.5 * (x * x) - _HALF_LOG_2PI), name="Phi")
 """The standard normal distribution function."""
 
 inv_Phi = Function(  # noqa: N816  # Stan's name
@@ -318,11 +300,7 @@ _mills_excess: Rule = function_gradients(
     _quiet(_mills_excess_value), (lambda val, adj, x: adj * (1.0 - _mills(x) * val),), name="mills_excess", fresh=True
 )
 
-std_normal_lcdf = Function(
-    "scipy.special.log_ndtr",
-    lambda _v, adj, x: adj * _mills(x),
-    name="std_normal_lcdf",
-)
+std_normal_lcdf = Function("scipy.special.log_ndtr", lambda _v, adj, x: adj * _mills(x), name="std_normal_lcdf")
 """log Phi(x), to all digits also at -40 where Phi itself has long underflowed; derivative φ(x)/Φ(x)."""
 
 
