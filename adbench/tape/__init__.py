@@ -17,7 +17,7 @@ Functional style (section 2.3), which nests to any order:
 Read it
 -------
     core                   the engine: rule, recording, sweep, node, forward, functionals, in this order
-    values, trees, levels  beside it: what a plain value is, nests of values, the tapes that are open in a thread
+    values, trees, levels  next to it: plain values, nests of values, the tapes that are open in a thread
     rules                  functions, one row or rule each, by family; `numpy_names` has the tables that they fill
     operand, variable      operators, methods and numpy's protocols of every active value; `Var`
     fast                   the same results sooner: operators written out, compact records, memory used again

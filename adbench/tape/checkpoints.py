@@ -30,7 +30,7 @@ def checkpointed_loop(step: Step, state: Any, n: int) -> Any:
 
     state ← step(i, state) for i = 0 … n-1; the state is a number, an array or a nest of them, and `step` may use other
     variables from outside. It must do the same when it is called again with the same arguments. In forward mode, where
-    nothing is recorded, and in `compile`, which has a loop of its own, it is `loop`.
+    nothing is recorded, and in `compile`, which treats loops itself, it is `loop`.
     """
     tape = current.tapes[-1]
     if tape is None or current.emit_loop is not None:

@@ -71,7 +71,7 @@ def _unit(shape: tuple[int, ...], place: tuple[int, ...] | None) -> Value:
 
 
 def _assembled(slices: list[Value], shape: tuple[int, ...], leaf_shape: tuple[int, ...]) -> Value:
-    """Slices ∂f_i/∂x as one array of shape f.shape + x.shape; zeros if there are none."""
+    """Slices ∂f_i/∂x as one array of shape f.shape + x.shape; zeros without slices."""
     if not slices:
         return settle(np.zeros(shape + leaf_shape))
     return asarray(slices).reshape(shape + leaf_shape) if shape else slices[0]
@@ -98,7 +98,7 @@ def _by_columns(f: Function, values: list[Value], rebuild: Rebuild) -> tuple[Val
 
 
 def _side_by_side(columns: list[Value], shape: tuple[int, ...], leaf_shape: tuple[int, ...]) -> Value:
-    """Columns ∂f/∂x_j as one array of shape f.shape + x.shape; zeros if there are none."""
+    """Columns ∂f/∂x_j as one array of shape f.shape + x.shape; zeros without slices."""
     if not columns or not leaf_shape:
         return columns[0] if columns else np.zeros(shape + leaf_shape)
     return np.moveaxis(asarray(columns), 0, -1).reshape(shape + leaf_shape)

@@ -59,7 +59,7 @@ current = _Current()
 
 
 class nested:  # noqa: N801  # used as `with nested():`, and quicker than a generator
-    """A tape of its own for the block, whose memory is recovered at the end, also after an exception.
+    """A new tape for the block, whose memory is recovered at the end, also after an exception.
 
     Variables made in the block live on the new tape; variables from outside are constants to its `grad()`. Take what
     should outlive the block out with `.val` or `.adj`.
@@ -82,7 +82,7 @@ class nested:  # noqa: N801  # used as `with nested():`, and quicker than a gene
         close(tape)
 
 
-on_tape = nested  # what a functional opens is the same thing
+on_tape = nested  # a functional opens the same thing
 
 
 @contextmanager

@@ -37,7 +37,7 @@ class UnsupportedError(TapeError, TypeError):
 
 
 def stand_for(ours: Callable[..., Any], *theirs: Any) -> None:
-    """Has `ours` called where one of these functions is called on an active value; scipy's are given by name."""
+    """Has `ours` called instead of these functions on active values; scipy's are given by name."""
     for function in theirs:
         if isinstance(function, str):
             _OF_SCIPY[function] = ours
@@ -46,7 +46,7 @@ def stand_for(ours: Callable[..., Any], *theirs: Any) -> None:
 
 
 def stand_for_namesakes(family: dict[str, Any], names: Iterable[str], source: Any) -> None:
-    """Has functions called in the place of those of the same name in numpy, or another module like it."""
+    """Has functions called instead of those of the same name in numpy, or another module like it."""
     for name in names:
         if callable(theirs := getattr(source, name, None)) and not isinstance(theirs, type):
             stand_for(family[name], theirs)
@@ -74,7 +74,7 @@ def _is_of(module: str, value: Any) -> bool:
 
 def _of_ufunc(ufunc: Any) -> Callable[..., Any] | None:
     if ufunc not in UFUNCS:
-        for path in list(_OF_SCIPY):  # whoever calls a function of scipy's has loaded it
+        for path in list(_OF_SCIPY):  # a caller of one of scipy's functions has loaded it
             module, _, name = path.rpartition(".")
             if module in sys.modules:
                 UFUNCS[getattr(sys.modules[module], name)] = _OF_SCIPY.pop(path)

@@ -1,6 +1,6 @@
 """Nested parameters: dicts, lists, tuples and dataclasses of numbers and arrays, through `optree`.
 
-Every functional takes such a nest in the place of an array and returns gradients in the same structure. Dataclasses
+Every functional takes such a nest instead of an array and returns gradients in the same structure. Dataclasses
 need no registration: the first one met is entered in optree's registry, in a namespace of our own. Fields marked
 `field(metadata={"pytree_node": False})`, as in optree, are settings and not parameters.
 
@@ -130,7 +130,7 @@ def _register(cls: type) -> None:
 
 
 def tree_map(function: Callable[..., Any], *nests: Any) -> Any:
-    """function(a, b, …) of all leaves in the same place, as a nest. A number stands for a nest of that number."""
+    """function(a, b, …) of all leaves in the same place, as a nest. A number means a nest of that number."""
     structures = []
     for nest in nests:
         tree_flatten(nest)  # makes the dataclasses in it known
@@ -206,7 +206,7 @@ class Tree(np.lib.mixins.NDArrayOperatorsMixin):
     params + 0.1 * gradient(f, params)[1]          # f gets a Tree, the gradient is one
 
     `tree.nest` is the plain nest, tree[key] an entry of it. The other operand is a Tree or nest of the same structure,
-    or a number; a number may also stand in the place of an inner nest. Beside a variable, write the tree first:
+    or a number; a number may also replace an inner nest. With a variable, write the tree first:
     tree * variable.
     """
 

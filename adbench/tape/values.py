@@ -50,7 +50,7 @@ def settle(value: Value) -> Value:
 def constant(value: Value, what: str, place: int | None = None, *, keep: bool = True) -> Value:
     """A constant argument in normal form; `what` and `place` name it in errors: a function, and which argument.
 
-    With `keep`, an array that its owner could still change is copied: what the sweep reads must be what the forward
+    With `keep`, an array that its owner could still change is copied: the sweep must read the numbers that the forward
     pass read.
     """
     if type(value) is np.ndarray and value.dtype is FLOAT64 and value.ndim:
@@ -167,7 +167,7 @@ def _square_sum(array: Any) -> Any:
 
 
 def all_finite(value: Value) -> bool:
-    """Whether a float or an array holds neither an infinity nor a NaN; of what is symbolic, nobody knows."""
+    """Whether a float or an array holds neither an infinity nor a NaN; nobody knows of symbols."""
     if isinstance(value, Active):
         return False
     if isinstance(value, float):

@@ -1,7 +1,7 @@
 """Derivatives of functions: the functional style of the paper, and what nests.
 
 Each takes a function `f` of one argument and a point `x`: a number, an array, or a nest of them (see `trees`); results
-have the structure of `x`. Every call opens a level of its own, so they nest freely: a Hessian is the Jacobian of a
+have the structure of `x`. Every call opens a new level, so they nest freely: a Hessian is the Jacobian of a
 gradient (see `jacobians`).
 """
 
@@ -24,7 +24,7 @@ Rebuild = Callable[[Sequence[Any]], Any]
 
 
 class NotScalarError(TapeError, ValueError):
-    """A gradient was asked of a function whose value is not a scalar."""
+    """The value of a function is not a scalar, so it has no gradient."""
 
 
 def finished(cell: Any) -> Value:

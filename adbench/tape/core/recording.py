@@ -20,10 +20,10 @@ from adbench.tape.core.rule import Active, Rule, Value
 ASK = object()
 
 LEAF = Rule("independent variable", lambda x: x, (), None)
-"""The rule of a record that only introduces an independent variable; its value is in the place of `(val, inputs)`."""
+"""The rule of a record that only introduces an independent variable; its value replaces `(val, inputs)`."""
 
 CALLBACK = Rule("callback", lambda: None, (), None)
-"""The rule of a record that runs a Python function in the sweep; the function is in the place of `(val, inputs)`."""
+"""The rule of a record that runs a Python function in the sweep; the function replaces `(val, inputs)`."""
 
 Record = tuple[Any, Any, Any, Any, Any, Any]
 
@@ -61,7 +61,7 @@ class Tape(list[Record]):
 class Cell:
     """Where the adjoint of an array collects.
 
-    adj    the sum of the contributions so far; a float stands for an array full of it, so it is 0.0 at first
+    adj    the sum of the contributions so far; a float means an array full of it, so it is 0.0 at first
     own    whether the array `adj` belongs to nobody else, so that it may be added into
     """
 

@@ -41,7 +41,7 @@ class Active:
 
     val: Any  # its value one level down
     gradient: dict[str, Any]  # of the results of `with_gradient` only
-    symbolic = False  # whether it stands for numbers of calls to come, and has no plain number under it
+    symbolic = False  # whether it represents numbers of calls to come, and has no plain number under it
 
     @property
     def level(self) -> int:

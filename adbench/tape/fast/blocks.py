@@ -1,10 +1,10 @@
 """Memory for large arrays that goes round instead of going back to the system.
 
-A large array that is freed is unmapped, and the next one of its size is mapped anew, page by page: for arrays of 10⁶
-numbers that takes longer than the arithmetic on them. What the engine itself makes of that size (values of operators,
-adjoints, copies of constants) lies in blocks that are used again. A block returns when the last array that looks at it
-is gone, whoever holds it, so that nobody's numbers are ever overwritten: the second and later gradients of a program
-take no new memory from the system, and what a caller keeps is simply his.
+A large array that is freed is unmapped, and the next one of its size is mapped again, page by page. For arrays of 10⁶
+numbers that takes longer than the arithmetic on them. Large arrays that the engine makes (values of operators,
+adjoints, copies of constants) lie in blocks that are used again. A block returns when the last array that looks at it
+is gone, so that numbers in use are never overwritten. The second and later gradients of a program take no new memory
+from the system, and callers may keep their results.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def room(shape: tuple[int, ...]) -> Any:
         try:
             block = mmap.mmap(-1, 8 * size, **_OWN)
         except OSError:
-            return np.empty(shape)  # which may find memory, or says how much was asked for
+            return np.empty(shape)  # numpy may find memory, or raises an error with the size
         _count["made"] += 1
         if hasattr(mmap, "MADV_HUGEPAGE"):
-            block.madvise(mmap.MADV_HUGEPAGE)  # as numpy does for arrays of its own
+            block.madvise(mmap.MADV_HUGEPAGE)  # as numpy does for its arrays
     return _Lease(shape, np.float64, block).view(np.ndarray)
 
 
@@ -91,7 +91,7 @@ def kept() -> int:
 
 
 def made() -> int:
-    """How many blocks were asked of the system so far: it stops growing once a program has been differentiated."""
+    """How many blocks the system has given so far. It stops growing once a program has been differentiated."""
     return _count["made"]
 
 

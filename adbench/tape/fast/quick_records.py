@@ -23,7 +23,7 @@ from adbench.tape.fast.blocks import full
 from adbench.tape.rules import indexing
 from adbench.tape.values import FLOAT64, PLAIN, constant, settle, shape_of
 
-# What the gradient functions read, and a record keeps
+# The values that gradient functions read and a record keeps
 
 
 def kept(rule: Rule, active: tuple[bool, ...]) -> tuple[bool, ...]:
@@ -146,7 +146,7 @@ def _interpret_any(tape: Tape, rule: Rule, args: tuple[Value, ...], params: dict
         val = rule(*inputs, **params)
     except ValueError as error:
         raise with_shapes(error, rule, inputs) from None
-    # A cell stands in for an input that is not kept: it has the shape and no more.
+    # A cell replaces an input that is not kept: it has the shape and no more.
     saved = [x if cell is None or is_kept else cell for x, cell, is_kept in zip(inputs, cells, keep, strict=True)]
     return push(tape, rule, val, cells, (val if keep_val else None, saved), params)
 

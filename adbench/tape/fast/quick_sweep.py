@@ -143,7 +143,7 @@ def add_product(out: Any, cell: Any, adj: Value, partial: Value, spend: bool) ->
         part = np.multiply(adj, partial, room(cell.shape))
     else:
         part = -adj if partial is MINUS_ONE else adj * partial
-    if type(part) not in PLAIN:  # of an outer level: there no number stands for an array
+    if type(part) not in PLAIN:  # of an outer level: a number never means an array there
         part = broadcast_to(settle(part), cell.shape)
     if type(cell.adj) is float and cell.adj == 0.0:
         cell.adj = part
@@ -170,7 +170,7 @@ def _total(adj: Value, partial: Value, shape: tuple[int, ...]) -> Value:
     return sum_to(broadcast_to(adj * partial, shape), ())
 
 
-# The general form: the rule is asked
+# The general form: ask the rule
 
 
 def ask(

@@ -1,6 +1,6 @@
 """Fast paths of the engine: the same results, sooner.
 
-Each is another function in the place of one of core's. `install` puts them there when the engine is imported;
+Each replaces one function of the core. `install` puts them there when the engine is imported;
 `switched_off` takes them away for a while, so that a test can compare.
 """
 
@@ -29,7 +29,7 @@ PATHS: list[tuple[Any, str, Any]] = [
     *((Array, f"__{name}__", function) for name, function in written_out.OF_ARRAYS.items()),
     *((Scalar, f"__{name}__", function) for name, function in written_out.OF_SCALARS.items()),
 ]
-"""Owner, name, and what stands there while fast paths are on."""
+"""Owner, name, and the function that it has while fast paths are on."""
 
 _MISSING = object()
 _plain = [vars(owner).get(name, _MISSING) for owner, name, _ in PATHS]

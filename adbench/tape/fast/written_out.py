@@ -1,7 +1,7 @@
 """The operators of `Scalar` and `Array`, quicker than through their rules. They record the same.
 
 Without this module the engine would be as right, and slower: scalar code three times, code on arrays of a hundred
-numbers twice. A scalar's operator makes one record and calls nothing; what it does not know it leaves to the rule.
+numbers twice. A scalar's operator makes one record and calls nothing; it leaves all other cases to the rule.
 
 Operators on scalars are compiled from a template, because each call more is a call in the innermost loop: as closures
 that call their value and partials they take twice the time.
@@ -232,7 +232,7 @@ def _compiled(name: str, sign: str, rule: Rule, p: str, q: str) -> dict[str, Ope
     named = {letter for letter in "ab" if letter in p + q}
 
     def value(a: str, b: str) -> str:
-        """val = a ∘ b, with names for those that a partial asks for."""
+        """val = a ∘ b, with names for the operands that a partial reads."""
         left, right = (f"({x} := {of})" if x in named and of != "other" else of for x, of in (("a", a), ("b", b)))
         return f"val = {left} {sign} {right}"
 

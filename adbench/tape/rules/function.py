@@ -55,7 +55,7 @@ class Function(Rule):
         stand_for(self, *numpy)
 
     def _when_called(self, path: str) -> Callable[..., Value]:
-        """A function in a module that is imported at the first call, after which it stands here itself."""
+        """A function that imports its module at the first call, and then is replaced by the module's."""
 
         def load(*inputs: Value) -> Value:
             module, _, function = path.rpartition(".")
