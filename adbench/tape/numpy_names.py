@@ -1,6 +1,6 @@
 """Names: what `adbench.tape` offers, and the functions that take the place of numpy's on an active value.
 
-The tables are empty here; families of functions fill them (`Function`, `publish`, `stand_for`). `__array_ufunc__` and
+The tables are empty here; families of functions fill them (`function`, `publish`, `stand_for`). `__array_ufunc__` and
 `__array_function__` look here. A function that is not listed raises `UnsupportedError`: it never runs on a silent
 constant.
 """

@@ -78,7 +78,7 @@ class Rule:
     The rest is for fast paths only, see `fast.quick_sweep`.
     """
 
-    __slots__ = ("elementwise", "forward", "fresh", "name", "reads", "reverse", "scatter", "slope", "value")
+    __slots__ = ("elementwise", "forward", "fresh", "name", "native", "reads", "reverse", "scatter", "slope", "value")
 
     def __init__(
         self,
@@ -100,6 +100,7 @@ class Rule:
         self.fresh = fresh
         self.scatter = scatter
         self.slope = slope
+        self.native: Any = None
         self.reads: dict[tuple[bool, ...], tuple[bool, ...]] = {}
 
     def __call__(self, *args: Value, **params: Any) -> Value:

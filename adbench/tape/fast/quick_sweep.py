@@ -184,7 +184,7 @@ def ask(
     shape = out.shape
     one_for_all = type(adj) is float and shape != ()  # one number for all elements of the adjoint
     if one_for_all and (
-        careful or not (rule.elementwise and rule.fresh) or [c for c in cells if c is not None and c.shape != shape]
+        careful or not rule.elementwise or not rule.fresh or [c for c in cells if c is not None and c.shape != shape]
     ):
         adj, one_for_all = full(shape, adj), False
     i = -1

@@ -25,7 +25,7 @@ from adbench.tape.core.rule import Rule, Value, function_gradients
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.elementwise import divide, exp, expit, log, log1p, where
-from adbench.tape.rules.function import Function
+from adbench.tape.rules.function import function
 from adbench.tape.rules.reductions import logsumexp, sum  # numpy's name for it
 from adbench.tape.rules.shapes import Axes, Shape, asarray, broadcast_arrays, normal_axes, stack
 from adbench.tape.values import shape_of, value_of
@@ -57,12 +57,12 @@ def warn_outside(name: str, value: Callable[..., Value]) -> Callable[..., Value]
 
 # Logarithms of sums and differences
 
-log1m = Function(
+log1m = function(
     lambda x: np.log1p(np.negative(x)), lambda _v, adj, x: -divide(adj, 1.0 - x), name="log1m", native="log1m"
 )
 """log(1 - x) for x ≤ 1."""
 
-log1p_exp = Function(
+log1p_exp = function(
     lambda x: np.logaddexp(0.0, x), lambda _v, adj, x: adj * expit(x), name="log1p_exp", native="log1p_exp"
 )
 """log(1 + exp x), the softplus; derivative 1/(1 + exp(-x))."""
@@ -82,7 +82,7 @@ def _log1m_exp(x: Value) -> Value:
     return np.where(near, np.log(-np.expm1(np.where(near, x, -1.0))), np.log1p(-np.exp(np.where(near, -1.0, x))))[()]
 
 
-log1m_exp = Function(_quiet(_log1m_exp), lambda _v, adj, x: -(adj * _odds(x)), name="log1m_exp")
+log1m_exp = function(_quiet(_log1m_exp), lambda _v, adj, x: -(adj * _odds(x)), name="log1m_exp")
 """log(1 - exp x) for x ≤ 0; derivative -e^x / (1 - e^x), -inf at 0."""
 
 
@@ -98,7 +98,7 @@ def _log_diff_exp_first(val: Value, adj: Value, x: Value, y: Value) -> Value:
     return adj * (where(nothing, 0.0, partial) if np.any(nothing) else partial)
 
 
-log_diff_exp = Function(
+log_diff_exp = function(
     _quiet(lambda x, y: np.add(x, _log1m_exp(_below(x, y)))),
     _log_diff_exp_first,
     lambda _v, adj, x, y: -(adj * _odds(_below(x, y))),
@@ -113,7 +113,7 @@ def _share(x: Value, y: Value) -> Value:
     return where(absent, 0.0, expit(where(absent, 0.0, x) - y)) if np.any(absent) else expit(x - y)
 
 
-_log_sum_exp_2 = Function(
+_log_sum_exp_2 = function(
     np.logaddexp,
     lambda _v, adj, x, y: adj * _share(x, y),
     lambda _v, adj, x, y: adj * _share(y, x),
@@ -142,7 +142,7 @@ def log_sum_exp(*xs: Value, axis: Axes = None, keepdims: bool = False) -> Value:
 inv_logit = expit
 """1 / (1 + exp(-x))."""
 
-logit = Function(
+logit = function(
     warn_outside("logit", lambda x: special.logit(x)),
     lambda _v, adj, p: divide(adj, p * (1.0 - p)),
     name="logit",
@@ -150,7 +150,7 @@ logit = Function(
 )
 """log(p / (1 - p)) for 0 ≤ p ≤ 1."""
 
-log_inv_logit = Function(
+log_inv_logit = function(
     lambda x: np.negative(np.logaddexp(0.0, np.negative(x))),
     lambda _v, adj, x: adj * expit(-x),
     name="log_inv_logit",
@@ -159,7 +159,7 @@ log_inv_logit = Function(
 )
 """log(1 / (1 + exp(-x))) = -log1p_exp(-x)."""
 
-log1m_inv_logit = Function(
+log1m_inv_logit = function(
     lambda x: np.negative(np.logaddexp(0.0, x)),
     lambda _v, adj, x: -(adj * expit(x)),
     name="log1m_inv_logit",
@@ -210,7 +210,7 @@ def ratio(x: Value, y: Value) -> Value:
     return divide(x, where(nothing, 1.0, y)) if np.any(nothing) else divide(x, y)
 
 
-xlogy = Function(
+xlogy = function(
     "scipy.special.xlogy",
     lambda _v, adj, _x, y: adj * log(y),
     lambda _v, adj, x, y: adj * ratio(x, y),
@@ -219,7 +219,7 @@ xlogy = Function(
 )
 """x log y, and 0 where x = 0."""
 
-xlog1py = Function(
+xlog1py = function(
     "scipy.special.xlog1py",
     lambda _v, adj, _x, y: adj * log1p(y),
     lambda _v, adj, x, y: adj * ratio(x, 1.0 + y),
@@ -244,7 +244,7 @@ def over_1p_square(w: Value) -> Value:
     return where(huge, divide(1.0, where(huge, w, 1.0)), tame / (1.0 + tame * tame))
 
 
-log1p_square = Function(_log1p_square, lambda _v, adj, w: adj * (2.0 * over_1p_square(w)), name="log1p_square")
+log1p_square = function(_log1p_square, lambda _v, adj, w: adj * (2.0 * over_1p_square(w)), name="log1p_square")
 """log(1 + w²), also where w² overflows."""
 
 
@@ -252,7 +252,7 @@ log1p_square = Function(_log1p_square, lambda _v, adj, w: adj * (2.0 * over_1p_s
 
 _SQRT_PI, _SQRT_2PI = math.sqrt(math.pi), math.sqrt(2.0 * math.pi)
 
-erfinv = Function(
+erfinv = function(
     warn_outside("erfinv", lambda x: special.erfinv(x)),
     lambda val, adj, _x: adj * (0.5 * _SQRT_PI * exp(val * val)),
     name="erfinv",
@@ -260,10 +260,10 @@ erfinv = Function(
 )
 """The inverse of erf, -1 ≤ x ≤ 1; derivative √π/2 exp(y²)."""
 
-Phi = Function("scipy.special.ndtr", lambda _v, adj, x: adj * exp(-0.5 * (x * x) - _HALF_LOG_2PI), name="Phi")
+Phi = function("scipy.special.ndtr", lambda _v, adj, x: adj * exp(-0.5 * (x * x) - _HALF_LOG_2PI), name="Phi")
 """The standard normal distribution function."""
 
-inv_Phi = Function(  # noqa: N816  # Stan's name
+inv_Phi = function(  # noqa: N816  # Stan's name
     warn_outside("inv_Phi", lambda x: special.ndtri(x)),
     lambda val, adj, _p: adj * (_SQRT_2PI * exp(0.5 * (val * val))),
     name="inv_Phi",
@@ -300,7 +300,7 @@ _mills_excess: Rule = function_gradients(
     _quiet(_mills_excess_value), (lambda val, adj, x: adj * (1.0 - _mills(x) * val),), name="mills_excess", fresh=True
 )
 
-std_normal_lcdf = Function("scipy.special.log_ndtr", lambda _v, adj, x: adj * _mills(x), name="std_normal_lcdf")
+std_normal_lcdf = function("scipy.special.log_ndtr", lambda _v, adj, x: adj * _mills(x), name="std_normal_lcdf")
 """log Phi(x), to all digits also at -40 where Phi itself has long underflowed; derivative φ(x)/Φ(x)."""
 
 

@@ -20,11 +20,11 @@ import math
 
 import numpy as np
 
-from adbench.tape.core.rule import Value
+from adbench.tape.core.rule import Rule, Value
 from adbench.tape.fast.blocks import LARGE, room
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
-from adbench.tape.rules.function import Function
+from adbench.tape.rules.function import function
 from adbench.tape.values import MINUS_ONE, ONE, all_finite, has_nan, value_of
 
 _LOG2, _LOG10 = math.log(2.0), math.log(10.0)
@@ -37,19 +37,19 @@ def _zero(_val: Value, _adj: Value, *_inputs: Value) -> Value:
 
 # Arithmetic
 
-add = Function(np.add, lambda _v, adj, _x, _y: adj, lambda _v, adj, _x, _y: adj, native="fadd")
-subtract = Function(np.subtract, lambda _v, adj, _x, _y: adj, lambda _v, adj, _x, _y: -adj, native="fsub")
-multiply = Function(np.multiply, lambda _v, adj, _x, y: adj * y, lambda _v, adj, x, _y: adj * x, native="fmul")
-divide = Function(np.divide, lambda _v, adj, _x, y: adj / y, lambda val, adj, _x, y: adj * (val / -y), native="fdiv")
-negative = Function(np.negative, lambda _v, adj, _x: -adj, slope=MINUS_ONE, native="negative")
-positive = Function(np.positive, lambda _v, adj, _x: adj, slope=ONE, native="same")
-square = Function(np.square, lambda _v, adj, x: adj * (x + x), native="square")
-reciprocal = Function(np.reciprocal, lambda val, adj, _x: -adj * val * val, native="reciprocal")
-absolute = Function(np.absolute, lambda _v, adj, x: adj * sign(x), aliases="abs fabs", native="fabs")
+add = function(np.add, lambda _v, adj, _x, _y: adj, lambda _v, adj, _x, _y: adj, native="fadd")
+subtract = function(np.subtract, lambda _v, adj, _x, _y: adj, lambda _v, adj, _x, _y: -adj, native="fsub")
+multiply = function(np.multiply, lambda _v, adj, _x, y: adj * y, lambda _v, adj, x, _y: adj * x, native="fmul")
+divide = function(np.divide, lambda _v, adj, _x, y: adj / y, lambda val, adj, _x, y: adj * (val / -y), native="fdiv")
+negative = function(np.negative, lambda _v, adj, _x: -adj, slope=MINUS_ONE, native="negative")
+positive = function(np.positive, lambda _v, adj, _x: adj, slope=ONE, native="same")
+square = function(np.square, lambda _v, adj, x: adj * (x + x), native="square")
+reciprocal = function(np.reciprocal, lambda val, adj, _x: -adj * val * val, native="reciprocal")
+absolute = function(np.absolute, lambda _v, adj, x: adj * sign(x), aliases="abs fabs", native="fabs")
 
 # Selection
 
-where: Function = Function(
+where: Rule = function(
     np.where,
     None,
     lambda _v, adj, c, _x, _y: where(c, adj, 0.0),
@@ -64,20 +64,20 @@ def _share(wins: Value, ties: Value) -> Value:
     return 0.5 * (1.0 * wins + ties)
 
 
-maximum = Function(
+maximum = function(
     np.maximum,
     lambda _v, adj, x, y: adj * _share(x > y, x >= y),
     lambda _v, adj, x, y: adj * _share(y > x, y >= x),
     native="maximum",
 )
-minimum = Function(
+minimum = function(
     np.minimum,
     lambda _v, adj, x, y: adj * _share(x < y, x <= y),
     lambda _v, adj, x, y: adj * _share(y < x, y <= x),
     native="minimum",
 )
 
-_clip = Function(
+_clip = function(
     np.clip,
     lambda _v, adj, x, low, high: adj * ((value_of(x) >= value_of(low)) & (value_of(x) <= value_of(high))),
     lambda _v, adj, x, low, _high: adj * (value_of(x) < value_of(low)),
@@ -91,17 +91,17 @@ def clip(x: Value, low: Value = None, high: Value = None) -> Value:
     return _clip(x, -np.inf if low is None else low, np.inf if high is None else high)
 
 
-sign: Function = Function(np.sign, _zero, native="sign")
-copysign: Function = Function(
+sign: Rule = function(np.sign, _zero, native="sign")
+copysign: Rule = function(
     np.copysign, lambda _v, adj, x, y: adj * (sign(x) * copysign(1.0, y)), _zero, native="copysign"
 )
-floor = Function(np.floor, _zero, native="floor")
-ceil = Function(np.ceil, _zero, native="ceil")
-trunc = Function(np.trunc, _zero, native="trunc")
-rint = Function(np.rint, _zero, aliases="round", native="rint")
-stop_gradient = Function(np.positive, _zero, name="stop_gradient", numpy=(), native="same")
-floor_divide = Function(np.floor_divide, _zero, _zero, native="floor_divide")
-remainder = Function(
+floor = function(np.floor, _zero, native="floor")
+ceil = function(np.ceil, _zero, native="ceil")
+trunc = function(np.trunc, _zero, native="trunc")
+rint = function(np.rint, _zero, aliases="round", native="rint")
+stop_gradient = function(np.positive, _zero, name="stop_gradient", numpy=(), native="same")
+floor_divide = function(np.floor_divide, _zero, _zero, native="floor_divide")
+remainder = function(
     np.remainder,
     lambda _v, adj, _x, _y: adj,
     lambda _v, adj, x, y: -adj * floor_divide(x, y),
@@ -111,9 +111,9 @@ remainder = Function(
 
 # Powers
 
-sqrt = Function(np.sqrt, lambda val, adj, _x: adj * (0.5 / val), native="sqrt")
-cbrt = Function(np.cbrt, lambda val, adj, _x: adj / (3.0 * val * val), native="cbrt")
-hypot = Function(
+sqrt = function(np.sqrt, lambda val, adj, _x: adj * (0.5 / val), native="sqrt")
+cbrt = function(np.cbrt, lambda val, adj, _x: adj / (3.0 * val * val), native="cbrt")
+hypot = function(
     np.hypot,
     lambda val, adj, x, _y: adj * (x / where(val == 0.0, 1.0, val)),
     lambda val, adj, _x, y: adj * (y / where(val == 0.0, 1.0, val)),
@@ -138,17 +138,17 @@ def _power_exponent(val: Value, adj: Value, x: Value, y: Value) -> Value:
     return adj * (val * log(where(at_zero, 1.0, x) if np.any(at_zero) else x))
 
 
-power = Function(np.power, _power_base, _power_exponent, aliases="pow", native="power")
+power = function(np.power, _power_base, _power_exponent, aliases="pow", native="power")
 
 # Exponentials and logarithms
 
-exp = Function(np.exp, lambda val, adj, _x: adj * val, native="exp")
-exp2 = Function(np.exp2, lambda val, adj, _x: adj * (val * _LOG2), native="exp2")
-expm1 = Function(np.expm1, lambda _v, adj, x: adj * exp(x), native="expm1")
-log = Function(np.log, lambda _v, adj, x: adj / x, native="log")
-log2 = Function(np.log2, lambda _v, adj, x: adj / (x * _LOG2), native="log2")
-log10 = Function(np.log10, lambda _v, adj, x: adj / (x * _LOG10), native="log10")
-log1p = Function(np.log1p, lambda _v, adj, x: adj / (1.0 + x), native="log1p")
+exp = function(np.exp, lambda val, adj, _x: adj * val, native="exp")
+exp2 = function(np.exp2, lambda val, adj, _x: adj * (val * _LOG2), native="exp2")
+expm1 = function(np.expm1, lambda _v, adj, x: adj * exp(x), native="expm1")
+log = function(np.log, lambda _v, adj, x: adj / x, native="log")
+log2 = function(np.log2, lambda _v, adj, x: adj / (x * _LOG2), native="log2")
+log10 = function(np.log10, lambda _v, adj, x: adj / (x * _LOG10), native="log10")
+log1p = function(np.log1p, lambda _v, adj, x: adj / (1.0 + x), native="log1p")
 
 
 def exp_difference(x: Value, val: Value) -> Value:
@@ -171,7 +171,7 @@ def _expit(x: Value) -> Value:
     return np.divide(1.0, y, y)
 
 
-expit: Function = Function(
+expit: Rule = function(
     _expit,
     lambda val, adj, x: adj * (val * expit(-x)),
     name="expit",
@@ -201,7 +201,7 @@ def _logaddexp(x: Value, y: Value) -> Value:
     return rise
 
 
-logaddexp = Function(
+logaddexp = function(
     _logaddexp,
     lambda val, adj, x, y: adj * _exp_share(x, y, val),
     lambda val, adj, x, y: adj * _exp_share(y, x, val),
@@ -212,12 +212,12 @@ logaddexp = Function(
 
 # Trigonometric and hyperbolic functions
 
-sin = Function(np.sin, lambda _v, adj, x: adj * cos(x), native="sin")
-cos: Function = Function(np.cos, lambda _v, adj, x: -adj * sin(x), native="cos")
-tan = Function(np.tan, lambda val, adj, _x: adj * (1.0 + val * val), native="tan")
-arcsin = Function(np.arcsin, lambda _v, adj, x: adj / sqrt((1.0 - x) * (1.0 + x)), aliases="asin", native="asin")
-arccos = Function(np.arccos, lambda _v, adj, x: -adj / sqrt((1.0 - x) * (1.0 + x)), aliases="acos", native="acos")
-arctan = Function(np.arctan, lambda _v, adj, x: adj / (1.0 + x * x), aliases="atan", native="atan")
+sin = function(np.sin, lambda _v, adj, x: adj * cos(x), native="sin")
+cos: Rule = function(np.cos, lambda _v, adj, x: -adj * sin(x), native="cos")
+tan = function(np.tan, lambda val, adj, _x: adj * (1.0 + val * val), native="tan")
+arcsin = function(np.arcsin, lambda _v, adj, x: adj / sqrt((1.0 - x) * (1.0 + x)), aliases="asin", native="asin")
+arccos = function(np.arccos, lambda _v, adj, x: -adj / sqrt((1.0 - x) * (1.0 + x)), aliases="acos", native="acos")
+arctan = function(np.arctan, lambda _v, adj, x: adj / (1.0 + x * x), aliases="atan", native="atan")
 
 
 def _over_squared_radius(part: Value, y: Value, x: Value) -> Value:
@@ -227,26 +227,26 @@ def _over_squared_radius(part: Value, y: Value, x: Value) -> Value:
     return part / safe / safe
 
 
-arctan2 = Function(
+arctan2 = function(
     np.arctan2,
     lambda _v, adj, y, x: adj * _over_squared_radius(x, y, x),
     lambda _v, adj, y, x: -adj * _over_squared_radius(y, y, x),
     aliases="atan2",
     native="atan2",
 )
-sinh = Function(np.sinh, lambda _v, adj, x: adj * cosh(x), native="sinh")
-cosh: Function = Function(np.cosh, lambda _v, adj, x: adj * sinh(x), native="cosh")
+sinh = function(np.sinh, lambda _v, adj, x: adj * cosh(x), native="sinh")
+cosh: Rule = function(np.cosh, lambda _v, adj, x: adj * sinh(x), native="cosh")
 # 1/cosh², not 1 - tanh²: that would cancel in the tails; from 356 on it is 0 in double precision.
-tanh = Function(np.tanh, lambda _v, adj, x: adj / cosh(clip(x, -380.0, 380.0)) ** 2.0, native="tanh")
-arcsinh = Function(np.arcsinh, lambda _v, adj, x: adj / hypot(1.0, x), aliases="asinh", native="asinh")
-arccosh = Function(
+tanh = function(np.tanh, lambda _v, adj, x: adj / cosh(clip(x, -380.0, 380.0)) ** 2.0, native="tanh")
+arcsinh = function(np.arcsinh, lambda _v, adj, x: adj / hypot(1.0, x), aliases="asinh", native="asinh")
+arccosh = function(
     np.arccosh, lambda _v, adj, x: adj / (sqrt(x - 1.0) * sqrt(x + 1.0)), aliases="acosh", native="acosh"
 )
-arctanh = Function(np.arctanh, lambda _v, adj, x: adj / ((1.0 - x) * (1.0 + x)), aliases="atanh", native="atanh")
-degrees = Function(
+arctanh = function(np.arctanh, lambda _v, adj, x: adj / ((1.0 - x) * (1.0 + x)), aliases="atanh", native="atanh")
+degrees = function(
     np.degrees, lambda _v, adj, _x: adj * (180.0 / math.pi), numpy=(np.degrees, np.rad2deg), native="degrees"
 )
-radians = Function(
+radians = function(
     np.radians, lambda _v, adj, _x: adj * (math.pi / 180.0), numpy=(np.radians, np.deg2rad), native="radians"
 )
 

@@ -11,55 +11,49 @@ import numpy as np
 from adbench.tape.core.rule import Gradient, Rule, Value
 from adbench.tape.numpy_names import PUBLIC, stand_for
 
+ROWS: list[Rule] = []
+"""All rows there are."""
 
-class Function(Rule):
+
+def function(
+    value: Callable[..., Value] | str,
+    *gradients: Gradient | None,
+    name: str | None = None,
+    aliases: str = "",
+    numpy: tuple[Any, ...] | None = None,
+    native: Any = None,
+    slope: float | None = None,
+) -> Rule:
     """An elementwise function of `adbench.tape`, entered everywhere by its row:
 
-        arccos = Function(np.arccos, lambda _v, adj, x: -adj / sqrt(1.0 - x * x), aliases="acos", native="acos")
+        arccos = function(np.arccos, lambda _v, adj, x: -adj / sqrt(1.0 - x * x), aliases="acos", native="acos")
 
     value      computes it: a ufunc or another function; one of scipy's is given by its full name, and imported when it
                is first called
     gradients  for each argument (val, adj, *inputs) -> adj · ∂f/∂input, for both modes; None where it has no derivative
     name       in `adbench.tape`, errors and tables; by default that of `value`
     aliases    more names in `adbench.tape`, separated by blanks
-    numpy      functions of numpy's, or full names of scipy's, in whose place it is called; by default `value`
+    numpy      functions of numpy, or full names of scipy's, that it replaces on active values; by default `value`
     native     its value as machine code, see `compiled.kernels.natives`; without it, compiled code calls `value`
     slope      for a function of one argument: its derivative, where that is one number
     """
+    if numpy is None:
+        numpy = (value,) if isinstance(value, (str, np.ufunc)) else ()
+    name = name or (value.rpartition(".")[2] if isinstance(value, str) else value.__name__)
 
-    __slots__ = ("native",)
+    def late(*inputs: Value) -> Value:
+        """Imports the function at the first call; from then on the rule calls it directly."""
+        module, _, function_there = str(value).rpartition(".")
+        rule.value = getattr(importlib.import_module(module), function_there)
+        return rule.value(*inputs)
 
-    rows: list[Function] = []  # noqa: RUF012  # all there are
-
-    def __init__(
-        self,
-        value: Callable[..., Value] | str,
-        *gradients: Gradient | None,
-        name: str | None = None,
-        aliases: str = "",
-        numpy: tuple[Any, ...] | None = None,
-        native: Any = None,
-        slope: float | None = None,
-    ) -> None:
-        if numpy is None:
-            numpy = (value,) if isinstance(value, (str, np.ufunc)) else ()
-        name = name or (value.rpartition(".")[2] if isinstance(value, str) else value.__name__)
-        found = self._when_called(value) if isinstance(value, str) else value
-        super().__init__(name, found, gradients, gradients, elementwise=True, fresh=True, slope=slope)
-        self.native = native
-        self.rows.append(self)
-        for alias in (name, *aliases.split()):
-            PUBLIC[alias] = self
-            if isinstance(ufunc := getattr(np, alias, None), np.ufunc) and numpy:
-                stand_for(self, ufunc)
-        stand_for(self, *numpy)
-
-    def _when_called(self, path: str) -> Callable[..., Value]:
-        """A function that imports its module at the first call, and then is replaced by the module's."""
-
-        def load(*inputs: Value) -> Value:
-            module, _, function = path.rpartition(".")
-            self.value = getattr(importlib.import_module(module), function)
-            return self.value(*inputs)
-
-        return load
+    found = late if isinstance(value, str) else value
+    rule = Rule(name, found, gradients, gradients, elementwise=True, fresh=True, slope=slope)
+    rule.native = native
+    ROWS.append(rule)
+    for alias in (name, *aliases.split()):
+        PUBLIC[alias] = rule
+        if isinstance(ufunc := getattr(np, alias, None), np.ufunc) and numpy:
+            stand_for(rule, ufunc)
+    stand_for(rule, *numpy)
+    return rule

@@ -16,7 +16,7 @@ from adbench.tape.core.rule import Rule, Value, function_gradients
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.compound import warn_outside
-from adbench.tape.rules.function import Function
+from adbench.tape.rules.function import function
 from adbench.tape.rules.special import polygamma
 
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -84,7 +84,7 @@ def _lbeta(a: Value, b: Value) -> Value:
     return np.where(x >= 0.0, val, np.nan)[()]
 
 
-lbeta = Function(
+lbeta = function(
     warn_outside("lbeta", _lbeta),
     lambda _v, adj, a, b: -(adj * digamma_rise(a, b)),
     lambda _v, adj, a, b: -(adj * digamma_rise(b, a)),
@@ -111,7 +111,7 @@ def _digamma_rise(a: Value, h: Value) -> Value:
     return total[()]
 
 
-digamma_rise: Function = Function(
+digamma_rise: Rule = function(
     _digamma_rise,
     lambda _v, adj, a, h: adj * _polygamma_rise(a, h, order=1),
     lambda _v, adj, a, h: adj * polygamma(a + h, 1),
@@ -160,7 +160,7 @@ def _log_choose(n: Value, k: Value) -> Value:
     return np.where((rest == 0.0) | np.equal(k, 0.0), 0.0, val)[()]
 
 
-binomial_coefficient_log = Function(
+binomial_coefficient_log = function(
     warn_outside("binomial_coefficient_log", _log_choose),
     lambda _v, adj, n, k: adj * digamma_rise(n - k + 1.0, k),
     lambda _v, adj, n, k: adj * digamma_rise(k + 1.0, n - 2.0 * k),

@@ -8,7 +8,7 @@ from adbench.tape.core.rule import Rule, Value, function_gradients
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish, stand_for
 from adbench.tape.rules.elementwise import exp, square
-from adbench.tape.rules.function import Function
+from adbench.tape.rules.function import function
 
 _TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 
@@ -18,9 +18,9 @@ def _gauss(x: Value) -> Value:
     return _TWO_OVER_SQRT_PI * exp(-square(x))
 
 
-erf = Function("scipy.special.erf", lambda _v, adj, x: adj * _gauss(x), native="erf")
-erfc = Function("scipy.special.erfc", lambda _v, adj, x: -adj * _gauss(x), native="erfc")
-gammaln = Function("scipy.special.gammaln", lambda _v, adj, x: adj * polygamma(x, 0), aliases="lgamma")
+erf = function("scipy.special.erf", lambda _v, adj, x: adj * _gauss(x), native="erf")
+erfc = function("scipy.special.erfc", lambda _v, adj, x: -adj * _gauss(x), native="erfc")
+gammaln = function("scipy.special.gammaln", lambda _v, adj, x: adj * polygamma(x, 0), aliases="lgamma")
 
 
 def polygamma(x: Value, order: int) -> Value:

@@ -1,6 +1,6 @@
 """Values of elementwise rules as machine code. Their derivatives are not here: those are the rules' own, recorded.
 
-Each entry writes the instructions for one lane or eight; a row of the engine (`Function`) names its entry. What numpy
+Each entry writes the instructions for one lane or eight; a row of the engine (`function`) names its entry. What numpy
 does at the ends of the range is done here too: `maximum` passes NaN on, `sign` of -0.0 is 0.0, a remainder has the
 divisor's sign. An elementwise rule without an entry is called in Python when the compiled function runs, and `explain`
 says so.
@@ -18,7 +18,7 @@ from adbench.tape.compiled.kernels import vector_math
 from adbench.tape.compiled.kernels.simd import Lanes, Name
 from adbench.tape.compiled.trace.symbol_rules import LOGIC, NUMBER, PREDICATES, SAME
 from adbench.tape.core.rule import Rule
-from adbench.tape.rules.function import Function
+from adbench.tape.rules.function import ROWS
 
 Native = Callable[..., Name]
 
@@ -159,19 +159,19 @@ _WRITTEN: dict[str, Native] = {
 """What a row's `native` names; any other name is a function of the C library."""
 
 
-def _of_row(row: Function) -> Native:
+def _of_row(row: Rule) -> Native:
     return row.native if callable(row.native) else _WRITTEN.get(row.native) or _of_library(row.native)
 
 
 def native(rule: Rule) -> Native | None:
     """What writes the value of a rule, if there is anything."""
-    if rule not in NATIVE and isinstance(rule, Function) and rule.native is not None:
+    if rule not in NATIVE and rule.native is not None:
         NATIVE[rule] = _of_row(rule)  # a row that was added later
     return NATIVE.get(rule)
 
 
 NATIVE: dict[Rule, Native] = {
-    **{row: _of_row(row) for row in Function.rows if row.native is not None},
+    **{row: _of_row(row) for row in ROWS if row.native is not None},
     NUMBER: lambda k, x: k.number(x),
     SAME: lambda k, x, y: k.code.emit(f"icmp eq {k.integer} {k.bits(x)}, {k.bits(y)}"),
 }
