@@ -63,12 +63,16 @@ def _parameters_read(gradient: Gradient, count: int) -> tuple[bool, ...]:
 
 
 def interpret(node: Recorded, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
-    """`Recorded.interpret`, without its loops for one argument and two."""
-    if len(args) == 1:
-        return _interpret_one(node, rule, params)
-    if len(args) == 2:
-        return _interpret_two(node.tape, rule, *args, params)
-    return _interpret_any(node.tape, rule, args, params)
+    """`Recorded.interpret`, which keeps less, needs no loops for one argument and two, and names shapes in errors."""
+    try:
+        if len(args) == 1:
+            return _interpret_one(node, rule, params)
+        if len(args) == 2:
+            return _interpret_two(node.tape, rule, *args, params)
+        return _interpret_any(node.tape, rule, args, params)
+    except ValueError as error:
+        shapes = ", ".join(str(shape_of(x)) for x in args if x is not None)
+        raise type(error)(f"{rule.name} of shapes {shapes}: {error}") from None
 
 
 _ONE_ACTIVE = (True,)
@@ -77,10 +81,7 @@ _ONE_ACTIVE = (True,)
 def _interpret_one(node: Any, rule: Rule, params: dict[str, Any]) -> Value:
     """`interpret` for a function of one argument, which needs no sorting of arguments."""
     a, cell = node.val, node.cell
-    try:
-        val = rule.value(a, **params) if type(a) in PLAIN else rule(a, **params)
-    except ValueError as error:
-        raise with_shapes(error, rule, [a]) from None
+    val = rule.value(a, **params) if type(a) in PLAIN else rule(a, **params)
     slope = rule.slope
     if slope is not None and type(cell) is Cell and shape_of(val) == (cell.shape if rule.elementwise else ()):
         return push(node.tape, rule, val, (cell,), (slope,), None)
@@ -100,18 +101,9 @@ def _interpret_two(tape: Tape, rule: Rule, a: Value, b: Value, params: dict[str,
         a = constant(a, rule.name, 0, keep=keep_a)
     if b_cell is None and type(b) is not float:
         b = constant(b, rule.name, 1, keep=keep_b)
-    try:
-        val = rule.value(a, b, **params) if type(a) in PLAIN and type(b) in PLAIN else rule(a, b, **params)
-    except ValueError as error:
-        raise with_shapes(error, rule, [a, b]) from None
+    val = rule.value(a, b, **params) if type(a) in PLAIN and type(b) in PLAIN else rule(a, b, **params)
     inputs = (a if keep_a or a_cell is None else a_cell, b if keep_b or b_cell is None else b_cell)
     return push(tape, rule, val, (a_cell, b_cell), (val if keep_val else None, inputs), params)
-
-
-def with_shapes(error: ValueError, rule: Rule, inputs: Sequence[Value]) -> ValueError:
-    """The same error, naming the function and the shapes it was given."""
-    shapes = ", ".join(str(shape_of(x)) for x in inputs if x is not None)
-    return type(error)(f"{rule.name} of shapes {shapes}: {error}")
 
 
 def push(
@@ -142,10 +134,7 @@ def _interpret_any(tape: Tape, rule: Rule, args: tuple[Value, ...], params: dict
     cells = [arg.cell if isinstance(arg, Recorded) and arg.tape is tape else None for arg in args]
     keep_val, *keep = kept(rule, tuple([cell is not None for cell in cells]))
     inputs = [constant(x, rule.name, i, keep=keep[i]) if cells[i] is None else x.val for i, x in enumerate(args)]
-    try:
-        val = rule(*inputs, **params)
-    except ValueError as error:
-        raise with_shapes(error, rule, inputs) from None
+    val = rule(*inputs, **params)
     # A cell replaces an input that is not kept: it has the shape and no more.
     saved = [x if cell is None or is_kept else cell for x, cell, is_kept in zip(inputs, cells, keep, strict=True)]
     return push(tape, rule, val, cells, (val if keep_val else None, saved), params)
