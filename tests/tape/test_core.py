@@ -22,8 +22,10 @@ BESIDE_CORE = {"adbench.tape.values", "adbench.tape.trees", "adbench.tape.levels
 
 
 def imports_of(file: Path) -> set[str]:
-    nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-    return {n.module for n in nodes if isinstance(n, ast.ImportFrom) and n.module and n.module.startswith("adbench")}
+    nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    names = {n.module or "" for n in nodes if isinstance(n, ast.ImportFrom)}
+    names |= {alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names}
+    return {name for name in names if name.startswith("adbench")}
 
 
 def test_the_core_is_read_in_an_hour():

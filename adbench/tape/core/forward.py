@@ -30,8 +30,7 @@ class Dual(Active):
 
     def interpret(self, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
         """Evaluates the rule on the values and its gradient functions on the tangents."""
-        inputs: list[Value] = []
-        tans: list[Value] = []
+        inputs, tans = [], []
         for i, arg in enumerate(args):
             active = isinstance(arg, Dual) and arg.level == self.level
             inputs.append(arg.val if active else constant(arg, rule.name, i, keep=False))

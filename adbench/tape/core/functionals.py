@@ -1,8 +1,7 @@
 """Derivatives of functions: the functional style of the paper, and what nests.
 
 Each takes a function `f` of one argument and a point `x`: a number, an array, or a nest of them (see `trees`); results
-have the structure of `x`. Every call opens a new level, so they nest freely: a Hessian is the Jacobian of a
-gradient (see `jacobians`).
+have the structure of `x`. Every call opens a new level, so they nest freely (see `jacobians`).
 """
 
 from __future__ import annotations

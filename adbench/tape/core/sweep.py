@@ -55,9 +55,8 @@ def fitted(rule: Rule, i: int, part: Value, shape: tuple[int, ...]) -> Value:
     lead = len(got) - len(shape)
     if not rule.elementwise or lead < 0 or any(n not in (1, m) for n, m in zip(shape, got[lead:], strict=True)):
         whose = "of all arguments" if isinstance(rule.reverse, AllInputs) else f"of argument {i}"
-        raise RuleError(
-            f"{rule.name}: the gradient function {whose} returned the wrong shape: expected {shape}, got {got}"
-        )
+        what = f"{rule.name}: the gradient function {whose} returned the wrong shape"
+        raise RuleError(f"{what}: expected {shape}, got {got}")
     axes = tuple(k for k, m in enumerate(got) if k < lead or (shape[k - lead] == 1 and m != 1))
     return settle(part.sum(axes).reshape(shape))
 
@@ -78,5 +77,8 @@ def propagate(tape: Tape, seeds: Sequence[tuple[Any, Value]], leaves: Sequence[A
             if cell.shape:
                 cell.own = False
         one_pass(reversed(tape), keep=keep)
-        if not any(map(has_nan, [leaf.adj for leaf in leaves])):
+        for leaf in leaves:
+            if has_nan(leaf.adj):
+                break
+        else:
             return
