@@ -18,7 +18,7 @@ from adbench.tape.compiled.lowering.module import lower
 from adbench.tape.compiled.runtime.arguments import Arguments
 from adbench.tape.compiled.runtime.compiled_call import Compiled
 from adbench.tape.compiled.runtime.llvm import optimised
-from adbench.tape.compiled.runtime.program import LONG
+from adbench.tape.compiled.runtime.program import LONG_PROGRAM
 from adbench.tape.compiled.trace.loop_rule import live
 from adbench.tape.compiled.trace.record_function import NotCompilableError, record
 from adbench.tape.compiled.trace.symbol import Symbol
@@ -72,7 +72,7 @@ def listing(f: Callable[..., Any], *example: Any, names: Sequence[str] | None = 
     names = _parameter_names(f, len(example)) if names is None else names
     try:
         recording = record(call.request(arguments), careful=False)
-        level = 0 if len(recording.trace) > LONG else 2
+        level = 0 if len(recording.trace) > LONG_PROGRAM else 2
         lowered = lower(recording, level=level)
     except NotCompilableError as reason:
         return Listing(eager=str(reason))

@@ -168,7 +168,7 @@ def test_a_folder_that_cannot_be_written_to_keeps_nothing_and_says_nothing(folde
 
 
 def test_the_oldest_entries_go_when_there_are_too_many(tmp_path, monkeypatch):
-    monkeypatch.setattr(code_cache, "ALTOGETHER", 1000)
+    monkeypatch.setattr(code_cache, "TOTAL_LIMIT", 1000)
     cache = code_cache.CodeCache(tmp_path / "code")
     digests = [code_cache.digest_of(str(k)) for k in range(4)]
     for k, digest in enumerate(digests):
@@ -180,7 +180,7 @@ def test_the_oldest_entries_go_when_there_are_too_many(tmp_path, monkeypatch):
 
 
 def test_a_program_in_pieces_is_kept_piece_by_piece(folder, made, monkeypatch):
-    monkeypatch.setattr("adbench.tape.compiled.lowering.PIECES", (40,) * 4)
+    monkeypatch.setattr("adbench.tape.compiled.lowering.module.PIECES", (40,) * 4)
 
     def long(x):
         s = x

@@ -52,7 +52,7 @@ def test_a_node_takes_a_bounded_time_at_any_length(level, most):
 
 
 def test_the_level_is_chosen_by_the_length(monkeypatch):
-    monkeypatch.setattr(program, "LONG", 500)
+    monkeypatch.setattr(program, "LONG_PROGRAM", 500)
     levels = []
     for turns in (20, 100):
         compiled = tape.compile(long(turns), 7.0)

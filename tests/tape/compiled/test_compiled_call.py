@@ -262,7 +262,7 @@ def test_too_little_memory_for_the_workspace_runs_eagerly_and_says_so(monkeypatc
     def grow(_self):
         raise MemoryError("of 8 bytes")
 
-    monkeypatch.setattr("adbench.tape.compiled.runtime.entry.Shelf.grow", grow)
+    monkeypatch.setattr("adbench.tape.compiled.runtime.entry.DispatchTable.grow", grow)
     compiled = tape.compile(square, np.ones(3))
     assert compiled(np.full(3, 2.0))[1].tolist() == [4.0] * 3
     assert "not enough memory for the workspace: of 8 bytes" in compiled.explain()

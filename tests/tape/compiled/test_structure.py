@@ -155,7 +155,7 @@ def test_a_call_allocates_nothing_but_its_result(f):
     call = compiled.call
     for _ in range(3):
         call(x)
-    blocks = len(signature.shelf._blocks)
+    blocks = len(signature.dispatch._blocks)
     tracemalloc.start()  # numpy tells it of its arrays
     try:
         call(x)
@@ -166,7 +166,7 @@ def test_a_call_allocates_nothing_but_its_result(f):
     finally:
         tracemalloc.stop()
     assert result[1].nbytes <= peak <= result[1].nbytes + 1_000
-    assert len(signature.shelf._blocks) == blocks == 1
+    assert len(signature.dispatch._blocks) == blocks == 1
     declared = "\n".join(m.text() for m in program_of(compiled).lowered.modules)
     assert "alloc(" not in declared
 
@@ -203,4 +203,4 @@ def test_two_threads_in_one_function_at_once_have_a_workspace_each():
         assert value == pytest.approx(value_there, rel=1e-13)
         np.testing.assert_allclose(slope, slope_there, rtol=1e-12)
     (signature,) = compiled._signatures.values()
-    assert len(signature.shelf._blocks) == 2
+    assert len(signature.dispatch._blocks) == 2

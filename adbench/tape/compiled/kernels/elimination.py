@@ -12,11 +12,9 @@ Columns are as long as a multiple of eight; what is behind the end is never read
 
 from __future__ import annotations
 
-from adbench.tape.compiled.kernels.lapack import at
-from adbench.tape.compiled.kernels.simd import WIDTH, Lanes, Name, literal
+from adbench.tape.compiled.kernels.simd import WIDTH, Name, Simd, literal
 from adbench.tape.compiled.lowering.emission import Emission
-from adbench.tape.compiled.lowering.loop_fusion import loop, moved_by
-from adbench.tape.compiled.lowering.storage import Big
+from adbench.tape.compiled.lowering.storage import Buffer
 
 LARGEST = 32
 """Rows and columns of matrices that are factored here; of larger ones by LAPACK, which works in blocks."""
@@ -28,66 +26,63 @@ class Elimination:
     def __init__(self, emission: Emission, n: int) -> None:
         self.emission, self.code, self.n = emission, emission.code, n
         self.line = -(-n // WIDTH) * WIDTH
-        self.many, self.one = Lanes(self.code, WIDTH), Lanes(self.code, 1)
-        self.lanes = "<i64 " + ", i64 ".join(map(str, range(WIDTH))) + ">"
+        self.many, self.one = Simd(self.code, WIDTH), Simd(self.code, 1)
+        self.indices = "<i64 " + ", i64 ".join(map(str, range(WIDTH))) + ">"
 
-    def room(self) -> Big:
+    def allocate(self) -> Buffer:
         """Memory for a matrix whose columns are a multiple of eight long."""
-        whole = self.emission.room((self.n, self.line))
-        return Big(whole.base, whole.offset, (self.line, 1), (self.n, self.n))
+        whole = self.emission.allocate((self.n, self.line))
+        return Buffer(whole.base, whole.offset, (self.line, 1), (self.n, self.n))
 
     def load(self, pointer: Name, i: Name) -> Name:
         """Entry i."""
-        return self.code.emit(f"load double, ptr {moved_by(self.code, pointer, i, 1)}, align 8")
+        return self.code.load(self.code.element(pointer, i))
 
     def store(self, number: Name, pointer: Name, i: Name) -> None:
         """Writes entry i."""
-        self.code.do(f"store double {number}, ptr {moved_by(self.code, pointer, i, 1)}, align 8")
+        self.code.store(number, self.code.element(pointer, i))
 
     def column(self, matrix: Name, j: Name) -> Name:
         """Where column j begins."""
-        return moved_by(self.code, matrix, j, self.line)
+        return self.code.element(matrix, j, self.line)
 
-    def factor(self, matrix: Big, pivots: Name) -> None:
-        """P L U in the place of M; `pivots` are LAPACK's: the row that row k was exchanged with, from 1 on."""
-        code, n, start = self.code, self.n, at(self.emission, matrix)
-        largest, place = code.variable("double"), code.variable("i64")
+    def factor(self, matrix: Buffer, pivots: Name) -> None:
+        """P L U in the memory of M; `pivots` are LAPACK's: the row that row k was exchanged with, from 1 on."""
+        code, n, start = self.code, self.n, self.emission.pointer(matrix)
+        largest, location = code.variable("double"), code.variable("i64")
 
         def step(k: Name) -> None:
             own = self.column(start, k)
-            code.do(f"store double {self.one.intrinsic('fabs', self.load(own, k))}, ptr {largest}, align 8")
-            code.do(f"store i64 {k}, ptr {place}, align 8")
+            code.store(self.one.intrinsic("fabs", self.load(own, k)), largest)
+            code.store(k, location, "i64")
             after = code.emit(f"add nuw nsw i64 {k}, 1")
 
-            def look(i: Name) -> None:
+            def compare(i: Name) -> None:
                 size, best = self.one.intrinsic("fabs", self.load(own, i)), code.emit(f"load double, ptr {largest}")
                 larger = self.one.compare("ogt", size, best)
-                code.do(f"store double {self.one.select(larger, size, best)}, ptr {largest}, align 8")
-                before = code.emit(f"load i64, ptr {place}, align 8")
+                code.store(self.one.select(larger, size, best), largest)
+                before = code.load(location, "i64")
                 chosen = code.emit(f"select i1 {larger}, i64 {i}, i64 {before}")
-                code.do(f"store i64 {chosen}, ptr {place}, align 8")
+                code.store(chosen, location, "i64")
 
-            loop(code, after, str(n), 1, look)
-            p = code.emit(f"load i64, ptr {place}, align 8")
+            code.loop(n, compare, after)
+            p = code.load(location, "i64")
             number = code.emit(f"trunc i64 {code.emit(f'add i64 {p}, 1')} to i32")
             code.do(
                 f"store i32 {number}, ptr {code.emit(f'getelementptr inbounds i32, ptr {pivots}, i64 {k}')}, align 4"
             )
             self.exchange(start, k, p)
             pivot = self.load(own, k)
-            singular, good = self.one.compare("oeq", pivot, literal(0.0)), code.label()
-            code.do(f"br i1 {singular}, label %{self.emission.leave_on_error()}, label %{good}")
-            code.begin(good)
+            code.leave_if(self.one.compare("oeq", pivot, literal(0.0)), self.emission.leave_on_error())
             self.divide(own, k, pivot)
-            loop(code, after, str(n), 1, lambda j: self.subtract(self.column(start, j), own, k, below=True))
+            code.loop(n, lambda j: self.subtract(self.column(start, j), own, k, below=True), after)
 
-        loop(code, "0", str(n), 1, step)
+        code.loop(n, step)
 
     def exchange(self, matrix: Name, k: Name, p: Name) -> None:
         """Rows k and p of a matrix."""
-        code, swap, done = self.code, self.code.label(), self.code.label()
-        code.do(f"br i1 {code.emit(f'icmp eq i64 {k}, {p}')}, label %{done}, label %{swap}")
-        code.begin(swap)
+        code, done = self.code, self.code.label()
+        code.leave_if(code.emit(f"icmp eq i64 {k}, {p}"), done)
 
         def entry(j: Name) -> None:
             column = self.column(matrix, j)
@@ -95,7 +90,7 @@ class Elimination:
             self.store(right, column, k)
             self.store(left, column, p)
 
-        loop(code, "0", str(self.n), 1, entry)
+        code.loop(self.n, entry)
         code.do(f"br label %{done}")
         code.begin(done)
 
@@ -106,9 +101,9 @@ class Elimination:
 
     def chosen(self, i: Name, k: Name, *, below: bool) -> Name:
         """Which of the entries i … i + 7 are behind k; or before it."""
-        places = self.many.integers("add", self.many.splat(i, "i64"), self.lanes)
+        locations = self.many.integers("add", self.many.splat(i, "i64"), self.indices)
         condition = "sgt" if below else "slt"
-        return self.code.emit(f"icmp {condition} {self.many.integer} {places}, {self.many.splat(k, 'i64')}")
+        return self.code.emit(f"icmp {condition} {self.many.integer} {locations}, {self.many.splat(k, 'i64')}")
 
     def subtract(self, target: Name, column: Name, k: Name, *, below: bool) -> None:
         """target_i ← target_i - target_k column_i for the i behind k, or for those before it."""
@@ -117,13 +112,13 @@ class Elimination:
         first, end = self.blocks(k, below=below)
 
         def eight(i: Name) -> None:
-            mine, theirs = moved_by(code, target, i, 1), moved_by(code, column, i, 1)
+            mine, theirs = code.element(target, i), code.element(column, i)
             before, other = (code.emit(f"load {many.real}, ptr {p}, align 8") for p in (mine, theirs))
             less = many.intrinsic("fmuladd", factor, other, before)
             after = many.select(self.chosen(i, k, below=below), less, before)
             code.do(f"store {many.real} {after}, ptr {mine}, align 8")
 
-        loop(code, first, end, WIDTH, eight)
+        code.loop(end, eight, first, WIDTH)
 
     def divide(self, column: Name, k: Name, by: Name) -> None:
         """column_i ← column_i / by for the i behind k."""
@@ -132,33 +127,33 @@ class Elimination:
         first, end = self.blocks(k, below=True)
 
         def eight(i: Name) -> None:
-            place = moved_by(code, column, i, 1)
-            before = code.emit(f"load {many.real}, ptr {place}, align 8")
+            location = code.element(column, i)
+            before = code.emit(f"load {many.real}, ptr {location}, align 8")
             after = many.select(self.chosen(i, k, below=True), many.binary("fdiv", before, divisor), before)
-            code.do(f"store {many.real} {after}, ptr {place}, align 8")
+            code.do(f"store {many.real} {after}, ptr {location}, align 8")
 
-        loop(code, first, end, WIDTH, eight)
+        code.loop(end, eight, first, WIDTH)
 
-    def invert(self, factors: Big, pivots: Name) -> Big:
+    def invert(self, factors: Buffer, pivots: Name) -> Buffer:
         """U⁻¹ L⁻¹ P, in new memory: both triangles are solved for all columns of P at once."""
         code, n, emission = self.code, self.n, self.emission
-        inverse = self.room()
-        start, triangles = at(emission, inverse), at(emission, factors)
-        whole = Big(inverse.base, inverse.offset, (1,), (n * self.line,))
+        inverse = self.allocate()
+        start, triangles = emission.pointer(inverse), emission.pointer(factors)
+        whole = Buffer(inverse.base, inverse.offset, (1,), (n * self.line,))
         emission.fill(whole, literal(0.0))
-        loop(code, "0", str(n), 1, lambda j: self.store(literal(1.0), self.column(start, j), j))
+        code.loop(n, lambda j: self.store(literal(1.0), self.column(start, j), j))
 
         def permute(k: Name) -> None:
-            row = code.emit(f"load i32, ptr {code.emit(f'getelementptr inbounds i32, ptr {pivots}, i64 {k}')}, align 4")
+            row = code.load(code.emit(f"getelementptr inbounds i32, ptr {pivots}, i64 {k}"), "i32")
             self.exchange(start, k, code.emit(f"sub i64 {code.emit(f'zext i32 {row} to i64')}, 1"))
 
-        loop(code, "0", str(n), 1, permute)
+        code.loop(n, permute)
 
         def forward(k: Name) -> None:
             own = self.column(triangles, k)
-            loop(code, "0", str(n), 1, lambda j: self.subtract(self.column(start, j), own, k, below=True))
+            code.loop(n, lambda j: self.subtract(self.column(start, j), own, k, below=True))
 
-        loop(code, "0", str(n), 1, forward)
+        code.loop(n, forward)
 
         def backward(step: Name) -> None:
             k = code.emit(f"sub i64 {n - 1}, {step}")
@@ -170,7 +165,7 @@ class Elimination:
                 self.store(self.one.binary("fdiv", self.load(column, k), pivot), column, k)
                 self.subtract(column, own, k, below=False)
 
-            loop(code, "0", str(n), 1, solve)
+            code.loop(n, solve)
 
-        loop(code, "0", str(n), 1, backward)
+        code.loop(n, backward)
         return inverse

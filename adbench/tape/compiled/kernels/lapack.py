@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -11,13 +10,13 @@ from scipy.linalg import cython_blas, cython_lapack
 
 from adbench.tape.compiled.kernels.simd import Name
 from adbench.tape.compiled.lowering.emission import Emission
-from adbench.tape.compiled.lowering.storage import SMALL, Big, Place, Shape, Small, size_of
+from adbench.tape.compiled.lowering.storage import Buffer, Location
 
 _known: set[str] = set()
 
 
 def address_of(name: str) -> int:
-    """Where a function of BLAS or LAPACK is in this process."""
+    """The address of a function of BLAS or LAPACK in this process."""
     module: Any = cython_blas if name in cython_blas.__pyx_capi__ else cython_lapack
     capsule = module.__pyx_capi__[name]
     api = ctypes.pythonapi
@@ -30,7 +29,7 @@ def address_of(name: str) -> int:
 
 
 def symbol_of(name: str) -> str:
-    """The name under which native code calls it."""
+    """The name under which native code calls the function."""
     symbol = f"adbench_{name}"
     if name not in _known:
         llvm.add_symbol(symbol, address_of(name))
@@ -38,51 +37,37 @@ def symbol_of(name: str) -> str:
     return symbol
 
 
-def call_lapack(emission: Emission, name: str, arguments: Sequence[str | int | Name]) -> None:
-    """Writes a call. All arguments are handed over by address, as in Fortran.
+def call_lapack(emission: Emission, name: str, *arguments: str | int | Name) -> None:
+    """Writes a call. All arguments are passed by address, as in Fortran.
 
     An integer is a constant of four bytes, a single letter a character, a text that begins with 0x a double, any other
-    name a pointer. "info" stands for the number that LAPACK reports errors in: if it is not 0, the function is left.
+    name a pointer. "info" stands for LAPACK's error number: if it is not 0, the function returns.
     """
     code, module = emission.code, emission.module
-    given, info = [], None
+    pointers, info = [], None
     for argument in arguments:
         if isinstance(argument, int):
-            given.append(module.constant(f"i32 {argument}"))
+            pointers.append(module.constant(f"i32 {argument}"))
         elif argument == "info":
             info = code.variable("i32")
-            code.do(f"store i32 0, ptr {info}, align 4")
-            given.append(info)
+            code.store("0", info, "i32")
+            pointers.append(info)
         elif len(argument) == 1:
-            given.append(module.constant(f"i8 {ord(argument)}"))
+            pointers.append(module.constant(f"i8 {ord(argument)}"))
         elif argument.startswith("0x"):
-            given.append(module.constant(f"double {argument}"))
+            pointers.append(module.constant(f"double {argument}"))
         else:
-            given.append(argument)
-    kinds = ", ".join(["ptr"] * len(given))
+            pointers.append(argument)
+    kinds = ", ".join(["ptr"] * len(pointers))
     function = module.declare(symbol_of(name), f"void {{}}({kinds})")
-    code.do(f"call void {function}({', '.join(f'ptr {g}' for g in given)})")
+    code.do(f"call void {function}({', '.join(f'ptr {p}' for p in pointers)})")
     if info is not None:
-        number = code.emit(f"load i32, ptr {info}, align 4")
-        failed = code.emit(f"icmp ne i32 {number}, 0")
-        went_well, bad = code.label(), emission.leave_on_error()
-        code.do(f"br i1 {failed}, label %{bad}, label %{went_well}")
-        code.begin(went_well)
+        code.leave_if(code.emit(f"icmp ne i32 {code.load(info, 'i32')}, 0"), emission.leave_on_error())
 
 
-def result_of(emission: Emission, array: Big) -> Place:
-    """A result in memory, in registers if it is small."""
-    return Small(emission.elements(array), array.shape) if size_of(array.shape) <= SMALL else array
-
-
-def home_for(emission: Emission, shape: Shape, target: Big | None) -> Big:
-    """Memory for a result: where it is wanted, if it can be made there."""
-    return target if target is not None and target.is_contiguous else emission.room(shape)
-
-
-def oriented(emission: Emission, place: Place) -> tuple[Big, bool, int]:
+def oriented(emission: Emission, location: Location) -> tuple[Buffer, bool, int]:
     """A matrix as BLAS takes it: (array, whether its rows are BLAS's rows, distance of its lines)."""
-    array = emission.in_memory(place)
+    array = emission.in_memory(location)
     rows, columns = array.strides
     m, n = array.shape
     if columns == 1 and (rows >= n or m == 1):
@@ -91,10 +76,3 @@ def oriented(emission: Emission, place: Place) -> tuple[Big, bool, int]:
         return array, True, max(columns, m)
     array = emission.contiguous(array)
     return array, False, max(n, 1)
-
-
-def at(emission: Emission, array: Big) -> Name:
-    """The address of an array's first element."""
-    if array.offset == 0:
-        return array.base
-    return emission.code.emit(f"getelementptr inbounds double, ptr {array.base}, i64 {array.offset}")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.kernels import vector_math
-from adbench.tape.compiled.kernels.simd import Lanes, Name
+from adbench.tape.compiled.kernels.simd import Name, Simd
 from adbench.tape.compiled.trace.symbol_rules import LOGIC, NUMBER, PREDICATES, SAME
 from adbench.tape.core.rule import Rule
 from adbench.tape.rules.function import ROWS
@@ -33,7 +33,7 @@ def _intrinsic(name: str) -> Native:
     return lambda k, x: k.intrinsic(name, x)
 
 
-def _kernel(name: str, kernel: Callable[[Lanes, Name], Name]) -> Native:
+def _kernel(name: str, kernel: Callable[[Simd, Name], Name]) -> Native:
     """The C library's for one number, the vector kernel for arrays."""
     return lambda k, x: kernel(k, x) if k.in_array else k.called(name, x)
 
@@ -48,7 +48,7 @@ exp, log, log1p = (_kernel(n, getattr(vector_math, n)) for n in ("exp", "log", "
 def _extreme(condition: str) -> Native:
     """maximum or minimum; NaN if one is, the second of equal ones."""
 
-    def write(k: Lanes, x: Name, y: Name) -> Name:
+    def write(k: Simd, x: Name, y: Name) -> Name:
         first = k.logic("or", k.compare(condition, x, y), k.compare("uno", x, x))
         return k.select(first, x, y)
 
@@ -58,13 +58,13 @@ def _extreme(condition: str) -> Native:
 maximum, minimum = _extreme("oge"), _extreme("ole")
 
 
-def _sign(k: Lanes, x: Name) -> Name:
+def _sign(k: Simd, x: Name) -> Name:
     negative = k.select(k.compare("olt", x, k.constant(0.0)), k.constant(-1.0), k.constant(0.0))
     value = k.select(k.compare("ogt", x, k.constant(0.0)), k.constant(1.0), negative)
     return k.select(k.compare("uno", x, x), x, value)
 
 
-def _floor_and_rest(k: Lanes, x: Name, y: Name) -> tuple[Name, Name]:
+def _floor_and_rest(k: Simd, x: Name, y: Name) -> tuple[Name, Name]:
     """numpy's divmod of floats: floor(x / y) and the rest, which has the sign of y."""
     zero, one = k.constant(0.0), k.constant(1.0)
     rest = k.binary("frem", x, y)
@@ -84,14 +84,14 @@ def _floor_and_rest(k: Lanes, x: Name, y: Name) -> tuple[Name, Name]:
     return k.select(by_zero, plain, down), k.select(by_zero, k.constant(math.nan), rest)
 
 
-def _power(k: Lanes, x: Name, y: Name) -> Name:
+def _power(k: Simd, x: Name, y: Name) -> Name:
     for exponent, write in _POWERS.items():
         if y == k.constant(exponent):
             return write(k, x)
     return k.called("pow", x, y)
 
 
-_POWERS: dict[float, Callable[[Lanes, Name], Name]] = {
+_POWERS: dict[float, Callable[[Simd, Name], Name]] = {
     2.0: lambda k, x: k.binary("fmul", x, x),
     1.0: lambda k, x: x,
     -1.0: lambda k, x: k.binary("fdiv", k.constant(1.0), x),
@@ -100,7 +100,7 @@ _POWERS: dict[float, Callable[[Lanes, Name], Name]] = {
 """Powers that are right to the last bit without the C library's `pow`."""
 
 
-def logaddexp(k: Lanes, x: Name, y: Name) -> Name:
+def logaddexp(k: Simd, x: Name, y: Name) -> Name:
     """max + log1p(exp(-|x - y|)); where both are the same infinity, that."""
     a, b = k.x(x), k.x(y)
     rise = a - b
@@ -113,7 +113,7 @@ def logaddexp(k: Lanes, x: Name, y: Name) -> Name:
 def _xlogy(of: Native) -> Native:
     """x f(y), and 0 where x = 0 and y is a number."""
 
-    def write(k: Lanes, x: Name, y: Name) -> Name:
+    def write(k: Simd, x: Name, y: Name) -> Name:
         nothing = k.logic("and", k.compare("oeq", x, k.constant(0.0)), k.compare("ord", y, y))
         return k.select(nothing, k.constant(0.0), k.binary("fmul", x, of(k, y)))
 
@@ -124,7 +124,7 @@ def _scaled(factor: float) -> Native:
     return lambda k, x: k.binary("fmul", x, k.constant(factor))
 
 
-def _negated(k: Lanes, x: Name) -> Name:
+def _negated(k: Simd, x: Name) -> Name:
     return (-k.x(x)).name
 
 

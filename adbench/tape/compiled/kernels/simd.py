@@ -1,12 +1,13 @@
-"""Arithmetic on lanes, as LLVM's text: one double, or eight of them side by side.
+"""SIMD arithmetic, as LLVM's text: on one double, or on a vector of eight.
 
-`Lanes` writes instructions for operands of its width and gives back their names; `X` lets formulas be written with
+`Simd` writes instructions for operands of its width and gives back their names; `X` lets formulas be written with
 Python's operators. Formulas that are written once serve single numbers and the inner loops of arrays.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Any
 
 WIDTH = 8
@@ -25,7 +26,7 @@ class Code:
     """The text of one function, block by block.
 
     lines    the instructions so far
-    late     instructions that turned out to be needed before the line with this number
+    late     instructions that transposed_copy out to be needed before the line with this number
     entry    what is to stand at the function's beginning: room for variables
     block    the label of the block that is being written
     """
@@ -65,7 +66,7 @@ class Code:
         self.block = label
 
     def every_line(self) -> list[str]:
-        """The lines, the late ones in their places."""
+        """The lines, the late ones in their locations."""
         if not self.late:
             return self.lines
         lines: list[str] = []
@@ -74,8 +75,51 @@ class Code:
             lines.append(line)
         return lines
 
+    def load(self, pointer: Name, kind: str = "double") -> Name:
+        """The value at an address."""
+        return self.emit(f"load {kind}, ptr {pointer}, align {4 if kind == 'i32' else 8}")
+
+    def store(self, value: Name, pointer: Name, kind: str = "double") -> None:
+        """Writes a value to an address."""
+        self.do(f"store {kind} {value}, ptr {pointer}, align {4 if kind == 'i32' else 8}")
+
+    def element(self, pointer: Name, i: Name, stride: int = 1) -> Name:
+        """The address of double i · stride of an array."""
+        step = i if stride == 1 else self.emit(f"mul nsw i64 {i}, {stride}")
+        return self.emit(f"getelementptr inbounds double, ptr {pointer}, i64 {step}")
+
+    def leave_unless(self, condition: Name, label: str) -> None:
+        """Jumps to a label if the condition does not hold."""
+        following = self.label()
+        self.do(f"br i1 {condition}, label %{following}, label %{label}")
+        self.begin(following)
+
+    def leave_if(self, condition: Name, label: str) -> None:
+        """Jumps to a label if the condition holds."""
+        following = self.label()
+        self.do(f"br i1 {condition}, label %{label}, label %{following}")
+        self.begin(following)
+
+    def loop(self, stop: Name | int, body: Callable[[Name], None], start: Name = "0", step: int = 1) -> None:
+        """for i = start, start + step, … < stop: body(i). It may run no times."""
+        head, inside, after = self.label(), self.label(), self.label()
+        before = self.block
+        self.do(f"br label %{head}")
+        self.begin(head)
+        i = self.fresh()
+        line = len(self.lines)
+        self.lines.append("")
+        is_inside = self.emit(f"icmp slt i64 {i}, {stop}")
+        self.do(f"br i1 {is_inside}, label %{inside}, label %{after}")
+        self.begin(inside)
+        body(i)
+        following = self.emit(f"add nsw i64 {i}, {step}")
+        self.lines[line] = f"  {i} = phi i64 [ {start}, %{before} ], [ {following}, %{self.block} ]"
+        self.do(f"br label %{head}")
+        self.begin(after)
+
     def variable(self, kind: str) -> Name:
-        """Room on the stack for one value."""
+        """Memory on the stack for one value."""
         self._count += 1
         name = f"%s{self._count}"
         self.entry.append(f"  {name} = alloca {kind}, align 64")
@@ -94,7 +138,7 @@ class Module:
         self._places: dict[Any, int] = {}
 
     def declare(self, name: str, signature: str, attributes: str = "nounwind") -> str:
-        """A function from outside: `signature` with {} in the place of its name."""
+        """A function from outside: `signature` with {} instead of its name."""
         self.declarations.setdefault(name, f"declare {signature.format('@' + name)} {attributes}")
         return f"@{name}"
 
@@ -106,12 +150,12 @@ class Module:
 
     def outside(self, code: Code, key: Any, thing: Any) -> Name:
         """The address of something that exists when the code is loaded: it is read from the module's table."""
-        place = self._places.get(key)
-        if place is None:
-            place = self._places[key] = len(self.environment)
+        location = self._places.get(key)
+        if location is None:
+            location = self._places[key] = len(self.environment)
             self.environment.append(thing)
         return code.emit(
-            f"load ptr, ptr getelementptr (ptr, ptr @environment, i64 {place}), align 8, !invariant.load !0"
+            f"load ptr, ptr getelementptr (ptr, ptr @environment, i64 {location}), align 8, !invariant.load !0"
         )
 
     def function(self, header: str, code: Code) -> None:
@@ -126,7 +170,7 @@ class Module:
         return "\n".join([table, *self.globals, *self.declarations.values(), *self.functions, "!0 = !{}", ""])
 
 
-class Lanes:
+class Simd:
     """Instructions for operands of one width; `in_array` says that they run over the elements of an array.
 
     active   how many of the lanes count: of the others nothing is read or written
@@ -247,42 +291,27 @@ class Lanes:
 
 
 class X:
-    """A number in lanes, with Python's operators. (Comparisons are those of `Lanes`.)"""
+    """A number in lanes, with Python's operators. (Comparisons are those of `Simd`.)"""
 
     __slots__ = ("k", "name")
 
-    def __init__(self, k: Lanes, name: Name) -> None:
+    def __init__(self, k: Simd, name: Name) -> None:
         self.k = k
         self.name = name
 
-    def _with(self, op: str, other: X | float, swapped: bool = False) -> X:
-        theirs = self.k.constant(other) if isinstance(other, float) else other.name
-        a, b = (theirs, self.name) if swapped else (self.name, theirs)
-        return X(self.k, self.k.binary(op, a, b))
+    def _name_of(self, other: X | float) -> Name:
+        return self.k.constant(other) if isinstance(other, float) else other.name
 
-    def __add__(self, other: X | float) -> X:
-        return self._with("fadd", other)
+    def _binary(op: str) -> Callable[[X, X | float], X]:  # type: ignore[misc]  # makes methods, and is none itself
+        return lambda self, other: X(self.k, self.k.binary(op, self.name, self._name_of(other)))
 
-    def __sub__(self, other: X | float) -> X:
-        return self._with("fsub", other)
+    def _swapped(op: str) -> Callable[[X, float], X]:  # type: ignore[misc]  # likewise
+        return lambda self, other: X(self.k, self.k.binary(op, self._name_of(other), self.name))
 
-    def __mul__(self, other: X | float) -> X:
-        return self._with("fmul", other)
-
-    def __truediv__(self, other: X | float) -> X:
-        return self._with("fdiv", other)
-
-    def __radd__(self, other: float) -> X:
-        return self._with("fadd", other, True)
-
-    def __rsub__(self, other: float) -> X:
-        return self._with("fsub", other, True)
-
-    def __rmul__(self, other: float) -> X:
-        return self._with("fmul", other, True)
-
-    def __rtruediv__(self, other: float) -> X:
-        return self._with("fdiv", other, True)
+    __add__, __radd__ = _binary("fadd"), _swapped("fadd")
+    __sub__, __rsub__ = _binary("fsub"), _swapped("fsub")
+    __mul__, __rmul__ = _binary("fmul"), _swapped("fmul")
+    __truediv__, __rtruediv__ = _binary("fdiv"), _swapped("fdiv")
 
     def __neg__(self) -> X:
         return X(self.k, self.k.code.emit(f"fneg {self.k.real} {self.name}"))
@@ -292,16 +321,13 @@ class X:
 
     def times(self, factor: X | float, plus: X | float) -> X:
         """self · factor + plus, in one rounding where the processor has that."""
-        names = [self.name, *(self.k.constant(v) if isinstance(v, float) else v.name for v in (factor, plus))]
+        names = self.name, self._name_of(factor), self._name_of(plus)
         return X(self.k, self.k.intrinsic("fmuladd", *names))
 
     def is_(self, condition: str, other: X | float) -> Name:
         """A comparison."""
-        return self.k.compare(condition, self.name, self.k.constant(other) if isinstance(other, float) else other.name)
+        return self.k.compare(condition, self.name, self._name_of(other))
 
     def where(self, condition: Name, other: X | float) -> X:
         """Self where the condition holds, other elsewhere."""
-        return X(
-            self.k,
-            self.k.select(condition, self.name, self.k.constant(other) if isinstance(other, float) else other.name),
-        )
+        return X(self.k, self.k.select(condition, self.name, self._name_of(other)))

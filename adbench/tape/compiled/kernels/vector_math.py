@@ -1,4 +1,4 @@
-"""Exponentials and logarithms without branches, for arrays: eight lanes at a time, within two units in the last place.
+"""Exponentials and logarithms without branches, for arrays: eight lanes at a time, within two units in the last location.
 
 The C library's functions take one number; calling them lane by lane costs ten times the arithmetic. These are the
 classical kernels: reduction of the argument in two parts (Cody and Waite), a polynomial, the exponent put back in. They
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from adbench.tape.compiled.kernels.simd import Lanes, Name, X
+from adbench.tape.compiled.kernels.simd import Name, Simd, X
 
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
 SHIFT = 1.5 * 2.0**52
@@ -29,7 +29,7 @@ LOG_TERMS = (
 )
 
 
-def _reduced(k: Lanes, x: X) -> tuple[X, Name]:
+def _reduced(k: Simd, x: X) -> tuple[X, Name]:
     """(r, n): x = r + n log 2, |r| ≤ ½ log 2, and n as an integer."""
     shifted = x.times(1.0 / math.log(2.0), SHIFT)
     n = shifted - SHIFT
@@ -46,13 +46,13 @@ def _expm1_near_zero(r: X) -> X:
     return (r * r).times(p, r)
 
 
-def _power_of_two(k: Lanes, n: Name) -> X:
+def _power_of_two(k: Simd, n: Name) -> X:
     """2ⁿ for -1022 ≤ n ≤ 1023."""
     biased = k.integers("add", n, k.whole(1023))
     return k.x(k.from_bits(k.integers("shl", biased, k.whole(52))))
 
 
-def exp(k: Lanes, name: Name) -> Name:
+def exp(k: Simd, name: Name) -> Name:
     """The exponential function."""
     x = k.x(name)
     x = k.x(710.0).where(x.is_("ogt", 710.0), x)
@@ -64,7 +64,7 @@ def exp(k: Lanes, name: Name) -> Name:
     return (y * _power_of_two(k, half) * _power_of_two(k, rest)).name
 
 
-def expm1(k: Lanes, name: Name) -> Name:
+def expm1(k: Simd, name: Name) -> Name:
     """exp(x) - 1, to all digits near 0."""
     given = k.x(name)
     x = k.x(710.0).where(given.is_("ogt", 710.0), given)
@@ -79,7 +79,7 @@ def expm1(k: Lanes, name: Name) -> Name:
     return given.where(tiny, y).name
 
 
-def log(k: Lanes, name: Name) -> Name:
+def log(k: Simd, name: Name) -> Name:
     """The natural logarithm."""
     given = k.x(name)
     small = given.is_("olt", 2.0**-1022)
@@ -106,7 +106,7 @@ def log(k: Lanes, name: Name) -> Name:
     return given.where(given.is_("uno", given), y).name
 
 
-def log1p(k: Lanes, name: Name) -> Name:
+def log1p(k: Simd, name: Name) -> Name:
     """log(1 + x), to all digits near 0: what is lost in rounding 1 + x is added again."""
     x = k.x(name)
     w = 1.0 + x
@@ -117,7 +117,7 @@ def log1p(k: Lanes, name: Name) -> Name:
     return k.x(-math.inf).where(x.is_("oeq", -1.0), y).name
 
 
-def tanh(k: Lanes, name: Name) -> Name:
+def tanh(k: Simd, name: Name) -> Name:
     """The hyperbolic tangent, by expm1 as in fdlibm."""
     x = k.x(name)
     size = abs(x)
@@ -128,6 +128,6 @@ def tanh(k: Lanes, name: Name) -> Name:
     return k.intrinsic("copysign", y.name, name)
 
 
-def expit(k: Lanes, name: Name) -> Name:
+def expit(k: Simd, name: Name) -> Name:
     """1 / (1 + exp(-x))."""
     return (1.0 / (1.0 + k.x(exp(k, (-k.x(name)).name)))).name

@@ -1,8 +1,8 @@
 """From a trace to code: in which order operations are written, and which of them share a loop.
 
 Operations on elements in registers are written as soon as their operands are there, in the order of the recording. When
-nothing of that kind is left, a call (`kernels`) is written or, if none is ready, a nest of loops: all elementwise
-operations and reductions over one index space whose operands are there, or come from the nest itself.
+nothing of that kind is left, a call (`kernels`) is written or, if none is ready, fused loops: all elementwise
+operations and reductions over one index space whose operands are there, or come from the fused itself.
 """
 
 from __future__ import annotations
@@ -16,54 +16,44 @@ import numpy as np
 
 from adbench.tape.compiled.kernels.kernels import KERNELS
 from adbench.tape.compiled.kernels.natives import NATIVE, native
-from adbench.tape.compiled.lowering.data_movement import is_moved, is_view, moved, seen
-from adbench.tape.compiled.lowering.emission import Emission
-from adbench.tape.compiled.lowering.loop_fusion import (
-    MAXIMUM,
-    MINIMUM,
-    PRODUCT,
-    SUM,
-    Fold,
-    Nest,
-    Reduction,
-    Step,
-)
+from adbench.tape.compiled.lowering.data_movement import is_view, move, moves_elements, view
+from adbench.tape.compiled.lowering.emission import Emission, Operation
+from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS, Fold, FusedLoops, Reduction, Step
 from adbench.tape.compiled.lowering.machine_loops import lower_loop
-from adbench.tape.compiled.lowering.python_calls import called_in_python
-from adbench.tape.compiled.lowering.storage import SMALL, Big, Place, Shape, Small, Uniform, row_by_row, size_of
-from adbench.tape.compiled.lowering.value_locations import Reach
+from adbench.tape.compiled.lowering.python_calls import python_call
+from adbench.tape.compiled.lowering.storage import (
+    REGISTER_LIMIT,
+    Buffer,
+    Location,
+    Registers,
+    Shape,
+    Uniform,
+    row_by_row,
+    size_of,
+)
+from adbench.tape.compiled.lowering.value_locations import ValueLocations
 from adbench.tape.compiled.trace.loop_rule import SCAN, live
 from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.rule import Rule, Value
-from adbench.tape.rules import reductions, shapes
+from adbench.tape.rules import reductions
 from adbench.tape.rules.indexing import set_at
 from adbench.tape.values import shape_of
 
-FOLDS: dict[Rule, Reduction] = {
-    reductions._sum: SUM,
-    shapes._sum_to: SUM,
-    reductions._prod: PRODUCT,
-    reductions._max: MAXIMUM,
-    reductions._min: MINIMUM,
-    ANY: SUM,
-    ALL: SUM,
-}
-"""Reductions; of booleans the true ones are counted, or for `ALL` the false ones."""
 WRITTEN_INTO = frozenset((ADD_AT, set_at))
 """Rules whose result may be made in the memory of the first operand, if nobody needs that any more."""
 
-LIGHT, EACH, FOLD, KERNEL = range(4)
+IN_REGISTERS, ELEMENTWISE, FOLD, KERNEL = range(4)
 
 
-class Block(Reach):
-    """One trace, lowered at the place where the emission stands.
+class Block(ValueLocations):
+    """One trace, lowered at the location where the emission stands.
 
     made      number of a symbol -> rule, inputs and parameters that make it; none for what is given
     depends   number of a symbol -> those of this trace that it is made of
-    targets   number of a symbol -> memory that its value is wanted in, if it comes out of a nest or a call
+    targets   number of a symbol -> memory that its value is wanted in, if it comes out of a fused or a call
     """
 
     def __init__(
@@ -71,8 +61,8 @@ class Block(Reach):
         emission: Emission,
         trace: Trace,
         outputs: Sequence[Value],
-        given: dict[int, Place],
-        targets: dict[int, Big] | None = None,
+        given: dict[int, Location],
+        targets: dict[int, Buffer] | None = None,
         guards: Sequence[tuple[Symbol, bool]] = (),
         piece: int = 0,
     ) -> None:
@@ -96,10 +86,10 @@ class Block(Reach):
         for n in self.numbers:
             symbol = trace[n][1]
             if id(symbol) in given:
-                self.places[n] = given[id(symbol)]
-        self.given = frozenset(self.places)  # somebody else's memory
+                self.locations[n] = given[id(symbol)]
+        self.given = frozenset(self.locations)  # somebody else's memory
         for n in self.numbers:
-            made = None if n in self.places else made_by(trace[n])
+            made = None if n in self.locations else made_by(trace[n])
             if made is None:
                 continue
             self.made[n] = rule, inputs, params = made
@@ -113,31 +103,30 @@ class Block(Reach):
             if missing == 0:
                 heapq.heappush(self.ready[self.kind(n)], n)
             if rule is SCAN:
-                key = (params["loop"].body, params["loop"].n, params["loop"].backwards, tuple(map(id, inputs)))
-                self.loops.setdefault(key, []).append(n)
+                self.loops.setdefault(_loop_key(inputs, params), []).append(n)
 
     def kind(self, n: int) -> int:
         """How an operation is written."""
         rule, inputs, params = self.made[n]
         if rule.elementwise and native(rule) is not None:
-            return EACH if size_of(self.trace[n][1].shape) > SMALL else LIGHT
-        has_big = any(x is not None and size_of(shape_of(x)) > SMALL for x in inputs)
-        if rule in FOLDS:
-            return FOLD if has_big else LIGHT
+            return ELEMENTWISE if size_of(self.trace[n][1].shape) > REGISTER_LIMIT else IN_REGISTERS
+        has_buffer = any(x is not None and size_of(shape_of(x)) > REGISTER_LIMIT for x in inputs)
+        if rule in REDUCTIONS:
+            return FOLD if has_buffer else IN_REGISTERS
         if is_view(rule, params):
-            return LIGHT
-        has_big = has_big or size_of(self.trace[n][1].shape) > SMALL
-        if not has_big and (rule is reductions._cumsum or is_moved(rule)):
-            return LIGHT
+            return IN_REGISTERS
+        has_buffer = has_buffer or size_of(self.trace[n][1].shape) > REGISTER_LIMIT
+        if not has_buffer and (rule is reductions._cumsum or moves_elements(rule)):
+            return IN_REGISTERS
         return KERNEL
 
     # The order
 
-    def lower(self) -> list[Place]:
+    def lower(self) -> list[Location]:
         """Writes everything, and says where the outputs are."""
-        for n in list(self.places):
+        for n in list(self.locations):
             if self.piece:
-                self.made_at[n], self.near[n] = (self.code, len(self.code.lines)), len(self.code.lines)
+                self.defined_at[n], self.near[n] = (self.code, len(self.code.lines)), len(self.code.lines)
             self.check(n)
         light, each, fold, kernel = self.ready
         while light or each or fold or kernel:
@@ -148,21 +137,21 @@ class Block(Reach):
                     self.cut()
             elif kernel:
                 n = heapq.heappop(kernel)
-                if n not in self.places:
+                if n not in self.locations:
                     self.by_kernel(n)
             else:
-                self.nest()
-        return [self.place(y) for y in self.outputs]
+                self.fuse()
+        return [self.location(y) for y in self.outputs]
 
-    def finish(self, n: int, place: Place) -> None:
+    def finish(self, n: int, location: Location) -> None:
         """An operation is done: what waited for it may be ready."""
-        self.places[n] = place
-        if isinstance(place, Big):
-            self.emission.hold(place)
+        self.locations[n] = location
+        if isinstance(location, Buffer):
+            self.emission.retain(location)
         else:
             code = self.emission.code
             self.near[n] = len(code.lines)
-            self.made_at[n] = (code, self.near[n])
+            self.defined_at[n] = (code, self.near[n])
         if n in self.guards:
             self.check(n)
         for user in self.users[n]:
@@ -172,56 +161,54 @@ class Block(Reach):
         for d in self.depends[n]:
             self.uses[d] -= 1
             if self.uses[d] == 0 and d not in self.wanted and d not in self.given:
-                self.emission.release(self.places[d])
+                self.emission.release(self.locations[d])
 
     def check(self, n: int) -> None:
         """Leaves the function if a guard does not hold."""
         for outcome in self.guards.pop(n, ()):
-            place = self.places[n]
-            name = self.emission.elements(place)[0]
-            good, bad = self.code.label(), self.emission.leave_on_guard()
-            order = (good, bad) if outcome else (bad, good)
-            self.code.do(f"br i1 {name}, label %{order[0]}, label %{order[1]}")
-            self.code.begin(good)
+            location = self.locations[n]
+            name = self.emission.elements(location)[0]
+            leave = self.code.leave_unless if outcome else self.code.leave_if
+            leave(name, self.emission.leave_on_guard())
 
     # Elements in registers
 
-    def in_registers(self, n: int) -> Place:
+    def in_registers(self, n: int) -> Location:
         """The elements of a small result, or a view."""
         rule, inputs, params = self.made[n]
         shape = self.trace[n][1].shape
-        places = [self.place(x) for x in inputs]
+        locations = [self.location(x) for x in inputs]
         if rule.elementwise:
             if shape == ():  # of numbers, as in long programs without arrays
-                numbers = [self.emission.elements(p)[0] for p in places]
-                return Small((NATIVE[rule](self.lane, *numbers),), shape, self.trace[n][1].boolean)
-            return self.elementwise(rule, places, shape, self.trace[n][1].boolean)
-        if rule in FOLDS and rule not in (ANY, ALL):
-            return self.folded(FOLDS[rule], places[0], params.get("axes"), shape)
+                numbers = [self.emission.elements(p)[0] for p in locations]
+                return Registers((NATIVE[rule](self.scalar, *numbers),), shape, self.trace[n][1].boolean)
+            return self.elementwise(rule, locations, shape, self.trace[n][1].boolean)
+        if rule in REDUCTIONS and rule not in (ANY, ALL):
+            return self.folded(REDUCTIONS[rule], locations[0], params.get("axes"), shape)
         if rule in (ANY, ALL):
             op = "or" if rule is ANY else "and"
-            names = self.emission.elements(places[0])
+            names = self.emission.elements(locations[0])
             total = names[0] if names else ("false" if rule is ANY else "true")
             for name in names[1:]:
-                total = self.lane.logic(op, total, name)
-            return Small((total,), (), True)
+                total = self.scalar.logic(op, total, name)
+            return Registers((total,), (), True)
         if rule is reductions._cumsum:
-            return self.running_sum(places[0], params["axis"], shape)
-        if is_moved(rule) and all(isinstance(p, Small) or size_of(p.shape) <= SMALL for p in places):
-            return moved(self.emission, rule, places, params, shape)
-        return seen(self.emission, rule, places[0], params, shape)
+            return self.running_sum(locations[0], params["axis"], shape)
+        if moves_elements(rule) and all(isinstance(p, Registers) or p.size <= REGISTER_LIMIT for p in locations):
+            return move(Operation(self.emission, locations, params, shape), rule)
+        return view(self.emission, rule, locations[0], params, shape)
 
-    def elementwise(self, rule: Rule, places: Sequence[Place], shape: Shape, boolean: bool) -> Place:
+    def elementwise(self, rule: Rule, locations: Sequence[Location], shape: Shape, boolean: bool) -> Location:
         """Element by element; one for all where all operands are the same everywhere."""
         write = NATIVE[rule]
-        if all(isinstance(p, Uniform) or size_of(p.shape) == 1 for p in places):
-            names = [p.element if isinstance(p, Uniform) else self.emission.elements(p)[0] for p in places]
-            result = write(self.lane, *names)
+        if all(isinstance(p, Uniform) or p.size == 1 for p in locations):
+            names = [p.element if isinstance(p, Uniform) else self.emission.elements(p)[0] for p in locations]
+            result = write(self.scalar, *names)
             if size_of(shape) == 1:
-                return Small((result,), shape, boolean)
+                return Registers((result,), shape, boolean)
             return Uniform(result, shape, boolean)
         columns = []
-        for p in places:
+        for p in locations:
             given = self.emission.elements(p)
             if p.shape == shape:
                 columns.append(given)
@@ -230,31 +217,31 @@ class Block(Reach):
             else:
                 order = np.broadcast_to(np.arange(len(given)).reshape(p.shape), shape).ravel()
                 columns.append(tuple(given[i] for i in order))
-        return Small(tuple(write(self.lane, *row) for row in zip(*columns, strict=True)), shape, boolean)
+        return Registers(tuple(write(self.scalar, *row) for row in zip(*columns, strict=True)), shape, boolean)
 
-    def folded(self, how: Reduction, place: Place, axes: Any, shape: Shape) -> Place:
+    def folded(self, how: Reduction, location: Location, axes: Any, shape: Shape) -> Location:
         """A reduction of elements in registers, from the first to the last."""
-        names = self.emission.elements(place)
-        order = np.arange(len(names)).reshape(place.shape)
+        names = self.emission.elements(location)
+        order = np.arange(len(names)).reshape(location.shape)
         kept = () if axes is None else tuple(a for a in range(order.ndim) if a not in axes)
         rest = tuple(a for a in range(order.ndim) if a not in kept)
         rows = np.transpose(order, kept + rest).reshape(size_of(shape), -1)
         totals = []
         for row in rows:
-            total = names[row[0]] if len(row) else self.lane.constant(how.start)
+            total = names[row[0]] if len(row) else self.scalar.constant(how.start)
             for i in row[1:]:
-                total = how.join(self.lane, total, names[i])
+                total = how.join(self.scalar, total, names[i])
             totals.append(total)
-        return Small(tuple(totals), shape)
+        return Registers(tuple(totals), shape)
 
-    def running_sum(self, place: Place, axis: int, shape: Shape) -> Place:
+    def running_sum(self, location: Location, axis: int, shape: Shape) -> Location:
         """The cumulative sum of elements in registers."""
-        names = list(self.emission.elements(place))
+        names = list(self.emission.elements(location))
         lines = np.moveaxis(np.arange(len(names)).reshape(shape), axis, -1).reshape(-1, shape[axis])
         for line in lines:
             for before, i in itertools.pairwise(line):
-                names[i] = self.lane.binary("fadd", names[before], names[i])
-        return Small(tuple(names), shape)
+                names[i] = self.scalar.binary("fadd", names[before], names[i])
+        return Registers(tuple(names), shape)
 
     # Calls
 
@@ -262,40 +249,40 @@ class Block(Reach):
         """An operation with code of its own."""
         rule, inputs, params = self.made[n]
         if rule is SCAN:
-            key = (params["loop"].body, params["loop"].n, params["loop"].backwards, tuple(map(id, inputs)))
-            together = self.loops[key]
+            together = self.loops[_loop_key(inputs, params)]
             results = lower_loop(
                 self.emission,
                 [self.made[m][2]["loop"] for m in together],
-                [self.place(x) for x in inputs],
+                [self.location(x) for x in inputs],
                 lambda *block: Block(*block).lower(),
             )
-            for m, place in zip(together, results, strict=True):
-                self.finish(m, place)
+            for m, location in zip(together, results, strict=True):
+                self.finish(m, location)
             return
         symbol = self.trace[n][1]
         kernel = KERNELS.get(rule)
-        places: list[Any] = [None if x is None else self.place(x) for x in inputs]
+        locations: list[Any] = [None if x is None else self.location(x) for x in inputs]
+        operation = Operation(self.emission, locations, params, symbol.shape, self.targets.get(n))
         result = None
         self.emission.reading = inputs
         if kernel is not None:
-            result = kernel(self.emission, places, params, symbol.shape, self.targets.get(n))
-        elif is_moved(rule):
+            result = kernel(operation)
+        elif moves_elements(rule):
             own = rule in WRITTEN_INTO and self.targets.get(n) is None and self.is_last_use(inputs[0])
-            result = moved(self.emission, rule, places, params, symbol.shape, self.targets.get(n), own)
+            result = move(operation, rule, own)
         if result is None:
-            result = called_in_python(self.emission, rule, places, params, symbol.shape, symbol.boolean)
+            result = python_call(operation, rule, symbol.boolean)
         self.finish(n, result)
 
     def is_last_use(self, x: Value) -> bool:
         """Whether nobody reads this value or its memory after the operation that is being written."""
         if type(x) is not Symbol or x.tape is not self.trace or x.number in self.wanted or self.uses[x.number] > 1:
             return False
-        return self.emission.is_sole(self.places[x.number])
+        return self.emission.is_unshared(self.locations[x.number])
 
-    # Nests
+    # Loop fusion
 
-    def nest(self) -> None:
+    def fuse(self) -> None:
         """All operations over one index space that can share its loops."""
         _, each, fold, _ = self.ready
         first = min([*each[:1], *fold[:1]])
@@ -309,11 +296,11 @@ class Block(Reach):
         chosen = set(members)
         missing: dict[int, int] = {}
         for n in members:  # grows
-            if self.kind(n) != EACH:
+            if self.kind(n) != ELEMENTWISE:
                 continue
             for user in self.users[n]:
                 missing[user] = missing.get(user, self.remaining[user]) - 1
-                fits = missing[user] == 0 and user not in chosen and self.kind(user) in (EACH, FOLD)
+                fits = missing[user] == 0 and user not in chosen and self.kind(user) in (ELEMENTWISE, FOLD)
                 if fits and self.space(user) == space:
                     members.append(user)
                     chosen.add(user)
@@ -321,78 +308,84 @@ class Block(Reach):
         fold[:] = [n for n in fold if n not in chosen]
         heapq.heapify(each)
         heapq.heapify(fold)
-        self.emit_nest(space, sorted(members), chosen)
+        self.emit_fused(space, sorted(members), chosen)
 
     def is_uniform(self, n: int) -> bool:
         """Whether all operands are the same in all elements."""
-        places = [self.place(x) for x in self.made[n][1]]
-        return all(isinstance(p, Uniform) or size_of(p.shape) == 1 for p in places)
+        locations = [self.location(x) for x in self.made[n][1]]
+        return all(isinstance(p, Uniform) or p.size == 1 for p in locations)
 
     def space(self, n: int) -> Shape:
         """The index space that an operation runs over."""
         rule, inputs, _ = self.made[n]
-        return shape_of(inputs[0]) if rule in FOLDS else self.trace[n][1].shape
+        return shape_of(inputs[0]) if rule in REDUCTIONS else self.trace[n][1].shape
 
-    def emit_nest(self, space: Shape, members: Sequence[int], chosen: set[int]) -> None:
+    def emit_fused(self, space: Shape, members: Sequence[int], chosen: set[int]) -> None:
         """Writes the loops of these operations."""
-        nest = Nest(self.code, space)
-        results: dict[int, Place] = {}
-        folds: list[tuple[int, Big]] = []
+        fused = FusedLoops(self.code, space)
+        results: dict[int, Location] = {}
+        folds: list[tuple[int, Buffer]] = []
 
-        def operand(x: Value) -> int | Place:
+        def operand(x: Value) -> int | Location:
             if type(x) is Symbol and x.number in chosen:
                 return x.number
-            place = self.place(x)
-            many = isinstance(place, Small) and size_of(place.shape) > 1
-            return self.emission.in_memory(place) if many else place
+            location = self.location(x)
+            many = isinstance(location, Registers) and location.size > 1
+            return self.emission.in_memory(location) if many else location
 
         for n in members:
             rule, inputs, params = self.made[n]
             symbol = self.trace[n][1]
-            if rule in FOLDS:
+            if rule in REDUCTIONS:
                 target = self.fold_target(n, space, params.get("axes"), symbol.shape)
-                self.fill(target, FOLDS[rule].start, symbol.shape)
+                self.fill(target, REDUCTIONS[rule].start, symbol.shape)
                 counts = {ANY: True, ALL: False}.get(rule)
-                nest.folds.append(Fold(FOLDS[rule], operand(inputs[0]), target, counts))
+                fused.folds.append(Fold(REDUCTIONS[rule], operand(inputs[0]), target, counts))
                 folds.append((n, target))
                 continue
             step = Step(n, NATIVE[rule], [operand(x) for x in inputs], symbol.boolean)
             if n in self.wanted or any(u not in chosen for u in self.users[n]) or n in self.guards:
-                home = self.targets.get(n) or self.emission.room(symbol.shape, symbol.boolean)
-                step.stores.append(home)
-                results[n] = home
+                out = self.targets.get(n) or self.emission.allocate(symbol.shape, symbol.boolean)
+                step.stores.append(out)
+                results[n] = out
             else:
-                results[n] = Uniform("poison", symbol.shape)  # nobody outside of the nest asks for it
-            nest.steps.append(step)
-        nest.emit()
+                results[n] = Uniform("poison", symbol.shape)  # nobody outside of the fused asks for it
+            fused.steps.append(step)
+        fused.emit()
         for n, target in folds:
             shape = self.trace[n][1].shape
-            full = Big(target.base, target.offset, row_by_row(shape), shape)
-            results[n] = Small(self.emission.elements(full), shape) if size_of(shape) <= SMALL else full
+            full = Buffer.packed(target.base, target.offset, shape)
+            results[n] = self.emission.result(full)
             if self.trace[n][1].boolean:
                 condition = "une" if self.made[n][0] is ANY else "oeq"
                 count = self.emission.elements(full)[0]
-                results[n] = Small((self.lane.compare(condition, count, self.lane.constant(0.0)),), shape, True)
+                results[n] = Registers((self.scalar.compare(condition, count, self.scalar.constant(0.0)),), shape, True)
         for n in members:
             self.remaining[n] = -1
         for n in members:
             self.finish(n, results[n])
 
-    def fold_target(self, n: int, space: Shape, axes: Any, shape: Shape) -> Big:
+    def fold_target(self, n: int, space: Shape, axes: Any, shape: Shape) -> Buffer:
         """Memory for the result of a reduction, with strides over the index space."""
         folded = set(range(len(space))) if axes is None else set(axes)
         kept = tuple(m for a, m in enumerate(space) if a not in folded)
         steps = iter(row_by_row(kept))
         strides = tuple(0 if a in folded else next(steps) for a in range(len(space)))
         count = size_of(shape)
-        if count <= SMALL:
-            return Big(self.code.variable(f"[{max(count, 1)} x double]"), 0, strides, space)
-        home = self.targets.get(n)
-        if home is None or not home.is_contiguous:
-            home = self.emission.room(shape)
-        return Big(home.base, home.offset, strides, space)
+        if count <= REGISTER_LIMIT:
+            return Buffer(self.code.variable(f"[{max(count, 1)} x double]"), 0, strides, space)
+        out = self.targets.get(n)
+        if out is None or not out.is_contiguous:
+            out = self.emission.allocate(shape)
+        return Buffer(out.base, out.offset, strides, space)
 
-    def fill(self, target: Big, start: float, shape: Shape) -> None:
+    def fill(self, target: Buffer, start: float, shape: Shape) -> None:
         """Sets a target to the value that a reduction begins with."""
-        flat = Big(target.base, target.offset, (1,), (size_of(shape),))
-        self.emission.fill(flat, self.lane.constant(start))
+        flat = Buffer.packed(target.base, target.offset, (size_of(shape),))
+        self.emission.fill(flat, self.scalar.constant(start))
+
+
+def _loop_key(inputs: Sequence[Value], params: dict[str, Any]) -> tuple[Any, ...]:
+    """Equal for operations that one loop can compute together."""
+    loop = params["loop"]
+    return loop.body, loop.n, loop.backwards, tuple(map(id, inputs))

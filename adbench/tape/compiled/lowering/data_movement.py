@@ -7,24 +7,24 @@ elements, 1, 2, 3, …: what comes out says where each one went; 0 stands for a 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.kernels.simd import Lanes, literal
-from adbench.tape.compiled.lowering.emission import Emission
-from adbench.tape.compiled.lowering.loop_fusion import Nest, Step, loop, moved_by
+from adbench.tape.compiled.kernels.simd import Simd, literal
+from adbench.tape.compiled.lowering.emission import Emission, Operation
+from adbench.tape.compiled.lowering.loop_fusion import FusedLoops, Step
 from adbench.tape.compiled.lowering.storage import (
-    SMALL,
-    Big,
-    Place,
+    REGISTER_LIMIT,
+    Buffer,
+    Location,
+    Registers,
     Shape,
-    Small,
     Uniform,
-    row_by_row,
+    in_registers_if_small,
     size_of,
-    viewed,
+    view_of,
 )
 from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.core.rule import Rule
@@ -32,7 +32,7 @@ from adbench.tape.rules import shapes
 from adbench.tape.rules.indexing import getitem, is_basic, put, set_at
 
 _VIEWS = frozenset((shapes._broadcast, shapes._reshape, shapes._transpose, shapes._flip, shapes._zeros, shapes.copy))
-_MOVED = frozenset(
+_MOVES = frozenset(
     (
         *(shapes._tril, shapes._triu, shapes._roll, shapes._repeat, shapes._concatenate, shapes._gather_scalars),
         *(put, set_at, getitem, ADD_AT),
@@ -45,76 +45,65 @@ def is_view(rule: Rule, params: dict[str, Any]) -> bool:
     return rule in _VIEWS or (rule is getitem and is_basic(params["index"]))
 
 
-def is_moved(rule: Rule) -> bool:
-    """Whether the rule moves elements to other places."""
-    return rule in _MOVED
+def moves_elements(rule: Rule) -> bool:
+    """Whether the rule moves elements to other locations."""
+    return rule in _MOVES
 
 
-def seen(emission: Emission, rule: Rule, place: Place, params: dict[str, Any], shape: Shape) -> Place:
+def view(emission: Emission, rule: Rule, location: Location, params: dict[str, Any], shape: Shape) -> Location:
     """A view of a value."""
     if rule is shapes._zeros:
-        return _unless_small(Uniform(literal(0.0), shape), shape)
-    if isinstance(place, Uniform) or (isinstance(place, Small) and size_of(place.shape) == 1):
-        element = place.element if isinstance(place, Uniform) else place.elements[0]
-        return _unless_small(Uniform(element, shape, place.boolean), shape)
-    if isinstance(place, Small) and size_of(shape) <= SMALL:
-        return _by_numbers(rule, [place], params, shape)
-    array = emission.in_memory(place)
+        return in_registers_if_small(Uniform(literal(0.0), shape))
+    if isinstance(location, Uniform) or (isinstance(location, Registers) and location.size == 1):
+        element = location.element if isinstance(location, Uniform) else location.elements[0]
+        return in_registers_if_small(Uniform(element, shape, location.boolean))
+    if isinstance(location, Registers) and size_of(shape) <= REGISTER_LIMIT:
+        return _by_numbers(rule, [location], params, shape)
+    array = emission.in_memory(location)
     if rule is shapes._reshape:
         array = emission.contiguous(array)
-        view = Big(array.base, array.offset, row_by_row(shape), shape, array.boolean)
+        result = Buffer.packed(array.base, array.offset, shape, array.boolean)
     else:
         is_part = rule is getitem
-        view = viewed(array, lambda x: _as_view(x, params["index"]) if is_part else rule.value(x, **params))
-    return Small(emission.elements(view), shape, view.boolean) if size_of(shape) <= SMALL else view
+        result = view_of(array, lambda x: _as_view(x, params["index"]) if is_part else rule.value(x, **params))
+    return emission.result(result)
 
 
-def _unless_small(place: Uniform, shape: Shape) -> Place:
-    if size_of(shape) > SMALL:
-        return place
-    return Small((place.element,) * size_of(shape), shape, place.boolean)
-
-
-def moved(
-    emission: Emission,
-    rule: Rule,
-    places: Sequence[Place],
-    params: dict[str, Any],
-    shape: Shape,
-    target: Big | None = None,
-    in_place: bool = False,
-) -> Place:
-    """The elements in their new places; with `in_place` in the memory of the first operand."""
-    if size_of(shape) <= SMALL and all(size_of(p.shape) <= SMALL for p in places):
+def move(operation: Operation, rule: Rule, in_place: bool = False) -> Location:
+    """The elements in their new positions; with `in_place` in the memory of the first operand."""
+    emission, locations, params, shape = operation.emission, operation.operands, operation.params, operation.shape
+    if operation.size <= REGISTER_LIMIT and all(p.size <= REGISTER_LIMIT for p in locations):
         if rule in (ADD_AT, put):
-            return _added(emission, rule, places, params, shape)
-        return _by_numbers(rule, [Small(emission.elements(p), p.shape, p.boolean) for p in places], params, shape)
+            return _added(operation, rule)
+        return _by_numbers(
+            rule, [Registers(emission.elements(p), p.shape, p.boolean) for p in locations], params, shape
+        )
     if rule in (ADD_AT, set_at, put):
-        return _written(emission, rule, places, params, shape, target, in_place)
-    home = target or emission.room(shape)
+        return _written(operation, rule, in_place)
+    out = operation.target or emission.allocate(shape)
     if rule is shapes._concatenate:
         axis, start = params["axis"] % len(shape), 0
-        for p in places:
+        for p in locations:
             stop = start + p.shape[axis]
-            if size_of(p.shape):
+            if p.size:
                 index = (*(slice(None),) * axis, slice(start, stop))
-                emission.copy(p, viewed(home, operator.itemgetter(index)))
+                emission.copy(p, view_of(out, operator.itemgetter(index)))
             start = stop
-        return home
+        return out
     if rule is shapes._gather_scalars:
-        for k, p in enumerate(places):
-            emission.copy(Small(emission.elements(p), (1,)), Big(home.base, home.offset + k, (1,), (1,)))
-        return home
-    (place,) = places
-    numbers = _numbers(rule, [place.shape], params).ravel()
-    source = emission.in_memory(place)
+        for k, p in enumerate(locations):
+            emission.copy(Registers(emission.elements(p), (1,)), Buffer(out.base, out.offset + k, (1,), (1,)))
+        return out
+    (location,) = locations
+    numbers = _numbers(rule, [location.shape], params).ravel()
+    source = emission.in_memory(location)
     offsets = _offsets(source, numbers - 1)
-    _gather(emission, source, np.where(numbers == 0, np.iinfo(np.int64).min, offsets), home)
-    return Small(emission.elements(home), shape) if size_of(shape) <= SMALL else home
+    _gather(emission, source, np.where(numbers == 0, np.iinfo(np.int64).min, offsets), out)
+    return emission.result(out)
 
 
 def _numbers(rule: Rule, given: Sequence[Shape], params: dict[str, Any]) -> Any:
-    """Where every element of the result comes from: 1 + its place among the inputs' elements, 0 for a zero."""
+    """Where every element of the result comes from: 1 + its location among the inputs' elements, 0 for a zero."""
     parts, start = [], 1
     for s in given:
         parts.append(np.arange(start, start + size_of(s), dtype=float).reshape(s)[()])
@@ -122,54 +111,48 @@ def _numbers(rule: Rule, given: Sequence[Shape], params: dict[str, Any]) -> Any:
     return np.asarray(rule.value(*parts, **params)).astype(np.int64)
 
 
-def _by_numbers(rule: Rule, places: Sequence[Small], params: dict[str, Any], shape: Shape) -> Small:
-    names = [literal(0.0), *(name for p in places for name in p.elements)]
-    order = _numbers(rule, [p.shape for p in places], params).ravel()
-    return Small(tuple(names[i] for i in order), shape, places[0].boolean)
+def _by_numbers(rule: Rule, locations: Sequence[Registers], params: dict[str, Any], shape: Shape) -> Registers:
+    names = [literal(0.0), *(name for p in locations for name in p.elements)]
+    order = _numbers(rule, [p.shape for p in locations], params).ravel()
+    return Registers(tuple(names[i] for i in order), shape, locations[0].boolean)
 
 
-def _places_of(index: Any, shape: Shape) -> Any:
+def _positions_of(index: Any, shape: Shape) -> Any:
     return np.arange(size_of(shape)).reshape(shape)[index]
 
 
-def _added(emission: Emission, rule: Rule, places: Sequence[Place], params: dict[str, Any], shape: Shape) -> Small:
-    """x with v added in places, in registers; of x = 0 the first addition is none."""
-    lane = Lanes(emission.code, 1)
-    x: list[str | None] = [None] * size_of(shape) if rule is put else list(emission.elements(places[0]))
-    into = _places_of(params["index"], shape)
-    v = emission.elements(places[-1])
-    order = np.broadcast_to(np.arange(len(v)).reshape(places[-1].shape), into.shape)
+def _added(operation: Operation, rule: Rule) -> Registers:
+    """x with v added at some positions, in registers; the first addition to x = 0 needs no instruction."""
+    emission, locations, shape = operation.emission, operation.operands, operation.shape
+    x: list[str | None] = [None] * size_of(shape) if rule is put else list(emission.elements(locations[0]))
+    into = _positions_of(operation.params["index"], shape)
+    v = emission.elements(locations[-1])
+    order = np.broadcast_to(np.arange(len(v)).reshape(locations[-1].shape), into.shape)
+    simd = Simd(emission.code, 1)
     for i, k in zip(into.ravel(), order.ravel(), strict=True):
-        have = x[i]
-        x[i] = v[k] if have is None else lane.binary("fadd", have, v[k])
-    return Small(tuple(literal(0.0) if name is None else name for name in x), shape)
+        before = x[i]
+        x[i] = v[k] if before is None else simd.binary("fadd", before, v[k])
+    return Registers(tuple(literal(0.0) if name is None else name for name in x), shape)
 
 
-def _written(
-    emission: Emission,
-    rule: Rule,
-    places: Sequence[Place],
-    params: dict[str, Any],
-    shape: Shape,
-    target: Big | None,
-    in_place: bool,
-) -> Place:
-    """x with v written or added in places, in memory."""
-    index, v = params["index"], places[-1]
-    if in_place and isinstance(places[0], Big):
-        home = places[0]
+def _written(operation: Operation, rule: Rule, in_place: bool) -> Location:
+    """x with v written or added at some positions, in memory."""
+    emission, locations, shape = operation.emission, operation.operands, operation.shape
+    index, v = operation.params["index"], locations[-1]
+    if in_place and isinstance(locations[0], Buffer):
+        out = locations[0]
     else:
-        home = target or emission.room(shape)
-        emission.copy(Uniform(literal(0.0), shape) if rule is put else places[0], home)
+        out = operation.target or emission.allocate(shape)
+        emission.copy(Uniform(literal(0.0), shape) if rule is put else locations[0], out)
     if is_basic(index):
-        part = viewed(home, lambda x: _as_view(x, index))
+        part = view_of(out, lambda x: _as_view(x, index))
         _write_into(emission, part, v, add=rule is not set_at)
     else:
-        into = _places_of(index, shape)
+        into = _positions_of(index, shape)
         source = emission.in_memory(v)
-        order = np.broadcast_to(np.arange(size_of(v.shape)).reshape(v.shape), into.shape).ravel()
-        _scatter(emission, source, _offsets(source, order), home, _offsets(home, into.ravel()), add=rule is not set_at)
-    return Small(emission.elements(home), shape) if size_of(shape) <= SMALL else home
+        order = np.broadcast_to(np.arange(v.size).reshape(v.shape), into.shape).ravel()
+        _scatter(emission, source, _offsets(source, order), out, _offsets(out, into.ravel()), add=rule is not set_at)
+    return emission.result(out)
 
 
 def _as_view(x: Any, index: Any) -> Any:
@@ -178,80 +161,81 @@ def _as_view(x: Any, index: Any) -> Any:
     return x[index] if any(i is Ellipsis for i in index) else x[(*index, ...)]
 
 
-def _write_into(emission: Emission, part: Big, v: Place, *, add: bool) -> None:
-    if size_of(part.shape) == 0:
+def _write_into(emission: Emission, part: Buffer, v: Location, *, add: bool) -> None:
+    if part.size == 0:
         return
     if len(v.shape) > len(part.shape):  # numpy drops leading axes of length 1
         v = _reshaped(emission, v, v.shape[len(v.shape) - len(part.shape) :])
-    source: Place = emission.in_memory(v) if isinstance(v, Small) and size_of(v.shape) > 1 else v
+    source: Location = emission.in_memory(v) if isinstance(v, Registers) and v.size > 1 else v
     shape = part.shape or (1,)
     if not part.shape:
-        part = Big(part.base, part.offset, (1,), (1,))
-    nest = Nest(emission.code, shape)
-    operands: list[int | Place] = [source]
+        part = Buffer(part.base, part.offset, (1,), (1,))
+    fused = FusedLoops(emission.code, shape)
+    operands: list[int | Location] = [source]
     if add:
-        before = Big(part.base, part.offset, part.strides, part.shape)
+        before = Buffer(part.base, part.offset, part.strides, part.shape)
         operands = [before, source]
-    nest.steps.append(
+    fused.steps.append(
         Step(0, (lambda k, a, b: k.binary("fadd", a, b)) if add else (lambda k, a: a), operands, False, [part])
     )
-    nest.emit()
+    fused.emit()
 
 
-def _reshaped(emission: Emission, place: Place, shape: Shape) -> Place:
-    if isinstance(place, Big):
-        array = emission.contiguous(place)
-        return Big(array.base, array.offset, row_by_row(shape), shape, array.boolean)
-    if isinstance(place, Uniform):
-        return Uniform(place.element, shape, place.boolean)
-    return Small(place.elements, shape, place.boolean)
+def _reshaped(emission: Emission, location: Location, shape: Shape) -> Location:
+    if isinstance(location, Buffer):
+        array = emission.contiguous(location)
+        return Buffer.packed(array.base, array.offset, shape, array.boolean)
+    if isinstance(location, Uniform):
+        return Uniform(location.element, shape, location.boolean)
+    return Registers(location.elements, shape, location.boolean)
 
 
-def _offsets(array: Big, numbers: Any) -> Any:
+def _offsets(array: Buffer, numbers: Any) -> Any:
     """Offsets, in doubles from the array's base, of the elements with these flat numbers."""
-    places = np.unravel_index(np.maximum(numbers, 0), array.shape) if array.shape else ()
+    locations = np.unravel_index(np.maximum(numbers, 0), array.shape) if array.shape else ()
     return array.offset + sum(
-        (i * s for i, s in zip(places, array.strides, strict=True)), np.zeros(numbers.shape, np.int64)
+        (i * s for i, s in zip(locations, array.strides, strict=True)), np.zeros(numbers.shape, np.int64)
     )
 
 
-def _table(emission: Emission, offsets: Any) -> str:
+def _table(emission: Emission, offsets: Any) -> Callable[[str], str]:
+    """Writes the reading of offset j from a table of constants."""
     stored = np.ascontiguousarray(offsets, np.int64)
-    return emission.module.outside(emission.code, id(stored), stored)
+    code = emission.code
+    table = emission.module.outside(code, id(stored), stored)
+    return lambda j: code.load(code.emit(f"getelementptr inbounds i64, ptr {table}, i64 {j}"), "i64")
 
 
-def _gather(emission: Emission, source: Big, offsets: Any, target: Big) -> None:
+def _gather(emission: Emission, source: Buffer, offsets: Any, target: Buffer) -> None:
     """target[j] = source[offsets[j]], and 0 for a negative offset; the target is contiguous."""
     code = emission.code
     flat = emission.contiguous(target) if not target.is_contiguous else target
-    table = _table(emission, offsets)
+    offset_at = _table(emission, offsets)
 
     def body(j: str) -> None:
-        offset = code.emit(f"load i64, ptr {code.emit(f'getelementptr inbounds i64, ptr {table}, i64 {j}')}, align 8")
+        offset = offset_at(j)
         is_zero = code.emit(f"icmp slt i64 {offset}, 0")
         safe = code.emit(f"select i1 {is_zero}, i64 {source.offset}, i64 {offset}")
-        read = code.emit(f"load double, ptr {moved_by(code, source.base, safe, 1)}, align 8")
+        read = code.load(code.element(source.base, safe))
         value = code.emit(f"select i1 {is_zero}, double {literal(0.0)}, double {read}")
-        place = code.emit(f"add i64 {j}, {flat.offset}")
-        code.do(f"store double {value}, ptr {moved_by(code, flat.base, place, 1)}, align 8")
+        code.store(value, code.element(flat.base, code.emit(f"add i64 {j}, {flat.offset}")))
 
-    loop(code, "0", str(len(offsets)), 1, body)
+    code.loop(len(offsets), body)
     if flat is not target:
         emission.copy(flat, target)
 
 
-def _scatter(emission: Emission, source: Big, read: Any, target: Big, written: Any, *, add: bool) -> None:
+def _scatter(emission: Emission, source: Buffer, read: Any, target: Buffer, written: Any, *, add: bool) -> None:
     """target[written[j]] = source[read[j]], or += it, in this order."""
     code = emission.code
-    from_table, to_table = _table(emission, read), _table(emission, written)
+    from_offset, to_offset = _table(emission, read), _table(emission, written)
 
     def body(j: str) -> None:
-        a = code.emit(f"load i64, ptr {code.emit(f'getelementptr inbounds i64, ptr {from_table}, i64 {j}')}, align 8")
-        b = code.emit(f"load i64, ptr {code.emit(f'getelementptr inbounds i64, ptr {to_table}, i64 {j}')}, align 8")
-        value = code.emit(f"load double, ptr {moved_by(code, source.base, a, 1)}, align 8")
-        place = moved_by(code, target.base, b, 1)
+        a, b = from_offset(j), to_offset(j)
+        value = code.load(code.element(source.base, a))
+        location = code.element(target.base, b)
         if add:
-            value = code.emit(f"fadd double {code.emit(f'load double, ptr {place}, align 8')}, {value}")
-        code.do(f"store double {value}, ptr {place}, align 8")
+            value = code.emit(f"fadd double {code.load(location)}, {value}")
+        code.store(value, location)
 
-    loop(code, "0", str(len(read)), 1, body)
+    code.loop(len(read), body)

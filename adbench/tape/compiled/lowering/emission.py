@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from adbench.tape.compiled.kernels.simd import Code, Module, Name, literal
-from adbench.tape.compiled.lowering.loop_fusion import Nest, Step
+from adbench.tape.compiled.lowering.loop_fusion import FusedLoops, Step
 from adbench.tape.compiled.lowering.storage import (
-    SMALL,
-    Big,
-    Place,
+    REGISTER_LIMIT,
+    Buffer,
+    Location,
+    Registers,
     Shape,
-    Small,
     Uniform,
     Workspace,
     elements_of,
-    row_by_row,
     size_of,
     store_elements,
 )
@@ -26,6 +26,32 @@ from adbench.tape.core.rule import Value
 
 LEAVING = {"on_guard": 1, "on_nan": 2, "on_error": 3}
 """Where a function is left early, and what it returns there (see `lowering.Outcome`)."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation for which a kernel writes the code.
+
+    operands   where the inputs are; None for an argument that is None
+    shape      of the result
+    target     memory that the result is wanted in, if any
+    """
+
+    emission: Emission
+    operands: Sequence[Any]
+    params: dict[str, Any]
+    shape: Shape
+    target: Buffer | None = None
+
+    @property
+    def size(self) -> int:
+        """How many elements the result has."""
+        return size_of(self.shape)
+
+    def output(self) -> Buffer:
+        """Contiguous memory for the result: where it is wanted, if that is contiguous."""
+        wanted = self.target is not None and self.target.is_contiguous
+        return self.target if wanted else self.emission.allocate(self.shape)  # type: ignore[return-value]
 
 
 class Emission:
@@ -50,8 +76,8 @@ class Emission:
         self.exits: set[str] = set()
         self.computed: dict[Any, Any] = {}
         self.reading: tuple[Value, ...] = ()
-        self._holes: dict[tuple[Name, int], tuple[tuple[int, int], list[int]]] = {}
-        self._constants: dict[int, tuple[Any, Place]] = {}
+        self._allocations: dict[tuple[Name, int], tuple[tuple[int, int], list[int]]] = {}
+        self._constants: dict[int, tuple[Any, Location]] = {}
 
     # Pieces
 
@@ -71,9 +97,13 @@ class Emission:
         self.code.entry += beginning.lines
         return name or found
 
-    def is_anchored(self, place: Place) -> bool:
+    def is_anchored(self, location: Location) -> bool:
         """Whether memory can be found from a following piece."""
-        return not isinstance(place, Big) or place.base == "%work" or any(place.base == a for a, _ in self._anchors)
+        return (
+            not isinstance(location, Buffer)
+            or location.base == "%work"
+            or any(location.base == a for a, _ in self._anchors)
+        )
 
     def end_function(self, name: str) -> None:
         """Finishes the function that is being written."""
@@ -113,100 +143,105 @@ class Emission:
 
     # Memory
 
-    def room(self, shape: Shape, boolean: bool = False) -> Big:
+    def allocate(self, shape: Shape, boolean: bool = False) -> Buffer:
         """Memory for an array."""
-        hole = self.workspace.take(max(size_of(shape), 1))
-        self._holes["%work", hole[1]] = (hole, [0])
-        base = "%work"
-        return Big(base, hole[1], row_by_row(shape), shape, boolean)
+        block = self.workspace.take(max(size_of(shape), 1))
+        self._allocations["%work", block[1]] = (block, [0])
+        return Buffer.packed("%work", block[1], shape, boolean)
 
-    def hold(self, place: Place) -> None:
+    def retain(self, location: Location) -> None:
         """One more value lies in this memory."""
-        found = self._hole_of(place)
+        found = self._allocation_of(location)
         if found is not None:
             found[1][0] += 1
 
-    def release(self, place: Place) -> None:
+    def release(self, location: Location) -> None:
         """One less; the last gives it back."""
-        found = self._hole_of(place)
+        found = self._allocation_of(location)
         if found is not None:
             found[1][0] -= 1
             if found[1][0] == 0:
-                hole = found[0]
-                del self._holes["%work", hole[1]]
-                self.workspace.give_back(hole)
+                block = found[0]
+                del self._allocations["%work", block[1]]
+                self.workspace.give_back(block)
 
-    def is_sole(self, place: Place) -> bool:
+    def is_unshared(self, location: Location) -> bool:
         """Whether no other value lies in this memory, and all of it is there."""
-        found = self._hole_of(place)
-        return found is not None and found[1][0] == 1 and isinstance(place, Big) and place.is_contiguous
+        found = self._allocation_of(location)
+        return found is not None and found[1][0] == 1 and isinstance(location, Buffer) and location.is_contiguous
 
-    def _hole_of(self, place: Place) -> tuple[tuple[int, int], list[int]] | None:
-        if not isinstance(place, Big) or place.base != "%work":
+    def _allocation_of(self, location: Location) -> tuple[tuple[int, int], list[int]] | None:
+        if not isinstance(location, Buffer) or location.base != "%work":
             return None
-        for hole, count in self._holes.values():
-            if hole[1] <= place.offset < hole[1] + hole[0]:
-                return hole, count
+        for block, count in self._allocations.values():
+            if block[1] <= location.offset < block[1] + block[0]:
+                return block, count
         return None
 
-    def elements(self, place: Place) -> tuple[Name, ...]:
-        """The elements in registers."""
-        return elements_of(self.code, place)
+    def pointer(self, array: Buffer) -> Name:
+        """The address of an array's first element."""
+        return array.pointer(self.code)
 
-    def in_memory(self, place: Place) -> Big:
+    def result(self, array: Buffer) -> Location:
+        """A result in memory; in registers if it is small."""
+        return Registers(self.elements(array), array.shape, array.boolean) if array.size <= REGISTER_LIMIT else array
+
+    def elements(self, location: Location) -> tuple[Name, ...]:
+        """The elements in registers."""
+        return elements_of(self.code, location)
+
+    def in_memory(self, location: Location) -> Buffer:
         """The value in memory, where it may be already."""
-        if isinstance(place, Big):
-            return place
-        if isinstance(place, Small):
-            count = max(size_of(place.shape), 1)
-            array = Big(
-                self.code.variable(f"[{count} x double]"), 0, row_by_row(place.shape), place.shape, place.boolean
-            )
-            store_elements(self.code, place.elements, array, place.boolean)
+        if isinstance(location, Buffer):
+            return location
+        if isinstance(location, Registers):
+            variable = self.code.variable(f"[{max(location.size, 1)} x double]")
+            array = Buffer.packed(variable, 0, location.shape, location.boolean)
+            store_elements(self.code, location.elements, array, location.boolean)
             return array
-        array = self.room(place.shape, place.boolean)
-        self.copy(place, array)
+        array = self.allocate(location.shape, location.boolean)
+        self.copy(location, array)
         return array
 
-    def contiguous(self, place: Place) -> Big:
+    def contiguous(self, location: Location) -> Buffer:
         """The value in memory, row by row."""
-        array = self.in_memory(place)
+        array = self.in_memory(location)
         if array.is_contiguous:
             return array
-        copy = self.room(place.shape, place.boolean)
+        copy = self.allocate(location.shape, location.boolean)
         self.copy(array, copy)
         return copy
 
-    def copy(self, place: Place, target: Big) -> None:
+    def copy(self, location: Location, target: Buffer) -> None:
         """Writes a value into memory."""
-        if isinstance(place, Small):
-            store_elements(self.code, place.elements, target, place.boolean)
+        if isinstance(location, Registers):
+            store_elements(self.code, location.elements, target, location.boolean)
             return
-        nest = Nest(self.code, target.shape)
-        nest.steps.append(Step(0, lambda k, x: x, [place], place.boolean, [target]))
-        nest.emit()
+        fused = FusedLoops(self.code, target.shape)
+        fused.steps.append(Step(0, lambda k, x: x, [location], location.boolean, [target]))
+        fused.emit()
 
-    def fill(self, target: Big, number: Name) -> None:
+    def fill(self, target: Buffer, number: Name) -> None:
         """Sets all elements to one number."""
-        if size_of(target.shape) <= SMALL:
-            store_elements(self.code, (number,) * size_of(target.shape), target)
+        if target.size <= REGISTER_LIMIT:
+            store_elements(self.code, (number,) * target.size, target)
         else:
             self.copy(Uniform(number, target.shape), target)
 
     # Constants
 
-    def constant(self, value: Value) -> Place:
+    def constant(self, value: Value) -> Location:
         """A number or an array that is known now."""
         if isinstance(value, (bool, np.bool_)):
-            return Small(("true" if value else "false",), (), True)
+            return Registers(("true" if value else "false",), (), True)
         if isinstance(value, float):
-            return Small((literal(value),), ())
+            return Registers((literal(value),), ())
         known = self._constants.get(id(value))
         if known is None:
             known = self._constants[id(value)] = (value, self._array(value))
         return known[1]
 
-    def _array(self, value: Any) -> Place:
+    def _array(self, value: Any) -> Location:
         boolean = value.dtype.kind == "b"
 
         def name(x: Any) -> Name:
@@ -214,8 +249,8 @@ class Emission:
 
         if value.size and not any(value.strides):
             return Uniform(name(value[(0,) * value.ndim]), value.shape, boolean)
-        if value.size <= SMALL:
-            return Small(tuple(map(name, value.ravel())), value.shape, boolean)
+        if value.size <= REGISTER_LIMIT:
+            return Registers(tuple(map(name, value.ravel())), value.shape, boolean)
         stored = np.ascontiguousarray(value, np.float64)
         base = self.anchor(lambda code: code.module.outside(code, id(stored), stored))
-        return Big(base, 0, row_by_row(value.shape), value.shape, boolean)
+        return Buffer.packed(base, 0, value.shape, boolean)

@@ -14,10 +14,10 @@ import numpy as np
 
 from adbench.tape.compiled.kernels.kernels import KERNELS
 from adbench.tape.compiled.kernels.natives import native
-from adbench.tape.compiled.lowering.data_movement import is_moved, is_view
+from adbench.tape.compiled.lowering.data_movement import is_view, moves_elements
+from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
 from adbench.tape.compiled.trace.loop_rule import SCAN, live
 from adbench.tape.compiled.trace.symbol import Symbol
-from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.recording import LEAF
 from adbench.tape.core.rule import Active, Rule, Value
@@ -25,8 +25,7 @@ from adbench.tape.densities.density import Density
 from adbench.tape.rules import products, reductions, shapes
 from adbench.tape.values import shape_of
 
-_FOLDED = frozenset((reductions._sum, reductions._max, reductions._min, reductions._prod, shapes._sum_to, ANY, ALL))
-MOST = 10_000_000
+LARGEST_CONTRACTION = 10_000_000
 """Products in a contraction that is written out in loops."""
 
 
@@ -34,8 +33,8 @@ def has_code(rule: Rule, inputs: Sequence[Value], params: dict[str, Any]) -> boo
     """Whether code can be written for the rule as it is."""
     if rule is products.matmul:
         return all(len(shape_of(x)) <= 2 for x in inputs)
-    known = native(rule) is not None or rule in KERNELS or rule in _FOLDED or rule in (SCAN, LEAF)
-    return known or is_view(rule, params) or is_moved(rule)
+    known = native(rule) is not None or rule in KERNELS or rule in REDUCTIONS or rule in (SCAN, LEAF)
+    return known or is_view(rule, params) or moves_elements(rule)
 
 
 def expanded(
@@ -106,7 +105,7 @@ def _einsum(*inputs: Value, labels: tuple[str, ...], out: str) -> Value:
     for x, s in zip(inputs, labels, strict=True):
         for n, c in zip(shape_of(x), s, strict=True):
             sizes[c] = max(n, sizes.get(c, 1))
-    if np.prod([sizes[c] for c in names], dtype=float) > MOST:
+    if np.prod([sizes[c] for c in names], dtype=float) > LARGEST_CONTRACTION:
         raise ValueError("a contraction of this size is better left to numpy")
     total: Value = None
     for x, s in zip(inputs, labels, strict=True):

@@ -1,6 +1,6 @@
 """Loops over the elements of arrays: neighbouring elementwise operations and reductions in one pass.
 
-A `Nest` is a set of operations that run over the same index space. It reads every array from outside once for each
+A `FusedLoops` is a set of operations that run over the same index space. It reads every array from outside once for each
 element, keeps what is in between in registers, and writes only what is needed later. Axes along which all arrays lie
 in one line become one axis; the last axis is taken eight elements at a time.
 
@@ -15,8 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from adbench.tape.compiled.kernels.natives import maximum, minimum
-from adbench.tape.compiled.kernels.simd import WIDTH, Code, Lanes, Name, literal
-from adbench.tape.compiled.lowering.storage import Big, Place, Shape, Small, Uniform, size_of
+from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name, Simd, literal
+from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, Uniform
+from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
+from adbench.tape.core.rule import Rule
+from adbench.tape.rules import reductions, shapes
 
 BLOCK = 4096
 """Elements after which partial sums are added up."""
@@ -29,7 +32,7 @@ class Reduction:
     """How elements are put together: the value to begin with, and the operation."""
 
     start: float
-    join: Callable[[Lanes, Name, Name], Name]
+    join: Callable[[Simd, Name, Name], Name]
     across: str  # LLVM's reduction of a vector
 
 
@@ -42,16 +45,27 @@ PRODUCT = Reduction(
 MAXIMUM = Reduction(-math.inf, maximum, "")
 MINIMUM = Reduction(math.inf, minimum, "")
 
+REDUCTIONS: dict[Rule, Reduction] = {
+    reductions._sum: SUM,
+    shapes._sum_to: SUM,
+    reductions._prod: PRODUCT,
+    reductions._max: MAXIMUM,
+    reductions._min: MINIMUM,
+    ANY: SUM,
+    ALL: SUM,
+}
+"""Reductions. `ANY` counts the true elements, `ALL` the false ones."""
+
 
 @dataclass
 class Step:
-    """One operation of a nest: key names its result, operands are keys of the nest or places outside of it."""
+    """One operation of a fused: key names its result, operands are keys of the fused or locations outside of it."""
 
     key: int
     write: Callable[..., Name]
-    operands: Sequence[int | Place]
+    operands: Sequence[int | Location]
     boolean: bool
-    stores: list[Big] = field(default_factory=list)
+    stores: list[Buffer] = field(default_factory=list)
 
 
 @dataclass
@@ -62,12 +76,12 @@ class Fold:
     """
 
     how: Reduction
-    operand: int | Place
-    target: Big
+    operand: int | Location
+    target: Buffer
     counts: bool | None = None
 
 
-class Nest:
+class FusedLoops:
     """Operations over one index space, to be emitted as loops."""
 
     def __init__(self, code: Code, shape: Shape) -> None:
@@ -78,24 +92,24 @@ class Nest:
 
     def emit(self) -> None:
         """Writes the loops."""
-        if size_of(self.shape) == 0:
+        if math.prod(self.shape) == 0:
             return
         arrays = self._arrays()
         lengths, strides = collapsed(self.shape, [_aligned(a, self.shape) for a in arrays])
         self._strides = dict(zip(map(id, arrays), strides, strict=True))
         self._arrays_by_id = {id(a): a for a in arrays}
-        pointers = {id(a): _start(self.code, a) for a in arrays}
+        pointers = {id(a): a.pointer(self.code) for a in arrays}
         self._outer(lengths, 0, pointers)
 
-    def _arrays(self) -> list[Big]:
-        found: dict[int, Big] = {}
+    def _arrays(self) -> list[Buffer]:
+        found: dict[int, Buffer] = {}
         for step in self.steps:
             for x in (*step.operands, *step.stores):
-                if isinstance(x, Big):
+                if isinstance(x, Buffer):
                     found[id(x)] = x
         for fold in self.folds:
             for y in (fold.operand, fold.target):
-                if isinstance(y, Big):
+                if isinstance(y, Buffer):
                     found[id(y)] = y
         return list(found.values())
 
@@ -107,10 +121,10 @@ class Nest:
                 moved = {}
                 for key, pointer in pointers.items():
                     stride = self._strides[key][depth]
-                    moved[key] = pointer if stride == 0 else moved_by(code, pointer, i, stride)
+                    moved[key] = pointer if stride == 0 else code.element(pointer, i, stride)
                 self._outer(lengths, depth + 1, moved)
 
-            loop(code, "0", str(lengths[depth]), 1, body)
+            code.loop(lengths[depth], body)
             return
         n = lengths[-1]
         if n > BLOCK and self.folds:
@@ -122,7 +136,7 @@ class Nest:
                 whole = code.emit(f"and i64 {stop}, {-WIDTH}")
                 self._inner(start, whole, stop, pointers, n % WIDTH)
 
-            loop(code, "0", str(n), BLOCK, block)
+            code.loop(n, block, step=BLOCK)
         else:
             self._inner("0", str(n // WIDTH * WIDTH), str(n), pointers, n % WIDTH, n >= WIDTH)
 
@@ -132,30 +146,30 @@ class Nest:
         """The last axis: eight at a time, then the rest."""
         code = self.code
         sums: dict[int, tuple[Name, Name]] = {}
-        one, many = Lanes(code, 1, in_array=True), Lanes(code, WIDTH)
+        one, many = Simd(code, 1, in_array=True), Simd(code, WIDTH)
         masked = rest > MASKED and has_whole
         has_single, has_eights = rest > 0 and not masked, has_whole
         for k, fold in enumerate(self.folds):
             if self._strides[id(fold.target)][-1] == 0:
                 sums[k] = code.variable(many.real), code.variable("double")
                 code.do(f"store {many.real} {many.constant(fold.how.start)}, ptr {sums[k][0]}, align 64")
-                code.do(f"store double {literal(fold.how.start)}, ptr {sums[k][1]}, align 8")
+                code.store(literal(fold.how.start), sums[k][1])
         fixed = {key: p for key, p in pointers.items() if self._strides[key][-1] == 0}
-        loaded = {key: code.emit(f"load double, ptr {p}, align 8") for key, p in fixed.items() if self._is_read(key)}
+        loaded = {key: code.load(p) for key, p in fixed.items() if self._is_read(key)}
         if has_whole:
-            loop(code, start, whole, WIDTH, lambda i: self._elements(many, i, pointers, loaded, sums))
+            code.loop(whole, lambda i: self._elements(many, i, pointers, loaded, sums), start, WIDTH)
         if rest:
-            last, step = (Lanes(code, WIDTH, active=rest), WIDTH) if masked else (one, 1)
-            loop(code, whole, stop, step, lambda i: self._elements(last, i, pointers, loaded, sums))
+            last, step = (Simd(code, WIDTH, active=rest), WIDTH) if masked else (one, 1)
+            code.loop(stop, lambda i: self._elements(last, i, pointers, loaded, sums), whole, step)
         for k, (vector, single) in sums.items():
             how, target = self.folds[k].how, pointers[id(self.folds[k].target)]
-            total = code.emit(f"load double, ptr {target}, align 8")
+            total = code.load(target)
             if has_eights:
                 lanes = code.emit(f"load {many.real}, ptr {vector}, align 64")
                 total = how.join(one, total, across(code, how, lanes))
             if has_single:
-                total = how.join(one, total, code.emit(f"load double, ptr {single}, align 8"))
-            code.do(f"store double {total}, ptr {target}, align 8")
+                total = how.join(one, total, code.load(single))
+            code.store(total, target)
 
     def _is_read(self, key: int) -> bool:
         array = self._arrays_by_id[key]
@@ -165,17 +179,17 @@ class Nest:
 
     def _elements(
         self,
-        k: Lanes,
+        k: Simd,
         i: Name,
         pointers: dict[int, Name],
         loaded: dict[int, Name],
         sums: dict[int, tuple[Name, Name]],
     ) -> None:
-        """All operations at place i of the last axis."""
+        """All operations at location i of the last axis."""
         code = self.code
         known: dict[int, Name] = {}
 
-        def value(x: int | Place) -> Name:
+        def value(x: int | Location) -> Name:
             if isinstance(x, int):
                 return known[x]
             key = id(x)
@@ -205,38 +219,49 @@ class Nest:
                 before = self._load(k, pointer, i, stride)
                 self._write(k, fold.how.join(k, before, name), i, pointer, stride)
 
-    def _read(self, k: Lanes, x: Place, i: Name, pointers: dict[int, Name], loaded: dict[int, Name]) -> Name:
+    def _read(self, k: Simd, x: Location, i: Name, pointers: dict[int, Name], loaded: dict[int, Name]) -> Name:
         if isinstance(x, Uniform):
             return k.splat(x.element, "i1" if x.boolean else "double")
-        if isinstance(x, Small):
+        if isinstance(x, Registers):
             return k.splat(x.elements[0], "i1" if x.boolean else "double")
         number = (
             k.splat(loaded[id(x)]) if id(x) in loaded else self._load(k, pointers[id(x)], i, self._strides[id(x)][-1])
         )
         return k.compare("une", number, k.constant(0.0)) if x.boolean else number
 
-    def _load(self, k: Lanes, pointer: Name, i: Name, stride: int) -> Name:
+    def _load(self, k: Simd, pointer: Name, i: Name, stride: int) -> Name:
         code = self.code
-        first = moved_by(code, pointer, i, stride)
+        first = code.element(pointer, i, stride)
         if k.width == 1 or stride == 1:
             return k.load(first)
         vector = "poison" if not k.mask else k.constant(1.0)
         for lane in range(k.active):
-            place = code.emit(f"getelementptr inbounds double, ptr {first}, i64 {lane * stride}")
-            one = code.emit(f"load double, ptr {place}, align 8")
+            location = code.emit(f"getelementptr inbounds double, ptr {first}, i64 {lane * stride}")
+            one = code.load(location)
             vector = code.emit(f"insertelement {k.real} {vector}, double {one}, i64 {lane}")
         return vector
 
-    def _write(self, k: Lanes, number: Name, i: Name, pointer: Name, stride: int) -> None:
+    def _write(self, k: Simd, number: Name, i: Name, pointer: Name, stride: int) -> None:
         code = self.code
-        first = moved_by(code, pointer, i, stride)
+        first = code.element(pointer, i, stride)
         if k.width == 1 or stride == 1:
             k.store(number, first)
             return
         for lane in range(k.active):
-            place = code.emit(f"getelementptr inbounds double, ptr {first}, i64 {lane * stride}")
+            location = code.emit(f"getelementptr inbounds double, ptr {first}, i64 {lane * stride}")
             one = code.emit(f"extractelement {k.real} {number}, i64 {lane}")
-            code.do(f"store double {one}, ptr {place}, align 8")
+            code.store(one, location)
+
+
+def sum_of(code: Code, write: Callable[..., Name], operands: Sequence[int | Location]) -> Registers:
+    """The sum of write(*elements) over arrays of one shape."""
+    total = code.variable("[1 x double]")
+    code.store(literal(0.0), total)
+    fused = FusedLoops(code, operands[0].shape)  # type: ignore[union-attr]
+    fused.steps.append(Step(0, write, operands, False))
+    fused.folds.append(Fold(SUM, 0, Buffer(total, 0, (0,), fused.shape)))
+    fused.emit()
+    return Registers((code.load(total),), ())
 
 
 def across(code: Code, how: Reduction, lanes: Name) -> Name:
@@ -245,7 +270,7 @@ def across(code: Code, how: Reduction, lanes: Name) -> Name:
         name = how.across.partition("@")[2].partition("(")[0]
         code.module.declare(name, "double {}(double, <8 x double>)")
         return code.emit(f"call {how.across}<8 x double> {lanes})")
-    one = Lanes(code, 1)
+    one = Simd(code, 1)
     parts = [code.emit(f"extractelement <8 x double> {lanes}, i64 {k}") for k in range(WIDTH)]
     total = parts[0]
     for part in parts[1:]:
@@ -253,7 +278,7 @@ def across(code: Code, how: Reduction, lanes: Name) -> Name:
     return total
 
 
-def _aligned(array: Big, shape: Shape) -> list[int]:
+def _aligned(array: Buffer, shape: Shape) -> list[int]:
     """An array's strides over an index space that it is broadcast to."""
     lead = len(shape) - len(array.shape)
     return [0] * lead + [0 if n == 1 else s for n, s in zip(array.shape, array.strides, strict=True)]
@@ -277,34 +302,3 @@ def collapsed(shape: Shape, strides: Sequence[Sequence[int]]) -> tuple[list[int]
     if not lengths:
         return [1], [[0] for _ in strides]
     return lengths, kept
-
-
-def _start(code: Code, array: Big) -> Name:
-    if array.offset == 0:
-        return array.base
-    return code.emit(f"getelementptr inbounds double, ptr {array.base}, i64 {array.offset}")
-
-
-def moved_by(code: Code, pointer: Name, i: Name, stride: int) -> Name:
-    """pointer + i · stride doubles."""
-    step = i if stride == 1 else code.emit(f"mul nsw i64 {i}, {stride}")
-    return code.emit(f"getelementptr inbounds double, ptr {pointer}, i64 {step}")
-
-
-def loop(code: Code, start: Name, stop: Name, step: int, body: Callable[[Name], None]) -> None:
-    """for i = start, start + step, … < stop: body(i). It may run no times."""
-    head, inside, after = code.label(), code.label(), code.label()
-    before = code.block
-    code.do(f"br label %{head}")
-    code.begin(head)
-    i = code.fresh()
-    place = len(code.lines)
-    code.lines.append("")
-    go_on = code.emit(f"icmp slt i64 {i}, {stop}")
-    code.do(f"br i1 {go_on}, label %{inside}, label %{after}")
-    code.begin(inside)
-    body(i)
-    following = code.emit(f"add nsw i64 {i}, {step}")
-    code.lines[place] = f"  {i} = phi i64 [ {start}, %{before} ], [ {following}, %{code.block} ]"
-    code.do(f"br label %{head}")
-    code.begin(after)

@@ -17,7 +17,7 @@ from adbench.tape.compiled.kernels.simd import Code, Module
 from adbench.tape.compiled.lowering.block import Block
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.expansion import expanded
-from adbench.tape.compiled.lowering.storage import Big, Place, Shape, Small, Uniform, row_by_row, size_of
+from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, Uniform, as_double
 from adbench.tape.compiled.trace.record_function import Recording
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.symbol_rules import ANY, PREDICATES
@@ -67,29 +67,28 @@ def lower(recording: Recording, *, fast_math: bool = False, level: int = 2) -> L
     conditions = [c for c, _ in recording.guards]
     every = [*outputs, *has_nan, *conditions]
     trace, inputs, every = expanded(recording.trace, recording.inputs, every)
-    outputs, has_nan, conditions = _split(every, len(outputs), len(has_nan))
+    first, second = len(outputs), len(outputs) + len(has_nan)
+    outputs, has_nan, conditions = every[:first], every[first:second], every[second:]
     guards = list(zip(conditions, (outcome for _, outcome in recording.guards), strict=True))
     given = {id(s): _argument(emission, k, s) for k, s in enumerate(inputs)}
-    targets: dict[int, Big] = {}
-    homes: list[Big | None] = []
+    targets: dict[int, Buffer] = {}
+    outs: list[Buffer | None] = []
     for k, y in enumerate(outputs):
         shape = shape_of(y)
-        home = Big(_slot(emission, "%results", k), 0, row_by_row(shape), shape) if shape else None
-        homes.append(home)
-        if home is not None and type(y) is Symbol and y.number not in targets and not y.boolean:
-            targets[y.number] = home
+        out = Buffer.packed(_slot(emission, "%results", k), 0, shape) if shape else None
+        outs.append(out)
+        if out is not None and type(y) is Symbol and y.number not in targets and not y.boolean:
+            targets[y.number] = out
     block = Block(emission, trace, [*outputs, *has_nan], given, targets, guards, piece=PIECES[level])
-    places = block.lower()
+    locations = block.lower()
     code = emission.code
-    for k, (place, home) in enumerate(zip(places[: len(outputs)], homes, strict=True)):
-        if home is None:
-            name = emission.elements(place)[0]
-            number = code.emit(f"uitofp i1 {name} to double") if place.boolean else name
-            address = code.emit(f"getelementptr inbounds double, ptr %results, i64 {k}")
-            code.do(f"store double {number}, ptr {address}, align 8")
-        elif place != home:
-            emission.copy(place, home)
-    _check_nan(emission, places[len(outputs) :])
+    for k, (location, out) in enumerate(zip(locations[: len(outputs)], outs, strict=True)):
+        if out is None:
+            name = emission.elements(location)[0]
+            code.store(as_double(code, name, location.boolean), code.element("%results", str(k)))
+        elif location != out:
+            emission.copy(location, out)
+    _check_nan(emission, locations[len(outputs) :])
     if emission.pieces:
         emission.cut()
         _run_pieces(emission)
@@ -102,10 +101,6 @@ def lower(recording: Recording, *, fast_math: bool = False, level: int = 2) -> L
         tuple(emission.python_calls),
         emission.lines,
     )
-
-
-def _split(values: list[Value], first: int, second: int) -> tuple[list[Value], list[Value], list[Symbol]]:
-    return values[:first], values[first : first + second], values[first + second :]
 
 
 @dataclass(frozen=True)
@@ -132,24 +127,23 @@ def _slot(emission: Emission, base: str, k: int) -> str:
     """The address that slot k of a table holds; read at the function's beginning."""
 
     def write(code: Code) -> str:
-        place = code.emit(f"getelementptr inbounds ptr, ptr {base}, i64 {k}")
-        return code.emit(f"load ptr, ptr {place}, align 8")
+        location = code.emit(f"getelementptr inbounds ptr, ptr {base}, i64 {k}")
+        return code.load(location, "ptr")
 
     return emission.anchor(write)
 
 
-def _argument(emission: Emission, k: int, symbol: Symbol) -> Place:
+def _argument(emission: Emission, k: int, symbol: Symbol) -> Location:
     code = emission.code
     if symbol.shape:
         base = _slot(emission, "%arguments", k)
-        array = Big(base, 0, row_by_row(symbol.shape), symbol.shape)
-        return array if size_of(symbol.shape) > 0 else Small((), symbol.shape)
-    address = code.emit(f"getelementptr inbounds double, ptr %arguments, i64 {k}")
-    return Small((code.emit(f"load double, ptr {address}, align 8"),), ())
+        array = Buffer.packed(base, 0, symbol.shape)
+        return array if array.size > 0 else Registers((), symbol.shape)
+    return Registers((code.load(code.element("%arguments", str(k))),), ())
 
 
-def _check_nan(emission: Emission, places: list[Place]) -> None:
-    names = [emission.elements(p)[0] for p in places if not isinstance(p, Uniform)]
+def _check_nan(emission: Emission, locations: list[Location]) -> None:
+    names = [emission.elements(p)[0] for p in locations if not isinstance(p, Uniform)]
     if not names:
         return
     code = emission.code
@@ -157,6 +151,4 @@ def _check_nan(emission: Emission, places: list[Place]) -> None:
     for name in names[1:]:
         total = code.emit(f"or i1 {total}, {name}")
     emission.exits.add("on_nan")
-    good = code.label()
-    code.do(f"br i1 {total}, label %on_nan, label %{good}")
-    code.begin(good)
+    code.leave_if(total, "on_nan")

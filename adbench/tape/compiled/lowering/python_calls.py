@@ -8,31 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.kernels.lapack import at
-from adbench.tape.compiled.lowering.emission import Emission
-from adbench.tape.compiled.lowering.storage import SMALL, Place, Shape, Small, size_of
+from adbench.tape.compiled.lowering.emission import Operation
+from adbench.tape.compiled.lowering.storage import Location, Shape, size_of
 from adbench.tape.core.rule import Rule
 
 
-def called_in_python(
-    emission: Emission,
-    rule: Rule,
-    places: Sequence[Place | None],
-    params: dict[str, Any],
-    shape: Shape,
-    boolean: bool = False,
-) -> Place:
+def python_call(operation: Operation, rule: Rule, boolean: bool = False) -> Location:
     """A node whose value is computed by the rule's own function, on arrays that look at the operands' memory."""
+    emission, locations, shape = operation.emission, operation.operands, operation.shape
     code, module = emission.code, emission.module
-    arrays = [None if p is None else emission.contiguous(p) for p in places]
-    home = emission.room(shape, boolean)
+    arrays = [None if p is None else emission.contiguous(p) for p in locations]
+    out = emission.allocate(shape, boolean)
     emission.python_calls.append(rule.name)
     count = len(arrays) + 1
     table = code.variable(f"[{count} x ptr]")
-    for k, array in enumerate([*arrays, home]):
+    for k, array in enumerate([*arrays, out]):
         slot = code.emit(f"getelementptr inbounds ptr, ptr {table}, i64 {k}")
-        code.do(f"store ptr {'null' if array is None else at(emission, array)}, ptr {slot}, align 8")
-    call = PythonCall(rule, params, tuple(None if p is None else (p.shape, p.boolean) for p in places), shape)
+        code.store("null" if array is None else emission.pointer(array), slot, "ptr")
+    call = PythonCall(
+        rule, operation.params, tuple(None if p is None else (p.shape, p.boolean) for p in locations), shape
+    )
     function = module.outside(code, id(call), call)
     to_int = module.declare("PyLong_FromVoidPtr", "ptr {}(ptr)")
     to_call = module.declare("PyObject_CallOneArg", "ptr {}(ptr, ptr)")
@@ -40,11 +35,9 @@ def called_in_python(
     where = code.emit(f"call ptr {to_int}(ptr {table})")
     answer = code.emit(f"call ptr {to_call}(ptr {function}, ptr {where})")
     code.do(f"call void {drop}(ptr {where})")
-    failed, went_well, bad = code.emit(f"icmp eq ptr {answer}, null"), code.label(), emission.leave_on_error()
-    code.do(f"br i1 {failed}, label %{bad}, label %{went_well}")
-    code.begin(went_well)
+    code.leave_if(code.emit(f"icmp eq ptr {answer}, null"), emission.leave_on_error())
     code.do(f"call void {drop}(ptr {answer})")
-    return Small(emission.elements(home), shape, boolean) if size_of(shape) <= SMALL else home
+    return emission.result(out)
 
 
 class PythonCall:

@@ -15,14 +15,23 @@ import numpy as np
 
 from adbench.tape.compiled.kernels.simd import Code, Name, literal
 
-SMALL = 16
+REGISTER_LIMIT = 16
 """Arrays of at most so many elements live in registers."""
 
 Shape = tuple[int, ...]
 
 
+class _Located:
+    shape: Shape
+
+    @property
+    def size(self) -> int:
+        """How many elements."""
+        return math.prod(self.shape)
+
+
 @dataclass(frozen=True)
-class Small:
+class Registers(_Located):
     """Elements by name, row by row."""
 
     elements: tuple[Name, ...]
@@ -31,7 +40,7 @@ class Small:
 
 
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(_Located):
     """The same number in all elements."""
 
     element: Name
@@ -40,7 +49,7 @@ class Uniform:
 
 
 @dataclass(frozen=True)
-class Big:
+class Buffer(_Located):
     """Doubles in memory: element (i, j, …) at base + offset + i strides[0] + j strides[1] + …; booleans as 1.0, 0.0."""
 
     base: Name
@@ -49,13 +58,31 @@ class Big:
     shape: Shape
     boolean: bool = False
 
+    @classmethod
+    def packed(cls, base: Name, offset: int, shape: Shape, boolean: bool = False) -> Buffer:
+        """An array whose elements lie row by row without gaps."""
+        return cls(base, offset, row_by_row(shape), shape, boolean)
+
+    def flat(self) -> Buffer:
+        """A contiguous array as a vector."""
+        return Buffer(self.base, self.offset, (1,), (self.size,))
+
+    def pointer(self, code: Code, offset: int = 0) -> Name:
+        """The address of the first element, or of the one so many doubles behind."""
+        total = self.offset + offset
+        return self.base if total == 0 else code.emit(f"getelementptr inbounds double, ptr {self.base}, i64 {total}")
+
+    def offset_of(self, index: int) -> int:
+        """Doubles between the first element and the one with this flat index."""
+        return sum(int(i) * s for i, s in zip(np.unravel_index(index, self.shape), self.strides, strict=True))
+
     @property
     def is_contiguous(self) -> bool:
         """Whether the elements lie row by row without gaps."""
         return all(n == 1 or s == t for n, s, t in zip(self.shape, self.strides, row_by_row(self.shape), strict=True))
 
 
-Place = Small | Uniform | Big
+Location = Registers | Uniform | Buffer
 
 
 def row_by_row(shape: Shape) -> tuple[int, ...]:
@@ -72,14 +99,14 @@ def size_of(shape: Shape) -> int:
     return math.prod(shape)
 
 
-def viewed(array: Big, look: Callable[[Any], Any]) -> Big:
+def view_of(array: Buffer, look: Callable[[Any], Any]) -> Buffer:
     """The view that numpy would make; `look` must do nothing but make one (slices, transpose, broadcast_to)."""
     # numpy computes offset and strides of a view without reading: one byte stands for the whole memory.
     stand_in = np.lib.stride_tricks.as_strided(np.zeros(1), array.shape, tuple(8 * s for s in array.strides))
     view = look(stand_in)
     moved = (view.__array_interface__["data"][0] - stand_in.__array_interface__["data"][0]) // 8
     strides = tuple(s // 8 for s in view.strides)
-    return Big(array.base, array.offset + moved, strides, view.shape, array.boolean)
+    return Buffer(array.base, array.offset + moved, strides, view.shape, array.boolean)
 
 
 class Workspace:
@@ -92,7 +119,7 @@ class Workspace:
     def take(self, count: int) -> tuple[int, int]:
         """(size, start) of room for so many doubles, at a multiple of 64 bytes."""
         size = -(-count // 8) * 8
-        fitting = [hole for hole in self._free if hole[0] >= size]
+        fitting = [block for block in self._free if block[0] >= size]
         if fitting:
             best = min(fitting)
             self._free.remove(best)
@@ -109,30 +136,29 @@ class Workspace:
         self.size += count
         return start
 
-    def give_back(self, hole: tuple[int, int]) -> None:
+    def give_back(self, block: tuple[int, int]) -> None:
         """The room may be used again."""
-        self._free.append(hole)
+        self._free.append(block)
 
 
-def element_at(code: Code, array: Big, index: int) -> Name:
-    """Loads the element with this flat index."""
-    place = array.offset + sum(i * s for i, s in zip(np.unravel_index(index, array.shape), array.strides, strict=True))
-    value = code.emit(f"load double, ptr {address(code, array.base, int(place))}, align 8")
-    return code.emit(f"fcmp une double {value}, {literal(0.0)}") if array.boolean else value
+def in_registers_if_small(location: Uniform) -> Location:
+    """One number in all elements, by name for each if these are few."""
+    if location.size > REGISTER_LIMIT:
+        return location
+    return Registers((location.element,) * location.size, location.shape, location.boolean)
 
 
-def address(code: Code, base: Name, offset: int) -> Name:
-    """base + offset doubles."""
-    return base if offset == 0 else code.emit(f"getelementptr inbounds double, ptr {base}, i64 {offset}")
-
-
-def elements_of(code: Code, place: Place) -> tuple[Name, ...]:
+def elements_of(code: Code, location: Location) -> tuple[Name, ...]:
     """The elements in registers."""
-    if isinstance(place, Small):
-        return place.elements
-    if isinstance(place, Uniform):
-        return (place.element,) * size_of(place.shape)
-    return tuple(element_at(code, place, k) for k in range(size_of(place.shape)))
+    if isinstance(location, Registers):
+        return location.elements
+    if isinstance(location, Uniform):
+        return (location.element,) * location.size
+    names = []
+    for k in range(location.size):
+        number = code.load(location.pointer(code, location.offset_of(k)))
+        names.append(code.emit(f"fcmp une double {number}, {literal(0.0)}") if location.boolean else number)
+    return tuple(names)
 
 
 def as_double(code: Code, name: Name, boolean: bool) -> Name:
@@ -140,11 +166,7 @@ def as_double(code: Code, name: Name, boolean: bool) -> Name:
     return code.emit(f"uitofp i1 {name} to double") if boolean else name
 
 
-def store_elements(code: Code, names: Sequence[Name], target: Big, boolean: bool = False) -> None:
+def store_elements(code: Code, names: Sequence[Name], target: Buffer, boolean: bool = False) -> None:
     """Writes elements, row by row."""
     for k, name in enumerate(names):
-        place = target.offset + sum(
-            int(i) * s for i, s in zip(np.unravel_index(k, target.shape), target.strides, strict=True)
-        )
-        value = as_double(code, name, boolean)
-        code.do(f"store double {value}, ptr {address(code, target.base, place)}, align 8")
+        code.store(as_double(code, name, boolean), target.pointer(code, target.offset_of(k)))

@@ -9,73 +9,77 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adbench.tape.compiled.kernels.simd import Code, Lanes, Name
+from adbench.tape.compiled.kernels.simd import Code, Name, Simd
 from adbench.tape.compiled.lowering.emission import Emission
-from adbench.tape.compiled.lowering.storage import Big, Place, Small, Uniform
+from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Uniform
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.core.rule import Value
 
-FAR = 300
+SPILL_DISTANCE = 300
 """Instructions after which a value is read from memory again."""
 
 
-class Reach:
+class ValueLocations:
     """Values by the number of their symbol.
 
-    places   where each value is
+    locations   where each value is
     uses     how many operations still need it
     wanted   those that are needed in the end
     """
 
     def __init__(self, emission: Emission) -> None:
         self.emission = emission
-        self.lane = Lanes(emission.code, 1)
-        self.places: dict[int, Place] = {}
+        self.scalar = Simd(emission.code, 1)
+        self.locations: dict[int, Location] = {}
         self.uses: dict[int, int] = {}
         self.wanted: set[int] = set()
-        self.made_at: dict[int, tuple[Code, int]] = {}
+        self.defined_at: dict[int, tuple[Code, int]] = {}
         self.near: dict[int, int] = {}
         self.slots: dict[int, int] = {}
 
-    def place(self, x: Value) -> Place:
+    def location(self, x: Value) -> Location:
         """Where a value is."""
         if type(x) is not Symbol:
             return self.emission.constant(x)
         n = x.number
-        place = self.places[n]
+        location = self.locations[n]
         near = self.near.get(n)
-        if near is not None and len(self.emission.code.lines) - near > FAR and not isinstance(place, Big):
-            place = self.places[n] = self.read_again(n)
-        return place
+        if (
+            near is not None
+            and len(self.emission.code.lines) - near > SPILL_DISTANCE
+            and not isinstance(location, Buffer)
+        ):
+            location = self.locations[n] = self.reload(n)
+        return location
 
     @property
     def code(self) -> Code:
         """The function that is being written."""
         return self.emission.code
 
-    def read_again(self, n: int) -> Place:
+    def reload(self, n: int) -> Location:
         """The elements read from memory; they are written there right behind where they were made."""
-        place = self.places[n]
-        names = (place.element,) if isinstance(place, Uniform) else place.elements  # type: ignore[union-attr]
+        location = self.locations[n]
+        names = (location.element,) if isinstance(location, Uniform) else location.elements  # type: ignore[union-attr]
         if n not in self.slots:
             self.slots[n] = self.emission.workspace.unused(len(names))
-            self.write_late(n, names, place.boolean)
+            self.spill(n, names, location.boolean)
         code, again = self.code, []
         for k, name in enumerate(names):
             if not name.startswith("%"):
                 again.append(name)
                 continue
             address = code.emit(f"getelementptr inbounds double, ptr %work, i64 {self.slots[n] + k}")
-            number = code.emit(f"load double, ptr {address}, align 8")
-            again.append(code.emit(f"fcmp une double {number}, 0.0") if place.boolean else number)
+            number = code.load(address)
+            again.append(code.emit(f"fcmp une double {number}, 0.0") if location.boolean else number)
         self.near[n] = len(code.lines)
-        if isinstance(place, Uniform):
-            return Uniform(again[0], place.shape, place.boolean)
-        return Small(tuple(again), place.shape, place.boolean)
+        if isinstance(location, Uniform):
+            return Uniform(again[0], location.shape, location.boolean)
+        return Registers(tuple(again), location.shape, location.boolean)
 
-    def write_late(self, n: int, names: Sequence[Name], boolean: bool) -> None:
+    def spill(self, n: int, names: Sequence[Name], boolean: bool) -> None:
         """Stores elements where they were made."""
-        code, line = self.made_at[n]
+        code, line = self.defined_at[n]
         late = code.late.setdefault(line, [])
         for k, name in enumerate(names):
             if not name.startswith("%"):
@@ -89,15 +93,15 @@ class Reach:
 
     def cut(self) -> None:
         """Goes on in a new function, if nothing that is needed lies on the stack of this one."""
-        needed = [n for n, place in self.places.items() if self.uses.get(n, 0) > 0 or n in self.wanted]
-        if not all(self.emission.is_anchored(self.places[n]) for n in needed):
+        needed = [n for n, location in self.locations.items() if self.uses.get(n, 0) > 0 or n in self.wanted]
+        if not all(self.emission.is_anchored(self.locations[n]) for n in needed):
             return
         for n in needed:
-            place = self.places[n]
-            if not isinstance(place, Big) and n not in self.slots:
-                names = (place.element,) if isinstance(place, Uniform) else place.elements
+            location = self.locations[n]
+            if not isinstance(location, Buffer) and n not in self.slots:
+                names = (location.element,) if isinstance(location, Uniform) else location.elements
                 self.slots[n] = self.emission.workspace.unused(len(names))
-                self.write_late(n, names, place.boolean)
-            self.near[n] = -FAR - 1
+                self.spill(n, names, location.boolean)
+            self.near[n] = -SPILL_DISTANCE - 1
         self.emission.cut()
-        self.lane = Lanes(self.code, 1)
+        self.scalar = Simd(self.code, 1)

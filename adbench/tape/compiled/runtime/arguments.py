@@ -108,7 +108,7 @@ class Arguments:
         return [*found, *rest]
 
     def nested(self, values: Sequence[Any]) -> list[Any]:
-        """Arguments for the function, with these values in the places of the data."""
+        """Arguments for the function, with these values instead of the data."""
         args = []
         for structure, places in self.rebuilds:
             leaves = [p[1] if isinstance(p, tuple) else values[p] for p in places]

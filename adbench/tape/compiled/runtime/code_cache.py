@@ -30,7 +30,7 @@ MAGIC = b"adbench compiled 1\n"
 SEAL, KEY = 32, 32
 LARGEST = 64 * 2**20
 """Bytes of object code; of more, nothing is kept."""
-ALTOGETHER = 512 * 2**20
+TOTAL_LIMIT = 512 * 2**20
 """Bytes of all entries; when there are more, the oldest go."""
 
 
@@ -85,7 +85,7 @@ class CodeCache:
         entries = sorted(((p.lstat(), p) for p in self.folder.glob("*.code")), key=lambda e: e[0].st_mtime)
         total = sum(about.st_size for about, _ in entries)
         for about, path in entries:
-            if total <= ALTOGETHER:
+            if total <= TOTAL_LIMIT:
                 break
             path.unlink(missing_ok=True)
             total -= about.st_size

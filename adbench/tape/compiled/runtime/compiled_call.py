@@ -25,7 +25,7 @@ from adbench.tape import jacobians
 from adbench.tape.compiled.lowering.module import Outcome
 from adbench.tape.compiled.runtime.arguments import Arguments
 from adbench.tape.compiled.runtime.code_cache import CodeCache
-from adbench.tape.compiled.runtime.entry import Entry, Shelf
+from adbench.tape.compiled.runtime.entry import DispatchTable, Entry
 from adbench.tape.compiled.runtime.object_layouts import layouts_are_known
 from adbench.tape.compiled.runtime.program import Program, without_collection
 from adbench.tape.compiled.trace.record_function import (
@@ -52,7 +52,7 @@ class Signature:
         self.key = arguments.key
         self.programs: list[Program] = []
         self.careful: list[Program] = []
-        self.shelf = Shelf()
+        self.dispatch = DispatchTable()
         self.eager_because = ""
         self.entry: Entry | None = None
 
@@ -84,7 +84,7 @@ class Signature:
                 return None
             program = self.owner.compiled(arguments, careful=False)
             self.programs.append(program)
-            self.shelf.add(program.address, program.lowered.work)
+            self.dispatch.add(program.address, program.lowered.work)
             self.open(program, arguments)
             outcome = self.attempt([program], arguments)
         if outcome == Outcome.NAN:
@@ -92,7 +92,7 @@ class Signature:
             if outcome is None and len(self.careful) < self.owner.recordings:
                 program = self.owner.compiled(arguments, careful=True)
                 self.careful.append(program)
-                self.shelf.memory[1] = max(int(self.shelf.memory[1]), 8 * program.lowered.work)
+                self.dispatch.memory[1] = max(int(self.dispatch.memory[1]), 8 * program.lowered.work)
                 outcome = self.attempt([program], arguments, is_last=True)
         return outcome if isinstance(outcome, tuple) else None
 
@@ -104,7 +104,7 @@ class Signature:
                 lowered = program.lowered
                 owner = self.owner
                 inputs = arguments.in_order(lowered.inputs)
-                self.entry = Entry(inputs, lowered.results, form, self.shelf, owner.by_python, owner)
+                self.entry = Entry(inputs, lowered.results, form, self.dispatch, owner.by_python, owner)
                 self.owner.add_entry(self.entry)
 
     def attempt(
@@ -124,11 +124,11 @@ class Signature:
             out = (ctypes.c_int64 * max(len(shapes), 1))(
                 *(r.ctypes.data if s else 0 for r, s in zip(results, shapes, strict=True))
             )
-            work = self.shelf.borrow()
+            work = self.dispatch.borrow()
             try:
                 code = program.run(ctypes.addressof(slots), ctypes.addressof(out), work)
             finally:
-                self.shelf.give_back(work)
+                self.dispatch.give_back(work)
             if code == Outcome.GUARD:
                 continue
             if code == Outcome.NAN and program not in self.careful:
@@ -184,7 +184,7 @@ class Compiled:
         self.checkpointed = checkpointed
         self.recordings = recordings
         self.watch = watch
-        self.kept = None if cache is None else CodeCache(cache)
+        self.cache = None if cache is None else CodeCache(cache)
         self.seconds: dict[str, float] = {"record": 0.0, "lower": 0.0, "compile": 0.0}
         self.notes: list[str] = []
         self.alive: list[Any] = []
@@ -241,7 +241,7 @@ class Compiled:
         with without_collection():
             with self.timed("record"):
                 recording = record(self.request(arguments), careful=careful)
-            program = Program(recording, fast_math=self.fast_math, level=self.level, timed=self.timed, kept=self.kept)
+            program = Program(recording, fast_math=self.fast_math, level=self.level, timed=self.timed, cache=self.cache)
         for rule in program.lowered.python_calls:
             self.note(f"{rule}: has no native form, and is called in Python")
         return program
@@ -366,7 +366,7 @@ def compile(
 ) -> Compiled:
     """f as machine code: call(*args) gives what the eager functional gives, recorded at the first call's arguments.
 
-    example        arguments of a call: numbers, arrays, nests of them; others (integers, texts) are settings, part of
+    example        arguments of a call: numbers, arrays, nested ones; others (integers, texts) are settings, part of
                    the program. An integer that is differentiated counts as a float
     operator       value_and_gradient: (f, gradient); value, gradient; vjp, jvp, hvp: these take a vector as their last
                    argument, and an example of it as the last example

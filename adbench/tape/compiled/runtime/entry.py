@@ -24,7 +24,7 @@ TABLE = 64
 """How many recordings an entry tries."""
 
 
-class Shelf:
+class DispatchTable:
     """What entry and Python share, in memory: recordings to try, and the workspaces that are free.
 
     0        how many recordings
@@ -98,11 +98,11 @@ class Entry:
         inputs: Sequence[Shape | Setting],
         results: Sequence[Shape],
         form: str,
-        shelf: Shelf,
+        dispatch: DispatchTable,
         otherwise: Callable[..., Any],
         owner: Any,
     ) -> None:
-        text, environment = write_entry(inputs, results, form, shelf.memory, otherwise)
+        text, environment = write_entry(inputs, results, form, dispatch.memory, otherwise)
         self._loaded = Loaded(text, environment, level=1)
         definition = _MethodDef(b"compiled", self._loaded.address("entry"), _FASTCALL, None)
         _definitions.append(definition)

@@ -10,19 +10,8 @@ import numpy as np
 
 from adbench.tape.compiled.kernels.simd import Code, Module, Name
 from adbench.tape.compiled.lowering.storage import Shape
+from adbench.tape.compiled.runtime import object_layouts as layouts
 from adbench.tape.compiled.runtime.llvm import Object
-from adbench.tape.compiled.runtime.object_layouts import (
-    DATA,
-    DESCR,
-    DIMENSIONS,
-    DOUBLE,
-    FLAGS,
-    FLOAT_VALUE,
-    IN_ORDER,
-    NDIM,
-    TYPE,
-    new_array_address,
-)
 
 
 @dataclass(frozen=True)
@@ -37,7 +26,7 @@ class _Writer:
 
     arguments   a word for each: a number itself, or the address of an array's data
     parts       a word for each part of the result, likewise
-    state       the shelf: see `Shelf`
+    state       the dispatch: see `DispatchTable`
     """
 
     def __init__(self, module: Module, inputs: int, results: Sequence[Shape], memory: np.ndarray) -> None:
@@ -50,7 +39,7 @@ class _Writer:
         self.double_type = module.outside(code, "double", np.float64)
         self.array_type = module.outside(code, "array", np.ndarray)
         self.descr = module.outside(code, "descr", np.dtype(np.float64))
-        self.state = module.outside(code, "shelf", memory)
+        self.state = module.outside(code, "dispatch", memory)
         self.arrays: dict[int, Name] = {}
 
     def at(self, pointer: Name, offset: Name | int) -> Name:
@@ -61,27 +50,22 @@ class _Writer:
         """What lies there."""
         return self.code.emit(f"load {kind}, ptr {self.at(pointer, offset)}, align {4 if kind == 'i32' else 8}")
 
-    def unless(self, condition: Name, label: str) -> None:
-        """Goes to a label if the condition does not hold."""
-        on = self.code.label()
-        self.code.do(f"br i1 {condition}, label %{on}, label %{label}")
-        self.code.begin(on)
-
     def check_setting(self, thing: Name, value: Any) -> None:
         """Leaves unless the argument is this object, or an integer of this value."""
         known = self.module.outside(self.code, ("setting", id(value)), Object(value))
         same = self.code.emit(f"icmp eq ptr {thing}, {known}")
         if type(value) is not int or not -(2**62) < value < 2**62:
-            self.unless(same, "otherwise")
+            self.code.leave_unless(same, "otherwise")
             return
-        look, good = self.code.label(), self.code.label()
-        self.code.do(f"br i1 {same}, label %{good}, label %{look}")
-        self.code.begin(look)
+        good = self.code.label()
+        self.code.leave_if(same, good)
         int_type = self.module.outside(self.code, "int", int)
-        self.unless(self.code.emit(f"icmp eq ptr {self.load('ptr', thing, TYPE)}, {int_type}"), "otherwise")
+        self.code.leave_unless(
+            self.code.emit(f"icmp eq ptr {self.load('ptr', thing, layouts.TYPE)}, {int_type}"), "otherwise"
+        )
         overflow = self.code.variable("i32")
         number = self.call("PyLong_AsLongLongAndOverflow", "ptr, ptr", f"ptr {thing}, ptr {overflow}", "i64")
-        self.unless(self.code.emit(f"icmp eq i64 {number}, {value}"), "otherwise")
+        self.code.leave_unless(self.code.emit(f"icmp eq i64 {number}, {value}"), "otherwise")
         self.code.do(f"br label %{good}")
         self.code.begin(good)
 
@@ -95,78 +79,78 @@ class _Writer:
 
     def check_arguments(self, inputs: Sequence[Shape | Setting]) -> None:
         """Leaves unless each is what the recordings were compiled for, and stores where it lies."""
-        self.unless(self.code.emit(f"icmp eq i64 %count, {len(inputs)}"), "otherwise")
+        self.code.leave_unless(self.code.emit(f"icmp eq i64 %count, {len(inputs)}"), "otherwise")
         slots = iter(range(len(inputs)))
         for k, shape in enumerate(inputs):
             thing = self.load("ptr", "%given", 8 * k)
             if isinstance(shape, Setting):
                 self.check_setting(thing, shape.value)
                 continue
-            kind = self.load("ptr", thing, TYPE)
+            kind = self.load("ptr", thing, layouts.TYPE)
             slot = self.at(self.arguments, 8 * next(slots))
             if shape == ():
                 self.check_number(thing, kind)
-                self.code.do(f"store double {self.load('double', thing, FLOAT_VALUE)}, ptr {slot}, align 8")
+                self.code.store(self.load("double", thing, layouts.FLOAT_VALUE), slot)
             else:
                 self.check_array(thing, kind, shape)
-                self.code.do(f"store ptr {self.load('ptr', thing, DATA)}, ptr {slot}, align 8")
+                self.code.store(self.load("ptr", thing, layouts.DATA), slot, "ptr")
 
     def check_number(self, thing: Name, kind: Name) -> None:
         """Leaves unless it is a float, or numpy's."""
         is_float, is_double = (
             self.code.emit(f"icmp eq ptr {kind}, {known}") for known in (self.float_type, self.double_type)
         )
-        self.unless(self.code.emit(f"or i1 {is_float}, {is_double}"), "otherwise")
+        self.code.leave_unless(self.code.emit(f"or i1 {is_float}, {is_double}"), "otherwise")
 
     def check_array(self, thing: Name, kind: Name, shape: Shape) -> None:
         """Leaves unless it is an array of float64 and of this shape, without gaps."""
         emit = self.code.emit
-        self.unless(emit(f"icmp eq ptr {kind}, {self.array_type}"), "otherwise")
-        flags = emit(f"and i32 {self.load('i32', thing, FLAGS)}, {IN_ORDER}")
-        axes = emit(f"icmp eq i32 {self.load('i32', thing, NDIM)}, {len(shape)}")
+        self.code.leave_unless(emit(f"icmp eq ptr {kind}, {self.array_type}"), "otherwise")
+        flags = emit(f"and i32 {self.load('i32', thing, layouts.FLAGS)}, {layouts.IN_ORDER}")
+        axes = emit(f"icmp eq i32 {self.load('i32', thing, layouts.NDIM)}, {len(shape)}")
         conditions = [
-            emit(f"icmp eq ptr {self.load('ptr', thing, DESCR)}, {self.descr}"),
-            emit(f"icmp eq i32 {flags}, {IN_ORDER}"),
+            emit(f"icmp eq ptr {self.load('ptr', thing, layouts.DESCR)}, {self.descr}"),
+            emit(f"icmp eq i32 {flags}, {layouts.IN_ORDER}"),
         ]
-        self.unless(axes, "otherwise")
-        dimensions = self.load("ptr", thing, DIMENSIONS)
+        self.code.leave_unless(axes, "otherwise")
+        dimensions = self.load("ptr", thing, layouts.DIMENSIONS)
         conditions += [
             emit(f"icmp eq i64 {self.load('i64', dimensions, 8 * axis)}, {n}") for axis, n in enumerate(shape)
         ]
         total = conditions[0]
         for condition in conditions[1:]:
             total = emit(f"and i1 {total}, {condition}")
-        self.unless(total, "otherwise")
+        self.code.leave_unless(total, "otherwise")
 
     def borrow(self) -> None:
         """Takes the first free workspace."""
         self.free = self.load("ptr", self.state, 16)
-        self.unless(self.code.emit(f"icmp ne ptr {self.free}, null"), "otherwise")
+        self.code.leave_unless(self.code.emit(f"icmp ne ptr {self.free}, null"), "otherwise")
         enough = f"icmp sge i64 {self.load('i64', self.free, 8)}, {self.load('i64', self.state, 8)}"
-        self.unless(self.code.emit(enough), "otherwise")
-        self.code.do(f"store ptr {self.load('ptr', self.free)}, ptr {self.at(self.state, 16)}, align 8")
+        self.code.leave_unless(self.code.emit(enough), "otherwise")
+        self.code.store(self.load("ptr", self.free), self.at(self.state, 16), "ptr")
         self.work = self.at(self.free, 64)
 
     def give_back(self) -> None:
         """The workspace is free again."""
-        self.code.do(f"store ptr {self.load('ptr', self.state, 16)}, ptr {self.free}, align 8")
-        self.code.do(f"store ptr {self.free}, ptr {self.at(self.state, 16)}, align 8")
+        self.code.store(self.load("ptr", self.state, 16), self.free, "ptr")
+        self.code.store(self.free, self.at(self.state, 16), "ptr")
 
     def make_arrays(self) -> None:
         """The result's arrays, all of them before the first is looked at."""
-        code, new = self.code, self.module.outside(self.code, "new_array", new_array_address())
+        code, new = self.code, self.module.outside(self.code, "new_array", layouts.new_array_address())
         for k, shape in enumerate(self.results):
             if shape:
                 dims = self.module.constant(f"[{len(shape)} x i64] [{', '.join(f'i64 {n}' for n in shape)}]")
                 self.arrays[k] = code.emit(
-                    f"call ptr {new}(ptr {self.array_type}, i32 {len(shape)}, ptr {dims}, i32 {DOUBLE}, "
+                    f"call ptr {new}(ptr {self.array_type}, i32 {len(shape)}, ptr {dims}, i32 {layouts.DOUBLE}, "
                     f"ptr null, ptr null, i32 0, i32 0, ptr null)"
                 )
         for k, array in self.arrays.items():
-            self.unless(code.emit(f"icmp ne ptr {array}, null"), "no_memory")
-            code.do(f"store ptr {self.load('ptr', array, DATA)}, ptr {self.at(self.parts, 8 * k)}, align 8")
+            self.code.leave_unless(code.emit(f"icmp ne ptr {array}, null"), "no_memory")
+            code.store(self.load("ptr", array, layouts.DATA), self.at(self.parts, 8 * k), "ptr")
 
-    def let_arrays_go(self) -> None:
+    def release_arrays(self) -> None:
         """Of those that could not be made too: Py_DecRef looks."""
         for array in self.arrays.values():
             self.call("Py_DecRef", "ptr", f"ptr {array}", "void")
@@ -182,14 +166,12 @@ class _Writer:
         i = code.fresh()
         place = len(code.lines)
         code.lines.append("")
-        self.unless(code.emit(f"icmp slt i64 {i}, {count}"), failed)
+        self.code.leave_unless(code.emit(f"icmp slt i64 {i}, {count}"), failed)
         slot = self.at(self.state, code.emit(f"add i64 {code.emit(f'mul i64 {i}, 8')}, 64"))
         run = code.emit(f"load ptr, ptr {slot}, align 8")
         outcome = code.emit(f"call i32 {run}(ptr {self.arguments}, ptr {self.parts}, ptr {self.work})")
         done = code.emit(f"icmp eq i32 {outcome}, 0")
-        again = code.label()
-        code.do(f"br i1 {done}, label %{found}, label %{again}")
-        code.begin(again)
+        code.leave_if(done, found)
         code.do(f"br i1 {code.emit(f'icmp eq i32 {outcome}, 1')}, label %{following}, label %{failed}")
         code.begin(following)
         code.lines[place] = f"  {i} = phi i64 [ 0, %{before} ], [ {i}.n, %{following} ]"
@@ -198,8 +180,8 @@ class _Writer:
         code.begin(found)
         code.do(f"br i1 {code.emit(f'icmp eq i64 {i}, 0')}, label %{front}, label %{move}")
         code.begin(move)
-        code.do(f"store ptr {self.load('ptr', self.state, 64)}, ptr {slot}, align 8")
-        code.do(f"store ptr {run}, ptr {self.at(self.state, 64)}, align 8")
+        code.store(self.load("ptr", self.state, 64), slot, "ptr")
+        code.store(run, self.at(self.state, 64), "ptr")
         code.do(f"br label %{front}")
         code.begin(front)
         return failed
@@ -237,7 +219,7 @@ def write_entry(
 
     form     how the result's parts are put together: "one" is the part itself, "many" a tuple of all, "value+many" a
              part and a tuple of the rest
-    memory   the shelf's
+    memory   the dispatch's
     """
     module = Module()
     w = _Writer(module, len(inputs), results, memory)
@@ -251,12 +233,12 @@ def write_entry(
     code.begin(failed)
     w.give_back()
     w.call("PyErr_Clear", "", "", "void")  # what a call into Python raised, the eager engine will raise again
-    w.let_arrays_go()
+    w.release_arrays()
     code.do("br label %otherwise")
     if w.arrays:
         code.begin("no_memory")  # MemoryError is set; what was made is let go, the workspace is free again
         w.give_back()
-        w.let_arrays_go()
+        w.release_arrays()
         code.do("ret ptr null")
     code.begin("otherwise")
     target = module.outside(code, "otherwise", otherwise)

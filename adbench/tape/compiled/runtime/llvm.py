@@ -72,16 +72,16 @@ def object_code(text: str, level: int) -> bytes:
         raise _refused(error) from error
 
 
-def _kept_object_code(text: str, level: int, kept: CodeCache | None) -> bytes:
-    """The same from where it is kept, if it is there."""
-    if kept is None:
+def _cached_object_code(text: str, level: int, cache: CodeCache | None) -> bytes:
+    """The same from where it is cache, if it is there."""
+    if cache is None:
         return object_code(text, level)
     version = ".".join(map(str, llvm.llvm_version_info))
     digest = digest_of(text, str(level), *processor(), version, llvm.get_process_triple())
-    code = kept.get(digest)
+    code = cache.get(digest)
     if code is None:
         code = object_code(text, level)
-        kept.put(digest, code)
+        cache.put(digest, code)
     return code
 
 
@@ -92,8 +92,8 @@ class Loaded:
     kept          where object code is kept on disk, if anywhere
     """
 
-    def __init__(self, text: str, environment: list[Any], *, level: int, kept: CodeCache | None = None) -> None:
-        code = _kept_object_code(text, level, kept)
+    def __init__(self, text: str, environment: list[Any], *, level: int, cache: CodeCache | None = None) -> None:
+        code = _cached_object_code(text, level, cache)
         try:
             self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine_for(level))
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))

@@ -13,7 +13,7 @@ from adbench.tape.compiled.runtime.code_cache import CodeCache
 from adbench.tape.compiled.runtime.llvm import Loaded
 from adbench.tape.compiled.trace.record_function import Recording
 
-LONG = 10_000
+LONG_PROGRAM = 10_000
 """Recordings of more nodes are compiled without optimisation: in a tenth of the time, and little slower."""
 
 _RUN = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -42,10 +42,10 @@ class Program:
         fast_math: bool,
         level: int | None,
         timed: Callable[[str], Any],
-        kept: CodeCache | None = None,
+        cache: CodeCache | None = None,
     ) -> None:
         self.nodes = len(recording.trace)
-        self.level = (0 if self.nodes > LONG else 2) if level is None else level
+        self.level = (0 if self.nodes > LONG_PROGRAM else 2) if level is None else level
         with timed("lower"):
             self.lowered: Lowered = lower(recording, fast_math=fast_math, level=self.level)
             texts = [module.text() for module in self.lowered.modules]
@@ -53,7 +53,7 @@ class Program:
             self._loaded: list[Loaded] = []
             for module, text in zip(self.lowered.modules, texts, strict=True):
                 environment = [self._address_of(thing) for thing in module.environment]
-                self._loaded.append(Loaded(text, environment, level=self.level, kept=kept))
+                self._loaded.append(Loaded(text, environment, level=self.level, cache=cache))
         self.address = self._loaded[-1].address("run")
         self.run = _RUN(self.address)
         self.rebuild = recording.rebuild

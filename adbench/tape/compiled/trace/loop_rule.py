@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.trace.recorded_forms import LOOKED_INTO, QUOTIENT
+from adbench.tape.compiled.trace.recorded_forms import QUOTIENT, TRACED_GRADIENTS
 from adbench.tape.compiled.trace.symbol import DependsOnDataError, Symbol
 from adbench.tape.compiled.trace.symbol_rules import TAKE
 from adbench.tape.compiled.trace.trace import Trace, made_by
@@ -37,7 +37,7 @@ from adbench.tape.rules.shapes import asarray, broadcast_to, concatenate, flip, 
 from adbench.tape.trees import flatten
 from adbench.tape.values import any_active, settle, shape_of
 
-UNROLLED = 8
+UNROLL_LIMIT = 8
 """Loops of fewer turns are recorded turn by turn."""
 
 Step = Callable[[Any, Sequence[Value]], Sequence[Value]]
@@ -334,7 +334,7 @@ def _lifted(level: int, value: Value, tangent: Value) -> Value:
 SCAN: Rule = function_gradients(_scan_value, reverse=AllInputs(_back), forward=AllInputs(_along), name="loop")
 """SCAN(*state, *rows, *captures, loop=): the state after all turns, or its history."""
 
-LOOKED_INTO.add(SCAN)
+TRACED_GRADIENTS.add(SCAN)
 
 
 # What `tape.loop` does while a function is recorded for compilation
@@ -355,7 +355,7 @@ def emitter(checkpointed: bool) -> Callable[[Callable[[Any, Any], Any], Any, int
     """
 
     def emit(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:
-        if not isinstance(n, (int, np.integer)) or n < UNROLLED:
+        if not isinstance(n, (int, np.integer)) or n < UNROLL_LIMIT:
             return unrolled(step, state, n)
         try:
             leaves, rebuild = flatten(state, "loop: state")
@@ -387,7 +387,7 @@ def _emitted(
         return flat
 
     shapes = [shape_of(s) for s in leaves]
-    if not checkpointed or n < 2 * UNROLLED:
+    if not checkpointed or n < 2 * UNROLL_LIMIT:
         body, rows, captures = record_body(turn, leaves)
         if not any_active([*leaves, *rows, *captures]):
             raise DependsOnDataError("nothing in this loop depends on an input")

@@ -125,7 +125,7 @@ class _Recorder:
         return symbol != 0.0 if isinstance(example, np.ndarray) and example.dtype.kind == "b" else symbol
 
     def inputs(self) -> tuple[Symbol, ...]:
-        """The symbols of the inputs; an assignment may have put new objects in the places of the old."""
+        """The symbols of the inputs; an assignment may have put new objects instead of the old."""
         return (*(self.trace[n][1] for n in self.numbers), *self.vectors)
 
     def vector(self, parts: Sequence[Any]) -> list[Symbol]:

@@ -25,7 +25,7 @@ from adbench.tape.rules import indexing, products, reductions, shapes
 from adbench.tape.rules.compound import _log_softmax_rule
 from adbench.tape.values import settle, shape_of, with_infinities
 
-LOOKED_INTO: set[Rule] = {
+TRACED_GRADIENTS: set[Rule] = {
     *(reductions._sum, reductions._max, reductions._min, reductions._prod, reductions._cumsum, reductions._cumprod),
     *(reductions._logsumexp, _log_softmax_rule, simplify.ADD_AT, symbol_rules.TAKE, symbol_rules.PUT),
     *(shapes._broadcast, shapes._sum_to, shapes._reshape, shapes._transpose, shapes._flip, shapes._roll, shapes._tril),
@@ -79,16 +79,16 @@ def recorded_form(rule: Rule) -> Rule:
     return form
 
 
-def is_looked_into(rule: Rule) -> bool:
+def has_traced_gradients(rule: Rule) -> bool:
     """Whether the gradient functions of a rule are recorded operation by operation."""
     density = isinstance(getattr(rule.value, "__self__", None), Density)
-    return rule.elementwise or density or rule in LOOKED_INTO or rule.reverse is None
+    return rule.elementwise or density or rule in TRACED_GRADIENTS or rule.reverse is None
 
 
 def _form_of(rule: Rule) -> Rule:
-    if is_looked_into(rule) and rule.scatter is None:
+    if has_traced_gradients(rule) and rule.scatter is None:
         return rule
-    reverse = rule.reverse if is_looked_into(rule) else _called(rule)
+    reverse = rule.reverse if has_traced_gradients(rule) else _called(rule)
     return _form(rule, reverse)
 
 

@@ -1,6 +1,6 @@
 """Symbols: what stands for the numbers of calls to come while a function is recorded for compilation.
 
-A `Symbol` is an active value at the lowest level, in the place of a plain number or array. Operations on symbols are
+A `Symbol` is an active value at the lowest level, instead of a plain number or array. Operations on symbols are
 recorded on a `Trace`, which is a `Tape` with records of the general form. So nothing of the engine is there twice:
 
 * rules dispatch on a symbol as on any active value, whatever levels of derivatives lie over it;
