@@ -18,7 +18,7 @@ from adbench.tape.compiled.lowering.module import lower
 from adbench.tape.compiled.runtime.arguments import Arguments
 from adbench.tape.compiled.runtime.compiled_call import Compiled
 from adbench.tape.compiled.runtime.llvm import optimised
-from adbench.tape.compiled.runtime.program import LONG_PROGRAM
+from adbench.tape.compiled.runtime.program import Options, default_level
 from adbench.tape.compiled.trace.loop_rule import live
 from adbench.tape.compiled.trace.record_function import NotCompilableError, record
 from adbench.tape.compiled.trace.symbol import Symbol
@@ -67,12 +67,12 @@ def listing(f: Callable[..., Any], *example: Any, names: Sequence[str] | None = 
     names   of the arguments; those of f's parameters unless given
     wrt     positions of the arguments that are differentiated, as in `compile`
     """
-    call = Compiled(f, example, operator="value_and_gradient", wrt=wrt)
+    call = Compiled(f, example, "value_and_gradient", wrt, Options())
     arguments = Arguments(call, example)
     names = _parameter_names(f, len(example)) if names is None else names
     try:
         recording = record(call.request(arguments), careful=False)
-        level = 0 if len(recording.trace) > LONG_PROGRAM else 2
+        level = default_level(recording)
         lowered = lower(recording, level=level)
     except NotCompilableError as reason:
         return Listing(eager=str(reason))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Value, function_gradients
-from adbench.tape.densities.density import FINITE, NOT_NEGATIVE, NUMBER, POSITIVE, Density, Domain
+from adbench.tape.densities.density import FINITE, NOT_NEGATIVE, NUMBER, POSITIVE, UNIT, Density
 from adbench.tape.lazy import special
 from adbench.tape.rules.compound import log1p_square, over_1p_square, ratio
 from adbench.tape.rules.elementwise import log, log1p, sqrt
@@ -235,8 +235,6 @@ gamma_lpdf = Density(
 )
 """Σ α log β - log Γ(α) + (α - 1) log y - β y, β the rate; support y ≥ 0, at 0 the limit from above."""
 
-_CLOSED_UNIT = Domain("numbers from 0 to 1", 0.0, 1.0, (True, True))
-
 beta_lpdf = Density(
     "beta_lpdf",
     {"y": NUMBER, "alpha": POSITIVE, "beta": POSITIVE},
@@ -248,6 +246,6 @@ beta_lpdf = Density(
         lambda _s, y, alpha, beta: log(y) + digamma_rise(alpha, beta),
         lambda _s, y, alpha, beta: log1p(-y) + digamma_rise(beta, alpha),
     ),
-    support=_CLOSED_UNIT,
+    support=UNIT,
 )
 """Σ (α - 1) log y + (β - 1) log(1 - y) - log B(α, β); support 0 ≤ y ≤ 1, at the ends the limit from inside."""

@@ -6,11 +6,12 @@ Vectors lie along the last axis, shape (..., k), leading axes are observations a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from adbench.tape.core.rule import Value
-from adbench.tape.densities.density import FINITE, NUMBER, POSITIVE, Density, Domain, DomainError, sums_to_one
+from adbench.tape.densities.density import FINITE, NUMBER, POSITIVE, UNIT, Density, DomainError, Partial, sums_to_one
 from adbench.tape.lazy import special
 from adbench.tape.linalg.solving import inv, log_determinant, solve, solve_triangular
 from adbench.tape.rules.compound import ratio
@@ -74,22 +75,55 @@ def _spread_over(rows: Value, y: Value, mu: Value) -> Value:
     return reshape(rows, np.broadcast_shapes(shape_of(y), shape_of(mu)))
 
 
-def _covariance_check(name: str, y: Value, mu: Value, cov: Value) -> None:
-    _symmetric_matrix(name, "Sigma", cov)
-    _positive_definite(name, "Sigma", cov)
-    _vectors(name, y, mu, cov)
+Check = Callable[[str, Value, Value, Value], None]
+
+
+def _multi_normal(
+    name: str,
+    argument: str,
+    value: Callable[..., Value],
+    slope: Partial,
+    shared: Callable[..., Value],
+    check: Check | None = None,
+) -> Density:
+    """A multivariate normal of y, μ and a matrix; `shared` gives the rows ∂/∂μ second. The matrix is symmetric, or
+    `check` says what it is."""
+
+    def is_symmetric(name: str, y: Value, mu: Value, matrix: Value) -> None:
+        _symmetric_matrix(name, argument, matrix)
+        _positive_definite(name, argument, matrix)
+        _vectors(name, y, mu, matrix)
+
+    return Density(
+        name,
+        {"y": NUMBER, "mu": FINITE, argument: FINITE},
+        value,
+        (
+            lambda shared, y, mu, _matrix: -_spread_over(shared[1], y, mu),
+            lambda shared, y, mu, _matrix: _spread_over(shared[1], y, mu),
+            slope,
+        ),
+        shared=shared,
+        check=check or is_symmetric,
+        elementwise=False,
+    )
+
+
+def _symmetric_value(sign: float) -> Callable[..., Value]:
+    """-½ dᵀ A - n (±½ log |M| + k/2 log 2π) for a covariance (+) or a precision (-) matrix M."""
+
+    def value(shared: Value, _y: Value, _mu: Value, _matrix: Value) -> Value:
+        d, a, matrix = shared
+        log_diagonal = np.sum(np.log(np.diagonal(np.linalg.cholesky(matrix))))
+        return -0.5 * np.sum(d * a) - len(d) * (sign * log_diagonal + d.shape[1] * HALF_LOG_2PI)
+
+    return value
 
 
 def _covariance_shared(y: Value, mu: Value, cov: Value) -> tuple[Value, Value, Value]:
-    """D, Σ⁻¹ D and Σ as it is read."""
+    """D, D Σ⁻¹ and Σ as it is read."""
     d, cov = _differences(y, mu), _symmetric(cov)
     return d, matrix_transpose(solve(cov, matrix_transpose(d))), cov
-
-
-def _covariance_value(shared: Value, _y: Value, _mu: Value, _cov: Value) -> Value:
-    d, a, cov = shared
-    log_diagonal = np.sum(np.log(np.diagonal(np.linalg.cholesky(cov))))
-    return -0.5 * np.sum(d * a) - len(d) * (log_diagonal + d.shape[1] * HALF_LOG_2PI)
 
 
 def _covariance_slope(shared: Value, _y: Value, _mu: Value, _cov: Value) -> Value:
@@ -98,20 +132,28 @@ def _covariance_slope(shared: Value, _y: Value, _mu: Value, _cov: Value) -> Valu
     return 0.5 * (matmul(matrix_transpose(a), a) - float(shape_of(a)[0]) * inv(cov))
 
 
-multi_normal_lpdf = Density(
-    "multi_normal_lpdf",
-    {"y": NUMBER, "mu": FINITE, "Sigma": FINITE},
-    _covariance_value,
-    (
-        lambda shared, y, mu, _cov: -_spread_over(shared[1], y, mu),
-        lambda shared, y, mu, _cov: _spread_over(shared[1], y, mu),
-        _covariance_slope,
-    ),
-    shared=_covariance_shared,
-    check=_covariance_check,
-    elementwise=False,
+multi_normal_lpdf = _multi_normal(
+    "multi_normal_lpdf", "Sigma", _symmetric_value(1.0), _covariance_slope, _covariance_shared
 )
 """Σ -½ dᵀ Σ⁻¹ d - ½ log |Σ| - k/2 log 2π, d = y - μ, Σ the covariance."""
+
+
+def _precision_shared(y: Value, mu: Value, precision: Value) -> tuple[Value, Value, Value]:
+    """D, D Ω and Ω as it is read."""
+    d, precision = _differences(y, mu), _symmetric(precision)
+    return d, matmul(d, precision), precision
+
+
+def _precision_slope(shared: Value, _y: Value, _mu: Value, _precision: Value) -> Value:
+    """½ (n Ω⁻¹ - Dᵀ D)."""
+    d, _, precision = shared
+    return 0.5 * (float(shape_of(d)[0]) * inv(precision) - matmul(matrix_transpose(d), d))
+
+
+multi_normal_prec_lpdf = _multi_normal(
+    "multi_normal_prec_lpdf", "Omega", _symmetric_value(-1.0), _precision_slope, _precision_shared
+)
+"""The multivariate normal with precision Ω = Σ⁻¹: Σ -½ dᵀ Ω d + ½ log |Ω| - k/2 log 2π."""
 
 
 def _factor_check(name: str, y: Value, mu: Value, factor: Value) -> None:
@@ -123,9 +165,9 @@ def _factor_check(name: str, y: Value, mu: Value, factor: Value) -> None:
 
 
 def _factor_shared(y: Value, mu: Value, factor: Value) -> tuple[Value, Value]:
-    """Z = L⁻¹ Dᵀ and A = L⁻ᵀ Z, shape (k, n)."""
+    """Z = L⁻¹ Dᵀ, shape (k, n), and A = Zᵀ L⁻¹, shape (n, k)."""
     z = solve_triangular(factor, matrix_transpose(_differences(y, mu)), lower=True)
-    return z, solve_triangular(factor, z, lower=True, transposed=True)
+    return z, matrix_transpose(solve_triangular(factor, z, lower=True, transposed=True))
 
 
 def _factor_value(shared: Value, _y: Value, _mu: Value, factor: Value) -> Value:
@@ -134,67 +176,17 @@ def _factor_value(shared: Value, _y: Value, _mu: Value, factor: Value) -> Value:
 
 
 def _factor_slope(shared: Value, _y: Value, _mu: Value, factor: Value) -> Value:
-    """The lower triangle of A Zᵀ, less n/L_ii on the diagonal; the upper triangle is not read."""
+    """The lower triangle of Aᵀ Zᵀ, less n/L_ii on the diagonal; the upper triangle is not read."""
     z, a = shared
     eye = np.eye(shape_of(factor)[-1])
     inverse_diagonal = eye / (factor * eye + (1.0 - eye))
-    return tril(matmul(a, matrix_transpose(z))) - float(shape_of(z)[1]) * inverse_diagonal
+    return tril(matmul(matrix_transpose(a), matrix_transpose(z))) - float(shape_of(z)[1]) * inverse_diagonal
 
 
-multi_normal_cholesky_lpdf = Density(
-    "multi_normal_cholesky_lpdf",
-    {"y": NUMBER, "mu": FINITE, "L": FINITE},
-    _factor_value,
-    (
-        lambda shared, y, mu, _l: -_spread_over(matrix_transpose(shared[1]), y, mu),
-        lambda shared, y, mu, _l: _spread_over(matrix_transpose(shared[1]), y, mu),
-        _factor_slope,
-    ),
-    shared=_factor_shared,
-    check=_factor_check,
-    elementwise=False,
+multi_normal_cholesky_lpdf = _multi_normal(
+    "multi_normal_cholesky_lpdf", "L", _factor_value, _factor_slope, _factor_shared, _factor_check
 )
 """The multivariate normal with Σ = L Lᵀ: Σ -½ |L⁻¹ d|² - Σ_i log L_ii - k/2 log 2π."""
-
-
-def _precision_check(name: str, y: Value, mu: Value, precision: Value) -> None:
-    _symmetric_matrix(name, "Omega", precision)
-    _positive_definite(name, "Omega", precision)
-    _vectors(name, y, mu, precision)
-
-
-def _precision_shared(y: Value, mu: Value, precision: Value) -> tuple[Value, Value, Value]:
-    """D, D Ω and Ω as it is read."""
-    d, precision = _differences(y, mu), _symmetric(precision)
-    return d, matmul(d, precision), precision
-
-
-def _precision_value(shared: Value, _y: Value, _mu: Value, _precision: Value) -> Value:
-    d, a, precision = shared
-    log_diagonal = np.sum(np.log(np.diagonal(np.linalg.cholesky(precision))))
-    return -0.5 * np.sum(d * a) + len(d) * (log_diagonal - d.shape[1] * HALF_LOG_2PI)
-
-
-def _precision_slope(shared: Value, _y: Value, _mu: Value, _precision: Value) -> Value:
-    """½ (n Ω⁻¹ - Dᵀ D)."""
-    d, _, precision = shared
-    return 0.5 * (float(shape_of(d)[0]) * inv(precision) - matmul(matrix_transpose(d), d))
-
-
-multi_normal_prec_lpdf = Density(
-    "multi_normal_prec_lpdf",
-    {"y": NUMBER, "mu": FINITE, "Omega": FINITE},
-    _precision_value,
-    (
-        lambda shared, y, mu, _p: -_spread_over(shared[1], y, mu),
-        lambda shared, y, mu, _p: _spread_over(shared[1], y, mu),
-        _precision_slope,
-    ),
-    shared=_precision_shared,
-    check=_precision_check,
-    elementwise=False,
-)
-"""The multivariate normal with precision Ω = Σ⁻¹: Σ -½ dᵀ Ω d + ½ log |Ω| - k/2 log 2π."""
 
 # Dirichlet
 
@@ -231,7 +223,7 @@ dirichlet_lpdf = Density(
     {"theta": NUMBER, "alpha": POSITIVE},
     _dirichlet_value,
     (lambda _s, theta, alpha: broadcast_to(ratio(alpha - 1.0, theta), _both(theta, alpha)), _dirichlet_alpha),
-    support=Domain("numbers from 0 to 1", 0.0, 1.0, (True, True)),
+    support=UNIT,
     check=_dirichlet_check,
     elementwise=False,
 )

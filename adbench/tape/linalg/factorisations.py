@@ -128,6 +128,19 @@ def _differences(w: Value) -> Value:
     return w[..., None, :] - reshape(w, (*shape_of(w), 1))
 
 
+def _off_diagonal(m: Value) -> Value:
+    """Square matrices with 0 on the diagonal."""
+    return where(np.eye(shape_of(m)[-1], dtype=bool), 0.0, m)
+
+
+def _equal(val: Value, w: Value, what: str) -> Value:
+    """`equal_pairs` of w; EqualEigenvaluesError if there are any while the result itself is being differentiated."""
+    equal = equal_pairs(value_of(w))
+    if isinstance(val, Active) and np.any(equal):
+        raise EqualEigenvaluesError(what)
+    return equal
+
+
 def _eigh_back(val: Value, adj: Value, _a: Value, basis: Value) -> Value:
     """V (diag w̄ + F ∘ VᵀV̄) Vᵀ, F[i, j] = 1/(w_j - w_i) (Giles 2008, section 3.1), for the triangle that was read.
 
@@ -138,10 +151,8 @@ def _eigh_back(val: Value, adj: Value, _a: Value, basis: Value) -> Value:
     inner = diagonal_matrix(adj[..., 0, :])
     if _needs_vectors(adj[..., 1:, :]):
         m = matmul(t(v), adj[..., 1:, :])
-        equal = equal_pairs(value_of(w))
-        if isinstance(val, Active) and np.any(equal):
-            raise EqualEigenvaluesError("eigh: a second derivative through eigenvectors" + _ADVICE)
-        off = where(np.eye(shape_of(w)[-1], dtype=bool), 0.0, m)
+        equal = _equal(val, w, "eigh: a second derivative through eigenvectors" + _ADVICE)
+        off = _off_diagonal(m)
         evidence = [(m, adj[..., 1:, :])]
         inner = inner + quotient(0.5 * (off - t(off)), _differences(w), equal, evidence, "eigh" + _ADVICE)
     return _as_lower(matmul(v, matmul(inner, t(v))))
@@ -151,13 +162,9 @@ def _eigh_along(val: Value, tan: Value, _a: Value, basis: Value) -> Value:
     """ẇ = diag(VᵀȦV), V̇ = V (F ∘ VᵀȦV)."""
     w, v = val[..., 0, :], val[..., 1:, :]
     p = matmul(t(v), matmul(_from_lower(tan), v))
-    n = shape_of(w)[-1]
-    equal = equal_pairs(value_of(w))
-    if isinstance(val, Active) and np.any(equal):
-        raise EqualEigenvaluesError("eigh: a second derivative through eigenvectors" + _ADVICE)
-    off = where(np.eye(n, dtype=bool), 0.0, p)
-    turn = quotient(off, _differences(w), equal, [(p, tan)], "eigh: forward mode" + _ADVICE)
-    return concatenate([sum(p * np.eye(n), -1)[..., None, :], matmul(v, turn)], -2)
+    equal = _equal(val, w, "eigh: a second derivative through eigenvectors" + _ADVICE)
+    turn = quotient(_off_diagonal(p), _differences(w), equal, [(p, tan)], "eigh: forward mode" + _ADVICE)
+    return concatenate([sum(p * np.eye(shape_of(w)[-1]), -1)[..., None, :], matmul(v, turn)], -2)
 
 
 _ADVICE = (
@@ -243,14 +250,11 @@ def _svd_back(val: Value, adj: Value, _a: Value) -> Value:
     if not (_needs_vectors(u_adj) or _needs_vectors(v_adj)):
         return matmul(u, matmul(inner, t(v)))
     uu, vv = matmul(t(u), u_adj), matmul(t(v), v_adj)
-    on = np.eye(shape_of(s)[-1], dtype=bool)
-    uu, vv = where(on, 0.0, uu), where(on, 0.0, vv)
+    uu, vv = _off_diagonal(uu), _off_diagonal(vv)
     row, column = s[..., None, :], reshape(s, (*shape_of(s), 1))
     turned = (uu - t(uu)) * row + column * (vv - t(vv))
     evidence = [(uu, u_adj), (vv, v_adj)]
-    equal = equal_pairs(value_of(s))
-    if isinstance(val, Active) and np.any(equal):
-        raise EqualEigenvaluesError(_SVD)
+    equal = _equal(val, s, _SVD)
     inner = inner + quotient(turned, (row - column) * (row + column), equal, evidence, _SVD)
     back = matmul(u, matmul(inner, t(v)))
     if rows > shape_of(s)[-1]:
@@ -267,12 +271,10 @@ def _svd_along(val: Value, tan: Value, _a: Value) -> Value:
     k = shape_of(s)[-1]
     av, atu = matmul(tan, v), matmul(t(tan), u)
     p = matmul(t(u), av)
-    off = where(np.eye(k, dtype=bool), 0.0, p)
+    off = _off_diagonal(p)
     row, column = s[..., None, :], reshape(s, (*shape_of(s), 1))
     gaps = (row - column) * (row + column)
-    equal = equal_pairs(value_of(s))
-    if isinstance(val, Active) and np.any(equal):
-        raise EqualEigenvaluesError(_SVD)
+    equal = _equal(val, s, _SVD)
     u_tan = matmul(u, quotient(off * row + column * t(off), gaps, equal, [(off, tan)], _SVD))
     v_tan = matmul(v, quotient(column * off + t(off) * row, gaps, equal, [(off, tan)], _SVD))
     if rows > k:

@@ -8,8 +8,9 @@ vector-Jacobian products of f; the implicit methods get the Jacobian of this sys
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from adbench.tape.core.functionals import vjp
 from adbench.tape.core.rule import Active, TapeError, Value
 from adbench.tape.jacobians import jacobian
 from adbench.tape.ode.solver import Options, integrate_to
+from adbench.tape.rules.shapes import reshape
 from adbench.tape.values import shape_of, value_of
 
 Field = Callable[..., Value]
@@ -76,6 +78,29 @@ class Memo:
         return entry[1]
 
 
+class Problem(NamedTuple):
+    """ẏ = f(t, y, *leaves), how to solve it, and how reverse mode gets its derivatives.
+
+    The values that belong to it are always in the order y0, t0, ts, *leaves.
+    """
+
+    field: Field
+    options: Options
+    sensitivity: str
+    memo: Memo
+
+
+def cut_leaves(flat: Value, leaves: Sequence[Value], moving: Sequence[int]) -> list[Value]:
+    """The parts of a vector in the shapes of these parameters, None for the others."""
+    parts: list[Value] = [None] * len(leaves)
+    start = 0
+    for i in moving:
+        size = math.prod(shape_of(leaves[i]))
+        parts[i] = reshape(flat[start : start + size], shape_of(leaves[i]))
+        start += size
+    return parts
+
+
 class _Solution:
     """y(t), from the interpolants of the solver's steps."""
 
@@ -117,18 +142,10 @@ def _backwards(
     return rate, slope
 
 
-def adjoint_sensitivities(
-    wanted: Sequence[bool],
-    adj: Value,
-    y0: Value,
-    t0: Value,
-    ts: Value,
-    leaves: Sequence[Value],
-    field: Field,
-    options: Options,
-    memo: Memo,
-) -> list[Value]:
+def adjoint_sensitivities(wanted: Sequence[bool], adj: Value, inputs: Sequence[Value], problem: Problem) -> list[Value]:
     """[ȳ0, t̄0, *θ̄] from the adjoint (len(ts), n) of the states; θ̄ where `wanted[3:]`, None elsewhere."""
+    y0, t0, ts, *leaves = inputs
+    field, options = problem.field, problem.options
     n = shape_of(y0)[0]
     moving = [i for i in range(len(leaves)) if wanted[3 + i]]
     direction = -1.0 if np.any(ts < t0) else 1.0
@@ -142,7 +159,7 @@ def adjoint_sensitivities(
         integrate_to(rate, plain_jacobian(field, leaves), y0, float(t0), direction * times, options, pieces)
         return _Solution(pieces, direction)
 
-    solution = memo.recall("solution", [y0, t0, ts, *leaves], solve)
+    solution = problem.memo.recall("solution", inputs, solve)
     atol, weights = options.tolerances(n), sizes(leaves, moving)
     tighter = options._replace(atol=np.concatenate([atol, np.min(atol, initial=np.inf) / weights]))
     z = np.zeros(n + len(weights))
@@ -151,11 +168,5 @@ def adjoint_sensitivities(
         z[:n] += jumps[k]
         back = _backwards(field, solution, leaves, moving, float(direction * times[k]), direction)
         z = integrate_to(*back, z, 0.0, np.array([times[k] - starts[k]]), tighter)[0]
-    found: list[Value] = [z[:n], -float(z[:n] @ rate(float(t0), y0)) if wanted[1] else None] + [None] * len(leaves)
-    place = n
-    for i in moving:
-        shape = shape_of(leaves[i])
-        length = int(np.prod(shape, dtype=int))
-        found[2 + i] = np.reshape(z[place : place + length], shape) if shape else float(z[place])
-        place += length
-    return found
+    t0_back = -float(z[:n] @ rate(float(t0), y0)) if wanted[1] else None
+    return [z[:n], t0_back, *cut_leaves(z[n:], leaves, moving)]

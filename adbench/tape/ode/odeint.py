@@ -36,7 +36,9 @@ from adbench.tape.levels import loop
 from adbench.tape.ode.adjoint import (
     Field,
     Memo,
+    Problem,
     adjoint_sensitivities,
+    cut_leaves,
     of_moving,
     plain_field,
     plain_jacobian,
@@ -87,9 +89,7 @@ def odeint(
         return _rate(f(t, reshape(y, shape), *rebuild(leaves)), shape)
 
     options = Options(method, float(rtol), float(atol), int(max_steps))
-    states = _solution(
-        ravel(start), begin, times, *leaves, field=field, options=options, sensitivity=sensitivity, memo=Memo()
-    )
+    states = _solution(ravel(start), begin, times, *leaves, problem=Problem(field, options, sensitivity, Memo()))
     return reshape(states, (shape_of(times)[0], *shape))
 
 
@@ -116,32 +116,22 @@ def _rate(value: Any, shape: tuple[int, ...]) -> Value:
     return ravel(rate) if shape else reshape(rate, (1,))
 
 
-def _solve(
-    y0: Value, t0: Value, ts: Value, *leaves: Value, field: Field, options: Options, sensitivity: str, memo: Memo
-) -> Value:
+def _solve(y0: Value, t0: Value, ts: Value, *leaves: Value, problem: Problem) -> Value:
     """The value: plain states, shape (len(ts), n), whatever the order of the times."""
     direction = -1.0 if np.any(ts < t0) else 1.0
-    times, places = np.unique(direction * ts, return_inverse=True)
-    rate, slope = plain_field(field, leaves), plain_jacobian(field, leaves)
-    return integrate_to(rate, slope, y0, float(t0), direction * times, options)[places]
+    times, order = np.unique(direction * ts, return_inverse=True)
+    rate, slope = plain_field(problem.field, leaves), plain_jacobian(problem.field, leaves)
+    return integrate_to(rate, slope, y0, float(t0), direction * times, problem.options)[order]
 
 
 # Forward mode: one direction
 
 
 def _along(
-    states: Value,
-    tans: Sequence[Value],
-    y0: Value,
-    t0: Value,
-    ts: Value,
-    *leaves: Value,
-    field: Field,
-    options: Options,
-    sensitivity: str,
-    memo: Memo,
+    states: Value, tans: Sequence[Value], y0: Value, t0: Value, ts: Value, *leaves: Value, problem: Problem
 ) -> Value:
     """ẏ(ts) from u̇ = J u + ∂f/∂θ θ̇, u(t0) = ẏ0 - f(t0, y0) ṫ0, and f(ts, y(ts)) ṫs."""
+    field, options = problem.field, problem.options
     y0_tan, t0_tan, ts_tan, *leaf_tans = tans
     n, count = shape_of(y0)[0], len(leaves)
     moving = [i for i, tan in enumerate(leaf_tans) if tan is not None]
@@ -159,7 +149,7 @@ def _along(
         given = [*leaves, *(leaf_tans[i] for i in moving)]
         z0 = concatenate([y0, u0])
         wider = options._replace(atol=np.tile(options.tolerances(n), 2))
-        total = _solution(z0, t0, ts, *given, field=pair, options=wider, sensitivity=sensitivity, memo=Memo())[:, n:]
+        total = _solution(z0, t0, ts, *given, problem=Problem(pair, wider, problem.sensitivity, Memo()))[:, n:]
     if ts_tan is not None:
         total = total + _rates(states, ts, leaves, field) * reshape(ts_tan, (-1, 1))
     return total
@@ -178,37 +168,24 @@ def _back(
     wanted: Sequence[bool],
     states: Value,
     adj: Value,
-    y0: Value,
-    t0: Value,
-    ts: Value,
-    *leaves: Value,
-    field: Field,
-    options: Options,
-    sensitivity: str,
-    memo: Memo,
+    *inputs: Value,
+    problem: Problem,
 ) -> list[Value]:
-    ts_back = sum(adj * _rates(states, ts, leaves, field), -1) if wanted[2] else None
+    _, _, ts, *leaves = inputs
+    ts_back = sum(adj * _rates(states, ts, leaves, problem.field), -1) if wanted[2] else None
     if not (wanted[0] or wanted[1] or any(wanted[3:])):
         return [None, None, ts_back, *([None] * len(leaves))]
-    plain = not any(isinstance(x, Active) for x in (adj, y0, t0, ts, *leaves))
+    plain = not any(isinstance(x, Active) for x in (adj, *inputs))
     # Only the first derivative is by the adjoint: its own derivative needs y(t) with derivatives.
-    back = adjoint_sensitivities if sensitivity == "adjoint" and plain else _by_sensitivities
-    y0_back, t0_back, *leaves_back = back(wanted, adj, y0, t0, ts, leaves, field, options, memo)
+    back = adjoint_sensitivities if problem.sensitivity == "adjoint" and plain else _by_sensitivities
+    y0_back, t0_back, *leaves_back = back(wanted, adj, inputs, problem)
     return [y0_back, t0_back, ts_back, *leaves_back]
 
 
-def _by_sensitivities(
-    wanted: Sequence[bool],
-    adj: Value,
-    y0: Value,
-    t0: Value,
-    ts: Value,
-    leaves: Sequence[Value],
-    field: Field,
-    options: Options,
-    memo: Memo,
-) -> list[Value]:
+def _by_sensitivities(wanted: Sequence[bool], adj: Value, inputs: Sequence[Value], problem: Problem) -> list[Value]:
     """Solves for U, a column for each element of y0, for t0 and for each element of a parameter; back is Σ ȳᵀ U."""
+    y0, t0, ts, *leaves = inputs
+    field, options = problem.field, problem.options
     n = shape_of(y0)[0]
     moving = [i for i in range(len(leaves)) if wanted[3 + i]]
     lengths = [int(np.prod(shape_of(leaves[i]), dtype=int)) for i in moving]
@@ -232,20 +209,13 @@ def _by_sensitivities(
     z0 = concatenate([y0, ravel(concatenate(columns, 1))])
 
     def solve() -> Value:
-        return _solution(z0, t0, ts, *leaves, field=coupled, options=wider, sensitivity="forward", memo=Memo())
+        return _solution(z0, t0, ts, *leaves, problem=Problem(coupled, wider, "forward", Memo()))
 
-    z = memo.recall(tuple(wanted), [y0, t0, ts, *leaves], solve)
+    z = problem.memo.recall(tuple(wanted), inputs, solve)
     rows = einsum("ti,tik->k", adj, reshape(z[:, n:], (-1, n, width)))
-    back: list[Value] = [None] * (2 + len(leaves))
-    place = 0
-    if wanted[0]:
-        back[0], place = rows[:n], n
-    if wanted[1]:
-        back[1], place = rows[place], place + 1
-    for i, size in zip(moving, lengths, strict=True):
-        back[2 + i] = reshape(rows[place : place + size], shape_of(leaves[i]))
-        place += size
-    return back
+    y0_back = rows[:n] if wanted[0] else None
+    t0_back = rows[states_first - 1] if wanted[1] else None
+    return [y0_back, t0_back, *cut_leaves(rows[states_first:], leaves, moving)]
 
 
 _solution = function_gradients(_solve, reverse=AllInputs(_back), forward=AllInputs(_along), name="odeint", fresh=True)

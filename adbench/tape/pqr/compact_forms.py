@@ -75,8 +75,8 @@ class OneInRow(CompactJacobian):
             return x[self.columns]
         if not shape_of(x)[0]:
             return np.full((self.shape[0], *shape_of(x)[1:]), absent)
-        kept = self.filled.reshape(-1, *[1] * (len(shape_of(x)) - 1))
-        return where(kept, x[self.columns], absent)
+        filled = self.filled.reshape(-1, *[1] * (len(shape_of(x)) - 1))
+        return where(filled, x[self.columns], absent)
 
     def _right(self, v: Value) -> Value:
         return times(self.read(v, 0.0), by_row(self.coefficients))
@@ -214,8 +214,7 @@ def _multiple(c: IdentityMultiple, b: CompactJacobian) -> CompactJacobian | None
     if isinstance(b, OneInRow):
         return _scale_row_entries(c.factor, b)
     if isinstance(b, OneInColumn):
-        inner = b.transposed
-        return OneInColumn(inner.columns, times(c.factor, inner.coefficients), b.shape[0])
+        return _transposed(_scale_row_entries(c.factor, b.transposed))
     return _scaled(c.factor, b)
 
 
@@ -232,18 +231,13 @@ def _read(a: OneInRow, coefficients: Value) -> Value:
     return a.read(coefficients, 1.0) if shape_of(coefficients) else coefficients
 
 
-def _column_of_diagonal(a: OneInColumn, b: Diagonal) -> OneInColumn:
-    return OneInColumn(a.transposed.columns, times(a.transposed.coefficients, b.entries), a.shape[0])
+def _row_of_diagonal(a: OneInRow, b: Diagonal) -> OneInRow:
+    return OneInRow(a.columns, times(a.coefficients, a.read(b.entries, 1.0)), a.shape[1])
 
 
-def _diagonal_of_column(a: Diagonal, b: OneInColumn) -> OneInColumn:
-    inner = b.transposed
-    return OneInColumn(inner.columns, times(inner.read(a.entries, 0.0), inner.coefficients), b.shape[0])
-
-
-def _column_of_column(a: OneInColumn, b: OneInColumn) -> OneInColumn:
-    product = _row_of_row(b.transposed, a.transposed)
-    return OneInColumn(product.columns, product.coefficients, a.shape[0])
+def _transposed(rows: OneInRow) -> OneInColumn:
+    """The products and sums of `OneInColumn` are those of its transpose: A B = (Bᵀ Aᵀ)ᵀ."""
+    return OneInColumn(rows.columns, rows.coefficients, rows.shape[1])
 
 
 def _kronecker_of_kronecker(a: Kronecker, b: Kronecker) -> Kronecker | None:
@@ -263,12 +257,12 @@ COMPOSED |= {
     (AnyForm, IdentityMultiple): _multiple_of,
     (Diagonal, Diagonal): lambda a, b: Diagonal(times(a.entries, b.entries)),
     (Diagonal, OneInRow): lambda a, b: _scale_row_entries(a.entries, b),
-    (Diagonal, OneInColumn): _diagonal_of_column,
+    (Diagonal, OneInColumn): lambda a, b: _transposed(_row_of_diagonal(b.transposed, a)),
     (Diagonal, AnyForm): lambda a, b: _scaled(a.entries, b),
-    (OneInRow, Diagonal): lambda a, b: OneInRow(a.columns, times(a.coefficients, a.read(b.entries, 1.0)), a.shape[1]),
+    (OneInRow, Diagonal): _row_of_diagonal,
     (OneInRow, OneInRow): _row_of_row,
-    (OneInColumn, Diagonal): _column_of_diagonal,
-    (OneInColumn, OneInColumn): _column_of_column,
+    (OneInColumn, Diagonal): lambda a, b: _transposed(_scale_row_entries(b.entries, a.transposed)),
+    (OneInColumn, OneInColumn): lambda a, b: _transposed(_row_of_row(b.transposed, a.transposed)),
     (Scaled, AnyForm): lambda a, b: _scaled(a.factor, compose(a.inner, b)),
     (Kronecker, Kronecker): _kronecker_of_kronecker,
 }
@@ -294,7 +288,7 @@ def _rows_merged(a: Any, b: Any) -> OneInRow | None:
 
 def _columns_merged(a: OneInColumn, b: OneInColumn) -> OneInColumn | None:
     merged = _rows_merged(a.transposed, b.transposed)
-    return None if merged is None else OneInColumn(merged.columns, merged.coefficients, a.shape[0])
+    return None if merged is None else _transposed(merged)
 
 
 def _diagonals_merged(a: Any, b: Any) -> CompactJacobian:

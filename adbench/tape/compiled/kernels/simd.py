@@ -290,6 +290,14 @@ class Simd:
         return X(self, self.constant(value) if isinstance(value, float) else value)
 
 
+def _binary(op: str) -> Callable[[X, X | float], X]:
+    return lambda self, other: X(self.k, self.k.binary(op, self.name, self._name_of(other)))
+
+
+def _swapped(op: str) -> Callable[[X, float], X]:
+    return lambda self, other: X(self.k, self.k.binary(op, self._name_of(other), self.name))
+
+
 class X:
     """A number in lanes, with Python's operators. (Comparisons are those of `Simd`.)"""
 
@@ -301,12 +309,6 @@ class X:
 
     def _name_of(self, other: X | float) -> Name:
         return self.k.constant(other) if isinstance(other, float) else other.name
-
-    def _binary(op: str) -> Callable[[X, X | float], X]:  # type: ignore[misc]  # makes methods, and is none itself
-        return lambda self, other: X(self.k, self.k.binary(op, self.name, self._name_of(other)))
-
-    def _swapped(op: str) -> Callable[[X, float], X]:  # type: ignore[misc]  # likewise
-        return lambda self, other: X(self.k, self.k.binary(op, self._name_of(other), self.name))
 
     __add__, __radd__ = _binary("fadd"), _swapped("fadd")
     __sub__, __rsub__ = _binary("fsub"), _swapped("fsub")

@@ -85,15 +85,15 @@ class _LoopLowering:
             self.begin(k, location)
         shared = dict(emission.computed)
         rows = [x if isinstance(x, Uniform) else emission.in_memory(x) for x in self.rows]
-        turn = code.variable("ptr"), code.variable("ptr")
+        pointers = code.variable("ptr"), code.variable("ptr")
         if self.pair is not None:
-            for variable, array in zip(turn, self.pair, strict=True):
+            for variable, array in zip(pointers, self.pair, strict=True):
                 code.store(array.pointer(self.code), variable, "ptr")
 
         def body(k: Name) -> None:
             counter = code.emit(f"sub i64 {n - 1}, {k}") if self.first.backwards else k
             number = code.emit(f"sitofp i64 {counter} to double")
-            now, following = self.memory(k, turn)
+            now, following = self.memory(k, pointers)
             given: dict[int, Location] = {id(self.body.counter): Registers((number,), ())}
             for j, symbol in enumerate(self.body.state):
                 given[id(symbol)] = self.part(j, now)
@@ -105,10 +105,10 @@ class _LoopLowering:
                 if j not in self.variables and number_of is not None and number_of not in targets:
                     targets[number_of] = Buffer.packed(following, self.at[j], self.shapes[j])
             results = self.lower_block(emission, self.body.trace, self.body.outputs, given, targets)
-            self.end_turn(k, results, following, targets)
+            self.end_iteration(k, results, following, targets)
             if self.pair is not None:
-                code.store(following, turn[0], "ptr")
-                code.store(now, turn[1], "ptr")
+                code.store(following, pointers[0], "ptr")
+                code.store(now, pointers[1], "ptr")
 
         code.loop(n, body)
         emission.computed = shared
@@ -117,9 +117,7 @@ class _LoopLowering:
     def begin(self, k: int, location: Location) -> None:
         """The first state."""
         if k in self.variables:
-            names = self.emission.elements(location)
-            for variable, name in zip(self.variables[k], names, strict=True):
-                self.code.store(name, variable)
+            self.set_variables(k, self.emission.elements(location))
         else:
             out = self.full or self.pair[0]  # type: ignore[index]
             self.emission.copy(location, self.within(out, k))
@@ -128,6 +126,15 @@ class _LoopLowering:
                 self.keep_part(k, location, history, keep, "0")
         if self.full is not None and k in self.variables:
             self.keep_part(k, location, self.full, (0, self.size), "0")
+
+    def set_variables(self, k: int, names: Sequence[Name]) -> None:
+        """Stores part k of the state in its variables."""
+        for variable, name in zip(self.variables[k], names, strict=True):
+            self.code.store(name, variable)
+
+    def get_variables(self, k: int) -> tuple[Name, ...]:
+        """Part k of the state, read from its variables."""
+        return tuple(map(self.code.load, self.variables[k]))
 
     def within(self, packed: Buffer, k: int) -> Buffer:
         """Part k of a packed state in memory."""
@@ -150,33 +157,31 @@ class _LoopLowering:
             array = self.emission.contiguous(location)
             self.emission.copy(Buffer(array.base, array.offset + first, (1,), shape), target)
 
-    def memory(self, k: Name, turn: tuple[Name, Name]) -> tuple[Name, Name]:
+    def memory(self, k: Name, pointers: tuple[Name, Name]) -> tuple[Name, Name]:
         """Where the state of this turn begins, and that of the next."""
         if self.full is not None:
             now = self.code.element(self.full.pointer(self.code), k, self.full.strides[0])
             return now, self.code.emit(f"getelementptr inbounds double, ptr {now}, i64 {self.full.strides[0]}")
         if self.pair is None:
             return "null", "null"
-        now, following = (self.code.load(v, "ptr") for v in turn)
+        now, following = (self.code.load(v, "ptr") for v in pointers)
         return now, following
 
     def part(self, j: int, now: Name) -> Location:
         """Part j of this turn's state."""
         shape = self.shapes[j]
         if j in self.variables:
-            names = tuple(self.code.load(v) for v in self.variables[j])
-            return Registers(names, shape)
+            return Registers(self.get_variables(j), shape)
         return Buffer.packed(now, self.at[j], shape)
 
-    def end_turn(self, k: Name, results: Sequence[Location], following: Name, targets: dict[int, Buffer]) -> None:
+    def end_iteration(self, k: Name, results: Sequence[Location], following: Name, targets: dict[int, Buffer]) -> None:
         """The state of the next turn."""
         row = self.code.emit(f"add i64 {k}, 1")
         for j, location in enumerate(results):
             if j in self.variables:
                 names = self.emission.elements(location)
                 location = Registers(names, self.shapes[j])
-                for variable, name in zip(self.variables[j], names, strict=True):
-                    self.code.store(name, variable)
+                self.set_variables(j, names)
             else:
                 target = Buffer.packed(following, self.at[j], self.shapes[j])
                 if location != target:
@@ -192,12 +197,10 @@ class _LoopLowering:
             return self.emission.result(self.histories[wanted.keep])
         shape = (self.size,)
         if self.size <= REGISTER_LIMIT:
-            names = [self.code.load(v) for k in sorted(self.variables) for v in self.variables[k]]
-            return Registers(tuple(names), shape)
+            return Registers(tuple(n for k in sorted(self.variables) for n in self.get_variables(k)), shape)
         if self.full is not None:
             return Buffer(self.full.base, self.full.offset + self.first.n * self.size, (1,), shape)
         last = self.pair[self.first.n % 2] if self.pair is not None else self.emission.allocate(shape)
-        for k, variables in self.variables.items():
-            names = [self.code.load(v) for v in variables]
-            store_elements(self.code, names, self.within(last, k))
+        for k in self.variables:
+            store_elements(self.code, self.get_variables(k), self.within(last, k))
         return last

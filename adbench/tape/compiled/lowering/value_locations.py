@@ -44,11 +44,8 @@ class ValueLocations:
         n = x.number
         location = self.locations[n]
         near = self.near.get(n)
-        if (
-            near is not None
-            and len(self.emission.code.lines) - near > SPILL_DISTANCE
-            and not isinstance(location, Buffer)
-        ):
+        is_far = near is not None and len(self.emission.code.lines) - near > SPILL_DISTANCE
+        if is_far and not isinstance(location, Buffer):
             location = self.locations[n] = self.reload(n)
         return location
 
@@ -60,36 +57,37 @@ class ValueLocations:
     def reload(self, n: int) -> Location:
         """The elements read from memory; they are written there right behind where they were made."""
         location = self.locations[n]
-        names = (location.element,) if isinstance(location, Uniform) else location.elements  # type: ignore[union-attr]
-        if n not in self.slots:
-            self.slots[n] = self.emission.workspace.unused(len(names))
-            self.spill(n, names, location.boolean)
+        names = self.spill(n, location)
         code, again = self.code, []
         for k, name in enumerate(names):
             if not name.startswith("%"):
                 again.append(name)
                 continue
-            address = code.emit(f"getelementptr inbounds double, ptr %work, i64 {self.slots[n] + k}")
-            number = code.load(address)
+            number = code.load(code.element("%work", str(self.slots[n] + k)))
             again.append(code.emit(f"fcmp une double {number}, 0.0") if location.boolean else number)
         self.near[n] = len(code.lines)
         if isinstance(location, Uniform):
             return Uniform(again[0], location.shape, location.boolean)
         return Registers(tuple(again), location.shape, location.boolean)
 
-    def spill(self, n: int, names: Sequence[Name], boolean: bool) -> None:
-        """Stores elements where they were made."""
+    def spill(self, n: int, location: Location) -> Sequence[Name]:
+        """Stores the elements right after their definition, unless they are stored; returns their names."""
+        names = (location.element,) if isinstance(location, Uniform) else location.elements  # type: ignore[union-attr]
+        if n in self.slots:
+            return names
+        self.slots[n] = self.emission.workspace.unused(len(names))
         code, line = self.defined_at[n]
         late = code.late.setdefault(line, [])
         for k, name in enumerate(names):
             if not name.startswith("%"):
                 continue
             key = f"{self.slots[n] + k}"
-            if boolean:
+            if location.boolean:
                 late.append(f"  %n{key} = uitofp i1 {name} to double")
                 name = f"%n{key}"
             late.append(f"  %m{key} = getelementptr inbounds double, ptr %work, i64 {key}")
             late.append(f"  store double {name}, ptr %m{key}, align 8")
+        return names
 
     def cut(self) -> None:
         """Goes on in a new function, if nothing that is needed lies on the stack of this one."""
@@ -97,11 +95,8 @@ class ValueLocations:
         if not all(self.emission.is_anchored(self.locations[n]) for n in needed):
             return
         for n in needed:
-            location = self.locations[n]
-            if not isinstance(location, Buffer) and n not in self.slots:
-                names = (location.element,) if isinstance(location, Uniform) else location.elements
-                self.slots[n] = self.emission.workspace.unused(len(names))
-                self.spill(n, names, location.boolean)
+            if not isinstance(self.locations[n], Buffer):
+                self.spill(n, self.locations[n])
             self.near[n] = -SPILL_DISTANCE - 1
         self.emission.cut()
         self.scalar = Simd(self.code, 1)

@@ -16,7 +16,7 @@ import ctypes
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from adbench.tape.compiled.runtime.arguments import Arguments
 from adbench.tape.compiled.runtime.code_cache import CodeCache
 from adbench.tape.compiled.runtime.entry import DispatchTable, Entry
 from adbench.tape.compiled.runtime.object_layouts import layouts_are_known
-from adbench.tape.compiled.runtime.program import Program, without_collection
+from adbench.tape.compiled.runtime.program import Options, Program, Watch, without_collection
 from adbench.tape.compiled.trace.record_function import (
     OPERATORS,
     WITH_VECTOR,
@@ -37,11 +37,6 @@ from adbench.tape.compiled.trace.record_function import (
 )
 from adbench.tape.core import functionals
 from adbench.tape.trees import tree_flatten
-
-RECORDINGS = 32
-"""How many paths through a function are kept for each signature."""
-
-Watch = Callable[[str], AbstractContextManager[Any]] | None
 
 
 class Signature:
@@ -77,9 +72,9 @@ class Signature:
         """The result by native code; None if the eager engine is to be asked."""
         outcome = self.attempt(self.programs, arguments)
         if outcome is None:
-            if len(self.programs) >= self.owner.recordings:
+            if len(self.programs) >= self.owner.options.recordings:
                 self.owner.note(
-                    f"more than {self.owner.recordings} paths through the function: other paths run eagerly"
+                    f"more than {self.owner.options.recordings} paths through the function: other paths run eagerly"
                 )
                 return None
             program = self.owner.compiled(arguments, careful=False)
@@ -89,7 +84,7 @@ class Signature:
             outcome = self.attempt([program], arguments)
         if outcome == Outcome.NAN:
             outcome = self.attempt(self.careful, arguments)
-            if outcome is None and len(self.careful) < self.owner.recordings:
+            if outcome is None and len(self.careful) < self.owner.options.recordings:
                 program = self.owner.compiled(arguments, careful=True)
                 self.careful.append(program)
                 self.dispatch.memory[1] = max(int(self.dispatch.memory[1]), 8 * program.lowered.work)
@@ -158,15 +153,9 @@ class Compiled:
         self,
         f: Callable[..., Any],
         example: Sequence[Any],
-        *,
         operator: str,
         wrt: Any,
-        fast_math: bool = False,
-        level: int | None = None,
-        checkpointed: bool = False,
-        recordings: int = RECORDINGS,
-        watch: Watch = None,
-        cache: str | os.PathLike[str] | None = None,
+        options: Options,
     ) -> None:
         if operator not in OPERATORS:
             raise ValueError(f"compile: operator: expected one of {', '.join(OPERATORS)}, got {operator!r}")
@@ -179,12 +168,7 @@ class Compiled:
             raise TypeError(f"compile: {operator} takes a vector: give its example last")
         self.single = (wrt is None and self.count == 1) or isinstance(wrt, int)
         self.wrt: tuple[int, ...] = _positions(wrt, example[: self.count])
-        self.fast_math = fast_math
-        self.level = level
-        self.checkpointed = checkpointed
-        self.recordings = recordings
-        self.watch = watch
-        self.cache = None if cache is None else CodeCache(cache)
+        self.options = options
         self.seconds: dict[str, float] = {"record": 0.0, "lower": 0.0, "compile": 0.0}
         self.notes: list[str] = []
         self.alive: list[Any] = []
@@ -233,7 +217,7 @@ class Compiled:
             tuple(arguments.examples),
             tuple(arguments.active),
             vector,
-            self.checkpointed,
+            self.options.checkpointed,
         )
 
     def compiled(self, arguments: Arguments, *, careful: bool) -> Program:
@@ -241,7 +225,7 @@ class Compiled:
         with without_collection():
             with self.timed("record"):
                 recording = record(self.request(arguments), careful=careful)
-            program = Program(recording, fast_math=self.fast_math, level=self.level, timed=self.timed, cache=self.cache)
+            program = Program(recording, self.options, self.timed)
         for rule in program.lowered.python_calls:
             self.note(f"{rule}: has no native form, and is called in Python")
         return program
@@ -250,7 +234,7 @@ class Compiled:
     def timed(self, phase: str) -> Iterator[None]:
         """Adds what the block takes to the seconds of a phase."""
         start = time.perf_counter()
-        with nullcontext() if self.watch is None else self.watch(phase):
+        with nullcontext() if self.options.watch is None else self.options.watch(phase):
             yield
         self.seconds[phase] += time.perf_counter() - start
 
@@ -360,7 +344,7 @@ def compile(
     fast_math: bool = False,
     level: int | None = None,
     checkpointed: bool = False,
-    recordings: int = RECORDINGS,
+    recordings: int = 32,
     watch: Watch = None,
     cache: str | os.PathLike[str] | None = None,
 ) -> Compiled:
@@ -379,17 +363,8 @@ def compile(
     watch          watch("record"), "lower" and "compile" give contexts that these phases run in, for who times them
     cache          a folder of yours in which machine code is kept for the next process; by default nothing is kept
     """
-    compiled = Compiled(
-        f,
-        example,
-        operator=operator,
-        wrt=wrt,
-        fast_math=fast_math,
-        level=level,
-        checkpointed=checkpointed,
-        recordings=recordings,
-        watch=watch,
-        cache=cache,
-    )
+    opened = None if cache is None else CodeCache(cache)
+    options = Options(fast_math, level, checkpointed, recordings, watch, opened)
+    compiled = Compiled(f, example, operator, wrt, options)
     compiled.call(*example)
     return compiled

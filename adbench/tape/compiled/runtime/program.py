@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from adbench.tape.compiled.lowering.module import Lowered, Piece, lower
@@ -15,6 +16,12 @@ from adbench.tape.compiled.trace.record_function import Recording
 
 LONG_PROGRAM = 10_000
 """Recordings of more nodes are compiled without optimisation: in a tenth of the time, and little slower."""
+
+
+def default_level(recording: Recording) -> int:
+    """The level of optimisation by the length of a recording."""
+    return 0 if len(recording.trace) > LONG_PROGRAM else 2
+
 
 _RUN = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -32,28 +39,35 @@ def without_collection() -> Iterator[None]:
             gc.enable()
 
 
+Watch = Callable[[str], AbstractContextManager[Any]] | None
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a function is compiled, as in `compile`; `cache` is opened."""
+
+    fast_math: bool = False
+    level: int | None = None
+    checkpointed: bool = False
+    recordings: int = 32
+    watch: Watch = None
+    cache: CodeCache | None = None
+
+
 class Program:
     """A recording as machine code."""
 
-    def __init__(
-        self,
-        recording: Recording,
-        *,
-        fast_math: bool,
-        level: int | None,
-        timed: Callable[[str], Any],
-        cache: CodeCache | None = None,
-    ) -> None:
+    def __init__(self, recording: Recording, options: Options, timed: Callable[[str], Any]) -> None:
         self.nodes = len(recording.trace)
-        self.level = (0 if self.nodes > LONG_PROGRAM else 2) if level is None else level
+        self.level = default_level(recording) if options.level is None else options.level
         with timed("lower"):
-            self.lowered: Lowered = lower(recording, fast_math=fast_math, level=self.level)
+            self.lowered: Lowered = lower(recording, fast_math=options.fast_math, level=self.level)
             texts = [module.text() for module in self.lowered.modules]
         with timed("compile"):
             self._loaded: list[Loaded] = []
             for module, text in zip(self.lowered.modules, texts, strict=True):
                 environment = [self._address_of(thing) for thing in module.environment]
-                self._loaded.append(Loaded(text, environment, level=self.level, cache=cache))
+                self._loaded.append(Loaded(text, environment, level=self.level, cache=options.cache))
         self.address = self._loaded[-1].address("run")
         self.run = _RUN(self.address)
         self.rebuild = recording.rebuild

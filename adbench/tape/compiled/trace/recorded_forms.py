@@ -86,23 +86,18 @@ def has_traced_gradients(rule: Rule) -> bool:
 
 
 def _form_of(rule: Rule) -> Rule:
-    if has_traced_gradients(rule) and rule.scatter is None:
-        return rule
-    reverse = rule.reverse if has_traced_gradients(rule) else _called(rule)
-    return _form(rule, reverse)
-
-
-def _no_second_derivative(name: str) -> AllInputs:
-    def refuse(*_args: Value, **_params: Any) -> Value:
-        raise RuleError(f"{name} is called in Python, and cannot be differentiated once more")
-
-    return AllInputs(refuse)
+    if not has_traced_gradients(rule):
+        return _form(rule, _called(rule))
+    return rule if rule.scatter is None else _form(rule, rule.reverse)
 
 
 def _call_rule(name: str, value: Callable[..., Value]) -> Rule:
-    """A rule that is nothing but a call into Python."""
-    refuse = _no_second_derivative(name)
-    return Rule(name, value, refuse, refuse)
+    """A rule that only calls Python; it has no derivative."""
+
+    def refuse(*_args: Value, **_params: Any) -> Value:
+        raise RuleError(f"{name} is called in Python, and cannot be differentiated once more")
+
+    return Rule(name, value, AllInputs(refuse), AllInputs(refuse))
 
 
 def _called(rule: Rule) -> Any:

@@ -34,31 +34,17 @@ def _solve(shapes: Sequence[Shape], _params: dict[str, Any]) -> Shape:
     return full[:-1] if is_vector else full
 
 
-def _same(shapes: Sequence[Shape], _params: dict[str, Any]) -> Shape:
-    return shapes[0]
-
-
-def _scalar(_shapes: Sequence[Shape], _params: dict[str, Any]) -> Shape:
-    return ()
-
-
-def _per_matrix(shapes: Sequence[Shape], _params: dict[str, Any]) -> Shape:
-    return shapes[0][:-2]
-
-
 SHAPES: dict[Rule, Callable[[Sequence[Shape], dict[str, Any]], Shape]] = {
     products.matmul: _matmul,
     solving._solve: _solve,
     solving.triangular: _solve,
-    solving._inv: _same,
-    factorisations._cholesky: _same,
-    solving._log_abs_det: _per_matrix,
-    solving._sign_of_det: _per_matrix,
-    determinant._det: _per_matrix,
+    **dict.fromkeys((solving._inv, factorisations._cholesky), lambda shapes, _params: shapes[0]),
+    **dict.fromkeys(
+        (solving._log_abs_det, solving._sign_of_det, determinant._det), lambda shapes, _params: shapes[0][:-2]
+    ),
+    **dict.fromkeys((symbol_rules.ANY, symbol_rules.ALL), lambda _shapes, _params: ()),
     shapes._broadcast: lambda _shapes, params: params["shape"],
     shapes._sum_to: lambda _shapes, params: params["shape"],
-    symbol_rules.ANY: _scalar,
-    symbol_rules.ALL: _scalar,
     symbol_rules.TAKE: lambda shapes, _params: shapes[0][1:],
     symbol_rules.PUT: lambda shapes, params: (params["length"], *shapes[0]),
 }

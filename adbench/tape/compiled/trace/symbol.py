@@ -14,6 +14,7 @@ the recording holds for those points only at which all its guards come out the s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -30,6 +31,10 @@ Shape = tuple[int, ...]
 
 class DependsOnDataError(Exception):
     """A loop's body asks for a number that differs from turn to turn: the loop has to be unrolled."""
+
+
+def _binary(rule: Rule) -> Callable[[Any, Any], Any]:
+    return lambda self, other: rule(self, other)
 
 
 class Symbol(Operand):
@@ -133,32 +138,11 @@ class Symbol(Operand):
         super()._refuse(what)
 
     # Comparisons and logic give symbols
-    def __lt__(self, other: Any) -> Any:
-        return PREDICATES[np.less](self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return PREDICATES[np.less_equal](self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return PREDICATES[np.greater](self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return PREDICATES[np.greater_equal](self, other)
-
-    def __eq__(self, other: Any) -> Any:
-        return PREDICATES[np.equal](self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return PREDICATES[np.not_equal](self, other)
-
-    def __and__(self, other: Any) -> Any:
-        return LOGIC[np.logical_and](self, other)
-
-    def __or__(self, other: Any) -> Any:
-        return LOGIC[np.logical_or](self, other)
-
-    def __xor__(self, other: Any) -> Any:
-        return LOGIC[np.logical_xor](self, other)
+    __lt__, __le__ = _binary(PREDICATES[np.less]), _binary(PREDICATES[np.less_equal])
+    __gt__, __ge__ = _binary(PREDICATES[np.greater]), _binary(PREDICATES[np.greater_equal])
+    __eq__, __ne__ = _binary(PREDICATES[np.equal]), _binary(PREDICATES[np.not_equal])
+    __and__, __or__ = _binary(LOGIC[np.logical_and]), _binary(LOGIC[np.logical_or])
+    __xor__ = _binary(LOGIC[np.logical_xor])
 
     def __invert__(self) -> Any:
         return LOGIC[np.logical_not](self)
