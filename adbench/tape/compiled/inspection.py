@@ -2,9 +2,9 @@
 
     print(listing(f, 1.3, 0.5, 1.2))
 
-Everything is made anew by the road that `compile` takes, and nothing of it is run: recorded, lowered, optimised.
-Operations are called v1, v2, … in the order of the recording; what nothing needs has no line, so numbers may be left
-out. Those of the function come first, those of its sweep behind them.
+The function is recorded, lowered and optimised as `compile` does it, and never run. Operations are called v1, v2, … in
+the order of the recording. Operations without a use have no line, so some numbers are missing. The operations of the
+function come first, then those of its sweep.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from adbench.tape.explain.explanation import _labels, _parameter_names
 from adbench.tape.explain.notation import aligned, text_of, written
 
 LONGEST = 80
-"""Characters of a guard that is written out; a longer one names the operations that it is computed from."""
+"""Characters of an expanded guard; a longer one names the operations that it is computed from."""
 DEPTHS = (4, 3, 2, 1)
 
 
@@ -36,13 +36,13 @@ DEPTHS = (4, 3, 2, 1)
 class Listing:
     """What a function becomes when it is compiled.
 
-    operations   (name, how it is computed) of each recorded operation that something needs
-    guards       what the recording holds under, as "y > 0 is True"
+    operations   (name, how it is computed) of each recorded operation that is used
+    guards       conditions under which the recording holds, as "y > 0 is True"
     results      names of the value's parts, then of the gradient's; a constant is its own text
-    python       the operations that have no native form, and are called in Python
-    llvm         LLVM's intermediate representation, as it is optimised
+    python       the operations without native code, which are called in Python
+    llvm         LLVM's intermediate representation, optimised
     assembly     the same as this processor's instructions
-    eager        why nothing of this is there: the eager engine runs the function; else ""
+    eager        the reason why the eager engine runs the function and the rest is empty; "" if it is compiled
     """
 
     operations: tuple[tuple[str, str], ...] = ()
@@ -62,7 +62,7 @@ class Listing:
 
 
 def listing(f: Callable[..., Any], *example: Any, names: Sequence[str] | None = None, wrt: Any = None) -> Listing:
-    """What `compile(f, *example)` records and writes for value and gradient at this example.
+    """The operations and the code of `compile(f, *example)` for value and gradient.
 
     names   of the arguments; those of f's parameters unless given
     wrt     positions of the arguments that are differentiated, as in `compile`
@@ -94,12 +94,12 @@ def listing(f: Callable[..., Any], *example: Any, names: Sequence[str] | None = 
 def _input_names(
     inputs: Sequence[Symbol], arguments: Arguments, example: Sequence[Any], names: Sequence[str]
 ) -> dict[int, str]:
-    """Record of an input -> what it is called."""
+    """Record of an input -> its name."""
     found = {}
-    for (_, places), arg, name in zip(arguments.rebuilds, example, names, strict=True):
-        for place, label in zip(places, _labels(arg, name), strict=True):
-            if isinstance(place, int):
-                found[inputs[place].number] = label
+    for (_, slots), arg, name in zip(arguments.rebuilds, example, names, strict=True):
+        for slot, label in zip(slots, _labels(arg, name), strict=True):
+            if isinstance(slot, int):
+                found[inputs[slot].number] = label
     return found
 
 
@@ -114,7 +114,7 @@ class _Writer:
         return f"v{value.number + 1}" if isinstance(value, Symbol) and value.tape is self.trace else text_of(value)
 
     def operation(self, number: int, called: Callable[[Value], str]) -> str:
-        """How a record is computed from operands that are called so."""
+        """The text of a record's operation; `called` names its operands."""
         made = made_by(self.trace[number])
         if made is None:
             return self.inputs.get(number) or "input"
@@ -129,13 +129,13 @@ class _Writer:
         return [(f"v{n + 1}", self.operation(n, self.name)) for n in sorted(live(self.trace, outputs))]
 
     def whole(self, symbol: Symbol) -> str:
-        """How a guard is computed, from as far down as is not long to read."""
+        """A guard's formula, expanded as deep as it stays short."""
         return next(filter(lambda text: len(text) <= LONGEST, map(partial(self._deep, symbol), DEPTHS)), "") or (
             self._deep(symbol, 0)
         )
 
     def _deep(self, value: Value, depth: int) -> str:
-        """A value written out so many operations down, and by names below."""
+        """A value's formula, expanded to this depth; names stand below it."""
         if not isinstance(value, Symbol) or value.tape is not self.trace:
             return text_of(value)
 

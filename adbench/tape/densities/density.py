@@ -2,8 +2,8 @@
 
 Each density is one node whatever the number of observations (Carpenter et al. 2015, sections on vectorised densities
 and on partials): the sum of log p(y_i | …) over the broadcast shape of its arguments, all normalising constants
-included. A partial is asked for non-constant arguments only; what several partials share, as (y - μ)/σ, is computed
-once. Partials are written with the functions of this package, and so have derivatives of all orders.
+included. Partials are computed for non-constant arguments only, and common terms, as (y - μ)/σ, once. Partials are
+written with the functions of this package, and so have derivatives of all orders.
 
 Bad input, in one rule for all densities:
 
@@ -97,7 +97,7 @@ def sums_to_one(name: str, argument: str, theta: Value) -> None:
 class Density:
     """A log density `f(y, *parameters)`, summed over the broadcast shape of its arguments; one rule for both modes.
 
-    arguments    the name of each argument and where it must lie; for y: what is no error
+    arguments    the name of each argument and where it must lie; for y: the values without an error
     support      where the density of y is positive: a domain for y, or supports(*plain inputs); elsewhere -inf
     check        check(name, *plain inputs): raises for what no interval can say, as a matrix that is not symmetric
     shared       shared(*inputs): what value and partials have in common, computed once for each

@@ -103,7 +103,7 @@ poisson_lpmf = Density(
 
 
 def _poisson_log_value(_s: Value, y: Value, eta: Value) -> Value:
-    """n η - e^η - log n!, in the saddle-point form with e^t - 1 - t, t = η - log n, in the place of the deviance."""
+    """n η - e^η - log n!, in the saddle-point form with e^t - 1 - t, t = η - log n, instead of the deviance."""
     inner = np.greater(y, 0.0)
     k = np.where(inner, y, 1.0)
     t = eta - np.log(k)

@@ -35,7 +35,7 @@ Size = int | tuple[int, ...] | None
 
 
 class DiscreteDrawError(TapeError, TypeError):
-    """A discrete draw was asked to depend on a value being differentiated."""
+    """A discrete draw got a parameter that is being differentiated."""
 
 
 # What all draws have in common

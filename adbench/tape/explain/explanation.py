@@ -5,7 +5,7 @@
 Nodes are called v1, v2, … in the order of the recording, their adjoints a1, a2, …. The forward table has for each node
 its operation, its value and its partial derivatives; the reverse table has every addition to an adjoint in the order
 in which the sweep makes them. Nothing is computed in a second way: the sweep itself runs, one operand at a time. A
-formula of a partial is the rule's own gradient function, called with names in the place of numbers.
+formula of a partial is the rule's own gradient function, called with names instead of numbers.
 
 Source: Carpenter et al., "The stan::agrad C++ automatic differentiation library", section 1.1, figures 1 to 3.
 """
@@ -30,7 +30,7 @@ from adbench.tape.levels import on_tape
 from adbench.tape.trees import NAMESPACE, described, flatten, tree_flatten
 from adbench.tape.values import has_nan, settle, shape_of, value_of
 
-# What a record says, whatever its form
+# Records of every form
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def step_of(record: Record) -> Step:
 
 
 def only(record: Record, i: int) -> Record:
-    """The same record with operand i alone active: what the sweep then does is one edge of the graph."""
+    """The record with operand i alone active: its sweep is one edge of the graph."""
     rule, out, a, b, p, q = record
     if q is not ASK:
         return (rule, out, a if i == 0 else None, b if i == 1 else None, p, q)
@@ -184,7 +184,7 @@ class Explanation:
 
 
 def explain(f: Function, *args: Any, names: Sequence[str] | None = None) -> Explanation:
-    """Evaluates f(*args), differentiates it in all arguments, and tells what happened.
+    """Evaluates f(*args), differentiates it in all arguments, and explains each step.
 
     Arguments are numbers, arrays or nests. `names` are those of f's parameters unless given. f returns a number or an
     array; of an array the sum of the elements is differentiated: all its adjoints begin with 1.
@@ -257,7 +257,7 @@ def _seed(cell: Any) -> None:
 
 
 def _now(cell: Any) -> Value:
-    """A cell's adjoint as a plain number or array, a copy. (A number in an array's cell stands for all elements.)"""
+    """A cell's adjoint as a plain number or array, a copy. (A number in an array's cell applies to all elements.)"""
     adj = value_of(cell.adj)
     return np.zeros(cell.shape) + adj if cell.shape else adj
 
@@ -364,7 +364,7 @@ class _Recording:
             yield Update(adjoint_of(partial.operand), adjoint_of(name), partial, _now(step.cells[i]))
 
     def updates_by_callback(self, record: Record, step: Step) -> Iterator[Update]:
-        """A callback is opaque: what it has done is seen from the adjoints before and after."""
+        """A callback is opaque: comparing the adjoints before and after shows its effect."""
         cells = {self.names[id(s.out)]: s.out for _, s in self.records if id(s.out) in self.names}
         before = {name: _now(cell) for name, cell in cells.items()}
         sweep([record], keep=True)

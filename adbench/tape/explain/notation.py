@@ -1,6 +1,6 @@
 """Operations, formulas and expression graphs as text, for `explain`.
 
-`Name` is an active value that computes with text: given names in the place of numbers, a rule's gradient function
+`Name` is an active value that computes with text: given names instead of numbers, a rule's gradient function
 returns its own formula, as `v1 / v3` for hypot. That is all it takes: rules know nothing of who calls them.
 """
 
@@ -31,7 +31,7 @@ from adbench.tape.rules.products import matmul
 from adbench.tape.values import settle, value_of
 
 SUM, PRODUCT, SIGN, POWER, ATOM = range(1, 6)
-"""How tightly an expression binds; an operand that binds less tightly than its place asks for is put in brackets."""
+"""How tightly an expression binds; an operand that binds less tightly than required is put in brackets."""
 
 INFIX: dict[Rule, tuple[str, int, int, int]] = {
     add: ("+", SUM, SUM, SUM),

@@ -77,7 +77,7 @@ def _as_lower(symmetric: Value) -> Value:
 
 
 def _from_lower(tan: Value) -> Value:
-    """The symmetric tangent that the lower triangle stands for."""
+    """The symmetric tangent whose lower triangle this is."""
     half = _lower_half(tan)
     return half + t(half)
 

@@ -21,7 +21,7 @@ _NOTHING = 2.0**-36
 
 
 class EqualEigenvaluesError(TapeError, np.linalg.LinAlgError):
-    """A derivative through eigenvectors or singular vectors was asked where two of the values are equal."""
+    """Two equal eigenvalues or singular values: the derivative through their vectors does not exist."""
 
 
 def equal_pairs(w: Value) -> Value:

@@ -43,7 +43,7 @@ def plain_jacobian(field: Field, leaves: Sequence[Value]) -> Callable[[float, Va
 
 
 def of_moving(field: Field, t: Value, leaves: Sequence[Value], moving: Sequence[int]) -> Callable[[Any], Value]:
-    """f at time t as a function of (y, [parameters at the places `moving`]), all other parameters held."""
+    """f at time t as a function of (y, [parameters at the order `moving`]), all other parameters held."""
 
     def at(point: Any) -> Value:
         merged = list(leaves)
@@ -110,8 +110,8 @@ class _Solution:
         self.direction = direction
 
     def __call__(self, t: float) -> Value:
-        place = int(np.searchsorted(self.ends, self.direction * t))
-        return self.pieces[min(place, len(self.pieces) - 1)](t)
+        piece = int(np.searchsorted(self.ends, self.direction * t))
+        return self.pieces[min(piece, len(self.pieces) - 1)](t)
 
 
 def _backwards(
@@ -149,9 +149,9 @@ def adjoint_sensitivities(wanted: Sequence[bool], adj: Value, inputs: Sequence[V
     n = shape_of(y0)[0]
     moving = [i for i in range(len(leaves)) if wanted[3 + i]]
     direction = -1.0 if np.any(ts < t0) else 1.0
-    times, places = np.unique(direction * ts, return_inverse=True)
+    times, order = np.unique(direction * ts, return_inverse=True)
     jumps = np.zeros((len(times), n))
-    np.add.at(jumps, places, adj)
+    np.add.at(jumps, order, adj)
     rate = plain_field(field, leaves)
 
     def solve() -> _Solution:

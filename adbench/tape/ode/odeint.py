@@ -66,8 +66,8 @@ def odeint(
 ) -> Value:
     """The solution of ẏ = f(t, y, *parameters), y(t0) = y0, at the times ts: shape (len(ts), *y0.shape).
 
-    f            f(t, y, *parameters) -> ẏ in the shape of y, written with the functions of this package. What it
-                 is to be differentiated in must be among the parameters, not taken from outside
+    f            f(t, y, *parameters) -> ẏ in the shape of y, written with the functions of this package. Values to
+                 differentiate in must be parameters, not taken from outside
     y0           a number or an array; t0 a number; ts a vector of times, all on one side of t0, in any order
     parameters   numbers, arrays, or nests of tuples, lists and dicts of them
     method       "rk23", "rk45", "dop853"; for stiff systems "radau", "bdf", "lsoda", which are given ∂f/∂y

@@ -10,7 +10,7 @@ A Jacobian J[i, j] = ∂y_i/∂x_j of arrays with n and m elements (counted row 
     Scaled             diag(d) J                  3 * sin(f(x)): only d changes
     Kronecker          A ⊗ B                      matrix products: Y = A X Bᵀ
     Implicit           known by its products      any other function: its rule gives left and right products
-    LazyProduct        Σ_k L_k J_k, not yet multiplied out: reverse mode, once a left product is asked for
+    LazyProduct        Σ_k L_k J_k, not yet multiplied out: a left product is then reverse mode
     Dense              all n × m numbers
 
 All of them can be composed (`a @ b`), added (`a + b`), multiplied from the left (`a.left(w)` = w J) and the right

@@ -86,7 +86,7 @@ class OneInRow(CompactJacobian):
         parts, columns = times(w, self.coefficients), self.columns
         if self.filled is not None:
             parts, columns = parts[:, self.filled], columns[self.filled]
-        # One flat index: numpy adds into places much faster along a single axis.
+        # One flat index: numpy scatters much faster along a single axis.
         flat = (m * np.arange(k)[:, None] + columns).ravel()
         return reshape(put(reshape(parts, (-1,)), index=flat, shape=(k * m,)), (k, m))
 
@@ -133,7 +133,7 @@ class Scaled(CompactJacobian):
 class Kronecker(CompactJacobian):
     """A ⊗ B, the Jacobian of Y = A X Bᵀ in X: ∂Y[i, j]/∂X[k, l] = A[i, k] B[j, l]. Shape (p r, q s).
 
-    A is (p, q) and B is (r, s); an integer in the place of either stands for the identity matrix of that size.
+    A is (p, q) and B is (r, s); an integer instead of either means the identity matrix of that size.
     """
 
     __slots__ = ("a", "b", "a_shape", "b_shape")  # noqa: RUF023  # a ⊗ b, in this order

@@ -10,8 +10,7 @@ Jacobian and comes from the same rule that the other modes use:
     all others                   an `Implicit`: the gradient functions, a row or a column at a time
 
 Two modes, which differ where no compact form is closed: "forward" multiplies out what is small (see `compact`);
-"hybrid" multiplies nothing before it is asked for, and then in the cheaper order: it takes the compact forms forwards
-and everything else in reverse.
+"hybrid" multiplies only on request, and then in the cheaper order: compact forms forwards, all else in reverse.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A function with a gradient of one's own, given beside its value, after pqR's `compute gradient`.
+"""A function with a custom gradient, returned together with its value, after pqR's `compute gradient`.
 
     @compute_gradient
     def sigmoid(x):

@@ -154,7 +154,7 @@ class Tracked(SimpleNamespace):
 
 @contextmanager
 def track_gradient(mode: str = "reverse", /, **inputs: Any) -> Iterator[Any]:
-    """Inside the block, gradients with respect to these inputs can be asked for with `gradient_of`.
+    """Inside the block, `gradient_of` returns gradients with respect to these inputs.
 
     with track_gradient(a=3.0, b=8.0) as (a, b):
         gradient_of(a * b + a**2)         # {"a": 14.0, "b": 3.0}
@@ -200,7 +200,7 @@ def with_gradient(f: Callable[..., Any], mode: str = "reverse", /, **inputs: Any
     r = with_gradient(lambda a, b: a * b + a**2, a=3.0, b=8.0)
     r, r.gradient["a"], r.gradient["b"]          # 33.0, 14.0, 3.0
 
-    f may return a number, an array or a nest. What is computed from the result has no gradient attached.
+    f may return a number, an array or a nest. Values computed from the result have no gradient attached.
     Source: pqR slides, "The `with gradient` construct".
     """
     with track_gradient(mode, **inputs) as tracked:
@@ -265,7 +265,7 @@ _WITH: dict[type, Callable[[Any], Any]] = {
 
 
 def _attached(value: Any, gradient: dict[str, Any]) -> Any:
-    """The value with this gradient. A value of an outer level gets a node of its own: it may be somebody's variable."""
+    """The value with this gradient. A value of an outer level gets a new node, because it may be a variable there."""
     make = positive if isinstance(value, Active) else _WITH.get(type(value), copy.copy)
     result = make(value)
     try:

@@ -1,13 +1,13 @@
-"""Factors and inverses of matrices of moderate size, written out: LAPACK's calls cost more than their work there.
+"""Factors and inverses of matrices of moderate size, in generated code: there a call of LAPACK costs too much.
 
-In LAPACK's terms and in its layout, so that either may go on where the other began: the matrix M is the transpose of
-ours, its columns lie as our rows do. M = P L U by elimination with partial pivoting,
+The layout is LAPACK's, so that each can continue with the other's factors: the matrix M is the transpose of ours, its
+columns lie as our rows do. M = P L U by elimination with partial pivoting,
 
     for k:  exchange rows k and p, |M_pk| the largest from M_kk on
             M_ik ← M_ik / M_kk,  M_ij ← M_ij - M_ik M_kj  for i, j > k
 
-(Golub and Van Loan, "Matrix Computations", algorithm 3.4.1). All of it runs along columns, eight numbers at a time.
-Columns are as long as a multiple of eight; what is behind the end is never read as a part of the matrix.
+(Golub and Van Loan, "Matrix Computations", algorithm 3.4.1). All loops run along columns, eight numbers at a time.
+Columns are padded to a multiple of eight; the padding is never read as a part of the matrix.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.storage import Buffer
 
 LARGEST = 32
-"""Rows and columns of matrices that are factored here; of larger ones by LAPACK, which works in blocks."""
+"""Rows and columns of the largest matrix factored here; LAPACK, which works in blocks, factors larger ones."""
 
 
 class Elimination:
@@ -47,7 +47,7 @@ class Elimination:
         return self.code.element(matrix, j, self.line)
 
     def factor(self, matrix: Buffer, pivots: Name) -> None:
-        """P L U in the memory of M; `pivots` are LAPACK's: the row that row k was exchanged with, from 1 on."""
+        """P L U in the memory of M; `pivots` as in LAPACK: the row that row k was exchanged with, counted from 1."""
         code, n, start = self.code, self.n, self.emission.pointer(matrix)
         largest, location = code.variable("double"), code.variable("i64")
 
@@ -80,7 +80,7 @@ class Elimination:
         code.loop(n, step)
 
     def exchange(self, matrix: Name, k: Name, p: Name) -> None:
-        """Rows k and p of a matrix."""
+        """Exchanges rows k and p of a matrix."""
         code, done = self.code, self.code.label()
         code.leave_if(code.emit(f"icmp eq i64 {k}, {p}"), done)
 
@@ -95,18 +95,18 @@ class Elimination:
         code.begin(done)
 
     def blocks(self, k: Name, *, below: bool) -> tuple[Name, Name]:
-        """Where the eights begin and end that have entries behind k; or before k."""
+        """Start and end of the vectors of eight with entries after k (`below`), or before k."""
         first = self.code.emit(f"and i64 {k}, {-WIDTH}")
         return (first, str(self.line)) if below else ("0", self.code.emit(f"add nuw nsw i64 {first}, {WIDTH}"))
 
     def chosen(self, i: Name, k: Name, *, below: bool) -> Name:
-        """Which of the entries i … i + 7 are behind k; or before it."""
+        """Mask of the entries i … i + 7 after k (`below`), or before k."""
         locations = self.many.integers("add", self.many.splat(i, "i64"), self.indices)
         condition = "sgt" if below else "slt"
         return self.code.emit(f"icmp {condition} {self.many.integer} {locations}, {self.many.splat(k, 'i64')}")
 
     def subtract(self, target: Name, column: Name, k: Name, *, below: bool) -> None:
-        """target_i ← target_i - target_k column_i for the i behind k, or for those before it."""
+        """target_i ← target_i - target_k column_i for the i after k (`below`), or before k."""
         code, many = self.code, self.many
         factor = many.splat(code.emit(f"fneg double {self.load(target, k)}"))
         first, end = self.blocks(k, below=below)
@@ -121,7 +121,7 @@ class Elimination:
         code.loop(end, eight, first, WIDTH)
 
     def divide(self, column: Name, k: Name, by: Name) -> None:
-        """column_i ← column_i / by for the i behind k."""
+        """column_i ← column_i / by for the i after k."""
         code, many = self.code, self.many
         divisor = many.splat(by)
         first, end = self.blocks(k, below=True)

@@ -1,4 +1,4 @@
-"""Operations with code of their own: products of matrices, running sums, rows at a loop's counter.
+"""Operations with a code generator each: products of matrices, running sums, rows at a loop's counter.
 
 scipy's BLAS and LAPACK are called through their C pointers. Their matrices lie column by column, which is the transpose
 of ours: A B is computed as Bᵀ Aᵀ. Each entry of `KERNELS` writes the code and returns the location of the result, or

@@ -41,7 +41,7 @@ def call_lapack(emission: Emission, name: str, *arguments: str | int | Name) -> 
     """Writes a call. All arguments are passed by address, as in Fortran.
 
     An integer is a constant of four bytes, a single letter a character, a text that begins with 0x a double, any other
-    name a pointer. "info" stands for LAPACK's error number: if it is not 0, the function returns.
+    name a pointer. "info" is LAPACK's error number: if it is not 0, the function returns.
     """
     code, module = emission.code, emission.module
     pointers, info = [], None

@@ -1,7 +1,7 @@
 """SIMD arithmetic, as LLVM's text: on one double, or on a vector of eight.
 
-`Simd` writes instructions for operands of its width and gives back their names; `X` lets formulas be written with
-Python's operators. Formulas that are written once serve single numbers and the inner loops of arrays.
+`Simd` writes instructions for operands of its width and returns their names; with `X` formulas use Python's operators.
+A formula is written once, for single numbers and for the inner loops of arrays.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 WIDTH = 8
-"""Numbers in a vector: one register of AVX-512; LLVM splits it where registers are shorter."""
+"""Numbers in a vector: one register of AVX-512; LLVM splits it for shorter registers."""
 
 Name = str
 """An LLVM value: a name, or a constant."""
@@ -26,8 +26,8 @@ class Code:
     """The text of one function, block by block.
 
     lines    the instructions so far
-    late     instructions that transposed_copy out to be needed before the line with this number
-    entry    what is to stand at the function's beginning: room for variables
+    late     instructions to be inserted before the line with this number
+    entry    instructions at the beginning of the function: memory for variables
     block    the label of the block that is being written
     """
 
@@ -40,12 +40,12 @@ class Code:
         self._count = 0
 
     def fresh(self) -> Name:
-        """A name that is not in use."""
+        """An unused name."""
         self._count += 1
         return f"%v{self._count}"
 
     def emit(self, text: str) -> Name:
-        """Writes an instruction that has a result, and names it."""
+        """Writes an instruction with a result; returns its name."""
         self._count += 1
         name = f"%v{self._count}"
         self.lines.append(f"  {name} = {text}")
@@ -56,7 +56,7 @@ class Code:
         self.lines.append(f"  {text}")
 
     def label(self) -> str:
-        """A label that is not in use."""
+        """An unused label."""
         self._count += 1
         return f"b{self._count}"
 
@@ -66,7 +66,7 @@ class Code:
         self.block = label
 
     def every_line(self) -> list[str]:
-        """The lines, the late ones in their locations."""
+        """All lines, the late ones inserted."""
         if not self.late:
             return self.lines
         lines: list[str] = []
@@ -127,7 +127,7 @@ class Code:
 
 
 class Module:
-    """What all functions of a module share: declarations, constants, and the table of addresses it gets when loaded."""
+    """An LLVM module: functions, declarations, constants, and the table of addresses filled when it is loaded."""
 
     def __init__(self, *, fast_math: bool = False) -> None:
         self.declarations: dict[str, str] = {}
@@ -138,7 +138,7 @@ class Module:
         self._places: dict[Any, int] = {}
 
     def declare(self, name: str, signature: str, attributes: str = "nounwind") -> str:
-        """A function from outside: `signature` with {} instead of its name."""
+        """Declares an external function; `signature` has {} instead of the name."""
         self.declarations.setdefault(name, f"declare {signature.format('@' + name)} {attributes}")
         return f"@{name}"
 
@@ -149,7 +149,7 @@ class Module:
         return name
 
     def outside(self, code: Code, key: Any, thing: Any) -> Name:
-        """The address of something that exists when the code is loaded: it is read from the module's table."""
+        """The address of an object that exists when the code is loaded, read from the module's table."""
         location = self._places.get(key)
         if location is None:
             location = self._places[key] = len(self.environment)
@@ -171,10 +171,10 @@ class Module:
 
 
 class Simd:
-    """Instructions for operands of one width; `in_array` says that they run over the elements of an array.
+    """Instructions for operands of one width; `in_array` if they run over the elements of an array.
 
-    active   how many of the lanes count: of the others nothing is read or written
-    mask     "" if all count, else which
+    active   how many lanes are active: the others are neither read nor written
+    mask     of the active lanes, "" if all are
     """
 
     def __init__(self, code: Code, width: int, *, in_array: bool = False, active: int = 0) -> None:
@@ -228,7 +228,7 @@ class Simd:
         return self.code.emit(f"select {self.bit} {condition}, {kind} {a}, {kind} {b}")
 
     def intrinsic(self, name: str, *args: Name) -> Name:
-        """LLVM's own function of that name, as `sqrt` or `floor`, of any width."""
+        """LLVM's intrinsic of that name, as `sqrt` or `floor`, of any width."""
         kinds = ", ".join([self.real] * len(args))
         function = self.code.module.declare(f"llvm.{name}.{self.suffix}", f"{self.real} {{}}({kinds})")
         given = ", ".join(f"{self.real} {a}" for a in args)
@@ -248,7 +248,7 @@ class Simd:
         return result
 
     def load(self, pointer: Name) -> Name:
-        """Numbers that lie one behind the other; 1.0 in lanes that do not count."""
+        """Consecutive numbers; 1.0 in inactive lanes."""
         if not self.mask:
             return self.code.emit(f"load {self.real}, ptr {pointer}, align 8")
         kinds = f"{self.real} {{}}(ptr, i32, {self.bit}, {self.real})"
@@ -257,7 +257,7 @@ class Simd:
         return self.code.emit(f"call {self.real} {function}(ptr {pointer}, i32 8, {self.bit} {self.mask}, {others})")
 
     def store(self, number: Name, pointer: Name) -> None:
-        """Writes numbers one behind the other."""
+        """Writes consecutive numbers."""
         if not self.mask:
             self.code.do(f"store {self.real} {number}, ptr {pointer}, align 8")
             return
@@ -286,7 +286,7 @@ class Simd:
         return self.code.emit(f"uitofp {self.bit} {bit} to {self.real}")
 
     def x(self, value: Name | float) -> X:
-        """A number to be written with operators."""
+        """A number for formulas with operators."""
         return X(self, self.constant(value) if isinstance(value, float) else value)
 
 
@@ -322,7 +322,7 @@ class X:
         return X(self.k, self.k.intrinsic("fabs", self.name))
 
     def times(self, factor: X | float, plus: X | float) -> X:
-        """self · factor + plus, in one rounding where the processor has that."""
+        """self · factor + plus, rounded once if the processor can."""
         names = self.name, self._name_of(factor), self._name_of(plus)
         return X(self.k, self.k.intrinsic("fmuladd", *names))
 

@@ -1,4 +1,4 @@
-"""Exponentials and logarithms without branches, for arrays: eight lanes at a time, within two units in the last location.
+"""Exponentials and logarithms without branches, for arrays: eight numbers at once, within two units in the last place.
 
 The C library's functions take one number; calling them lane by lane costs ten times the arithmetic. These are the
 classical kernels: reduction of the argument in two parts (Cody and Waite), a polynomial, the exponent put back in. They
@@ -71,7 +71,7 @@ def expm1(k: Simd, name: Name) -> Name:
     x = k.x(-50.0).where(x.is_("olt", -50.0), x)
     r, n = _reduced(k, x)
     p = _expm1_near_zero(r)
-    # 2ⁿ p + (2ⁿ - 1); in halves, for 2ⁿ itself leaves the range first.
+    # 2ⁿ p + (2ⁿ - 1); in halves, because 2ⁿ itself leaves the range first.
     scale = _power_of_two(k, k.integers("sub", n, k.whole(1)))
     y = scale.times(p, scale - 0.5)
     y = y + y
@@ -107,7 +107,7 @@ def log(k: Simd, name: Name) -> Name:
 
 
 def log1p(k: Simd, name: Name) -> Name:
-    """log(1 + x), to all digits near 0: what is lost in rounding 1 + x is added again."""
+    """log(1 + x), to all digits near 0: the rounding error of 1 + x is added again."""
     x = k.x(name)
     w = 1.0 + x
     lost = x - (w - 1.0)

@@ -43,16 +43,16 @@ from adbench.tape.rules.indexing import set_at
 from adbench.tape.values import shape_of
 
 WRITTEN_INTO = frozenset((ADD_AT, set_at))
-"""Rules whose result may be made in the memory of the first operand, if nobody needs that any more."""
+"""Rules whose result can reuse the memory of the first operand after its last use."""
 
 IN_REGISTERS, ELEMENTWISE, FOLD, KERNEL = range(4)
 
 
 class Block(ValueLocations):
-    """One trace, lowered at the location where the emission stands.
+    """One trace, lowered to the end of the current function.
 
-    made      number of a symbol -> rule, inputs and parameters that make it; none for what is given
-    depends   number of a symbol -> those of this trace that it is made of
+    made      number of a symbol -> rule, inputs and parameters that compute it; no entry for a given value
+    depends   number of a symbol -> the symbols of this trace that it is computed from
     targets   number of a symbol -> memory that its value is wanted in, if it comes out of a fused or a call
     """
 
@@ -87,7 +87,7 @@ class Block(ValueLocations):
             symbol = trace[n][1]
             if id(symbol) in given:
                 self.locations[n] = given[id(symbol)]
-        self.given = frozenset(self.locations)  # somebody else's memory
+        self.given = frozenset(self.locations)  # memory of the caller
         for n in self.numbers:
             made = None if n in self.locations else made_by(trace[n])
             if made is None:
@@ -123,7 +123,7 @@ class Block(ValueLocations):
     # The order
 
     def lower(self) -> list[Location]:
-        """Writes everything, and says where the outputs are."""
+        """Writes all operations; returns the locations of the outputs."""
         for n in list(self.locations):
             if self.piece:
                 self.defined_at[n], self.near[n] = (self.code, len(self.code.lines)), len(self.code.lines)
@@ -144,7 +144,7 @@ class Block(ValueLocations):
         return [self.location(y) for y in self.outputs]
 
     def finish(self, n: int, location: Location) -> None:
-        """An operation is done: what waited for it may be ready."""
+        """Records the location of a result; operations that waited for it may become ready."""
         self.locations[n] = location
         if isinstance(location, Buffer):
             self.emission.retain(location)
@@ -223,9 +223,9 @@ class Block(ValueLocations):
         """A reduction of elements in registers, from the first to the last."""
         names = self.emission.elements(location)
         order = np.arange(len(names)).reshape(location.shape)
-        kept = () if axes is None else tuple(a for a in range(order.ndim) if a not in axes)
-        rest = tuple(a for a in range(order.ndim) if a not in kept)
-        rows = np.transpose(order, kept + rest).reshape(size_of(shape), -1)
+        outer = () if axes is None else tuple(a for a in range(order.ndim) if a not in axes)
+        rest = tuple(a for a in range(order.ndim) if a not in outer)
+        rows = np.transpose(order, outer + rest).reshape(size_of(shape), -1)
         totals = []
         for row in rows:
             total = names[row[0]] if len(row) else self.scalar.constant(how.start)
@@ -246,7 +246,7 @@ class Block(ValueLocations):
     # Calls
 
     def by_kernel(self, n: int) -> None:
-        """An operation with code of its own."""
+        """An operation that a kernel writes, or a call into Python."""
         rule, inputs, params = self.made[n]
         if rule is SCAN:
             together = self.loops[_loop_key(inputs, params)]
@@ -275,7 +275,7 @@ class Block(ValueLocations):
         self.finish(n, result)
 
     def is_last_use(self, x: Value) -> bool:
-        """Whether nobody reads this value or its memory after the operation that is being written."""
+        """Whether the current operation is the last one that reads this value or its memory."""
         if type(x) is not Symbol or x.tape is not self.trace or x.number in self.wanted or self.uses[x.number] > 1:
             return False
         return self.emission.is_unshared(self.locations[x.number])
@@ -368,8 +368,8 @@ class Block(ValueLocations):
     def fold_target(self, n: int, space: Shape, axes: Any, shape: Shape) -> Buffer:
         """Memory for the result of a reduction, with strides over the index space."""
         folded = set(range(len(space))) if axes is None else set(axes)
-        kept = tuple(m for a, m in enumerate(space) if a not in folded)
-        steps = iter(row_by_row(kept))
+        outer = tuple(m for a, m in enumerate(space) if a not in folded)
+        steps = iter(row_by_row(outer))
         strides = tuple(0 if a in folded else next(steps) for a in range(len(space)))
         count = size_of(shape)
         if count <= REGISTER_LIMIT:
@@ -386,6 +386,6 @@ class Block(ValueLocations):
 
 
 def _loop_key(inputs: Sequence[Value], params: dict[str, Any]) -> tuple[Any, ...]:
-    """Equal for operations that one loop can compute together."""
+    """A key that operations share if one loop can compute all of them."""
     loop = params["loop"]
     return loop.body, loop.n, loop.backwards, tuple(map(id, inputs))

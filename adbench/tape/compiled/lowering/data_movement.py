@@ -1,7 +1,7 @@
 """Operations that move elements: views where numpy would make one, register for register, or copies.
 
-Where an element goes is not written down for each rule. The rule's own value function is run on the numbers of the
-elements, 1, 2, 3, …: what comes out says where each one went; 0 stands for a zero that was put in.
+No table says where a rule moves an element. The rule's own value function runs on the numbers of the elements,
+1, 2, 3, …, and its result shows where each one went; 0 marks an inserted zero.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MOVES = frozenset(
 
 
 def is_view(rule: Rule, params: dict[str, Any]) -> bool:
-    """Whether numpy would make a view (and for zeros, nothing)."""
+    """Whether numpy would return a view; also for zeros, which need no memory."""
     return rule in _VIEWS or (rule is getitem and is_basic(params["index"]))
 
 

@@ -1,4 +1,4 @@
-"""What is at hand while code is written: the function, its memory, constants, and ways to copy and fill."""
+"""The state of code generation: the current function, its memory, constants, and how to copy and fill."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from adbench.tape.compiled.lowering.storage import (
 from adbench.tape.core.rule import Value
 
 LEAVING = {"on_guard": 1, "on_nan": 2, "on_error": 3}
-"""Where a function is left early, and what it returns there (see `lowering.Outcome`)."""
+"""Labels of the early exits, and what the function returns there (see `lowering.Outcome`)."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class Operation:
 
 
 class Emission:
-    """One function in the making, and the memory that it works in.
+    """The function being generated, and its workspace.
 
-    pieces         modules of the functions that are finished: a long program is cut
+    pieces         modules of the finished functions: a long program is cut
     lines          how many instructions they have
-    python_calls   names of rules that are called in Python: what `explain` tells
-    computed       what several operations share, as the factors of a matrix
-    reading        the operands, as symbols, of the operation that is being written
+    python_calls   names of rules that are called in Python, which `explain` reports
+    computed       results that several operations share, as the factors of a matrix
+    reading        the operands, as symbols, of the current operation
     """
 
     def __init__(self, *, fast_math: bool) -> None:
@@ -82,7 +82,7 @@ class Emission:
     # Pieces
 
     def anchor(self, write: Callable[[Code], Name]) -> Name:
-        """The name of an address that is read at the function's beginning, and again in every piece that follows."""
+        """The name of an address that is read at the beginning of the function and of every following piece."""
         name = self._at_the_beginning(write)
         self._anchors.append((name, write))
         return name
@@ -98,7 +98,7 @@ class Emission:
         return name or found
 
     def is_anchored(self, location: Location) -> bool:
-        """Whether memory can be found from a following piece."""
+        """Whether a following piece can reach the memory."""
         return (
             not isinstance(location, Buffer)
             or location.base == "%work"
@@ -106,7 +106,7 @@ class Emission:
         )
 
     def end_function(self, name: str) -> None:
-        """Finishes the function that is being written."""
+        """Finishes the current function."""
         code = self.code
         code.do("ret i32 0")
         for label, outcome in LEAVING.items():
@@ -117,7 +117,7 @@ class Emission:
         self.module.function(f"i32 @{name}(ptr noalias %arguments, ptr noalias %results, ptr noalias %work)", code)
 
     def cut(self) -> None:
-        """Ends the function here, and goes on in another one, in a module of its own."""
+        """Ends the function here and continues in a new one, in a separate module."""
         self.end_function("piece")
         self.pieces.append(self.module)
         self.exits = set()
@@ -132,12 +132,12 @@ class Emission:
     # Ways out
 
     def leave_on_guard(self) -> str:
-        """The label that is gone to when a guard does not hold."""
+        """The label of the exit for a guard that does not hold."""
         self.exits.add("on_guard")
         return "on_guard"
 
     def leave_on_error(self) -> str:
-        """The label that is gone to when there is no result."""
+        """The label of the exit without a result."""
         self.exits.add("on_error")
         return "on_error"
 
@@ -150,13 +150,13 @@ class Emission:
         return Buffer.packed("%work", block[1], shape, boolean)
 
     def retain(self, location: Location) -> None:
-        """One more value lies in this memory."""
+        """Counts one more value in this memory."""
         found = self._allocation_of(location)
         if found is not None:
             found[1][0] += 1
 
     def release(self, location: Location) -> None:
-        """One less; the last gives it back."""
+        """Counts one value less; the last one frees the memory."""
         found = self._allocation_of(location)
         if found is not None:
             found[1][0] -= 1
@@ -166,7 +166,7 @@ class Emission:
                 self.workspace.give_back(block)
 
     def is_unshared(self, location: Location) -> bool:
-        """Whether no other value lies in this memory, and all of it is there."""
+        """Whether this value is the only one in its memory, and contiguous."""
         found = self._allocation_of(location)
         return found is not None and found[1][0] == 1 and isinstance(location, Buffer) and location.is_contiguous
 
@@ -191,7 +191,7 @@ class Emission:
         return elements_of(self.code, location)
 
     def in_memory(self, location: Location) -> Buffer:
-        """The value in memory, where it may be already."""
+        """The value in memory; copied there if it is not."""
         if isinstance(location, Buffer):
             return location
         if isinstance(location, Registers):
@@ -231,7 +231,7 @@ class Emission:
     # Constants
 
     def constant(self, value: Value) -> Location:
-        """A number or an array that is known now."""
+        """The location of a constant number or array."""
         if isinstance(value, (bool, np.bool_)):
             return Registers(("true" if value else "false",), (), True)
         if isinstance(value, float):

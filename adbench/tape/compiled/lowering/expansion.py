@@ -1,8 +1,8 @@
-"""Rules without code of their own, written in terms of those that have some.
+"""Expands rules without native code into rules with native code.
 
-Derivatives are recorded by then, so only values are left to be computed. Most rules' value functions are numpy code
-that runs on symbols as it runs on arrays: running one writes down what it computes. Where it needs actual numbers (a
-function of scipy's, a loop until something is small) that fails, and the rule is called in Python.
+Derivatives are recorded by then, so only values remain to be computed. Most rules' value functions are numpy code that
+runs on symbols as on arrays: running one records what it computes. This fails if the function needs actual numbers (a
+function of scipy, a loop until convergence); the rule is then called in Python.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from adbench.tape.rules import products, reductions, shapes
 from adbench.tape.values import shape_of
 
 LARGEST_CONTRACTION = 10_000_000
-"""Products in a contraction that is written out in loops."""
+"""Products in the largest contraction that is expanded into loops."""
 
 
 def has_code(rule: Rule, inputs: Sequence[Value], params: dict[str, Any]) -> bool:
-    """Whether code can be written for the rule as it is."""
+    """Whether the rule has native code."""
     if rule is products.matmul:
         return all(len(shape_of(x)) <= 2 for x in inputs)
     known = native(rule) is not None or rule in KERNELS or rule in REDUCTIONS or rule in (SCAN, LEAF)
@@ -40,7 +40,7 @@ def has_code(rule: Rule, inputs: Sequence[Value], params: dict[str, Any]) -> boo
 def expanded(
     trace: Trace, inputs: Sequence[Symbol], outputs: Sequence[Value]
 ) -> tuple[Trace, list[Symbol], list[Value]]:
-    """The same program on a new trace, where as many rules as possible have code; itself if all have."""
+    """The same program on a new trace with as many native rules as possible; the trace itself if all are native."""
     if all(m is None or native(m[0]) is not None or has_code(*m) for m in map(made_by, trace)):
         return trace, list(inputs), list(outputs)
     numbers = live(trace, outputs)
@@ -65,7 +65,7 @@ def _expanded(rule: Rule, args: list[Value], params: dict[str, Any], symbol: Sym
         write = _FORMULAS.get(rule) or _own_value(rule)
         try:
             value = write(*args, **params)
-        except Exception:  # anything may go wrong where numbers are expected: then it is called in Python
+        except Exception:  # the value function needs numbers: the rule is called in Python
             value = None
         if type(value) is Symbol and value.shape == symbol.shape and value.boolean == symbol.boolean:
             return value
@@ -87,7 +87,7 @@ def _log_density(density: Density, inputs: Sequence[Value]) -> Value:
 
 
 def _matmul(a: Value, b: Value) -> Value:
-    """Products of stacks of matrices, as sums over an axis of their own."""
+    """Products of stacks of matrices, as sums over one more axis."""
     a = a if len(shape_of(a)) > 1 else shapes.reshape(a, (1, -1))
     vector = len(shape_of(b)) == 1
     b = shapes.reshape(b, (-1, 1)) if vector else b
@@ -119,4 +119,4 @@ def _einsum(*inputs: Value, labels: tuple[str, ...], out: str) -> Value:
 
 
 _FORMULAS: dict[Rule, Callable[..., Value]] = {products.matmul: _matmul, products._einsum: _einsum}
-"""Values whose own functions are numpy's, and of numpy's none that symbols know."""
+"""Values of rules whose value functions do not run on symbols."""

@@ -1,11 +1,11 @@
 """Loops over the elements of arrays: neighbouring elementwise operations and reductions in one pass.
 
-A `FusedLoops` is a set of operations that run over the same index space. It reads every array from outside once for each
-element, keeps what is in between in registers, and writes only what is needed later. Axes along which all arrays lie
-in one line become one axis; the last axis is taken eight elements at a time.
+A `FusedLoops` is a set of operations that run over the same index space. It reads every array from outside once for
+each element, keeps intermediate values in registers, and writes only values that are used later. Axes along which all
+arrays lie in one line become one axis; the last axis is taken eight elements at a time.
 
-Sums are kept in eight partial sums and added up every few thousand elements, which is as careful as numpy's pairwise
-sum, and does not depend on the processor.
+Sums are accumulated in eight partial sums and added up every few thousand elements, which is as careful as numpy's
+pairwise sum, and does not depend on the processor.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from adbench.tape.core.rule import Rule
 from adbench.tape.rules import reductions, shapes
 
 BLOCK = 4096
-"""Elements after which partial sums are added up."""
+"""Elements after which partial sums are combined."""
 MASKED = 2
 """Behind eights, more elements than these are taken at once, as an eight in which some lanes do not count."""
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """How elements are put together: the value to begin with, and the operation."""
+    """How elements are combined: the initial value and the operation."""
 
     start: float
     join: Callable[[Simd, Name, Name], Name]
@@ -72,7 +72,7 @@ class Step:
 class Fold:
     """A reduction of a step's result, or of an array, into `target`, whose strides are 0 along the axes folded.
 
-    counts   None, or which booleans are counted, true or false ones
+    counts   None, or whether true or false elements are counted
     """
 
     how: Reduction
@@ -82,7 +82,7 @@ class Fold:
 
 
 class FusedLoops:
-    """Operations over one index space, to be emitted as loops."""
+    """Operations over one index space, to be written as one nest of loops."""
 
     def __init__(self, code: Code, shape: Shape) -> None:
         self.code = code
@@ -185,7 +185,7 @@ class FusedLoops:
         loaded: dict[int, Name],
         sums: dict[int, tuple[Name, Name]],
     ) -> None:
-        """All operations at location i of the last axis."""
+        """All operations at position i of the last axis."""
         code = self.code
         known: dict[int, Name] = {}
 
@@ -265,7 +265,7 @@ def sum_of(code: Code, write: Callable[..., Name], operands: Sequence[int | Loca
 
 
 def across(code: Code, how: Reduction, lanes: Name) -> Name:
-    """The eight lanes of an accumulator put together."""
+    """The reduction of an accumulator's eight lanes."""
     if how.across:
         name = how.across.partition("@")[2].partition("(")[0]
         code.module.declare(name, "double {}(double, <8 x double>)")
@@ -285,20 +285,20 @@ def _aligned(array: Buffer, shape: Shape) -> list[int]:
 
 
 def collapsed(shape: Shape, strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
-    """The same index space with fewer axes: those that lie in one line for every array are one; of length 1, none."""
+    """The index space with fewer axes: merges axes that are contiguous in every array, drops axes of length 1."""
     lengths: list[int] = []
-    kept: list[list[int]] = [[] for _ in strides]
+    merged: list[list[int]] = [[] for _ in strides]
     for axis, n in enumerate(shape):
         if n == 1:
             continue
-        if lengths and all(k[-1] == s[axis] * n for k, s in zip(kept, strides, strict=True)):
+        if lengths and all(k[-1] == s[axis] * n for k, s in zip(merged, strides, strict=True)):
             lengths[-1] *= n
-            for k, s in zip(kept, strides, strict=True):
+            for k, s in zip(merged, strides, strict=True):
                 k[-1] = s[axis]
         else:
             lengths.append(n)
-            for k, s in zip(kept, strides, strict=True):
+            for k, s in zip(merged, strides, strict=True):
                 k.append(s[axis])
     if not lengths:
         return [1], [[0] for _ in strides]
-    return lengths, kept
+    return lengths, merged

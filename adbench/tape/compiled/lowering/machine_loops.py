@@ -1,8 +1,8 @@
 """Loops of a program as loops of the machine.
 
-The state of a turn lies in registers where it is small, else in two memories that take turns. Where its history is
-asked for (a reverse sweep reads the states from the last to the first), the history itself is that memory: turn k reads
-row k and writes row k + 1, and nothing is copied.
+A small state lies in registers, a large one in two buffers that alternate. If its history is wanted (a reverse sweep
+reads the states from the last to the first), the history itself is the buffer: iteration k reads row k and writes row
+k + 1, and nothing is copied.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from adbench.tape.compiled.lowering.storage import (
 from adbench.tape.compiled.trace.loop_rule import Body, Loop
 
 LowerBlock = Callable[..., list[Location]]
-"""(emission, trace, outputs, given, targets) -> the locations of the outputs: what writes the code of a loop's body."""
+"""(emission, trace, outputs, given, targets) -> locations of the outputs: the function that lowers a loop's body."""
 
 
 def lower_loop(
     emission: Emission, wanted: Sequence[Loop], locations: Sequence[Location], lower_block: LowerBlock
 ) -> list[Location]:
-    """Writes a loop once for all that is wanted of it: its last state, histories of parts of its states."""
+    """Writes a loop once for all its results: its last state, histories of parts of its states."""
     return _LoopLowering(emission, wanted, locations, lower_block).run()
 
 
 def _with_code(body: Body) -> Body:
-    """The body, with as many of its rules as possible in a form that has code."""
+    """The body with as many native rules as possible."""
     inputs = (body.counter, *body.state, *body.rows, *body.captures)
     trace, leaves, outputs = expanded(body.trace, inputs, body.outputs)
     if trace is body.trace:
@@ -79,7 +79,7 @@ class _LoopLowering:
         }
 
     def run(self) -> list[Location]:
-        """Writes it, and says where what is wanted is."""
+        """Writes the loop; returns the locations of its results."""
         emission, code, n = self.emission, self.code, self.first.n
         for k, location in enumerate(self.start):
             self.begin(k, location)
@@ -141,7 +141,7 @@ class _LoopLowering:
         return Buffer.packed(packed.base, packed.offset + self.at[k], self.shapes[k])
 
     def keep_part(self, k: int, location: Location, history: Buffer, keep: tuple[int, int], row: Name) -> None:
-        """Writes part k, as far as it is kept, into a row of a history."""
+        """Writes the recorded entries of part k into a row of a history."""
         start, stop = max(self.at[k], keep[0]), min(self.at[k] + size_of(self.shapes[k]), keep[1])
         if start >= stop:
             return
@@ -158,7 +158,7 @@ class _LoopLowering:
             self.emission.copy(Buffer(array.base, array.offset + first, (1,), shape), target)
 
     def memory(self, k: Name, pointers: tuple[Name, Name]) -> tuple[Name, Name]:
-        """Where the state of this turn begins, and that of the next."""
+        """The addresses of this iteration's state and of the next one's."""
         if self.full is not None:
             now = self.code.element(self.full.pointer(self.code), k, self.full.strides[0])
             return now, self.code.emit(f"getelementptr inbounds double, ptr {now}, i64 {self.full.strides[0]}")
@@ -168,14 +168,14 @@ class _LoopLowering:
         return now, following
 
     def part(self, j: int, now: Name) -> Location:
-        """Part j of this turn's state."""
+        """Part j of this iteration's state."""
         shape = self.shapes[j]
         if j in self.variables:
             return Registers(self.get_variables(j), shape)
         return Buffer.packed(now, self.at[j], shape)
 
     def end_iteration(self, k: Name, results: Sequence[Location], following: Name, targets: dict[int, Buffer]) -> None:
-        """The state of the next turn."""
+        """Stores the state of the next iteration."""
         row = self.code.emit(f"add i64 {k}, 1")
         for j, location in enumerate(results):
             if j in self.variables:

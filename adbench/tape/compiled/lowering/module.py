@@ -3,7 +3,7 @@
     i32 run(ptr arguments, ptr results, ptr work)
 
 `arguments` holds for each input its number, or the address of its elements; `results` likewise for each part of the
-value and of the derivatives. It returns 0, or why there is no result: see `Outcome`.
+value and of the derivatives. It returns an `Outcome`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from adbench.tape.core.rule import Value
 from adbench.tape.values import shape_of
 
 PIECES = (5_000, 400, 400, 400)
-"""By level of optimisation, instructions after which a program is cut: LLVM takes more than twice as long for functions
-of twice the length, but for each a millisecond."""
+"""By level of optimisation, instructions after which a program is cut: LLVM takes more than twice as long for a
+function of twice the length, and at least a millisecond for each."""
 
 
 class Outcome(IntEnum):
@@ -34,18 +34,18 @@ class Outcome(IntEnum):
 
     DONE = 0
     GUARD = 1
-    """A guard does not hold: another recording is needed."""
+    """A guard does not hold: try another recording."""
     NAN = 2
-    """A derivative is NaN: the careful program is to run."""
+    """A derivative is NaN: run the careful program."""
     ERROR = 3
     """No result: a matrix is singular, or a call into Python failed."""
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """What LLVM is to be given.
+    """The code of a recording, for LLVM.
 
-    modules           one with `run`, and before it those of the pieces that it calls one after the other, if any
+    modules           of the pieces of a long program, if any, then the one with `run`, which calls them in order
     inputs, results   shapes, () for a number
     work              doubles of workspace
     python_calls      names of rules that are called in Python
@@ -111,7 +111,7 @@ class Piece:
 
 
 def _run_pieces(emission: Emission) -> None:
-    """Calls the pieces one after the other, until one says that there is no result."""
+    """Calls the pieces in order until one has no result."""
     code = emission.code
     for number in range(len(emission.pieces)):
         function = emission.module.outside(code, number, Piece(number))

@@ -1,4 +1,4 @@
-"""Rules without code: called in Python when the compiled function runs."""
+"""Rules without native code: called in Python when the compiled function runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adbench.tape.core.rule import Rule
 
 
 def python_call(operation: Operation, rule: Rule, boolean: bool = False) -> Location:
-    """A node whose value is computed by the rule's own function, on arrays that look at the operands' memory."""
+    """Computes the value with the rule's own function, on arrays that view the operands' memory."""
     emission, locations, shape = operation.emission, operation.operands, operation.shape
     code, module = emission.code, emission.module
     arrays = [None if p is None else emission.contiguous(p) for p in locations]
@@ -41,7 +41,7 @@ def python_call(operation: Operation, rule: Rule, boolean: bool = False) -> Loca
 
 
 class PythonCall:
-    """What native code calls: address of a table of pointers -> the rule's value, written into the last of them."""
+    """Called by native code with the address of a table of pointers; writes the rule's value to the last of them."""
 
     def __init__(self, rule: Rule, params: dict[str, Any], given: Sequence[Any], shape: Shape) -> None:
         self.rule = rule
@@ -50,7 +50,7 @@ class PythonCall:
         self.shape = shape
 
     def __call__(self, table: int) -> None:
-        """Raises what the rule raises."""
+        """Computes and writes the value; exceptions of the rule pass through."""
         pointers = (ctypes.c_void_p * (len(self.given) + 1)).from_address(table)
         inputs = [
             None if about is None else _look(pointer, about[0], about[1])

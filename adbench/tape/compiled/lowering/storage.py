@@ -1,7 +1,7 @@
-"""Where values are while a program is lowered: in registers, or in memory under strides.
+"""Storage of values while a program is lowered: in registers, or in strided memory.
 
-Small arrays are taken apart into their elements, each in a register: joining, cutting and transposing them is then no
-work at all. Others lie in memory. A part, a transposed or a repeated array is a view with other strides, never a copy.
+Small arrays are kept as elements, each in a register: joining, cutting and transposing them takes no instructions.
+Larger arrays lie in memory. A part, a transposed or a repeated array is a view with other strides, never a copy.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def size_of(shape: Shape) -> int:
 
 
 def view_of(array: Buffer, look: Callable[[Any], Any]) -> Buffer:
-    """The view that numpy would make; `look` must do nothing but make one (slices, transpose, broadcast_to)."""
-    # numpy computes offset and strides of a view without reading: one byte stands for the whole memory.
+    """The view that numpy would make; `look` must only make a view (slices, transpose, broadcast_to)."""
+    # numpy computes offset and strides of a view without reading, so one number is enough memory.
     stand_in = np.lib.stride_tricks.as_strided(np.zeros(1), array.shape, tuple(8 * s for s in array.strides))
     view = look(stand_in)
     moved = (view.__array_interface__["data"][0] - stand_in.__array_interface__["data"][0]) // 8
@@ -110,14 +110,14 @@ def view_of(array: Buffer, look: Callable[[Any], Any]) -> Buffer:
 
 
 class Workspace:
-    """Memory of a compiled function, laid out while it is lowered; what is no longer needed is used again."""
+    """Memory of a compiled function, laid out while it is lowered; freed blocks are reused."""
 
     def __init__(self) -> None:
         self.size = 0
         self._free: list[tuple[int, int]] = []  # (size, start), in doubles
 
     def take(self, count: int) -> tuple[int, int]:
-        """(size, start) of room for so many doubles, at a multiple of 64 bytes."""
+        """(size, start) of a block of so many doubles, aligned to 64 bytes."""
         size = -(-count // 8) * 8
         fitting = [block for block in self._free if block[0] >= size]
         if fitting:
@@ -131,13 +131,13 @@ class Workspace:
         return size, start
 
     def unused(self, count: int) -> int:
-        """Where so many doubles lie that nothing else ever used, nor will."""
+        """The start of so many doubles that are used only once."""
         start = self.size
         self.size += count
         return start
 
     def give_back(self, block: tuple[int, int]) -> None:
-        """The room may be used again."""
+        """Frees a block."""
         self._free.append(block)
 
 
@@ -162,7 +162,7 @@ def elements_of(code: Code, location: Location) -> tuple[Name, ...]:
 
 
 def as_double(code: Code, name: Name, boolean: bool) -> Name:
-    """A boolean as the double that stands for it in memory."""
+    """A boolean as 1.0 or 0.0, its form in memory."""
     return code.emit(f"uitofp i1 {name} to double") if boolean else name
 
 

@@ -1,8 +1,8 @@
-"""Where the values of a block are, also when they are used far from where they were made.
+"""The locations of a block's values, also when they are used far from their definition.
 
-LLVM takes long to find out what to keep in registers over thousands of instructions. So a value that is used far away
-is written to memory where it was made, and read again where it is used. That also lets a long program be cut in
-functions of their own: what is needed behind a cut lies in memory.
+LLVM takes long to allocate registers over thousands of instructions. So a value that is used far away is spilled to
+memory at its definition and reloaded at its use. That also allows cutting a long program into several functions: after
+a cut all needed values lie in memory.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.core.rule import Value
 
 SPILL_DISTANCE = 300
-"""Instructions after which a value is read from memory again."""
+"""Instructions after which a value is reloaded from memory."""
 
 
 class ValueLocations:
     """Values by the number of their symbol.
 
-    locations   where each value is
-    uses     how many operations still need it
-    wanted   those that are needed in the end
+    locations   of each value
+    uses        how many operations still need it
+    wanted      the values that are outputs
     """
 
     def __init__(self, emission: Emission) -> None:
@@ -38,7 +38,7 @@ class ValueLocations:
         self.slots: dict[int, int] = {}
 
     def location(self, x: Value) -> Location:
-        """Where a value is."""
+        """The location of a value, reloaded if it was used long ago."""
         if type(x) is not Symbol:
             return self.emission.constant(x)
         n = x.number
@@ -51,11 +51,11 @@ class ValueLocations:
 
     @property
     def code(self) -> Code:
-        """The function that is being written."""
+        """The current function."""
         return self.emission.code
 
     def reload(self, n: int) -> Location:
-        """The elements read from memory; they are written there right behind where they were made."""
+        """The elements, spilled after their definition and read from memory."""
         location = self.locations[n]
         names = self.spill(n, location)
         code, again = self.code, []
@@ -90,7 +90,7 @@ class ValueLocations:
         return names
 
     def cut(self) -> None:
-        """Goes on in a new function, if nothing that is needed lies on the stack of this one."""
+        """Continues in a new function, if no needed value lies on the stack of this one."""
         needed = [n for n, location in self.locations.items() if self.uses.get(n, 0) > 0 or n in self.wanted]
         if not all(self.emission.is_anchored(self.locations[n]) for n in needed):
             return

@@ -1,4 +1,4 @@
-"""A call's arguments as flat data, and what tells one signature from another."""
+"""A call's arguments as flat data, and the key of their signature."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adbench.tape.values import constant
 
 
 class Owner(Protocol):
-    """What the arguments' reader needs to know of the compiled function that they are for."""
+    """The properties of a compiled function that `Arguments` needs."""
 
     name: str
     operator: str
@@ -53,8 +53,8 @@ class Arguments:
                 else:
                     self.is_flat = False
             keys.append(structure)
-            places = [self._leaf(x, wanted, keys, owner) for x in leaves]
-            self.rebuilds.append((structure, places))
+            slots = [self._leaf(x, wanted, keys, owner) for x in leaves]
+            self.rebuilds.append((structure, slots))
         self.inputs = len(self.data)
         for vector in args[count:]:
             leaves = [vector] if isinstance(vector, (float, np.ndarray, int)) else tree_flatten(vector)[0]
@@ -102,15 +102,15 @@ class Arguments:
         return len(self.data) - 1
 
     def in_order(self, shapes: Sequence[Any]) -> list[Any]:
-        """For each argument its shape, or that it is a setting."""
+        """For each argument its shape or its `Setting`."""
         rest = iter(shapes)
-        found = [Setting(places[0][1]) if isinstance(places[0], tuple) else next(rest) for _, places in self.rebuilds]
+        found = [Setting(slots[0][1]) if isinstance(slots[0], tuple) else next(rest) for _, slots in self.rebuilds]
         return [*found, *rest]
 
     def nested(self, values: Sequence[Any]) -> list[Any]:
         """Arguments for the function, with these values instead of the data."""
         args = []
-        for structure, places in self.rebuilds:
-            leaves = [p[1] if isinstance(p, tuple) else values[p] for p in places]
+        for structure, slots in self.rebuilds:
+            leaves = [p[1] if isinstance(p, tuple) else values[p] for p in slots]
             args.append(leaves[0] if structure is None else tree_unflatten(structure, leaves))
         return args

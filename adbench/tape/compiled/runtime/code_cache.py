@@ -1,17 +1,17 @@
-"""Machine code kept on disk, for programs that are started again and again. Nothing is kept unless a folder is named.
+"""A cache of machine code on disk, for programs that start often. Only a named folder turns it on.
 
-What is kept is the object code of one module, under a digest of everything that it depends on: the module's text, the
-level of optimisation, the processor and its features, and the version of LLVM. Recording and lowering are done anew, so
-that nothing that Python knows comes out of a file; LLVM's time, which is most of a long wait, is saved.
+An entry is the object code of one module, under a digest of everything that it depends on: the module's text, the level
+of optimisation, the processor and its features, and the version of LLVM. Every process records and lowers again, so no
+Python data comes from a file; the cache saves LLVM's time, which is most of a long wait.
 
-An entry is code that will run, so whoever can write entries can run code. Therefore
+An entry is code that will run, so write access to entries is the right to run code. Therefore
 
-* the folder must be the user's own, and nobody else's to write; links are not followed;
-* each entry is sealed (HMAC-SHA256) with a key that lies beside the entries and that only the user can read. The seal
-  is over the digest too: an entry under another name is none;
-* what is too long, cut off, changed, or not the user's is not read, and compiled anew.
+* the folder must belong to the user, who alone may write to it; links are not followed;
+* each entry is sealed (HMAC-SHA256) with a key that lies next to the entries and that only the user can read. The seal
+  covers the digest too: a renamed entry is invalid;
+* an entry that is too long, truncated, changed or another user's is ignored and compiled again.
 
-This holds against other users and against damage, not against somebody who can write as the user: he can change the
+This protects against other users and against damage, not against code that runs as the user, which can change the
 program itself.
 """
 
@@ -29,13 +29,13 @@ from pathlib import Path
 MAGIC = b"adbench compiled 1\n"
 SEAL, KEY = 32, 32
 LARGEST = 64 * 2**20
-"""Bytes of object code; of more, nothing is kept."""
+"""Bytes of the largest object code that is cached."""
 TOTAL_LIMIT = 512 * 2**20
-"""Bytes of all entries; when there are more, the oldest go."""
+"""Bytes of all entries; the oldest are deleted beyond that."""
 
 
 class CodeCache:
-    """A folder of object code. Raises ValueError, in one line, if it cannot be trusted or made."""
+    """A folder of object code. Raises ValueError if it cannot be trusted or made."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
@@ -52,15 +52,15 @@ class CodeCache:
         self._key = self._read_or_make_key()
 
     def get(self, digest: bytes) -> bytes | None:
-        """The code under this digest; None if there is none that can be trusted."""
-        kept = _read(self._path(digest), len(MAGIC) + SEAL + LARGEST)
-        if kept is None or not kept.startswith(MAGIC):
+        """The code under this digest; None if there is no valid entry."""
+        entry = _read(self._path(digest), len(MAGIC) + SEAL + LARGEST)
+        if entry is None or not entry.startswith(MAGIC):
             return None
-        seal, code = kept[len(MAGIC) : len(MAGIC) + SEAL], kept[len(MAGIC) + SEAL :]
+        seal, code = entry[len(MAGIC) : len(MAGIC) + SEAL], entry[len(MAGIC) + SEAL :]
         return code if hmac.compare_digest(seal, self._seal(digest, code)) else None
 
     def put(self, digest: bytes, code: bytes) -> None:
-        """Keeps code, in one step; a folder that cannot be written to keeps nothing."""
+        """Stores code atomically; does nothing if the folder is not writable."""
         if len(code) <= LARGEST:
             with contextlib.suppress(OSError):
                 _write(self._path(digest), MAGIC + self._seal(digest, code) + code)
@@ -75,7 +75,7 @@ class CodeCache:
     def _read_or_make_key(self) -> bytes:
         path = self.folder / "key"
         key = _read(path, KEY)
-        if key is None or len(key) != KEY:  # entries that were sealed with another one are none
+        if key is None or len(key) != KEY:  # entries sealed with another key are invalid
             key = secrets.token_bytes(KEY)
             with contextlib.suppress(OSError):
                 _write(path, key)
@@ -92,7 +92,7 @@ class CodeCache:
 
 
 def digest_of(*parts: str) -> bytes:
-    """A digest of texts; no two lists of texts have the same."""
+    """A digest of texts, different for any two lists of texts."""
     whole = hashlib.sha256()
     for part in parts:
         data = part.encode()
@@ -102,7 +102,7 @@ def digest_of(*parts: str) -> bytes:
 
 
 def _read(path: Path, most: int) -> bytes | None:
-    """A regular file of the user's that nobody else can write to, and that is not longer than this."""
+    """A regular file that only the user can write to, of at most this length; else None."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             about = os.fstat(file.fileno())
@@ -114,7 +114,7 @@ def _read(path: Path, most: int) -> bytes | None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(dir=path.parent)  # to be read and written by the user only
+    descriptor, name = tempfile.mkstemp(dir=path.parent)  # with access for the user only
     try:
         with open(descriptor, "wb") as file:
             file.write(data)

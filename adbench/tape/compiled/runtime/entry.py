@@ -1,11 +1,11 @@
-"""The way in: a function of CPython's own calling convention, written in machine code for one signature.
+"""The entry point: a function of CPython's own calling convention, written in machine code for one signature.
 
     PyObject *entry(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 
 It checks that every argument is what it was compiled for (a float, or an array of this shape and of float64, without
 gaps), makes the result's arrays, runs the recordings one after the other until the guards of one hold, and returns the
-result. Nothing else is allocated. Whatever is out of the ordinary, it leaves to a function of Python's, with the same
-arguments: other types or shapes, no recording whose guards hold, a NaN among the derivatives, an error.
+result. Nothing else is allocated. All other cases go to a Python function with the same arguments: other types or
+shapes, no recording whose guards hold, a NaN among the derivatives, an error.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ TABLE = 64
 
 
 class DispatchTable:
-    """What entry and Python share, in memory: recordings to try, and the workspaces that are free.
+    """The memory that entry points and Python share: recordings to try, and free workspaces.
 
     0        how many recordings
     8        bytes that a workspace must have
     16       the first free workspace; each begins with the address of the next and its own size
-    64 + 8k  the address of `run` of recording k; the one that was right last time comes first
+    64 + 8k  the address of `run` of recording k; the last valid one comes first
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class DispatchTable:
         self._blocks: list[Any] = []
 
     def add(self, run: int, doubles: int) -> None:
-        """One more recording."""
+        """Adds a recording."""
         count = int(self.memory[0])
         if count < TABLE:
             self.memory[8 + count] = run
@@ -48,7 +48,7 @@ class DispatchTable:
             self.grow()
 
     def grow(self) -> None:
-        """One more workspace; smaller ones are forgotten when their turn comes."""
+        """Adds a workspace; smaller ones are dropped when they come up."""
         needed = int(self.memory[1])
         block = np.zeros(needed // 8 + 24)
         start = -(-block.ctypes.data // 64) * 64
@@ -69,7 +69,7 @@ class DispatchTable:
                 return start + 64
 
     def give_back(self, work: int) -> None:
-        """The workspace is free again."""
+        """Returns a workspace."""
         ctypes.c_int64.from_address(work - 64).value = int(self.memory[2])
         self.memory[2] = work - 64
 
@@ -87,7 +87,7 @@ _FASTCALL = 0x0080
 
 
 _definitions: list[_MethodDef] = []
-"""Never freed: a function that is freed looks at its definition."""
+"""Never freed: Python reads the definition when it frees the function."""
 
 
 class Entry:
@@ -113,5 +113,5 @@ class Entry:
         self._place = next(k for k, thing in enumerate(environment) if thing is otherwise)
 
     def pass_on(self, otherwise: Callable[..., Any]) -> None:
-        """From here on what this entry does not answer goes to another function."""
+        """Passes calls that this entry does not answer on to another function."""
         self._loaded.replace(self._place, otherwise)

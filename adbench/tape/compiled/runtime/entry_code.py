@@ -1,4 +1,4 @@
-"""The text of an entry: what it checks, what it makes, which recordings it tries, and what it leaves to Python."""
+"""The code of an entry point: checks arguments, makes the result, tries the recordings, falls back to Python."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Setting:
 
 
 class _Writer:
-    """The entry's code, part by part. What is out of the ordinary goes to the label `otherwise`.
+    """The entry's code, part by part. All other cases go to the label `otherwise`.
 
     arguments   a word for each: a number itself, or the address of an array's data
     parts       a word for each part of the result, likewise
@@ -47,7 +47,7 @@ class _Writer:
         return self.code.emit(f"getelementptr inbounds i8, ptr {pointer}, i64 {offset}")
 
     def load(self, kind: str, pointer: Name, offset: Name | int = 0) -> Name:
-        """What lies there."""
+        """The value there."""
         return self.code.emit(f"load {kind}, ptr {self.at(pointer, offset)}, align {4 if kind == 'i32' else 8}")
 
     def check_setting(self, thing: Name, value: Any) -> None:
@@ -78,7 +78,7 @@ class _Writer:
         return self.code.emit(f"call {result} {function}({given})")
 
     def check_arguments(self, inputs: Sequence[Shape | Setting]) -> None:
-        """Leaves unless each is what the recordings were compiled for, and stores where it lies."""
+        """Leaves unless each fits the recordings; stores numbers and addresses."""
         self.code.leave_unless(self.code.emit(f"icmp eq i64 %count, {len(inputs)}"), "otherwise")
         slots = iter(range(len(inputs)))
         for k, shape in enumerate(inputs):
@@ -137,7 +137,7 @@ class _Writer:
         self.code.store(self.free, self.at(self.state, 16), "ptr")
 
     def make_arrays(self) -> None:
-        """The result's arrays, all of them before the first is looked at."""
+        """Makes all arrays of the result, then checks them."""
         code, new = self.code, self.module.outside(self.code, "new_array", layouts.new_array_address())
         for k, shape in enumerate(self.results):
             if shape:
@@ -151,12 +151,12 @@ class _Writer:
             code.store(self.load("ptr", array, layouts.DATA), self.at(self.parts, 8 * k), "ptr")
 
     def release_arrays(self) -> None:
-        """Of those that could not be made too: Py_DecRef looks."""
+        """Releases the result's arrays; Py_DecRef skips those that could not be made."""
         for array in self.arrays.values():
             self.call("Py_DecRef", "ptr", f"ptr {array}", "void")
 
     def try_recordings(self) -> str:
-        """Runs them until the guards of one hold, which is first from then on. The label to go to where none do."""
+        """Runs recordings until the guards of one hold; moves it to the front. Returns the label for no success."""
         code = self.code
         count = self.load("i64", self.state, 0)
         head, found, failed, following, front, move = (code.label() for _ in range(6))
@@ -164,7 +164,7 @@ class _Writer:
         code.do(f"br label %{head}")
         code.begin(head)
         i = code.fresh()
-        place = len(code.lines)
+        line = len(code.lines)
         code.lines.append("")
         self.code.leave_unless(code.emit(f"icmp slt i64 {i}, {count}"), failed)
         slot = self.at(self.state, code.emit(f"add i64 {code.emit(f'mul i64 {i}, 8')}, 64"))
@@ -174,7 +174,7 @@ class _Writer:
         code.leave_if(done, found)
         code.do(f"br i1 {code.emit(f'icmp eq i32 {outcome}, 1')}, label %{following}, label %{failed}")
         code.begin(following)
-        code.lines[place] = f"  {i} = phi i64 [ 0, %{before} ], [ {i}.n, %{following} ]"
+        code.lines[line] = f"  {i} = phi i64 [ 0, %{before} ], [ {i}.n, %{following} ]"
         code.do(f"{i}.n = add i64 {i}, 1")
         code.do(f"br label %{head}")
         code.begin(found)
@@ -201,7 +201,7 @@ class _Writer:
         return self.tuple(things)
 
     def tuple(self, things: Sequence[Name]) -> Name:
-        """A tuple, which takes the references over."""
+        """A tuple, which takes over the references."""
         made = self.call("PyTuple_New", "i64", f"i64 {len(things)}")
         for k, thing in enumerate(things):
             self.call("PyTuple_SetItem", "ptr, i64, ptr", f"ptr {made}, i64 {k}, ptr {thing}", "i32")
@@ -232,11 +232,11 @@ def write_entry(
     code.do(f"ret ptr {w.assembled(form)}")
     code.begin(failed)
     w.give_back()
-    w.call("PyErr_Clear", "", "", "void")  # what a call into Python raised, the eager engine will raise again
+    w.call("PyErr_Clear", "", "", "void")  # the eager engine raises the error of a call into Python again
     w.release_arrays()
     code.do("br label %otherwise")
     if w.arrays:
-        code.begin("no_memory")  # MemoryError is set; what was made is let go, the workspace is free again
+        code.begin("no_memory")  # MemoryError is set; releases arrays and workspace
         w.give_back()
         w.release_arrays()
         code.do("ret ptr null")

@@ -14,7 +14,7 @@ from adbench.tape.core.rule import TapeError
 
 
 class LLVMRefusedError(TapeError):
-    """LLVM did not accept what was written for it: a mistake of ours. The eager engine takes over."""
+    """LLVM refused the generated code, which is a bug. The eager engine takes over."""
 
 
 def _refused(error: Exception) -> LLVMRefusedError:
@@ -63,7 +63,7 @@ def optimised(text: str, *, level: int) -> tuple[str, str]:
 
 
 def object_code(text: str, level: int) -> bytes:
-    """What LLVM makes of a module's text. Raises LLVMRefusedError."""
+    """The object code of a module. Raises LLVMRefusedError."""
     machine = machine_for(level)
     module = _parsed(text, machine, level)
     try:
@@ -73,7 +73,7 @@ def object_code(text: str, level: int) -> bytes:
 
 
 def _cached_object_code(text: str, level: int, cache: CodeCache | None) -> bytes:
-    """The same from where it is cache, if it is there."""
+    """The object code, from the cache if it has it."""
     if cache is None:
         return object_code(text, level)
     version = ".".join(map(str, llvm.llvm_version_info))
@@ -88,8 +88,8 @@ def _cached_object_code(text: str, level: int, cache: CodeCache | None) -> bytes
 class Loaded:
     """Functions in memory; they live as long as this object.
 
-    environment   what the code reads from outside: kept alive here
-    kept          where object code is kept on disk, if anywhere
+    environment   objects whose addresses the code reads: kept alive here
+    cache         of object code on disk, if any
     """
 
     def __init__(self, text: str, environment: list[Any], *, level: int, cache: CodeCache | None = None) -> None:
@@ -110,10 +110,10 @@ class Loaded:
         for k, thing in enumerate(self._environment):
             self._table[k] = address_of(thing)
 
-    def replace(self, place: int, thing: Any) -> None:
-        """Puts something else in a place of the environment; what was there stays alive."""
+    def replace(self, slot: int, thing: Any) -> None:
+        """Replaces an object of the environment; the old one stays alive."""
         self._environment.append(thing)
-        self._table[place] = address_of(thing)
+        self._table[slot] = address_of(thing)
 
     def address(self, name: str) -> int:
         """Where a function is."""
@@ -121,14 +121,14 @@ class Loaded:
 
 
 class Object:
-    """Something of Python's whose own address is wanted, also if it is a number or an array."""
+    """A Python object to be passed by its own address, also if it is a number or an array."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 def address_of(thing: Any) -> int:
-    """The address that code is given for something of Python's: an array's data, a number as it is, else the object."""
+    """The address that the code gets: of an array's data, of other objects; a number is taken as an address."""
     if isinstance(thing, np.ndarray):
         return int(thing.ctypes.data)
     if isinstance(thing, Object):
@@ -137,7 +137,7 @@ def address_of(thing: Any) -> int:
 
 
 def optimise(module: Any, machine: Any, level: int) -> None:
-    """The passes that pay here: the program is already free of dead and double operations when it is written."""
+    """Runs the passes that pay here: the program has no dead and no duplicate operations."""
     tuning = llvm.create_pipeline_tuning_options(speed_level=level, size_level=0)
     tuning.loop_vectorization = False
     tuning.slp_vectorization = False

@@ -1,4 +1,4 @@
-"""Where CPython's floats and numpy's arrays keep what they hold.
+"""The memory layout of CPython's floats and numpy's arrays.
 
 The layouts are those of their published C interfaces. They are checked once, on real objects; where they differ, there
 is no entry, and calls go through ctypes.
@@ -23,7 +23,7 @@ DOUBLE = 12  # numpy's number of float64
 
 @functools.cache
 def layouts_are_known() -> bool:
-    """Whether floats and arrays look in memory as expected here."""
+    """Whether floats and arrays have the expected layout."""
     if ctypes.sizeof(ctypes.c_void_p) != 8 or sys.implementation.name != "cpython" or hasattr(sys, "gettotalrefcount"):
         return False
     read = ctypes.c_int64.from_address
@@ -50,7 +50,7 @@ def layouts_are_known() -> bool:
 
 @functools.cache
 def new_array_address() -> int:
-    """Of numpy's PyArray_New."""
+    """The address of numpy's PyArray_New."""
     from numpy._core import _multiarray_umath  # type: ignore[attr-defined]  # numpy's stubs leave it out
 
     api = ctypes.pythonapi

@@ -28,8 +28,8 @@ _RUN = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Python's collector looks again and again through a recording that grows and of which nothing is garbage yet:
-    a quarter of the time that recording and lowering take."""
+    """Turns the garbage collector off: it would scan a growing recording without garbage again and again, a quarter of
+    the time that recording and lowering take."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,15 +1,15 @@
 """Loops that stay loops: a body recorded once, and the rule of running it n times.
 
-The body of `loop(step, state, n)` is recorded once, on a trace of its own, for a counter and a state that are symbols.
-What it uses from outside becomes an input of the loop: a *row* where it is read at the counter, x[i], else a
-*capture*. Running the body n times is then one operation, `SCAN`, with a rule like any other:
+The body of `loop(step, state, n)` is recorded once, on a separate trace, with symbols for counter and state. Each value
+that it uses from outside becomes an input of the loop: a *row* if it is read at the counter, x[i], else a *capture*.
+Running the body n times is then one operation, `SCAN`, with a rule like any other:
 
     reverse   a loop that runs backwards over the stored states. Its body is the engine's own reverse sweep over the
               body; the adjoints of captures add up in its state
     forward   a loop over pairs of state and tangent. Its body is the engine's own forward mode over the body
 
-so that loops nest, and have derivatives of higher order. A body that asks for numbers that differ from turn to turn
-(a branch on the state, a list at place i) cannot stay a loop, and is unrolled.
+so that loops nest, and have derivatives of higher order. A body that needs actual numbers which differ
+between iterations (a branch on the state, a list at index i) cannot stay a loop, and is unrolled.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from adbench.tape.trees import flatten
 from adbench.tape.values import any_active, settle, shape_of
 
 UNROLL_LIMIT = 8
-"""Loops of fewer turns are recorded turn by turn."""
+"""Loops of fewer iterations are unrolled."""
 
 Step = Callable[[Any, Sequence[Value]], Sequence[Value]]
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """What one turn computes: outputs of a trace, in terms of its inputs. Its inputs are in this order."""
+    """One iteration: outputs of a trace as functions of its inputs, in this order."""
 
     trace: Trace
     counter: Symbol
@@ -64,10 +64,10 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A body, how often and in which direction it runs, and which part of the state is kept from every turn.
+    """A body, how often and in which direction it runs, and which part of the state is recorded in every iteration.
 
     keep      None: the result is the last state, packed as a vector. Otherwise (start, stop): a matrix whose row k has
-              these entries of the packed state after k turns, row 0 those of the first
+              these entries of the packed state after k iterations, row 0 those of the first
     """
 
     body: Body
@@ -86,7 +86,7 @@ class Loop:
         return inputs[:a], inputs[a:b], inputs[b:]
 
     def counters(self) -> range:
-        """What the counter is, turn by turn."""
+        """The values of the counter in order."""
         return range(self.n - 1, -1, -1) if self.backwards else range(self.n)
 
 
@@ -119,9 +119,9 @@ def replay(trace: Trace, outputs: Sequence[Value], values: dict[int, Value]) -> 
 
 
 def record_body(step: Step, state: Sequence[Value]) -> tuple[Body, list[Value], list[Value]]:
-    """The body of step(i, state) -> state, and what it reads from outside: rows and captures.
+    """The body of step(i, state) -> state, and the values that it reads from outside: rows and captures.
 
-    Raises DependsOnDataError if it cannot be recorded once for all turns.
+    Raises DependsOnDataError if it cannot be recorded once for all iterations.
     """
     first = Trace(careful=current.careful, outer=True)
     i = first.counter = first.leaf(())
@@ -131,7 +131,7 @@ def record_body(step: Step, state: Sequence[Value]) -> tuple[Body, list[Value], 
         raise ShapesChangeError([shape_of(y) for y in outputs])
     rows: dict[int, Value] = {}
     captures: dict[int, Value] = {}
-    turned: dict[int, int] = {}  # symbols that read a row -> the id of what they read from
+    row_sources: dict[int, int] = {}  # symbols that read a row -> the id of the array
     for number in live(first, outputs):
         made = made_by(first[number])
         if made is None:
@@ -139,7 +139,7 @@ def record_body(step: Step, state: Sequence[Value]) -> tuple[Body, list[Value], 
         rule, inputs, _ = made
         if rule is TAKE and inputs[1] is i and _is_outside(inputs[0], first):
             rows[id(inputs[0])] = inputs[0]
-            turned[id(first[number][1])] = id(inputs[0])
+            row_sources[id(first[number][1])] = id(inputs[0])
             continue
         captures |= {id(x): x for x in inputs if _is_outside(x, first)}
     captures |= {id(y): y for y in outputs if _is_outside(y, first)}
@@ -149,9 +149,9 @@ def record_body(step: Step, state: Sequence[Value]) -> tuple[Body, list[Value], 
     new_rows = {key: trace.leaf(shape_of(x)[1:], active=True) for key, x in rows.items()}
     new_captures = {key: trace.leaf(shape_of(x), active=True) for key, x in captures.items()}
     values: dict[int, Value] = {id(i): counter, **dict(zip(map(id, leaves), new_state, strict=True))}
-    for key, x in captures.items():  # a loop is given booleans as numbers, as every operation is that is not logic
+    for key, x in captures.items():  # a loop gets booleans as numbers, like all operations but logic
         values[key] = new_captures[key] != 0.0 if type(x) is Symbol and x.boolean else new_captures[key]
-    values |= {symbol: new_rows[source] for symbol, source in turned.items()}
+    values |= {symbol: new_rows[source] for symbol, source in row_sources.items()}
     final = replay(first, outputs, values)
     body = Body(trace, counter, tuple(new_state), tuple(new_rows.values()), tuple(new_captures.values()), tuple(final))
     return body, list(rows.values()), list(captures.values())
@@ -176,7 +176,7 @@ def run(step: Step, state: Sequence[Value], n: int, *, backwards: bool = False, 
 
 
 def _cut(rows: Sequence[Value], n: int) -> list[Value]:
-    """What is read at the counter, as many rows as there are turns."""
+    """The arrays read at the counter, cut to as many rows as iterations."""
     if any(shape_of(x)[0] < n for x in rows):
         raise DependsOnDataError("an index beyond the end")
     return [x if shape_of(x)[0] == n else x[:n] for x in rows]
@@ -241,7 +241,7 @@ def _by_reciprocal(record: Record) -> Record:
 
 
 def spread(adj: Value, shape: tuple[int, ...]) -> Value:
-    """An adjoint in its shape; one number stands for all elements."""
+    """An adjoint in its shape; a single number applies to all elements."""
     return np.broadcast_to(adj, shape) if shape and type(adj) is float else adj
 
 
@@ -253,7 +253,7 @@ def _back(
     body, shapes, n = loop.body, loop.shapes, loop.n
     count, rows_from = len(shapes), len(body.rows)
     states = _scan(*inputs, loop=Loop(body, n, loop.backwards, (0, sum(map(math.prod, shapes)))))
-    # The state before turn k is row k of the history; in a loop that runs backwards the counter begins with the last.
+    # The state before iteration k is row k of the history. A loop that runs backwards starts with the last counter.
     before = flip(states[:-1], 0) if loop.backwards else states[:-1]
     _, rows, captures = loop.split(inputs)
     rows_wanted, captures_wanted = wanted[count : count + rows_from], wanted[count + rows_from :]
@@ -288,8 +288,8 @@ def _back(
             results.append(None)
             continue
         size = math.prod(shape_of(x)[1:])
-        kept = _scan(*given, loop=Loop(back, n, not loop.backwards, (at, at + size)))[1:]
-        results.append(reshape(kept if loop.backwards else flip(kept, 0), shape_of(x)))
+        history = _scan(*given, loop=Loop(back, n, not loop.backwards, (at, at + size)))[1:]
+        results.append(reshape(history if loop.backwards else flip(history, 0), shape_of(x)))
         at += size
     results += [next(sums) if w else None for w in captures_wanted]
     return results
@@ -323,7 +323,7 @@ def _along(_val: Value, tans: Sequence[Value], *inputs: Value, loop: Loop, resul
         return _scan(*given, loop=Loop(pair, loop.n, loop.backwards, keep))
     both = _scan(*given, loop=Loop(pair, loop.n, loop.backwards, None))
     if type(_val) is Symbol and type(both) is Symbol and both.tape is _val.tape:
-        _val.tape.rebind(_val, both[:size])  # the loop that made it is not needed any more: this one computes it too
+        _val.tape.rebind(_val, both[:size])  # this loop computes it too, so the loop that made it is not needed
     return both[size:]
 
 
@@ -341,17 +341,17 @@ TRACED_GRADIENTS.add(SCAN)
 
 
 def unrolled(step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
-    """The loop, turn by turn."""
+    """The loop, iteration by iteration."""
     for i in range(n):
         state = step(i, state)
     return state
 
 
 def emitter(checkpointed: bool) -> Callable[[Callable[[Any, Any], Any], Any, int], Any]:
-    """The `loop` of a recording: one operation where the body allows it, else turn by turn.
+    """The `loop` of a recording: one operation if the body allows it, else unrolled.
 
-    Checkpointed, a loop of n turns is one of √n turns over one of √n: its reverse sweep stores the states of the outer
-    one only, and computes those of the inner one again, turn by turn of the outer one.
+    Checkpointed, a loop of n iterations is an outer loop of √n iterations over an inner one of √n: its reverse sweep
+    stores the states of the outer loop only, and recomputes those of the inner one in each outer iteration.
     """
 
     def emit(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:
@@ -364,7 +364,7 @@ def emitter(checkpointed: bool) -> Callable[[Callable[[Any, Any], Any], Any, int
         for _ in range(2):
             try:
                 return rebuild(_emitted(step, leaves, rebuild, int(n), checkpointed))
-            except ShapesChangeError as change:  # once more, for a number that becomes an array in the first turn
+            except ShapesChangeError as change:  # again, for a number that becomes an array in the first iteration
                 try:
                     leaves = [broadcast_to(s, shape) for s, shape in zip(leaves, change.shapes, strict=True)]
                 except ValueError:

@@ -1,4 +1,4 @@
-"""Recording a function for compilation: f is run once on symbols, and the engine's own sweep behind it.
+"""Recording a function for compilation: f runs once on symbols, then the engine's own sweep.
 
 The result is a `Recording`: a trace that holds value and derivatives, the symbols that are its inputs and outputs, and
 the guards under which it holds.
@@ -29,17 +29,17 @@ WITH_VECTOR = ("vjp", "jvp", "hvp")
 
 
 class NotCompilableError(TapeError):
-    """A function does something that cannot be recorded once and run later; the eager engine can."""
+    """The function cannot be recorded; the eager engine can run it."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A program for all points at which its guards come out the same.
+    """A program for all points at which its guards hold.
 
     inputs    the symbols of the numbers and arrays that a call brings, in their order
-    value     the function's value, as parts, and what puts them together
+    value     the function's value, as parts; `rebuild` puts them together
     parts     the derivatives, as parts: of the wanted inputs, or of the value's parts (jvp)
-    checked   symbols in which a NaN says that the careful program is to run
+    checked   symbols in which a NaN calls for the careful program
     guards    (a boolean symbol, what it has to be)
     """
 
@@ -83,9 +83,9 @@ def record(request: Request, *, careful: bool, loops: bool = True) -> Recording:
     finally:
         current.emit_loop, current.careful = before
     if not careful and any(not isinstance(x, Active) and has_nan(x) for x in recording.parts):
-        return record(request, careful=True, loops=loops)  # a constant 0 · inf: the plain sweep never is the one to run
+        return record(request, careful=True, loops=loops)  # a constant 0 · inf: the plain sweep is always wrong
     if _leaks(recording):
-        if loops:  # a step that keeps what it computes elsewhere than in its state
+        if loops:  # a step that stores values outside of its state
             return record(request, careful=careful, loops=False)
         raise NotCompilableError(f"{request.name}: a value of a finished inner function is used outside of it")
     return recording
@@ -120,12 +120,12 @@ class _Recorder:
         return self.trace.leaf(shape_of(value), value, active=active, integer=integer).number
 
     def as_argument(self, number: int, example: Any) -> Any:
-        """What the function is given: the symbol, or that of its truth for an array of booleans."""
+        """The function's argument: the symbol, or its truth for an array of booleans."""
         symbol = self.trace[number][1]
         return symbol != 0.0 if isinstance(example, np.ndarray) and example.dtype.kind == "b" else symbol
 
     def inputs(self) -> tuple[Symbol, ...]:
-        """The symbols of the inputs; an assignment may have put new objects instead of the old."""
+        """The symbols of the inputs; an assignment may have replaced objects."""
         return (*(self.trace[n][1] for n in self.numbers), *self.vectors)
 
     def vector(self, parts: Sequence[Any]) -> list[Symbol]:
@@ -136,7 +136,7 @@ class _Recorder:
     def finish(
         self, value: Sequence[Value], rebuild: Any, parts: Sequence[Value], checked: Sequence[Value]
     ) -> Recording:
-        """The recording; what is not differentiated comes out as plain numbers."""
+        """The recording; constant values become plain numbers."""
         value = [y if isinstance(y, Active) else settle(y) for y in value]
         symbols = tuple(c for c in checked if type(c) is Symbol)
         guards = tuple(self.trace.guards)
@@ -165,10 +165,10 @@ class _Recorder:
         return recording if operator != "gradient" else replace(recording, value=(), rebuild=lambda _parts: None)
 
     def is_path_of_one_number(self) -> bool:
-        """Whether there are loops, and one number alone to derive by.
+        """Whether there are loops, and a single number to differentiate in.
 
-        Then a tangent goes along with the loop's state in the shadow of its operations, where a sweep would keep all
-        states and be a second loop. A careful recording is a sweep's: zero times infinity is seen to there.
+        Then a tangent is cheap next to the loop's state, while a sweep would store all states and be a second loop. A
+        careful recording needs a sweep, which handles zero times infinity.
         """
         active = [x for x, a in zip(self.request.examples, self.request.active, strict=True) if a]
         is_one = len(active) == 1 and np.size(active[0]) == 1 and not self.request.checkpointed
@@ -194,13 +194,13 @@ class _Recorder:
             )
 
     def outputs(self, y: Any) -> tuple[list[Value], Any]:
-        """The parts of what the function returned."""
+        """The parts of the function's result."""
         if isinstance(y, Symbol):
             return [y], lambda parts: parts[0]
         return outputs(y)
 
     def swept(self, ys: Sequence[Value], rebuild: Any, weights: Sequence[Value]) -> Recording:
-        """The reverse sweep, recorded behind the function."""
+        """The reverse sweep, recorded after the function."""
         trace = self.trace
         seeds = [(y, w) for y, w in zip(ys, weights, strict=True) if type(y) is Symbol and y.tape is trace and y.active]
         for cell, adj in merged(seeds):

@@ -1,11 +1,11 @@
-"""In what form a rule is recorded for compilation.
+"""The form in which a rule is recorded for compilation.
 
-Most are recorded as they are. Two kinds are not:
+Most rules are recorded unchanged. Two kinds are not:
 
-* A rule with a `scatter` adds in place to a buffer, and a symbol has none: recorded without.
+* A rule with a `scatter` adds in place to a buffer. A symbol has no buffer, so the rule is recorded without it.
 * A rule whose gradient functions are written for plain numbers, or look at many of them (eigenvalues, singular values,
-  rules of yours that are no elementwise functions): the gradient functions are not looked into. Each becomes a node of
-  its own, which calls it in Python when the compiled function runs.
+  custom rules that are not elementwise): each gradient function becomes one node, which calls it in Python when the
+  compiled function runs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TRACED_GRADIENTS: set[Rule] = {
 
 
 class RecordedRule(Rule):
-    """A rule as it stands in a trace; `origin` is the rule that was called."""
+    """A rule in the form of a trace; `origin` is the rule that was called."""
 
     __slots__ = ("origin",)
     origin: Rule
@@ -72,7 +72,7 @@ _forms: dict[Rule, Rule] = {e.divide: QUOTIENT}
 
 
 def recorded_form(rule: Rule) -> Rule:
-    """The rule to be put in a record."""
+    """The form of the rule for a record."""
     form = _forms.get(rule)
     if form is None:
         form = _forms[rule] = _form_of(rule)
@@ -108,7 +108,7 @@ def _called(rule: Rule) -> Any:
 
 
 def fitted(part: Value, shape: tuple[int, ...]) -> Value:
-    """A contribution in the argument's shape; the number 0.0 stands for none."""
+    """A contribution in the argument's shape; the number 0.0 means none."""
     part = settle(part)
     return np.zeros(shape) + part if shape and type(part) is float and part == 0.0 else part
 

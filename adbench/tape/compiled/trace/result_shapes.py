@@ -1,4 +1,4 @@
-"""Shapes of results, found without the numbers: while recording for compilation, numbers are not there yet."""
+"""Shapes of results, computed without the numbers, which do not exist yet while recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What need not be recorded: products with one, quotients by one, two signs, sums with zeros that were put in place."""
+"""Operations that need no record: products with one, quotients by one, double negation, sums with scattered values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ADD_AT: Rule = function_gradients(
     name="add_at",
     fresh=True,
 )
-"""add_at(x, v, index=): x with v added at the places of the index, as often as they are named."""
+"""add_at(x, v, index=): x with v added at the places of the index, repeated ones repeatedly."""
 
 
 def one_number(x: Value) -> float | None:
@@ -46,9 +46,9 @@ def one_number(x: Value) -> float | None:
 
 
 def simplified(rule: Rule, inputs: list[Value], params: dict[str, Any], made: Producer) -> Value:
-    """What rule(*inputs) is without a record of its own; None if it needs one. May replace inputs by simpler ones.
+    """A value equal to rule(*inputs) that needs no new record, or None. May replace inputs by simpler ones.
 
-    Only what holds for every float is used: x · 1, x / 1, x - 0, -(-x). (x + 0 is not x for x = -0.0.)
+    Uses only identities that hold for every float: x · 1, x / 1, x - 0, -(-x). (x + 0 is not x for x = -0.0.)
     """
     if rule.elementwise and len(inputs) == 2:
         for i in (0, 1):

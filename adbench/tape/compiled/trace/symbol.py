@@ -1,15 +1,15 @@
-"""Symbols: what stands for the numbers of calls to come while a function is recorded for compilation.
+"""Symbols: placeholders for the numbers of future calls while a function is recorded for compilation.
 
 A `Symbol` is an active value at the lowest level, instead of a plain number or array. Operations on symbols are
-recorded on a `Trace`, which is a `Tape` with records of the general form. So nothing of the engine is there twice:
+recorded on a `Trace`, which is a `Tape` with records of the general form. So the engine is not duplicated:
 
 * rules dispatch on a symbol as on any active value, whatever levels of derivatives lie over it;
 * the engine's own `sweep` runs over a trace, calls the rules' own gradient functions with symbols, and what they
-  compute is recorded behind. The trace then holds value and gradient: the program that is lowered to machine code.
+  compute is recorded too. The trace then holds value and gradient: the program that is lowered to machine code.
 
-No symbol has a number that may flow into the result. A comparison gives a symbol again, of booleans. Where Python
-needs one answer (`if`, `while`, `int`, an index), it is computed for the example point, and noted down as a *guard*:
-the recording holds for those points only at which all its guards come out the same.
+A symbol has no number that could flow into the result. A comparison returns a symbol of booleans. If Python needs an
+answer (`if`, `while`, `int`, an index), it is computed for the example point and recorded as a *guard*: the recording
+is valid only for points at which all its guards have the same outcome.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Shape = tuple[int, ...]
 
 
 class DependsOnDataError(Exception):
-    """A loop's body asks for a number that differs from turn to turn: the loop has to be unrolled."""
+    """A loop's body needs a number that differs between iterations: the loop has to be unrolled."""
 
 
 def _binary(rule: Rule) -> Callable[[Any, Any], Any]:
@@ -44,7 +44,7 @@ class Symbol(Operand):
     number    the place of its record on the trace
     active    whether it depends on an input that is differentiated
     boolean   whether it holds booleans
-    integer   whether the plain input that it stands for is an array of integers
+    integer   whether it is an input for an array of integers
     adj, own  where its adjoint collects: a symbol is its own cell
     users     for an array the numbers of the records that read it
     """
@@ -76,7 +76,7 @@ class Symbol(Operand):
 
     @property
     def careful(self) -> bool:
-        """Whether zero times infinity is to be seen to at every node (see `sweep`)."""
+        """Whether every node has to handle zero times infinity (see `sweep`)."""
         return bool(self.tape.careful)
 
     @property

@@ -77,11 +77,11 @@ REPLACED = frozenset(
         *(np.allclose, np.isclose, np.array_equal, np.argwhere, np.linalg.matrix_rank),
     )
 )
-"""numpy's functions that give positions or verdicts, not numbers: asked at the example point, under a guard."""
+"""numpy's functions that return positions or decisions: evaluated at the example point, under a guard."""
 
 _BOOLEAN_ARGUMENTS = frozenset(LOGIC.values()) | {NUMBER, ANY, ALL, e.where}
 
 
 def takes_booleans(rule: Rule) -> bool:
-    """Whether (the first argument of) a rule is meant to be boolean; others get 1.0 and 0.0."""
+    """Whether a rule takes booleans as its (first) argument; other rules get 1.0 and 0.0."""
     return rule in _BOOLEAN_ARGUMENTS

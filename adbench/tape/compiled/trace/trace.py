@@ -1,7 +1,7 @@
 """The trace: a tape of symbols, on which the same operation on the same operands is recorded once.
 
-It also knows, for the point at which a function is recorded, the numbers behind its symbols, and computes them when
-Python asks for one: then, and only then, a guard is noted down.
+It can compute the numbers behind its symbols at the example point. It does so only when Python asks for one, and then
+records a guard.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from adbench.tape.values import constant, settle, shape_of
 class Trace(Tape):
     """A tape of symbols.
 
-    outer     None, or the function that says whether a value lies outside of this loop body; a body has no example
-    careful   whether sweeps over it are to see to zero times infinity at every node
+    outer     None, or True for the trace of a loop's body, which has no example point
+    careful   whether sweeps over it handle zero times infinity at every node
     counter   the symbol of a loop's counter, for the trace of a loop's body
-    guards    (symbol, what it was at the example point), in the order in which Python asked
-    known     what was computed already: the same operation on the same operands is recorded once
-    foreign   whether something was used that is active and not on this trace
+    guards    (symbol, its outcome at the example point), in the order in which Python asked
+    known     operation and operands -> its record: the same operation on the same operands is recorded once
+    foreign   whether an active value of another trace was used
     """
 
     __slots__ = ("_alive", "_constants", "careful", "counter", "foreign", "guards", "known", "outer")
@@ -149,19 +149,19 @@ class Trace(Tape):
         return value
 
     def rebind(self, old: Symbol, new: Symbol) -> None:
-        """From here on the object `old` is what `new` is; what it was goes on under a new object, also in the records.
+        """Makes the object `old` be `new` from here on; earlier records get a new object for the old value.
 
-        So an assignment to elements is seen by all who hold the array, and by nothing that was computed before.
+        So an assignment to elements changes the array for everyone who holds it, and no value computed before.
         """
-        kept = Symbol()
+        before = Symbol()
         for name in ("tape", "number", "shape", "active", "boolean", "integer", "adj", "users", "_val"):
-            setattr(kept, name, getattr(old, name))
+            setattr(before, name, getattr(old, name))
         for number in dict.fromkeys([old.number, *(old.users or ())]):
             rule, out, cells, saved, params, ask = self[number]
             if rule is not LEAF:
-                saved = (kept if saved[0] is old else saved[0], tuple([kept if x is old else x for x in saved[1]]))
-                cells = tuple([kept if x is old else x for x in cells])
-            self[number] = (rule, kept if out is old else out, cells, saved, params, ask)
+                saved = (before if saved[0] is old else saved[0], tuple([before if x is old else x for x in saved[1]]))
+                cells = tuple([before if x is old else x for x in cells])
+            self[number] = (rule, before if out is old else out, cells, saved, params, ask)
         for name in ("number", "active", "integer", "users", "_val"):
             setattr(old, name, getattr(new, name))
         for number in dict.fromkeys([new.number, *(new.users or ())]):
@@ -196,7 +196,7 @@ class Trace(Tape):
         return symbol._val
 
     def decide(self, condition: Any) -> bool:
-        """The truth of a condition at the example point, noted down as a guard."""
+        """The truth of a condition at the example point, recorded as a guard."""
         if not isinstance(condition, Symbol):
             return bool(condition)
         if condition.tape.outer is not None:
