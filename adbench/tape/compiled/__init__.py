@@ -1,4 +1,4 @@
-"""The compiled gear: a function recorded once, and run as machine code.
+"""Compiled functions: a function recorded once, and run as machine code.
 
     call = compile(f, x)
     value, gradient = call(x)
