@@ -1,4 +1,4 @@
-"""Computes the references that are shipped: of built-in cases at the sizes of a first look, at the default seed.
+"""Compute the shipped references: built-in cases at the sizes of a first look and the default seed.
 
 Each is asked for as `adbench check` and `adbench run` ask for it, so that they find it by the same key.
 """
@@ -10,12 +10,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from adbench.execution.workers.pool import about
-
 from adbench.catalog.discovery import Catalog, catalog
 from adbench.execution.operators.prepared_point import needs_second_order
 from adbench.execution.planning.plan import plan
-from adbench.execution.workers.worker import Bench, answer
+from adbench.execution.planning.request import Request
+from adbench.execution.workers.context import Context
+from adbench.execution.workers.supervisor import Supervisor
+from adbench.execution.workers.worker import WorkerState, answer
 from adbench.model.settings import Settings
 from adbench.oracle.cache import SHIPPED, pack
 
@@ -24,11 +25,12 @@ SETTINGS = (Settings().for_a_first_look(), Settings())  # of `check` and `run --
 
 def requests(known: Catalog, settings: Settings) -> list[dict[str, Any]]:
     """What a check of every built-in case at its quick sizes asks for, each once; with second order before without."""
-    planned = plan(known, backends=["tape"], quick=True, thorough=True)
+    context = Context(Supervisor(), known, settings)
+    planned = plan(known, Request(backends=["tape"], quick=True, time=False))
     jobs = {(job.case, job.size, needs_second_order(job.operator)): job for job in planned.jobs}
     seconds = settings.reference_seconds
     return [
-        about(known, job, "reference", reference_seconds=seconds, second_order=second)
+        context.request(job, "reference", reference_seconds=seconds, second_order=second)
         for (_, _, second), job in sorted(jobs.items(), key=lambda item: not item[0][2])
         if known.case_sources[job.case].builtin
     ]
@@ -40,7 +42,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for settings in SETTINGS:
             for request in requests(catalog(), settings):
-                found = answer(Bench(), request | {"cache": folder})
+                found = answer(WorkerState(), request | {"cache": folder})
                 if "value" not in found:
                     sys.exit(f"{request['case']['name']} at size {request['size']}: {found}")
         count = pack(Path(folder), SHIPPED)

@@ -7,7 +7,7 @@ import pytest
 
 from adbench.catalog.discovery import catalog
 from adbench.execution.workers import worker
-from adbench.execution.workers.worker import Bench, answer
+from adbench.execution.workers.worker import WorkerState, answer
 from adbench.oracle import cache
 from scripts import references
 
@@ -19,7 +19,7 @@ ESTIMATES = ("bar", "noise")  # of errors: other instructions of another process
 
 
 def asked(request: dict[str, Any], folder: Path) -> Any:
-    found = answer(Bench(), request | {"cache": str(folder)})
+    found = answer(WorkerState(), request | {"cache": str(folder)})
     assert "value" in found, found
     return found["value"]
 
@@ -60,7 +60,7 @@ def test_nearly_everything_that_a_first_check_asks_for_is_shipped(
     monkeypatch.setattr(worker, "cached", only_shipped)
     requests = references.requests(KNOWN, settings)
     for request in requests:
-        if "value" not in answer(Bench(), request | {"cache": str(tmp_path)}):
+        if "value" not in answer(WorkerState(), request | {"cache": str(tmp_path)}):
             missing.append(f"{request['case']['name']} at {request['size']}")
     assert len(missing) <= 0.1 * len(requests), f"{ANEW}; not shipped: {missing}"
 
