@@ -18,8 +18,7 @@ from adbench.model.backend import OPERATORS, Backend
 from adbench.model.case import function_of
 from tests.backends.loaded import NAMES, backend
 from tests.cases.high_precision import gradient as high_precision_gradient
-from tests.execution.test_fallback import TRUTH, A, B, V, W, X
-from tests.execution.test_fallback import f as quadratic
+from tests.execution.test_fallback import SCALAR, A, quadratic
 
 # One of each kind; `adbench check` has all of them, with every relation between calls.
 KINDS = (
@@ -112,15 +111,14 @@ OWN: dict[str, set[str]] = {
 @every_backend
 def test_each_operator_is_the_librarys_own_or_refused_and_right(name: str, operator: Operator) -> None:
     used = backend(name)
-    vector = {"jvp": (V,), "hvp": (V,), "vjp": (W,)}.get(operator, ())
-    args = used.native_inputs((X, B, *vector))
+    args = used.native_inputs((*SCALAR.args, *SCALAR.vectors.get(operator, ())))
     if operator not in OWN[name]:
         with pytest.raises(Unsupported, match=operator):
             used.prepare(operator, quadratic, args, (0, 1))
         return
     call = used.prepare(operator, lambda x, b: quadratic(x, b, used.to_native(A)), args, (0, 1))
     for _ in range(2):
-        got, expected = used.numpy_result(call(*args)), TRUTH[operator]
+        got, expected = used.numpy_result(call(*args)), SCALAR.truth(operator)
         for part, truth_part in zip(tree.leaves(got), tree.leaves(expected), strict=True):
             assert np.shape(part) == np.shape(truth_part)
             np.testing.assert_allclose(part, truth_part, rtol=1e-6 if used.claimed_relative_error else 1e-13)

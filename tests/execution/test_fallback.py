@@ -63,9 +63,9 @@ A = np.array([[2.0, 1.0, 0.5], [0.0, 3.0, -1.0], [1.0, 0.0, 4.0]])
 S = 0.5 * (A + A.T)
 
 
-def quadratic(x: Any, b: Any) -> Any:
+def quadratic(x: Any, b: Any, a: Any = A) -> Any:
     """½ xᵀ A x + b³ Σ x."""
-    return 0.5 * x @ A @ x + b**3 * x.sum()
+    return 0.5 * x @ a @ x + b**3 * x.sum()
 
 
 def gradient(x: Any, b: Any) -> tuple[Any, ...]:
