@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from adbench.model.errors import UsageError
 from adbench.model.run_progress import Head
 from adbench.version import __version__
 
+EQUIVALENT = Path(__file__).with_name("equivalent_files.json")
+"""Built-in file -> [its digest before, its digest now], where only names or words changed between the two."""
 SAME_MACHINE = ("processor", "architecture", "cores", "hardware_threads", "system", "python")
 
 
@@ -61,8 +64,9 @@ def catalog_of(head: Head, folder: Path | str, again: str) -> Catalog:
         if found.backends[name].version != version:
             raise UsageError(f"{folder}: {name} was version {version}, is {found.backends[name].version}; {again}")
     now = files_of(found, backends, cases)["digests"]
+    equivalent = json.loads(EQUIVALENT.read_text("utf-8"))
     for name, digest in asked.get("digests", {}).items():
-        if now.get(name) != digest:
+        if now.get(name) != digest and equivalent.get(name) != [digest, now.get(name)]:
             raise UsageError(f"{folder}: {name} has changed since the run was begun; {again}")
     return found
 

@@ -114,6 +114,21 @@ def test_a_file_that_has_changed_is_refused(interrupted: Path) -> None:
     resume(interrupted / "out").close()
 
 
+def test_a_file_with_an_equivalent_older_text_is_accepted_until_it_changes_again(
+    interrupted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, table = interrupted / "other.py", interrupted / "equivalent.json"
+    text, old = file.read_text(), run_files._digest(file)
+    file.write_text(text + "\n# the same in other words\n")
+    table.write_text(json.dumps({"backends/other": [old, run_files._digest(file)]}))
+    monkeypatch.setattr(run_files, "EQUIVALENT", table)
+    resume(interrupted / "out").close()
+    file.write_text(file.read_text() + "# changed\n")
+    with pytest.raises(UsageError, match="other has changed since the run was begun"):
+        resume(interrupted / "out")
+    file.write_text(text)
+
+
 def test_another_machine_another_version_and_another_library_are_refused(
     interrupted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
