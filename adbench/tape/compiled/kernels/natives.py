@@ -165,9 +165,10 @@ def _of_row(row: Rule) -> Native:
 
 def native(rule: Rule) -> Native | None:
     """What writes the value of a rule, if there is anything."""
-    if rule not in NATIVE and rule.native is not None:
-        NATIVE[rule] = _of_row(rule)  # a row that was added later
-    return NATIVE.get(rule)
+    found = NATIVE.get(rule)
+    if found is None and rule.native is not None:
+        found = NATIVE[rule] = _of_row(rule)  # a row that was added later
+    return found
 
 
 NATIVE: dict[Rule, Native] = {

@@ -95,7 +95,7 @@ class ValueLocations:
         if not all(self.emission.is_anchored(self.locations[n]) for n in needed):
             return
         for n in needed:
-            if not isinstance(self.locations[n], Buffer):
+            if n not in self.slots and not isinstance(self.locations[n], Buffer):
                 self.spill(n, self.locations[n])
             self.near[n] = -SPILL_DISTANCE - 1
         self.emission.cut()
