@@ -85,6 +85,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.stash[LEFT_OUT] = len(slow - {item.nodeid for item in items})
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Raises UsageError if pytest-xdist does not see the groups that have to stay in one process."""
+    grouped = [item for item in session.items if item.get_closest_marker("xdist_group")]
+    if getattr(session.config.option, "loadgroup", False) and any("@" not in item.nodeid for item in grouped):
+        raise pytest.UsageError("pytest-xdist ignores groups on this pytest; install the versions of constraints.txt")
+
+
 def _time_limit(item: pytest.Item) -> float:
     """Seconds, of a test that has a limit of its own."""
     own = item.get_closest_marker("timeout")
