@@ -124,11 +124,6 @@ class Truth:
         bar = nearest(libmp.mpf_add(libmp.mpf_shift(gap, -10), self._resolution(0, FINE)))
         return Settled(Known(nearest(fine.central), nearest(fine.central), bar), coarse)
 
-    def vanishes(self, move: Move) -> bool:
-        """Whether f does not change at all along a move, to the last of fifty digits, on both sides."""
-        sides = self.coarse.quotients(move, COARSE.power)
-        return bool(sides.left == ZERO and sides.right == ZERO)
-
     def _special(self, move: Move, exponent: int, sides: Quotients) -> Known | None:
         """The derivative where it is anything but plainly smooth; None where it looks smooth."""
         left, right = sides.left, sides.right
