@@ -1,0 +1,477 @@
+"""The arithmetic: truncated power series in an infinitesimal t > 0, whose coefficients are balls (python-flint).
+
+A ball is an interval that provably contains the true number. The value of a number is one of
+
+    fmpq, arb                  a constant: exact, or a ball
+    fmpq_series, arb_series    a number that moves with t: coefficients of t^0, t^1, …, up to O(t^terms)
+    Special                    an infinity or NaN
+
+t is smaller than every positive number, so the first coefficient that is not zero decides a comparison, and a function
+with a kink has its one-sided derivative. What a computation lacks to go on it says by an exception: more bits, more
+terms, or t as a power of another infinitesimal (sqrt(t) needs t = u²). `adbench.oracle.series.evaluation` then tries
+again with those.
+
+The precision is python-flint's own, which is global: hold `arithmetic` around everything here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from flint import arb, arb_series, ctx, fmpq, fmpq_series
+
+Ball = Any
+"""The value of a number: fmpq, arb, fmpq_series, arb_series or Special."""
+
+MOST_EXACT_BITS = 4000
+"""Fractions grow with every operation; longer ones become balls."""
+
+
+class Insufficient(Exception):
+    """The arithmetic cannot tell at this precision; the subclass says what more would help."""
+
+
+class NeedsBits(Insufficient):
+    """A comparison, or a division, that the width of a ball leaves open."""
+
+
+class NeedsTerms(Insufficient):
+    """All coefficients known so far are zero."""
+
+
+class NeedsRoot(Insufficient):
+    """A power of t that is not whole; ``root`` times it is."""
+
+    def __init__(self, root: int) -> None:
+        super().__init__(root)
+        self.root = root
+
+
+class Special:
+    """An infinity or NaN: what python-flint has no arithmetic of IEEE 754 for."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"Special({self.value})"
+
+
+INF, NEGATIVE_INF, NAN = Special(math.inf), Special(-math.inf), Special(math.nan)
+ZERO, ONE = arb(0), arb(1)
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """How to compute.
+
+    bits   of every ball's middle
+    terms  of a series; the last known power of t is terms - 1
+    exact  fractions instead of balls, for as long as they stay short
+    last   no more terms are to be had: a series of zeros is zero
+    guess  what an open comparison answers: None raises NeedsBits, else the sign of the difference
+    """
+
+    bits: int = 192
+    terms: int = 3
+    exact: bool = False
+    last: bool = False
+    guess: int | None = None
+
+
+class _State:
+    """The arithmetic in force, and what has happened in it."""
+
+    how = Arithmetic()
+    edged = False
+    guessed = False
+
+
+_state = _State()
+_lock = threading.RLock()
+
+
+@contextlib.contextmanager
+def arithmetic(how: Arithmetic) -> Iterator[_State]:
+    """Compute so inside; afterwards python-flint's settings are the user's again.
+
+    The state says whether the point lies on an edge (`edged`: the direction decided something: the derivative from the
+    other side may differ) and whether a comparison was guessed.
+    """
+    with _lock:
+        before = ctx.prec, ctx.cap, _state.how, _state.edged, _state.guessed
+        ctx.prec, ctx.cap, _state.how, _state.edged, _state.guessed = how.bits, how.terms, how, False, False
+        try:
+            yield _state
+        finally:
+            ctx.prec, ctx.cap, _state.how, _state.edged, _state.guessed = before
+
+
+def constant(number: Any) -> Ball | None:
+    """A real number of Python or numpy as a constant, exactly; None for everything else."""
+    if isinstance(number, float):
+        if not math.isfinite(number):
+            return Special(number)
+        return fmpq(*number.as_integer_ratio()) if _state.how.exact else arb(number)
+    if isinstance(number, int):
+        return fmpq(number) if _state.how.exact else arb(number)
+    kind = getattr(getattr(number, "dtype", None), "kind", None)
+    if kind in ("f", "i", "u", "b") and number.ndim == 0:
+        return constant(float(number) if kind == "f" else int(number))
+    return None
+
+
+def moving(start: float, slope: float) -> Ball:
+    """start + slope t; with roots r of t, start + slope u^r is made by the evaluation."""
+    if _state.how.exact:
+        return fmpq_series([fmpq(*start.as_integer_ratio()), fmpq(*slope.as_integer_ratio())], _state.how.terms)
+    return arb_series([arb(start), arb(slope)], _state.how.terms)
+
+
+def is_series(a: Ball) -> bool:
+    """Whether it moves with t."""
+    return type(a) is arb_series or type(a) is fmpq_series
+
+
+def ball(a: Ball) -> Ball:
+    """The same without fractions."""
+    kind = type(a)
+    if kind is fmpq:
+        return arb(a)
+    if kind is fmpq_series:
+        return arb_series(a, a.prec)
+    return a
+
+
+def coefficients(a: Ball) -> list[Any]:
+    """Of a series: as many as are known, from t^0 on."""
+    return [a[k] for k in range(a.prec)]
+
+
+def series(coefficients: list[Any], terms: int) -> Ball:
+    """Σ c_k t^k + O(t^terms)."""
+    if all(type(c) is fmpq for c in coefficients):
+        return fmpq_series(coefficients, terms)
+    return arb_series(coefficients, terms)
+
+
+def start(a: Ball) -> Ball:
+    """The coefficient of t^0."""
+    return a[0] if is_series(a) else a
+
+
+# Signs and comparisons ---------------------------------------------------------------------------------------
+
+
+def _sign_of_constant(c: Any) -> int:
+    """-1, 0 or 1; 2 for NaN."""
+    if c > 0:
+        return 1
+    if c < 0:
+        return -1
+    if type(c) is fmpq or c.is_zero():
+        return 0
+    if c.is_nan():
+        return 2
+    if _state.how.guess is None:
+        raise NeedsBits
+    _state.guessed = _state.edged = True
+    return _state.how.guess
+
+
+def sign(a: Ball) -> int:
+    """-1, 0 or 1; 2 for NaN. Of a number that moves: just after t = 0."""
+    if isinstance(a, Special):
+        return 2 if math.isnan(a.value) else int(math.copysign(1, a.value))
+    if not is_series(a):
+        return _sign_of_constant(a)
+    for k in range(a.prec):
+        if found := _sign_of_constant(a[k]):
+            if k:
+                _state.edged = True
+            return found
+    _state.edged = True
+    if not _state.how.last:
+        raise NeedsTerms
+    return 0
+
+
+def compared(a: Ball, b: Ball) -> int:
+    """The sign of a - b; 2 where one is NaN."""
+    if isinstance(a, Special) or isinstance(b, Special):
+        left = a.value if isinstance(a, Special) else 0.0
+        right = b.value if isinstance(b, Special) else 0.0
+        if math.isnan(left) or math.isnan(right):
+            return 2
+        return (left > right) - (left < right)
+    return sign(sub(a, b))
+
+
+def valuation(a: Ball) -> int:
+    """The power of the first coefficient that is not zero, 0 for a constant that is not. Of zero: -1."""
+    if not is_series(a):
+        return -1 if sign(a) == 0 else 0
+    for k in range(a.prec):
+        if _sign_of_constant(a[k]):
+            return k
+    if not _state.how.last:
+        raise NeedsTerms
+    return -1
+
+
+def shifted(a: Ball, power: int) -> Ball:
+    """t^power a of a series; for a negative power the first coefficients must be zero."""
+    found = coefficients(a)
+    if power < 0:
+        return series(found[-power:], max(1, a.prec + power))
+    return series([0] * power + found, a.prec + power)
+
+
+# The four operations ------------------------------------------------------------------------------------------
+
+
+def add(a: Ball, b: Ball) -> Ball:
+    """a + b."""
+    try:
+        return a + b
+    except TypeError:
+        return _mixed(add, lambda x, y: x + y, a, b)
+
+
+def sub(a: Ball, b: Ball) -> Ball:
+    """a - b."""
+    try:
+        return a - b
+    except TypeError:
+        return _mixed(sub, lambda x, y: x - y, a, b)
+
+
+def mul(a: Ball, b: Ball) -> Ball:
+    """a b."""
+    try:
+        found = a * b
+    except TypeError:
+        return _mixed(mul, lambda x, y: x * y, a, b)
+    return shortened(found) if _state.how.exact else found
+
+
+def neg(a: Ball) -> Ball:
+    """-a."""
+    return Special(-a.value) if isinstance(a, Special) else -a
+
+
+def div(a: Ball, b: Ball) -> Ball:
+    """a / b; x / 0 is the infinity of x's sign, 0 / 0 is NaN. t² / t is t, 1 / t is infinite."""
+    if isinstance(a, Special) or isinstance(b, Special):
+        return _mixed(div, _divided, a, b)
+    lost = valuation(b)
+    if lost < 0:
+        return (NAN, INF, NEGATIVE_INF, NAN)[sign(a)]
+    if lost == 0:
+        if type(a) is type(b) or not is_series(b):
+            found = a / b
+        else:
+            found = ball(a) / ball(b)
+        return shortened(found) if _state.how.exact else found
+    _state.edged = True
+    if valuation(a) < 0:  # zero, however many terms there are
+        return ZERO
+    if not is_series(a) or valuation(a) < lost:
+        return INF if sign(a) == sign(b) else NEGATIVE_INF
+    return div(shifted(a, -lost), shifted(b, -lost))
+
+
+def _mixed(function: Any, on_floats: Any, a: Ball, b: Ball) -> Ball:
+    """An operation on a fraction and a ball, which python-flint refuses, or on special values."""
+    if isinstance(a, Special) or isinstance(b, Special):
+        return special(on_floats(_as_float(a), _as_float(b)))
+    if isinstance(a, fmpq_series) or isinstance(b, fmpq_series):
+        return function(ball(a), ball(b))
+    raise TypeError(f"no arithmetic for {type(a).__name__} and {type(b).__name__}")
+
+
+def _as_float(a: Ball) -> float:
+    """A number with its sign: beside an infinity the size of another makes no difference."""
+    if isinstance(a, Special):
+        return a.value
+    found = sign(a)
+    return math.nan if found == 2 else float(found)
+
+
+def _divided(x: float, y: float) -> float:
+    return x / y if y else (math.nan if not x else math.copysign(math.inf, x))
+
+
+def special(number: float) -> Ball:
+    """A float that may be infinite or NaN."""
+    return arb(number) if math.isfinite(number) else Special(number)
+
+
+def shortened(a: Ball) -> Ball:
+    """The same, as a ball where its fractions have grown long."""
+    if type(a) is fmpq:
+        return arb(a) if a.q.bit_length() > MOST_EXACT_BITS or a.p.bit_length() > MOST_EXACT_BITS else a
+    if type(a) is fmpq_series and any(
+        c.q.bit_length() > MOST_EXACT_BITS or c.p.bit_length() > MOST_EXACT_BITS for c in coefficients(a)
+    ):
+        return ball(a)
+    return a
+
+
+# Powers -------------------------------------------------------------------------------------------------------
+
+
+def sqrt(a: Ball) -> Ball:
+    """√a, of t² as t; NaN below zero."""
+    if isinstance(a, Special):
+        return INF if a.value > 0 else NAN
+    power = valuation(a)
+    if power < 0:
+        return ZERO
+    if sign(a) != 1:
+        return NAN
+    if not is_series(a):
+        return ball(a).sqrt()
+    if power == 0:
+        return ball(a).sqrt()
+    _state.edged = True
+    if power % 2:
+        raise NeedsRoot(2)
+    return shifted(ball(shifted(a, -power)).sqrt(), power // 2)
+
+
+def power(a: Ball, b: Ball) -> Ball:
+    """a ** b as C's pow has it: 1 for b = 0 or a = 1, NaN for a negative base and a broken exponent."""
+    if isinstance(a, Special) or isinstance(b, Special):
+        return _special_power(a, b)
+    whole = _whole(b)
+    if whole is not None:
+        return _whole_power(a, whole)
+    first = valuation(a)
+    if first < 0:
+        return (ONE, ZERO, INF, NAN)[sign(b)]
+    if sign(a) != 1:
+        return NAN
+    if first == 0:
+        if is_series(a) or is_series(b):
+            base = ball(a) if is_series(a) else arb_series([ball(a)], _state.how.terms)
+            return (base.log() * ball(b)).exp()
+        return ball(a) ** ball(b)
+    return _power_of_small(a, b, first)
+
+
+def _power_of_small(a: Ball, b: Ball, first: int) -> Ball:
+    """(t^first u) ** b, u not small: t^(first b) u^b. Where that is no power of t, as much of it as is known."""
+    _state.edged = True
+    exponent = ball(start(b)) * first
+    if sign(exponent) < 0:
+        return INF
+    if not is_series(b):
+        twice = (exponent * 2).unique_fmpz()
+        if twice is not None and exponent * 2 == twice:
+            if int(twice) % 2:
+                raise NeedsRoot(2)
+            return shifted(power(shifted(a, -first), b), int(twice) // 2)
+    known = math.ceil(float(exponent.mid()))
+    return arb_series([0], max(1, min(known, _state.how.terms)))
+
+
+def _whole(b: Ball) -> int | None:
+    """The value of a constant that is a whole number."""
+    if is_series(b):
+        return None
+    if type(b) is fmpq:
+        return int(b.p) if b.q == 1 else None
+    if not b.is_exact() or not b.is_integer():
+        return None
+    found = b.unique_fmpz()
+    return None if found is None else int(found)
+
+
+def _whole_power(a: Ball, exponent: int) -> Ball:
+    if exponent < 0:
+        return div(ONE, _whole_power(a, -exponent))
+    if abs(exponent) > 2**20:  # thousands of bits of fractions, and nothing is gained
+        a = ball(a)
+    found = a**exponent
+    return shortened(found) if _state.how.exact else found
+
+
+def _special_power(a: Ball, b: Ball) -> Ball:
+    base = a.value if isinstance(a, Special) else _representative(a)
+    exponent = b.value if isinstance(b, Special) else _representative(b)
+    try:
+        return special(math.pow(base, exponent))
+    except (OverflowError, ValueError):
+        return NAN if base < 0 else INF
+
+
+def _representative(a: Ball) -> float:
+    """A float that behaves like the number under `math.pow` beside an infinity: its sign, and its place about ±1."""
+    size = compared(a if sign(a) >= 0 else neg(a), ONE)
+    near = 1.0 + 0.5 * size if sign(a) else 0.0
+    whole = _whole(a)
+    if whole is not None and abs(whole) > 1:
+        near = 3.0 if whole % 2 else 2.0
+    return math.copysign(near, sign(a))
+
+
+# Parts ----------------------------------------------------------------------------------------------------------
+
+
+def absolute(a: Ball) -> Ball:
+    """|a|."""
+    return neg(a) if sign(a) < 0 else a
+
+
+def larger(a: Ball, b: Ball) -> Ball:
+    """The larger; a of two that are equal; NaN where one is."""
+    found = compared(a, b)
+    return NAN if found == 2 else b if found < 0 else a
+
+
+def smaller(a: Ball, b: Ball) -> Ball:
+    """The smaller; a of two that are equal; NaN where one is."""
+    found = compared(a, b)
+    return NAN if found == 2 else b if found == 1 else a
+
+
+def floor(a: Ball) -> Ball:
+    """The largest whole number that is not larger."""
+    if isinstance(a, Special):
+        return a
+    first = ball(start(a))
+    below = first.floor()
+    if not below.is_exact():
+        raise NeedsBits
+    if is_series(a) and sign(sub(a, below)) < 0:
+        below = below - 1
+    return below
+
+
+def sign_of(a: Ball) -> Ball:
+    """-1, 0 or 1."""
+    found = sign(a)
+    return NAN if found == 2 else arb(found)
+
+
+def whole_number(a: Ball) -> int:
+    """A constant that must be a whole number, as an int. Raises TypeError for others."""
+    found = None if isinstance(a, Special) else _whole(a)
+    if found is None:
+        raise TypeError("a whole number is needed that does not move")
+    return found
+
+
+def fixed(a: Ball, name: str) -> Any:
+    """A constant as a ball. Raises NotImplementedError where it moves: that derivative of the function is not known."""
+    if is_series(a) or isinstance(a, Special):
+        raise NotImplementedError(f"the derivative of {name} in that argument is not known here")
+    return ball(a)

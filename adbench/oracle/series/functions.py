@@ -1,0 +1,506 @@
+"""Functions of one or two numbers on truncated series over balls, by their names in the array API and scipy.special.
+
+python-flint has most of them for series. The rest come from their value at t = 0 and a formula for the derivative
+(`_from_slope`), or from their Taylor coefficients there (`_composed`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from flint import arb, arb_series, ctx
+
+from adbench.oracle.series import ball
+from adbench.oracle.series.ball import INF, NAN, NEGATIVE_INF, ONE, ZERO, Ball, Special, add, div, mul, neg, sign, sub
+
+Unary = Callable[[Ball], Ball]
+Binary = Callable[[Ball, Ball], Ball]
+
+
+def _special_value(name: str, *numbers: float) -> Ball:
+    """The function at infinities and NaN, as numpy and scipy have it."""
+    import scipy.special
+
+    if name == "log1p_exp":
+        return ball.special(float(np.logaddexp(0.0, numbers[0])))
+    function = getattr(np, name, None) or getattr(scipy.special, name, None)
+    with np.errstate(all="ignore"):
+        return ball.special(float(function(*numbers))) if function is not None else NAN
+
+
+def _finite(name: str) -> Callable[[Unary], Unary]:
+    """A function of finite numbers without fractions as one of all numbers."""
+
+    def made(function: Unary) -> Unary:
+        def apply(a: Ball) -> Ball:
+            return _special_value(name, a.value) if isinstance(a, Special) else function(ball.ball(a))
+
+        return apply
+
+    return made
+
+
+def _of_flint(name: str) -> Unary:
+    return lambda a: getattr(a, name)()
+
+
+def with_start(a: Ball, first: Any) -> Ball:
+    """A series with another coefficient of t^0: the same number, known better."""
+    if not ball.is_series(a):
+        return first
+    return arb_series([first, *ball.coefficients(a)[1:]], a.prec)
+
+
+def _from_slope(at_start: Callable[[Any], Any], slope: Callable[[Ball, Ball], Ball]) -> Unary:
+    """y = f(a) with y' = slope(a, y) a': one more coefficient in each round. ``at_start`` is f of a constant.
+
+    The slope may be wrong in the terms that it has from terms of y that are not known yet.
+    """
+
+    def apply(a: Ball) -> Ball:
+        first = at_start(ball.start(a))
+        if not ball.is_series(a) or isinstance(first, Special):
+            return first
+        inner = a.derivative()
+        found = arb_series([first], 1)
+        for known in range(1, a.prec):
+            change = slope(a, found)
+            if isinstance(change, Special):  # infinitely steep: nothing beyond the value is known
+                return found
+            product = arb_series(ball.ball(change), ctx.cap) * inner
+            found = arb_series([first, *(product[k] / (k + 1) for k in range(known))], known + 1)
+        return found
+
+    return apply
+
+
+def _composed(taylor: Callable[[Any, int], Sequence[Any]]) -> Unary:
+    """f(a) from f's Taylor coefficients at the start of a, taylor(start, number)."""
+
+    def apply(a: Ball) -> Ball:
+        if not ball.is_series(a):
+            return taylor(a, 1)[0]
+        outer = taylor(a[0], a.prec)
+        step, found = a - a[0], arb_series([outer[-1]], a.prec)
+        for coefficient in reversed(outer[:-1]):
+            found = found * step + coefficient
+        return found
+
+    return apply
+
+
+# Logarithms and exponentials -----------------------------------------------------------------------------------
+
+
+@_finite("log")
+def log(a: Ball) -> Ball:
+    """log a; -inf at 0, also of t: its derivative is no power of t."""
+    first = sign(ball.start(a))
+    if first == 0:
+        return NEGATIVE_INF if sign(a) >= 0 else NAN
+    return a.log() if first == 1 else NAN
+
+
+def _expm1(a: Ball) -> Ball:
+    return with_start(a.exp() - 1, ball.start(a).expm1())
+
+
+def _log_base(base: int) -> Unary:
+    return lambda a: div(log(a), arb(base).log())
+
+
+def _cosh(a: Ball) -> Ball:
+    return (a.exp() + (-a).exp()) / 2
+
+
+def _sinh(a: Ball) -> Ball:
+    return with_start((a.exp() - (-a).exp()) / 2, ball.start(a).sinh())
+
+
+def _sech_squared(a: Ball, _: Ball) -> Ball:
+    return 4 / (a.exp() + (-a).exp()) ** 2
+
+
+def _expit(a: Ball) -> Ball:
+    return 1 / (1 + (-a).exp())
+
+
+def _log1p_exp(a: Ball) -> Ball:
+    return log1p(a.exp())
+
+
+def _logit(a: Ball) -> Ball:
+    return sub(log(a), log(1 - a))
+
+
+# Angles and areas ------------------------------------------------------------------------------------------------
+
+
+def _within(lower: float, upper: float, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function of constants with NaN outside of [lower, upper]."""
+
+    def inside(c: Any) -> Any:
+        if ball.compared(c, arb(lower)) < 0 or ball.compared(c, arb(upper)) == 1:
+            return NAN
+        return function(c)
+
+    return inside
+
+
+def _inverse_root(a: Ball, of_square: Callable[[Ball], Ball]) -> Ball:
+    return div(ONE, ball.sqrt(of_square(mul(a, a))))
+
+
+def _edge_of_circle(a: Ball, _: Ball) -> Ball:
+    return _inverse_root(a, lambda squared: sub(ONE, squared))
+
+
+def _atanh_at(c: Any) -> Ball:
+    if (c - 1).is_zero() or (c + 1).is_zero():
+        return INF if c > 0 else NEGATIVE_INF
+    return c.atanh()
+
+
+asin = _finite("asin")(_from_slope(_within(-1, 1, lambda c: c.asin()), _edge_of_circle))
+log1p = _finite("log1p")(
+    _from_slope(
+        lambda c: NEGATIVE_INF if (c + 1).is_zero() else _within(-1, math.inf, lambda c: c.log1p())(c),
+        lambda a, _: div(ONE, add(ONE, a)),
+    )
+)
+
+
+def _acos(a: Ball) -> Ball:
+    found = neg(asin(a))
+    first = ball.start(a)
+    return found if isinstance(found, Special) else with_start(found, first.acos())
+
+
+@_finite("tan")
+def _tan(a: Ball) -> Ball:
+    return a.tan()
+
+
+# Gamma and its relatives --------------------------------------------------------------------------------------------
+
+
+def _log_gamma_series(c: Any, terms: int) -> list[Any]:
+    """Taylor coefficients of log |Γ| at a constant that is no pole."""
+    variable = arb_series([c, 1], terms)
+    if c > 0:
+        return ball.coefficients(variable.lgamma())
+    reciprocal = variable.rgamma()  # without poles
+    return ball.coefficients((-reciprocal if reciprocal[0] < 0 else reciprocal).log().__neg__())
+
+
+def _is_pole(c: Any) -> bool:
+    return bool(sign(c) <= 0 and c.is_exact() and c.is_integer())
+
+
+def _log_gamma(c: Any, terms: int) -> Sequence[Any]:
+    return _terms_of(terms, lambda n: _log_gamma_series(c, n))
+
+
+def _digamma(order: int, c: Any, terms: int) -> Sequence[Any]:
+    """Taylor coefficients of the polygamma function of this order."""
+    found = arb_series(_terms_of(terms + order + 1, lambda n: _log_gamma_series(c, n)), terms + order + 1)
+    with_more = found
+    for _ in range(order + 1):
+        with_more = with_more.derivative()
+    return ball.coefficients(with_more)[:terms]
+
+
+def _terms_of(terms: int, compute: Callable[[int], Sequence[Any]]) -> Sequence[Any]:
+    """Coefficients beyond python-flint's cap."""
+    before, ctx.cap = ctx.cap, max(ctx.cap, terms)
+    try:
+        return compute(terms)
+    finally:
+        ctx.cap = before
+
+
+def _unless_pole(name: str, function: Unary, at_pole: Ball) -> Unary:
+    def apply(a: Ball) -> Ball:
+        return at_pole if _is_pole(ball.start(a)) else function(a)
+
+    return _finite(name)(apply)
+
+
+def polygamma(order: Ball, a: Ball) -> Ball:
+    """The derivative of this order of digamma."""
+    n = ball.whole_number(order)
+    return _unless_pole("digamma", _composed(partial(_digamma, n)), NAN)(a)
+
+
+# Error functions -----------------------------------------------------------------------------------------------------
+
+
+def _erfcx(a: Ball) -> Ball:
+    return (a * a).exp() * a.erfc()
+
+
+def _root_of_two() -> Any:
+    return arb(2).sqrt()
+
+
+def _normal_cdf(a: Ball) -> Ball:
+    return (-a / _root_of_two()).erfc() / 2
+
+
+def _normal_quantile(c: Any) -> Any:
+    if c.is_zero() or (c - 1).is_zero():
+        return NEGATIVE_INF if c.is_zero() else INF
+    return -_root_of_two() * (2 * c).erfcinv() if 0 < c < 1 else NAN
+
+
+def _inverse_error(c: Any) -> Any:
+    if (c - 1).is_zero() or (c + 1).is_zero():
+        return INF if c > 0 else NEGATIVE_INF
+    return c.erfinv() if -1 < c < 1 else NAN
+
+
+# Bessel functions: derivatives by recurrence (DLMF 10.6.7, 10.29.5) ------------------------------------------------
+
+
+def _bessel(kind: str, order: Any, alternating: bool, c: Any, terms: int) -> Sequence[Any]:
+    """Taylor coefficients: 2^-k Σ_i ±C(k, i) F_{ν-k+2i} / k!; K has a sign (-1)^k in front instead."""
+    found = []
+    for k in range(terms):
+        total = ZERO
+        for i in range(k + 1):
+            term = math.comb(k, i) * getattr(c, kind)(order - k + 2 * i)
+            total += -term if alternating and i % 2 else term
+        total = total / (2**k * math.factorial(k))
+        found.append(-total if kind == "bessel_k" and k % 2 else total)
+    return found
+
+
+def _bessel_of(name: str, kind: str, alternating: bool, order: Ball) -> Unary:
+    return _finite(name)(_composed(partial(_bessel, kind, ball.ball(order), alternating)))
+
+
+def bessel(name: str, kind: str, alternating: bool) -> Binary:
+    """A Bessel function of a fixed order."""
+
+    def apply(order: Ball, a: Ball) -> Ball:
+        return _bessel_of(name, kind, alternating, ball.fixed(order, name))(a)
+
+    return apply
+
+
+# Functions of two numbers ---------------------------------------------------------------------------------------------
+
+
+def atan2(y: Ball, x: Ball) -> Ball:
+    """The angle of (x, y)."""
+    if isinstance(x, Special) or isinstance(y, Special):
+        return _special_value("arctan2", *(_as_float(a) for a in (y, x)))
+    y, x = ball.ball(y), ball.ball(x)
+    first_y, first_x = ball.start(y), ball.start(x)
+    if sign(first_x) < 0 and sign(first_y) == 0:  # the cut: the angle just after t = 0 is π or -π
+        first = arb.pi() if sign(y) >= 0 else -arb.pi()
+    elif sign(first_x) == 0 == sign(first_y):
+        return atan2(div(y, ball.absolute(x)), ONE if sign(x) > 0 else -ONE) if sign(x) else (
+            ZERO if sign(y) == 0 else arb.pi() / 2 * sign(y)
+        )
+    else:
+        first = arb.atan2(first_y, first_x)
+    if not (ball.is_series(x) or ball.is_series(y)):
+        return first
+    terms = ctx.cap
+    moving_x, moving_y = arb_series(x, terms) if not ball.is_series(x) else x, (
+        arb_series(y, terms) if not ball.is_series(y) else y
+    )
+    size = moving_x * moving_x + moving_y * moving_y
+    slope = (moving_x * moving_y.derivative() - moving_y * moving_x.derivative()) / size
+    return with_start(slope.integral(), first)
+
+
+def _as_float(a: Ball) -> float:
+    return a.value if isinstance(a, Special) else float(sign(a))
+
+
+def hypot(x: Ball, y: Ball) -> Ball:
+    """√(x² + y²)."""
+    if isinstance(x, Special) or isinstance(y, Special):
+        return _special_value("hypot", _as_float(x), _as_float(y))
+    return ball.sqrt(add(mul(x, x), mul(y, y)))
+
+
+def logaddexp(x: Ball, y: Ball) -> Ball:
+    """log(exp x + exp y); exponents have no limit here."""
+    return log(add(exp(x), exp(y)))
+
+
+def xlogy(x: Ball, y: Ball) -> Ball:
+    """x log y, 0 for x = 0."""
+    return ZERO if _is_nothing(x) and not _is_nan(y) else mul(x, log(y))
+
+
+def xlog1py(x: Ball, y: Ball) -> Ball:
+    """x log(1 + y), 0 for x = 0."""
+    return ZERO if _is_nothing(x) and not _is_nan(y) else mul(x, log1p(y))
+
+
+def _is_nothing(x: Ball) -> bool:
+    return not ball.is_series(x) and sign(x) == 0
+
+
+def _is_nan(x: Ball) -> bool:
+    return isinstance(x, Special) and math.isnan(x.value)
+
+
+def copysign(size: Ball, direction: Ball) -> Ball:
+    """|size| with the sign of the other; 0 counts as positive."""
+    found = ball.absolute(size)
+    return neg(found) if sign(direction) == -1 else found
+
+
+def gammainc(a: Ball, x: Ball) -> Ball:
+    """The regularised lower incomplete gamma function, moving in x only."""
+    return arb_series.gamma_lower(ball.fixed(a, "gammainc"), ball.ball(x), 1) if ball.is_series(x) else (
+        ball.ball(x).gamma_lower(ball.fixed(a, "gammainc"), 1)
+    )
+
+
+def gammaincc(a: Ball, x: Ball) -> Ball:
+    """The regularised upper incomplete gamma function, moving in x only."""
+    return arb_series.gamma_upper(ball.fixed(a, "gammaincc"), ball.ball(x), 1) if ball.is_series(x) else (
+        ball.ball(x).gamma_upper(ball.fixed(a, "gammaincc"), 1)
+    )
+
+
+def betainc(a: Ball, b: Ball, x: Ball) -> Ball:
+    """The regularised incomplete beta function, moving in x only."""
+    left, right = ball.fixed(a, "betainc"), ball.fixed(b, "betainc")
+    return arb_series.beta_lower(left, right, ball.ball(x), 1) if ball.is_series(x) else (
+        ball.ball(x).beta_lower(left, right, 1)
+    )
+
+
+def betaln(a: Ball, b: Ball) -> Ball:
+    """log B(a, b)."""
+    return sub(add(UNARY["lgamma"](a), UNARY["lgamma"](b)), UNARY["lgamma"](add(a, b)))
+
+
+def multigammaln(a: Ball, d: Ball) -> Ball:
+    """log of the multivariate gamma function of this dimension."""
+    dimension = ball.whole_number(d)
+    found: Ball = arb.pi().log() * (dimension * (dimension - 1)) / 4
+    for j in range(dimension):
+        found = add(found, UNARY["lgamma"](sub(a, arb(j) / 2)))
+    return found
+
+
+def zeta(s: Ball, q: Ball | None = None) -> Ball:
+    """Riemann's ζ(s), or Hurwitz's ζ(s, q) with one of both moving."""
+    if q is None or not ball.is_series(q):
+        shift = ONE if q is None else ball.fixed(q, "zeta")
+        return ball.ball(s).zeta(shift)
+    fixed = ball.fixed(s, "zeta")
+
+    def taylor(c: Any, terms: int) -> Sequence[Any]:
+        found, factor = [], ONE
+        for k in range(terms):
+            found.append(factor * (fixed + k).zeta(c))
+            factor = -factor * (fixed + k) / (k + 1)
+        return found
+
+    return _composed(taylor)(ball.ball(q))
+
+
+# Tables -----------------------------------------------------------------------------------------------------------------
+
+_OF_FLINT = {name: name for name in ("atan", "cos", "erf", "erfc", "exp", "lambertw", "sin")}
+
+_FINITE: Mapping[str, Unary] = {
+    **{name: _of_flint(called) for name, called in _OF_FLINT.items()},
+    "acos": _acos,
+    "acosh": _from_slope(
+        _within(1, math.inf, lambda c: c.acosh()), lambda a, _: _inverse_root(a, lambda squared: sub(squared, ONE))
+    ),
+    "asinh": _from_slope(lambda c: c.asinh(), lambda a, _: _inverse_root(a, lambda squared: add(ONE, squared))),
+    "atanh": _from_slope(_within(-1, 1, _atanh_at), lambda a, _: div(ONE, sub(ONE, mul(a, a)))),
+    "cosh": _cosh,
+    "erfcx": _erfcx,
+    "erfinv": _from_slope(_inverse_error, lambda _, y: (y * y).exp() * arb.pi().sqrt() / 2),
+    "exp1": lambda a: -((-a).ei()) if sign(ball.start(a)) > 0 else INF if _is_nothing(a) else NAN,
+    "expi": lambda a: a.ei(),
+    "expit": _expit,
+    "expm1": _expm1,
+    "i0": _composed(partial(_bessel, "bessel_i", arb(0), False)),
+    "i1": _composed(partial(_bessel, "bessel_i", arb(1), False)),
+    "j0": _composed(partial(_bessel, "bessel_j", arb(0), True)),
+    "j1": _composed(partial(_bessel, "bessel_j", arb(1), True)),
+    "log10": _log_base(10),
+    "log1p_exp": _log1p_exp,
+    "log2": _log_base(2),
+    "log_ndtr": lambda a: log(_normal_cdf(a)),
+    "logit": _logit,
+    "ndtr": _normal_cdf,
+    "ndtri": _from_slope(_normal_quantile, lambda _, y: (y * y / 2).exp() * (2 * arb.pi()).sqrt()),
+    "sinh": _sinh,
+    "tanh": _from_slope(lambda c: c.tanh(), _sech_squared),
+}
+
+
+@_finite("sinc")
+def sinc(a: Ball) -> Ball:
+    """sin(π x) / (π x) with the π of float64, as a text in float64 has it."""
+    scaled = mul(a, arb(math.pi))
+    return ONE if _is_nothing(scaled) else div(scaled.sin(), scaled)
+
+
+UNARY: Mapping[str, Unary] = {
+    **{name: _finite(name)(function) for name, function in _FINITE.items()},
+    "asin": asin,
+    "digamma": _unless_pole("digamma", _composed(partial(_digamma, 0)), NAN),
+    "gamma": _unless_pole("gamma", _of_flint("gamma"), NAN),
+    "lgamma": _unless_pole("gammaln", _composed(_log_gamma), INF),
+    "log": log,
+    "log1p": log1p,
+    "reciprocal": partial(div, ONE),
+    "sinc": sinc,
+    "sqrt": ball.sqrt,
+    "square": lambda a: mul(a, a),
+    "tan": _tan,
+}
+exp = UNARY["exp"]
+
+UNARY_ALIASES: Mapping[str, str] = {
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctanh": "atanh",
+    "gammaln": "lgamma",
+    "loggamma": "lgamma",
+    "psi": "digamma",
+    "sigmoid": "expit",
+    "softplus": "log1p_exp",
+}
+
+SEVERAL: Mapping[str, Callable[..., Ball]] = {
+    "atan2": atan2,
+    "betainc": betainc,
+    "betaln": betaln,
+    "gammainc": gammainc,
+    "gammaincc": gammaincc,
+    "hypot": hypot,
+    "iv": bessel("iv", "bessel_i", False),
+    "jv": bessel("jv", "bessel_j", True),
+    "kv": bessel("kv", "bessel_k", False),
+    "logaddexp": logaddexp,
+    "multigammaln": multigammaln,
+    "polygamma": polygamma,
+    "xlog1py": xlog1py,
+    "xlogy": xlogy,
+    "yv": bessel("yv", "bessel_y", True),
+    "zeta": zeta,
+}
+SEVERAL_ALIASES: Mapping[str, str] = {"arctan2": "atan2"}

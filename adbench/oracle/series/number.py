@@ -1,0 +1,173 @@
+"""Real numbers that behave like float64 in a case's text, compute with balls, and refuse to become a float."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from adbench.oracle.series import ball
+from adbench.oracle.series.ball import Ball
+
+
+class LostPrecision(TypeError):
+    """The text turned an active number into a float: its derivative would silently be lost."""
+
+
+def ball_of(number: Any) -> Ball | None:
+    """The value of a Real, or of a real number of Python or numpy; None for everything else, also for arrays."""
+    if isinstance(number, Real):
+        return number.ball
+    return ball.constant(number) if not isinstance(number, np.ndarray) else None
+
+
+Operator = Callable[[Any, Any], Any]
+
+
+def operators(function: Callable[[Ball, Ball], Ball]) -> tuple[Operator, Operator]:
+    """The methods `a.__op__(b)` and `b.__rop__(a)` of an operation, as fast as Python allows."""
+    new = object.__new__
+
+    def forward(self: Real, other: Any) -> Any:
+        kind = type(self)
+        right = other.ball if type(other) is kind else ball_of(other)
+        if right is None:
+            return NotImplemented
+        result = new(kind)
+        result.ball = function(self.ball, right)
+        return result
+
+    def backward(self: Real, other: Any) -> Any:
+        left = ball_of(other)
+        return NotImplemented if left is None else type(self)(function(left, self.ball))
+
+    return forward, backward
+
+
+def _comparison(holds: Callable[[int, int], bool]) -> Callable[[Real, object], Any]:
+    def compare(self: Real, other: object) -> Any:
+        right = ball_of(other)
+        if right is None:
+            return NotImplemented
+        sign = ball.compared(self.ball, right)
+        return sign != 2 and holds(sign, 0)
+
+    return compare
+
+
+def floor_divide(a: Ball, b: Ball) -> Ball:
+    """The whole part of a / b, towards minus infinity."""
+    return ball.floor(ball.div(a, b))
+
+
+def modulo(a: Ball, b: Ball) -> Ball:
+    """a - b floor(a / b): the sign of b, as numpy and Python have it."""
+    return ball.NAN if ball.sign(b) == 0 else ball.sub(a, ball.mul(b, floor_divide(a, b)))
+
+
+class Real:
+    """A number of a text. It answers what a text may ask of a 0-dimensional float64 array: shape, ndim, size, T."""
+
+    __slots__ = ("ball",)
+    shape: ClassVar[tuple[int, ...]] = ()
+    ndim: ClassVar[int] = 0
+    size: ClassVar[int] = 1
+    dtype: ClassVar[Any] = np.dtype(object)
+
+    def __init__(self, value: Ball) -> None:
+        self.ball = value
+
+    @classmethod
+    def of(cls, number: Any) -> Self:
+        """A number of Python or numpy, exactly. Raises TypeError for others."""
+        value = ball_of(number[()] if isinstance(number, np.ndarray) and number.ndim == 0 else number)
+        if value is None:
+            raise TypeError(f"{type(number).__name__} is no real number")
+        return cls(value)
+
+    @classmethod
+    def computed(cls, name: str, function: Callable[..., Ball], *operands: Ball) -> Ball:
+        """function(*operands), the function ``name`` of a library. Where it rounds, noise comes in here."""
+        return function(*operands)
+
+    @classmethod
+    def total(cls, terms: Sequence[Ball]) -> Ball:
+        """The sum of numbers; noise of the partial sums comes in here."""
+        return functools.reduce(ball.add, terms) if terms else ball.ZERO
+
+    @classmethod
+    def matrix(cls, rows: list[list[Ball]], *, symmetric: bool, mixing: bool) -> list[list[Ball]]:
+        """The matrix that a backward stable algorithm decomposes; noise of the decomposition comes in here.
+
+        symmetric: only the lower triangle is read. mixing: rotations and reflections mix rows of different scale.
+        """
+        return rows
+
+    @classmethod
+    def rounded(cls, value: Ball) -> Ball:
+        """One entry of the result of a decomposition; noise of its rounding comes in here."""
+        return value
+
+    __add__, __radd__ = operators(ball.add)
+    __sub__, __rsub__ = operators(ball.sub)
+    __mul__, __rmul__ = operators(ball.mul)
+    __truediv__, __rtruediv__ = operators(ball.div)
+    __floordiv__, __rfloordiv__ = operators(floor_divide)
+    __mod__, __rmod__ = operators(modulo)
+    __pow__, __rpow__ = operators(ball.power)
+    __lt__ = _comparison(operator.lt)
+    __le__ = _comparison(operator.le)
+    __gt__ = _comparison(operator.gt)
+    __ge__ = _comparison(operator.ge)
+    __eq__ = _comparison(operator.eq)
+
+    def __ne__(self, other: object) -> Any:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
+
+    def __hash__(self) -> int:
+        return hash(str(self.ball))
+
+    def __neg__(self) -> Self:
+        return type(self)(ball.neg(self.ball))
+
+    def __pos__(self) -> Self:
+        return self
+
+    def __abs__(self) -> Self:
+        return type(self)(ball.absolute(self.ball))
+
+    def __bool__(self) -> bool:
+        return ball.sign(self.ball) != 0
+
+    def __int__(self) -> int:
+        # Piecewise constant, so nothing is lost: a step count or an index.
+        whole = ball.floor(ball.absolute(self.ball))
+        if isinstance(whole, ball.Special):
+            raise ValueError(f"{whole.value} is no whole number")
+        return int(whole.unique_fmpz()) * (-1 if ball.sign(self.ball) < 0 else 1)
+
+    __trunc__ = __int__
+
+    def __floor__(self) -> int:
+        return int(type(self)(ball.floor(self.ball)))
+
+    def __ceil__(self) -> int:
+        return -int(type(self)(ball.floor(ball.neg(self.ball))))
+
+    def __float__(self) -> float:
+        raise LostPrecision("the text turns an active number into a float (float(), math.*, or a float64 array)")
+
+    def __complex__(self) -> complex:
+        raise LostPrecision("the text turns an active number into a complex number")
+
+    @property
+    def T(self) -> Self:  # noqa: N802  the array API's name
+        """The transpose of a scalar."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"Real({self.ball})"
