@@ -19,7 +19,7 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,11 +128,15 @@ def constant(number: Any) -> Ball | None:
     return None
 
 
-def moving(start: float, slope: float) -> Ball:
-    """start + slope t; with roots r of t, start + slope u^r is made by the evaluation."""
-    if _state.how.exact:
-        return fmpq_series([fmpq(*start.as_integer_ratio()), fmpq(*slope.as_integer_ratio())], _state.how.terms)
-    return arb_series([arb(start), arb(slope)], _state.how.terms)
+def moving(start: float, slopes: Mapping[int, float]) -> Ball:
+    """start + Σ slope t^power, for every power and its slope."""
+    if not math.isfinite(start):
+        return Special(start)
+    found = [0.0] * (max(slopes) + 1)
+    found[0] = start
+    for power, slope in slopes.items():
+        found[power] = slope
+    return series([constant(number) for number in found], _state.how.terms)
 
 
 def is_series(a: Ball) -> bool:
@@ -170,8 +174,8 @@ def start(a: Ball) -> Ball:
 # Signs and comparisons ---------------------------------------------------------------------------------------
 
 
-def _sign_of_constant(c: Any) -> int:
-    """-1, 0 or 1; 2 for NaN."""
+def sign_of_constant(c: Any) -> int:
+    """-1, 0 or 1; 2 for NaN. Raises NeedsBits where the ball is too wide to tell."""
     if c > 0:
         return 1
     if c < 0:
@@ -191,9 +195,9 @@ def sign(a: Ball) -> int:
     if isinstance(a, Special):
         return 2 if math.isnan(a.value) else int(math.copysign(1, a.value))
     if not is_series(a):
-        return _sign_of_constant(a)
+        return sign_of_constant(a)
     for k in range(a.prec):
-        if found := _sign_of_constant(a[k]):
+        if found := sign_of_constant(a[k]):
             if k:
                 _state.edged = True
             return found
@@ -219,7 +223,7 @@ def valuation(a: Ball) -> int:
     if not is_series(a):
         return -1 if sign(a) == 0 else 0
     for k in range(a.prec):
-        if _sign_of_constant(a[k]):
+        if sign_of_constant(a[k]):
             return k
     if not _state.how.last:
         raise NeedsTerms
