@@ -5,7 +5,7 @@ from adbench.oracle.compute import declared, reference
 from adbench.oracle.evidence import EntryEvidence
 from adbench.oracle.operators import Nonzeros, cotangent, judge_operator
 from adbench.oracle.reference import Direction, Entry, Known, Leaf, Reference, Row
-from adbench.oracle.second_order import second_reference
+from adbench.oracle.second_order import hessian_reference, hvp_reference
 from adbench.oracle.subject import Effort, Subject
 from adbench.oracle.verdict import Verdict
 
@@ -27,5 +27,5 @@ __all__ = [
     "judge_operator",
     "reference",
     "reference_key",
-    "second_reference",
+    "hessian_reference", "hvp_reference",
 ]

@@ -162,7 +162,7 @@ def coefficients(a: Ball) -> list[Any]:
 def series(coefficients: list[Any], terms: int) -> Ball:
     """Σ c_k t^k + O(t^terms)."""
     if all(type(c) is fmpq for c in coefficients):
-        return fmpq_series(coefficients, terms)
+        return fmpq_series(coefficients, prec=terms)  # the second place is a denominator
     return arb_series(coefficients, terms)
 
 

@@ -91,12 +91,14 @@ class Found:
 
     coefficients  of the power of t that is wanted: a ball, an infinity, or None where there is none
     starts        the numbers at t = 0, as their limit
+    slopes        along a mixed curve the coefficients of first order, for either direction
     edged         the direction decided something: the other side may differ
     path, how     the arithmetic it took
     """
 
     coefficients: tuple[Any, ...]
     starts: tuple[Ball, ...]
+    slopes: tuple[tuple[Any, ...], ...]
     edged: bool
     path: Path
     how: Arithmetic
@@ -139,7 +141,7 @@ class Evaluations:
                 path = replace(path, more=2 * path.more) if path.more < MOST_TERMS else replace(path, last=True)
             except NeedsRoot as needed:
                 if path.root * needed.root > MOST_ROOTS:
-                    return Found((), (), True, path, LEVELS[level])
+                    return Found((), (), (), True, path, LEVELS[level])
                 path = replace(path, root=path.root * needed.root)
 
     def guessed(self, curve: Curve) -> list[Found]:
@@ -150,7 +152,7 @@ class Evaluations:
             try:
                 found.append(self.followed(curve, Path(), how))
             except ball.Insufficient:
-                found.append(Found((), (), True, Path(), how))
+                found.append(Found((), (), (), True, Path(), how))
         return found
 
     def followed(self, curve: Curve, path: Path, how: Arithmetic, real: type[Real] = Real) -> Found:
@@ -162,7 +164,9 @@ class Evaluations:
             self.count += 1
             result = self._run(self._moved(curve, path.root, real), how.exact, real)
             coefficients = tuple(coefficient(number, curve.power, path) for number in result)
-            return Found(coefficients, tuple(map(ball.start, result)), state.edged, path, how)
+            lower = [power for power, _ in curve.moves] if len(curve.moves) > 1 else []
+            slopes = tuple(tuple(coefficient(number, power, path) for power in lower) for number in result)
+            return Found(coefficients, tuple(map(ball.start, result)), slopes, state.edged, path, how)
 
     def _run(self, leaves: Sequence[Any], exact: bool, real: type[Real]) -> list[Ball]:
         xp = namespace_of(real)

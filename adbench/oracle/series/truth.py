@@ -34,12 +34,15 @@ class Settled:
 
 
 class Truth:
-    """Derivatives of all numbers of a text along curves. `patient`: whether unresolved numbers are tried again."""
+    """Derivatives of all numbers of a text along curves."""
 
     def __init__(self, evaluations: Evaluations) -> None:
-        self.evaluations = evaluations
-        self.starts = self._resolved(Curve(()))
-        self.failures = 0
+        self.evaluations, self.failures = evaluations, 0
+        try:
+            self.starts = self._resolved(Curve(()))
+        except NeedsBits:
+            one, other = map(_columns, evaluations.guessed(Curve(())))
+            self.starts = [a if _meets(a[0], b[0]) else (None, a[1]) for a, b in zip(one, other, strict=True)]
 
     def values(self) -> list[Settled]:
         """The numbers at the point."""
@@ -80,7 +83,7 @@ class Truth:
         whole = [_meets(here, at.starts[which]) for _, at in ((value, found), *others) if at.starts]
         turned = [_times(other, flip) for other, _ in others]
         if len(sides) > 2:  # of second order: all alike, or it does not exist
-            same = all(whole) and all(_meets(value, other) for other in turned)
+            same = all(whole) and all(_meets(value, other) for other in turned) and _is_straight(which, found, sides[1])
             return _settled(value, found, scale) if same else Settled(UNKNOWN)
         (other,) = turned
         if value is None or other is None:
@@ -97,6 +100,12 @@ class Truth:
         if _meets(value, other):
             return _settled(value, found, scale)
         return _between(_settled(value, found, scale), _settled(other, others[0][1], scale))
+
+
+def _is_straight(which: int, found: Found, mirrored: Sequence[tuple[Any, Found]]) -> bool:
+    """Whether the derivatives of first order along a mixed curve are the same from both sides."""
+    pairs = zip(found.slopes[which], mirrored[which][1].slopes[which], strict=True)
+    return all(_meets(slope, _times(other, -1)) for slope, other in pairs)
 
 
 def is_resolved(value: Any) -> bool:
