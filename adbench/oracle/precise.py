@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from adbench.oracle.leaves import Point
 from adbench.oracle.reference import Known, Row
+from adbench.oracle.series.ball import Insufficient
 from adbench.oracle.series.evaluation import Curve, Evaluations, Move, many_entries, one_entry
 from adbench.oracle.series.namespace import TooSlow, lift_deadlines
 from adbench.oracle.series.noise import noises
@@ -139,7 +141,8 @@ def examination(subject: Subject, effort: Effort, numbers: Numbers) -> Examinati
     evaluations = Evaluations(subject.text, subject.point, deadline, numbers.exact)
     started = time.thread_time()
     truth = Truth(evaluations)
-    evaluations.along(Curve.straight(many_entries(subject.point.steps(effort.seed, 0))))
+    with contextlib.suppress(Insufficient):
+        evaluations.along(Curve.straight(many_entries(subject.point.steps(effort.seed, 0))))
     return Examination(subject, effort, truth, max(1e-6, time.thread_time() - started) / 2)
 
 

@@ -136,7 +136,9 @@ def moving(start: float, slopes: Mapping[int, float]) -> Ball:
     found[0] = start
     for power, slope in slopes.items():
         found[power] = slope
-    return series([constant(number) for number in found], _state.how.terms)
+    if _state.how.exact:
+        return series([constant(number) for number in found], _state.how.terms)
+    return arb_series(found, _state.how.terms)
 
 
 def is_series(a: Ball) -> bool:

@@ -162,7 +162,7 @@ class Evaluations:
         how = replace(how, terms=path.more * curve.power * path.root + 1, last=path.last)
         with arithmetic(how) as state:
             self.count += 1
-            result = self._run(self._moved(curve, path.root, real), how.exact, real)
+            result = self._run(self._moved(curve, path.root, how.exact, real), how.exact, real)
             coefficients = tuple(coefficient(number, curve.power, path) for number in result)
             lower = [power for power, _ in curve.moves] if len(curve.moves) > 1 else []
             slopes = tuple(tuple(coefficient(number, power, path) for power in lower) for number in result)
@@ -175,26 +175,28 @@ class Evaluations:
         def constant(leaf: Any) -> Any:
             """Inactive floats and float arrays as Reals, made once; everything else as it is."""
             kind = getattr(getattr(leaf, "dtype", None), "kind", "f" if isinstance(leaf, float) else "")
-            if kind != "f":
-                return leaf
-            key = exact, real, id(leaf)
-            if key not in self._constants:
-                self._constants[key] = xp.reals(leaf), leaf  # the leaf is kept too, so that its id stays its own
-            return self._constants[key][0]
+            return self._reals(leaf, exact, real) if kind == "f" else leaf
 
         with np.errstate(all="ignore"):
             return self._numbers(self._text(xp, *self.point.replaced(leaves, constant)))
 
-    def _moved(self, curve: Curve, root: int, real: type[Real]) -> list[Any]:
+    def _reals(self, leaf: Any, exact: bool, real: type[Real]) -> Any:
+        """A leaf as Reals, made once and copied: a text may write into its arguments."""
+        key = exact, real, id(leaf)
+        if key not in self._constants:
+            self._constants[key] = namespace_of(real).reals(leaf), leaf  # the leaf is kept, so that its id stays its own
+        made = self._constants[key][0]
+        return made.copy() if isinstance(made, np.ndarray) else made
+
+    def _moved(self, curve: Curve, root: int, exact: bool, real: type[Real]) -> list[Any]:
         """The active leaves along the curve, as Reals."""
-        xp = namespace_of(real)
         moved = []
         for which, leaf in enumerate(self.point.leaves):
             slopes: dict[int, dict[int, float]] = {}
             for power, move in curve.moves:
                 for index, step in move[which]:
                     slopes.setdefault(index, {})[power * root] = step
-            numbers = xp.reals(leaf.values)
+            numbers = self._reals(leaf.values, exact, real)
             if slopes and not leaf.values.ndim:
                 numbers = real(ball.moving(float(leaf.values), slopes[0]))
             else:

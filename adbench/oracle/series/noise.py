@@ -14,9 +14,10 @@ from typing import Any
 from flint import arb
 
 from adbench.oracle.series import ball
+from adbench.oracle.series.ball import arithmetic
 from adbench.oracle.series.evaluation import LEVELS, Curve, Evaluations
 from adbench.oracle.series.noisy import noisy_type, spread
-from adbench.oracle.series.truth import Settled
+from adbench.oracle.series.truth import COMPARING, Settled
 
 
 def noises(
@@ -55,4 +56,5 @@ def _errors(
 def _error(value: Any, truth: Any, scale: float) -> float:
     if value is None or truth is None or isinstance(value, float):
         return math.inf
-    return float((arb(value) - arb(truth)).mid() / arb(scale))
+    with arithmetic(COMPARING):
+        return float((arb(value) - arb(truth)).mid() / arb(scale))

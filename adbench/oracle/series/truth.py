@@ -11,7 +11,7 @@ from flint import arb, fmpq
 
 from adbench.oracle.reference import Known
 from adbench.oracle.series import ball
-from adbench.oracle.series.ball import Ball, NeedsBits
+from adbench.oracle.series.ball import Arithmetic, Ball, NeedsBits, arithmetic
 from adbench.oracle.series.evaluation import LEVELS, Curve, Evaluations, Found
 
 RESOLVED_BITS = 64
@@ -19,6 +19,9 @@ RESOLVED_BITS = 64
 
 SMALLEST_POWER = -1200
 """A ball between ±2^-1200 is zero for float64."""
+
+COMPARING = Arithmetic(3300)
+"""For what is done with coefficients of any precision."""
 
 UNKNOWN = Known(math.nan, math.nan, math.nan, 0.0, "unknown")
 ANYTHING = Known(-math.inf, math.inf, 0.0, 0.0, "infinite")
@@ -46,10 +49,15 @@ class Truth:
 
     def values(self) -> list[Settled]:
         """The numbers at the point."""
-        return [_settled(start, found) for start, found in self.starts]
+        with arithmetic(COMPARING):
+            return [_settled(start, found) for start, found in self.starts]
 
     def derivatives(self, curve: Curve, scale: float = 1.0) -> list[Settled]:
         """The coefficient of the curve's power over ``scale``, a power of two, for every number."""
+        with arithmetic(COMPARING):
+            return self._derivatives(curve, scale)
+
+    def _derivatives(self, curve: Curve, scale: float) -> list[Settled]:
         try:
             near = self._resolved(curve)
         except NeedsBits:
