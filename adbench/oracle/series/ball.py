@@ -141,6 +141,11 @@ def moving(start: float, slopes: Mapping[int, float]) -> Ball:
     return arb_series(found, _state.how.terms)
 
 
+def no_more_terms() -> bool:
+    """Whether a series of zeros is to be taken for zero."""
+    return _state.how.last
+
+
 def is_series(a: Ball) -> bool:
     """Whether it moves with t."""
     return type(a) is arb_series or type(a) is fmpq_series
@@ -173,7 +178,7 @@ def start(a: Ball) -> Ball:
     return a[0] if is_series(a) else a
 
 
-# Signs and comparisons ---------------------------------------------------------------------------------------
+# Signs and comparisons --------------------------------------------------------------------------------------------
 
 
 def sign_of_constant(c: Any) -> int:
@@ -240,7 +245,7 @@ def shifted(a: Ball, power: int) -> Ball:
     return series([0] * power + found, a.prec + power)
 
 
-# The four operations ------------------------------------------------------------------------------------------
+# The four operations ----------------------------------------------------------------------------------------------
 
 
 def add(a: Ball, b: Ball) -> Ball:
@@ -281,10 +286,7 @@ def div(a: Ball, b: Ball) -> Ball:
     if lost < 0:
         return (NAN, INF, NEGATIVE_INF, NAN)[sign(a)]
     if lost == 0:
-        if type(a) is type(b) or not is_series(b):
-            found = a / b
-        else:
-            found = ball(a) / ball(b)
+        found = a / b if type(a) is type(b) or not is_series(b) else ball(a) / ball(b)
         return shortened(found) if _state.how.exact else found
     _state.edged = True
     if valuation(a) < 0:  # zero, however many terms there are
@@ -331,7 +333,7 @@ def shortened(a: Ball) -> Ball:
     return a
 
 
-# Powers -------------------------------------------------------------------------------------------------------
+# Powers -----------------------------------------------------------------------------------------------------------
 
 
 def sqrt(a: Ball) -> Ball:
@@ -429,7 +431,7 @@ def _representative(a: Ball) -> float:
     return math.copysign(near, sign(a))
 
 
-# Parts ----------------------------------------------------------------------------------------------------------
+# Parts ------------------------------------------------------------------------------------------------------------
 
 
 def absolute(a: Ball) -> Ball:

@@ -1,0 +1,286 @@
+"""Making, arranging and reducing arrays of `Real`: the part of the namespace over balls that is about shapes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adbench.oracle.series import ball
+from adbench.oracle.series.ball import Ball
+from adbench.oracle.series.matrices import products
+from adbench.oracle.series.number import Real
+
+Objects = NDArray[np.object_]
+
+
+class RealArray(np.ndarray[Any, np.dtype[np.object_]]):
+    """A numpy array of `Real`; only `@` is not numpy's own."""
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: Any = False) -> Any:
+        # A reduction to one number is that number, as it is for plain arrays.
+        return array.view(RealArray) if array.ndim else array[()]
+
+    def __matmul__(self, other: Any) -> Any:
+        return _product(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _product(other, self)
+
+
+def objects(elements: Sequence[Any], shape: tuple[int, ...]) -> RealArray:
+    """An array of these elements, whatever numpy would make of them."""
+    array = np.empty(len(elements), dtype=object)
+    array[:] = elements
+    return array.reshape(shape).view(RealArray)
+
+
+def is_plain(real: type[Real]) -> bool:
+    """Whether numbers of this type compute without noise."""
+    return real.total.__func__ is Real.total.__func__  # type: ignore[attr-defined]
+
+
+def _product(a: Any, b: Any) -> Any:
+    left, right = np.asarray(a), np.asarray(b)
+    kinds = {type(element) for array in (left, right) for element in array.flat if isinstance(element, Real)}
+    if len(kinds) != 1 or not left.ndim or not right.ndim:
+        return np.matmul(left, right)
+    (real,) = kinds
+    lift = np.frompyfunc(lambda element: element if isinstance(element, Real) else real.of(element), 1, 1)
+    return matmul(real, lift(left), lift(right))
+
+
+def matmul(real: type[Real], a: Any, b: Any) -> Any:
+    """a @ b: (…, m, k) × (…, k, n) -> (…, m, n), vectors as numpy has it; all entries of type ``real``."""
+    left, right = np.asarray(a, dtype=object), np.asarray(b, dtype=object)
+    rows = left[None, :] if left.ndim == 1 else left
+    columns = right[:, None] if right.ndim == 1 else right
+    if rows.shape[-1] != columns.shape[-2]:
+        raise ValueError(f"matmul: the shapes {left.shape} and {right.shape} do not fit")
+    batch = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
+    rows = np.broadcast_to(rows, batch + rows.shape[-2:])
+    columns = np.broadcast_to(columns, batch + columns.shape[-2:])
+    product = np.empty((*batch, rows.shape[-2], columns.shape[-1]), dtype=object)
+    for place in np.ndindex(*batch):
+        product[place] = _rows_times_columns(real, rows[place], columns[place])
+    if left.ndim == 1:
+        product = product[..., 0, :]
+    found = product[..., 0] if right.ndim == 1 else product
+    return found.view(RealArray) if found.ndim else found[()]
+
+
+def _rows_times_columns(real: type[Real], left: Any, right: Any) -> Any:
+    if is_plain(real) and left.size and right.size and left.shape[0] * right.shape[1] > 1:
+        found = products(balls_of(left), balls_of(right))
+        if found is not None:
+            return objects([real(entry) for row in found for entry in row], (left.shape[0], right.shape[1]))
+    product = np.empty((left.shape[0], right.shape[1]), dtype=object)
+    for i, row in enumerate(left):
+        for j, column in enumerate(right.T):
+            terms = [(x * y).ball for x, y in zip(row, column, strict=True)]
+            product[i, j] = real(real.total(terms))
+    return product
+
+
+def balls_of(matrix: Any) -> list[list[Ball]]:
+    """The rows of a matrix of Reals as values."""
+    return [[element.ball for element in row] for row in matrix]
+
+
+class Arrays:
+    """Arrays of numbers of the type ``real``; elementwise functions come from the namespace that inherits this."""
+
+    real: type[Real]
+    if TYPE_CHECKING:
+        exp: Callable[[Any], Any]
+        log: Callable[[Any], Any]
+        sqrt: Callable[[Any], Any]
+
+        def check_time(self) -> None:
+            """Raises TooSlow once the deadline has passed."""
+
+    # Creation --------------------------------------------------------------------------------------------------
+
+    def reals(self, x: Any) -> Any:
+        """x with every number as a Real; arrays of whole numbers and booleans too."""
+        if isinstance(x, Real):
+            return x
+        array = np.array(x, dtype=object)
+        if array.ndim == 0:
+            return self.real.of(array[()])
+        flat = [element if isinstance(element, Real) else self.real.of(element) for element in array.ravel()]
+        return objects(flat, array.shape)
+
+    def asarray(self, x: Any, dtype: Any = None, **_: Any) -> Any:
+        """A scalar or an array: floats become Reals, whole numbers and booleans stay."""
+        if dtype is None and not isinstance(x, Real):
+            array = np.asarray(x) if not _holds_reals(x) else np.array(x, dtype=object)
+            return array if array.dtype.kind in "iub" else self.reals(x)
+        return self.astype(x, dtype)
+
+    array = asarray
+
+    def astype(self, x: Any, dtype: Any, **_: Any) -> Any:
+        """Whole numbers by truncation, as numpy has it; every float type means Real."""
+        kind = np.dtype(dtype).kind if dtype is not None else "O"
+        if kind in "fOc":
+            return self.reals(x)
+        convert = np.frompyfunc(bool if kind == "b" else int, 1, 1)
+        result = convert(x)
+        return result.astype(dtype) if isinstance(result, np.ndarray) else result
+
+    def full(self, shape: Any, fill: Any, dtype: Any = None, **_: Any) -> Any:
+        """An array of one number."""
+        return self.asarray(np.full(shape, fill if not isinstance(fill, float) else self.real.of(fill)), dtype)
+
+    def zeros(self, shape: Any, dtype: Any = np.float64, **_: Any) -> Any:
+        """Zeros; Real unless a whole-number or boolean dtype is asked for."""
+        return self.astype(np.zeros(shape, dtype=np.int64), dtype)
+
+    def ones(self, shape: Any, dtype: Any = np.float64, **_: Any) -> Any:
+        """Ones."""
+        return self.astype(np.ones(shape, dtype=np.int64), dtype)
+
+    empty = zeros
+
+    def zeros_like(self, x: Any, dtype: Any = None, **_: Any) -> Any:
+        """Zeros of x's shape."""
+        return self.zeros(np.shape(x), _kind_of(x, dtype))
+
+    def ones_like(self, x: Any, dtype: Any = None, **_: Any) -> Any:
+        """Ones of x's shape."""
+        return self.ones(np.shape(x), _kind_of(x, dtype))
+
+    def full_like(self, x: Any, fill: Any, dtype: Any = None, **_: Any) -> Any:
+        """An array of one number, of x's shape."""
+        return self.full(np.shape(x), fill, _kind_of(x, dtype))
+
+    empty_like = zeros_like
+
+    def eye(self, rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = np.float64, **_: Any) -> Any:
+        """The identity."""
+        return self.astype(np.eye(rows, columns, k=k, dtype=np.int64), dtype)
+
+    identity = eye
+
+    def _arange(self, *bounds: Any, dtype: Any = None, **_: Any) -> Any:
+        return self.asarray(np.arange(*bounds), dtype)
+
+    def linspace(self, start: Any, stop: Any, num: int, endpoint: Any = True, **_: Any) -> Any:
+        """num numbers from start to stop; where both are floats, those of float64."""
+        if not _holds_reals(start) and not _holds_reals(stop):
+            return self.reals(np.linspace(start, stop, num, endpoint=endpoint))
+        parts = max(1, num - 1 if endpoint else num)
+        return self.stack([start + (stop - start) * k / parts for k in range(num)])
+
+    # Arrangement -----------------------------------------------------------------------------------------------
+
+    def stack(self, arrays: Sequence[Any], axis: int = 0) -> Any:
+        """Arrays of one shape side by side along a new axis."""
+        return np.stack([np.asarray(self.reals(part)) for part in arrays], axis=axis).view(RealArray)
+
+    def concat(self, arrays: Sequence[Any], axis: int | None = 0) -> Any:
+        """Arrays one after the other."""
+        return np.concatenate([np.asarray(self.reals(part)) for part in arrays], axis=axis).view(RealArray)
+
+    # Reductions ------------------------------------------------------------------------------------------------
+
+    def _reduce(self, function: Callable[[list[Ball]], Ball], x: Any, axis: Any, keepdims: Any) -> Any:
+        """``function`` over rows of values along ``axis`` (all of them for None)."""
+        self.check_time()
+        array = np.asarray(self.reals(x), dtype=object)
+        axes = tuple(range(array.ndim)) if axis is None else tuple(np.atleast_1d(axis) % max(1, array.ndim))
+        kept = [a for a in range(array.ndim) if a not in axes]
+        rows = array.transpose([*kept, *axes]).reshape([array.shape[a] for a in kept] + [-1 if array.size else 0])
+        shape = tuple(1 if a in axes else n for a, n in enumerate(array.shape)) if keepdims else rows.shape[:-1]
+        flat = rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1])
+        results = [self.real(function([element.ball for element in row])) for row in flat]
+        return objects(results, shape)[()]
+
+    def sum(self, x: Any, axis: Any = None, *, keepdims: Any = False, dtype: Any = None, **_: Any) -> Any:
+        """Σ x."""
+        if isinstance(x, np.ndarray) and x.dtype.kind in "iub":
+            return np.sum(x, axis=axis, keepdims=bool(keepdims))
+        return self._reduce(self.real.total, x, axis, keepdims)
+
+    def prod(self, x: Any, axis: Any = None, *, keepdims: Any = False, **_: Any) -> Any:
+        """Π x; 1 for no factors."""
+
+        def product(values: list[Ball]) -> Ball:
+            result = self.real.of(1)
+            for value in values:
+                result = result * self.real(value)
+            return result.ball
+
+        return self._reduce(product, x, axis, keepdims)
+
+    def mean(self, x: Any, axis: Any = None, *, keepdims: Any = False, **_: Any) -> Any:
+        """Σ x / n."""
+        total = self.sum(self.reals(x), axis, keepdims=keepdims)
+        return total / (np.size(x) // max(1, np.size(total)))
+
+    def var(self, x: Any, axis: Any = None, *, correction: Any = 0, keepdims: Any = False, ddof: Any = None) -> Any:
+        """Σ (x - mean)² / (n - correction)."""
+        gap = self.reals(x) - self.mean(x, axis, keepdims=True)
+        total = self.sum(gap * gap, axis, keepdims=keepdims)
+        return total / (np.size(x) // max(1, np.size(total)) - (correction if ddof is None else ddof))
+
+    def std(self, x: Any, axis: Any = None, *, correction: Any = 0, keepdims: Any = False, ddof: Any = None) -> Any:
+        """The square root of `var`."""
+        squared = self.var(x, axis, correction=correction, keepdims=keepdims, ddof=ddof)
+        return self.sqrt(squared)
+
+    def max(self, x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+        """The largest."""
+        return self._reduce(lambda values: _fold(values, ball.larger), x, axis, keepdims)
+
+    def min(self, x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+        """The smallest."""
+        return self._reduce(lambda values: _fold(values, ball.smaller), x, axis, keepdims)
+
+    def cumulative_sum(self, x: Any, axis: int = -1, **_: Any) -> Any:
+        """Running sums."""
+        return np.cumsum(np.asarray(self.reals(x), dtype=object), axis=axis).view(RealArray)
+
+    def cumulative_prod(self, x: Any, axis: int = -1, **_: Any) -> Any:
+        """Running products."""
+        return np.cumprod(np.asarray(self.reals(x), dtype=object), axis=axis).view(RealArray)
+
+    cumsum, cumprod = cumulative_sum, cumulative_prod
+
+    def logsumexp(self, x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+        """log Σ exp x: no overflow here, so the plain formula."""
+        grown = self.exp(x)
+        return self.log(self.sum(grown, axis, keepdims=keepdims))
+
+    log_sum_exp = logsumexp
+
+    def softmax(self, x: Any, axis: Any = None) -> Any:
+        """exp x / Σ exp x."""
+        grown = self.exp(x)
+        return grown / self.sum(grown, axis, keepdims=True)
+
+
+def _fold(values: list[Ball], better: Callable[[Ball, Ball], Ball]) -> Ball:
+    if not values:
+        raise ValueError("the maximum or minimum of nothing")
+    best = values[0]
+    for value in values[1:]:
+        best = better(best, value)
+    return best
+
+
+def _holds_reals(x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        return any(_holds_reals(part) for part in x)
+    return isinstance(x, Real) or (isinstance(x, np.ndarray) and x.dtype == object)
+
+
+def _kind_of(x: Any, dtype: Any) -> Any:
+    if dtype is not None:
+        return dtype
+    kind = np.asarray(x).dtype
+    return kind if kind.kind in "iub" else np.float64

@@ -1,0 +1,229 @@
+"""`xp.linalg` over balls.
+
+Backward stable algorithms in double precision are right for a matrix near the given one. So noise enters as a
+perturbation of the matrix (`Real.matrix`), and once more in the results (`Real.rounded`); the algorithms themselves run
+without it (Golub and Van Loan (2013), sections 3.4, 4.2, 5.2, 8.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adbench.oracle.series import ball, spectra
+from adbench.oracle.series import factorizations as fac
+from adbench.oracle.series.arrays import Objects, RealArray, balls_of
+from adbench.oracle.series.matrices import Rows
+
+
+class SlogdetResult(NamedTuple):
+    """det = sign × exp(logabsdet)."""
+
+    sign: Any
+    logabsdet: Any
+
+
+class EighResult(NamedTuple):
+    """A = V diag(w) V', w ascending."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class QRResult(NamedTuple):
+    """A = Q R."""
+
+    Q: Any
+    R: Any
+
+
+class SVDResult(NamedTuple):
+    """A = U diag(S) Vh, S descending."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+class Linalg:
+    """The functions of `xp.linalg`; leading axes are batches. `xp` is the `Balls` namespace it belongs to."""
+
+    def __init__(self, xp: Any) -> None:
+        self._xp, self._real = xp, xp.real
+        self.matrix_transpose, self.outer, self.trace, self.diagonal = (
+            np.matrix_transpose,
+            np.outer,
+            np.trace,
+            np.diagonal,
+        )
+        self.tensordot, self.cross = np.tensordot, np.cross
+
+    # Products --------------------------------------------------------------------------------------------------
+
+    def matmul(self, a: Any, b: Any) -> Any:
+        """a @ b: (…, m, k) × (…, k, n) -> (…, m, n), vectors as numpy has it."""
+        return self._xp.matmul(a, b)
+
+    def vecdot(self, a: Any, b: Any, axis: int = -1) -> Any:
+        """Σ a b along ``axis``."""
+        return self._xp.vecdot(a, b, axis)
+
+    def matrix_power(self, a: Any, n: int) -> Any:
+        """a @ a @ … , n times; the inverse for negative n."""
+        base = self.inv(a) if n < 0 else self._xp.reals(a)
+        result = self._xp.eye(base.shape[-1])
+        for _ in range(abs(n)):
+            result = self.matmul(result, base)
+        return result
+
+    def vector_norm(self, x: Any, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Any:
+        """(Σ |x|^ord)^(1/ord); ±inf: the largest, smallest."""
+        xp = self._xp
+        size = xp.abs(x)
+        if ord in (np.inf, -np.inf):
+            return (xp.max if ord > 0 else xp.min)(size, axis, keepdims=keepdims)
+        if ord == 1:
+            return xp.sum(size, axis, keepdims=keepdims)
+        if ord == 2:
+            return xp.sqrt(xp.sum(size * size, axis, keepdims=keepdims))
+        return xp.sum(size**ord, axis, keepdims=keepdims) ** (1 / xp.real.of(ord))
+
+    def matrix_norm(self, x: Any, *, keepdims: Any = False, ord: Any = "fro") -> Any:
+        """Frobenius by default; 1, inf, 2 and "nuc"."""
+        xp = self._xp
+        if ord == "fro":
+            return self.vector_norm(x, axis=(-2, -1), keepdims=keepdims)
+        if ord in (2, "nuc"):
+            found = self.svdvals(x)
+            return xp.max(found, -1) if ord == 2 else xp.sum(found, -1)
+        return xp.max(xp.sum(xp.abs(x), -2 if ord == 1 else -1), -1)
+
+    def norm(self, x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
+        """numpy's name for both norms."""
+        if ord in (None, "fro") or axis is not None or np.ndim(x) == 1:
+            return self.vector_norm(x, axis=axis, keepdims=keepdims, ord=2 if ord in (None, "fro") else ord)
+        return self.matrix_norm(x, keepdims=keepdims, ord=ord)
+
+    # Systems ---------------------------------------------------------------------------------------------------
+
+    def det(self, a: Any) -> Any:
+        """The determinant, also of a singular matrix."""
+        (found,) = self._each(lambda rows: ([[fac.determinant(rows)]],), a)
+        return found[..., 0, 0][()]
+
+    def slogdet(self, a: Any) -> SlogdetResult:
+        """The sign of the determinant and the logarithm of its size (sign 0 and -inf where singular)."""
+
+        def compute(rows: Rows) -> tuple[Rows, Rows]:
+            sign, log = fac.log_determinant(rows)
+            return [[sign]], [[log]]
+
+        sign, log = self._each(compute, a)
+        exact_sign = np.frompyfunc(lambda s: self._real(ball.sign_of(s.ball)), 1, 1)
+        return SlogdetResult(exact_sign(sign[..., 0, 0][()]), log[..., 0, 0][()])
+
+    def solve(self, a: Any, b: Any) -> Any:
+        """x with a x = b."""
+        right = np.asarray(self._xp.reals(b), dtype=object)
+        vector = right.ndim == 1
+        columns = right[:, None] if vector else right
+        (found,) = self._each(lambda rows, right: (fac.solve(rows, right),), a, columns)
+        return found[..., 0] if vector else found
+
+    def inv(self, a: Any) -> Any:
+        """The inverse."""
+        return self._each(lambda rows: (fac.inverse(rows),), a)[0]
+
+    def lstsq(self, a: Any, b: Any) -> Any:
+        """The least-squares solution by the normal equations: balls can afford their square of the condition."""
+        transposed = np.swapaxes(self._xp.reals(a), -1, -2)
+        return self.solve(self.matmul(transposed, a), self.matmul(transposed, b))
+
+    def pinv(self, a: Any) -> Any:
+        """(A'A)^-1 A', or A' (AA')^-1 for a wide matrix: of full rank."""
+        a = self._xp.reals(a)
+        transposed = np.swapaxes(a, -1, -2)
+        if a.shape[-2] >= a.shape[-1]:
+            return self.matmul(self.inv(self.matmul(transposed, a)), transposed)
+        return self.matmul(transposed, self.inv(self.matmul(a, transposed)))
+
+    def cholesky(self, a: Any, *, upper: Any = False) -> Any:
+        """L with L L' = A, or with ``upper`` L'; reads that triangle only. NaN where A is not positive definite."""
+        a = self._xp.reals(a)
+        lower = self._each(lambda rows: (fac.cholesky(rows),), np.swapaxes(a, -1, -2) if upper else a, symmetric=True)[
+            0
+        ]
+        return np.swapaxes(lower, -1, -2) if upper else lower
+
+    def solve_triangular(self, a: Any, b: Any, *, lower: Any = False, trans: Any = 0) -> Any:
+        """x with a x = b, reading one triangle only."""
+        a = self._xp.reals(a)
+        triangle = np.tril(a) if lower else np.triu(a)
+        return self.solve(np.swapaxes(triangle, -1, -2) if trans else triangle, b)
+
+    # Spectra ---------------------------------------------------------------------------------------------------
+
+    def eigh(self, a: Any) -> EighResult:
+        """Eigenvalues ascending and eigenvectors of the symmetric matrix whose lower triangle a holds."""
+        values, vectors = self._eigh(a, vectors=True)
+        return EighResult(values, vectors)
+
+    def eigvalsh(self, a: Any) -> Any:
+        """Eigenvalues of a symmetric matrix, ascending."""
+        return self._eigh(a, vectors=False)[0]
+
+    def _eigh(self, a: Any, *, vectors: bool) -> tuple[Any, Any]:
+        def compute(rows: Rows) -> tuple[Rows, Rows]:
+            values, columns = spectra.eigh(rows, vectors=vectors)
+            return [values], columns
+
+        values, columns = self._each(compute, a, symmetric=True, mixing=True)
+        return values[..., 0, :], columns
+
+    def qr(self, a: Any, mode: str = "reduced") -> QRResult:
+        """Householder's Q R, with LAPACK's signs (R's diagonal opposes the column it eliminates)."""
+        return QRResult(*self._each(fac.qr, a, mixing=True))
+
+    def svd(self, a: Any, *, full_matrices: Any = False) -> SVDResult:
+        """From the eigenvectors of A'A; signs of the vectors are not determined. Reduced form only, of full rank."""
+        if full_matrices:
+            raise NotImplementedError("svd over balls: full_matrices=False only")
+        a = self._xp.reals(a)
+        if a.shape[-2] < a.shape[-1]:
+            u, s, vh = self.svd(np.swapaxes(a, -1, -2))
+            return SVDResult(np.swapaxes(vh, -1, -2), s, np.swapaxes(u, -1, -2))
+        squared, vectors = self.eigh(self.matmul(np.swapaxes(a, -1, -2), a))
+        values, vectors = self._xp.sqrt(squared[..., ::-1]), vectors[..., ::-1]
+        return SVDResult(self.matmul(a, vectors) / values[..., None, :], values, np.swapaxes(vectors, -1, -2))
+
+    def svdvals(self, a: Any) -> Any:
+        """Singular values, descending."""
+        return self.svd(a).S
+
+    def _each(
+        self, compute: Callable[..., tuple[Rows, ...]], *matrices: Any, symmetric: bool = False, mixing: bool = False
+    ) -> list[Objects]:
+        """``compute`` on every matrix of a batch; the first of ``matrices`` is the one that is perturbed."""
+        self._xp.check_time()
+        arrays = [np.asarray(self._xp.reals(matrix), dtype=object) for matrix in matrices]
+        if any(array.ndim < 2 for array in arrays) or (symmetric and arrays[0].shape[-1] != arrays[0].shape[-2]):
+            raise ValueError(f"not matrices: {', '.join(str(array.shape) for array in arrays)}")
+        batch = np.broadcast_shapes(*(array.shape[:-2] for array in arrays))
+        arrays = [np.broadcast_to(array, batch + array.shape[-2:]) for array in arrays]
+        results = []
+        for place in np.ndindex(*batch):
+            rows = [balls_of(array[place]) for array in arrays]
+            rows[0] = self._real.matrix(rows[0], symmetric=symmetric, mixing=mixing)
+            results.append(compute(*rows))
+        return [self._array(matrices, batch) for matrices in zip(*results, strict=True)]
+
+    def _array(self, matrices: tuple[Rows, ...], batch: tuple[int, ...]) -> Objects:
+        real, height = self._real, len(matrices[0])
+        made = np.empty((len(matrices), height, len(matrices[0][0]) if height else 0), dtype=object)
+        for k, rows in enumerate(matrices):
+            for i, row in enumerate(rows):
+                for j, value in enumerate(row):
+                    made[k, i, j] = real(real.rounded(value))
+        return made.reshape(batch + made.shape[1:]).view(RealArray)
