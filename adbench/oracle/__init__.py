@@ -27,5 +27,6 @@ __all__ = [
     "judge_operator",
     "reference",
     "reference_key",
-    "hessian_reference", "hvp_reference",
+    "hessian_reference",
+    "hvp_reference",
 ]
