@@ -1,7 +1,7 @@
 """References of second order: H v is the gradient of φ(x) = (f(x + εv) - f(x - εv)) / 2ε.
 
 φ is a text like f, and at fifty digits ε = 2^-40 makes it and its gradient exact to 2^-80: second order needs no new
-machinery. Where f's text does not run at fifty digits, H v is unknown, and every verdict on it is inconclusive.
+machinery. Where f's text does not run at fifty digits, H v is unknown, and every verdict on it is blind.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ import numpy as np
 import optree
 
 from adbench.oracle.compute import reference
+from adbench.oracle.leaves import FloatArray, output_weights
 from adbench.oracle.reference import Known, Reference, Row
-from adbench.oracle.subject import Effort, Subject
+from adbench.oracle.subject import SUMS, Effort, Subject, chosen_entries
 
-DIRECTIONS = (0, 1)
+DIRECTIONS = (0,)
 """The numbers of the directions v that a Hessian is multiplied with; `hvp` takes the first."""
+
+MOST_ROWS = 64
+"""Of a Hessian that are examined by themselves."""
 
 EPSILON = 2.0**-40
 SECOND_NOISE = "squared from the noise of the gradient"
@@ -39,6 +43,33 @@ def second_reference(subject: Subject, number: int, first: Row, effort: Effort) 
         half = _along_gradient(subject, _every_second(v), first, replace(effort, max_entries=16))
         scale = max(scale, _largest(half.scalar))
     return found.mapped(lambda row: _with_second_noise(row, first, scale))
+
+
+def hessian_reference(subject: Subject, first: Reference, effort: Effort) -> Reference:
+    """The Jacobian of the gradient, of the shape (n,), n = all active entries in order; `first`: the function's own.
+
+    Examined rows are H e for unit vectors e, sums are wᵀ H.
+    """
+    sizes = subject.point.sizes
+    total = sum(sizes)
+    (rows,) = chosen_entries([total], MOST_ROWS, effort.seed)
+    units = [_nested(subject, np.eye(1, total, index)[0]) for index in rows]
+    shape = (total,)
+    sums = [_nested(subject, output_weights(effort.seed, number, shape)) for number in range(SUMS)]
+    share = replace(effort, max_seconds=effort.max_seconds / max(1, len(rows) + SUMS))
+    found = [_along_gradient(subject, v, first.scalar, share).scalar for v in (*units, *sums)]
+    scale = max(map(_largest, found), default=0.0)
+    noisy = [_with_second_noise(row, first.scalar, scale) for row in found]
+    return Reference(shape, tuple(zip(rows, noisy, strict=False)), tuple(noisy[len(rows) :]))
+
+
+def _nested(subject: Subject, v: FloatArray) -> tuple[Any, ...]:
+    """A vector of all active entries, nested like the active arguments."""
+    ends = np.cumsum([0, *subject.point.sizes])
+    leaves = zip(subject.point.leaves, ends, ends[1:], strict=False)
+    parts = [v[start:end].reshape(leaf.values.shape) for leaf, start, end in leaves]
+    moved = subject.point.replaced([part if part.ndim else float(part) for part in parts])
+    return tuple(moved[which] for which in subject.point.wrt)
 
 
 def _along_gradient(subject: Subject, v: tuple[Any, ...], first: Row, effort: Effort) -> Reference:
