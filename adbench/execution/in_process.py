@@ -207,7 +207,9 @@ class _Bound:
 
 def _bound(case: Case, size: int, backend: Backend, operator: str, seed: int) -> _Bound:
     asked, at = operator_named(operator), point(case, size, seed)
-    known = known_at(at, second_order=needs_second_order(operator), seconds=REFERENCE_SECONDS)
+    known = known_at(
+        at, second_order=needs_second_order(operator), hessian=operator == "hessian", seconds=REFERENCE_SECONDS
+    )
     elsewhere, native = at.native(backend, operator)
     f = backend.function(case, at.names, size)
 

@@ -7,13 +7,14 @@ from adbench.oracle.operators import Nonzeros, cotangent, judge_operator
 from adbench.oracle.reference import Direction, Entry, Known, Leaf, Reference, Row
 from adbench.oracle.second_order import hessian_reference, hvp_reference
 from adbench.oracle.subject import Effort, Subject
-from adbench.oracle.verdict import Verdict
+from adbench.oracle.verdict import Hidden, Verdict
 
 __all__ = [
     "Direction",
     "Effort",
     "Entry",
     "EntryEvidence",
+    "Hidden",
     "Known",
     "Leaf",
     "Nonzeros",
@@ -24,9 +25,9 @@ __all__ = [
     "cached",
     "cotangent",
     "declared",
+    "hessian_reference",
+    "hvp_reference",
     "judge_operator",
     "reference",
     "reference_key",
-    "hessian_reference",
-    "hvp_reference",
 ]

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from adbench.oracle.leaves import Point, output_signs
+from adbench.oracle.leaves import Point, output_weights
 from adbench.oracle.precise import DRAWS, FEWEST_DRAWS, Examination, NotPrecise, entry_step, on_series
 from adbench.oracle.reference import Known, Reference, Row
 from adbench.oracle.series.evaluation import Move, many_entries, one_entry
@@ -20,6 +20,9 @@ from adbench.oracle.subject import SUMS, Effort, Numbers, Subject, chosen_entrie
 
 DIRECTION = 0
 """The number of the direction v of H v."""
+
+MOST_ROWS = 64
+"""Of a Hessian that are examined by themselves."""
 
 UNKNOWN = Known(math.nan, math.nan, math.nan, 0.0, "unknown")
 
@@ -33,14 +36,14 @@ def hvp_reference(subject: Subject, effort: Effort) -> Reference:
 def hessian_reference(subject: Subject, effort: Effort) -> Reference:
     """The reference of the gradient as an array of all active entries, in order; its Jacobian is H.
 
-    Some rows of H by themselves (all of them up to ``effort.max_entries``), and wᵀ H for random vectors w.
+    Some rows of H by themselves (all of them up to `MOST_ROWS`), and wᵀ H for random vectors w.
     """
     sizes = subject.point.sizes
     total = sum(sizes)
     places = [(leaf, index) for leaf, size in enumerate(sizes) for index in range(size)]
-    (chosen,) = chosen_entries([total], effort.max_entries, effort.seed)
+    (chosen,) = chosen_entries([total], MOST_ROWS, effort.seed)
     moves = [one_entry(subject.point, *places[k], entry_step(subject.point, *places[k])) for k in chosen]
-    sums = [_along_all(subject.point, output_signs(effort.seed, number, (total,))) for number in range(SUMS)]
+    sums = [_along_all(subject.point, output_weights(effort.seed, number, (total,))) for number in range(SUMS)]
     rows = _rows(subject, effort, moves + sums)
     scaled = [
         _over(row, entry_step(subject.point, *places[k])) for k, row in zip(chosen, rows[: len(chosen)], strict=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from adbench.oracle.leaves import FloatArray, Point, argument_names, output_signs
+from adbench.oracle.leaves import FloatArray, Point, argument_names, output_weights
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Ball
 from adbench.oracle.series.evaluation import one_number
@@ -75,12 +75,12 @@ class Effort:
 
 
 class Numbers:
-    """The numbers of a value that are examined: some outputs, then signed sums of all. A scalar has its one output."""
+    """The numbers of a value that are examined: outputs, then weighted sums of all. A scalar has its one output."""
 
     def __init__(self, shape: tuple[int, ...], effort: Effort) -> None:
         self.shape = shape
         (self.outputs,) = chosen_entries([math.prod(shape)], effort.max_outputs, effort.seed)
-        self.signs = [output_signs(effort.seed, number, shape).ravel() for number in range(SUMS if shape else 0)]
+        self.weights = [output_weights(effort.seed, number, shape).ravel() for number in range(SUMS if shape else 0)]
 
     def exact(self, result: Any) -> list[Ball]:
         """Of a result on series. Raises TypeError for one of another shape."""
@@ -90,7 +90,7 @@ class Numbers:
         if array.shape != self.shape:
             raise TypeError(f"the function's value must have the shape {self.shape}; it has {array.shape}")
         balls = [ball_of(element) for element in array.ravel()]
-        return [balls[index] for index in self.outputs] + [_signed_sum(balls, signs) for signs in self.signs]
+        return [balls[index] for index in self.outputs] + [_weighted_sum(balls, weights) for weights in self.weights]
 
     def plain(self, result: Any) -> list[float]:
         """Of a result in double precision; NaN where it leaves the real numbers."""
@@ -100,7 +100,7 @@ class Numbers:
         if np.iscomplexobj(array):
             array = np.where(array.imag == 0, array.real, math.nan)
         array = array.astype(np.float64).ravel()
-        sums = [math.fsum(array * signs) if np.isfinite(array).all() else math.nan for signs in self.signs]
+        sums = [math.fsum(array * weights) if np.isfinite(array).all() else math.nan for weights in self.weights]
         return [float(array[index]) for index in self.outputs] + sums
 
     def functions(self, f: Callable[..., Any]) -> list[Callable[..., float]]:
@@ -110,7 +110,7 @@ class Numbers:
         def number(which: int) -> Callable[..., float]:
             return lambda *args: self.plain(values(*args))[which]
 
-        return [number(which) for which in range(len(self.outputs) + len(self.signs))]
+        return [number(which) for which in range(len(self.outputs) + len(self.weights))]
 
 
 def chosen_entries(sizes: Sequence[int], most: int, seed: int) -> list[list[int]]:
@@ -135,7 +135,7 @@ def chosen_entries(sizes: Sequence[int], most: int, seed: int) -> list[list[int]
     return chosen
 
 
-def _signed_sum(balls: Sequence[Ball], weights: FloatArray) -> Ball:
+def _weighted_sum(balls: Sequence[Ball], weights: FloatArray) -> Ball:
     total: Ball = ball.ZERO
     for number, weight in zip(balls, weights, strict=True):
         total = ball.add(total, ball.mul(number, ball.constant(float(weight))))

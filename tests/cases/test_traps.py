@@ -124,7 +124,7 @@ def test_the_truth_by_hand_is_what_the_oracle_finds(name: str) -> None:
 
 @every_trap
 def test_the_truth_is_not_called_wrong(name: str) -> None:
-    assert word(name, answers(name, lambda number: number)) in ("right", "inconclusive")
+    assert word(name, answers(name, lambda number: number)) in ("right", "verified")
 
 
 @every_trap

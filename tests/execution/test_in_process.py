@@ -27,7 +27,7 @@ def test_a_function_that_does_not_run_at_fifty_digits_is_checked_by_differences(
         return np.sum(x * x) if isinstance(getattr(x, "val", x), np.ndarray) and x.dtype == float else 1 / 0
 
     verdict = adbench.check(opaque, X)
-    assert verdict.word in ("right", "inconclusive")
+    assert verdict.word in ("right", "verified")
     assert verdict.method.startswith("nine-point differences")
     assert "ZeroDivisionError" in verdict.reason
 

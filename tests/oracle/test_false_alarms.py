@@ -191,7 +191,7 @@ def test_a_hessian_that_cancels_along_the_direction_raises_no_alarm(
         prepared = [Prepared(backend("tape"), operator) for operator in ("hvp", "hessian")]
         for seed in range(SEED, SEED + 20 * nightly):
             at = point(case, size, seed)
-            known = known_at(at, second_order=True, seconds=3.0)
+            known = known_at(at, second_order=True, hessian=True, seconds=3.0)
             tally.points += 1
             judge_all(tally, prepared, at, known, name)
     if name != "nearly cancelling":

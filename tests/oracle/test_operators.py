@@ -5,7 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.oracle import Effort, Reference, Subject, declared, judge_operator, reference, second_reference
+from adbench.oracle import (
+    Effort,
+    Reference,
+    Subject,
+    declared,
+    hessian_reference,
+    judge_operator,
+    reference,
+    second_reference,
+)
 from adbench.oracle.operators import COTANGENT, along
 from adbench.oracle.precise import METHOD
 from adbench.oracle.second_order import DIRECTIONS
@@ -29,7 +38,10 @@ def plain(x: Any, b: Any) -> Any:
 HERE = Subject.of(plain, ARGS, WRT, text=text)
 FIRST = reference(HERE)
 V = [HERE.point.direction(0, number) for number in DIRECTIONS]
-SECONDS = [(v, second_reference(HERE, number, FIRST.scalar, Effort())) for number, v in enumerate(V)]
+SECOND = {
+    "hvp": second_reference(HERE, DIRECTIONS[0], FIRST.scalar, Effort()),
+    "hessian": hessian_reference(HERE, FIRST, Effort()),
+}
 
 
 def hvp(v: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -51,7 +63,7 @@ RIGHT: dict[str, Any] = {
 
 
 def word(operator: str, result: Any) -> str:
-    return judge_operator(operator, result, FIRST, SECONDS).word
+    return judge_operator(operator, result, SECOND.get(operator, FIRST)).word
 
 
 def changed(result: Any, factor: float) -> Any:
@@ -80,7 +92,7 @@ def test_a_forgotten_cotangent_and_a_forgotten_direction_are_found_wrong() -> No
 
 def test_only_a_value_with_a_gradient_is_told_to_be_wrong_beside_it() -> None:
     said = {
-        operator: judge_operator(operator, result, FIRST, SECONDS).sentence
+        operator: judge_operator(operator, result, SECOND.get(operator, FIRST)).sentence
         for operator, result in (
             ("jvp", RIGHT["jvp"] * 2),
             ("value", RIGHT["value"] * 2),
@@ -147,7 +159,7 @@ def test_where_the_text_does_not_run_at_fifty_digits_nothing_is_claimed() -> Non
 
     second = second_reference(Subject.of(plain, ARGS, WRT, text=opaque), 0, FIRST.scalar, Effort())
     assert second.scalar.method != METHOD
-    assert judge_operator("hvp", RIGHT["hvp"], FIRST, [(V[0], second)]).word == "inconclusive"
+    assert judge_operator("hvp", RIGHT["hvp"], second).word == "blind"
 
 
 def test_a_declared_gradient_is_the_truth_whatever_differences_say() -> None:
