@@ -131,7 +131,7 @@ def constant(number: Any) -> Ball | None:
 def moving(start: float, slope: float) -> Ball:
     """start + slope t; with roots r of t, start + slope u^r is made by the evaluation."""
     if _state.how.exact:
-        return fmpq_series([fmpq(*start.as_integer_ratio()), fmpq(*slope.as_integer_ratio())], _state.how.terms)
+        return fmpq_series([fmpq(*start.as_integer_ratio()), fmpq(*slope.as_integer_ratio())], prec=_state.how.terms)
     return arb_series([arb(start), arb(slope)], _state.how.terms)
 
 
@@ -163,7 +163,7 @@ def coefficients(a: Ball) -> list[Any]:
 def series(coefficients: list[Any], terms: int) -> Ball:
     """Σ c_k t^k + O(t^terms)."""
     if all(type(c) is fmpq for c in coefficients):
-        return fmpq_series(coefficients, terms)
+        return fmpq_series(coefficients, prec=terms)
     return arb_series(coefficients, terms)
 
 
