@@ -207,11 +207,8 @@ def _log_gamma(c: Any, terms: int) -> Sequence[Any]:
 
 def _digamma(order: int, c: Any, terms: int) -> Sequence[Any]:
     """Taylor coefficients of the polygamma function of this order."""
-    found = arb_series(_terms_of(terms + order + 1, lambda n: _log_gamma_series(c, n)), terms + order + 1)
-    with_more = found
-    for _ in range(order + 1):
-        with_more = with_more.derivative()
-    return ball.coefficients(with_more)[:terms]
+    found = _terms_of(terms + order + 1, lambda n: _log_gamma_series(c, n))
+    return [found[k + order + 1] * math.perm(k + order + 1, order + 1) for k in range(terms)]
 
 
 def _terms_of(terms: int, compute: Callable[[int], Sequence[Any]]) -> Sequence[Any]:
