@@ -52,19 +52,27 @@ class NeedsRoot(Insufficient):
         self.root = root
 
 
+CONSTANT, POLE, LOST = 0, 1, 2
+
+
 class Special:
-    """An infinity or NaN: what python-flint has no arithmetic of IEEE 754 for."""
+    """An infinity or NaN: what python-flint has no arithmetic of IEEE 754 for.
 
-    __slots__ = ("value",)
+    moves   CONSTANT; POLE: a negative power of t, like 1/t; LOST: it moves in a way that no series tells, like log t.
+            exp(-1/t) is zero to any power of t, but nothing is known of 1/(1/t) or exp(log t).
+    """
 
-    def __init__(self, value: float) -> None:
-        self.value = value
+    __slots__ = ("moves", "value")
+
+    def __init__(self, value: float, moves: int = CONSTANT) -> None:
+        self.value, self.moves = value, moves
 
     def __repr__(self) -> str:
         return f"Special({self.value})"
 
 
 INF, NEGATIVE_INF, NAN = Special(math.inf), Special(-math.inf), Special(math.nan)
+NOT_KNOWN = Special(math.nan, LOST)
 ZERO, ONE = arb(0), arb(1)
 
 
@@ -275,7 +283,7 @@ def mul(a: Ball, b: Ball) -> Ball:
 
 def neg(a: Ball) -> Ball:
     """-a."""
-    return Special(-a.value) if isinstance(a, Special) else -a
+    return Special(-a.value, a.moves) if isinstance(a, Special) else -a
 
 
 def div(a: Ball, b: Ball) -> Ball:
@@ -292,14 +300,16 @@ def div(a: Ball, b: Ball) -> Ball:
     if valuation(a) < 0:  # zero, however many terms there are
         return ZERO
     if not is_series(a) or valuation(a) < lost:
-        return INF if sign(a) == sign(b) else NEGATIVE_INF
+        return Special(math.copysign(math.inf, sign(a) * sign(b)), POLE)
     return div(shifted(a, -lost), shifted(b, -lost))
 
 
 def _mixed(function: Any, on_floats: Any, a: Ball, b: Ball) -> Ball:
     """An operation on a fraction and a ball, which python-flint refuses, or on special values."""
     if isinstance(a, Special) or isinstance(b, Special):
-        return special(on_floats(_as_float(a), _as_float(b)))
+        if function is mul and any(is_series(x) and sign_of_constant(x[0]) == 0 for x in (a, b)):
+            return NOT_KNOWN  # t (1 / t), or t log t
+        return special(on_floats(_as_float(a), _as_float(b)), a, b)
     if isinstance(a, fmpq_series) or isinstance(b, fmpq_series):
         return function(ball(a), ball(b))
     raise TypeError(f"no arithmetic for {type(a).__name__} and {type(b).__name__}")
@@ -317,9 +327,12 @@ def _divided(x: float, y: float) -> float:
     return x / y if y else (math.nan if not x else math.copysign(math.inf, x))
 
 
-def special(number: float) -> Ball:
-    """A float that may be infinite or NaN."""
-    return arb(number) if math.isfinite(number) else Special(number)
+def special(number: float, *operands: Ball) -> Ball:
+    """A result of these operands, one of them special, by their values alone."""
+    moves = max((operand.moves for operand in operands if isinstance(operand, Special)), default=CONSTANT)
+    if not math.isfinite(number):
+        return Special(number, moves)
+    return NOT_KNOWN if moves else arb(number)
 
 
 def shortened(a: Ball) -> Ball:
@@ -339,7 +352,7 @@ def shortened(a: Ball) -> Ball:
 def sqrt(a: Ball) -> Ball:
     """√a, of t² as t; NaN below zero."""
     if isinstance(a, Special):
-        return INF if a.value > 0 else NAN
+        return a if a.value > 0 else NAN
     power = valuation(a)
     if power < 0:
         return ZERO
@@ -380,7 +393,7 @@ def _power_of_small(a: Ball, b: Ball, first: int) -> Ball:
     _state.edged = True
     exponent = ball(start(b)) * first
     if sign(exponent) < 0:
-        return INF
+        return Special(math.inf, POLE)
     if not is_series(b):
         twice = (exponent * 2).unique_fmpz()
         if twice is not None and exponent * 2 == twice:
@@ -416,7 +429,7 @@ def _special_power(a: Ball, b: Ball) -> Ball:
     base = a.value if isinstance(a, Special) else _representative(a)
     exponent = b.value if isinstance(b, Special) else _representative(b)
     try:
-        return special(math.pow(base, exponent))
+        return special(math.pow(base, exponent), a, b)
     except (OverflowError, ValueError):
         return NAN if base < 0 else INF
 

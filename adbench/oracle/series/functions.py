@@ -21,15 +21,24 @@ Unary = Callable[[Ball], Ball]
 Binary = Callable[[Ball, Ball], Ball]
 
 
-def _special_value(name: str, *numbers: float) -> Ball:
+FLAT = frozenset({"erf", "erfc", "exp", "expit", "expm1", "log1p_exp", "ndtr", "tanh"})
+"""Functions that approach a finite limit at an infinity faster than any power."""
+
+
+def _special_value(name: str, *operands: Ball) -> Ball:
     """The function at infinities and NaN, as numpy and scipy have it."""
     import scipy.special
 
-    if name == "log1p_exp":
-        return ball.special(float(np.logaddexp(0.0, numbers[0])))
+    numbers = [a.value if isinstance(a, Special) else float(sign(a)) for a in operands]
     function = getattr(np, name, None) or getattr(scipy.special, name, None)
+    if name == "log1p_exp":
+        function = partial(np.logaddexp, 0.0)
+    if function is None:
+        return NAN
     with np.errstate(all="ignore"):
-        return ball.special(float(function(*numbers))) if function is not None else NAN
+        found = float(function(*numbers))
+    flat = name in FLAT and all(isinstance(a, Special) and a.moves <= ball.POLE for a in operands)
+    return ball.special(found, *(() if flat and math.isfinite(found) else operands))
 
 
 def _finite(name: str) -> Callable[[Unary], Unary]:
@@ -37,7 +46,7 @@ def _finite(name: str) -> Callable[[Unary], Unary]:
 
     def made(function: Unary) -> Unary:
         def apply(a: Ball) -> Ball:
-            return _special_value(name, a.value) if isinstance(a, Special) else function(ball.ball(a))
+            return _special_value(name, a) if isinstance(a, Special) else function(ball.ball(a))
 
         return apply
 
@@ -101,7 +110,8 @@ def log(a: Ball) -> Ball:
     """log a; -inf at 0, also of t: its derivative is no power of t."""
     first = sign(ball.start(a))
     if first == 0:
-        return NEGATIVE_INF if sign(a) >= 0 else NAN
+        after = sign(a)
+        return NAN if after < 0 else Special(-math.inf, ball.LOST if after else ball.CONSTANT)
     return a.log() if first == 1 else NAN
 
 
@@ -207,11 +217,8 @@ def _log_gamma(c: Any, terms: int) -> Sequence[Any]:
 
 def _digamma(order: int, c: Any, terms: int) -> Sequence[Any]:
     """Taylor coefficients of the polygamma function of this order."""
-    found = arb_series(_terms_of(terms + order + 1, lambda n: _log_gamma_series(c, n)), terms + order + 1)
-    with_more = found
-    for _ in range(order + 1):
-        with_more = with_more.derivative()
-    return ball.coefficients(with_more)[:terms]
+    found = _terms_of(terms + order + 1, lambda n: _log_gamma_series(c, n))
+    return [found[k + order + 1] * math.perm(k + order + 1, order + 1) for k in range(terms)]
 
 
 def _terms_of(terms: int, compute: Callable[[int], Sequence[Any]]) -> Sequence[Any]:
@@ -298,7 +305,7 @@ def bessel(name: str, kind: str, alternating: bool) -> Binary:
 def atan2(y: Ball, x: Ball) -> Ball:
     """The angle of (x, y)."""
     if isinstance(x, Special) or isinstance(y, Special):
-        return _special_value("arctan2", *(_as_float(a) for a in (y, x)))
+        return _special_value("arctan2", y, x)
     y, x = ball.ball(y), ball.ball(x)
     first_y, first_x = ball.start(y), ball.start(x)
     if sign(first_x) < 0 and sign(first_y) == 0:  # the cut: the angle just after t = 0 is π or -π
@@ -323,14 +330,10 @@ def atan2(y: Ball, x: Ball) -> Ball:
     return with_start(slope.integral(), first)
 
 
-def _as_float(a: Ball) -> float:
-    return a.value if isinstance(a, Special) else float(sign(a))
-
-
 def hypot(x: Ball, y: Ball) -> Ball:
     """√(x² + y²)."""
     if isinstance(x, Special) or isinstance(y, Special):
-        return _special_value("hypot", _as_float(x), _as_float(y))
+        return _special_value("hypot", x, y)
     return ball.sqrt(add(mul(x, x), mul(y, y)))
 
 

@@ -57,7 +57,7 @@ class Matrix:
         make, zero = (fmpq_series, fmpq(0)) if isinstance(self.parts[0], fmpq_mat) else (arb_series, ZERO)
         return [
             [
-                make([zero if table is None else table[i][j] for table in tables], self.terms)
+                make([zero if table is None else table[i][j] for table in tables], prec=self.terms)
                 for j in range(self.columns)
             ]
             for i in range(self.rows)
@@ -175,7 +175,7 @@ def determinant_parts(a: Matrix) -> tuple[Any, Ball]:
         product = convolved(inverse.parts, slopes, k)
         found.append(0 if product is None else _trace(product) / (k + 1))
     if all(type(c) in (fmpq, int) for c in found):
-        return start, fmpq_series([fmpq(c) for c in found], a.terms)
+        return start, fmpq_series([fmpq(c) for c in found], prec=a.terms)
     return start, arb_series([ball(c) for c in found], a.terms)
 
 

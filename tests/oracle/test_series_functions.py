@@ -1,0 +1,126 @@
+"""Every function over balls, with two derivatives: mpmath at twice the digits and its difference quotients agree."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flint import arb, fmpz
+
+from adbench.oracle.highprecision.namespace import namespace_of as second_opinion
+from adbench.oracle.highprecision.real import real_type
+from adbench.oracle.series import ball
+from adbench.oracle.series.ball import Arithmetic, Ball, arithmetic
+from adbench.oracle.series.functions import SEVERAL, UNARY
+
+BITS = 192
+OLD = real_type(600)
+OTHER = second_opinion(OLD)
+STEP = 2.0**-90
+"""Of difference quotients: the truncation is about 2^-180, the rounding 2^-420."""
+
+INSIDE = {
+    "acosh": (1.3, 4.0, 250.0),
+    "lambertw": (-0.3, 0.5, 20.0),
+    "ndtri": (0.01, 0.4, 0.97),
+    "logit": (0.01, 0.4, 0.97),
+    "zeta": (1.2, 3.0, 7.5),
+}
+POSITIVE = {"log", "log10", "log2", "sqrt", "exp1"}
+WITHIN_ONE = {"acos", "asin", "atanh", "erfinv"}
+
+
+def places(name: str) -> tuple[float, ...]:
+    if name in INSIDE:
+        return INSIDE[name]
+    if name in WITHIN_ONE:
+        return (-0.9, 0.25, 0.7)
+    if name in POSITIVE:
+        return (1e-3, 0.7, 40.0)
+    if name == "log1p":
+        return (-0.8, 1e-9, 3.0)
+    return (-1.3, 0.3, 2.6)
+
+
+SIGNATURES: dict[str, list[tuple[float, ...]]] = {
+    "atan2": [(0.3, 0.7), (-0.3, -2.0), (2.0, -1e-3), (0.5, 0.0), (0.0, 2.0)],
+    "betainc": [(2.0, 3.0, 0.3), (0.5, 4.0, 0.9)],
+    "betaln": [(2.0, 3.5), (0.1, 40.0)],
+    "gammainc": [(2.0, 0.7), (0.3, 5.0)],
+    "gammaincc": [(2.0, 0.7), (0.3, 5.0)],
+    "hypot": [(3.0, -4.0), (1e-200, 0.0), (1e200, 1e200)],
+    "iv": [(0.5, 1.3), (2.0, 4.0)],
+    "jv": [(0.5, 1.3), (2.0, 14.0)],
+    "kv": [(0.5, 1.3), (2.0, 4.0)],
+    "yv": [(0.5, 1.3), (2.0, 14.0)],
+    "logaddexp": [(0.3, -2.0), (800.0, 801.0)],
+    "multigammaln": [(4.5, 3.0)],
+    "polygamma": [(1.0, 2.3), (2.0, 0.4)],
+    "xlog1py": [(2.0, 0.5), (-1.0, 3.0)],
+    "xlogy": [(2.0, 0.5), (-1.0, 3.0)],
+    "zeta": [(2.5,), (2.5, 1.5)],
+}
+FIXED = {"betainc": {0, 1}, "gammainc": {0}, "gammaincc": {0}, "iv": {0}, "jv": {0}, "kv": {0}, "yv": {0}}
+"""Arguments in which python-flint knows no derivative."""
+WHOLE = {"multigammaln": {1}, "polygamma": {0}}
+DIRECTION = (1.0, -0.75, 0.5)
+
+
+def moved(x: tuple[float, ...], name: str) -> tuple[float, ...]:
+    """The direction at x, of its size where that is extreme: zero for arguments that must not move."""
+    still = FIXED.get(name, set()) | WHOLE.get(name, set())
+    size = max(map(abs, x)) if not 1e-10 < max(map(abs, x)) < 1e10 else 1.0
+    return tuple(0.0 if k in still else DIRECTION[k] * size for k in range(len(x)))
+
+
+def exactly(raw: Any) -> Any:
+    """A raw number of mpmath as a ball of radius zero."""
+    sign, mantissa, exponent, _ = raw
+    return arb(fmpz(-int(mantissa) if sign else int(mantissa))) * arb(2) ** exponent
+
+
+def expected(name: str, x: tuple[float, ...], v: tuple[float, ...]) -> list[Any]:
+    """Value, first and half the second derivative along v, by central differences."""
+    function = getattr(OTHER, name)
+    raws = []
+    for side in (-1, 0, 1):
+        arguments = [OLD.of(a) + OLD.of(side * STEP) * OLD.of(b) for a, b in zip(x, v, strict=True)]
+        raws.append(exactly(function(*arguments).raw))
+    h = arb(STEP)
+    return [raws[1], (raws[2] - raws[0]) / (2 * h), (raws[2] - 2 * raws[1] + raws[0]) / (2 * h * h)]
+
+
+def series_of(function: Callable[..., Ball], x: tuple[float, ...], v: tuple[float, ...]) -> list[Any]:
+    arguments = [ball.moving(a, b) if b else ball.constant(a) for a, b in zip(x, v, strict=True)]
+    found = ball.ball(function(*arguments))
+    return [found[k] for k in range(3)]
+
+
+def same(found: list[Any], truth: list[Any], scale: Any) -> None:
+    for k, (a, b) in enumerate(zip(found, truth, strict=True)):
+        assert a.is_finite(), (k, a)
+        assert a.rel_accuracy_bits() > 100 or a.is_zero() or abs(a) < 1e-40 * scale, (k, a)
+        assert abs(a - b) < 1e-40 * (scale + abs(b)), (k, a, b)
+
+
+CASES = [(name, (x,)) for name in UNARY for x in places(name)] + [(n, x) for n, xs in SIGNATURES.items() for x in xs]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize(("name", "x"), CASES)
+def test_values_and_two_derivatives_agree_with_mpmath(name: str, x: tuple[float, ...], exact: bool) -> None:
+    function, v = UNARY.get(name) or SEVERAL[name], moved(x, name)
+    if name == "zeta" and len(x) == 2:
+        v = (0.0, 1.0)
+    with arithmetic(Arithmetic(BITS, exact=exact)):
+        found = series_of(function, x, v)
+        constant = ball.ball(function(*map(ball.constant, x)))
+    with arithmetic(Arithmetic(1000)):
+        truth = expected(name, x, v)
+        scale = abs(truth[0])
+        assert constant.overlaps(truth[0]) or abs(constant - truth[0]) < scale * arb(2) ** -550, (constant, truth[0])
+        assert found[0].overlaps(truth[0]) or abs(found[0] - truth[0]) < scale * arb(2) ** -550
+        same(found, truth, 1 if scale < 1 else scale)
+
+
+def test_every_function_is_tried() -> None:
+    assert set(SIGNATURES) == set(SEVERAL)
