@@ -100,6 +100,7 @@ class _State:
     how = Arithmetic()
     edged = False
     guessed = False
+    known = math.inf
 
 
 _state = _State()
@@ -111,15 +112,16 @@ def arithmetic(how: Arithmetic) -> Iterator[_State]:
     """Compute so inside; afterwards python-flint's settings are the user's again.
 
     The state says whether the point lies on an edge (`edged`: the direction decided something: the derivative from the
-    other side may differ) and whether a comparison was guessed.
+    other side may differ), whether a comparison was guessed, and below which power of t coefficients are known.
     """
     with _lock:
-        before = ctx.prec, ctx.cap, _state.how, _state.edged, _state.guessed
-        ctx.prec, ctx.cap, _state.how, _state.edged, _state.guessed = how.bits, how.terms, how, False, False
+        before = ctx.prec, ctx.cap, _state.how, _state.edged, _state.guessed, _state.known
+        ctx.prec, ctx.cap, _state.how = how.bits, how.terms, how
+        _state.edged, _state.guessed, _state.known = False, False, math.inf
         try:
             yield _state
         finally:
-            ctx.prec, ctx.cap, _state.how, _state.edged, _state.guessed = before
+            ctx.prec, ctx.cap, _state.how, _state.edged, _state.guessed, _state.known = before
 
 
 def constant(number: Any) -> Ball | None:
@@ -251,6 +253,37 @@ def shifted(a: Ball, power: int) -> Ball:
     if power < 0:
         return series(found[-power:], max(1, a.prec + power))
     return series([0] * power + found, a.prec + power)
+
+
+def terms() -> int:
+    """How many terms a series has that is not cut short."""
+    return _state.how.terms
+
+
+def slope(change: Ball, power: int) -> Ball:
+    """c of c t^power, as many of its terms as no square of t^power reaches; not known where a lower power is left.
+
+    From now on no more terms are known of any number, whatever stands there.
+    """
+    if not is_series(change):
+        return change if isinstance(change, Special) else ZERO
+    found = min(power, change.prec - power)
+    if found < 1:
+        raise NeedsTerms
+    if any(not c.overlaps(ZERO) for c in coefficients(ball(change))[:power]):
+        return NOT_KNOWN
+    _state.known = min(_state.known, found)
+    return series(coefficients(change)[power : power + found], terms())
+
+
+def meet(a: Ball, b: Ball) -> bool:
+    """Whether two may be the same number, coefficient by coefficient."""
+    if isinstance(a, Special) or isinstance(b, Special):
+        return False
+    if not (is_series(a) or is_series(b)):
+        return bool(ball(a).overlaps(ball(b)))
+    shorter = min(x.prec for x in (a, b) if is_series(x))
+    return all(c.overlaps(ZERO) for c in coefficients(ball(sub(a, b)))[:shorter])
 
 
 # The four operations ----------------------------------------------------------------------------------------------

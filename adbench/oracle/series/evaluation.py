@@ -34,8 +34,12 @@ LEVELS = (
 """Tried one after the other, until every number is resolved."""
 
 MOST_ROOTS = 4
-MOST_TERMS = 4
+MOST_TERMS = 8
 """Times the terms that would do if no leading coefficient vanished."""
+
+
+class NotTold(Exception):
+    """The series do not tell the coefficient; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -138,10 +142,12 @@ class Evaluations:
                 if level == len(LEVELS):
                     raise
             except NeedsTerms:
+                if path.last:
+                    raise NotTold("too many leading coefficients are zero") from None
                 path = replace(path, more=2 * path.more) if path.more < MOST_TERMS else replace(path, last=True)
             except NeedsRoot as needed:
                 if path.root * needed.root > MOST_ROOTS:
-                    return Found((), (), (), True, path, LEVELS[level])
+                    raise NotTold("it moves by a power that is no simple fraction") from None
                 path = replace(path, root=path.root * needed.root)
 
     def guessed(self, curve: Curve) -> list[Found]:
@@ -159,10 +165,12 @@ class Evaluations:
         """In exactly this arithmetic. Raises Insufficient where that is not enough, TooSlow after the deadline."""
         if time.thread_time() > self.deadline:
             raise TooSlow
-        how = replace(how, terms=path.more * curve.power * path.root + 1, last=path.last)
+        how = replace(how, terms=path.more * (curve.power * path.root + 1), last=path.last)
         with arithmetic(how) as state:
             self.count += 1
             result = self._run(self._moved(curve, path.root, how.exact, real), how.exact, real)
+            if state.known <= curve.power * path.root:
+                raise NeedsTerms
             coefficients = tuple(coefficient(number, curve.power, path) for number in result)
             lower = [power for power, _ in curve.moves] if len(curve.moves) > 1 else []
             slopes = tuple(tuple(coefficient(number, power, path) for power in lower) for number in result)

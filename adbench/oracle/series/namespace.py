@@ -16,7 +16,7 @@ from flint import arb
 
 from adbench.oracle.series import ball
 from adbench.oracle.series.arrays import Arrays, RealArray, is_plain, matmul
-from adbench.oracle.series.ball import Ball, Special
+from adbench.oracle.series.ball import Ball, NeedsTerms, Special
 from adbench.oracle.series.functions import SEVERAL, SEVERAL_ALIASES, UNARY, UNARY_ALIASES, copysign
 from adbench.oracle.series.linalg import Linalg
 from adbench.oracle.series.number import Real
@@ -111,6 +111,7 @@ class Balls(Arrays):
     bool_ = np.bool_
 
     def __init__(self, real: type[Real], deadline: float = math.inf) -> None:
+        self._depth, self._deepest = 0, 1
         self.real, self.deadline = real, deadline
         self.linalg = Linalg(self)
         self.special = self
@@ -246,6 +247,39 @@ class Balls(Arrays):
                 self.check_time()
             state = step(i, state)
         return state
+
+    def derivative(self, g: Callable[[Any], Any], x: Any) -> Any:
+        """g'(x), of the shape of x, from a second infinitesimal: a power of t so high that no other term reaches it.
+
+        The derivatives nested in g take a higher power each. Not known where the two sides of x differ.
+        """
+        self._depth += 1
+        try:
+            if self._depth > self._deepest:
+                self._deepest = self._depth
+                raise NeedsTerms
+            power = ball.terms() >> (self._deepest - self._depth + 1)
+            if not power:
+                raise NeedsTerms
+            found = np.empty(np.shape(x), dtype=object)
+            for place in np.ndindex(found.shape):
+                found[place] = self._slope(g, self.reals(x), place, power)
+            return found.view(RealArray) if found.ndim else found[()]
+        finally:
+            self._depth -= 1
+
+    def _slope(self, g: Callable[[Any], Any], x: Any, place: tuple[int, ...], power: int) -> Real:
+        """The derivative of g in one entry of x."""
+
+        def moved(side: float) -> Any:
+            there = np.array(x, dtype=object)
+            there[place] = there[place] + self.real(ball.moving(0.0, {power: side}))
+            return there.view(RealArray) if there.ndim else there[()]
+
+        here = self.real.of(g(x)).ball
+        changes = [ball.sub(self.real.of(g(moved(side))).ball, here) for side in (1.0, -1.0)]
+        right, left = ball.slope(changes[0], power), ball.slope(ball.neg(changes[1]), power)
+        return self.real(right if ball.meet(right, left) else ball.NOT_KNOWN)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"the namespace over balls has no {name}")

@@ -12,7 +12,7 @@ from flint import arb, fmpq
 from adbench.oracle.reference import Known
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, Ball, NeedsBits, arithmetic
-from adbench.oracle.series.evaluation import LEVELS, Curve, Evaluations, Found
+from adbench.oracle.series.evaluation import LEVELS, Curve, Evaluations, Found, NotTold
 
 RESOLVED_BITS = 64
 """A ball with so many correct bits is a number of float64 for certain."""
@@ -60,6 +60,8 @@ class Truth:
     def _derivatives(self, curve: Curve, scale: float) -> list[Settled]:
         try:
             near = self._resolved(curve)
+        except NotTold:
+            return [Settled(UNKNOWN) for _ in self.starts]
         except NeedsBits:
             return [_either(pair) for pair in zip(*map(_columns, self.evaluations.guessed(curve)), strict=True)]
         if not any(found.edged for _, found in near):
@@ -68,7 +70,7 @@ class Truth:
         for other in [curve.mirrored] + ([curve.swapped] if len(curve.moves) > 1 else []):
             try:
                 sides.append(self._resolved(other))
-            except NeedsBits:
+            except (NeedsBits, NotTold):
                 return [Settled(UNKNOWN) for _ in near]
         flip = -1 if curve.power % 2 and len(curve.moves) == 1 else 1
         return [self._from_sides(which, sides, flip, scale) for which in range(len(near))]
