@@ -34,7 +34,7 @@ LEVELS = (
 """Tried one after the other, until every number is resolved."""
 
 MOST_ROOTS = 4
-MOST_TERMS = 8
+MOST_TERMS = 16
 """Times the terms that would do if no leading coefficient vanished."""
 
 

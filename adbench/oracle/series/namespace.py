@@ -258,7 +258,7 @@ class Balls(Arrays):
             if self._depth > self._deepest:
                 self._deepest = self._depth
                 raise NeedsTerms
-            power = ball.terms() >> (self._deepest - self._depth + 1)
+            power = ball.terms() >> 2 * (self._deepest - self._depth + 1)  # sin(t) / t has lost a term
             if not power:
                 raise NeedsTerms
             found = np.empty(np.shape(x), dtype=object)
