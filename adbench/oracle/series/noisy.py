@@ -42,11 +42,9 @@ CORRECTLY_ROUNDED = ("reciprocal", "sqrt", "square")
 SMALLEST, LARGEST = 2.0**-1022, 2.0**1023
 """Between these sizes float64 has its full precision."""
 
-SMALLEST_SQUARED, LARGEST_SQUARED = 2.0**-511, 2.0**511
-"""Between these sizes a number's square is in that range: x / y² is the usual derivative of a quotient."""
-
 Binary = Callable[[Ball, Ball], Ball]
 Operators = tuple[Operator, Operator]
+Rounded = Callable[["Stream", Ball, Ball], Ball]
 Steps = tuple[Any, Any, Any, Any]
 """Factors 1 + u ξ: for odd and even coefficients of a result, and for those of an operand."""
 
@@ -108,12 +106,13 @@ class Stream:
             return ball.special(self.float64(value, ulps))
         return value if kind is Special else self.rounded(ball.ball(value), ulps)
 
-    def operand(self, value: Ball) -> Ball:
-        """A number as one use of it sees it, with its derivatives rounded once more."""
+    def operand(self, value: Ball, beside: Ball) -> Ball:
+        """A factor as its product with another sees it: its derivatives rounded once more where both move."""
         steps = self.next()
-        if type(value) is not arb_series:
+        if type(value) is not arb_series or type(beside) is not arb_series:
             return value
-        return arb_series([value[0], *_slopes(value, steps[2:])], value.prec)
+        moved = [value[k] * steps[2 + k % 2] for k in range(1, value.prec)]
+        return arb_series([value[0], *moved], value.prec)
 
     def small(self, count: int) -> NDArray[np.float64]:
         """So many u ξ."""
@@ -141,14 +140,31 @@ def _at_the_limit(c: Any, steps: Sequence[Any]) -> Any:
     return c if abs(float(c)) < math.inf else arb.nan()
 
 
-def _operators(function: Binary, *, product: bool = False, ulps: Callable[[Ball], float] | None = None) -> Operators:
-    """The methods `a.__op__(b)` and `b.__rop__(a)`, rounded; ``product``: one with a product rule."""
+def _sum_like(function: Binary) -> Rounded:
+    """An operation whose partial derivatives are ±1."""
+    return lambda stream, a, b: stream.rounded(function(a, b))
+
+
+def _product_like(function: Callable[[Ball, Ball, Steps], Ball], ulps: Callable[[Ball], float]) -> Rounded:
+    """An operation with a product rule; ``ulps``: of its value, by the second operand."""
+
+    def rounded(stream: Stream, a: Ball, b: Ball) -> Ball:
+        return stream.rounded(function(a, stream.operand(b, a), stream.next()), ulps(b))
+
+    return rounded
+
+
+def _product(stream: Stream, a: Ball, b: Ball) -> Ball:
+    return stream.rounded(ball.mul(a, stream.operand(b, a)))
+
+
+def _operators(function: Rounded) -> Operators:
+    """The methods `a.__op__(b)` and `b.__rop__(a)`."""
     new = object.__new__
 
     def made(kind: type[Noisy], a: Ball, b: Ball) -> Noisy:
-        stream, result = kind.stream, new(kind)
-        seen = stream.operand(b) if product else b
-        result.ball = stream.rounded(function(a, seen), ulps(b) if ulps else 0.0)
+        result = new(kind)
+        result.ball = function(kind.stream, a, b)
         return result
 
     def forward(self: Noisy, other: Any) -> Any:
@@ -160,17 +176,6 @@ def _operators(function: Binary, *, product: bool = False, ulps: Callable[[Ball]
         return NotImplemented if left is None else made(type(self), left, self.ball)
 
     return forward, backward
-
-
-def _divided(a: Ball, b: Ball) -> Ball:
-    """a / b; without derivatives where b² is out of range: the formula a b' / b² of libraries is."""
-    found = ball.div(a, b)
-    if type(found) is not arb_series or type(b) is not arb_series:
-        return found
-    size = abs(float(b[0]))
-    if size == 0 or SMALLEST_SQUARED < size < LARGEST_SQUARED:
-        return found
-    return arb_series([found[0], *([arb.nan()] * (found.prec - 1))], found.prec)
 
 
 def _power_ulps(exponent: Ball) -> float:
@@ -221,18 +226,78 @@ def _trigamma_size(x: float) -> float:
     return math.pi**2 / (sine * sine) if sine else math.inf
 
 
-def _tilted(name: str, x: Ball, y: Any, steps: Steps) -> Any:
-    """y = f(x), with f' and f'' as wrong as their usual formulas in double precision."""
-    start = float(x[0])
+def _formula_noise(name: str, x: Any, y: Any) -> tuple[float, float]:
+    """The errors of the usual formulas for f' and f'' where y = f(x), in u."""
+    if name not in SLOPE_NOISE:
+        return 0.0, 0.0
     try:
-        sizes = SLOPE_NOISE[name](start, float(y[0]))
+        return SLOPE_NOISE[name](float(x[0]), float(y[0]))
     except (OverflowError, ZeroDivisionError):
-        sizes = (math.inf, math.inf)
+        return math.inf, math.inf
+
+
+def _tilted(x: Any, y: Any, sizes: tuple[float, float], steps: Steps) -> Any:
+    """y = f(x), with f' and f'' wrong by so many u; infinite ones are lost."""
+    if sizes == (0.0, 0.0):
+        return y
     first, second = (
         (step - 1) * size if math.isfinite(size) else arb.nan() for step, size in zip(steps[:2], sizes, strict=True)
     )
     moved = x - x[0]
     return y + moved * (first + moved * (second / 2))
+
+
+# The range of partial derivatives --------------------------------------------------------------------------------
+#
+# 2 / y³ overflows at 1e-150, and AD needs it for a second derivative of 1e-150 / (1e-150 x), which is of size 1.
+
+
+def _out_of_range(c: Any) -> float:
+    """The absolute error of a number that float64 holds with fewer digits, in u; infinite where it overflows."""
+    size = abs(float(c))
+    if not size < math.inf:
+        return math.inf
+    return 0.0 if size >= SMALLEST or c.is_zero() else SMALLEST
+
+
+def _is_far(c: Any) -> bool:
+    """Whether partial derivatives at this number may be out of range: none is steeper than its cube."""
+    size = abs(float(c))
+    return not 1e-100 < size < 1e100
+
+
+def _range_of_function(x: Any, y: Any) -> tuple[float, float]:
+    """The same for f' and f'' of y = f(x), which their coefficients show."""
+    if not (_is_far(x[0]) or _is_far(y[0])) or y.prec < 2 or x.prec < 2 or x[1].is_zero():
+        return 0.0, 0.0
+    first = y[1] / x[1]
+    second = 2 * (y[2] - first * x[2]) / (x[1] * x[1]) if min(x.prec, y.prec) > 2 else ball.ZERO
+    return _out_of_range(first), _out_of_range(second)
+
+
+def _range_of_quotient(y: Any, b: Any) -> tuple[float, float]:
+    """The same for those of y = a / b by b, and by a and b."""
+    if not _is_far(b[0]) or b[0].is_zero():
+        return 0.0, 0.0
+    by_a = 1 / b[0]
+    by_b = y[0] * by_a
+    return max(map(_out_of_range, (by_a, by_b))), max(map(_out_of_range, (by_a * by_a, 2 * by_b * by_a)))
+
+
+def _quotient(a: Ball, b: Ball, steps: Steps) -> Ball:
+    """a / b."""
+    found = ball.div(a, b)
+    if type(found) is not arb_series or type(b) is not arb_series:
+        return found
+    return _tilted(b, found, _range_of_quotient(found, b), steps)
+
+
+def _power(a: Ball, b: Ball, steps: Steps) -> Ball:
+    """a ** b."""
+    found = ball.power(a, b)
+    if type(found) is not arb_series or type(a) is not arb_series:
+        return found
+    return _tilted(a, found, _range_of_function(a, found), steps)
 
 
 # The numbers -----------------------------------------------------------------------------------------------------
@@ -244,13 +309,13 @@ class Noisy(Real):
     __slots__ = ()
     stream: ClassVar[Stream]
 
-    __add__, __radd__ = _operators(ball.add)
-    __sub__, __rsub__ = _operators(ball.sub)
-    __mul__, __rmul__ = _operators(ball.mul, product=True)
-    __truediv__, __rtruediv__ = _operators(_divided, product=True)
-    __floordiv__, __rfloordiv__ = _operators(floor_divide)
-    __mod__, __rmod__ = _operators(modulo, product=True)
-    __pow__, __rpow__ = _operators(ball.power, product=True, ulps=_power_ulps)
+    __add__, __radd__ = _operators(_sum_like(ball.add))
+    __sub__, __rsub__ = _operators(_sum_like(ball.sub))
+    __mul__, __rmul__ = _operators(_product)
+    __truediv__, __rtruediv__ = _operators(_product_like(_quotient, lambda _: 0.0))
+    __floordiv__, __rfloordiv__ = _operators(_sum_like(floor_divide))
+    __mod__, __rmod__ = _operators(_sum_like(modulo))
+    __pow__, __rpow__ = _operators(_product_like(_power, _power_ulps))
 
     @classmethod
     def computed(cls, name: str, function: Callable[..., Ball], *operands: Ball) -> Ball:
@@ -258,10 +323,12 @@ class Noisy(Real):
         if name in COMPOSED:
             exact, slopes = function(*operands), COMPOSED[name](*map(cls, operands)).ball
             return cls.stream.rounded(_with_slopes(exact, slopes), LIBRARY_ULPS)
-        seen = (operands[0], *map(cls.stream.operand, operands[1:]))
+        seen = (operands[0], *(cls.stream.operand(other, operands[0]) for other in operands[1:]))
         result, steps = function(*seen), cls.stream.next()
-        if name in SLOPE_NOISE and type(result) is arb_series and type(operands[0]) is arb_series:
-            result = _tilted(name, operands[0], result, steps)
+        x = operands[0]
+        if len(operands) == 1 and type(result) is arb_series and type(x) is arb_series:
+            result = _tilted(x, result, _formula_noise(name, x, result), steps)
+            result = _tilted(x, result, _range_of_function(x, result), steps)
         return cls.stream.rounded(result, 0.0 if name in CORRECTLY_ROUNDED else LIBRARY_ULPS)
 
     @classmethod
