@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from flint import arb, arb_series
+from flint import arb, arb_mat, arb_series
 from numpy.typing import NDArray
 
 from adbench.oracle.series import ball
@@ -340,10 +340,22 @@ class Noisy(Real):
         return _total(cls.stream, terms)
 
     @classmethod
-    def matrix(cls, rows: list[list[Ball]], *, symmetric: bool, mixing: bool) -> list[list[Ball]]:
-        """Each entry of a matrix plus u ξ times its scale: the largest of its row and of its column, by their root.
+    def product(cls, terms: Sequence[Ball]) -> Ball:
+        """The product. Libraries divide it by x_i, and by x_i again: the zero d²/dx_i² is a difference of those."""
+        found = functools.reduce(lambda a, b: _product(cls.stream, a, b), terms, ball.ONE)
+        for term in terms:
+            steps = cls.stream.next()
+            if type(found) is arb_series and type(term) is arb_series and not term[0].is_zero():
+                moved = (term - term[0]) / term[0]
+                found += moved * moved * (found[0] * (steps[1] - 1) * 2)
+        return found
 
-        mixing: the largest of all. A row and column with nothing beside the diagonal takes no part, so it is exact.
+    @classmethod
+    def matrix(cls, rows: list[list[Ball]], *, symmetric: bool, mixing: bool) -> list[list[Ball]]:
+        """A + E, each entry of E u ξ times its scale: the largest of its row and of its column, by their root.
+
+        mixing: the largest of all. An entry alone in its row and column is exact. Derivatives dA are (1 + E A^-1) dA,
+        as another solution in double precision would have them: AD solves again for each term, with other roundings.
         """
         return _backward_error(cls.stream, [[ball.ball(value) for value in row] for row in rows], symmetric, mixing)
 
@@ -423,38 +435,57 @@ def _lost(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _backward_error(stream: Stream, rows: list[list[Any]], symmetric: bool, mixing: bool) -> list[list[Ball]]:
+    """The matrix that a stable algorithm in double precision decomposes, and the derivatives that it then uses."""
     if any(type(value) is Special for row in rows for value in row):
         return rows
     terms = min((value.prec for row in rows for value in row if type(value) is arb_series), default=1)
-    noise, connected = [], np.ones((len(rows), len(rows[0])), dtype=np.bool_)
-    for k in range(terms):
-        sizes = np.array([[_size(value, k) for value in row] for row in rows])
-        if k == 0:
-            connected = _connected(sizes != 0)
-        scale = np.sqrt(sizes.max(axis=1)[:, None] * sizes.max(axis=0)[None, :])
-        if mixing:
-            scale = np.full_like(scale, sizes.max())
-        noise.append(scale * connected * stream.small(sizes.size).reshape(sizes.shape))
-    found = []
-    for i, row in enumerate(rows):
-        upper = row[i + 1 :] if symmetric else []
-        lower = row[: len(row) - len(upper)]
-        found.append([_plus(value, [float(part[i, j]) for part in noise]) for j, value in enumerate(lower)] + upper)
-    return found
+    lower = [[rows[max(i, j)][min(i, j)] for j in range(len(rows))] for i in range(len(rows))] if symmetric else rows
+    start = _part(lower, 0)
+    sizes = np.array([[abs(float(c)) for c in row] for row in start.tolist()])
+    scale = np.sqrt(sizes.max(axis=1)[:, None] * sizes.max(axis=0)[None, :])
+    scale = np.full_like(scale, sizes.max()) if mixing else scale
+    scale *= _connected(sizes != 0)
+    inverse = None if mixing or terms == 1 else _inverse(start)
+    moved = [start + _random(stream, scale)]
+    for k in range(1, terms):
+        part, ones = _part(lower, k), np.ones_like(scale)
+        if inverse is not None:
+            error = _random(stream, scale) * inverse
+            part += error * part + (part * error.transpose() if symmetric else part * 0)
+        else:
+            left, right = _random(stream, ones[:, :1] + ones[:, :1].T), _random(stream, ones[:1].T + ones[:1])
+            part += left * part + part * right
+        moved.append(part)
+    tables = [part.mid().tolist() for part in moved]
+    found = [[_series_of([table[i][j] for table in tables]) for j in range(len(row))] for i, row in enumerate(rows)]
+    return [
+        [f if not symmetric or j <= i else r for j, (f, r) in enumerate(zip(*pair, strict=True))]
+        for i, pair in enumerate(zip(found, rows, strict=True))
+    ]
 
 
-def _size(value: Any, k: int) -> float:
-    """Of the coefficient of t^k."""
-    if type(value) is arb_series:
-        return abs(float(value[k]))
-    return 0.0 if k else abs(float(value))
+def _part(rows: list[list[Any]], k: int) -> Any:
+    """The coefficients of t^k."""
+    return arb_mat([[(v[k] if type(v) is arb_series else ball.ZERO if k else v) for v in row] for row in rows])
 
 
-def _plus(value: Any, noise: list[float]) -> Any:
-    """A number plus one float for each coefficient."""
-    if len(noise) == 1 or (type(value) is not arb_series and not any(noise[1:])):
-        return value + noise[0]
-    return arb_series([ball.ZERO + part for part in noise], len(noise)) + value
+def _random(stream: Stream, scale: NDArray[np.float64]) -> Any:
+    """2 u ξ times the scale of each entry."""
+    return arb_mat((2 * scale * stream.small(scale.size).reshape(scale.shape)).tolist())
+
+
+def _inverse(matrix: Any) -> Any:
+    """None where there is none."""
+    if matrix.nrows() != matrix.ncols():
+        return None
+    try:
+        return matrix.inv()
+    except ZeroDivisionError:
+        return None
+
+
+def _series_of(parts: list[Any]) -> Any:
+    return arb_series(parts, len(parts)) if any(not part.is_zero() for part in parts[1:]) else parts[0]
 
 
 def _connected(something: NDArray[np.bool_]) -> NDArray[np.bool_]:

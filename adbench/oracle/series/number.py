@@ -99,6 +99,11 @@ class Real:
         return functools.reduce(ball.add, terms) if terms else ball.ZERO
 
     @classmethod
+    def product(cls, terms: Sequence[Ball]) -> Ball:
+        """The product of numbers; noise of its derivatives comes in here."""
+        return functools.reduce(ball.mul, terms) if terms else ball.ONE
+
+    @classmethod
     def matrix(cls, rows: list[list[Ball]], *, symmetric: bool, mixing: bool) -> list[list[Ball]]:
         """The matrix that a backward stable algorithm decomposes; noise of the decomposition comes in here.
 
