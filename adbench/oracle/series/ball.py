@@ -131,8 +131,13 @@ def constant(number: Any) -> Ball | None:
 def moving(start: float, slope: float) -> Ball:
     """start + slope t; with roots r of t, start + slope u^r is made by the evaluation."""
     if _state.how.exact:
-        return fmpq_series([fmpq(*start.as_integer_ratio()), fmpq(*slope.as_integer_ratio())], _state.how.terms)
+        return fmpq_series([fmpq(*start.as_integer_ratio()), fmpq(*slope.as_integer_ratio())], prec=_state.how.terms)
     return arb_series([arb(start), arb(slope)], _state.how.terms)
+
+
+def no_more_terms() -> bool:
+    """Whether a series of zeros is to be taken for zero."""
+    return _state.how.last
 
 
 def is_series(a: Ball) -> bool:
@@ -158,7 +163,7 @@ def coefficients(a: Ball) -> list[Any]:
 def series(coefficients: list[Any], terms: int) -> Ball:
     """Σ c_k t^k + O(t^terms)."""
     if all(type(c) is fmpq for c in coefficients):
-        return fmpq_series(coefficients, terms)
+        return fmpq_series(coefficients, prec=terms)
     return arb_series(coefficients, terms)
 
 
@@ -167,7 +172,7 @@ def start(a: Ball) -> Ball:
     return a[0] if is_series(a) else a
 
 
-# Signs and comparisons ---------------------------------------------------------------------------------------
+# Signs and comparisons --------------------------------------------------------------------------------------------
 
 
 def _sign_of_constant(c: Any) -> int:
@@ -234,7 +239,7 @@ def shifted(a: Ball, power: int) -> Ball:
     return series([0] * power + found, a.prec + power)
 
 
-# The four operations ------------------------------------------------------------------------------------------
+# The four operations ----------------------------------------------------------------------------------------------
 
 
 def add(a: Ball, b: Ball) -> Ball:
@@ -275,10 +280,7 @@ def div(a: Ball, b: Ball) -> Ball:
     if lost < 0:
         return (NAN, INF, NEGATIVE_INF, NAN)[sign(a)]
     if lost == 0:
-        if type(a) is type(b) or not is_series(b):
-            found = a / b
-        else:
-            found = ball(a) / ball(b)
+        found = a / b if type(a) is type(b) or not is_series(b) else ball(a) / ball(b)
         return shortened(found) if _state.how.exact else found
     _state.edged = True
     if valuation(a) < 0:  # zero, however many terms there are
@@ -325,7 +327,7 @@ def shortened(a: Ball) -> Ball:
     return a
 
 
-# Powers -------------------------------------------------------------------------------------------------------
+# Powers -----------------------------------------------------------------------------------------------------------
 
 
 def sqrt(a: Ball) -> Ball:
@@ -423,7 +425,7 @@ def _representative(a: Ball) -> float:
     return math.copysign(near, sign(a))
 
 
-# Parts ----------------------------------------------------------------------------------------------------------
+# Parts ------------------------------------------------------------------------------------------------------------
 
 
 def absolute(a: Ball) -> Ball:

@@ -93,7 +93,7 @@ def _composed(taylor: Callable[[Any, int], Sequence[Any]]) -> Unary:
     return apply
 
 
-# Logarithms and exponentials -----------------------------------------------------------------------------------
+# Logarithms and exponentials --------------------------------------------------------------------------------------
 
 
 @_finite("log")
@@ -137,7 +137,7 @@ def _logit(a: Ball) -> Ball:
     return sub(log(a), log(1 - a))
 
 
-# Angles and areas ------------------------------------------------------------------------------------------------
+# Angles and areas -------------------------------------------------------------------------------------------------
 
 
 def _within(lower: float, upper: float, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -185,7 +185,7 @@ def _tan(a: Ball) -> Ball:
     return a.tan()
 
 
-# Gamma and its relatives --------------------------------------------------------------------------------------------
+# Gamma and its relatives ------------------------------------------------------------------------------------------
 
 
 def _log_gamma_series(c: Any, terms: int) -> list[Any]:
@@ -236,7 +236,7 @@ def polygamma(order: Ball, a: Ball) -> Ball:
     return _unless_pole("digamma", _composed(partial(_digamma, n)), NAN)(a)
 
 
-# Error functions -----------------------------------------------------------------------------------------------------
+# Error functions --------------------------------------------------------------------------------------------------
 
 
 def _erfcx(a: Ball) -> Ball:
@@ -263,7 +263,7 @@ def _inverse_error(c: Any) -> Any:
     return c.erfinv() if -1 < c < 1 else NAN
 
 
-# Bessel functions: derivatives by recurrence (DLMF 10.6.7, 10.29.5) ------------------------------------------------
+# Bessel functions: derivatives by recurrence (DLMF 10.6.7, 10.29.5) -----------------------------------------------
 
 
 def _bessel(kind: str, order: Any, alternating: bool, c: Any, terms: int) -> Sequence[Any]:
@@ -292,7 +292,7 @@ def bessel(name: str, kind: str, alternating: bool) -> Binary:
     return apply
 
 
-# Functions of two numbers ---------------------------------------------------------------------------------------------
+# Functions of two numbers -----------------------------------------------------------------------------------------
 
 
 def atan2(y: Ball, x: Ball) -> Ball:
@@ -304,16 +304,19 @@ def atan2(y: Ball, x: Ball) -> Ball:
     if sign(first_x) < 0 and sign(first_y) == 0:  # the cut: the angle just after t = 0 is π or -π
         first = arb.pi() if sign(y) >= 0 else -arb.pi()
     elif sign(first_x) == 0 == sign(first_y):
-        return atan2(div(y, ball.absolute(x)), ONE if sign(x) > 0 else -ONE) if sign(x) else (
-            ZERO if sign(y) == 0 else arb.pi() / 2 * sign(y)
+        return (
+            atan2(div(y, ball.absolute(x)), ONE if sign(x) > 0 else -ONE)
+            if sign(x)
+            else (ZERO if sign(y) == 0 else arb.pi() / 2 * sign(y))
         )
     else:
         first = arb.atan2(first_y, first_x)
     if not (ball.is_series(x) or ball.is_series(y)):
         return first
     terms = ctx.cap
-    moving_x, moving_y = arb_series(x, terms) if not ball.is_series(x) else x, (
-        arb_series(y, terms) if not ball.is_series(y) else y
+    moving_x, moving_y = (
+        arb_series(x, terms) if not ball.is_series(x) else x,
+        (arb_series(y, terms) if not ball.is_series(y) else y),
     )
     size = moving_x * moving_x + moving_y * moving_y
     slope = (moving_x * moving_y.derivative() - moving_y * moving_x.derivative()) / size
@@ -362,23 +365,29 @@ def copysign(size: Ball, direction: Ball) -> Ball:
 
 def gammainc(a: Ball, x: Ball) -> Ball:
     """The regularised lower incomplete gamma function, moving in x only."""
-    return arb_series.gamma_lower(ball.fixed(a, "gammainc"), ball.ball(x), 1) if ball.is_series(x) else (
-        ball.ball(x).gamma_lower(ball.fixed(a, "gammainc"), 1)
+    return (
+        arb_series.gamma_lower(ball.fixed(a, "gammainc"), ball.ball(x), 1)
+        if ball.is_series(x)
+        else (ball.ball(x).gamma_lower(ball.fixed(a, "gammainc"), 1))
     )
 
 
 def gammaincc(a: Ball, x: Ball) -> Ball:
     """The regularised upper incomplete gamma function, moving in x only."""
-    return arb_series.gamma_upper(ball.fixed(a, "gammaincc"), ball.ball(x), 1) if ball.is_series(x) else (
-        ball.ball(x).gamma_upper(ball.fixed(a, "gammaincc"), 1)
+    return (
+        arb_series.gamma_upper(ball.fixed(a, "gammaincc"), ball.ball(x), 1)
+        if ball.is_series(x)
+        else (ball.ball(x).gamma_upper(ball.fixed(a, "gammaincc"), 1))
     )
 
 
 def betainc(a: Ball, b: Ball, x: Ball) -> Ball:
     """The regularised incomplete beta function, moving in x only."""
     left, right = ball.fixed(a, "betainc"), ball.fixed(b, "betainc")
-    return arb_series.beta_lower(left, right, ball.ball(x), 1) if ball.is_series(x) else (
-        ball.ball(x).beta_lower(left, right, 1)
+    return (
+        arb_series.beta_lower(left, right, ball.ball(x), 1)
+        if ball.is_series(x)
+        else (ball.ball(x).beta_lower(left, right, 1))
     )
 
 
@@ -413,7 +422,7 @@ def zeta(s: Ball, q: Ball | None = None) -> Ball:
     return _composed(taylor)(ball.ball(q))
 
 
-# Tables -----------------------------------------------------------------------------------------------------------------
+# Tables -----------------------------------------------------------------------------------------------------------
 
 _OF_FLINT = {name: name for name in ("atan", "cos", "erf", "erfc", "exp", "lambertw", "sin")}
 

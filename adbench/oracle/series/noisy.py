@@ -17,7 +17,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from flint import arb, arb_mat, arb_series
@@ -36,7 +36,7 @@ TABLE = 4093
 LIBRARY_ULPS = 4
 """exp, tanh and their like in vectorised libraries are off by a few units in the last place, not by half of one."""
 
-CORRECTLY_ROUNDED = ("reciprocal", "sqrt", "square")
+CORRECTLY_ROUNDED = ("abs", "reciprocal", "sqrt", "square")
 """Functions that IEEE 754 wants correctly rounded."""
 
 SMALLEST, LARGEST = 2.0**-1022, 2.0**1023
@@ -203,6 +203,7 @@ def _logistic(x: float, y: float) -> tuple[float, float]:
 
 
 SLOPE_NOISE: Mapping[str, SlopeNoise] = {
+    "abs": lambda x, y: (0.0, 2.0 / y if y else 0.0),  # x / |x|, whose derivative is a difference
     "acos": lambda x, y: _near_the_edge(x, 1 - x * x, 0.5),
     "acosh": lambda x, y: _near_the_edge(x, x * x - 1, 0.5),
     "asin": lambda x, y: _near_the_edge(x, 1 - x * x, 0.5),
@@ -316,6 +317,9 @@ class Noisy(Real):
     __floordiv__, __rfloordiv__ = _operators(_sum_like(floor_divide))
     __mod__, __rmod__ = _operators(_sum_like(modulo))
     __pow__, __rpow__ = _operators(_product_like(_power, _power_ulps))
+
+    def __abs__(self) -> Self:
+        return type(self)(self.computed("abs", ball.absolute, self.ball))
 
     @classmethod
     def computed(cls, name: str, function: Callable[..., Ball], *operands: Ball) -> Ball:
@@ -470,8 +474,8 @@ def _part(rows: list[list[Any]], k: int) -> Any:
 
 
 def _random(stream: Stream, scale: NDArray[np.float64]) -> Any:
-    """2 u ξ times the scale of each entry."""
-    return arb_mat((2 * scale * stream.small(scale.size).reshape(scale.shape)).tolist())
+    """u ξ times the scale of each entry."""
+    return arb_mat((LIBRARY_ULPS * scale * stream.small(scale.size).reshape(scale.shape)).tolist())
 
 
 def _inverse(matrix: Any) -> Any:
