@@ -168,6 +168,7 @@ class Evaluations:
         how = replace(how, terms=path.more * (curve.power * path.root + 1), last=path.last)
         with arithmetic(how) as state:
             self.count += 1
+            real.begin()
             result = self._run(self._moved(curve, path.root, how.exact, real), how.exact, real)
             if state.known <= curve.power * path.root:
                 raise NeedsTerms

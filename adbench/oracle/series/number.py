@@ -89,6 +89,10 @@ class Real:
         return cls(value)
 
     @classmethod
+    def begin(cls) -> None:
+        """A new evaluation of the text begins; its noise is that of every other one."""
+
+    @classmethod
     def computed(cls, name: str, function: Callable[..., Ball], *operands: Ball) -> Ball:
         """function(*operands), the function ``name`` of a library. Where it rounds, noise comes in here."""
         return function(*operands)
@@ -97,6 +101,11 @@ class Real:
     def total(cls, terms: Sequence[Ball]) -> Ball:
         """The sum of numbers; noise of the partial sums comes in here."""
         return functools.reduce(ball.add, terms) if terms else ball.ZERO
+
+    @classmethod
+    def product(cls, terms: Sequence[Ball]) -> Ball:
+        """The product of numbers; noise of its derivatives comes in here."""
+        return functools.reduce(ball.mul, terms) if terms else ball.ONE
 
     @classmethod
     def matrix(cls, rows: list[list[Ball]], *, symmetric: bool, mixing: bool) -> list[list[Ball]]:

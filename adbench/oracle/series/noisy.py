@@ -1,0 +1,530 @@
+"""Noise of double precision: the same series, with the roundings that float64 and its derivatives would have.
+
+Values (the coefficient of t^0) are float64 at every step, rounded up or down at random. The choice depends on the
+number that is rounded, so that equal computations agree, and what is exact in float64 stays exact. An overflow is an
+infinity and an underflow loses digits, as they do there. Derivatives (the other coefficients) get a relative error u ξ
+with every operation, ξ uniform in [-1, 1], u = 2^-53, because AD rounds them on its own. Where two moving numbers meet
+in a product, the second one's derivatives are perturbed too: the halves of a product rule are rounded separately, and
+where they cancel their roundings do not (Parker (1997), "Monte Carlo arithmetic").
+
+The perturbations belong to the place of an operation in the run, whatever the direction: a noisy vᵀHv is a quadratic
+form in v, and polarisation gives one noisy H. All coefficients are exact numbers, so nothing widens.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from flint import arb, arb_mat, arb_series
+from numpy.typing import NDArray
+
+from adbench.oracle.series import ball
+from adbench.oracle.series.ball import Ball, Special
+from adbench.oracle.series.functions import exp, log
+from adbench.oracle.series.number import Operator, Real, ball_of, floor_divide, modulo
+
+U = 2.0**-53
+STEP_BITS = 20
+TABLE = 4093
+"""A prime: loops whose length divides a power of two do not meet the same perturbations in step."""
+
+LIBRARY_ULPS = 4
+"""exp, tanh and their like in vectorised libraries are off by a few units in the last place, not by half of one."""
+
+CORRECTLY_ROUNDED = ("abs", "reciprocal", "sqrt", "square")
+"""Functions that IEEE 754 wants correctly rounded."""
+
+SMALLEST, LARGEST = 2.0**-1022, 2.0**1023
+"""Between these sizes float64 has its full precision."""
+
+Binary = Callable[[Ball, Ball], Ball]
+Operators = tuple[Operator, Operator]
+Rounded = Callable[["Stream", Ball, Ball], Ball]
+Steps = tuple[Any, Any, Any, Any]
+"""Factors 1 + u ξ: for odd and even coefficients of a result, and for those of an operand."""
+
+
+@functools.cache
+def _table() -> tuple[list[Steps], NDArray[np.float64]]:
+    """Perturbations, and the ξ of the first of each."""
+    rng = np.random.default_rng(0x5EED)
+    steps = rng.integers(-(2**STEP_BITS), 2**STEP_BITS, (TABLE, 4), endpoint=True)
+    one = 2 ** (53 + STEP_BITS)
+    # Exact at any precision above 73 bits: the denominator is a power of two.
+    made = [tuple(arb(one + step) / one for step in row) for row in steps.tolist()]
+    return made, steps[:, 0] / 2.0**STEP_BITS
+
+
+class Stream:
+    """The perturbations of one draw."""
+
+    def __init__(self, seed: int, draw: int) -> None:
+        rng = np.random.default_rng([seed, draw, 0xA0])
+        table, sizes = _table()
+        order = (int(rng.integers(TABLE)) + int(rng.integers(1, TABLE)) * np.arange(TABLE)) % TABLE
+        self._steps = [table[k] for k in order.tolist()]
+        self._xi = np.concatenate([sizes[order]] * 2)
+        self._away = rng.integers(0, 2, TABLE).astype(bool).tolist()
+        self._library = (sizes[order[::-1]] * U).tolist()
+        self.restart()
+
+    def restart(self) -> None:
+        """Back to the first perturbation."""
+        self.next: Callable[[], Steps] = itertools.cycle(self._steps).__next__
+        self._position = 0
+
+    def float64(self, c: Any, ulps: float = 0.0) -> float:
+        """One of the two float64 next to the ball c; ``ulps``: one up to so many units in the last place away.
+
+        Exactly c where c is a float64. Nothing crosses 1: no library has |tanh x| > 1.
+        """
+        nearest = float(c)
+        up = c > nearest
+        if not (up or c < nearest) or math.isinf(nearest):
+            return nearest
+        place = hash(nearest) % TABLE
+        if not ulps:
+            return math.nextafter(nearest, math.inf if up else -math.inf) if self._away[place] else nearest
+        found = nearest + ulps * nearest * self._library[place]
+        return math.copysign(1.0, found) if abs(found) > 1 >= abs(nearest) else found
+
+    def rounded(self, value: Ball, ulps: float = 0.0) -> Ball:
+        """The result of one operation."""
+        steps = self.next()  # always: the next operation must meet the same one in every direction
+        kind = type(value)
+        if kind is arb_series:
+            first = self.float64(value[0], ulps)
+            return (
+                arb_series([arb(first), *_slopes(value, steps)], value.prec) if math.isfinite(first) else Special(first)
+            )
+        if kind is arb:
+            return ball.special(self.float64(value, ulps))
+        return value if kind is Special else self.rounded(ball.ball(value), ulps)
+
+    def operand(self, value: Ball, beside: Ball) -> Ball:
+        """A factor as its product with another sees it: its derivatives rounded once more where both move."""
+        steps = self.next()
+        if type(value) is not arb_series or type(beside) is not arb_series:
+            return value
+        moved = [value[k] * steps[2 + k % 2] for k in range(1, value.prec)]
+        return arb_series([value[0], *moved], value.prec)
+
+    def small(self, count: int) -> NDArray[np.float64]:
+        """So many u ξ."""
+        self._position = (self._position + 1237) % TABLE
+        return np.resize(self._xi[self._position :], count) * U
+
+
+def _slopes(value: Any, steps: Sequence[Any]) -> list[Any]:
+    """The coefficients from t^1 on, perturbed."""
+    found = []
+    for k in range(1, value.prec):
+        c = value[k] * steps[k % 2]
+        if not SMALLEST < abs(float(c)) < LARGEST:
+            c = _at_the_limit(c, steps)
+        found.append(c.mid())
+    return found
+
+
+def _at_the_limit(c: Any, steps: Sequence[Any]) -> Any:
+    """A derivative that overflows is lost; one that underflows has an error of a unit of the last place there is."""
+    if c.is_zero():
+        return c
+    if abs(float(c)) < 1:
+        return c + (steps[1] - 1) * arb(2) ** (53 - 1074)
+    return c if abs(float(c)) < math.inf else arb.nan()
+
+
+def _sum_like(function: Binary) -> Rounded:
+    """An operation whose partial derivatives are ±1."""
+    return lambda stream, a, b: stream.rounded(function(a, b))
+
+
+def _product_like(function: Callable[[Ball, Ball, Steps], Ball], ulps: Callable[[Ball], float]) -> Rounded:
+    """An operation with a product rule; ``ulps``: of its value, by the second operand."""
+
+    def rounded(stream: Stream, a: Ball, b: Ball) -> Ball:
+        return stream.rounded(function(a, stream.operand(b, a), stream.next()), ulps(b))
+
+    return rounded
+
+
+def _product(stream: Stream, a: Ball, b: Ball) -> Ball:
+    return stream.rounded(ball.mul(a, stream.operand(b, a)))
+
+
+def _operators(function: Rounded) -> Operators:
+    """The methods `a.__op__(b)` and `b.__rop__(a)`."""
+    new = object.__new__
+
+    def made(kind: type[Noisy], a: Ball, b: Ball) -> Noisy:
+        result = new(kind)
+        result.ball = function(kind.stream, a, b)
+        return result
+
+    def forward(self: Noisy, other: Any) -> Any:
+        right = other.ball if type(other) is type(self) else ball_of(other)
+        return NotImplemented if right is None else made(type(self), self.ball, right)
+
+    def backward(self: Noisy, other: Any) -> Any:
+        left = ball_of(other)
+        return NotImplemented if left is None else made(type(self), left, self.ball)
+
+    return forward, backward
+
+
+def _power_ulps(exponent: Ball) -> float:
+    """Of x ** n: libraries multiply, or call a function that is not correctly rounded."""
+    size = 0.0 if isinstance(exponent, Special) else abs(float(ball.start(exponent)))
+    return 0.0 if size in (0.5, 1.0, 2.0) else max(LIBRARY_ULPS, size / 4)
+
+
+# Derivative formulas that cancel inside --------------------------------------------------------------------------
+
+SlopeNoise = Callable[[float, float], tuple[float, float]]
+
+
+def _near_the_edge(x: float, gap: float, exponent: float) -> tuple[float, float]:
+    """(1 - x²)^-p for 1/2 and 1, where 1 - x² (the gap) has an error of u x²: p gap^-(p+1), and its derivative."""
+    if gap <= 0:  # the function ends: nothing finite is to be expected there
+        return 0.0, 0.0
+    first = x * x * gap ** -(exponent + 1)
+    return first, 3 * abs(x) * first / gap
+
+
+def _logistic(x: float, y: float) -> tuple[float, float]:
+    """y (1 - y), and times (1 - 2 y)."""
+    return y * y, 2 * y * abs(1 - y) + 3 * y * y
+
+
+SLOPE_NOISE: Mapping[str, SlopeNoise] = {
+    "abs": lambda x, y: (0.0, 2.0 / y if y else 0.0),  # x / |x|, whose derivative is a difference
+    "acos": lambda x, y: _near_the_edge(x, 1 - x * x, 0.5),
+    "acosh": lambda x, y: _near_the_edge(x, x * x - 1, 0.5),
+    "asin": lambda x, y: _near_the_edge(x, 1 - x * x, 0.5),
+    "atanh": lambda x, y: _near_the_edge(x, 1 - x * x, 1.0),
+    "digamma": lambda x, y: (8.0 * _trigamma_size(x), 8.0 * _trigamma_size(x) ** 1.5),
+    "expit": _logistic,
+    "expm1": lambda x, y: (1 + abs(y), 1 + abs(y)),
+    "lgamma": lambda x, y: (8.0, 8.0 * _trigamma_size(x)),
+    "tanh": lambda x, y: (5 * y * y, 14 * abs(y) ** 3 + 2 * abs(y)),
+}
+"""How wrong the usual formulas for f' and f'' are, in u: (x, y = f(x)) -> their errors. Only those that cancel:
+1 - tanh² has no digits left at x = 19, whatever is known about tanh. Library functions are allowed a few units in the
+last place."""
+
+
+def _trigamma_size(x: float) -> float:
+    """Roughly its size; by reflection left of 0."""
+    if x > 0:
+        return 1 / x + 1 / (x * x)
+    sine = math.sin(math.pi * x)
+    return math.pi**2 / (sine * sine) if sine else math.inf
+
+
+def _formula_noise(name: str, x: Any, y: Any) -> tuple[float, float]:
+    """The errors of the usual formulas for f' and f'' where y = f(x), in u."""
+    if name not in SLOPE_NOISE:
+        return 0.0, 0.0
+    try:
+        return SLOPE_NOISE[name](float(x[0]), float(y[0]))
+    except (OverflowError, ZeroDivisionError):
+        return math.inf, math.inf
+
+
+def _tilted(x: Any, y: Any, sizes: tuple[float, float], steps: Steps) -> Any:
+    """y = f(x), with f' and f'' wrong by so many u; infinite ones are lost."""
+    if sizes == (0.0, 0.0):
+        return y
+    first, second = (
+        (step - 1) * size if math.isfinite(size) else arb.nan() for step, size in zip(steps[:2], sizes, strict=True)
+    )
+    moved = x - x[0]
+    return y + moved * (first + moved * (second / 2))
+
+
+# The range of partial derivatives --------------------------------------------------------------------------------
+#
+# 2 / y³ overflows at 1e-150, and AD needs it for a second derivative of 1e-150 / (1e-150 x), which is of size 1.
+
+
+def _out_of_range(c: Any) -> float:
+    """The absolute error of a number that float64 holds with fewer digits, in u; infinite where it overflows."""
+    size = abs(float(c))
+    if not size < math.inf:
+        return math.inf
+    return 0.0 if size >= SMALLEST or c.is_zero() else SMALLEST
+
+
+def _is_far(c: Any) -> bool:
+    """Whether partial derivatives at this number may be out of range: none is steeper than its cube."""
+    size = abs(float(c))
+    return not 1e-100 < size < 1e100
+
+
+def _range_of_function(x: Any, y: Any) -> tuple[float, float]:
+    """The same for f' and f'' of y = f(x), which their coefficients show."""
+    if not (_is_far(x[0]) or _is_far(y[0])) or y.prec < 2 or x.prec < 2 or x[1].is_zero():
+        return 0.0, 0.0
+    first = y[1] / x[1]
+    second = 2 * (y[2] - first * x[2]) / (x[1] * x[1]) if min(x.prec, y.prec) > 2 else ball.ZERO
+    return _out_of_range(first), _out_of_range(second)
+
+
+def _range_of_quotient(y: Any, b: Any) -> tuple[float, float]:
+    """The same for those of y = a / b by b, and by a and b."""
+    if not _is_far(b[0]) or b[0].is_zero():
+        return 0.0, 0.0
+    by_a = 1 / b[0]
+    by_b = y[0] * by_a
+    return max(map(_out_of_range, (by_a, by_b))), max(map(_out_of_range, (by_a * by_a, 2 * by_b * by_a)))
+
+
+def _quotient(a: Ball, b: Ball, steps: Steps) -> Ball:
+    """a / b."""
+    found = ball.div(a, b)
+    if type(found) is not arb_series or type(b) is not arb_series:
+        return found
+    return _tilted(b, found, _range_of_quotient(found, b), steps)
+
+
+def _power(a: Ball, b: Ball, steps: Steps) -> Ball:
+    """a ** b."""
+    found = ball.power(a, b)
+    if type(found) is not arb_series or type(a) is not arb_series:
+        return found
+    return _tilted(a, found, _range_of_function(a, found), steps)
+
+
+# The numbers -----------------------------------------------------------------------------------------------------
+
+
+class Noisy(Real):
+    """A real number whose every operation is rounded by the type's ``stream``."""
+
+    __slots__ = ()
+    stream: ClassVar[Stream]
+
+    __add__, __radd__ = _operators(_sum_like(ball.add))
+    __sub__, __rsub__ = _operators(_sum_like(ball.sub))
+    __mul__, __rmul__ = _operators(_product)
+    __truediv__, __rtruediv__ = _operators(_product_like(_quotient, lambda _: 0.0))
+    __floordiv__, __rfloordiv__ = _operators(_sum_like(floor_divide))
+    __mod__, __rmod__ = _operators(_sum_like(modulo))
+    __pow__, __rpow__ = _operators(_product_like(_power, _power_ulps))
+
+    def __abs__(self) -> Self:
+        return type(self)(self.computed("abs", ball.absolute, self.ball))
+
+    @classmethod
+    def begin(cls) -> None:
+        """The perturbations of an operation belong to its place in the run."""
+        cls.stream.restart()
+
+    @classmethod
+    def computed(cls, name: str, function: Callable[..., Ball], *operands: Ball) -> Ball:
+        """The result of a library function."""
+        if name in COMPOSED:
+            exact, slopes = function(*operands), COMPOSED[name](*map(cls, operands)).ball
+            return cls.stream.rounded(_with_slopes(exact, slopes), LIBRARY_ULPS)
+        seen = (operands[0], *(cls.stream.operand(other, operands[0]) for other in operands[1:]))
+        result, steps = function(*seen), cls.stream.next()
+        x = operands[0]
+        if len(operands) == 1 and type(result) is arb_series and type(x) is arb_series:
+            result = _tilted(x, result, _formula_noise(name, x, result), steps)
+            result = _tilted(x, result, _range_of_function(x, result), steps)
+        return cls.stream.rounded(result, 0.0 if name in CORRECTLY_ROUNDED else LIBRARY_ULPS)
+
+    @classmethod
+    def total(cls, terms: Sequence[Ball]) -> Ball:
+        """The sum, whose partial sums, in any order, are rounded."""
+        terms = [ball.ball(term) for term in terms]
+        if len(terms) < 3 or any(type(term) is Special for term in terms):
+            return functools.reduce(lambda a, b: cls.stream.rounded(ball.add(a, b)), terms) if terms else ball.ZERO
+        return _total(cls.stream, terms)
+
+    @classmethod
+    def product(cls, terms: Sequence[Ball]) -> Ball:
+        """The product. Libraries divide it by x_i, and by x_i again: the zero d²/dx_i² is a difference of those."""
+        found = functools.reduce(lambda a, b: _product(cls.stream, a, b), terms, ball.ONE)
+        for term in terms:
+            steps = cls.stream.next()
+            if type(found) is arb_series and type(term) is arb_series and not term[0].is_zero():
+                moved = (term - term[0]) / term[0]
+                found += moved * moved * (found[0] * (steps[1] - 1) * 2)
+        return found
+
+    @classmethod
+    def matrix(cls, rows: list[list[Ball]], *, symmetric: bool, mixing: bool) -> list[list[Ball]]:
+        """A + E, each entry of E u ξ times its scale: the largest of its row and of its column, by their root.
+
+        mixing: the largest of all. An entry alone in its row and column is exact. Derivatives dA are (1 + E A^-1) dA,
+        as another solution in double precision would have them: AD solves again for each term, with other roundings.
+        """
+        return _backward_error(cls.stream, [[ball.ball(value) for value in row] for row in rows], symmetric, mixing)
+
+    @classmethod
+    def rounded(cls, value: Ball) -> Ball:
+        """One entry of the result of a decomposition."""
+        return cls.stream.rounded(value)
+
+
+def _root_of_squares(x: Noisy, y: Noisy) -> Any:
+    """√(x² + y²), scaled by a power of two: libraries overflow no sooner than the result."""
+    largest = max(abs(float(ball.start(ball.ball(number.ball)))) for number in (x, y))
+    scale = 2.0 ** -math.frexp(largest)[1] if SMALLEST < largest < LARGEST else 1.0
+    a, b = x * scale, y * scale
+    return (a * a + b * b) ** 0.5 / scale
+
+
+def _log_of_sum(x: Noisy, y: Noisy) -> Any:
+    """m + log(exp(x - m) + exp(y - m)): its second derivative is p (1 - p), whatever p."""
+    real, high = type(x), ball.larger(*(ball.ball(ball.start(number.ball)) for number in (x, y)))
+    grown = [real.computed("exp", exp, (number - real(high)).ball) for number in (x, y)]
+    return real(real.computed("log", log, real.total(grown))) + real(high)
+
+
+COMPOSED: Mapping[str, Callable[..., Any]] = {"hypot": _root_of_squares, "logaddexp": _log_of_sum}
+"""Functions whose derivatives cancel like those of the operations that they are made of."""
+
+
+def _with_slopes(value: Ball, slopes: Ball) -> Ball:
+    """The first coefficient of the one, the others of the other."""
+    if type(value) is not arb_series or type(slopes) is not arb_series:
+        return value
+    terms = min(value.prec, slopes.prec)
+    return arb_series([value[0], *(slopes[k] for k in range(1, terms))], terms)
+
+
+# Sums and matrices -----------------------------------------------------------------------------------------------
+
+
+def _total(stream: Stream, terms: Sequence[Any]) -> Ball:
+    """Σ terms, with the roundings of sums of three or more numbers in double precision."""
+    values = [stream.float64(ball.start(term)) for term in terms]
+    if not math.isfinite(sum(values)):
+        return Special(sum(values))
+    xi = stream.small(2 * len(terms)).reshape(2, -1)
+    order = np.argsort(xi[0], kind="stable")  # a random one
+    numbers = np.array(values)[order]
+    partial = np.cumsum(numbers)
+    partial[1:][~_lost(partial[:-1], numbers[1:])] = 0.0
+    partial[0] = 0.0
+    found = [sum(map(arb, values), ball.ZERO) + _roundings(partial, xi[1])]
+    moving = [(j, term) for j, term in enumerate(terms) if type(term) is arb_series]
+    count = min((term.prec for _, term in moving), default=1)
+    for k in range(1, count):
+        parts = np.zeros(len(terms))
+        for j, term in moving:
+            parts[j] = float(term[k])
+        noise = _roundings(np.cumsum(parts[order]), xi[1] if k % 2 else xi[1][::-1])
+        found.append(sum((term[k] for _, term in moving), ball.ZERO) + noise)
+    return stream.rounded(arb_series(found, count) if moving else found[0])
+
+
+def _roundings(partial: NDArray[np.float64], xi: NDArray[np.float64]) -> float:
+    """Σ u ξ S over partial sums.
+
+    Libraries add in several lanes, whose partial sums are as many times smaller; loops do not. A quarter is between.
+    """
+    return float(partial @ xi) / (1 if len(xi) < 16 else 2 if len(xi) < 64 else 4)
+
+
+def _lost(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether a + b is no float64 (Knuth's error of a sum)."""
+    whole = a + b
+    part = whole - a
+    found: NDArray[np.bool_] = (a - (whole - part)) + (b - part) != 0
+    return found
+
+
+def _backward_error(stream: Stream, rows: list[list[Any]], symmetric: bool, mixing: bool) -> list[list[Ball]]:
+    """The matrix that a stable algorithm in double precision decomposes, and the derivatives that it then uses."""
+    if any(type(value) is Special for row in rows for value in row):
+        return rows
+    terms = min((value.prec for row in rows for value in row if type(value) is arb_series), default=1)
+    lower = [[rows[max(i, j)][min(i, j)] for j in range(len(rows))] for i in range(len(rows))] if symmetric else rows
+    start = _part(lower, 0)
+    sizes = np.array([[abs(float(c)) for c in row] for row in start.tolist()])
+    scale = np.sqrt(sizes.max(axis=1)[:, None] * sizes.max(axis=0)[None, :])
+    scale = np.full_like(scale, sizes.max()) if mixing else scale
+    scale *= _connected(sizes != 0)
+    inverse = None if mixing or terms == 1 else _inverse(start)
+    moved = [start + _random(stream, scale)]
+    for k in range(1, terms):
+        part, ones = _part(lower, k), np.ones_like(scale)
+        if inverse is not None:
+            error = _random(stream, scale) * inverse
+            part += error * part + (part * error.transpose() if symmetric else part * 0)
+        else:
+            left, right = _random(stream, ones[:, :1] + ones[:, :1].T), _random(stream, ones[:1].T + ones[:1])
+            part += left * part + part * right
+        moved.append(part)
+    tables = [part.mid().tolist() for part in moved]
+    found = [[_series_of([table[i][j] for table in tables]) for j in range(len(row))] for i, row in enumerate(rows)]
+    return [
+        [f if not symmetric or j <= i else r for j, (f, r) in enumerate(zip(*pair, strict=True))]
+        for i, pair in enumerate(zip(found, rows, strict=True))
+    ]
+
+
+def _part(rows: list[list[Any]], k: int) -> Any:
+    """The coefficients of t^k."""
+    return arb_mat([[(v[k] if type(v) is arb_series else ball.ZERO if k else v) for v in row] for row in rows])
+
+
+def _random(stream: Stream, scale: NDArray[np.float64]) -> Any:
+    """u ξ times the scale of each entry."""
+    return arb_mat((LIBRARY_ULPS * scale * stream.small(scale.size).reshape(scale.shape)).tolist())
+
+
+def _inverse(matrix: Any) -> Any:
+    """None where there is none."""
+    if matrix.nrows() != matrix.ncols():
+        return None
+    try:
+        return matrix.inv()
+    except ZeroDivisionError:
+        return None
+
+
+def _series_of(parts: list[Any]) -> Any:
+    return arb_series(parts, len(parts)) if any(not part.is_zero() for part in parts[1:]) else parts[0]
+
+
+def _connected(something: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which entries elimination may fill or change: those in a block of two rows or columns, or more."""
+    rows, columns = something.shape
+    label = np.arange(rows + columns)
+    for i, j in np.argwhere(something):
+        ours, theirs = label[i], label[rows + j]
+        label[label == theirs] = ours
+    same: NDArray[np.bool_] = label[:rows, None] == label[None, rows:]
+    alone = np.bincount(label, minlength=rows + columns) <= 2
+    return same & ~alone[label[:rows, None]]
+
+
+def spread(errors: Sequence[float]) -> float:
+    """The root of their mean square about the truth: a bias counts too. Infinite where one is not finite."""
+    largest = max(map(abs, errors), default=0.0)
+    if any(map(math.isnan, errors)) or math.isinf(largest):
+        return math.inf
+    return largest and largest * math.sqrt(math.fsum((e / largest) ** 2 for e in errors) / len(errors))
+
+
+@functools.cache
+def _type_of_draw(draw: int) -> type[Noisy]:
+    made: Any = type(f"Noisy{draw}", (Noisy,), {"__slots__": ()})
+    return made  # type: ignore[no-any-return]
+
+
+def noisy_type(seed: int, draw: int) -> type[Noisy]:
+    """The numbers of this draw. One seed of a draw is in use at a time."""
+    made = _type_of_draw(draw)
+    made.stream = Stream(seed, draw)
+    return made
