@@ -27,9 +27,12 @@ def _special_value(name: str, *numbers: float) -> Ball:
 
     if name == "log1p_exp":
         return ball.special(float(np.logaddexp(0.0, numbers[0])))
-    function = getattr(np, name, None) or getattr(scipy.special, name, None)
-    with np.errstate(all="ignore"):
-        return ball.special(float(function(*numbers))) if function is not None else NAN
+    function = getattr(scipy.special, name, None) or getattr(np, name)
+    try:
+        with np.errstate(all="ignore"):
+            return ball.special(float(function(*numbers)))
+    except ValueError:
+        return NAN
 
 
 def _finite(name: str) -> Callable[[Unary], Unary]:
@@ -42,6 +45,21 @@ def _finite(name: str) -> Callable[[Unary], Unary]:
         return apply
 
     return made
+
+
+def _several(name: str, function: Callable[..., Ball]) -> Callable[..., Ball]:
+    """A function of finite numbers as one of all numbers."""
+
+    def apply(*numbers: Ball) -> Ball:
+        if any(isinstance(a, Special) for a in numbers):
+            return _special_value(name, *map(_as_float, numbers))
+        return function(*numbers)
+
+    return apply
+
+
+def _as_float(a: Ball) -> float:
+    return a.value if isinstance(a, Special) else float(ball.ball(ball.start(a)).mid())
 
 
 def _of_flint(name: str) -> Unary:
@@ -68,12 +86,26 @@ def _from_slope(at_start: Callable[[Any], Any], slope: Callable[[Ball, Ball], Ba
         inner = a.derivative()
         found = arb_series([first], 1)
         for known in range(1, a.prec):
-            change = slope(a, found)
-            if isinstance(change, Special):  # infinitely steep: nothing beyond the value is known
-                return found
-            product = arb_series(ball.ball(change), ctx.cap) * inner
+            product = arb_series(slope(a, found), ctx.cap) * inner
             found = arb_series([first, *(product[k] / (k + 1) for k in range(known))], known + 1)
         return found
+
+    return apply
+
+
+def _from_steepness(at_start: Callable[[Any], Any], steepness: Unary) -> Unary:
+    """y = f(a) with y' = a' / steepness(a), which may be zero at the start: acos² is smooth at 1."""
+
+    def apply(a: Ball) -> Ball:
+        first = at_start(ball.start(a))
+        if not ball.is_series(a) or isinstance(first, Special):
+            return first
+        change = div(a.derivative(), steepness(a))
+        if isinstance(change, Special):  # infinitely steep: nothing beyond the value is known
+            return arb_series([first], 1)
+        if not ball.is_series(change):  # a' is zero
+            return arb_series([first], a.prec)
+        return arb_series([first, *ball.coefficients(change.integral())[1:]], change.prec + 1)
 
     return apply
 
@@ -151,12 +183,12 @@ def _within(lower: float, upper: float, function: Callable[[Any], Any]) -> Calla
     return inside
 
 
-def _inverse_root(a: Ball, of_square: Callable[[Ball], Ball]) -> Ball:
-    return div(ONE, ball.sqrt(of_square(mul(a, a))))
+def _root_of(function: Unary) -> Unary:
+    return lambda a: ball.sqrt(function(a))
 
 
-def _edge_of_circle(a: Ball, _: Ball) -> Ball:
-    return _inverse_root(a, lambda squared: sub(ONE, squared))
+def _gap_to_one(a: Ball) -> Ball:
+    return mul(sub(ONE, a), add(ONE, a))
 
 
 def _atanh_at(c: Any) -> Ball:
@@ -165,11 +197,11 @@ def _atanh_at(c: Any) -> Ball:
     return c.atanh()
 
 
-asin = _finite("asin")(_from_slope(_within(-1, 1, lambda c: c.asin()), _edge_of_circle))
+asin = _finite("asin")(_from_steepness(_within(-1, 1, lambda c: c.asin()), _root_of(_gap_to_one)))
 log1p = _finite("log1p")(
-    _from_slope(
+    _from_steepness(
         lambda c: NEGATIVE_INF if (c + 1).is_zero() else _within(-1, math.inf, lambda c: c.log1p())(c),
-        lambda a, _: div(ONE, add(ONE, a)),
+        lambda a: add(ONE, a),
     )
 )
 
@@ -236,6 +268,18 @@ def polygamma(order: Ball, a: Ball) -> Ball:
 # Error functions --------------------------------------------------------------------------------------------------
 
 
+def _exponential_integral(a: Ball) -> Ball:
+    first = sign(ball.start(a))
+    return -((-a).ei()) if first > 0 else NAN if first else INF
+
+
+def _lambert(a: Ball) -> Ball:
+    """The principal branch, from -1/e on, where it is infinitely steep."""
+    if sign(add(mul(ball.start(a), arb(1).exp()), ONE)) < 0:
+        return NAN
+    return a.lambertw()
+
+
 def _erfcx(a: Ball) -> Ball:
     return (a * a).exp() * a.erfc()
 
@@ -251,13 +295,13 @@ def _normal_cdf(a: Ball) -> Ball:
 def _normal_quantile(c: Any) -> Any:
     if c.is_zero() or (c - 1).is_zero():
         return NEGATIVE_INF if c.is_zero() else INF
-    return -_root_of_two() * (2 * c).erfcinv() if 0 < c < 1 else NAN
+    return -_root_of_two() * (2 * c).erfcinv()
 
 
 def _inverse_error(c: Any) -> Any:
     if (c - 1).is_zero() or (c + 1).is_zero():
         return INF if c > 0 else NEGATIVE_INF
-    return c.erfinv() if -1 < c < 1 else NAN
+    return c.erfinv()
 
 
 # Bessel functions: derivatives by recurrence (DLMF 10.6.7, 10.29.5) -----------------------------------------------
@@ -294,8 +338,6 @@ def bessel(name: str, kind: str, alternating: bool) -> Binary:
 
 def atan2(y: Ball, x: Ball) -> Ball:
     """The angle of (x, y)."""
-    if isinstance(x, Special) or isinstance(y, Special):
-        return _special_value("arctan2", *(_as_float(a) for a in (y, x)))
     y, x = ball.ball(y), ball.ball(x)
     first_y, first_x = ball.start(y), ball.start(x)
     if sign(first_x) < 0 and sign(first_y) == 0:  # the cut: the angle just after t = 0 is π or -π
@@ -320,19 +362,16 @@ def atan2(y: Ball, x: Ball) -> Ball:
     return with_start(slope.integral(), first)
 
 
-def _as_float(a: Ball) -> float:
-    return a.value if isinstance(a, Special) else float(sign(a))
-
-
 def hypot(x: Ball, y: Ball) -> Ball:
     """√(x² + y²)."""
-    if isinstance(x, Special) or isinstance(y, Special):
-        return _special_value("hypot", _as_float(x), _as_float(y))
     return ball.sqrt(add(mul(x, x), mul(y, y)))
 
 
 def logaddexp(x: Ball, y: Ball) -> Ball:
     """log(exp x + exp y); exponents have no limit here."""
+    for a, other in ((x, y), (y, x)):
+        if isinstance(a, Special) and a.value == -math.inf:
+            return other
     return log(add(exp(x), exp(y)))
 
 
@@ -421,34 +460,33 @@ def zeta(s: Ball, q: Ball | None = None) -> Ball:
 
 # Tables -----------------------------------------------------------------------------------------------------------
 
-_OF_FLINT = {name: name for name in ("atan", "cos", "erf", "erfc", "exp", "lambertw", "sin")}
+_OF_FLINT = {name: name for name in ("atan", "cos", "erf", "erfc", "exp", "sin")}
 
 _FINITE: Mapping[str, Unary] = {
     **{name: _of_flint(called) for name, called in _OF_FLINT.items()},
     "acos": _acos,
-    "acosh": _from_slope(
-        _within(1, math.inf, lambda c: c.acosh()), lambda a, _: _inverse_root(a, lambda squared: sub(squared, ONE))
-    ),
-    "asinh": _from_slope(lambda c: c.asinh(), lambda a, _: _inverse_root(a, lambda squared: add(ONE, squared))),
-    "atanh": _from_slope(_within(-1, 1, _atanh_at), lambda a, _: div(ONE, sub(ONE, mul(a, a)))),
+    "acosh": _from_steepness(_within(1, math.inf, lambda c: c.acosh()), _root_of(lambda a: neg(_gap_to_one(a)))),
+    "asinh": _from_steepness(lambda c: c.asinh(), _root_of(lambda a: add(ONE, mul(a, a)))),
+    "atanh": _from_steepness(_within(-1, 1, _atanh_at), _gap_to_one),
     "cosh": _cosh,
     "erfcx": _erfcx,
-    "erfinv": _from_slope(_inverse_error, lambda _, y: (y * y).exp() * arb.pi().sqrt() / 2),
-    "exp1": lambda a: -((-a).ei()) if sign(ball.start(a)) > 0 else INF if _is_nothing(a) else NAN,
-    "expi": lambda a: a.ei(),
+    "erfinv": _from_slope(_within(-1, 1, _inverse_error), lambda _, y: (y * y).exp() * arb.pi().sqrt() / 2),
+    "exp1": _exponential_integral,
+    "expi": lambda a: a.ei() if sign(ball.start(a)) else NEGATIVE_INF,
     "expit": _expit,
     "expm1": _expm1,
     "i0": _composed(partial(_bessel, "bessel_i", arb(0), False)),
     "i1": _composed(partial(_bessel, "bessel_i", arb(1), False)),
     "j0": _composed(partial(_bessel, "bessel_j", arb(0), True)),
     "j1": _composed(partial(_bessel, "bessel_j", arb(1), True)),
+    "lambertw": _lambert,
     "log10": _log_base(10),
     "log1p_exp": _log1p_exp,
     "log2": _log_base(2),
     "log_ndtr": lambda a: log(_normal_cdf(a)),
     "logit": _logit,
     "ndtr": _normal_cdf,
-    "ndtri": _from_slope(_normal_quantile, lambda _, y: (y * y / 2).exp() * (2 * arb.pi()).sqrt()),
+    "ndtri": _from_slope(_within(0, 1, _normal_quantile), lambda _, y: (y * y / 2).exp() * (2 * arb.pi()).sqrt()),
     "sinh": _sinh,
     "tanh": _from_slope(lambda c: c.tanh(), _sech_squared),
 }
@@ -491,7 +529,7 @@ UNARY_ALIASES: Mapping[str, str] = {
     "softplus": "log1p_exp",
 }
 
-SEVERAL: Mapping[str, Callable[..., Ball]] = {
+_FINITE_SEVERAL: Mapping[str, Callable[..., Ball]] = {
     "atan2": atan2,
     "betainc": betainc,
     "betaln": betaln,
@@ -501,12 +539,15 @@ SEVERAL: Mapping[str, Callable[..., Ball]] = {
     "iv": bessel("iv", "bessel_i", False),
     "jv": bessel("jv", "bessel_j", True),
     "kv": bessel("kv", "bessel_k", False),
-    "logaddexp": logaddexp,
     "multigammaln": multigammaln,
     "polygamma": polygamma,
-    "xlog1py": xlog1py,
-    "xlogy": xlogy,
     "yv": bessel("yv", "bessel_y", True),
     "zeta": zeta,
+}
+SEVERAL: Mapping[str, Callable[..., Ball]] = {
+    **{name: _several({"atan2": "arctan2"}.get(name, name), function) for name, function in _FINITE_SEVERAL.items()},
+    "logaddexp": logaddexp,
+    "xlog1py": xlog1py,
+    "xlogy": xlogy,
 }
 SEVERAL_ALIASES: Mapping[str, str] = {"arctan2": "atan2"}
