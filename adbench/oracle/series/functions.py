@@ -30,7 +30,8 @@ def _special_value(name: str, *numbers: float) -> Ball:
     function = getattr(scipy.special, name, None) or getattr(np, name)
     try:
         with np.errstate(all="ignore"):
-            return ball.special(float(function(*numbers)))
+            value = function(*numbers)  # complex, of some functions
+        return ball.special(float(value.real)) if value.imag == 0 else NAN
     except ValueError:
         return NAN
 
@@ -166,7 +167,7 @@ def _log1p_exp(a: Ball) -> Ball:
 
 
 def _logit(a: Ball) -> Ball:
-    return sub(log(a), log(1 - a))
+    return log(div(a, 1 - a))
 
 
 # Angles and areas -------------------------------------------------------------------------------------------------
@@ -290,6 +291,10 @@ def _root_of_two() -> Any:
 
 def _normal_cdf(a: Ball) -> Ball:
     return (-a / _root_of_two()).erfc() / 2
+
+
+def _log_normal_cdf(a: Ball) -> Ball:
+    return log1p(-_normal_cdf(-a)) if sign(ball.start(a)) > 0 else log(_normal_cdf(a))
 
 
 def _normal_quantile(c: Any) -> Any:
@@ -483,7 +488,7 @@ _FINITE: Mapping[str, Unary] = {
     "log10": _log_base(10),
     "log1p_exp": _log1p_exp,
     "log2": _log_base(2),
-    "log_ndtr": lambda a: log(_normal_cdf(a)),
+    "log_ndtr": _log_normal_cdf,
     "logit": _logit,
     "ndtr": _normal_cdf,
     "ndtri": _from_slope(_within(0, 1, _normal_quantile), lambda _, y: (y * y / 2).exp() * (2 * arb.pi()).sqrt()),
