@@ -25,9 +25,7 @@ def _special_value(name: str, *numbers: float) -> Ball:
     """The function at infinities and NaN, as numpy and scipy have it."""
     import scipy.special
 
-    if name == "log1p_exp":
-        return ball.special(float(np.logaddexp(0.0, numbers[0])))
-    function = getattr(scipy.special, name, None) or getattr(np, name)
+    function: Any = getattr(scipy.special, name, None) or getattr(np, name, partial(np.logaddexp, 0.0))
     try:
         with np.errstate(all="ignore"):
             value = function(*numbers)  # complex, of some functions
