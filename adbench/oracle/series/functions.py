@@ -152,8 +152,12 @@ def _sinh(a: Ball) -> Ball:
     return with_start((a.exp() - (-a).exp()) / 2, ball.start(a).sinh())
 
 
-def _sech_squared(a: Ball, _: Ball) -> Ball:
-    return 4 / (a.exp() + (-a).exp()) ** 2
+def _tanh(a: Ball) -> Ball:
+    first = ball.start(a)
+    if not ball.is_series(a):
+        return first.tanh()
+    gap = 2 / (1 + (-2 * a if first < 0 else 2 * a).exp())  # to ±1, without cancellation
+    return with_start(gap if first < 0 else -gap, first.tanh())
 
 
 def _expit(a: Ball) -> Ball:
@@ -197,12 +201,13 @@ def _atanh_at(c: Any) -> Ball:
 
 
 asin = _finite("asin")(_from_steepness(_within(-1, 1, lambda c: c.asin()), _root_of(_gap_to_one)))
-log1p = _finite("log1p")(
-    _from_steepness(
-        lambda c: NEGATIVE_INF if (c + 1).is_zero() else _within(-1, math.inf, lambda c: c.log1p())(c),
-        lambda a: add(ONE, a),
-    )
-)
+
+
+@_finite("log1p")
+def log1p(a: Ball) -> Ball:
+    """log(1 + a), as accurate as a is near 0."""
+    found = log(1 + a)
+    return found if isinstance(found, Special) else with_start(found, ball.start(a).log1p())
 
 
 def _acos(a: Ball) -> Ball:
@@ -232,8 +237,10 @@ def _is_pole(c: Any) -> bool:
     return bool(sign(c) <= 0 and c.is_exact() and c.is_integer())
 
 
-def _log_gamma(c: Any, terms: int) -> Sequence[Any]:
-    return _terms_of(terms, lambda n: _log_gamma_series(c, n))
+def _log_gamma(a: Ball) -> Ball:
+    if not ball.is_series(a) or ball.start(a) > 0:
+        return a.lgamma() if ball.start(a) > 0 else _log_gamma_series(a, 1)[0]
+    return _composed(_log_gamma_series)(a)
 
 
 def _digamma(order: int, c: Any, terms: int) -> Sequence[Any]:
@@ -491,7 +498,7 @@ _FINITE: Mapping[str, Unary] = {
     "ndtr": _normal_cdf,
     "ndtri": _from_slope(_within(0, 1, _normal_quantile), lambda _, y: (y * y / 2).exp() * (2 * arb.pi()).sqrt()),
     "sinh": _sinh,
-    "tanh": _from_slope(lambda c: c.tanh(), _sech_squared),
+    "tanh": _tanh,
 }
 
 
@@ -507,7 +514,7 @@ UNARY: Mapping[str, Unary] = {
     "asin": asin,
     "digamma": _unless_pole("digamma", _composed(partial(_digamma, 0)), NAN),
     "gamma": _unless_pole("gamma", _of_flint("gamma"), NAN),
-    "lgamma": _unless_pole("gammaln", _composed(_log_gamma), INF),
+    "lgamma": _unless_pole("gammaln", _log_gamma, INF),
     "log": log,
     "log1p": log1p,
     "reciprocal": partial(div, ONE),

@@ -183,9 +183,6 @@ def _lifted(matrix: Matrix, parts: list[tuple[Cluster, Cluster]], vectors: bool)
     columns = (Matrix([basis], None, m + n, m + n) @ Matrix(rotation, matrix.terms, m + n, m + n)).parts
     root, first = arb(2).sqrt(), 0
     for left, right in parts:
-        inner = Matrix(
-            [cut(part, first, first, left.size, left.size) for part in blocks], matrix.terms, *[left.size] * 2
-        )
         if is_nothing(left.value):
             couplings = [cut(part, first, first + left.size, left.size, right.size) for part in blocks[1:]]
             turns = _of_zero(couplings, left.size, right.size, vectors)
