@@ -322,7 +322,7 @@ def _as_float(a: Ball) -> float:
 
 
 def _divided(x: float, y: float) -> float:
-    return x / y if y else (math.nan if not x else math.copysign(math.inf, x))
+    return x / y if y else (x * math.inf)
 
 
 def special(number: float) -> Ball:

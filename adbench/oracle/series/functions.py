@@ -144,6 +144,15 @@ def _log_base(base: int) -> Unary:
     return lambda a: div(log(a), arb(base).log())
 
 
+def _exp2(a: Ball) -> Ball:
+    return (a * arb(2).log()).exp() if ball.is_series(a) else arb(2) ** a
+
+
+def _cube_root(a: Ball) -> Ball:
+    found = ball.power(ball.absolute(a), arb(1) / 3)
+    return neg(found) if sign(a) < 0 else found
+
+
 def _cosh(a: Ball) -> Ball:
     return (a.exp() + (-a).exp()) / 2
 
@@ -478,10 +487,13 @@ _FINITE: Mapping[str, Unary] = {
     "acosh": _from_steepness(_within(1, math.inf, lambda c: c.acosh()), _root_of(lambda a: neg(_gap_to_one(a)))),
     "asinh": _from_steepness(lambda c: c.asinh(), _root_of(lambda a: add(ONE, mul(a, a)))),
     "atanh": _from_steepness(_within(-1, 1, _atanh_at), _gap_to_one),
+    "cbrt": _cube_root,
     "cosh": _cosh,
+    "degrees": lambda a: a * 180 / arb.pi(),
     "erfcx": _erfcx,
     "erfinv": _from_slope(_within(-1, 1, _inverse_error), lambda _, y: (y * y).exp() * arb.pi().sqrt() / 2),
     "exp1": _exponential_integral,
+    "exp2": _exp2,
     "expi": lambda a: a.ei() if sign(ball.start(a)) else NEGATIVE_INF,
     "expit": _expit,
     "expm1": _expm1,
@@ -497,6 +509,7 @@ _FINITE: Mapping[str, Unary] = {
     "logit": _logit,
     "ndtr": _normal_cdf,
     "ndtri": _from_slope(_within(0, 1, _normal_quantile), lambda _, y: (y * y / 2).exp() * (2 * arb.pi()).sqrt()),
+    "radians": lambda a: a * arb.pi() / 180,
     "sinh": _sinh,
     "tanh": _tanh,
 }
@@ -532,9 +545,11 @@ UNARY_ALIASES: Mapping[str, str] = {
     "arcsinh": "asinh",
     "arctan": "atan",
     "arctanh": "atanh",
+    "deg2rad": "radians",
     "gammaln": "lgamma",
     "loggamma": "lgamma",
     "psi": "digamma",
+    "rad2deg": "degrees",
     "sigmoid": "expit",
     "softplus": "log1p_exp",
 }

@@ -7,7 +7,8 @@ without it (Golub and Van Loan (2013), sections 3.4, 4.2, 5.2, 8.5).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,6 +70,10 @@ class Linalg:
     def vecdot(self, a: Any, b: Any, axis: int = -1) -> Any:
         """Σ a b along ``axis``."""
         return self._xp.vecdot(a, b, axis)
+
+    def multi_dot(self, arrays: Sequence[Any]) -> Any:
+        """a @ b @ …."""
+        return functools.reduce(self.matmul, arrays)
 
     def matrix_power(self, a: Any, n: int) -> Any:
         """a @ a @ … , n times; the inverse for negative n."""
