@@ -1,9 +1,12 @@
 """Every function over balls, with two derivatives: mpmath at twice the digits and its difference quotients agree."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+import scipy.special
 from flint import arb, fmpz
 
 from adbench.oracle.highprecision.namespace import namespace_of as second_opinion
@@ -124,3 +127,51 @@ def test_values_and_two_derivatives_agree_with_mpmath(name: str, x: tuple[float,
 
 def test_every_function_is_tried() -> None:
     assert set(SIGNATURES) == set(SEVERAL)
+
+
+SPECIAL = (
+    *(0.0, 1.0, -1.0, 0.5, -2.0, 1e-300, -1e-300, 1e-9, 30.0, -30.0, 700.0, -700.0, 1e8),
+    *(math.inf, -math.inf, math.nan),
+)
+OTHERS = {"lgamma": "gammaln", "atan2": "arctan2"}
+
+
+def in_double_precision(name: str, *x: float) -> float:
+    function = getattr(scipy.special, OTHERS.get(name, name), None) or getattr(np, OTHERS.get(name, name), None)
+    with np.errstate(all="ignore"):
+        value = np.logaddexp(0.0, *x) if function is None else function(*x)
+    return float(value.real if value.imag == 0 else math.nan)
+
+
+def agrees(found: Ball, expected: float) -> None:
+    """It is scipy's value, which may overflow and underflow."""
+    if isinstance(found, ball.Special):
+        np.testing.assert_equal(found.value, expected)
+    elif math.isnan(expected):
+        assert found.is_nan()
+    else:
+        number = ball.ball(found)
+        assert abs(number) < 1e-300 or number.rel_accuracy_bits() > 100
+        if math.isinf(expected):
+            assert (number if expected > 0 else -number) > 1e300
+        else:
+            assert abs(number - expected) <= 1e-6 * abs(number) + 1e-15, (number, expected)
+
+
+UNLIKE_SCIPY = {
+    ("digamma", 0.0), ("gamma", 0.0),  # scipy gives signed infinities at signed zeros
+    ("digamma", -math.inf),
+    ("lambertw", -math.inf),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_special_points_are_as_numpy_and_scipy_have_them(name: str) -> None:
+    with arithmetic(Arithmetic(400)):
+        for x in SPECIAL:
+            if (name, x) not in UNLIKE_SCIPY and not (name == "sin" and abs(x) > 1e300):
+                found = UNARY[name](ball.constant(x))
+                try:
+                    agrees(found, in_double_precision(name, x))
+                except AssertionError as wrong:
+                    raise AssertionError(f"{name}({x})") from wrong

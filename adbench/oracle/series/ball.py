@@ -315,8 +315,15 @@ def mul(a: Ball, b: Ball) -> Ball:
     try:
         found = a * b
     except TypeError:
+        if _vanishes(a) or _vanishes(b):
+            return NAN  # t · inf, where the infinity may be of 1/t or of log t
         return _mixed(mul, lambda x, y: x * y, a, b)
     return shortened(found) if _state.how.exact else found
+
+
+def _vanishes(a: Ball) -> bool:
+    """Whether it starts at zero, beside an infinity."""
+    return is_series(a) and sign(start(a)) == 0
 
 
 def neg(a: Ball) -> Ball:
@@ -330,9 +337,9 @@ def div(a: Ball, b: Ball) -> Ball:
         return _mixed(div, _divided, a, b)
     lost = valuation(b)
     if lost < 0:
-        return (NAN, INF, NEGATIVE_INF, NAN)[sign(a)]
+        return (NAN, INF, NAN, NEGATIVE_INF)[sign(a)]
     if lost == 0:
-        found = a / b if type(a) is type(b) or not is_series(b) else ball(a) / ball(b)
+        found = a / b if type(a) is type(b) else _quotient(a, b)
         return shortened(found) if _state.how.exact else found
     _state.edged = True
     if valuation(a) < 0:  # zero, however many terms there are
@@ -340,6 +347,13 @@ def div(a: Ball, b: Ball) -> Ball:
     if not is_series(a) or valuation(a) < lost:
         return Special(math.copysign(math.inf, sign(a) * sign(b)), POLE)
     return div(shifted(a, -lost), shifted(b, -lost))
+
+
+def _quotient(a: Ball, b: Ball) -> Ball:
+    try:
+        return a / b
+    except TypeError:
+        return ball(a) / ball(b)
 
 
 def _mixed(function: Any, on_floats: Any, a: Ball, b: Ball) -> Ball:
@@ -362,7 +376,7 @@ def _as_float(a: Ball) -> float:
 
 
 def _divided(x: float, y: float) -> float:
-    return x / y if y else (math.nan if not x else math.copysign(math.inf, x))
+    return x / y if y else (x * math.inf)
 
 
 def special(number: float, *operands: Ball) -> Ball:
@@ -415,7 +429,9 @@ def power(a: Ball, b: Ball) -> Ball:
         return _whole_power(a, whole)
     first = valuation(a)
     if first < 0:
-        return (ONE, ZERO, INF, NAN)[sign(b)]
+        if sign(start(b)) == 0:  # 0 ** 0 is 1, and jumps
+            return arb_series([1], 1)
+        return (ONE, ZERO, NAN, INF)[sign(b)]
     if sign(a) != 1:
         return NAN
     if first == 0:
@@ -432,6 +448,8 @@ def _power_of_small(a: Ball, b: Ball, first: int) -> Ball:
     exponent = ball(start(b)) * first
     if sign(exponent) < 0:
         return Special(math.inf, POLE)
+    if sign(exponent) == 0:
+        return arb_series([1], 1)
     if not is_series(b):
         twice = (exponent * 2).unique_fmpz()
         if twice is not None and exponent * 2 == twice:

@@ -101,7 +101,7 @@ def solve(rows: Rows, right: Rows) -> Rows:
         except ZeroDivisionError:
             pass
     work, order, _ = lu(rows)
-    unit = [[*row[:i], ONE, *[ZERO] * (n - i - 1)] for i, row in enumerate(work)]
+    unit = [[*row[:i], ball.constant(1), *[ZERO] * (n - i - 1)] for i, row in enumerate(work)]
     upper = [[*[ZERO] * i, *row[i:]] for i, row in enumerate(work)]
     forward = _substituted(unit, [right[i] for i in order], range(n))
     return _substituted(upper, forward, range(n - 1, -1, -1))

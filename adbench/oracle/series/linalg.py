@@ -7,7 +7,8 @@ without it (Golub and Van Loan (2013), sections 3.4, 4.2, 5.2, 8.5).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,6 +70,10 @@ class Linalg:
     def vecdot(self, a: Any, b: Any, axis: int = -1) -> Any:
         """Σ a b along ``axis``."""
         return self._xp.vecdot(a, b, axis)
+
+    def multi_dot(self, arrays: Sequence[Any]) -> Any:
+        """a @ b @ …."""
+        return functools.reduce(self.matmul, arrays)
 
     def matrix_power(self, a: Any, n: int) -> Any:
         """a @ a @ … , n times; the inverse for negative n."""
@@ -187,20 +192,27 @@ class Linalg:
         return QRResult(*self._each(fac.qr, a, mixing=True))
 
     def svd(self, a: Any, *, full_matrices: Any = False) -> SVDResult:
-        """From the eigenvectors of A'A; signs of the vectors are not determined. Reduced form only, of full rank."""
+        """Signs of the vectors are not determined. Reduced form only."""
         if full_matrices:
             raise NotImplementedError("svd over balls: full_matrices=False only")
-        a = self._xp.reals(a)
-        if a.shape[-2] < a.shape[-1]:
-            u, s, vh = self.svd(np.swapaxes(a, -1, -2))
-            return SVDResult(np.swapaxes(vh, -1, -2), s, np.swapaxes(u, -1, -2))
-        squared, vectors = self.eigh(self.matmul(np.swapaxes(a, -1, -2), a))
-        values, vectors = self._xp.sqrt(squared[..., ::-1]), vectors[..., ::-1]
-        return SVDResult(self.matmul(a, vectors) / values[..., None, :], values, np.swapaxes(vectors, -1, -2))
+        return SVDResult(*self._svd(a, vectors=True))
 
     def svdvals(self, a: Any) -> Any:
         """Singular values, descending."""
-        return self.svd(a).S
+        return self._svd(a, vectors=False)[1]
+
+    def _svd(self, a: Any, *, vectors: bool) -> tuple[Any, Any, Any]:
+        a = self._xp.reals(a)
+        if a.shape[-2] < a.shape[-1]:
+            u, s, vh = self._svd(np.swapaxes(a, -1, -2), vectors=vectors)
+            return np.swapaxes(vh, -1, -2), s, np.swapaxes(u, -1, -2)
+
+        def compute(rows: Rows) -> tuple[Rows, Rows, Rows]:
+            left, values, right = spectra.svd(rows, vectors=vectors)
+            return left, [values], right
+
+        u, s, v = self._each(compute, a, mixing=True)
+        return u, s[..., 0, :], np.swapaxes(v, -1, -2)
 
     def _each(
         self, compute: Callable[..., tuple[Rows, ...]], *matrices: Any, symmetric: bool = False, mixing: bool = False

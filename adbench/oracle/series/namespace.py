@@ -130,7 +130,7 @@ class Balls(Arrays):
         self.copysign = self._several(copysign)
         self.sign, self.floor = self._one(ball.sign_of), self._one(ball.floor)
         self.ceil = self._one(lambda a: ball.neg(ball.floor(ball.neg(a))))
-        self.round = self._one(_nearest)
+        self.round = self.rint = self._one(_nearest)
         self.isnan = self._test(lambda a: isinstance(a, Special) and math.isnan(a.value))
         self.isinf = self._test(lambda a: isinstance(a, Special) and math.isinf(a.value))
         self.isfinite = self._test(lambda a: not isinstance(a, Special))
@@ -219,6 +219,14 @@ class Balls(Arrays):
         x = x if min is None else self.maximum(x, min)
         return x if max is None else self.minimum(x, max)
 
+    def pad(self, x: Any, widths: Any, mode: Any = "constant", **more: Any) -> Any:
+        """x with numbers around it, as numpy has it."""
+        return self.reals(np.pad(np.asarray(self.reals(x), dtype=object), widths, mode, **more))
+
+    def copy(self, x: Any) -> Any:
+        """Other memory, the same numbers."""
+        return self.asarray(x).copy()
+
     def conj(self, x: Any) -> Any:
         """x: everything is real."""
         return x
@@ -235,6 +243,10 @@ class Balls(Arrays):
     def dot(self, a: Any, b: Any) -> Any:
         """The matrix product, or the product with a scalar."""
         return self.matmul(a, b) if np.ndim(a) and np.ndim(b) else self.reals(a) * b
+
+    def vdot(self, a: Any, b: Any) -> Any:
+        """Σ a b over all entries."""
+        return self.dot(np.ravel(self.reals(a)), np.ravel(self.reals(b)))
 
     def vecdot(self, a: Any, b: Any, axis: int = -1) -> Any:
         """Σ a b along ``axis``."""

@@ -65,6 +65,8 @@ def floor_divide(a: Ball, b: Ball) -> Ball:
 
 def modulo(a: Ball, b: Ball) -> Ball:
     """a - b floor(a / b): the sign of b, as numpy and Python have it."""
+    if isinstance(b, ball.Special) and not isinstance(a, ball.Special):
+        return a if ball.sign(a) in (0, ball.sign(b)) else b
     return ball.NAN if ball.sign(b) == 0 else ball.sub(a, ball.mul(b, floor_divide(a, b)))
 
 

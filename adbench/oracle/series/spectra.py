@@ -12,6 +12,7 @@ polynomial over the rationals.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,7 +95,7 @@ def _connected(rows: Rows, vectors: bool) -> tuple[list[Ball], Rows]:
     clusters = spectrum(matrix.parts[0])
     basis = side_by_side([cluster.basis for cluster in clusters])
     if matrix.terms is None:
-        values: list[Ball] = [cluster.value for cluster in clusters for _ in range(cluster.size)]
+        values: list[Ball] = [ball.ball(cluster.value) for cluster in clusters for _ in range(cluster.size)]
         return values, basis.tolist()
     turned = [None if part is None else basis.transpose() * balls(part) * basis for part in matrix.parts]
     blocks, rotation = block_diagonal(turned, clusters)
@@ -138,6 +139,130 @@ def _of_block(value: Any, block: Matrix, vectors: bool) -> tuple[list[Ball], Row
 
 def _unit(n: int) -> Rows:
     return [[ONE if i == j else ZERO for j in range(n)] for i in range(n)]
+
+
+# Singular values ----------------------------------------------------------------------------------------------------
+
+Triple = tuple[Rows, list[Ball], Rows]
+"""Left vectors as columns, singular values descending, right vectors as columns."""
+
+
+def svd(rows: Rows, *, vectors: bool = True) -> Triple:
+    """The reduced singular value decomposition of a matrix with at least as many rows as columns.
+
+    Without ``vectors`` only the values are of use. Raises as `eigh` does.
+    """
+    m, n = len(rows), len(rows[0])
+    if any(isinstance(entry, Special) for row in rows for entry in row):
+        return [[NAN] * n for _ in range(m)], [NAN] * n, [[NAN] * n for _ in range(n)]
+    matrix = Matrix.of(rows)
+    assert matrix is not None
+    parts = singular_spectrum(matrix.parts[0])
+    if matrix.terms is not None:
+        return _joined([part for part in _lifted(matrix, parts, vectors) if part[1]])
+    return _joined([
+        ([row[: right.size] for row in left.basis.tolist()], [left.value] * right.size, right.basis.tolist())
+        for left, right in parts
+        if right.size
+    ])  # fmt: skip
+
+
+def _joined(parts: list[Triple]) -> Triple:
+    lefts, values, rights = zip(*parts, strict=True)
+    beside = [[[x for row in rows for x in row] for rows in zip(*side, strict=True)] for side in (lefts, rights)]
+    return beside[0], [value for some in values for value in some], beside[1]
+
+
+def _lifted(matrix: Matrix, parts: list[tuple[Cluster, Cluster]], vectors: bool) -> Iterator[Triple]:
+    """Of each cluster, by the eigenvectors of J = [[0, A], [A', 0]]: (u, v) of σ, (u, -v) of -σ, and those of 0."""
+    m, n = matrix.rows, matrix.columns
+    clusters = [cluster for left, right in parts for cluster in _of_symmetric(left, right)]
+    basis = side_by_side([cluster.basis for cluster in clusters])
+    turned = [None if part is None else basis.transpose() * _symmetric(balls(part)) * basis for part in matrix.parts]
+    blocks, rotation = block_diagonal(turned, clusters)
+    columns = (Matrix([basis], None, m + n, m + n) @ Matrix(rotation, matrix.terms, m + n, m + n)).parts
+    root, first = arb(2).sqrt(), 0
+    for left, right in parts:
+        if is_nothing(left.value):
+            couplings = [cut(part, first, first + left.size, left.size, right.size) for part in blocks[1:]]
+            turns = _of_zero(couplings, left.size, right.size, vectors)
+            at, scale = (first, first + left.size), ONE
+        else:
+            block = [cut(part, first, first, left.size, left.size) for part in blocks]
+            values, turn = _of_block(left.value, Matrix(block, matrix.terms, left.size, left.size), vectors)
+            turn = [row[::-1] for row in turn]
+            turns, at, scale = (turn, values[::-1], turn), (first, first), root
+            first += left.size
+        first += left.size + right.size * is_nothing(left.value)
+        tops = [cut(part, 0, at[0], m, left.size) for part in columns]
+        bottoms = [cut(part, m, at[1], n, right.size) for part in columns]
+        if right.size:
+            yield (
+                _turned(Matrix(_scaled(tops, scale), matrix.terms, m, left.size), turns[0]),
+                turns[1],
+                _turned(Matrix(_scaled(bottoms, scale), matrix.terms, n, right.size), turns[2]),
+            )
+
+
+def _of_symmetric(left: Cluster, right: Cluster) -> list[Cluster]:
+    """The clusters of J of one singular value."""
+    if is_nothing(left.value):
+        both = [[*row, *[ZERO] * right.size] for row in left.basis.tolist()]
+        both += [[*[ZERO] * left.size, *row] for row in right.basis.tolist()]
+        return [Cluster(ZERO, arb_mat(both))]
+    root = arb(0.5).sqrt()
+    return [
+        Cluster(left.value * sign, arb_mat([*(left.basis * root).tolist(), *(right.basis * (root * sign)).tolist()]))
+        for sign in (1, -1)
+    ]
+
+
+def _symmetric(a: Any) -> Any:
+    """[[0, A], [A', 0]]."""
+    m, n = a.nrows(), a.ncols()
+    return arb_mat([[*[0] * m, *row] for row in a.tolist()] + [[*row, *[0] * n] for row in a.transpose().tolist()])
+
+
+def _of_zero(couplings: list[Any], height: int, width: int, vectors: bool) -> Triple:
+    """The singular value decomposition of t C(t)."""
+    if all(part is None for part in couplings):
+        if vectors and width and not ball.no_more_terms():
+            raise NeedsTerms
+        return [row[:width] for row in _unit(height)], [ball.series([ZERO], len(couplings) + 1)] * width, _unit(width)
+    couplings[0] = arb_mat(height, width) if couplings[0] is None else couplings[0]
+    left, values, right = svd(Matrix(couplings, len(couplings), height, width).entries(), vectors=vectors)
+    return left, [ball.shifted(value, 1) for value in values], right
+
+
+def _scaled(parts: list[Any], scale: Any) -> list[Any]:
+    return [None if part is None else part * scale for part in parts]
+
+
+def _turned(columns: Matrix, turn: Rows) -> Rows:
+    columns.parts[0] = arb_mat(columns.rows, columns.columns) if columns.parts[0] is None else columns.parts[0]
+    by = Matrix.of(turn)
+    assert by is not None
+    return (columns @ by).entries()
+
+
+def singular_spectrum(matrix: Any) -> list[tuple[Cluster, Cluster]]:
+    """Left and right vectors of each singular value of a constant matrix, descending; of 0 all of them."""
+    m, n = matrix.nrows(), matrix.ncols()
+    found, ball_matrix = [], balls(matrix)
+    rest = arb_mat(m, m, [int(i == j) for i in range(m) for j in range(m)])
+    at_zero = arb_mat(n, 0)
+    for cluster in reversed(spectrum(matrix.transpose() * matrix)):
+        if _decided(cluster.value) == 0:
+            at_zero = cluster.basis
+            continue
+        value = arb(cluster.value).sqrt()
+        left = ball_matrix * cluster.basis * (1 / value)
+        rest = rest - left * left.transpose()
+        found.append((Cluster(value, left), Cluster(value, cluster.basis)))
+    free = m - n + at_zero.ncols()
+    if free:
+        found.append((Cluster(ZERO, range_of(rest, free)), Cluster(ZERO, at_zero)))
+    return found
 
 
 # At t = 0 ---------------------------------------------------------------------------------------------------------
