@@ -54,8 +54,10 @@ from adbench.oracle.verdict import (
     compared,
     conclude,
     hidden,
+    length,
     rounding_of_sum,
     unseen,
+    walked,
 )
 
 Floats = NDArray[np.float64]
@@ -211,7 +213,7 @@ def _numbers(result: Any, known: Reference, name: str, of: Callable[[Row], Known
         for number, row in enumerate(known.sums):
             weights = output_weights(row.seed, number, known.shape)
             sizes = np.abs(array * weights)
-            rounding, typical = rounding_of_sum(sizes), float(np.linalg.norm(sizes))
+            rounding, typical = rounding_of_sum(sizes.ravel()), length(sizes)
             where = f"{name}, summed over all {known.size} outputs (weights {number} from seed {row.seed})"
             sums.append(compare(where, (), weighted_sum(array, weights), of(row), math.inf, rounding, typical))
     unseen_here = [hidden(name, unseen(sums), array, len(known.outputs))]
@@ -278,19 +280,17 @@ def _contracted(block: Any, weights: Floats) -> tuple[Floats, Floats]:
     eight = ROUNDINGS * UNIT_ROUNDOFF
     if isinstance(block, np.ndarray):
         products = block * weights[:, None]
-        totals, lengths = np.abs(products).sum(axis=0), np.linalg.norm(products, axis=0)
-        rounding = eight * added_up(totals, lengths)
+        rounding = eight * added_up(np.abs(products))
         if block.size > SUMMED_EXACTLY:
-            return products.sum(axis=0), rounding + eight * totals
+            return products.sum(axis=0), rounding + eight * np.abs(products).sum(axis=0)
         return weighted_sums(block.T, weights), rounding
     columns = np.repeat(np.arange(block.shape[1]), np.diff(block.indptr))
     sizes = np.abs(block.data * weights[block.indices])
-    totals = np.bincount(columns, sizes, block.shape[1])
-    lengths = np.sqrt(np.bincount(columns, sizes**2, block.shape[1]))
+    totals, squares = (np.bincount(columns, terms, block.shape[1]) for terms in (sizes, sizes**2))
     (upper, lower), shift = exact_products(block.data, weights[block.indices])
     parts, ends = (upper.tolist(), lower.tolist()), pairwise(block.indptr.tolist())
     sums = [math.fsum(parts[0][start:end] + parts[1][start:end]) for start, end in ends]
-    return np.ldexp(sums, shift), eight * added_up(totals, lengths)
+    return np.ldexp(sums, shift), eight * walked(totals, squares)
 
 
 def _nonzero(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:

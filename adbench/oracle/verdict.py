@@ -142,9 +142,9 @@ def compared(
         along = [replace(item, where=named(item.where)) for item in along]
     # |<e, v>| <= |e| |v|, and |e| is a share of |g|
     longest = math.sqrt(sum(float(np.square(array).sum()) for array in arrays))
-    length = math.sqrt(sum(leaf.size * leaf.scale**2 for leaf in row.leaves))
+    of_direction = math.sqrt(sum(leaf.size * leaf.scale**2 for leaf in row.leaves))
     hiding = _hiding(row, entries, along, is_sum=bool(allowances))
-    return Comparison(None, entries, along, sum_size=longest * length, hiding=hiding)
+    return Comparison(None, entries, along, sum_size=longest * of_direction, hiding=hiding)
 
 
 def unseen(sums: Sequence[EntryEvidence], scale: float = 1.0) -> float:
@@ -182,16 +182,26 @@ def _hiding(row: Row, entries: Sequence[EntryEvidence], along: Sequence[EntryEvi
 
 def rounding_of_sum(sizes: Floats) -> float:
     """What roundings of right terms of these sizes may add up to, 8 u each."""
-    return ROUNDINGS * UNIT_ROUNDOFF * float(added_up(sizes.sum(), np.linalg.norm(sizes)))
+    return ROUNDINGS * UNIT_ROUNDOFF * float(added_up(sizes))
 
 
-def added_up(total: Any, length: Any) -> Any:
-    """What errors that are multiplied by random weights may add up to, from their sum and their Euclidean length.
+def length(terms: Floats) -> float:
+    """Their Euclidean length: what a sum of them with random signs is, about."""
+    return math.sqrt(float(np.square(terms).sum()))
+
+
+def added_up(errors: Floats) -> Any:
+    """What errors may add up to that are multiplied by random weights; of a matrix, column by column.
 
     The signs of the weights do not depend on the errors, so that the sum is a random walk however the errors depend on
     each other: Hoeffding's inequality holds.
     """
-    return np.minimum(total, RANDOM_WALK * length)
+    return walked(errors.sum(axis=0), np.square(errors).sum(axis=0))
+
+
+def walked(total: Any, squares: Any) -> Any:
+    """The same from the sum of the errors and that of their squares."""
+    return np.minimum(total, RANDOM_WALK * np.sqrt(squares))
 
 
 def conclude(comparisons: Sequence[Comparison], row: Row, claim: float | None = None) -> Verdict:
@@ -345,9 +355,9 @@ def _directions(arrays: Arrays, allowances: Arrays, row: Row) -> list[EntryEvide
         v = _joined([leaf.scale * weight for leaf, weight in zip(row.leaves, weights, strict=True)])
         terms = np.abs(numbers * v)
         errors = ROUNDINGS * UNIT_ROUNDOFF * terms + (_joined(allowances) * np.abs(v) if allowances else 0.0)
-        rounding = float(added_up(errors.sum(), np.linalg.norm(errors)))
+        rounding = float(added_up(errors))
         where = f"the sum over direction {direction.number} (all {total} entries, weights from seed {row.seed})"
-        typical = float(np.linalg.norm(terms))
+        typical = length(terms)
         got = weighted_sum(numbers, v)
         found.append(compare(where, (), got, direction.derivative, math.inf, rounding, typical))
     return found
