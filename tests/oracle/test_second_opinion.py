@@ -104,6 +104,6 @@ def test_the_truth_holds_where_doubles_lose_their_digits_and_the_verdict_says_so
     assert excess(curvature, ball) < ROUNDING + allowed, f"{name} at {x!r}: {curvature!r}, but {ball}"
     worst = check(text, x).worst
     assert worst is not None
-    assert worst.word == "inconclusive", worst
+    assert worst.word in ("verified", "blind"), worst
     assert worst.digits_resolvable < 9.3
     assert abs(worst.got - worst.expected) <= worst.bound
