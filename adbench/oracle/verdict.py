@@ -39,11 +39,13 @@ RANDOM_WALK = 9.0
 
 Floats = NDArray[np.float64]
 Arrays = Sequence[Floats]
+Terms = tuple[Floats, Floats]
+"""Of an array that sums others: what the roundings of the terms may add up to in each entry, and the terms' length."""
 
 
 @dataclass(frozen=True)
 class Hidden:
-    """The largest error of one entry that could hide among those that are not compared one by one, only in sums.
+    """The largest error that one entry could hide, of those that are compared in sums only.
 
     where       the array that they are in
     entries     how many of its entries these are
@@ -127,23 +129,23 @@ class Comparison:
 
 
 def compared(
-    arrays: Arrays, row: Row, allowances: Arrays = (), named: Callable[[str], str] | None = None
+    arrays: Arrays, row: Row, terms: Sequence[Terms] = (), named: Callable[[str], str] | None = None
 ) -> Comparison:
     """A gradient, one array for each leaf, with the row.
 
-    allowances: for a gradient that is a sum of other gradients, the error that their roundings may add up to in each
-    entry. named: the name of an entry from its place, for a gradient that is one of several.
+    terms: for each leaf of a gradient that is a sum of other gradients. named: the name of an entry from its place,
+    for a gradient that is one of several.
     """
-    entries = _entries(arrays, allowances, row) + _unsampled(arrays, row)
+    entries = _entries(arrays, terms, row) + _unsampled(arrays, row)
     finite = all(np.isfinite(array).all() for array in arrays)
-    along = _directions(arrays, allowances, row) if finite else []
+    along = _directions(arrays, [rounding for rounding, _ in terms], row) if finite else []
     if named is not None:
         entries = [replace(item, where=named(item.place), index=()) for item in entries]
         along = [replace(item, where=named(item.where)) for item in along]
     # |<e, v>| <= |e| |v|, and |e| is a share of |g|
     longest = math.sqrt(sum(float(np.square(array).sum()) for array in arrays))
     of_direction = math.sqrt(sum(leaf.size * leaf.scale**2 for leaf in row.leaves))
-    hiding = _hiding(row, entries, along, is_sum=bool(allowances))
+    hiding = _hiding(row, entries, along, is_sum=bool(terms))
     return Comparison(None, entries, along, sum_size=longest * of_direction, hiding=hiding)
 
 
@@ -169,7 +171,7 @@ def _room(item: EntryEvidence) -> float:
 
 
 def _hiding(row: Row, entries: Sequence[EntryEvidence], along: Sequence[EntryEvidence], *, is_sum: bool) -> list[float]:
-    """By leaf the largest error of one entry that could hide in this row, or in one of those that it is a sum of."""
+    """By leaf the largest error that one entry could hide, of this row or of one of those that it sums."""
     following, found = iter(entries), []
     for leaf in row.leaves:
         compared = [_room(next(following)) for _ in leaf.entries]
@@ -186,7 +188,7 @@ def rounding_of_sum(sizes: Floats) -> float:
 
 
 def length(terms: Floats) -> float:
-    """Their Euclidean length: what a sum of them with random signs is, about."""
+    """Their Euclidean length, which is about the size of their sum with random signs."""
     return math.sqrt(float(np.square(terms).sum()))
 
 
@@ -314,7 +316,7 @@ def _relative_error(comparison: Comparison) -> float:
     return error / (size or 1)
 
 
-def _entries(arrays: Arrays, allowances: Arrays, row: Row) -> list[EntryEvidence]:
+def _entries(arrays: Arrays, terms: Sequence[Terms], row: Row) -> list[EntryEvidence]:
     zero_scale = _zero_scale(row)
     return [
         compare(
@@ -323,7 +325,7 @@ def _entries(arrays: Arrays, allowances: Arrays, row: Row) -> list[EntryEvidence
             float(array.flat[entry.index]),
             entry.derivative,
             zero_scale,
-            float(allowances[k].flat[entry.index]) if allowances else 0.0,
+            *(float(part.flat[entry.index]) for part in (terms[k] if terms else ())),
         )
         for k, (leaf, array) in enumerate(zip(row.leaves, arrays, strict=True))
         for entry in leaf.entries

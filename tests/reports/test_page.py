@@ -185,6 +185,14 @@ def test_an_approximate_result_is_marked_and_explained(mixed: page.Element) -> N
     assert runs.SENTENCES["approximate"] in mixed.one("li", id=target).words
 
 
+def test_a_result_that_is_not_resolved_shows_its_digits_or_that_it_is_blind(mixed: page.Element) -> None:
+    for backend, shown, word in (("unsure", "~ 6 digits", "verified"), ("blind", "? blind", "blind")):
+        found = page.cell(mixed, "verdicts", "quadratic", "1", backend)
+        assert found.one(class_="word").words == shown
+        target = found.one("a").attributes["href"].removeprefix("#")
+        assert runs.SENTENCES[word] in mixed.one("li", id=target).words
+
+
 def test_the_reason_of_a_failure_is_one_link_away_with_the_end_of_stderr(mixed: page.Element) -> None:
     found = page.cell(mixed, "verdicts", "quadratic", "1", "frail")
     note = mixed.one("li", id=found.one("a").attributes["href"].removeprefix("#"))
