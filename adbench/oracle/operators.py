@@ -54,8 +54,10 @@ from adbench.oracle.verdict import (
     compared,
     conclude,
     hidden,
+    length,
     rounding_of_sum,
     unseen,
+    walked,
 )
 
 Floats = NDArray[np.float64]
@@ -202,6 +204,8 @@ def _numbers(result: Any, known: Reference, name: str, of: Callable[[Row], Known
     ]
     if not known.shape:
         return Comparison(value=evidence[0])
+    if len(known.outputs) == known.size:
+        return Comparison(entries=evidence)
     sums: list[EntryEvidence] = []
     if not np.isfinite(array).all():
         if all(math.isfinite(of(row).size) for row in known.sums):
@@ -211,7 +215,7 @@ def _numbers(result: Any, known: Reference, name: str, of: Callable[[Row], Known
         for number, row in enumerate(known.sums):
             weights = output_weights(row.seed, number, known.shape)
             sizes = np.abs(array * weights)
-            rounding, typical = rounding_of_sum(sizes), float(np.linalg.norm(sizes))
+            rounding, typical = rounding_of_sum(sizes.ravel()), length(sizes)
             where = f"{name}, summed over all {known.size} outputs (weights {number} from seed {row.seed})"
             sums.append(compare(where, (), weighted_sum(array, weights), of(row), math.inf, rounding, typical))
     unseen_here = [hidden(name, unseen(sums), array, len(known.outputs))]
@@ -224,7 +228,7 @@ def _place(index: int, shape: tuple[int, ...]) -> str:
 
 
 def _jacobian(blocks: Sequence[Any], known: Reference, names: _Names, nonzeros: Nonzeros | None) -> list[Comparison]:
-    """Every examined row, the sums of all rows, and first what must not be in any."""
+    """Every examined row, the sums of all where there are more, and first whatever must not be in any."""
     leaves = known.all_outputs.leaves
     unfit = _not_finite(blocks, known, names) + _outside(blocks, known, names, nonzeros)
     rows = [
@@ -235,8 +239,8 @@ def _jacobian(blocks: Sequence[Any], known: Reference, names: _Names, nonzeros: 
         )
         for index, row in known.outputs
     ]
-    finite = all(math.isfinite(item.got) for item in unfit)
-    sums = [_summed(blocks, known, number) for number in range(len(known.sums))] if finite else []
+    summed = len(known.outputs) < known.size and all(math.isfinite(item.got) for item in unfit)
+    sums = [_summed(blocks, known, number) for number in range(len(known.sums))] if summed else []
     found = [*([Comparison(entries=unfit)] if unfit else []), *rows, *sums]
     return [*found, Comparison(hidden=_hidden_in(blocks, known, names, rows, sums))]
 
@@ -245,11 +249,13 @@ def _summed(blocks: Sequence[Any], known: Reference, number: int) -> Comparison:
     """wᵀ J, for the weights w of the sum with this number."""
     row = known.sums[number]
     weights = output_weights(row.seed, number, known.shape).ravel()
-    sums = [_contracted(block, weights) for block in blocks]
-    totals = [total.reshape(leaf.shape) for (total, _), leaf in zip(sums, row.leaves, strict=True)]
-    allowed = [size.reshape(leaf.shape) for (_, size), leaf in zip(sums, row.leaves, strict=True)]
+    sums, terms = [], []
+    for block, leaf in zip(blocks, row.leaves, strict=True):
+        total, rounding, size = (array.reshape(leaf.shape) for array in _contracted(block, weights))
+        sums.append(total)
+        terms.append((rounding, size))
     what = f"the sum of all {known.size} rows (weights {number} from seed {row.seed})"
-    return compared(totals, row, allowed, lambda place: f"{what}, {place}")
+    return compared(sums, row, terms, lambda place: f"{what}, {place}")
 
 
 def _hidden_in(
@@ -273,24 +279,23 @@ def _row(block: Any, index: int) -> Floats:
     return np.asarray(block[[index], :].toarray()[0], dtype=np.float64)
 
 
-def _contracted(block: Any, weights: Floats) -> tuple[Floats, Floats]:
-    """wᵀ J, and what the roundings of right entries of J may add up to in it."""
+def _contracted(block: Any, weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """wᵀ J, what the roundings of right entries of J may add up to in it, and the length of its terms."""
     eight = ROUNDINGS * UNIT_ROUNDOFF
     if isinstance(block, np.ndarray):
         products = block * weights[:, None]
-        totals, lengths = np.abs(products).sum(axis=0), np.linalg.norm(products, axis=0)
-        rounding = eight * added_up(totals, lengths)
+        sizes = np.abs(products)
+        rounding, lengths = eight * added_up(sizes), np.sqrt(np.square(sizes).sum(axis=0))
         if block.size > SUMMED_EXACTLY:
-            return products.sum(axis=0), rounding + eight * totals
-        return weighted_sums(block.T, weights), rounding
+            return products.sum(axis=0), rounding + eight * sizes.sum(axis=0), lengths
+        return weighted_sums(block.T, weights), rounding, lengths
     columns = np.repeat(np.arange(block.shape[1]), np.diff(block.indptr))
     sizes = np.abs(block.data * weights[block.indices])
-    totals = np.bincount(columns, sizes, block.shape[1])
-    lengths = np.sqrt(np.bincount(columns, sizes**2, block.shape[1]))
+    totals, squares = (np.bincount(columns, terms, block.shape[1]) for terms in (sizes, sizes**2))
     (upper, lower), shift = exact_products(block.data, weights[block.indices])
     parts, ends = (upper.tolist(), lower.tolist()), pairwise(block.indptr.tolist())
     sums = [math.fsum(parts[0][start:end] + parts[1][start:end]) for start, end in ends]
-    return np.ldexp(sums, shift), eight * added_up(totals, lengths)
+    return np.ldexp(sums, shift), eight * walked(totals, squares), np.sqrt(squares)
 
 
 def _nonzero(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:

@@ -39,11 +39,13 @@ RANDOM_WALK = 9.0
 
 Floats = NDArray[np.float64]
 Arrays = Sequence[Floats]
+Terms = tuple[Floats, Floats]
+"""Of an array that sums others: what the roundings of the terms may add up to in each entry, and the terms' length."""
 
 
 @dataclass(frozen=True)
 class Hidden:
-    """The largest error of one entry that could hide among those that are not compared one by one, only in sums.
+    """The largest error that one entry could hide, of those that are compared in sums only.
 
     where       the array that they are in
     entries     how many of its entries these are
@@ -127,24 +129,24 @@ class Comparison:
 
 
 def compared(
-    arrays: Arrays, row: Row, allowances: Arrays = (), named: Callable[[str], str] | None = None
+    arrays: Arrays, row: Row, terms: Sequence[Terms] = (), named: Callable[[str], str] | None = None
 ) -> Comparison:
     """A gradient, one array for each leaf, with the row.
 
-    allowances: for a gradient that is a sum of other gradients, the error that their roundings may add up to in each
-    entry. named: the name of an entry from its place, for a gradient that is one of several.
+    terms: for each leaf of a gradient that is a sum of other gradients. named: the name of an entry from its place,
+    for a gradient that is one of several.
     """
-    entries = _entries(arrays, allowances, row) + _unsampled(arrays, row)
+    entries = _entries(arrays, terms, row) + _unsampled(arrays, row)
     finite = all(np.isfinite(array).all() for array in arrays)
-    along = _directions(arrays, allowances, row) if finite else []
+    along = _directions(arrays, [rounding for rounding, _ in terms], row) if finite else []
     if named is not None:
         entries = [replace(item, where=named(item.place), index=()) for item in entries]
         along = [replace(item, where=named(item.where)) for item in along]
     # |<e, v>| <= |e| |v|, and |e| is a share of |g|
     longest = math.sqrt(sum(float(np.square(array).sum()) for array in arrays))
-    length = math.sqrt(sum(leaf.size * leaf.scale**2 for leaf in row.leaves))
-    hiding = _hiding(row, entries, along, is_sum=bool(allowances))
-    return Comparison(None, entries, along, sum_size=longest * length, hiding=hiding)
+    of_direction = math.sqrt(sum(leaf.size * leaf.scale**2 for leaf in row.leaves))
+    hiding = _hiding(row, entries, along, is_sum=bool(terms))
+    return Comparison(None, entries, along, sum_size=longest * of_direction, hiding=hiding)
 
 
 def unseen(sums: Sequence[EntryEvidence], scale: float = 1.0) -> float:
@@ -169,7 +171,7 @@ def _room(item: EntryEvidence) -> float:
 
 
 def _hiding(row: Row, entries: Sequence[EntryEvidence], along: Sequence[EntryEvidence], *, is_sum: bool) -> list[float]:
-    """By leaf the largest error of one entry that could hide in this row, or in one of those that it is a sum of."""
+    """By leaf the largest error that one entry could hide, of this row or of one of those that it sums."""
     following, found = iter(entries), []
     for leaf in row.leaves:
         compared = [_room(next(following)) for _ in leaf.entries]
@@ -182,16 +184,26 @@ def _hiding(row: Row, entries: Sequence[EntryEvidence], along: Sequence[EntryEvi
 
 def rounding_of_sum(sizes: Floats) -> float:
     """What roundings of right terms of these sizes may add up to, 8 u each."""
-    return ROUNDINGS * UNIT_ROUNDOFF * float(added_up(sizes.sum(), np.linalg.norm(sizes)))
+    return ROUNDINGS * UNIT_ROUNDOFF * float(added_up(sizes))
 
 
-def added_up(total: Any, length: Any) -> Any:
-    """What errors that are multiplied by random weights may add up to, from their sum and their Euclidean length.
+def length(terms: Floats) -> float:
+    """Their Euclidean length, which is about the size of their sum with random signs."""
+    return math.sqrt(float(np.square(terms).sum()))
+
+
+def added_up(errors: Floats) -> Any:
+    """What errors may add up to that are multiplied by random weights; of a matrix, column by column.
 
     The signs of the weights do not depend on the errors, so that the sum is a random walk however the errors depend on
     each other: Hoeffding's inequality holds.
     """
-    return np.minimum(total, RANDOM_WALK * length)
+    return walked(errors.sum(axis=0), np.square(errors).sum(axis=0))
+
+
+def walked(total: Any, squares: Any) -> Any:
+    """The same from the sum of the errors and that of their squares."""
+    return np.minimum(total, RANDOM_WALK * np.sqrt(squares))
 
 
 def conclude(comparisons: Sequence[Comparison], row: Row, claim: float | None = None) -> Verdict:
@@ -304,7 +316,7 @@ def _relative_error(comparison: Comparison) -> float:
     return error / (size or 1)
 
 
-def _entries(arrays: Arrays, allowances: Arrays, row: Row) -> list[EntryEvidence]:
+def _entries(arrays: Arrays, terms: Sequence[Terms], row: Row) -> list[EntryEvidence]:
     zero_scale = _zero_scale(row)
     return [
         compare(
@@ -313,7 +325,7 @@ def _entries(arrays: Arrays, allowances: Arrays, row: Row) -> list[EntryEvidence
             float(array.flat[entry.index]),
             entry.derivative,
             zero_scale,
-            float(allowances[k].flat[entry.index]) if allowances else 0.0,
+            *(float(part.flat[entry.index]) for part in (terms[k] if terms else ())),
         )
         for k, (leaf, array) in enumerate(zip(row.leaves, arrays, strict=True))
         for entry in leaf.entries
@@ -345,9 +357,9 @@ def _directions(arrays: Arrays, allowances: Arrays, row: Row) -> list[EntryEvide
         v = _joined([leaf.scale * weight for leaf, weight in zip(row.leaves, weights, strict=True)])
         terms = np.abs(numbers * v)
         errors = ROUNDINGS * UNIT_ROUNDOFF * terms + (_joined(allowances) * np.abs(v) if allowances else 0.0)
-        rounding = float(added_up(errors.sum(), np.linalg.norm(errors)))
+        rounding = float(added_up(errors))
         where = f"the sum over direction {direction.number} (all {total} entries, weights from seed {row.seed})"
-        typical = float(np.linalg.norm(terms))
+        typical = length(terms)
         got = weighted_sum(numbers, v)
         found.append(compare(where, (), got, direction.derivative, math.inf, rounding, typical))
     return found

@@ -59,7 +59,7 @@ def test_the_line_of_a_failure_reproduces_it(tmp_path: Path) -> None:
     write(tmp_path, softplus=CASE, off=RIGHT.replace("return 1 / (1", "return 1.01 / (1"))
     case, backend = f"{tmp_path / 'softplus.py'}:softplus", str(tmp_path / "off.py")
     assert "10 of 10 wrong" in adbench.check_cell(case, 10, backend, "gradient", seed=3)
-    assert "2 compared numbers are right" in adbench.check_cell("product_plus_constant", 1, "tape", "hessian")
+    assert "compared numbers are right" in adbench.check_cell("product_plus_constant", 1, "tape", "hessian")
     assert adbench.check_cell("product_plus_constant", 1, "tape", "relations") == "every relation holds"
     with pytest.raises(adbench.UnknownName):
         adbench.check_cell("product_plus_constant", 1, "tape", "integral")

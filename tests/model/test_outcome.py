@@ -19,7 +19,7 @@ def record(status: Status, verdict: str | None = None, **more: object) -> Record
 @pytest.mark.parametrize(
     ("status", "verdict", "word"),
     [
-        *(("ok", word, word) for word in ("right", "approximate", "inconclusive", "wrong")),
+        *(("ok", word, word) for word in ("right", "approximate", "verified", "blind", "inconclusive", "wrong")),
         ("ok", None, "unchecked"),
         ("wrong", None, "wrong"),
         ("wrong", "right", "wrong"),  # in a launch, after a right check
@@ -50,7 +50,7 @@ def test_a_wrong_derivative_weighs_more_than_a_crash_in_the_exit_code() -> None:
 def test_only_what_is_measured_and_has_no_reason_to_be_left_out_may_be_timed() -> None:
     summary = Summary(1, 1.0, 1.0)
     assert record("ok", "right", summary=summary).may_be_timed
-    assert record("ok", "inconclusive", summary=summary).may_be_timed
+    assert all(record("ok", word, summary=summary).may_be_timed for word in ("verified", "blind", "inconclusive"))
     assert not record("ok", "right").may_be_timed  # relations have nothing to call
     assert not record("ok", "right", summary=summary, reason="does not fit").may_be_timed
     assert not record("wrong", "wrong", summary=summary).may_be_timed

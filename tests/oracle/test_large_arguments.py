@@ -15,7 +15,7 @@ from tests.oracle import closed_forms
 
 N = 100_000
 X = np.random.default_rng(18).uniform(0.2, 1.3, N)
-SIZES = 10.0 ** np.random.default_rng(19).uniform(-3, 1, N)
+SIZES = 10.0 ** np.random.default_rng(19).uniform(-10.5, 1, N)
 B = 0.75
 AT = Point((X,), (0,), ("x",))
 LONG = X.astype(np.longdouble)
@@ -33,7 +33,7 @@ def known(of_array: bool) -> Reference:
     def row(k: int) -> closed_forms.Gradient:
         return [np.where(np.arange(N) == k, slopes, 0)]
 
-    return closed_forms.matrix(AT, B * terms, row, lambda w: [w * slopes])
+    return closed_forms.matrix(AT, B * terms, row, lambda w: [w * slopes], most_rows=3)
 
 
 def numbers() -> tuple[Any, Any]:
@@ -71,25 +71,29 @@ def unseen(count: int) -> list[int]:
 
 
 def scaled(numbers: Any) -> None:
-    numbers[unseen(1)] *= 1 + 1e-6
+    numbers[next(k for k in unseen(1000) if abs(numbers[k]) > 1e-3)] *= 1 + 1e-6
 
 
 def exchanged(numbers: Any) -> None:
     """Two neighbours of the same sign that differ by about a hundredth."""
-    places = unseen(200)
-    near = sorted((k for k in places if numbers[k] > 0), key=lambda k: numbers[k])
+    places = unseen(1000)
+    near = sorted((k for k in places if numbers[k] > 1e-6), key=lambda k: numbers[k])
     one, other = min(pairwise(near), key=lambda pair: abs(numbers[pair[1]] / numbers[pair[0]] - 1.01))
     assert numbers[one] != numbers[other]
     numbers[[one, other]] = numbers[[other, one]]
 
 
+def small(numbers: Any) -> int:
+    return min((k for k in unseen(20_000) if abs(numbers[k]) > 1.5e-11), key=lambda k: abs(numbers[k]))
+
+
 def flipped(numbers: Any) -> None:
-    """The smallest of a thousand, about ten thousand times smaller than the largest."""
-    numbers[min(unseen(1000), key=lambda k: abs(numbers[k]))] *= -1
+    """An entry a million million times smaller than the largest."""
+    numbers[small(numbers)] *= -1
 
 
 def forgotten(numbers: Any) -> None:
-    numbers[min(unseen(1000), key=lambda k: abs(numbers[k]))] = 0.0
+    numbers[small(numbers)] = 0.0
 
 
 def a_nan(numbers: Any) -> None:
@@ -117,7 +121,7 @@ def test_one_wrong_entry_or_two_exchanged_of_a_hundred_thousand_are_found(operat
 def test_no_error_larger_than_the_one_that_could_hide_does(operator: str) -> None:
     right = verdict(operator).hidden
     assert right is not None
-    for k in unseen(20):
+    for k in unseen(6):
 
         def off(numbers: Any, k: int = k) -> None:
             numbers[k] += 1.001 * right.error * (2 if operator == "vjp" else 1)

@@ -126,14 +126,14 @@ def known_at(
     at: Point,
     *,
     second_order: bool,
-    hessian: bool = False,
+    hessian: bool = True,
     seconds: float,
     remember: Remember = lambda what, compute: compute(),
 ) -> Known:
     """Computes the references of first and second order from the case's text alone, without a backend.
 
-    second_order   also H v, of a case whose value is a number
-    hessian        also H, which takes much longer
+    second_order   also of H v and H, where the value is a number
+    hessian        without H, which takes longest, where this is False
     seconds        about how long each reference may take; fewer entries are examined rather than more taken
     remember       remember(what, compute) -> the reference of that name, from a cache or computed
     """
@@ -144,7 +144,7 @@ def known_at(
     effort = Effort(seed=at.seed, max_evaluations=MOST_EVALUATIONS, max_seconds=seconds)
     first = remember("first", lambda: reference(at.subject, effort))
     _refuse_false_pattern(at, first)
-    if first.shape or not (second_order or hessian):
+    if first.shape or not second_order:
         return Known(first)
     hvp = remember("hvp", lambda: hvp_reference(at.subject, effort))
     if not hessian:
