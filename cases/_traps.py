@@ -72,7 +72,7 @@ def is_plain(x: Any) -> bool:
 
 
 def by_hand(xp: Any, x: Any) -> bool:
-    """Whether inner derivatives are to be taken by hand: the library has none, or it is the oracle, where that is fast."""
+    """Whether to take inner derivatives by hand: the library has none, or it is the oracle, which is faster so."""
     return is_plain(x) and (not hasattr(xp, "derivative") or np.asarray(x).dtype == object)
 
 

@@ -161,5 +161,3 @@ def on_series(
         raise NotPrecise(f"the text does not run on power series: {type(error).__name__}: {first_line}") from error
     finally:
         lift_deadlines()  # the next computation uses the same namespaces
-
-

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.special
-from flint import arb, fmpz
-
 from adbench.oracle.highprecision.namespace import namespace_of as second_opinion
 from adbench.oracle.highprecision.real import real_type
+from flint import arb, fmpz
+
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, Ball, arithmetic
 from adbench.oracle.series.functions import SEVERAL, UNARY

@@ -156,11 +156,6 @@ def no_more_terms() -> bool:
     return _state.how.last
 
 
-def no_more_terms() -> bool:
-    """Whether a series of zeros is to be taken for zero."""
-    return _state.how.last
-
-
 def is_series(a: Ball) -> bool:
     """Whether it moves with t."""
     return type(a) is arb_series or type(a) is fmpq_series

@@ -193,7 +193,8 @@ class Evaluations:
         """A leaf as Reals, made once and copied: a text may write into its arguments."""
         key = exact, real, id(leaf)
         if key not in self._constants:
-            self._constants[key] = namespace_of(real).reals(leaf), leaf  # the leaf is kept, so that its id stays its own
+            # The leaf itself is kept too, so that its id stays its own.
+            self._constants[key] = namespace_of(real).reals(leaf), leaf
         made = self._constants[key][0]
         return made.copy() if isinstance(made, np.ndarray) else made
 
@@ -216,7 +217,7 @@ class Evaluations:
 
 
 def coefficient(number: Ball, power: int, path: Path) -> Any:
-    """The coefficient of t^power: a ball, an infinity where a lower power that no smooth function has is in it, or None.
+    """The coefficient of t^power: a ball, None, or an infinity where there is a lower power that no smooth function has.
 
     Raises NeedsTerms where the series ends before, unless there is nothing more to be had.
     """

@@ -10,7 +10,6 @@ from typing import Any
 from flint import arb, fmpq
 
 from adbench.oracle.reference import Known
-from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, Ball, NeedsBits, arithmetic
 from adbench.oracle.series.evaluation import LEVELS, Curve, Evaluations, Found, NotTold
 
