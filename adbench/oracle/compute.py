@@ -65,11 +65,12 @@ def _settled_otherwise(row: Row, instead: Callable[[int, int], Known]) -> Row:
     """The row with ``instead`` (leaf, flat index) for every entry that the series could not tell."""
 
     def settled(which: int, entry: Entry) -> Entry:
-        known = math.isnan(entry.derivative.size)
-        return replace(entry, derivative=instead(which, entry.index)) if known else entry
+        unknown = math.isnan(entry.derivative.size)
+        return replace(entry, derivative=instead(which, entry.index)) if unknown else entry
 
     leaves = [replace(leaf, entries=tuple(settled(k, e) for e in leaf.entries)) for k, leaf in enumerate(row.leaves)]
-    return replace(row, leaves=tuple(leaves))
+    proved = not any(math.isnan(entry.derivative.size) for leaf in row.leaves for entry in leaf.entries)
+    return replace(row, leaves=tuple(leaves), proved=proved)
 
 
 def _by_differences(f: Callable[..., float], point: Point, effort: Effort, max_directions: int, reason: str) -> Row:

@@ -17,7 +17,7 @@ from adbench.oracle.series.noise import noises
 from adbench.oracle.series.truth import Settled, Truth
 from adbench.oracle.subject import Effort, Numbers, Subject, chosen_entries
 
-METHOD = "power series over balls, proved"
+METHOD = "power series over balls"
 NOISE = "the same series with random roundings"
 NO_NOISE = ""
 
@@ -110,7 +110,7 @@ class Examination:
         rows = [point.row(seed, of_number[0], chosen, of_number[1:]) for of_number in zip(*known, strict=True)]
         count = self.truth.evaluations.count
         noise = NOISE if planned.draws else NO_NOISE
-        return [replace(row, method=METHOD, evaluations=count, noise=noise) for row in rows]
+        return [replace(row, method=METHOD, evaluations=count, noise=noise, proved=True) for row in rows]
 
     def _settled(self, curve: Curve, scale: float) -> list[Settled]:
         return self.truth.derivatives(curve, scale) if curve.moves else self.truth.values()

@@ -61,7 +61,7 @@ def word(operator: str, result: Any, reference: Reference, **more: Any) -> str:
 def test_what_is_right_is_called_right(args: Any, reference: Reference, operator: str) -> None:
     verdict = judge_operator(operator, results(args)[operator], reference)
     assert verdict.word == "right", verdict.sentence
-    assert verdict.method.startswith("central differences at 50 digits")
+    assert verdict.method.startswith("power series")
 
 
 @BOTH

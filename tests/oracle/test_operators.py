@@ -11,13 +11,13 @@ from adbench.oracle import (
     Subject,
     declared,
     hessian_reference,
+    hvp_reference,
     judge_operator,
     reference,
-    second_reference,
 )
 from adbench.oracle.operators import COTANGENT, along
 from adbench.oracle.precise import METHOD
-from adbench.oracle.second_order import DIRECTIONS
+from adbench.oracle.second_order import DIRECTION
 
 A = np.array([[2.0, 1.0, 0.5], [0.0, 3.0, -1.0], [1.0, 0.0, 4.0]])
 X, B = np.array([0.3, -1.2, 0.7]), 1.5
@@ -37,10 +37,10 @@ def plain(x: Any, b: Any) -> Any:
 
 HERE = Subject.of(plain, ARGS, WRT, text=text)
 FIRST = reference(HERE)
-V = [HERE.point.direction(0, number) for number in DIRECTIONS]
+V = [HERE.point.direction(0, DIRECTION)]
 SECOND = {
-    "hvp": second_reference(HERE, DIRECTIONS[0], FIRST.scalar, Effort()),
-    "hessian": hessian_reference(HERE, FIRST, Effort()),
+    "hvp": hvp_reference(HERE, Effort()),
+    "hessian": hessian_reference(HERE, Effort()),
 }
 
 
@@ -157,7 +157,7 @@ def test_where_the_text_does_not_run_at_fifty_digits_nothing_is_claimed() -> Non
     def opaque(xp: Any, x: Any, b: Any) -> Any:
         return text(np, np.asarray(x, dtype=float), float(b))
 
-    second = second_reference(Subject.of(plain, ARGS, WRT, text=opaque), 0, FIRST.scalar, Effort())
+    second = hvp_reference(Subject.of(plain, ARGS, WRT, text=opaque), Effort())
     assert second.scalar.method != METHOD
     assert judge_operator("hvp", RIGHT["hvp"], second).word == "blind"
 
