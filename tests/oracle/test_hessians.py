@@ -171,5 +171,5 @@ def test_second_order_of_a_declared_gradient_is_blind_and_says_why() -> None:
         verdict = judged(at, operator, result, found, None)
         assert verdict.word == "blind"
         assert "the truth is not known for" in verdict.sentence
-        assert "the gradient is declared" in verdict.sentence
+        assert "(the case declares its gradient and not its second derivatives)" in verdict.sentence
         assert judged(at, operator, None, found, None).word == "wrong"
