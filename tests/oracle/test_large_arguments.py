@@ -167,3 +167,5 @@ def test_a_weighted_sum_is_rounded_once(size: float) -> None:
     exact = sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(numbers, weights, strict=True))
     assert abs(weighted_sum(numbers, weights) - float(exact)) <= 2.0**-52 * abs(float(exact)) + 1e-321
     assert weighted_sum(np.full(4, 1.5e308), np.ones(4)) == np.inf
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(weighted_sum(np.array([np.inf, -np.inf, 1.0]), np.ones(3)))
