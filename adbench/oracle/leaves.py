@@ -178,16 +178,24 @@ def _weights(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
 
 
 def weighted_sum(numbers: FloatArray, weights: FloatArray) -> float:
-    """Σ numbers · weights, rounded once. Infinite where it is beyond all doubles; the numbers must be finite."""
+    """Σ numbers · weights, rounded once. Infinite where it is beyond all doubles, NaN where a number is not finite."""
     return float(weighted_sums(np.reshape(numbers, (1, -1)), weights)[0])
 
 
 def weighted_sums(rows: FloatArray, weights: FloatArray) -> FloatArray:
     """The same for every row of a matrix."""
     products, shift = exact_products(rows, weights.ravel())
-    totals = [math.fsum(row) for row in np.concatenate(products, axis=1).tolist()]
+    totals = [total(row) for row in np.concatenate(products, axis=1).tolist()]
     with np.errstate(over="ignore"):
         return np.ldexp(totals, shift)
+
+
+def total(numbers: Sequence[float]) -> float:
+    """`math.fsum`, but NaN for infinities of both signs."""
+    try:
+        return math.fsum(numbers)
+    except ValueError:
+        return math.nan
 
 
 def exact_products(numbers: FloatArray, weights: FloatArray) -> tuple[tuple[FloatArray, FloatArray], int]:

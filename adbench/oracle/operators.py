@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from adbench.oracle.leaves import (
     direction_weights,
     exact_products,
     output_weights,
+    total,
     weighted_sum,
     weighted_sums,
 )
@@ -139,7 +140,8 @@ def _compared(
     if operator == "vjp":
         return [_gradient(scaled(result, 1 / COTANGENT), row)]
     if operator == "hessian":
-        return _jacobian(hessian_blocks(result, known), known, _Names.of_entries(known), None)
+        rows = _jacobian(hessian_blocks(result, known), known, _Names.of_entries(known), None)
+        return rows if claim is None else [_as_one(rows)]
     if operator == "jacobian" and known.shape:
         return _jacobian(jacobian_blocks(result, known), known, _Names.of_outputs(known), nonzeros)
     if known.shape:
@@ -245,14 +247,22 @@ def _jacobian(blocks: Sequence[Any], known: Reference, names: _Names, nonzeros: 
     return [*found, Comparison(hidden=_hidden_in(blocks, known, names, rows, sums))]
 
 
+def _as_one(rows: Sequence[Comparison]) -> Comparison:
+    """All rows as one, for a claim about a whole matrix, some of whose rows may be zero."""
+    entries, along, unseen_here = (
+        list(chain.from_iterable(parts)) for parts in zip(*((r.entries, r.along, r.hidden) for r in rows), strict=True)
+    )
+    return Comparison(None, entries, along, sum_size=max(r.sum_size for r in rows), hidden=unseen_here)
+
+
 def _summed(blocks: Sequence[Any], known: Reference, number: int) -> Comparison:
     """wᵀ J, for the weights w of the sum with this number."""
     row = known.sums[number]
     weights = output_weights(row.seed, number, known.shape).ravel()
     sums, terms = [], []
     for block, leaf in zip(blocks, row.leaves, strict=True):
-        total, rounding, size = (array.reshape(leaf.shape) for array in _contracted(block, weights))
-        sums.append(total)
+        of_block, rounding, size = (array.reshape(leaf.shape) for array in _contracted(block, weights))
+        sums.append(of_block)
         terms.append((rounding, size))
     what = f"the sum of all {known.size} rows (weights {number} from seed {row.seed})"
     return compared(sums, row, terms, lambda place: f"{what}, {place}")
@@ -294,7 +304,7 @@ def _contracted(block: Any, weights: Floats) -> tuple[Floats, Floats, Floats]:
     totals, squares = (np.bincount(columns, terms, block.shape[1]) for terms in (sizes, sizes**2))
     (upper, lower), shift = exact_products(block.data, weights[block.indices])
     parts, ends = (upper.tolist(), lower.tolist()), pairwise(block.indptr.tolist())
-    sums = [math.fsum(parts[0][start:end] + parts[1][start:end]) for start, end in ends]
+    sums = [total(parts[0][start:end] + parts[1][start:end]) for start, end in ends]
     return np.ldexp(sums, shift), eight * walked(totals, squares), np.sqrt(squares)
 
 
@@ -308,8 +318,10 @@ def _nonzero(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
 
 
 def _not_finite(blocks: Sequence[Any], known: Reference, names: _Names) -> list[EntryEvidence]:
-    """The first NaN or infinity of each input, where all derivatives that were examined are finite."""
-    if not known.sums or not all(math.isfinite(one.size) for row in known.sums for one in row.derivatives):
+    """The first NaN or infinity of each input where not all rows are examined, and all in their sums are finite."""
+    if len(known.outputs) == known.size or not all(
+        math.isfinite(one.size) for row in known.sums for one in row.derivatives
+    ):
         return []
     return _first_of_each(blocks, known, names, not_finite, lambda _, rows, columns, values: ~np.isfinite(values))
 

@@ -260,7 +260,7 @@ def _exactly(value: EntryEvidence | None, evidence: Sequence[EntryEvidence], row
     if least is None:
         return "right", "nothing to compare"
     if unknown := sum(math.isnan(item.bound) for item in everything):
-        why = f": {row.reason}" if row.reason else ""
+        why = f" ({row.reason})" if row.reason else ""
         return "blind", f"blind: the truth is not known for {unknown} of {len(everything)} numbers{why}"
     many = f"{sum(item.word == least.word for item in everything)} of {len(everything)}"
     if least.word == "blind":

@@ -126,6 +126,17 @@ def test_two_entries_hide_from_no_pair_of_directions() -> None:
     assert "H[x[0], x[0]]: got 2.001" in found.sentence or "H[x[0], x[1]]: got 0.999" in found.sentence
 
 
+def test_a_claim_is_about_the_whole_hessian() -> None:
+    """Differences are off by a share of the largest entries, also where an entry or a whole row is zero."""
+    whole = np.diag([2.0, 3.0, 0.0])
+    at = Point((np.zeros(3),), (0,), ("x",))
+    reference = closed_forms.hessian(at, np.zeros(3).astype(np.longdouble), whole.astype(np.longdouble))
+    for off, word in ((1e-7, "approximate"), (1e-4, "wrong"), (np.nan, "wrong")):
+        found = judge_operator("hessian", ((whole + off,),), reference, claimed_relative_error=1e-6)
+        assert found.word == word, found.sentence
+    assert judge_operator("hessian", ((whole + 1e-7,),), reference).word == "wrong"
+
+
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
@@ -171,5 +182,5 @@ def test_second_order_of_a_declared_gradient_is_blind_and_says_why() -> None:
         verdict = judged(at, operator, result, found, None)
         assert verdict.word == "blind"
         assert "the truth is not known for" in verdict.sentence
-        assert "the gradient is declared" in verdict.sentence
+        assert "(the case declares its gradient and not its second derivatives)" in verdict.sentence
         assert judged(at, operator, None, found, None).word == "wrong"

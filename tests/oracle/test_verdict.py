@@ -168,6 +168,32 @@ def test_noise_beyond_the_ninth_digit_leaves_fewer_digits() -> None:
     assert judge(1.0, (2.0 + 1e-7,), known).word == "wrong"
 
 
+def test_the_verdict_says_whether_the_truth_is_proved() -> None:
+    leaf = Leaf(0, (), "x", (), 1.0, (Entry(0, Known(2.0, 2.0)),))
+    for proved in (True, False):
+        known = Row(Known(1.0, 1.0), 1, (leaf,), (), 0, "by hand", "", 0, proved=proved)
+        for x in (2.0, 3.0):
+            verdict = judge(1.0, (x,), known)
+            assert verdict.proved == proved
+            assert ("the expected values are proved" in verdict.sentence) == proved
+        assert Reference.from_plain(Reference((), ((0, known),)).to_plain()).scalar.proved == proved
+
+
+def test_a_bound_as_large_as_the_derivative_is_blind() -> None:
+    for noise, word, digits in (
+        (1e-10, "verified", 8),
+        (1e-3, "verified", 1),
+        (0.04, "verified", 0),
+        (0.2, "blind", None),
+    ):
+        leaf = Leaf(0, (), "x", (2,), 1.0, (Entry(0, Known(2.0, 2.0, noise=noise)), Entry(1, Known(1.0, 1.0))))
+        verdict = judge(1.0, (np.array([2.0, 1.0]),), Row(Known(1.0, 1.0), 1, (leaf,), (), 0, "by hand", "", 0))
+        assert (verdict.word, verdict.whole_digits, verdict.blind) == (word, digits, int(word == "blind"))
+        assert (
+            judge(1.0, (np.array([0.0, 1.0]),), Row(Known(1.0, 1.0), 1, (leaf,), (), 0, "", "", 0)).word == "wrong"
+        ) == (word == "verified")
+
+
 def test_a_kink_accepts_everything_between_its_one_sided_derivatives() -> None:
     known = reference(lambda x: abs(x), (0.0,), (0,))
     for g in (-1.0, 0.0, 0.5, 1.0):

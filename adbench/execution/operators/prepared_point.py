@@ -154,7 +154,7 @@ def known_at(
 
 def _declared(first: Reference) -> Known:
     """Of a declared gradient nothing is known of second order: structure is judged there, and nothing else."""
-    unknown = first.unknown("the gradient is declared, and differences cannot know its derivatives")
+    unknown = first.unknown("the case declares its gradient and not its second derivatives")
     total = sum(leaf.size for leaf in first.scalar.leaves)
     rows = tuple((index, unknown.scalar) for index in range(min(total, MOST_ROWS)))
     return Known(first, unknown, Reference((total,), rows) if rows else unknown)
