@@ -106,10 +106,10 @@ class Stream:
             return ball.special(self.float64(value, ulps))
         return value if kind is Special else self.rounded(ball.ball(value), ulps)
 
-    def operand(self, value: Ball, beside: Ball) -> Ball:
-        """A factor as its product with another sees it: its derivatives rounded once more where both move."""
+    def operand(self, value: Ball) -> Ball:
+        """A number as its product with another sees it: its derivatives rounded once more."""
         steps = self.next()
-        if type(value) is not arb_series or type(beside) is not arb_series:
+        if type(value) is not arb_series:
             return value
         moved = [value[k] * steps[2 + k % 2] for k in range(1, value.prec)]
         return arb_series([value[0], *moved], value.prec)
@@ -151,13 +151,13 @@ def _product_like(function: Callable[[Ball, Ball, Steps], Ball], ulps: Callable[
     """An operation with a product rule; ``ulps``: of its value, by the second operand."""
 
     def rounded(stream: Stream, a: Ball, b: Ball) -> Ball:
-        return stream.rounded(function(a, stream.operand(b, a), stream.next()), ulps(b))
+        return stream.rounded(function(a, stream.operand(b), stream.next()), ulps(b))
 
     return rounded
 
 
 def _product(stream: Stream, a: Ball, b: Ball) -> Ball:
-    return stream.rounded(ball.mul(a, stream.operand(b, a)))
+    return stream.rounded(ball.mul(a, stream.operand(b)))
 
 
 def _operators(function: Rounded) -> Operators:
@@ -241,13 +241,22 @@ def _formula_noise(name: str, x: Any, y: Any) -> tuple[float, float]:
 
 def _tilted(x: Any, y: Any, sizes: tuple[float, float], steps: Steps) -> Any:
     """y = f(x), with f' and f'' wrong by so many u; infinite ones are lost."""
-    if sizes == (0.0, 0.0):
+    first, second = sizes
+    if not math.isfinite(first):
+        return _known(y, 1)
+    if first or second:
+        moved = x - x[0]
+        y = y + moved * ((steps[0] - 1) * first)
+        if math.isfinite(second):
+            y = y + moved * moved * ((steps[1] - 1) * (second / 2))
+    return y if math.isfinite(second) else _known(y, 2)
+
+
+def _known(y: Any, count: int) -> Any:
+    """So many coefficients; the others lost."""
+    if y.prec <= count:
         return y
-    first, second = (
-        (step - 1) * size if math.isfinite(size) else arb.nan() for step, size in zip(steps[:2], sizes, strict=True)
-    )
-    moved = x - x[0]
-    return y + moved * (first + moved * (second / 2))
+    return arb_series([*(y[k] for k in range(count)), *([arb.nan()] * (y.prec - count))], y.prec)
 
 
 # The range of partial derivatives --------------------------------------------------------------------------------
@@ -283,7 +292,7 @@ def _range_of_quotient(y: Any, b: Any) -> tuple[float, float]:
     if not _is_far(b[0]) or b[0].is_zero():
         return 0.0, 0.0
     by_a = 1 / b[0]
-    return max(map(_out_of_range, (by_a, y[0] * by_a))), 0.0 if SMALLEST < abs(float(by_a)) ** 3 < LARGEST else math.inf
+    return max(map(_out_of_range, (by_a, y[0] * by_a))), 0.0 if 1e-100 < abs(float(by_a)) < 1e100 else math.inf
 
 
 def _quotient(a: Ball, b: Ball, steps: Steps) -> Ball:
@@ -342,13 +351,13 @@ class Noisy(Real):
         if name in COMPOSED:
             exact, slopes = function(*operands), COMPOSED[name](*map(cls, operands)).ball
             return stream.rounded(_with_slopes(exact, slopes), LIBRARY_ULPS)
-        result = function(x, *(stream.operand(other, x) for other in operands[1:]))
+        result = function(x, *map(stream.operand, operands[1:]))
         steps = stream.next()
         if len(operands) == 1 and type(result) is arb_series and type(x) is arb_series:
             result = _tilted(x, result, _formula_noise(name, x, result), steps)
             result = _tilted(x, result, _range_of_function(x, result), steps)
         if name in SQUARED and any(_is_far(ball.start(ball.ball(other))) for other in operands):
-            result = _without_second(result)
+            result = _known(result, 2) if type(result) is arb_series else result
         return stream.rounded(result, 0.0 if name in CORRECTLY_ROUNDED else LIBRARY_ULPS)
 
     @classmethod
@@ -421,13 +430,6 @@ SQUARED = ("acosh", "asinh", "atan", "atan2")
 """Functions whose second derivatives have (1 + x²)² or the like in a denominator."""
 
 
-def _without_second(value: Ball) -> Ball:
-    """The value and the first derivative."""
-    if type(value) is not arb_series or value.prec < 3:
-        return value
-    return arb_series([value[0], value[1], *([arb.nan()] * (value.prec - 2))], value.prec)
-
-
 def _with_slopes(value: Ball, slopes: Ball) -> Ball:
     """The first coefficient of the one, the others of the other."""
     if type(value) is not arb_series or type(slopes) is not arb_series:
@@ -470,8 +472,8 @@ def _divided_product(stream: Stream, terms: Sequence[Any], found: Any) -> Ball:
         steps = stream.next()
         if type(term) is arb_series and not start.is_zero():
             moved = (term - start) / start
-            found += moved * arb.nan() if underflows else moved * moved * (ball.start(found) * (steps[1] - 1) * 2)
-    return stream.rounded(found)
+            found += moved * moved * (ball.start(found) * (steps[1] - 1) * 2)
+    return _known(found, 1) if underflows and type(found) is arb_series else found
 
 
 def _roundings(partial: NDArray[np.float64], xi: NDArray[np.float64]) -> float:
