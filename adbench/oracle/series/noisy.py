@@ -106,10 +106,10 @@ class Stream:
             return ball.special(self.float64(value, ulps))
         return value if kind is Special else self.rounded(ball.ball(value), ulps)
 
-    def operand(self, value: Ball, beside: Ball) -> Ball:
-        """A factor as its product with another sees it: its derivatives rounded once more where both move."""
+    def operand(self, value: Ball) -> Ball:
+        """A number as its product with another sees it: its derivatives rounded once more."""
         steps = self.next()
-        if type(value) is not arb_series or type(beside) is not arb_series:
+        if type(value) is not arb_series:
             return value
         moved = [value[k] * steps[2 + k % 2] for k in range(1, value.prec)]
         return arb_series([value[0], *moved], value.prec)
@@ -121,12 +121,14 @@ class Stream:
 
 
 def _slopes(value: Any, steps: Sequence[Any]) -> list[Any]:
-    """The coefficients from t^1 on, perturbed."""
-    found = []
+    """The coefficients from t^1 on, perturbed. What follows a lost one is lost."""
+    found: list[Any] = []
     for k in range(1, value.prec):
         c = value[k] * steps[k % 2]
         if not SMALLEST < abs(float(c)) < LARGEST:
             c = _at_the_limit(c, steps)
+            if c.is_nan():
+                return found + [c] * (value.prec - k)
         found.append(c.mid())
     return found
 
@@ -149,13 +151,13 @@ def _product_like(function: Callable[[Ball, Ball, Steps], Ball], ulps: Callable[
     """An operation with a product rule; ``ulps``: of its value, by the second operand."""
 
     def rounded(stream: Stream, a: Ball, b: Ball) -> Ball:
-        return stream.rounded(function(a, stream.operand(b, a), stream.next()), ulps(b))
+        return stream.rounded(function(a, stream.operand(b), stream.next()), ulps(b))
 
     return rounded
 
 
 def _product(stream: Stream, a: Ball, b: Ball) -> Ball:
-    return stream.rounded(ball.mul(a, stream.operand(b, a)))
+    return stream.rounded(ball.mul(a, stream.operand(b)))
 
 
 def _operators(function: Rounded) -> Operators:
@@ -239,13 +241,22 @@ def _formula_noise(name: str, x: Any, y: Any) -> tuple[float, float]:
 
 def _tilted(x: Any, y: Any, sizes: tuple[float, float], steps: Steps) -> Any:
     """y = f(x), with f' and f'' wrong by so many u; infinite ones are lost."""
-    if sizes == (0.0, 0.0):
+    first, second = sizes
+    if not math.isfinite(first):
+        return _known(y, 1)
+    if first or second:
+        moved = x - x[0]
+        y = y + moved * ((steps[0] - 1) * first)
+        if math.isfinite(second):
+            y = y + moved * moved * ((steps[1] - 1) * (second / 2))
+    return y if math.isfinite(second) else _known(y, 2)
+
+
+def _known(y: Any, count: int) -> Any:
+    """So many coefficients; the others lost."""
+    if y.prec <= count:
         return y
-    first, second = (
-        (step - 1) * size if math.isfinite(size) else arb.nan() for step, size in zip(steps[:2], sizes, strict=True)
-    )
-    moved = x - x[0]
-    return y + moved * (first + moved * (second / 2))
+    return arb_series([*(y[k] for k in range(count)), *([arb.nan()] * (y.prec - count))], y.prec)
 
 
 # The range of partial derivatives --------------------------------------------------------------------------------
@@ -262,9 +273,9 @@ def _out_of_range(c: Any) -> float:
 
 
 def _is_far(c: Any) -> bool:
-    """Whether partial derivatives at this number may be out of range: none is steeper than its cube."""
+    """Whether powers up to the fourth, which formulas for partial derivatives have, may be out of range."""
     size = abs(float(c))
-    return not 1e-100 < size < 1e100
+    return not 1e-75 < size < 1e75
 
 
 def _range_of_function(x: Any, y: Any) -> tuple[float, float]:
@@ -277,12 +288,11 @@ def _range_of_function(x: Any, y: Any) -> tuple[float, float]:
 
 
 def _range_of_quotient(y: Any, b: Any) -> tuple[float, float]:
-    """The same for those of y = a / b by b, and by a and b."""
+    """The same for those of y = a / b, 2 a / b³ among them."""
     if not _is_far(b[0]) or b[0].is_zero():
         return 0.0, 0.0
     by_a = 1 / b[0]
-    by_b = y[0] * by_a
-    return max(map(_out_of_range, (by_a, by_b))), max(map(_out_of_range, (by_a * by_a, 2 * by_b * by_a)))
+    return max(map(_out_of_range, (by_a, y[0] * by_a))), 0.0 if 1e-100 < abs(float(by_a)) < 1e100 else math.inf
 
 
 def _quotient(a: Ball, b: Ball, steps: Steps) -> Ball:
@@ -298,7 +308,18 @@ def _power(a: Ball, b: Ball, steps: Steps) -> Ball:
     found = ball.power(a, b)
     if type(found) is not arb_series or type(a) is not arb_series:
         return found
+    found = _tilted(a, found, _exponent_noise(a, b, found), steps)
     return _tilted(a, found, _range_of_function(a, found), steps)
+
+
+def _exponent_noise(a: Any, b: Any, y: Any) -> tuple[float, float]:
+    """The errors of b a^(b-1) and b (b-1) a^(b-2), in u, from the roundings of b - 1 and b - 2."""
+    start, p = float(a[0]), float(ball.start(b))
+    if start <= 0 or (4 * p).is_integer():
+        return 0.0, 0.0
+    relative = (abs(p) + 2) * abs(math.log(start))
+    first = abs(p * float(y[0] / a[0])) * relative
+    return first, abs((p - 1) * float(first / a[0]))
 
 
 # The numbers -----------------------------------------------------------------------------------------------------
@@ -329,16 +350,20 @@ class Noisy(Real):
     @classmethod
     def computed(cls, name: str, function: Callable[..., Ball], *operands: Ball) -> Ball:
         """The result of a library function."""
+        stream, x = cls.stream, operands[0]
+        if name in SPECIAL:
+            return SPECIAL[name](stream, function, *operands)
         if name in COMPOSED:
             exact, slopes = function(*operands), COMPOSED[name](*map(cls, operands)).ball
-            return cls.stream.rounded(_with_slopes(exact, slopes), LIBRARY_ULPS)
-        seen = (operands[0], *(cls.stream.operand(other, operands[0]) for other in operands[1:]))
-        result, steps = function(*seen), cls.stream.next()
-        x = operands[0]
+            return stream.rounded(_with_slopes(exact, slopes), LIBRARY_ULPS)
+        result = function(x, *map(stream.operand, operands[1:]))
+        steps = stream.next()
         if len(operands) == 1 and type(result) is arb_series and type(x) is arb_series:
             result = _tilted(x, result, _formula_noise(name, x, result), steps)
             result = _tilted(x, result, _range_of_function(x, result), steps)
-        return cls.stream.rounded(result, 0.0 if name in CORRECTLY_ROUNDED else LIBRARY_ULPS)
+        if name in SQUARED and any(_is_far(ball.start(ball.ball(other))) for other in operands):
+            result = _known(result, 2) if type(result) is arb_series else result
+        return stream.rounded(result, 0.0 if name in CORRECTLY_ROUNDED else LIBRARY_ULPS)
 
     @classmethod
     def total(cls, terms: Sequence[Ball]) -> Ball:
@@ -351,13 +376,9 @@ class Noisy(Real):
     @classmethod
     def product(cls, terms: Sequence[Ball]) -> Ball:
         """The product. Libraries divide it by x_i, and by x_i again: the zero d²/dx_i² is a difference of those."""
-        found = functools.reduce(lambda a, b: _product(cls.stream, a, b), terms, ball.ONE)
-        for term in terms:
-            steps = cls.stream.next()
-            if type(found) is arb_series and type(term) is arb_series and not term[0].is_zero():
-                moved = (term - term[0]) / term[0]
-                found += moved * moved * (found[0] * (steps[1] - 1) * 2)
-        return found
+        terms = [ball.ball(term) for term in terms]
+        found = functools.reduce(functools.partial(_product, cls.stream), terms, ball.ONE)
+        return found if isinstance(found, Special) else _divided_product(cls.stream, terms, found)
 
     @classmethod
     def matrix(cls, rows: list[list[Ball]], *, symmetric: bool, mixing: bool) -> list[list[Ball]]:
@@ -393,6 +414,27 @@ COMPOSED: Mapping[str, Callable[..., Any]] = {"hypot": _root_of_squares, "logadd
 """Functions whose derivatives cancel like those of the operations that they are made of."""
 
 
+def _chosen(stream: Stream, function: Binary, a: Ball, b: Ball) -> Ball:
+    """The larger or smaller of two, whose derivative may come as b' + (a' - b')."""
+    found, gap, steps = function(a, b), ball.sub(a, b), stream.next()
+    if isinstance(found, Special) or type(gap) is not arb_series:
+        return found
+    return ball.add(found, (gap - gap[0]) * (steps[0] - 1))
+
+
+def _centred(stream: Stream, function: Binary, x: Ball, mean: Ball) -> Ball:
+    """x - mean. Each element sees another mean: the formula for the derivative of a variance drops Σ (x - mean)."""
+    error = ball.mul(ball.start(mean), LIBRARY_ULPS * (stream.next()[0] - 1))
+    return stream.rounded(ball.sub(function(x, mean), error))
+
+
+SPECIAL: Mapping[str, Callable[..., Ball]] = {"centred": _centred, "maximum": _chosen, "minimum": _chosen}
+
+
+SQUARED = ("acosh", "asinh", "atan", "atan2")
+"""Functions whose second derivatives have (1 + x²)² or the like in a denominator."""
+
+
 def _with_slopes(value: Ball, slopes: Ball) -> Ball:
     """The first coefficient of the one, the others of the other."""
     if type(value) is not arb_series or type(slopes) is not arb_series:
@@ -425,6 +467,18 @@ def _total(stream: Stream, terms: Sequence[Any]) -> Ball:
         noise = _roundings(np.cumsum(parts[order]), xi[1] if k % 2 else xi[1][::-1])
         found.append(sum((term[k] for _, term in moving), ball.ZERO) + noise)
     return stream.rounded(arb_series(found, count) if moving else found[0])
+
+
+def _divided_product(stream: Stream, terms: Sequence[Any], found: Any) -> Ball:
+    """A product with the derivatives that its quotients by its factors give; none where it underflows."""
+    starts = [ball.start(term) for term in terms]
+    underflows = abs(float(ball.start(found))) < SMALLEST and not any(start.is_zero() for start in starts)
+    for term, start in zip(terms, starts, strict=True):
+        steps = stream.next()
+        if type(term) is arb_series and not start.is_zero():
+            moved = (term - start) / start
+            found += moved * moved * (ball.start(found) * (steps[1] - 1) * 2)
+    return _known(found, 1) if underflows and type(found) is arb_series else found
 
 
 def _roundings(partial: NDArray[np.float64], xi: NDArray[np.float64]) -> float:
