@@ -19,7 +19,7 @@ from adbench.oracle.series.matrices import Matrix, Rows, determinant_parts, solv
 def dot(a: list[Ball], b: list[Ball]) -> Ball:
     """Σ a_k b_k without the products that are exactly zero."""
     terms = [mul(x, y) for x, y in zip(a, b, strict=True) if not (is_nothing(x) or is_nothing(y))]
-    return functools.reduce(add, terms) if terms else ZERO
+    return functools.reduce(add, terms) if terms else ball.constant(0)
 
 
 def is_nothing(a: Ball) -> bool:

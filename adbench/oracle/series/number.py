@@ -159,7 +159,7 @@ class Real:
         whole = ball.floor(ball.absolute(self.ball))
         if isinstance(whole, ball.Special):
             raise ValueError(f"{whole.value} is no whole number")
-        return int(whole.unique_fmpz()) * (-1 if ball.sign(self.ball) < 0 else 1)
+        return ball.whole_number(whole) * (-1 if ball.sign(self.ball) < 0 else 1)
 
     __trunc__ = __int__
 
