@@ -399,6 +399,11 @@ class Counted(Real):
         return super().total(terms)
 
     @classmethod
+    def product(cls, terms: Sequence[Any]) -> Any:
+        cls.heard.append(f"product of {len(terms)}")
+        return super().product(terms)
+
+    @classmethod
     def matrix(cls, rows: Any, *, symmetric: bool, mixing: bool) -> Any:
         cls.heard.append("mixing" if mixing else "symmetric" if symmetric else "matrix")
         return rows
@@ -416,6 +421,7 @@ def test_types_with_noise_hear_of_every_rounding() -> None:
         lambda: noisy.hypot(1.0, 2.0): ["hypot"],
         lambda: noisy.maximum(noisy.abs(1.0), 2.0): [],
         lambda: noisy.sum(TALL, axis=0): ["total of 5"] * 3,
+        lambda: noisy.prod(TALL, axis=1): ["product of 3"] * 5,
         lambda: noisy.mean(TALL): ["total of 15"],
         lambda: noisy.asarray(TALL) @ TALL.T: ["total of 3"] * 25,
         lambda: noisy.linalg.det(SQUARE): ["matrix", "rounded"],
