@@ -275,6 +275,10 @@ SMOOTH: dict[str, tuple[Callable[[Any], Any], Any, Any, list[float]]] = {
         lambda a: (lambda w, u: xp.trace(u @ xp.diag(xp.exp(w)) @ u.T))(*xp.linalg.eigh((a + a.T) / 2)),
         np.eye(3), np.eye(3, k=1), [3 * math.e, 0, math.e / 2],
     ),
+    "an inverse whose lowest powers are elsewhere": (
+        lambda x: xp.linalg.inv(xp.reshape(xp.stack([x[0], 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, x[0]]), (3, 3)))[1, 1],
+        [0.0], [1.0], [0, -1, 0],
+    ),
     "a singular solution": (lambda x: xp.linalg.solve(xp.diag(x), x)[0], [0.0, 2.0], [1.0, 0.0], [1, 0, 0]),
 }  # fmt: skip
 
