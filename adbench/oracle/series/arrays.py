@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adbench.oracle.series import ball
+from adbench.oracle.series.algebra.matrices import products
 from adbench.oracle.series.ball import Ball
-from adbench.oracle.series.matrices import products
 from adbench.oracle.series.number import Real
 
 Objects = NDArray[np.object_]
