@@ -184,3 +184,33 @@ def test_special_points_are_as_numpy_and_scipy_have_them(name: str) -> None:
                     agrees(found, in_double_precision(name, x))
                 except AssertionError as wrong:
                     raise AssertionError(f"{name}({x})") from wrong
+
+
+OF_SEVERAL: list[tuple[str, tuple[float, ...]]] = [
+    *[("gammainc", (2.0, x)) for x in (0.0, -1.0, math.inf)],
+    *[("gammaincc", (2.0, x)) for x in (0.0, -1.0, math.inf)],
+    *[("betainc", (2.0, 3.0, x)) for x in (0.0, 1.0, 2.0, -1.0, math.inf)],
+    *[(name, (1.0, x)) for name in ("iv", "jv", "kv", "yv") for x in (0.0, 1e-3)],
+    *[("kv", (0.5, -1.0)), ("yv", (0.5, -1.0)), ("zeta", (1.0, 1.0)), ("zeta", (2.0, math.inf))],
+    *[("xlogy", (0.0, 0.0)), ("xlogy", (0.0, math.nan)), ("xlog1py", (0.0, -1.0)), ("betaln", (0.0, 1.0))],
+    *[("logaddexp", x) for x in ((-math.inf, -math.inf), (-math.inf, 2.0), (math.inf, -math.inf), (0.0, math.nan))],
+    *[("hypot", x) for x in ((0.0, 0.0), (math.inf, math.nan), (-3.0, math.inf), (1.0, math.nan))],
+    *[
+        ("atan2", (y, x))
+        for y in (0.0, 1.0, -1.0, math.inf, -math.inf, math.nan)
+        for x in (0.0, 1.0, -1.0, math.inf, -math.inf)
+    ],
+]
+
+
+@pytest.mark.parametrize(("name", "x"), OF_SEVERAL)
+def test_functions_of_several_numbers_have_the_special_values_of_scipy(name: str, x: tuple[float, ...]) -> None:
+    with arithmetic(Arithmetic(400)):
+        agrees(SEVERAL[name](*map(ball.constant, x)), in_double_precision(name, *x))
+
+
+def test_angles_at_infinity_have_all_digits() -> None:
+    with arithmetic(Arithmetic(400)):
+        quarter = UNARY["atan"](ball.constant(math.inf))
+        assert (quarter * 2 - arb.pi()).contains(0)
+        assert quarter.rel_accuracy_bits() > 390
