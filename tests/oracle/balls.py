@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from flint import arb, fmpz
+
 from adbench.oracle.highprecision.namespace import namespace_of as second_opinion
 from adbench.oracle.highprecision.real import real_type
-from flint import arb, arb_series, fmpz
-
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, NeedsBits, NeedsRoot, NeedsTerms, arithmetic
 from adbench.oracle.series.namespace import namespace_of
@@ -24,9 +24,7 @@ def moving(x: Any, v: Any, root: int = 1) -> Any:
     """x + t v, with t = u^root."""
 
     def number(start: float, slope: float) -> Real:
-        if root == 1:
-            return Real(ball.moving(float(start), float(slope)))
-        return Real(arb_series([arb(float(start)), *[0] * (root - 1), arb(float(slope))]))
+        return Real(ball.moving(float(start), {root: float(slope)}))
 
     made = np.frompyfunc(number, 2, 1)(x, v)
     return xp.reals(made)

@@ -275,6 +275,10 @@ SMOOTH: dict[str, tuple[Callable[[Any], Any], Any, Any, list[float]]] = {
         lambda a: (lambda w, u: xp.trace(u @ xp.diag(xp.exp(w)) @ u.T))(*xp.linalg.eigh((a + a.T) / 2)),
         np.eye(3), np.eye(3, k=1), [3 * math.e, 0, math.e / 2],
     ),
+    "an inverse whose lowest powers are elsewhere": (
+        lambda x: xp.linalg.inv(xp.reshape(xp.stack([x[0], 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, x[0]]), (3, 3)))[1, 1],
+        [0.0], [1.0], [0, -1, 0],
+    ),
     "a singular solution": (lambda x: xp.linalg.solve(xp.diag(x), x)[0], [0.0, 2.0], [1.0, 0.0], [1, 0, 0]),
 }  # fmt: skip
 
@@ -339,6 +343,9 @@ def test_fractions_stay_exact() -> None:
         assert xp.sum((x - xp.mean(x)) ** 2) == 0
         assert (xp.linalg.inv(xp.linalg.inv(SQUARE)) == SQUARE).all()
         assert xp.linalg.det(np.outer([0.1, 0.2, 0.7], [0.3, 0.1, 0.9])) != 1
+        assert (xp.linalg.inv(xp.linalg.inv(np.tril(SQUARE))) == np.tril(SQUARE)).all()
+        assert x[0] % 0.0625 == 0.1 % 0.0625
+        assert xp.round(xp.reals(2.5)) - 2 == 0
         assert (xp.linalg.solve(SQUARE, xp.asarray(SQUARE) @ SQUARE) == SQUARE).all()
 
 
@@ -371,6 +378,7 @@ def test_a_missing_function_says_its_name() -> None:
 
 def test_a_comparison_that_fails_inside_numpy_is_heard() -> None:
     third = xp.reals([1.0, 1.0]) / 3
+    assert third[0] == third[0]
     with pytest.raises(ball.NeedsBits):
         np.sort(xp.stack([third[0] * 3, Real.of(1.0), third[1] * 3]))
 
@@ -395,6 +403,11 @@ class Counted(Real):
         return super().total(terms)
 
     @classmethod
+    def product(cls, terms: Sequence[Any]) -> Any:
+        cls.heard.append(f"product of {len(terms)}")
+        return super().product(terms)
+
+    @classmethod
     def matrix(cls, rows: Any, *, symmetric: bool, mixing: bool) -> Any:
         cls.heard.append("mixing" if mixing else "symmetric" if symmetric else "matrix")
         return rows
@@ -412,6 +425,7 @@ def test_types_with_noise_hear_of_every_rounding() -> None:
         lambda: noisy.hypot(1.0, 2.0): ["hypot"],
         lambda: noisy.maximum(noisy.abs(1.0), 2.0): [],
         lambda: noisy.sum(TALL, axis=0): ["total of 5"] * 3,
+        lambda: noisy.prod(TALL, axis=1): ["product of 3"] * 5,
         lambda: noisy.mean(TALL): ["total of 15"],
         lambda: noisy.asarray(TALL) @ TALL.T: ["total of 3"] * 25,
         lambda: noisy.linalg.det(SQUARE): ["matrix", "rounded"],

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adbench.oracle.series import ball
+from adbench.oracle.series.algebra.matrices import products
 from adbench.oracle.series.ball import Ball
-from adbench.oracle.series.matrices import products
 from adbench.oracle.series.number import Real
 
 Objects = NDArray[np.object_]
@@ -208,14 +208,7 @@ class Arrays:
 
     def prod(self, x: Any, axis: Any = None, *, keepdims: Any = False, **_: Any) -> Any:
         """Π x; 1 for no factors."""
-
-        def product(values: list[Ball]) -> Ball:
-            result = self.real.of(1)
-            for value in values:
-                result = result * self.real(value)
-            return result.ball
-
-        return self._reduce(product, x, axis, keepdims)
+        return self._reduce(self.real.product, x, axis, keepdims)
 
     def mean(self, x: Any, axis: Any = None, *, keepdims: Any = False, **_: Any) -> Any:
         """Σ x / n."""

@@ -232,7 +232,7 @@ def compared(a: Ball, b: Ball) -> int:
         if math.isnan(left) or math.isnan(right):
             return 2
         return (left > right) - (left < right)
-    return sign(sub(a, b))
+    return 0 if a is b else sign(sub(a, b))
 
 
 def valuation(a: Ball) -> int:
@@ -525,13 +525,13 @@ def floor(a: Ball) -> Ball:
         raise NeedsBits
     if is_series(a) and sign(sub(a, below)) < 0:
         below = below - 1
-    return below
+    return constant(int(below.unique_fmpz()))
 
 
 def sign_of(a: Ball) -> Ball:
     """-1, 0 or 1."""
     found = sign(a)
-    return NAN if found == 2 else arb(found)
+    return NAN if found == 2 else constant(found)
 
 
 def whole_number(a: Ball) -> int:

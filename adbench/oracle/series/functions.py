@@ -35,8 +35,10 @@ def _special_value(name: str, *operands: Ball) -> Ball:
         with np.errstate(all="ignore"):
             value = function(*numbers)  # complex, of some functions
         found = float(value.real) if value.imag == 0 else math.nan
-    except ValueError:
+    except (TypeError, ValueError):
         return NAN
+    if name in ("atan", "arctan2") and math.isfinite(found):  # eighths of a turn, to more digits than a float has
+        return arb.pi() * round(found / (math.pi / 4)) / 4
     flat = name in FLAT and all(isinstance(a, Special) and a.moves <= ball.POLE for a in operands)
     return ball.special(found, *(() if flat and math.isfinite(found) else operands))
 
@@ -351,6 +353,8 @@ def bessel(name: str, kind: str, alternating: bool) -> Binary:
     """A Bessel function of a fixed order."""
 
     def apply(order: Ball, a: Ball) -> Ball:
+        if name in ("kv", "yv") and sign(ball.start(a)) <= 0:
+            return NAN if sign(ball.start(a)) else INF if name == "kv" else NEGATIVE_INF
         return _bessel_of(name, kind, alternating, ball.fixed(order, name))(a)
 
     return apply
@@ -422,32 +426,29 @@ def copysign(size: Ball, direction: Ball) -> Ball:
     return neg(found) if sign(direction) == -1 else found
 
 
+def _regularised(kind: str, x: Ball, *parameters: Any) -> Ball:
+    """An incomplete function, moving in x only."""
+    x = ball.ball(x)
+    if sign(x) == -1:
+        return NAN
+    return getattr(arb_series, kind)(*parameters, x, 1) if ball.is_series(x) else getattr(x, kind)(*parameters, 1)
+
+
 def gammainc(a: Ball, x: Ball) -> Ball:
     """The regularised lower incomplete gamma function, moving in x only."""
-    return (
-        arb_series.gamma_lower(ball.fixed(a, "gammainc"), ball.ball(x), 1)
-        if ball.is_series(x)
-        else (ball.ball(x).gamma_lower(ball.fixed(a, "gammainc"), 1))
-    )
+    return _regularised("gamma_lower", x, ball.fixed(a, "gammainc"))
 
 
 def gammaincc(a: Ball, x: Ball) -> Ball:
     """The regularised upper incomplete gamma function, moving in x only."""
-    return (
-        arb_series.gamma_upper(ball.fixed(a, "gammaincc"), ball.ball(x), 1)
-        if ball.is_series(x)
-        else (ball.ball(x).gamma_upper(ball.fixed(a, "gammaincc"), 1))
-    )
+    return _regularised("gamma_upper", x, ball.fixed(a, "gammaincc"))
 
 
 def betainc(a: Ball, b: Ball, x: Ball) -> Ball:
     """The regularised incomplete beta function, moving in x only."""
-    left, right = ball.fixed(a, "betainc"), ball.fixed(b, "betainc")
-    return (
-        arb_series.beta_lower(left, right, ball.ball(x), 1)
-        if ball.is_series(x)
-        else (ball.ball(x).beta_lower(left, right, 1))
-    )
+    if ball.compared(x, ONE) == 1:
+        return NAN
+    return _regularised("beta_lower", x, ball.fixed(a, "betainc"), ball.fixed(b, "betainc"))
 
 
 def betaln(a: Ball, b: Ball) -> Ball:
@@ -468,6 +469,8 @@ def zeta(s: Ball, q: Ball | None = None) -> Ball:
     """Riemann's ζ(s), or Hurwitz's ζ(s, q) with one of both moving."""
     if q is None or not ball.is_series(q):
         shift = ONE if q is None else ball.fixed(q, "zeta")
+        if sign(sub(ball.start(s), ONE)) == 0:
+            return INF
         return ball.ball(s).zeta(shift)
     fixed = ball.fixed(s, "zeta")
 

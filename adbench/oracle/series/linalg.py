@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adbench.oracle.series import ball, spectra
-from adbench.oracle.series import factorizations as fac
+from adbench.oracle.series import ball
+from adbench.oracle.series.algebra import factorizations as fac
+from adbench.oracle.series.algebra import spectra
+from adbench.oracle.series.algebra.matrices import Rows
 from adbench.oracle.series.arrays import Objects, RealArray, balls_of
-from adbench.oracle.series.matrices import Rows
 
 
 class SlogdetResult(NamedTuple):

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from flint import arb
 
 from adbench.oracle.series import ball
 from adbench.oracle.series.arrays import Arrays, RealArray, is_plain, matmul
@@ -301,11 +300,10 @@ def _nearest(a: Ball) -> Ball:
     """The nearest whole number; of two the even one."""
     if isinstance(a, Special):
         return a
-    half = arb(0.5)
-    above = ball.floor(ball.add(ball.ball(a), half))
-    if ball.compared(ball.sub(above, half), ball.ball(a)) == 0 and ball.sign(ball.floor(above / 2) * 2 - above):
-        return above - 1
-    return above
+    half = ball.constant(0.5)
+    above = ball.floor(ball.add(a, half))
+    tie = ball.compared(ball.sub(above, half), a) == 0
+    return ball.sub(above, ball.constant(ball.whole_number(above) % 2)) if tie else above
 
 
 _MADE: dict[type[Real], Balls] = {}

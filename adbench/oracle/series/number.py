@@ -102,12 +102,12 @@ class Real:
     @classmethod
     def total(cls, terms: Sequence[Ball]) -> Ball:
         """The sum of numbers; noise of the partial sums comes in here."""
-        return functools.reduce(ball.add, terms) if terms else ball.ZERO
+        return functools.reduce(ball.add, terms) if terms else ball.constant(0)
 
     @classmethod
     def product(cls, terms: Sequence[Ball]) -> Ball:
         """The product of numbers; noise of its derivatives comes in here."""
-        return functools.reduce(ball.mul, terms) if terms else ball.ONE
+        return functools.reduce(ball.mul, terms) if terms else ball.constant(1)
 
     @classmethod
     def matrix(cls, rows: list[list[Ball]], *, symmetric: bool, mixing: bool) -> list[list[Ball]]:
@@ -159,7 +159,7 @@ class Real:
         whole = ball.floor(ball.absolute(self.ball))
         if isinstance(whole, ball.Special):
             raise ValueError(f"{whole.value} is no whole number")
-        return int(whole.unique_fmpz()) * (-1 if ball.sign(self.ball) < 0 else 1)
+        return ball.whole_number(whole) * (-1 if ball.sign(self.ball) < 0 else 1)
 
     __trunc__ = __int__
 

@@ -11,15 +11,15 @@ import functools
 from flint import fmpq
 
 from adbench.oracle.series import ball
+from adbench.oracle.series.algebra.matrices import Matrix, Rows, determinant_parts, solved
 from adbench.oracle.series.ball import NAN, ONE, ZERO, Ball, Insufficient, add, div, mul, neg, sign, sqrt, sub
 from adbench.oracle.series.functions import log
-from adbench.oracle.series.matrices import Matrix, Rows, determinant_parts, solved
 
 
 def dot(a: list[Ball], b: list[Ball]) -> Ball:
     """Σ a_k b_k without the products that are exactly zero."""
     terms = [mul(x, y) for x, y in zip(a, b, strict=True) if not (is_nothing(x) or is_nothing(y))]
-    return functools.reduce(add, terms) if terms else ZERO
+    return functools.reduce(add, terms) if terms else ball.constant(0)
 
 
 def is_nothing(a: Ball) -> bool:

@@ -19,9 +19,9 @@ from typing import Any
 from flint import arb, arb_mat, fmpq, fmpq_mat
 
 from adbench.oracle.series import ball
+from adbench.oracle.series.algebra.factorizations import is_nothing
+from adbench.oracle.series.algebra.matrices import Matrix, Rows, balls, convolved, minus, plus
 from adbench.oracle.series.ball import NAN, ONE, ZERO, Ball, NeedsBits, NeedsTerms, Special, add
-from adbench.oracle.series.factorizations import is_nothing
-from adbench.oracle.series.matrices import Matrix, Rows, balls, convolved, minus, plus
 
 MOST_EXACT = 16
 """The largest matrix whose characteristic polynomial over the rationals is factored."""
