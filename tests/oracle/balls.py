@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from flint import arb, fmpz
-
 from adbench.oracle.highprecision.namespace import namespace_of as second_opinion
 from adbench.oracle.highprecision.real import real_type
+from flint import arb, fmpz
+
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, NeedsBits, NeedsRoot, NeedsTerms, arithmetic
 from adbench.oracle.series.namespace import namespace_of

@@ -217,7 +217,7 @@ class Evaluations:
 
 
 def coefficient(number: Ball, power: int, path: Path) -> Any:
-    """The coefficient of t^power: a ball, None, or an infinity where there is a lower power that no smooth function has.
+    """The coefficient of t^power: a ball, None, or an infinity where a lower power is there that smooth functions lack.
 
     Raises NeedsTerms where the series ends before, unless there is nothing more to be had.
     """
