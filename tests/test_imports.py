@@ -140,7 +140,7 @@ def test_the_version_needs_neither_numpy_nor_any_backend() -> None:
         "autograd",
         "msgspec",
         "optree",
-        "mpmath",
+        "flint",
     }
 
 

@@ -63,7 +63,7 @@ def check(
     backend   a name, or the path of a backend's file
     wrt       the positions of the arguments to differentiate in
 
-    Where `f` takes `xp`, the truth is known to fifty digits; else it comes from differences of `f`, which tell less.
+    Where `f` takes `xp`, the truth is proved; else it comes from differences of `f`, which tell less.
     """
     case, size = case_of(f, args, wrt), 1
     chosen = resolve(backends=[backend])

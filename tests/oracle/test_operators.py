@@ -153,7 +153,7 @@ def test_a_claim_about_a_product_that_cancels_is_about_what_it_is_made_from() ->
     assert word_of(1e-8, None) == "wrong"
 
 
-def test_where_the_text_does_not_run_at_fifty_digits_nothing_is_claimed() -> None:
+def test_where_the_text_does_not_run_on_series_nothing_is_claimed() -> None:
     def opaque(xp: Any, x: Any, b: Any) -> Any:
         return text(np, np.asarray(x, dtype=float), float(b))
 
