@@ -79,6 +79,7 @@ def _extra_info(one: ReadyCell) -> dict[str, Any]:
         "seed": one.job.seed,
         "version": one.version,
         "verdict": one.verdict.word,
+        "digits": one.verdict.whole_digits,
         "verdict_sentence": one.verdict.sentence,
         "how": one.how,
         "flops": one.flops,

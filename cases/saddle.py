@@ -19,7 +19,8 @@ from dataclasses import replace
 
 from adbench import Case
 
-from ._traps import derivative, is_plain
+from ._traps import by_hand as inner_by_hand
+from ._traps import derivative
 
 INNER, RATE = 10, 0.3
 
@@ -53,7 +54,7 @@ def by_hand(xp, a, b, c, start, steps):
 
 
 def by_library(xp, a, b, c, start, steps):
-    if not hasattr(xp, "derivative") and is_plain(c):
+    if inner_by_hand(xp, c):
         return by_hand(xp, a, b, c, start, steps)  # the same function, on numpy and for the oracle
 
     def slope(x, y):

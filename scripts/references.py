@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from adbench.catalog.discovery import Catalog, catalog
-from adbench.execution.operators.prepared_point import needs_second_order
+from adbench.execution.operators.prepared_point import needs
 from adbench.execution.planning.plan import plan
 from adbench.execution.planning.request import Request
 from adbench.execution.workers.context import Context
@@ -27,11 +27,11 @@ def requests(known: Catalog, settings: Settings) -> list[dict[str, Any]]:
     """What a check of every built-in case at its quick sizes asks for, each once; with second order before without."""
     context = Context(Supervisor(), known, settings)
     planned = plan(known, Request(backends=["tape"], quick=True, time=False))
-    jobs = {(job.case, job.size, needs_second_order(job.operator)): job for job in planned.jobs}
+    jobs = {(job.case, job.size, *needs(job.operator).values()): job for job in planned.jobs}
     seconds = settings.reference_seconds
     return [
-        context.request(job, "reference", reference_seconds=seconds, second_order=second)
-        for (_, _, second), job in sorted(jobs.items(), key=lambda item: not item[0][2])
+        context.request(job, "reference", reference_seconds=seconds, **needs(job.operator))
+        for _, job in sorted(jobs.items(), key=lambda item: item[0][2:], reverse=True)
         if known.case_sources[job.case].builtin
     ]
 

@@ -143,5 +143,5 @@ def kill_matrix(mutants: list[list[Any]]) -> list[str]:
     unsure, hard = (sum(cell[i] for cell in beyond.values()) for i in (0, 1))
     lines.append(f"mutants: {planted} planted, {caught} caught")
     if hard:
-        lines.append(f"  and {hard} where no double can tell: {unsure} judged inconclusive, as they must be")
+        lines.append(f"  and {hard} where no double can tell: {unsure} verified to fewer digits, as they must be")
     return lines

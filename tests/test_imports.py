@@ -36,7 +36,7 @@ OUTSIDE = {"backends", "cases", "reports", "tests", "scripts"}
 SAME_NAME_ON_PURPOSE = {
     "compare", "doctor", "explain", "history",  # a verb: its command line, its logic, its report
     "inventory",  # the rows of `adbench list`, and their table
-    "namespace", "products",  # the high-precision twin of what is elsewhere in double precision
+    "namespace",  # the high-precision twin of what is elsewhere in double precision
 }  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def test_the_version_needs_neither_numpy_nor_any_backend() -> None:
         "autograd",
         "msgspec",
         "optree",
-        "mpmath",
+        "flint",
     }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from adbench.catalog.discovery import Catalog
 from adbench.model.case import Case, function_of
 from adbench.model.namespace import Namespace
-from adbench.oracle.leaves import Point, direction_signs
+from adbench.oracle.leaves import Point, direction_weights
 
 NEGLIGIBLE = 1e-9
 """Of the value, or of what the other inputs do: a relative error that no verdict lets through elsewhere."""
@@ -45,7 +45,7 @@ def inactive_inputs(case: Case, size: int, seed: int = 0) -> list[str]:
     shapes = [leaf.values.shape for leaf in point.leaves]
 
     def effect(which: int, direction: int) -> float:
-        step = STEP * point.leaves[which].scale * direction_signs(seed, direction, shapes)[which]
+        step = STEP * point.leaves[which].scale * direction_weights(seed, direction, shapes)[which]
         move = np.max(np.abs(value(which, step) - here), initial=0.0)
         return float(move) / STEP if np.isfinite(move) else np.nan
 

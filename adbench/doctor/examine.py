@@ -24,7 +24,7 @@ from adbench.measure.memory_truth import MEGABYTE, Reading
 from adbench.model.errors import Unsupported
 from adbench.version import __version__
 
-LIBRARIES = ("numpy", "scipy", "mpmath", "optree", "psutil", "msgspec", "click", "rich", "matplotlib", "jinja2")
+LIBRARIES = ("numpy", "scipy", "python-flint", "optree", "psutil", "msgspec", "click", "rich", "matplotlib", "jinja2")
 MIXED = "what is stated about a method of measuring memory does not hold on this machine: do not quote its figures"
 
 

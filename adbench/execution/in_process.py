@@ -63,7 +63,7 @@ def check(
     backend   a name, or the path of a backend's file
     wrt       the positions of the arguments to differentiate in
 
-    Where `f` takes `xp`, the truth is known to fifty digits; else it comes from differences of `f`, which tell less.
+    Where `f` takes `xp`, the truth is proved; else it comes from differences of `f`, which tell less.
     """
     case, size = case_of(f, args, wrt), 1
     chosen = resolve(backends=[backend])
@@ -207,7 +207,9 @@ class _Bound:
 
 def _bound(case: Case, size: int, backend: Backend, operator: str, seed: int) -> _Bound:
     asked, at = operator_named(operator), point(case, size, seed)
-    known = known_at(at, second_order=needs_second_order(operator), seconds=REFERENCE_SECONDS)
+    known = known_at(
+        at, second_order=needs_second_order(operator), hessian=operator == "hessian", seconds=REFERENCE_SECONDS
+    )
     elsewhere, native = at.native(backend, operator)
     f = backend.function(case, at.names, size)
 

@@ -58,6 +58,8 @@ skipped       not tried, because a smaller size timed out or the backend crashed
 Word = Literal[
     "right",
     "approximate",
+    "verified",
+    "blind",
     "inconclusive",
     "unchecked",
     "wrong",
@@ -70,7 +72,10 @@ Word = Literal[
     "skipped",
     "not_run",
 ]
-"""The outcome of a cell in one word: the verdict where the cell was checked, else why it was not."""
+"""The outcome of a cell in one word: the verdict where the cell was checked, else why it was not.
+
+"inconclusive" is a word of older files, for what is now "verified" (to fewer than nine digits) or "blind".
+"""
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,8 @@ OUTCOMES: Mapping[Word, Outcome] = {
     for outcome in (
         Outcome("right", is_measured=True),
         Outcome("approximate", is_measured=True),
+        Outcome("verified", is_measured=True),
+        Outcome("blind", is_measured=True),
         Outcome("inconclusive", is_measured=True),
         Outcome("unchecked", is_measured=True),
         Outcome("wrong", exit_code=1),

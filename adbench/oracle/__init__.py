@@ -5,15 +5,16 @@ from adbench.oracle.compute import declared, reference
 from adbench.oracle.evidence import EntryEvidence
 from adbench.oracle.operators import Nonzeros, cotangent, judge_operator
 from adbench.oracle.reference import Direction, Entry, Known, Leaf, Reference, Row
-from adbench.oracle.second_order import second_reference
+from adbench.oracle.second_order import hessian_reference, hvp_reference
 from adbench.oracle.subject import Effort, Subject
-from adbench.oracle.verdict import Verdict
+from adbench.oracle.verdict import Hidden, Verdict
 
 __all__ = [
     "Direction",
     "Effort",
     "Entry",
     "EntryEvidence",
+    "Hidden",
     "Known",
     "Leaf",
     "Nonzeros",
@@ -24,8 +25,9 @@ __all__ = [
     "cached",
     "cotangent",
     "declared",
+    "hessian_reference",
+    "hvp_reference",
     "judge_operator",
     "reference",
     "reference_key",
-    "second_reference",
 ]

@@ -2,8 +2,8 @@
 
 A scalar is an array of shape (): it has one output. Of a larger array a dozen outputs are examined entry by entry, and
 sums Σ_i w_i f_i with random signs w that see every output: a fault anywhere in J is one in wᵀ J, unless others cancel
-it. One evaluation at fifty digits gives a number for every output, so a column of the Jacobian costs as much as one
-entry of a gradient; only reading the numbers takes longer.
+it. One evaluation on series gives a number for every output, so a column of the Jacobian costs as much as one entry of
+a gradient; only reading the numbers takes longer.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ import optree
 
 from adbench.oracle.differences import UNIT_ROUNDOFF, slope
 from adbench.oracle.leaves import FloatArray, Point
-from adbench.oracle.precise import NotPrecise, by_high_precision
-from adbench.oracle.reference import Known, Reference, Row
+from adbench.oracle.precise import Examination, NotPrecise, on_series
+from adbench.oracle.reference import Entry, Known, Reference, Row
 from adbench.oracle.subject import Effort, Numbers, Subject, chosen_entries
 
 DIFFERENCES = "nine-point differences in double precision"
@@ -33,20 +34,24 @@ DEFAULT = Effort()
 def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
     """Computes the subject's value and derivatives as well as it can.
 
-    With a text the truth comes from fifty digits. Where that does not work, it comes from differences in double
-    precision, and the rows' `reason` tells why.
+    With a text the truth is proved, by power series over balls. Where that does not work, it comes from differences in
+    double precision, and the rows' `reason` tells why.
     """
     numbers = Numbers(subject.shape, effort)
     functions = numbers.functions(subject.plain)
 
-    def unsettled(which: int, leaf: int, index: int) -> Known:
+    def slope_instead(which: int, leaf: int, index: int) -> Known:
         return replace(_one_slope(functions[which], subject.point, leaf, index)[0], kind="unsure")
+
+    def examine(found: Examination) -> list[Row]:
+        rows = found.rows(found.planned())
+        return [_settled_otherwise(row, partial(slope_instead, which)) for which, row in enumerate(rows)]
 
     reason = "the function is given as a black box"
     rows: Sequence[Row] = ()
     if subject.text is not None:
         try:
-            rows = by_high_precision(subject, effort, numbers, unsettled)
+            rows = on_series(subject, effort, numbers, examine)
         except NotPrecise as error:
             reason = str(error)
     if not rows:
@@ -54,6 +59,18 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
         rows = [_by_differences(f, subject.point, effort, directions, reason) for f in functions]
     outputs = tuple(zip(numbers.outputs, rows, strict=False))
     return Reference(subject.shape, outputs, tuple(rows[len(outputs) :]))
+
+
+def _settled_otherwise(row: Row, instead: Callable[[int, int], Known]) -> Row:
+    """The row with ``instead`` (leaf, flat index) for every entry that the series could not tell."""
+
+    def settled(which: int, entry: Entry) -> Entry:
+        unknown = math.isnan(entry.derivative.size)
+        return replace(entry, derivative=instead(which, entry.index)) if unknown else entry
+
+    leaves = [replace(leaf, entries=tuple(settled(k, e) for e in leaf.entries)) for k, leaf in enumerate(row.leaves)]
+    proved = not any(math.isnan(entry.derivative.size) for leaf in row.leaves for entry in leaf.entries)
+    return replace(row, leaves=tuple(leaves), proved=proved)
 
 
 def _by_differences(f: Callable[..., float], point: Point, effort: Effort, max_directions: int, reason: str) -> Row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +12,10 @@ import numpy as np
 from adbench.oracle.differences import UNIT_ROUNDOFF
 from adbench.oracle.reference import Known
 
-Word = Literal["right", "wrong", "inconclusive", "approximate"]
+Word = Literal["right", "wrong", "verified", "blind", "inconclusive", "approximate"]
+"""Of a compared number and of a verdict (`adbench.oracle.verdict`); only older files have "inconclusive"."""
+
+BADNESS: Mapping[Word, int] = {"right": 0, "approximate": 0, "verified": 1, "inconclusive": 1, "blind": 2, "wrong": 3}
 
 BARS = 25.0
 SIGMAS = 20.0
@@ -44,7 +47,7 @@ class EntryEvidence:
     @property
     def place(self) -> str:
         """The entry as one would index it: ``params[0]['w'][2, 3]``."""
-        return self.where + (f"[{', '.join(map(str, self.index))}]" if self.index else "")
+        return _indexed(self.where, self.index)
 
     def __str__(self) -> str:
         truth = repr(self.expected)
@@ -60,24 +63,42 @@ class EntryEvidence:
 
 
 def compare(
-    where: str, index: tuple[int, ...], got: float, known: Known, zero_scale: float, extra: float = 0.0
+    where: str,
+    index: tuple[int, ...],
+    got: float,
+    known: Known,
+    zero_scale: float,
+    extra: float = 0.0,
+    least_scale: float = 0.0,
 ) -> EntryEvidence:
-    """The entry's word. ``extra`` widens the bound, ``zero_scale`` is what a true zero is compared with."""
+    """The entry's word.
+
+    extra        widens the bound
+    zero_scale   what a true zero is compared with
+    least_scale  what a smaller number is compared with: for a sum, whose terms cancel
+    """
 
     def evidence(expected: float, bound: float, word: Word, correct: float, resolvable: float) -> EntryEvidence:
         interval = (known.lower, known.upper)
         return EntryEvidence(where, index, got, expected, interval, bound, word, correct, resolvable, known.kind)
 
     if math.isnan(known.size) or math.isnan(known.bar) or math.isnan(known.noise):
-        return evidence(math.nan, math.nan, "inconclusive", 0.0, 0.0)
+        return evidence(math.nan, math.nan, "blind", 0.0, 0.0)
     expected, size = known.nearest(got), known.size
     bound = BARS * known.bar + SIGMAS * known.noise + ROUNDINGS * UNIT_ROUNDOFF * size + SMALLEST_NORMAL + extra
     if math.isinf(size) or not math.isfinite(got):
         same = got == expected
         return evidence(expected, bound, "right" if same else "wrong", MOST_DIGITS if same else 0.0, MOST_DIGITS)
-    error, scale = abs(got - expected), size or zero_scale
-    word: Word = "wrong" if error > bound else "right" if bound < RESOLVED * scale else "inconclusive"
+    error, scale = abs(got - expected), max(size, least_scale) or zero_scale
+    word: Word = "wrong" if error > bound else _resolved(bound, scale)
     return evidence(expected, bound, word, _digits(error, scale), _digits(bound, scale))
+
+
+def _resolved(bound: float, scale: float) -> Word:
+    """The word for a number of this size that is within its bound."""
+    if bound < RESOLVED * scale:
+        return "right"
+    return "verified" if bound < scale else "blind"
 
 
 def not_finite(where: str, index: tuple[int, ...], got: float) -> EntryEvidence:
@@ -95,6 +116,15 @@ def place_of(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(map(int, np.unravel_index(index, shape))) if shape else ()
 
 
+def entry_name(path: str, index: int, shape: tuple[int, ...]) -> str:
+    """An entry of an array, by its flat index, as one would index it: ``x[2, 3]``."""
+    return _indexed(path, place_of(index, shape))
+
+
+def _indexed(path: str, index: tuple[int, ...]) -> str:
+    return path + (f"[{', '.join(map(str, index))}]" if index else "")
+
+
 def _digits(error: float, size: float) -> float:
     """Significant decimal digits that an absolute error leaves of a number of this size, held in 0 .. 17."""
     if error == 0 or math.isinf(size):
@@ -110,10 +140,11 @@ def worst(evidence: Sequence[EntryEvidence]) -> EntryEvidence | None:
     def badness(item: EntryEvidence) -> tuple[int, float]:
         error = abs(item.got - item.expected)
         ratio = error / item.bound if item.bound > 0 else math.inf
+        grade = BADNESS[item.word]
         if item.word == "wrong":
-            return (2, ratio if math.isfinite(ratio) else math.inf)
-        if item.word == "inconclusive":
-            return (1, -item.digits_resolvable)
-        return (0, ratio if math.isfinite(ratio) else 0.0)
+            return (grade, ratio if math.isfinite(ratio) else math.inf)
+        if grade:
+            return (grade, -item.digits_resolvable)
+        return (grade, ratio if math.isfinite(ratio) else 0.0)
 
     return max(evidence, key=badness, default=None)

@@ -71,9 +71,9 @@ class Point:
         return [leaf.values.size for leaf in self.leaves]
 
     def steps(self, seed: int, number: int) -> list[FloatArray]:
-        """The direction v with this number, one array for each active leaf: signs times the leaf's scale."""
-        signs = direction_signs(seed, number, [leaf.values.shape for leaf in self.leaves])
-        return [leaf.scale * sign for leaf, sign in zip(self.leaves, signs, strict=True)]
+        """The direction v with this number, one array for each active leaf: weights times the leaf's scale."""
+        weights = direction_weights(seed, number, [leaf.values.shape for leaf in self.leaves])
+        return [leaf.scale * weight for leaf, weight in zip(self.leaves, weights, strict=True)]
 
     def direction(self, seed: int, number: int) -> tuple[Any, ...]:
         """The same nested like the active arguments."""
@@ -148,18 +148,64 @@ def argument_names(f: Callable[..., Any], count: int) -> tuple[str, ...]:
     return tuple(names[k] if k < len(names) else f"args[{k}]" for k in range(count))
 
 
-def direction_signs(seed: int, number: int, shapes: Sequence[tuple[int, ...]]) -> list[FloatArray]:
-    """Random signs, one array per leaf: the direction is signs times the leaf's scale.
+WEIGHT_BITS = 11
+LEAST_WEIGHT = 0.5
+"""The size of the smallest weight."""
 
-    Signs times a power of two keep the products g_i v_i exact, so that <g, v> can be summed without rounding.
-    """
+
+def direction_weights(seed: int, number: int, shapes: Sequence[tuple[int, ...]]) -> list[FloatArray]:
+    """Random weights, one array per leaf: the direction is weights times the leaf's scale."""
     rng = np.random.default_rng([seed, number])
-    return [2.0 * rng.integers(0, 2, size=shape).astype(np.float64) - 1.0 for shape in shapes]
+    return [_weights(rng, shape) for shape in shapes]
 
 
-def output_signs(seed: int, number: int, shape: tuple[int, ...]) -> FloatArray:
-    """Random signs for the outputs of a function, 1 for that of a scalar: products with them are exact."""
+def output_weights(seed: int, number: int, shape: tuple[int, ...]) -> FloatArray:
+    """Random weights for the outputs of a function, 1 for that of a scalar."""
     if not shape:
         return np.ones(())
-    rng = np.random.default_rng([seed, number, 0x0F])
-    return 2.0 * rng.integers(0, 2, size=shape).astype(np.float64) - 1.0
+    return _weights(np.random.default_rng([seed, number, 0x0F]), shape)
+
+
+def _weights(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+    """Random signs times random odd multiples of 2^-11 between 1/2 and 1.
+
+    They differ, so that two exchanged numbers change a sum. They have few bits, so that `weighted_sum` is exact. Their
+    signs are random, so that errors add up in a sum as the steps of a random walk do.
+    """
+    most = 1 << WEIGHT_BITS
+    signs = 2.0 * rng.integers(0, 2, size=shape) - 1.0
+    return np.asarray(signs * (2.0 * rng.integers(most // 4, most // 2, size=shape) + 1.0) / most, dtype=np.float64)
+
+
+def weighted_sum(numbers: FloatArray, weights: FloatArray) -> float:
+    """Σ numbers · weights, rounded once. Infinite where it is beyond all doubles, NaN where a number is not finite."""
+    return float(weighted_sums(np.reshape(numbers, (1, -1)), weights)[0])
+
+
+def weighted_sums(rows: FloatArray, weights: FloatArray) -> FloatArray:
+    """The same for every row of a matrix."""
+    products, shift = exact_products(rows, weights.ravel())
+    totals = [total(row) for row in np.concatenate(products, axis=1).tolist()]
+    with np.errstate(over="ignore"):
+        return np.ldexp(totals, shift)
+
+
+def total(numbers: Sequence[float]) -> float:
+    """`math.fsum`, but NaN for infinities of both signs."""
+    try:
+        return math.fsum(numbers)
+    except ValueError:
+        return math.nan
+
+
+def exact_products(numbers: FloatArray, weights: FloatArray) -> tuple[tuple[FloatArray, FloatArray], int]:
+    """Two arrays of exact products with the halves of the numbers, and how often both must be doubled.
+
+    The weights have at most 26 bits, like ours times powers of two. The numbers are made smaller where a product, or
+    the sum of all, is beyond all doubles.
+    """
+    largest = [math.frexp(float(np.max(np.abs(part), initial=0.0)))[1] for part in (numbers, weights)]
+    shift = max(0, sum(largest) - 900)
+    scaled = np.ascontiguousarray(np.ldexp(numbers, -shift) if shift else numbers, dtype=np.float64)
+    upper = (scaled.view(np.int64) & ~((1 << 27) - 1)).view(np.float64)
+    return (upper * weights, (scaled - upper) * weights), shift

@@ -1,14 +1,14 @@
 """The verdict on every operator, each brought back to numbers and gradients that are known.
 
-With v a direction of signs and powers of two (so that products with it are exact), and w = -2 times signs, 1 for a
-scalar: a forgotten cotangent shows, and halving it is exact:
+With v a direction, w random weights for the outputs times -2 (1 for a scalar: a forgotten cotangent shows, and
+halving it is exact):
 
     value      f        each output, and Σ w_i f_i
     jvp        J v      each output's derivative along v, and wᵀ J v
     vjp        wᵀ J     as a gradient
     jacobian   J        each output's row as a gradient, and wᵀ J; of a scalar the gradient
-    hvp        H v      the gradient of a difference quotient (`adbench.oracle.second_order`)
-    hessian    H        H v as for hvp, for two directions v
+    hvp        H v      the gradient of the derivative along v
+    hessian    H        the Jacobian of the gradient: each row, and wᵀ H
 
 A scalar is an array of shape (): its one output is all there is, without sums. A leaf of a Jacobian is an array of the
 value's shape before the input's, or a scipy.sparse matrix of (outputs, entries of the input). Entries outside a
@@ -20,22 +20,49 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
-import optree
 from numpy.typing import NDArray
 
 from adbench.oracle.differences import UNIT_ROUNDOFF
-from adbench.oracle.evidence import ROUNDINGS, EntryEvidence, compare, not_finite, not_zero, place_of
-from adbench.oracle.leaves import direction_signs, output_signs
-from adbench.oracle.reference import Known, Reference, Row
-from adbench.oracle.structure import Misshapen, gradient_arrays, jacobian_blocks, kind_of, numbers, scaled
-from adbench.oracle.verdict import WORDS, Comparison, Verdict, compared, conclude
+from adbench.oracle.evidence import ROUNDINGS, EntryEvidence, compare, entry_name, not_finite, not_zero
+from adbench.oracle.leaves import (
+    direction_weights,
+    exact_products,
+    output_weights,
+    total,
+    weighted_sum,
+    weighted_sums,
+)
+from adbench.oracle.reference import UNKNOWN, Known, Reference, Row
+from adbench.oracle.structure import (
+    Misshapen,
+    gradient_arrays,
+    hessian_blocks,
+    jacobian_blocks,
+    kind_of,
+    numbers,
+    scaled,
+)
+from adbench.oracle.verdict import (
+    Comparison,
+    Hidden,
+    Verdict,
+    added_up,
+    compared,
+    conclude,
+    hidden,
+    length,
+    rounding_of_sum,
+    unseen,
+    walked,
+)
 
 Floats = NDArray[np.float64]
 COTANGENT = -2.0
-UNKNOWN = Known(math.nan, math.nan, math.nan, 0.0, "unknown")
 SUMMED_EXACTLY = 1_000_000
 """Entries that are summed one by one without rounding; more are summed in pairs, which rounds a little."""
 
@@ -49,8 +76,8 @@ class Nonzeros:
 
 
 def cotangent(shape: tuple[int, ...], seed: int, factor: float = COTANGENT) -> Any:
-    """The w of `vjp`: the signs of the first sum, times a factor that shows where a backend forgets it."""
-    return factor * output_signs(seed, 0, shape) if shape else factor
+    """The w of `vjp`: the weights of the first sum, times a factor that shows where a backend forgets it."""
+    return factor * output_weights(seed, 0, shape) if shape else factor
 
 
 def along(row: Row, number: int) -> Known:
@@ -60,11 +87,11 @@ def along(row: Row, number: int) -> Known:
             return found.derivative
     if any(len(leaf.entries) < leaf.size for leaf in row.leaves):
         return UNKNOWN
-    signs = direction_signs(row.seed, number, [leaf.shape for leaf in row.leaves])
+    weights = direction_weights(row.seed, number, [leaf.shape for leaf in row.leaves])
     lower, upper, bars, noises = [0.0], [0.0], [0.0], [0.0]
-    for leaf, sign in zip(row.leaves, signs, strict=True):
+    for leaf, weight in zip(row.leaves, weights, strict=True):
         for entry in leaf.entries:
-            step = leaf.scale * float(sign.flat[entry.index])
+            step = leaf.scale * float(weight.flat[entry.index])
             ends = sorted((step * entry.derivative.lower, step * entry.derivative.upper))
             lower.append(ends[0])
             upper.append(ends[1])
@@ -80,7 +107,6 @@ def judge_operator(
     operator: str,
     result: Any,
     known: Reference,
-    seconds: Sequence[tuple[Any, Reference]] = (),
     *,
     nonzeros: Nonzeros | None = None,
     claimed_relative_error: float | None = None,
@@ -88,16 +114,10 @@ def judge_operator(
     """Compares what an operator returned with what is known.
 
     result    in numpy, of the structure that the operator promises
-    seconds   for hvp and hessian: directions v, each with the reference of H v; hvp was asked for the first
+    known     of the function; for hvp of its derivative along v, for hessian of its gradient
     nonzeros  the declared pattern of the Jacobian of a function whose value is an array
     """
     claim = claimed_relative_error
-    if operator == "hvp":
-        return judge_operator("gradient", result, seconds[0][1], claimed_relative_error=claim)
-    if operator == "hessian":
-        products = [(_times(result, v), second) for v, second in seconds]
-        verdicts = [judge_operator("gradient", *pair, claimed_relative_error=claim) for pair in products]
-        return max(verdicts, key=lambda verdict: WORDS.index(verdict.word))
     try:
         with np.errstate(all="ignore"):  # a gradient of 1e300s is somebody's wrong answer, not our warning
             found = _compared(operator, result, known, nonzeros, claim)
@@ -110,7 +130,7 @@ def judge_operator(
 def _compared(
     operator: str, result: Any, known: Reference, nonzeros: Nonzeros | None, claim: float | None
 ) -> list[Comparison]:
-    """Comparisons of first order."""
+    """Every comparison that the operator's result allows."""
     row = known.all_outputs
     if operator == "value":
         return [_numbers(result, known, "the value", lambda row: row.value, claim)]
@@ -119,8 +139,11 @@ def _compared(
         return [found if known.shape else replace(found, value_size=_products(row))]
     if operator == "vjp":
         return [_gradient(scaled(result, 1 / COTANGENT), row)]
+    if operator == "hessian":
+        rows = _jacobian(hessian_blocks(result, known), known, _Names.of_entries(known), None)
+        return rows if claim is None else [_as_one(rows)]
     if operator == "jacobian" and known.shape:
-        return _jacobian(result, known, nonzeros)
+        return _jacobian(jacobian_blocks(result, known), known, _Names.of_outputs(known), nonzeros)
     if known.shape:
         raise ValueError(f"a function whose value is an array has no {operator}")
     if operator != "value_and_gradient":
@@ -131,8 +154,44 @@ def _compared(
     return [replace(_gradient(result[1], row), value=value)]
 
 
+@dataclass(frozen=True)
+class _Names:
+    """How to call the entries of a matrix: of a Jacobian or of a Hessian.
+
+    whole   the matrix
+    row     row(index) -> the name of a row, for `entry`
+    entry   entry(row, column) -> the name of an entry from those of its row and column
+    """
+
+    whole: str
+    row: Callable[[int], str]
+    entry: Callable[[str, str], str]
+
+    @staticmethod
+    def of_outputs(known: Reference) -> _Names:
+        """``output[3, 1], x[2]``."""
+        row = partial(_place, shape=known.shape)
+        return _Names("the Jacobian", row, lambda row, column: f"{row}, {column}")
+
+    @staticmethod
+    def of_entries(known: Reference) -> _Names:
+        """``H[x[3], y[1]]``."""
+        leaves = known.all_outputs.leaves
+        ends = np.cumsum([leaf.size for leaf in leaves])
+
+        def row(index: int) -> str:
+            which = int(np.searchsorted(ends, index, side="right"))
+            start = int(ends[which]) - leaves[which].size
+            return entry_name(leaves[which].path, index - start, leaves[which].shape)
+
+        return _Names("the Hessian", row, lambda row, column: f"H[{row}, {column}]")
+
+
 def _gradient(result: Any, row: Row) -> Comparison:
-    return compared(gradient_arrays(result, row), row)
+    arrays = gradient_arrays(result, row)
+    found = compared(arrays, row)
+    known = zip(row.leaves, found.hiding, arrays, strict=True)
+    return replace(found, hidden=[hidden(leaf.path, error, array, len(leaf.entries)) for leaf, error, array in known])
 
 
 def _numbers(result: Any, known: Reference, name: str, of: Callable[[Row], Known], claim: float | None) -> Comparison:
@@ -147,41 +206,80 @@ def _numbers(result: Any, known: Reference, name: str, of: Callable[[Row], Known
     ]
     if not known.shape:
         return Comparison(value=evidence[0])
+    if len(known.outputs) == known.size:
+        return Comparison(entries=evidence)
+    sums: list[EntryEvidence] = []
     if not np.isfinite(array).all():
         if all(math.isfinite(of(row).size) for row in known.sums):
             index = int(np.flatnonzero(~np.isfinite(array))[0])
-            evidence.append(not_finite(f"{name} at {_place(index, known.shape)}", (), float(array.flat[index])))
+            sums.append(not_finite(f"{name} at {_place(index, known.shape)}", (), float(array.flat[index])))
     elif claim is None:
         for number, row in enumerate(known.sums):
-            products = (array * output_signs(row.seed, number, known.shape)).ravel()
-            entrywise = ROUNDINGS * UNIT_ROUNDOFF * float(np.abs(products).sum())
-            where = f"{name}, summed over all {known.size} outputs (signs {number} from seed {row.seed})"
-            evidence.append(compare(where, (), math.fsum(products), of(row), math.inf, entrywise))
-    return Comparison(entries=evidence)
+            weights = output_weights(row.seed, number, known.shape)
+            sizes = np.abs(array * weights)
+            rounding, typical = rounding_of_sum(sizes.ravel()), length(sizes)
+            where = f"{name}, summed over all {known.size} outputs (weights {number} from seed {row.seed})"
+            sums.append(compare(where, (), weighted_sum(array, weights), of(row), math.inf, rounding, typical))
+    unseen_here = [hidden(name, unseen(sums), array, len(known.outputs))]
+    return Comparison(entries=evidence + sums, hidden=unseen_here)
 
 
 def _place(index: int, shape: tuple[int, ...]) -> str:
     """The output as one would index it: ``output[3, 1]``."""
-    return f"output[{', '.join(map(str, place_of(index, shape)))}]"
+    return entry_name("output", index, shape)
 
 
-def _jacobian(jacobian: Any, known: Reference, nonzeros: Nonzeros | None) -> list[Comparison]:
-    """Every examined row, the sums of all rows, and first what must not be in any."""
+def _jacobian(blocks: Sequence[Any], known: Reference, names: _Names, nonzeros: Nonzeros | None) -> list[Comparison]:
+    """Every examined row, the sums of all where there are more, and first whatever must not be in any."""
     leaves = known.all_outputs.leaves
-    blocks = jacobian_blocks(jacobian, known)
-    unfit = _not_finite(blocks, known) + _outside(blocks, known, nonzeros)
-    found = [Comparison(entries=unfit)] if unfit else []
-    for index, row in known.outputs:
-        rows = [_row(block, index).reshape(leaf.shape) for block, leaf in zip(blocks, leaves, strict=True)]
-        found.append(compared(rows, row, of=f"{_place(index, known.shape)}, "))
-    if all(math.isfinite(item.got) for item in unfit):
-        for number, row in enumerate(known.sums):
-            signs = output_signs(row.seed, number, known.shape).ravel()
-            sums = [_contracted(block, signs) for block in blocks]
-            rows = [total.reshape(leaf.shape) for (total, _), leaf in zip(sums, leaves, strict=True)]
-            allowed = [size.reshape(leaf.shape) for (_, size), leaf in zip(sums, leaves, strict=True)]
-            of = f"the sum of all {known.size} outputs (signs {number} from seed {row.seed}), "
-            found.append(compared(rows, row, allowed, of))
+    unfit = _not_finite(blocks, known, names) + _outside(blocks, known, names, nonzeros)
+    rows = [
+        compared(
+            [_row(block, index).reshape(leaf.shape) for block, leaf in zip(blocks, leaves, strict=True)],
+            row,
+            named=partial(names.entry, names.row(index)),
+        )
+        for index, row in known.outputs
+    ]
+    summed = len(known.outputs) < known.size and all(math.isfinite(item.got) for item in unfit)
+    sums = [_summed(blocks, known, number) for number in range(len(known.sums))] if summed else []
+    found = [*([Comparison(entries=unfit)] if unfit else []), *rows, *sums]
+    return [*found, Comparison(hidden=_hidden_in(blocks, known, names, rows, sums))]
+
+
+def _as_one(rows: Sequence[Comparison]) -> Comparison:
+    """All rows as one, for a claim about a whole matrix, some of whose rows may be zero."""
+    entries, along, unseen_here = (
+        list(chain.from_iterable(parts)) for parts in zip(*((r.entries, r.along, r.hidden) for r in rows), strict=True)
+    )
+    return Comparison(None, entries, along, sum_size=max(r.sum_size for r in rows), hidden=unseen_here)
+
+
+def _summed(blocks: Sequence[Any], known: Reference, number: int) -> Comparison:
+    """wᵀ J, for the weights w of the sum with this number."""
+    row = known.sums[number]
+    weights = output_weights(row.seed, number, known.shape).ravel()
+    sums, terms = [], []
+    for block, leaf in zip(blocks, row.leaves, strict=True):
+        of_block, rounding, size = (array.reshape(leaf.shape) for array in _contracted(block, weights))
+        sums.append(of_block)
+        terms.append((rounding, size))
+    what = f"the sum of all {known.size} rows (weights {number} from seed {row.seed})"
+    return compared(sums, row, terms, lambda place: f"{what}, {place}")
+
+
+def _hidden_in(
+    blocks: Sequence[Any], known: Reference, names: _Names, rows: Sequence[Comparison], sums: Sequence[Comparison]
+) -> list[Hidden | None]:
+    """What could hide in each block: in a row that was examined, or in another, which is seen in the sums of all."""
+    found = []
+    for k, (block, leaf) in enumerate(zip(blocks, known.all_outputs.leaves, strict=True)):
+        errors = [row.hiding[k] for row in rows]
+        if len(known.outputs) < known.size:
+            errors.append(min((each.hiding[k] for each in sums), default=math.inf))
+        numbers = block if isinstance(block, np.ndarray) else block.data
+        seen = len(known.outputs) * len(leaf.entries) if isinstance(block, np.ndarray) else 0
+        found.append(hidden(f"{names.whole} in {leaf.path}", max(errors, default=0.0), numbers, seen))
     return found
 
 
@@ -191,20 +289,23 @@ def _row(block: Any, index: int) -> Floats:
     return np.asarray(block[[index], :].toarray()[0], dtype=np.float64)
 
 
-def _contracted(block: Any, signs: Floats) -> tuple[Floats, Floats]:
-    """wᵀ J, and what the roundings of right entries of J may add up to in it."""
+def _contracted(block: Any, weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """wᵀ J, what the roundings of right entries of J may add up to in it, and the length of its terms."""
+    eight = ROUNDINGS * UNIT_ROUNDOFF
     if isinstance(block, np.ndarray):
-        products = np.ascontiguousarray((block * signs[:, None]).T)
-        sizes = np.abs(products).sum(axis=1)
-        if products.size > SUMMED_EXACTLY:
-            return products.sum(axis=1), 2 * ROUNDINGS * UNIT_ROUNDOFF * sizes
-        sums = np.array([math.fsum(column) for column in products])
-    else:
-        products = block.data * signs[block.indices]
-        ends = list(zip(block.indptr[:-1], block.indptr[1:], strict=True))
-        sums = np.array([math.fsum(products[start:end]) for start, end in ends])
-        sizes = np.array([float(np.abs(products[start:end]).sum()) for start, end in ends])
-    return sums.astype(np.float64), ROUNDINGS * UNIT_ROUNDOFF * sizes
+        products = block * weights[:, None]
+        sizes = np.abs(products)
+        rounding, lengths = eight * added_up(sizes), np.sqrt(np.square(sizes).sum(axis=0))
+        if block.size > SUMMED_EXACTLY:
+            return products.sum(axis=0), rounding + eight * sizes.sum(axis=0), lengths
+        return weighted_sums(block.T, weights), rounding, lengths
+    columns = np.repeat(np.arange(block.shape[1]), np.diff(block.indptr))
+    sizes = np.abs(block.data * weights[block.indices])
+    totals, squares = (np.bincount(columns, terms, block.shape[1]) for terms in (sizes, sizes**2))
+    (upper, lower), shift = exact_products(block.data, weights[block.indices])
+    parts, ends = (upper.tolist(), lower.tolist()), pairwise(block.indptr.tolist())
+    sums = [total(parts[0][start:end] + parts[1][start:end]) for start, end in ends]
+    return np.ldexp(sums, shift), eight * walked(totals, squares), np.sqrt(squares)
 
 
 def _nonzero(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
@@ -216,14 +317,16 @@ def _nonzero(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
     return found.row.astype(np.intp), found.col.astype(np.intp), found.data
 
 
-def _not_finite(blocks: Sequence[Any], known: Reference) -> list[EntryEvidence]:
-    """The first NaN or infinity of each input, where all derivatives that were examined are finite."""
-    if not all(math.isfinite(one.size) for row in known.sums for one in row.derivatives):
+def _not_finite(blocks: Sequence[Any], known: Reference, names: _Names) -> list[EntryEvidence]:
+    """The first NaN or infinity of each input where not all rows are examined, and all in their sums are finite."""
+    if len(known.outputs) == known.size or not all(
+        math.isfinite(one.size) for row in known.sums for one in row.derivatives
+    ):
         return []
-    return _first_of_each(blocks, known, not_finite, lambda _, rows, columns, values: ~np.isfinite(values))
+    return _first_of_each(blocks, known, names, not_finite, lambda _, rows, columns, values: ~np.isfinite(values))
 
 
-def _outside(blocks: Sequence[Any], known: Reference, nonzeros: Nonzeros | None) -> list[EntryEvidence]:
+def _outside(blocks: Sequence[Any], known: Reference, names: _Names, nonzeros: Nonzeros | None) -> list[EntryEvidence]:
     """For each input the first entry that is not zero although the pattern has nothing there."""
     if nonzeros is None:
         return []
@@ -236,12 +339,13 @@ def _outside(blocks: Sequence[Any], known: Reference, nonzeros: Nonzeros | None)
         pattern = nonzeros.rows[mine] * size + nonzeros.columns[mine] - start
         return ~np.isin(rows * size + columns, pattern) & (values != 0)
 
-    return _first_of_each(blocks, known, not_zero, stray)
+    return _first_of_each(blocks, known, names, not_zero, stray)
 
 
 def _first_of_each(
     blocks: Sequence[Any],
     known: Reference,
+    names: _Names,
     evidence: Callable[[str, tuple[int, ...], float], EntryEvidence],
     unfit: Callable[[int, Any, Any, Floats], Any],
 ) -> list[EntryEvidence]:
@@ -250,27 +354,9 @@ def _first_of_each(
     for which, (block, leaf) in enumerate(zip(blocks, known.all_outputs.leaves, strict=True)):
         rows, columns, values = _nonzero(block)
         for k in np.flatnonzero(unfit(which, rows, columns, values))[:1]:
-            where = f"{_place(int(rows[k]), known.shape)}, {leaf.path}"
-            found.append(evidence(where, place_of(int(columns[k]), leaf.shape), float(values[k])))
+            entry = entry_name(leaf.path, int(columns[k]), leaf.shape)
+            found.append(evidence(names.entry(names.row(int(rows[k])), entry), (), float(values[k])))
     return found
-
-
-def _times(hessian: Any, v: Any) -> Any:
-    """H v: for every leaf of the arguments Σ over the leaves of v of its block times v's, nested like the arguments."""
-    steps = [np.asarray(step, dtype=np.float64) for step in optree.tree_leaves(v)]
-
-    def along_row(row: Any, like: Any) -> Any:
-        blocks = [np.asarray(block) for block in optree.tree_leaves(row)]
-        structure = optree.tree_structure(like)
-        if len(blocks) != len(steps) * structure.num_leaves:
-            return row  # misshapen: the comparison refuses it
-        rows = [blocks[start : start + len(steps)] for start in range(0, len(blocks), len(steps))]
-        sums = [sum(np.tensordot(b, s, axes=s.ndim) for b, s in zip(row, steps, strict=True)) for row in rows]
-        return optree.tree_unflatten(structure, sums)
-
-    if not isinstance(hessian, tuple) or len(hessian) != len(v):
-        return hessian
-    return tuple(along_row(row, like) for row, like in zip(hessian, v, strict=True))
 
 
 def _products(row: Row) -> float:

@@ -1,35 +1,32 @@
-"""The strongest reference: the case's own text at fifty and seventy-five digits, with float64's noise."""
+"""The strongest reference: the case's own text on power series over balls, with float64's noise."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from adbench.oracle.highprecision.evaluation import COARSE, Runs, many_entries, one_entry
-from adbench.oracle.highprecision.namespace import TooSlow, lift_deadlines
-from adbench.oracle.highprecision.noise import own_noise
-from adbench.oracle.highprecision.truth import Truth
+from adbench.oracle.leaves import Point
 from adbench.oracle.reference import Known, Row
+from adbench.oracle.series.ball import Insufficient
+from adbench.oracle.series.evaluation import Curve, Evaluations, Move, many_entries, one_entry
+from adbench.oracle.series.namespace import TooSlow, lift_deadlines
+from adbench.oracle.series.noise import noises
+from adbench.oracle.series.truth import Settled, Truth
 from adbench.oracle.subject import Effort, Numbers, Subject, chosen_entries
 
-METHOD = "central differences at 50 digits, confirmed at 75"
-OWN_NOISE = "Monte Carlo arithmetic under differences of the case's text"
+METHOD = "power series over balls"
+NOISE = "the same series with random roundings"
 NO_NOISE = ""
 
-OWN_DRAWS = 6
-"""Each costs as much as half of the truth, and twenty sigmas are allowed for."""
-
+DRAWS = 6
 FEWEST_DRAWS = 3
 """Where time is short: three are off by a factor of three once in thirty times, and the bound has twenty to spare."""
 
-NOISY_COST = 2.2
-FINE_COST = 1.3
-"""Time of an evaluation with perturbations, or at 75 digits, in evaluations at 50 digits (measured)."""
-
-SECONDS_PER_NUMBER = 1.5e-4
-"""What looking at one more number of a result takes for each move, about."""
+NOISY_COST = 4.0
+"""Time of an evaluation with random roundings, in plain evaluations."""
 
 OVERDUE = 3.0
 """Gives up after this many times the planned time: the plan rests on one evaluation.
@@ -37,9 +34,11 @@ OVERDUE = 3.0
 Time is the thread's own: on a busy machine a reference takes longer, and is no weaker.
 """
 
+TOO_LONG = "the text takes too long on power series"
+
 
 class NotPrecise(Exception):
-    """The text cannot be run at high precision, or not in the time allowed; the message is the reason."""
+    """The text cannot be run on series, or not in the time allowed; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -52,87 +51,113 @@ class Plan:
     whole: bool
 
 
-def plan(total: int, evaluations: float, max_entries: int, max_directions: int, draws: int) -> Plan:
-    """What fits into the time of so many evaluations at 50 digits; raises NotPrecise where that is next to nothing."""
-    per_entry = 2 + NOISY_COST * draws
-    fixed = 6 * FINE_COST + NOISY_COST * draws
-    if total <= max_entries and fixed + total * per_entry <= evaluations:
+def plan(total: int, evaluations: float, max_entries: int, max_directions: int, draws: int = DRAWS) -> Plan:
+    """What fits into the time of so many evaluations; raises NotPrecise where that is next to nothing."""
+    each = 1 + NOISY_COST * draws
+    if total <= max_entries and (1 + total) * each <= evaluations:
         return Plan(total, 0, draws, True)
     if draws > FEWEST_DRAWS:
         return plan(total, evaluations, max_entries, max_directions, FEWEST_DRAWS)
     directions = max_directions
     while True:
-        left = evaluations - fixed - directions * (per_entry + 2 * FINE_COST)
-        entries = min(total, max_entries, int(left / per_entry))
+        entries = min(total, max_entries, int(evaluations / each - 1 - directions))
         if entries >= min(total, 4) or directions <= 1:
             break
         directions -= 1
     if entries < 1:
-        raise NotPrecise("the text takes too long at 50 digits")
+        raise NotPrecise(TOO_LONG)
     # Powers of two, so that a slightly slower machine takes the same sample.
-    return Plan(
-        1 << (entries.bit_length() - 1) if entries < min(total, max_entries) else entries, directions, draws, False
-    )
+    few = 1 << (entries.bit_length() - 1) if entries < min(total, max_entries) else entries
+    return Plan(few, directions, draws, False)
 
 
-def by_high_precision(
-    subject: Subject, effort: Effort, numbers: Numbers, fallback: Callable[[int, int, int], Known]
-) -> list[Row]:
-    """The rows of these numbers from the text itself; raises NotPrecise with the reason where that does not work.
+@dataclass(frozen=True)
+class Examination:
+    """A subject's numbers on series, and what may be spent on them."""
 
-    fallback: (number, leaf, flat index) -> what differences in double precision say, for entries that high precision
-    cannot settle.
-    """
+    subject: Subject
+    effort: Effort
+    truth: Truth
+    seconds: float
+
+    @property
+    def point(self) -> Point:
+        """Where."""
+        return self.subject.point
+
+    def planned(self, rows: int = 1, draws: int = DRAWS) -> Plan:
+        """What fits, if as many rows are examined."""
+        total, directions = sum(self.point.sizes), self.effort.directions_of(self.subject.shape)
+        affordable = self.effort.max_seconds / self.seconds / rows
+        return plan(total, affordable, self.effort.max_entries, directions, draws)
+
+    def rows(self, planned: Plan, along: Move | None = None) -> list[Row]:
+        """For each number the row of its value and derivatives; with ``along`` those of its derivative along that."""
+        point, seed = self.point, self.effort.seed
+        chosen = chosen_entries(point.sizes, planned.entries, seed)
+        sample = [(k, index) for k, indices in enumerate(chosen) for index in indices]
+        steps = [entry_step(point, *place) for place in sample]
+        moves = [one_entry(point, *place, step) for place, step in zip(sample, steps, strict=True)]
+        moves += [many_entries(point.steps(seed, number)) for number in range(planned.directions)]
+        scales = steps + [1.0] * planned.directions
+        if along is None:
+            value, curves = Curve(()), [Curve.straight(move) for move in moves]
+        else:
+            value, curves = Curve.straight(along), [Curve.mixed(move, along) for move in moves]
+        wanted = [(value, 1.0), *zip(curves, scales, strict=True)]
+        settled = [self._settled(*pair) for pair in wanted]
+        known = self._noisy(wanted, settled, planned.draws)
+        rows = [point.row(seed, of_number[0], chosen, of_number[1:]) for of_number in zip(*known, strict=True)]
+        count = self.truth.evaluations.count
+        noise = NOISE if planned.draws else NO_NOISE
+        return [replace(row, method=METHOD, evaluations=count, noise=noise, proved=True) for row in rows]
+
+    def _settled(self, curve: Curve, scale: float) -> list[Settled]:
+        return self.truth.derivatives(curve, scale) if curve.moves else self.truth.values()
+
+    def _noisy(
+        self, curves: Sequence[tuple[Curve, float]], settled: Sequence[Sequence[Settled]], draws: int
+    ) -> list[list[Known]]:
+        if not draws:
+            return [[one.known for one in of_curve] for of_curve in settled]
+        found = noises(self.truth.evaluations, curves, settled, draws=draws, seed=self.effort.seed)
+        return [
+            [replace(one.known, noise=noise) if math.isfinite(one.known.size) else one.known for one, noise in pairs]
+            for pairs in (zip(*both, strict=True) for both in zip(settled, found, strict=True))
+        ]
+
+
+def entry_step(point: Point, leaf: int, index: int) -> float:
+    """The power of two at or below |x| below one, 1 for larger entries and for zero: derivatives stay in range."""
+    x = float(point.leaves[leaf].values.flat[index])
+    exponent = math.frexp(x)[1] - 1 if x != 0 and math.isfinite(x) else 0
+    return math.ldexp(1.0, max(-1022, min(0, exponent)))
+
+
+def examination(subject: Subject, effort: Effort, numbers: Numbers) -> Examination:
+    """Raises TooSlow, or whatever the text raises."""
     assert subject.text is not None
     deadline = time.thread_time() + OVERDUE * effort.max_seconds
-    draws = OWN_DRAWS if subject.subtracts is None else 0
+    evaluations = Evaluations(subject.text, subject.point, deadline, numbers.exact)
+    started = time.thread_time()
+    truth = Truth(evaluations)
+    with contextlib.suppress(Insufficient):
+        evaluations.along(Curve.straight(many_entries(subject.point.steps(effort.seed, 0))))
+    return Examination(subject, effort, truth, max(1e-6, time.thread_time() - started) / 2)
+
+
+def on_series(
+    subject: Subject, effort: Effort, numbers: Numbers, examine: Callable[[Examination], list[Row]]
+) -> list[Row]:
+    """What ``examine`` finds; raises NotPrecise with the reason where the text does not run on series."""
     try:
-        runs = Runs(subject.text, subject.point, deadline, numbers.exact)
-        plain = runs.plain(COARSE)
-        seconds = max(1e-6, plain.seconds) + SECONDS_PER_NUMBER * (len(plain.centre) - 1)
-        total, most_directions = sum(subject.point.sizes), effort.directions_of(subject.shape)
-        planned = plan(total, effort.max_seconds / seconds, effort.max_entries, most_directions, draws)
-        return _rows(runs, planned, effort.seed, subject.subtracts or 0.0, fallback)
+        return examine(examination(subject, effort, numbers))
     except TooSlow:
-        raise NotPrecise("the text takes too long at 50 digits") from None
+        raise NotPrecise(TOO_LONG) from None
     except NotPrecise:
         raise
     except Exception as error:  # the text is anybody's: whatever it raises is the reason, and differences take over
         first_line = (str(error).splitlines() or [""])[0]
-        raise NotPrecise(f"the text does not run at 50 digits: {type(error).__name__}: {first_line}") from error
+        raise NotPrecise(f"the text does not run on power series: {type(error).__name__}: {first_line}") from error
     finally:
         lift_deadlines()  # the next computation uses the same namespaces
-
-
-def _rows(
-    runs: Runs, planned: Plan, seed: int, subtracts: float, fallback: Callable[[int, int, int], Known]
-) -> list[Row]:
-    point = runs.point
-    chosen = chosen_entries(point.sizes, planned.entries, seed)
-    sample = [(k, index) for k, indices in enumerate(chosen) for index in indices]
-    along = [many_entries(point.steps(seed, number)) for number in range(planned.directions)]
-    truths = [Truth(runs, which, subtracts) for which in range(len(runs.plain(COARSE).centre))]
-    values = [truth.value() for truth in truths]
-    found = [truth.entries(sample, seed) + [truth.direction(move) for move in along] for truth in truths]
-    known = [[settled.known for settled in of_truth] for of_truth in found]
-    for which, of_truth in enumerate(known):
-        for k, place in enumerate(sample):
-            if of_truth[k].kind == "unsure":
-                of_truth[k] = fallback(which, *place)
-    noisy = [which for which, value in enumerate(values) if planned.draws and math.isfinite(value.size)]
-    if noisy:
-        moves = [one_entry(point, *place) for place in sample] + [(move, 0) for move in along]
-        sizes = [value.lower if which in noisy else 0.0 for which, value in enumerate(values)]
-        noises = own_noise(runs, moves, found, sizes, draws=planned.draws, seed=seed)
-        for which in noisy:
-            of_value, of_moves = noises[which]
-            values[which] = replace(values[which], noise=of_value)
-            known[which] = [
-                replace(one, noise=noise) if math.isfinite(one.size) else one
-                for one, noise in zip(known[which], of_moves, strict=True)
-            ]
-    rows = [point.row(seed, value, chosen, of_row) for value, of_row in zip(values, known, strict=True)]
-    return [
-        replace(row, method=METHOD, evaluations=runs.count, noise=OWN_NOISE if which in noisy else NO_NOISE)
-        for which, row in enumerate(rows)
-    ]

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cache
 from itertools import repeat
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
-ORACLE_VERSION = 4
+ORACLE_VERSION = 5
 """Changes whenever a reference computed earlier would come out differently: old cached ones are then ignored."""
 
 
@@ -43,6 +43,9 @@ class Known:
         if math.isnan(got):
             return self.lower if self.lower == self.upper else 0.5 * (self.lower + self.upper)
         return min(max(got, self.lower), self.upper)
+
+
+UNKNOWN = Known(math.nan, math.nan, math.nan, 0.0, "unknown")
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Direction:
-    """d/dt f(x + t v) at 0 for v = signs × leaf scale; `leaves.direction_signs` (seed, number) gives the signs."""
+    """d/dt f(x + t v) at 0 for v = weights × leaf scale; the weights are `leaves.direction_weights` (seed, number)."""
 
     number: int
     derivative: Known
@@ -90,7 +93,7 @@ class Row:
     method: the name of the method; reason: why a stronger method did not work ("" for the strongest).
     count: the length of ``wrt``; evaluations: how often f was evaluated; constants: where (position in wrt, then
     keys) the arguments hold whole numbers and other things that have no derivative; noise: how the noise was found
-    ("": not at all).
+    ("": not at all). proved: the true values lie in intervals that provably contain them.
     """
 
     value: Known
@@ -103,6 +106,7 @@ class Row:
     evaluations: int
     constants: tuple[tuple[int | str, ...], ...] = ()
     noise: str = ""
+    proved: bool = False
 
     @property
     def derivatives(self) -> list[Known]:
@@ -125,7 +129,8 @@ class Reference:
     """The truth about a function and its derivatives: some outputs by themselves, all of them in sums.
 
     shape: of the value; a scalar is an array of shape (). outputs: flat indices, and the rows of these outputs.
-    sums: the rows of Σ_i w_i f_i, with signs w by `leaves.output_signs` (seed, the sum's number); none for a scalar.
+    sums: the rows of Σ_i w_i f_i, with weights w by `leaves.output_weights` (seed, the sum's number); none for a
+    scalar.
     """
 
     shape: tuple[int, ...]
@@ -145,13 +150,22 @@ class Reference:
 
     @property
     def all_outputs(self) -> Row:
-        """The row that every output has a part in: a scalar's own, or the first of the sums."""
-        return self.sums[0] if self.sums else self.scalar
+        """The row that every output has a part in: the first of the sums, or a scalar's own."""
+        return self.sums[0] if self.sums else self.outputs[0][1]
 
     def mapped(self, change: Callable[[Row], Row]) -> Reference:
         """The reference with every row changed."""
         outputs = tuple((index, change(row)) for index, row in self.outputs)
         return replace(self, outputs=outputs, sums=tuple(map(change, self.sums)))
+
+    def unknown(self, reason: str) -> Reference:
+        """The same numbers, of which nothing is known, for that reason."""
+
+        def unknown(row: Row) -> Row:
+            forgotten = row.with_derivatives(lambda _: UNKNOWN)
+            return replace(forgotten, value=UNKNOWN, directions=(), method="", reason=reason, noise="", proved=False)
+
+        return self.mapped(unknown)
 
     def to_plain(self) -> dict[str, Any]:
         """Dicts, lists, numbers and texts only, none of them infinite or NaN: valid JSON of any strictness."""
@@ -182,10 +196,17 @@ def _types(kind: Any) -> Mapping[str, Any]:
     return get_type_hints(kind)
 
 
+@cache
+def _defaults(kind: Any) -> Mapping[str, Any]:
+    return {field.name: field.default for field in fields(kind) if field.default is not MISSING}
+
+
 def _made(kind: Any, plain: Any) -> Any:
     """The inverse of `_plain` for a value of this type."""
     if is_dataclass(kind):
-        return cast(Any, kind)(**{name: _made(part, plain[name]) for name, part in _types(cast(Any, kind)).items()})
+        types, defaults = _types(cast(Any, kind)), _defaults(cast(Any, kind))
+        absent = {name for name in defaults if name not in plain}
+        return cast(Any, kind)(**{name: _made(part, plain[name]) for name, part in types.items() if name not in absent})
     if get_origin(kind) is tuple:
         kinds = get_args(kind)
         if kinds[-1] is ...:

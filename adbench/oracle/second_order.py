@@ -1,101 +1,88 @@
-"""References of second order: H v is the gradient of φ(x) = (f(x + εv) - f(x - εv)) / 2ε.
+"""References of second order, from the mixed coefficient of the text on power series (`adbench.oracle.series`).
 
-φ is a text like f, and at fifty digits ε = 2^-40 makes it and its gradient exact to 2^-80: second order needs no new
-machinery. Where f's text does not run at fifty digits, H v is unknown, and every verdict on it is inconclusive.
+H v is the gradient of x -> D_v f(x), and H the Jacobian of the gradient: both are references like those of first order.
+Where f's text does not run on series, second order is unknown, and every verdict on it says so.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import optree
 
-from adbench.oracle.compute import reference
+from adbench.oracle.leaves import Point, output_weights
+from adbench.oracle.precise import DRAWS, FEWEST_DRAWS, Examination, NotPrecise, entry_step, on_series
 from adbench.oracle.reference import Known, Reference, Row
-from adbench.oracle.subject import Effort, Subject
+from adbench.oracle.series.evaluation import Move, many_entries, one_entry
+from adbench.oracle.subject import SUMS, Effort, Numbers, Subject, chosen_entries
 
-DIRECTIONS = (0, 1)
-"""The numbers of the directions v that a Hessian is multiplied with; `hvp` takes the first."""
+DIRECTION = 0
+"""The number of the direction v of H v."""
 
-EPSILON = 2.0**-40
-SECOND_NOISE = "squared from the noise of the gradient"
-MOST_EVALUATIONS = 90  # of φ in double precision, which is NaN: differences need not look far
+MOST_ROWS = 64
+"""Of a Hessian that are examined by themselves."""
+
+UNKNOWN = Known(math.nan, math.nan, math.nan, 0.0, "unknown")
 
 
-def second_reference(subject: Subject, number: int, first: Row, effort: Effort) -> Reference:
-    """The reference of φ, whose gradient is H v; v is the direction with this number.
+def hvp_reference(subject: Subject, effort: Effort) -> Reference:
+    """The reference of x -> D_v f(x), whose gradient is H v; f is a scalar."""
+    move = many_entries(subject.point.steps(effort.seed, DIRECTION))
+    return Reference((), ((0, _rows(subject, effort, [move])[0]),))
 
-    first: the function's own row, for the noise.
+
+def hessian_reference(subject: Subject, effort: Effort) -> Reference:
+    """The reference of the gradient as an array of all active entries, in order; its Jacobian is H.
+
+    Some rows of H by themselves (all of them up to `MOST_ROWS`), and wᵀ H for random vectors w.
     """
-    v = subject.point.direction(effort.seed, number)
-    found = _along_gradient(subject, v, first, effort)
-    scale = _largest(found.scalar)
-    if scale < _largest(first):
-        # Column by column H may be larger than H v, as where f stays the same along v; rounding is of the columns.
-        half = _along_gradient(subject, _every_second(v), first, replace(effort, max_entries=16))
-        scale = max(scale, _largest(half.scalar))
-    return found.mapped(lambda row: _with_second_noise(row, first, scale))
+    sizes = subject.point.sizes
+    total = sum(sizes)
+    places = [(leaf, index) for leaf, size in enumerate(sizes) for index in range(size)]
+    (chosen,) = chosen_entries([total], MOST_ROWS, effort.seed)
+    moves = [one_entry(subject.point, *places[k], entry_step(subject.point, *places[k])) for k in chosen]
+    sums = [_along_all(subject.point, output_weights(effort.seed, number, (total,))) for number in range(SUMS)]
+    rows = _rows(subject, effort, moves + sums)
+    scaled = [
+        _over(row, entry_step(subject.point, *places[k])) for k, row in zip(chosen, rows[: len(chosen)], strict=True)
+    ]
+    return Reference((total,), tuple(zip(chosen, scaled, strict=True)), tuple(rows[len(chosen) :]))
 
 
-def _along_gradient(subject: Subject, v: tuple[Any, ...], first: Row, effort: Effort) -> Reference:
-    """H v without its noise."""
-    text, wrt = subject.text, subject.point.wrt
+def _rows(subject: Subject, effort: Effort, along: Sequence[Move]) -> list[Row]:
+    """The row of D_v f for each of these v; of unknown numbers where the text does not run on series."""
 
-    def phi(xp: Any, *point: Any) -> Any:
-        def shifted(side: float) -> tuple[Any, ...]:
-            every = list(point)
-            for position, step in zip(wrt, v, strict=True):
-                every[position] = optree.tree_map(lambda x, s: x + side * EPSILON * s, every[position], step)
-            return tuple(every)
+    def examine(found: Examination) -> list[Row]:
+        planned = found.planned(len(along), DRAWS if len(along) == 1 else FEWEST_DRAWS)
+        return [found.rows(planned, move)[0] for move in along]
 
-        assert text is not None
-        return (text(xp, *shifted(1.0)) - text(xp, *shifted(-1.0))) / (2.0 * EPSILON)
-
-    def unknown(*_: Any) -> float:
-        return math.nan
-
-    size = first.value.size
-    subtracts = size / EPSILON if math.isfinite(size) else 0.0
-    difference = replace(subject, plain=unknown, text=text and phi, subtracts=subtracts)
-    return reference(difference, replace(effort, max_evaluations=MOST_EVALUATIONS))
+    reason = "the function is given as a black box"
+    if subject.text is not None:
+        try:
+            return on_series(subject, effort, Numbers((), effort), examine)
+        except NotPrecise as error:
+            reason = str(error)
+    point = subject.point
+    chosen = chosen_entries(point.sizes, effort.max_entries, effort.seed)
+    row = point.row(effort.seed, UNKNOWN, chosen, [UNKNOWN for indices in chosen for _ in indices])
+    return [replace(row, reason=reason) for _ in along]
 
 
-def _every_second(v: Any) -> Any:
-    """v with every second of its entries zero, counted through all its leaves."""
-    count = itertools.count()
-
-    def thinned(leaf: Any) -> Any:
-        array = np.array(leaf, dtype=np.float64)
-        for place in np.ndindex(array.shape):
-            array[place] *= next(count) % 2
-        return array if array.ndim else float(array)
-
-    return optree.tree_map(thinned, v)
+def _along_all(point: Point, weights: np.ndarray) -> Move:
+    """The move Σ_k w_k e_k over all active entries, in order."""
+    ends = np.cumsum(point.sizes)[:-1]
+    parts = np.split(np.asarray(weights, dtype=np.float64), ends)
+    return many_entries([part.reshape(leaf.values.shape) for part, leaf in zip(parts, point.leaves, strict=True)])
 
 
-def _largest(row: Row) -> float:
-    """The size of the largest finite derivative, or 0."""
-    return max((known.size for known in row.derivatives if math.isfinite(known.size)), default=0.0)
+def _over(row: Row, step: float) -> Row:
+    """The row of a derivative along step times a unit, per unit."""
 
+    def scaled(known: Known) -> Known:
+        if not math.isfinite(known.size):
+            return known
+        return Known(known.lower / step, known.upper / step, known.bar / step, known.noise / step, known.kind)
 
-def _with_second_noise(found: Row, first: Row, scale: float) -> Row:
-    """H v with the noise that the gradient's own suggests: u κ² scale, κ = the gradient's noise in units of u |g|.
-
-    A bound on the largest entry, so it hides errors in entries far smaller. Where H v is zero, libraries may be off by
-    a rounding of the gradient: v is as large as x, and the derivative of f / x, a usual form of a product's, vanishes
-    to rounding only.
-    """
-    finite = [known for known in first.derivatives if math.isfinite(known.size) and math.isfinite(known.noise)]
-    size = max((known.size for known in finite), default=0.0)
-    kappa = max((known.noise for known in finite), default=0.0) / (2.0**-53 * size) if size else 1.0
-    noise = 2.0**-53 * max(1.0, kappa) ** 2 * scale
-
-    def noisy(known: Known) -> Known:
-        of_zero = 2.0**-53 * size if known.size == 0 else 0.0
-        return replace(known, noise=max(noise, of_zero)) if math.isfinite(known.size) else known
-
-    return replace(found.with_derivatives(noisy), noise=SECOND_NOISE)
+    return replace(row.with_derivatives(scaled), value=scaled(row.value))

@@ -35,12 +35,35 @@ def jacobian_blocks(jacobian: Any, known: Reference) -> list[Any]:
     return [_matrix(part, known, leaf) for part, leaf in zip(parts, row.leaves, strict=True)]
 
 
-def _leaf_parts(gradient: Any, row: Row) -> list[Any]:
+def hessian_blocks(hessian: Any, known: Reference) -> list[NDArray[np.float64]]:
+    """The Hessian's columns of each leaf as a matrix of (all entries, entries of the leaf).
+
+    ``hessian`` is nested like the arguments, and instead of each leaf it holds what is nested like the arguments.
+    Raises Misshapen for anything else.
+    """
+    row = known.all_outputs
+    rows = zip(row.leaves, _leaf_parts(hessian, row, "the Hessian"), strict=True)
+    parts = [_leaf_parts(part, row, f"the Hessian's part for {leaf.path}") for leaf, part in rows]
+
+    def block(which: int, other: Leaf) -> NDArray[np.float64]:
+        leaf = row.leaves[which]
+        array = float_array(parts[which][row.leaves.index(other)], f"the block of {leaf.path} and {other.path}")
+        if array.shape != leaf.shape + other.shape:
+            raise Misshapen(
+                f"the block of {leaf.path} and {other.path} must have the shape {leaf.shape + other.shape} in the "
+                f"Hessian; it has {array.shape}"
+            )
+        return array.reshape(leaf.size, other.size)
+
+    return [np.concatenate([block(k, leaf) for k in range(len(row.leaves))]) for leaf in row.leaves]
+
+
+def _leaf_parts(gradient: Any, row: Row, what: str = "the gradient") -> list[Any]:
     """The part of the gradient for each leaf of the row, of any type; raises Misshapen where it is missing."""
     if not isinstance(gradient, (tuple, list)):
-        raise Misshapen(f"the gradient must be a tuple, one part per argument; it is {kind_of(gradient)}")
+        raise Misshapen(f"{what} must be a tuple, one part per argument; it is {kind_of(gradient)}")
     if len(gradient) != row.count:
-        raise Misshapen(f"the gradient must have {row.count} parts, one per argument; it has {len(gradient)}")
+        raise Misshapen(f"{what} must have {row.count} parts, one per argument; it has {len(gradient)}")
     _refuse_extra_parts(gradient, row)
     return [_at(gradient[leaf.position], leaf) for leaf in row.leaves]
 

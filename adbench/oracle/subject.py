@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import optree
-from mpmath import libmp
 
-from adbench.oracle.highprecision.evaluation import one_number
-from adbench.oracle.highprecision.real import ZERO, Raw, raw_of
-from adbench.oracle.leaves import FloatArray, Point, argument_names, output_signs
+from adbench.oracle.leaves import FloatArray, Point, argument_names, output_weights
+from adbench.oracle.series import ball
+from adbench.oracle.series.ball import Ball
+from adbench.oracle.series.evaluation import one_number
+from adbench.oracle.series.number import ball_of
 
 SUMS = 2
 """Random sums of all outputs that are examined where there are several."""
@@ -27,15 +28,12 @@ class Subject:
     point      the arguments, some of them active
     text       text(xp, *args), the same on any namespace; None for a black box
     shape      of the value; a scalar's is ()
-    subtracts  of a difference quotient: the size of the numbers that it subtracts. Libraries do not compute it, so its
-               noise in double precision is not estimated.
     """
 
     plain: Callable[..., Any]
     point: Point
     text: Callable[..., Any] | None = None
     shape: tuple[int, ...] = ()
-    subtracts: float | None = None
 
     @staticmethod
     def of(
@@ -59,7 +57,7 @@ class Effort:
     max_directions   None: four of a scalar, two of each number of an array
     max_outputs      of an array; where there are more, the first, the last and some drawn
     max_evaluations  calls of f that differences plan for
-    max_seconds      that high precision plans for
+    max_seconds      that series plan for
     """
 
     seed: int = 0
@@ -77,22 +75,22 @@ class Effort:
 
 
 class Numbers:
-    """The numbers of a value that are examined: some outputs, then signed sums of all. A scalar has its one output."""
+    """The numbers of a value that are examined: outputs, then weighted sums of all. A scalar has its one output."""
 
     def __init__(self, shape: tuple[int, ...], effort: Effort) -> None:
         self.shape = shape
         (self.outputs,) = chosen_entries([math.prod(shape)], effort.max_outputs, effort.seed)
-        self.signs = [output_signs(effort.seed, number, shape).ravel() for number in range(SUMS if shape else 0)]
+        self.weights = [output_weights(effort.seed, number, shape).ravel() for number in range(SUMS if shape else 0)]
 
-    def exact(self, result: Any) -> list[Raw]:
-        """Of a result in high precision. Raises TypeError for one of another shape."""
+    def exact(self, result: Any) -> list[Ball]:
+        """Of a result on series. Raises TypeError for one of another shape."""
         if not self.shape:
             return one_number(result)
         array = np.asarray(result, dtype=object)
         if array.shape != self.shape:
             raise TypeError(f"the function's value must have the shape {self.shape}; it has {array.shape}")
-        raws = [raw_of(element) for element in array.ravel()]
-        return [raws[index] for index in self.outputs] + [_signed_sum(raws, signs) for signs in self.signs]
+        balls = [ball_of(element) for element in array.ravel()]
+        return [balls[index] for index in self.outputs] + [_weighted_sum(balls, weights) for weights in self.weights]
 
     def plain(self, result: Any) -> list[float]:
         """Of a result in double precision; NaN where it leaves the real numbers."""
@@ -102,7 +100,7 @@ class Numbers:
         if np.iscomplexobj(array):
             array = np.where(array.imag == 0, array.real, math.nan)
         array = array.astype(np.float64).ravel()
-        sums = [math.fsum(array * signs) if np.isfinite(array).all() else math.nan for signs in self.signs]
+        sums = [math.fsum(array * weights) if np.isfinite(array).all() else math.nan for weights in self.weights]
         return [float(array[index]) for index in self.outputs] + sums
 
     def functions(self, f: Callable[..., Any]) -> list[Callable[..., float]]:
@@ -112,7 +110,7 @@ class Numbers:
         def number(which: int) -> Callable[..., float]:
             return lambda *args: self.plain(values(*args))[which]
 
-        return [number(which) for which in range(len(self.outputs) + len(self.signs))]
+        return [number(which) for which in range(len(self.outputs) + len(self.weights))]
 
 
 def chosen_entries(sizes: Sequence[int], most: int, seed: int) -> list[list[int]]:
@@ -137,10 +135,10 @@ def chosen_entries(sizes: Sequence[int], most: int, seed: int) -> list[list[int]
     return chosen
 
 
-def _signed_sum(raws: Sequence[Raw], signs: FloatArray) -> Raw:
-    total = ZERO
-    for raw, sign in zip(raws, signs, strict=True):
-        total = libmp.mpf_add(total, raw if sign > 0 else libmp.mpf_neg(raw))
+def _weighted_sum(balls: Sequence[Ball], weights: FloatArray) -> Ball:
+    total: Ball = ball.ZERO
+    for number, weight in zip(balls, weights, strict=True):
+        total = ball.add(total, ball.mul(number, ball.constant(float(weight))))
     return total
 
 

@@ -4,33 +4,67 @@ For every entry known to the oracle, with truth g* (an interval at a kink), u = 
 
     tau = 25 bar + 20 noise + 8 u |g*| + smallest normal number
 
-    wrong          |g - g*| > tau, or NaN, or wrong shape or type
-    right          tau < 0.5e-9 |g*|: an error in the ninth digit would have been seen
-    inconclusive   else, with the digits that are correct and the digits that could be resolved
+    wrong      |g - g*| > tau, or NaN, or wrong shape or type
+    right      tau < 0.5e-9 |g*|: an error in the ninth digit would have been seen
+    verified   tau < |g*|: right to the digits that tau leaves, fewer than nine
+    blind      else: zero would pass too, or nothing is known
+
+A result is as good as the worst number in it. Files of earlier versions have "inconclusive" for "verified" and "blind".
 
 The bound belongs to the entry: a large neighbour excuses nothing. A true zero has no digits; it counts as right when
 its tau is below 0.5e-9 of the largest entry.
+
+Of large arguments a sample is compared entry by entry, and all entries in sums with random weights. The verdict says
+how large an error in one of the others could be without being seen.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adbench.oracle.differences import UNIT_ROUNDOFF
 from adbench.oracle.evidence import ROUNDINGS, EntryEvidence, Word, compare, not_finite, place_of, worst
-from adbench.oracle.leaves import direction_signs
+from adbench.oracle.leaves import LEAST_WEIGHT, direction_weights, weighted_sum
 from adbench.oracle.reference import Row
 
-WORDS: tuple[Word, ...] = ("right", "approximate", "inconclusive", "wrong")
-"""From best to worst."""
+RANDOM_WALK = 9.0
+"""Standard deviations that a sum of errors with random signs may go: beyond with a probability below 2 exp(-81/2)."""
 
-Arrays = Sequence[NDArray[np.float64]]
+Floats = NDArray[np.float64]
+Arrays = Sequence[Floats]
+Terms = tuple[Floats, Floats]
+"""Of an array that sums others: what the roundings of the terms may add up to in each entry, and the terms' length."""
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """The largest error that one entry could hide, of those that are compared in sums only.
+
+    where       the array that they are in
+    entries     how many of its entries these are
+    error       absolute; infinite where no sum was compared
+    of_largest  the same as a share of the largest entry there
+    of_median   as a share of the median of the entries there that are not zero
+    """
+
+    where: str
+    entries: int
+    error: float
+    of_largest: float
+    of_median: float
+
+    def __str__(self) -> str:
+        if math.isinf(self.error):
+            return f"{self.entries} entries of {self.where} were not compared"
+        many = f"{self.entries} entries of {self.where} were compared in sums only"
+        return f"{many}, where an error of {self.error:.2g} in one could hide ({self.of_largest:.2g} of the largest)"
 
 
 @dataclass(frozen=True)
@@ -39,7 +73,10 @@ class Verdict:
 
     value: None where no value was handed in; worst: the entry that decided, None where the structure was wrong or
     there is no entry. checked, right, wrong, inconclusive: how many entries and directions were compared, and how
-    they came out. conventions: the derivative taken at each kink. method, reason: of the reference.
+    they came out; inconclusive are those verified to fewer than nine digits and the blind ones, which `blind` counts.
+    conventions: the derivative taken at each kink. method, reason: of the reference. digits: how many are verified in
+    every compared number; None where one is wrong. proved: the true values were proved, not estimated. hidden: the
+    largest error that could go unseen; None where every entry was compared.
     """
 
     word: Word
@@ -53,6 +90,15 @@ class Verdict:
     method: str
     reason: str
     conventions: tuple[EntryEvidence, ...] = ()
+    blind: int = 0
+    digits: float | None = None
+    proved: bool = False
+    hidden: Hidden | None = None
+
+    @property
+    def whole_digits(self) -> int | None:
+        """The number of digits to show for a result that is verified to fewer than nine; else None."""
+        return None if self.word != "verified" or self.digits is None else whole_digits(self.digits)
 
 
 @dataclass(frozen=True)
@@ -64,6 +110,8 @@ class Comparison:
     along       sums over all of them
     sum_size    what an error in a sum is a share of: |g| |v|
     value_size  what an error in the value is a share of, where that is larger than the value
+    hiding      for each leaf the largest error of one entry that could hide, 0 where all are compared
+    hidden      the same for the arrays of the result, where this is the place to say it
     """
 
     value: EntryEvidence | None = None
@@ -71,6 +119,8 @@ class Comparison:
     along: Sequence[EntryEvidence] = ()
     sum_size: float = 0.0
     value_size: float = 0.0
+    hiding: Sequence[float] = ()
+    hidden: Sequence[Hidden | None] = ()
 
     @property
     def evidence(self) -> list[EntryEvidence]:
@@ -78,21 +128,82 @@ class Comparison:
         return [*self.entries, *self.along]
 
 
-def compared(arrays: Arrays, row: Row, allowances: Arrays = (), of: str = "") -> Comparison:
+def compared(
+    arrays: Arrays, row: Row, terms: Sequence[Terms] = (), named: Callable[[str], str] | None = None
+) -> Comparison:
     """A gradient, one array for each leaf, with the row.
 
-    allowances: for a gradient that is a sum of other gradients, the error that their roundings may add up to in each
-    entry. of: text before the name of every entry, for a gradient that is one of several.
+    terms: for each leaf of a gradient that is a sum of other gradients. named: the name of an entry from its place,
+    for a gradient that is one of several.
     """
-    entries = _entries(arrays, allowances, row) + _unsampled(arrays, row)
+    entries = _entries(arrays, terms, row) + _unsampled(arrays, row)
     finite = all(np.isfinite(array).all() for array in arrays)
-    along = _directions(arrays, allowances, row) if finite else []
-    if of:
-        entries, along = ([replace(item, where=of + item.where) for item in part] for part in (entries, along))
+    along = _directions(arrays, [rounding for rounding, _ in terms], row) if finite else []
+    if named is not None:
+        entries = [replace(item, where=named(item.place), index=()) for item in entries]
+        along = [replace(item, where=named(item.where)) for item in along]
     # |<e, v>| <= |e| |v|, and |e| is a share of |g|
     longest = math.sqrt(sum(float(np.square(array).sum()) for array in arrays))
-    length = math.sqrt(sum(leaf.size * leaf.scale**2 for leaf in row.leaves))
-    return Comparison(None, entries, along, sum_size=longest * length)
+    of_direction = math.sqrt(sum(leaf.size * leaf.scale**2 for leaf in row.leaves))
+    hiding = _hiding(row, entries, along, is_sum=bool(terms))
+    return Comparison(None, entries, along, sum_size=longest * of_direction, hiding=hiding)
+
+
+def unseen(sums: Sequence[EntryEvidence], scale: float = 1.0) -> float:
+    """The largest error of one number that none of these weighted sums would show, their weights times the scale."""
+    errors = map(_room, sums)
+    return min((error for error in errors if math.isfinite(error)), default=math.inf) / (LEAST_WEIGHT * scale)
+
+
+def hidden(where: str, error: float, array: Floats, seen: int) -> Hidden | None:
+    """How large this error is for the array, of whose entries `seen` were compared one by one; None for all."""
+    if error == 0 or array.size <= seen:
+        return None
+    sizes = np.abs(array[np.isfinite(array) & (array != 0)])
+    median, largest = (float(np.median(sizes)), float(sizes.max())) if sizes.size else (0.0, 0.0)
+    of_largest, of_median = (error / size if size else math.inf for size in (largest, median))
+    return Hidden(where, array.size - seen, error, of_largest, of_median)
+
+
+def _room(item: EntryEvidence) -> float:
+    """How far one of the terms may be off without making this number wrong."""
+    return abs(item.got - item.expected) + item.bound
+
+
+def _hiding(row: Row, entries: Sequence[EntryEvidence], along: Sequence[EntryEvidence], *, is_sum: bool) -> list[float]:
+    """By leaf the largest error that one entry could hide, of this row or of one of those that it sums."""
+    following, found = iter(entries), []
+    for leaf in row.leaves:
+        compared = [_room(next(following)) for _ in leaf.entries]
+        errors = [0.0 if len(leaf.entries) == leaf.size else unseen(along, leaf.scale)]
+        errors += compared if is_sum else []
+        worst_error = max(math.inf if math.isnan(error) else error for error in errors)
+        found.append(worst_error / LEAST_WEIGHT if is_sum else worst_error)
+    return found
+
+
+def rounding_of_sum(sizes: Floats) -> float:
+    """What roundings of right terms of these sizes may add up to, 8 u each."""
+    return ROUNDINGS * UNIT_ROUNDOFF * float(added_up(sizes))
+
+
+def length(terms: Floats) -> float:
+    """Their Euclidean length, which is about the size of their sum with random signs."""
+    return math.sqrt(float(np.square(terms).sum()))
+
+
+def added_up(errors: Floats) -> Any:
+    """What errors may add up to that are multiplied by random weights; of a matrix, column by column.
+
+    The signs of the weights do not depend on the errors, so that the sum is a random walk however the errors depend on
+    each other: Hoeffding's inequality holds.
+    """
+    return walked(errors.sum(axis=0), np.square(errors).sum(axis=0))
+
+
+def walked(total: Any, squares: Any) -> Any:
+    """The same from the sum of the errors and that of their squares."""
+    return np.minimum(total, RANDOM_WALK * np.sqrt(squares))
 
 
 def conclude(comparisons: Sequence[Comparison], row: Row, claim: float | None = None) -> Verdict:
@@ -100,8 +211,10 @@ def conclude(comparisons: Sequence[Comparison], row: Row, claim: float | None = 
     evidence = deciding = [item for comparison in comparisons for item in comparison.evidence]
     value = next((comparison.value for comparison in comparisons if comparison.value is not None), None)
     words = [item.word for item in evidence]
+    unseen_errors = [one for comparison in comparisons for one in comparison.hidden if one is not None]
+    largest = max(unseen_errors, key=lambda one: one.of_largest, default=None)
     if claim is None:
-        word, sentence = _exactly(value, evidence)
+        word, sentence = _exactly(value, evidence, row)
     elif faults := {k: fault for k, one in enumerate(comparisons) if (fault := _beyond(one, claim))}:
         deciding = [item for k in faults for item in comparisons[k].evidence]
         word, sentence = "wrong", next(iter(faults.values()))
@@ -110,6 +223,11 @@ def conclude(comparisons: Sequence[Comparison], row: Row, claim: float | None = 
     else:
         error = _relative_error(comparisons[0])
         word, sentence = "approximate", f"within the claimed relative error of {claim:g} (it is {error:.3g})"
+    everything = [*evidence, *([value] if value else [])]
+    if everything and row.proved:
+        sentence += "; the expected values are proved"
+    if word != "wrong" and largest is not None:
+        sentence += f"; {largest}"
     return Verdict(
         word=word,
         sentence=sentence,
@@ -118,14 +236,18 @@ def conclude(comparisons: Sequence[Comparison], row: Row, claim: float | None = 
         checked=len(words),
         right=words.count("right"),
         wrong=words.count("wrong"),
-        inconclusive=words.count("inconclusive"),
+        inconclusive=words.count("verified") + words.count("blind"),
         method=row.method,
         reason=row.reason,
         conventions=tuple(item for item in evidence if item.interval[0] < item.interval[1]),
+        blind=words.count("blind"),
+        digits=None if word == "wrong" else min((item.digits_resolvable for item in everything), default=None),
+        proved=row.proved,
+        hidden=largest,
     )
 
 
-def _exactly(value: EntryEvidence | None, evidence: Sequence[EntryEvidence]) -> tuple[Word, str]:
+def _exactly(value: EntryEvidence | None, evidence: Sequence[EntryEvidence], row: Row) -> tuple[Word, str]:
     """The word and its sentence, by what double precision resolves."""
     words = [item.word for item in evidence]
     if value is not None and value.word == "wrong":
@@ -134,13 +256,30 @@ def _exactly(value: EntryEvidence | None, evidence: Sequence[EntryEvidence]) -> 
     if "wrong" in words:
         return "wrong", _wrong(words, worst(evidence))
     everything = [*evidence, *([value] if value else [])]
-    least, unresolved = worst(everything), [item.word for item in everything].count("inconclusive")
-    if unresolved:
-        sentence = f"nothing wrong, but {unresolved} of {len(words)} cannot be resolved to nine digits, least {least}"
-        return "inconclusive", sentence
-    if not everything:
+    least = worst(everything)
+    if least is None:
         return "right", "nothing to compare"
+    if unknown := sum(math.isnan(item.bound) for item in everything):
+        why = f" ({row.reason})" if row.reason else ""
+        return "blind", f"blind: the truth is not known for {unknown} of {len(everything)} numbers{why}"
+    many = f"{sum(item.word == least.word for item in everything)} of {len(everything)}"
+    if least.word == "blind":
+        return "blind", f"blind for {many} numbers: rounding hides the answer, and zero would pass too, as in {least}"
+    if least.word == "verified":
+        digits = digits_in_words(least.digits_resolvable)
+        return "verified", f"verified to {digits}: {many} numbers cannot be resolved to nine, the least is {least}"
     return "right", f"all {len(everything)} compared numbers are right, the least sure is {least}"
+
+
+def whole_digits(digits: float) -> int:
+    """How many digits are certain, to half a unit of the last: nine where the bound is 0.5e-9 of the number."""
+    return max(0, math.floor(digits - math.log10(2)))
+
+
+def digits_in_words(digits: float) -> str:
+    """ "6 digits"."""
+    whole = whole_digits(digits)
+    return "less than one digit" if whole == 0 else f"{whole} digit{'s' if whole > 1 else ''}"
 
 
 def _wrong(words: Sequence[Word], worst_of_all: EntryEvidence | None) -> str:
@@ -177,7 +316,7 @@ def _relative_error(comparison: Comparison) -> float:
     return error / (size or 1)
 
 
-def _entries(arrays: Arrays, allowances: Arrays, row: Row) -> list[EntryEvidence]:
+def _entries(arrays: Arrays, terms: Sequence[Terms], row: Row) -> list[EntryEvidence]:
     zero_scale = _zero_scale(row)
     return [
         compare(
@@ -186,7 +325,7 @@ def _entries(arrays: Arrays, allowances: Arrays, row: Row) -> list[EntryEvidence
             float(array.flat[entry.index]),
             entry.derivative,
             zero_scale,
-            float(allowances[k].flat[entry.index]) if allowances else 0.0,
+            *(float(part.flat[entry.index]) for part in (terms[k] if terms else ())),
         )
         for k, (leaf, array) in enumerate(zip(row.leaves, arrays, strict=True))
         for entry in leaf.entries
@@ -212,18 +351,22 @@ def _directions(arrays: Arrays, allowances: Arrays, row: Row) -> list[EntryEvide
         # At a kink a gradient may be any mixture of one-sided derivatives, entry by entry: its sums say nothing.
         return []
     total, found = sum(leaf.size for leaf in row.leaves), []
+    numbers = _joined(arrays)
     for direction in row.directions:
-        signs = direction_signs(row.seed, direction.number, [leaf.shape for leaf in row.leaves])
-        terms = zip(signs, row.leaves, arrays, strict=True)
-        products = np.concatenate([(sign * leaf.scale * array).ravel() for sign, leaf, array in terms])
-        # Signs times powers of two make the products exact and fsum rounds once, but each entry of a right
-        # gradient is itself rounded: 8 u |g_i v_i| each.
-        entrywise = ROUNDINGS * UNIT_ROUNDOFF * float(np.abs(products).sum())
-        for leaf, allowance in zip(row.leaves, allowances, strict=False):
-            entrywise += leaf.scale * float(allowance.sum())
-        where = f"the sum over direction {direction.number} (all {total} entries, signs from seed {row.seed})"
-        found.append(compare(where, (), math.fsum(products), direction.derivative, math.inf, entrywise))
+        weights = direction_weights(row.seed, direction.number, [leaf.shape for leaf in row.leaves])
+        v = _joined([leaf.scale * weight for leaf, weight in zip(row.leaves, weights, strict=True)])
+        terms = np.abs(numbers * v)
+        errors = ROUNDINGS * UNIT_ROUNDOFF * terms + (_joined(allowances) * np.abs(v) if allowances else 0.0)
+        rounding = float(added_up(errors))
+        where = f"the sum over direction {direction.number} (all {total} entries, weights from seed {row.seed})"
+        typical = length(terms)
+        got = weighted_sum(numbers, v)
+        found.append(compare(where, (), got, direction.derivative, math.inf, rounding, typical))
     return found
+
+
+def _joined(arrays: Arrays) -> Floats:
+    return np.concatenate([np.ravel(array) for array in arrays]) if arrays else np.zeros(0)
 
 
 def _zero_scale(row: Row) -> float:

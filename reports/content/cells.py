@@ -15,7 +15,7 @@ from functools import cached_property
 from adbench.model import record as model
 from adbench.model.record import Figure, Job, Record, Run, Time
 
-from .formatting import OUTCOMES, Word
+from .formatting import OUTCOMES, Word, plural
 from .run_findings import Findings
 
 LEADING_OPERATORS = ("gradient", "value_and_gradient", "value")
@@ -50,6 +50,22 @@ class Cell:
     def measured(self) -> bool:
         """Whether reports show figures of this cell; those of a wrong result are left out."""
         return model.OUTCOMES[self.word].is_measured
+
+    @property
+    def digits(self) -> int | None:
+        """How many digits are verified, fewer than nine; None for other words."""
+        verdict = self.record.verdict if self.record and self.word == "verified" else None
+        return verdict.whole_digits if verdict else None
+
+    @property
+    def label(self) -> str:
+        """The word's label, or the number of digits: "6 digits"."""
+        return OUTCOMES[self.word].label if self.digits is None else plural(self.digits, "digit")
+
+    @property
+    def sign(self) -> str:
+        """The word's sign, with the number of digits: "~6"."""
+        return OUTCOMES[self.word].sign + ("" if self.digits is None else str(self.digits))
 
     @property
     def time(self) -> Time | None:
@@ -119,6 +135,12 @@ class Cells:
     def total(self) -> int:
         """How many cells each backend could be right on."""
         return sum(len(self.sizes[case]) for case in self.subjects)
+
+    @property
+    def proved(self) -> tuple[int, int]:
+        """How many results were compared with proved values, and how many were compared at all."""
+        verdicts = [cell.record.verdict for cell in self._by_job.values() if cell.record and cell.record.verdict]
+        return sum(verdict.proved for verdict in verdicts), len(verdicts)
 
     @property
     def timed(self) -> bool:

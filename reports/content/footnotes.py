@@ -22,6 +22,11 @@ class Footnote:
     cells: list[Cell]
 
     @property
+    def label(self) -> str:
+        """That of its cells."""
+        return self.cells[0].label
+
+    @property
     def reproduce(self) -> str | None:
         """The command that reproduces the first of them."""
         return next((c.record.reproduce for c in self.cells if c.record and c.record.reproduce), None)

@@ -32,6 +32,8 @@ class Outcome:
 OUTCOMES: dict[Word, Outcome] = {
     "right": Outcome("✓", "right", "agrees with the reference"),
     "approximate": Outcome("≈", "approximate", "agrees only as far as its method promises; never ranked"),
+    "verified": Outcome("~", "verified", "right to the digits shown, rounding hides the others; never ranked"),
+    "blind": Outcome("?", "blind", "rounding hides the answer, zero would pass too; never ranked"),
     "inconclusive": Outcome("?", "inconclusive", "the reference cannot tell; never ranked"),
     "unchecked": Outcome("○", "unchecked", "measured without a check; never ranked"),
     "wrong": Outcome("✗", "wrong", "a wrong, NaN or mis-shaped result; never ranked", bad=True),
@@ -44,7 +46,14 @@ OUTCOMES: dict[Word, Outcome] = {
     "skipped": Outcome("»", "skipped", "not tried, because of what happened before"),
     "not_run": Outcome("·", "not run", "not part of this run"),
 }
-"""In the order of the legend: measured cells first, then by weight."""
+"""In the order of the legend: measured cells first, then by weight. Only older files have "inconclusive"."""
+
+
+def legend(word: Word) -> str:
+    """The sign and label of a word, where signs are explained: "~k right to k digits" for all numbers of digits."""
+    outcome = OUTCOMES[word]
+    return f"{outcome.sign}k right to k digits" if word == "verified" else f"{outcome.sign} {outcome.label}"
+
 
 SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps"))
 BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))

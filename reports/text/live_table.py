@@ -17,8 +17,7 @@ from adbench.model.events import Event, Timed
 from adbench.model.record import Job, Record
 
 from ..content import formatting
-from ..content.cells import outcome
-from ..content.formatting import OUTCOMES
+from ..content.cells import cell_of
 
 MOST_ROWS = 12
 MARGIN = 6  # lines of the terminal that are not the table's
@@ -49,7 +48,7 @@ class LiveTable:
 
     def _judge(self, records: Iterable[Record]) -> None:
         for record in records:
-            self._signs[record.job] = OUTCOMES[outcome(record)[0]].sign
+            self._signs[record.job] = cell_of(record).sign
             if not record.outcome.is_measured:
                 self._seconds.pop(record.job, None)
             self._touch(record.job)

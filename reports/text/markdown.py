@@ -50,6 +50,9 @@ def _title(found: Headline) -> str:
 def _facts(cells: Cells, found: Headline) -> Iterator[str]:
     for number, backends in found.right:
         yield f"right on {number} of {found.total}: {formatting.listed(map(escaped, backends), most=12)}"
+    proved, compared = cells.proved
+    if proved:
+        yield f"compared with proved values: {proved} of {formatting.plural(compared, 'result')}"
     for win in found.wins:
         behind = f"; the next takes {formatting.times(win.least)}" if win.least else ""
         behind += f" to {formatting.times(win.most)} its time" if win.most and win.most != win.least else ""
@@ -95,7 +98,7 @@ def _table(cells: Cells) -> list[str]:
             pair = ranking.pair(cells, cell, race.leaders[0]) if race and cell.ranked else None
             factor = formatting.times(pair.interval) if pair and pair.interval else ""
             time = formatting.seconds(cell.spread.median) if cell.spread else formatting.MISSING
-            word = f"{OUTCOMES[cell.word].sign} {OUTCOMES[cell.word].label}"
+            word = f"{OUTCOMES[cell.word].sign} {cell.label}"
             who = f"{escaped(case)} | {formatting.count(size)} | {escaped(cell.job.backend)}"
             rows.append(f"| {who} | {word} | {time} | {factor} |")
     if not rows:
@@ -118,7 +121,7 @@ def _ablations(cells: Cells, footnotes: Footnotes) -> list[str]:
 def _footnotes(footnotes: Footnotes) -> Iterator[str]:
     for note in footnotes.failures[:MOST_FOOTNOTES]:
         cells = formatting.plural(len(note.cells), "cell")
-        word = f"{OUTCOMES[note.word].sign} {OUTCOMES[note.word].label}"
+        word = f"{OUTCOMES[note.word].sign} {note.label}"
         yield f"* {word}, {escaped(note.backend)} on {cells}: {escaped(note.reason, 300)}"
     yield from _more(len(footnotes.failures), MOST_FOOTNOTES)
 

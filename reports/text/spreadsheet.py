@@ -19,6 +19,7 @@ FIELDS = (
     *("fastest", "against_fastest", "against_fastest_low", "against_fastest_high", "word", "floor"),
     *("import_seconds", "prepare_seconds", "first_call_seconds", "launches"),
     *(method for method, _ in MEMORY_METHODS),
+    "digits",
 )
 
 
@@ -48,6 +49,7 @@ def _row(cells: Cells, record: Record) -> Iterator[tuple[str, object]]:
         if pair:
             yield from (("word", pair.word), ("floor", pair.floor))
             yield from zip(FIELDS[11:14], _ends(pair.interval), strict=True)
+    yield "digits", cell.digits
     if cell.time:
         yield "import_seconds", cell.time.import_seconds
         yield "prepare_seconds", cell.time.prepare_seconds

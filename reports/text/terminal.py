@@ -51,6 +51,8 @@ SHORT_LABELS: dict[Word, str] = {
 STYLES: dict[Word, str] = {
     "right": "green",
     "approximate": "yellow",
+    "verified": "yellow",
+    "blind": "dim",
     "inconclusive": "yellow",
     "wrong": "bold red",
     "crashed": "red",
@@ -85,6 +87,10 @@ def _parts(run: Run, width: int) -> Iterator[RenderableType]:
     if cells.traps:
         yield ""
         yield _traps(cells)
+    proved, compared = cells.proved
+    if proved:
+        yield ""
+        yield f"Compared with proved values: {proved} of {formatting.plural(compared, 'result')}."
     yield ""
     yield _legend(cells, width)
     if len(cells.operators) > 2:
@@ -101,9 +107,9 @@ def _texts(cells: Cells) -> Texts:
         leaders = race.leaders if race and race.contested else ()
         leading = FASTEST if race and race.winner else TIED
         for cell in cells.row(case, size):
-            sign = leading if cell in leaders else OUTCOMES[cell.word].sign
+            sign = leading if cell in leaders else cell.sign
             style = "bold green" if sign == FASTEST else STYLES.get(cell.word, "")
-            found[case, size, cell.job.backend] = Text(f"{sign} {_figure(cell, cells.timed)}", style)
+            found[case, size, cell.job.backend] = Text(_entry(sign, cell, cells.timed), style)
     return found
 
 
@@ -145,10 +151,15 @@ def _items(cells: Cells, texts: Texts, case: str, size: int) -> Iterator[Text]:
         sign, _, figure = text.plain.partition(" ")
         yield Text(f"{sign} {formatting.short(cell.job.backend, 24)} {figure}", text.style)
     for word in OUTCOMES:
-        names = [formatting.short(cell.job.backend, 24) for cell in row if cell.word == word and not cell.spread]
+        names = [_named(cell) for cell in row if cell.word == word and not cell.spread]
         if names:
             names[0] = f"{OUTCOMES[word].sign} {SHORT_LABELS.get(word, OUTCOMES[word].label)}: {names[0]}"
         yield from (Text(name, STYLES.get(word, "")) for name in names)
+
+
+def _named(cell: Cell) -> str:
+    digits = "" if cell.digits is None else f" ({cell.label})"
+    return formatting.short(cell.job.backend, 24) + digits
 
 
 def _title(cells: Cells) -> str:
@@ -159,12 +170,12 @@ def _title(cells: Cells) -> str:
     return f"Time per call of {_plain(operator)}, median over launches"
 
 
-def _figure(cell: Cell, timed: bool) -> str:
+def _entry(sign: str, cell: Cell, timed: bool) -> str:
     if cell.spread:
-        return _plain(formatting.seconds(cell.spread.median))
+        return f"{sign} {_plain(formatting.seconds(cell.spread.median))}"
     if cell.measured and timed:
-        return formatting.MISSING
-    return SHORT_LABELS.get(cell.word, OUTCOMES[cell.word].label)
+        return f"{sign} {formatting.MISSING}"
+    return f"{OUTCOMES[cell.word].sign} {SHORT_LABELS.get(cell.word, cell.label)}"
 
 
 def _blocks(cells: Cells, texts: Texts, width: int) -> Iterator[Block]:
@@ -213,7 +224,7 @@ def _traps(cells: Cells) -> Table:
         table.add_column(Text(formatting.short(backend, 12)), justify="center", no_wrap=True)
     for trap in cells.traps:
         row = cells.row(trap, cells.sizes[trap][0])
-        signs = [Text(OUTCOMES[cell.word].sign, STYLES.get(cell.word, "")) for cell in row]
+        signs = [Text(cell.sign, STYLES.get(cell.word, "")) for cell in row]
         table.add_row(Text(formatting.short(trap.removeprefix("trap_"), 40)), *signs)
     return table
 
@@ -267,7 +278,7 @@ def _legend(cells: Cells, width: int) -> str:
     races = [race for case, size in cells.places if (race := ranking.race(cells, case, size))]
     signs = [f"{FASTEST} right and fastest"] if any(race.winner for race in races) else []
     signs += [f"{TIED} right, not told from the fastest"] if any(len(race.leaders) > 1 for race in races) else []
-    signs += [f"{outcome.sign} {outcome.label}" for word, outcome in OUTCOMES.items() if word in there]
+    signs += [formatting.legend(word) for word in OUTCOMES if word in there]
     untimed = any(c.measured and not c.spread for backend in cells.backends for c in cells.column(backend))
     signs += [f"{formatting.MISSING} not timed"] if untimed and cells.timed else []
     legend = "   ".join(sign.replace(" ", UNBROKEN) for sign in signs)
@@ -300,7 +311,7 @@ def _reasons(cells: Cells, width: int) -> Iterator[Text]:
 
 def _reason(word: Word, reason: str, group: Sequence[Cell], width: int, shown: Sequence[str]) -> Text:
     who = formatting.listed(formatting.short(b, 30) for b in dict.fromkeys(cell.job.backend for cell in group))
-    sign = OUTCOMES[word].sign
+    sign = group[0].sign
     line = f"{sign} {who}: {formatting.short(reason, LONGEST_REASON)} [{_where(group, shown)}]"
     text = Text(_plain("\n".join(textwrap.wrap(line, width, subsequent_indent="  ", break_on_hyphens=False))))
     text.stylize(STYLES.get(word, ""), 0, len(sign))

@@ -37,7 +37,7 @@ BOTH = runs.run(
     + [
         runs.record("first", 1, "frail", status="crashed", reason="killed by SIGSEGV", stderr="line 1\nline 2"),
         runs.record("first", 10, "frail", seconds=9e-6),
-        runs.record("first", 1, "unsure", word="inconclusive"),
+        runs.record("first", 1, "unsure", word="verified"),
     ],
     reference_backend="alpha",
 )
@@ -162,7 +162,7 @@ def test_a_link_to_a_reason_opens_what_hides_it(opened: Open, text: str) -> None
     page = opened(text).page
     reason = page.locator("#remarks li").first
     assert not reason.is_visible()
-    page.locator("table.verdicts td.inconclusive a.note").first.click()
+    page.locator("table.verdicts td.verified a.note").first.click()
     assert reason.is_visible()
 
 

@@ -19,15 +19,15 @@ def test_a_users_function_is_checked_on_any_backend() -> None:
     for backend in ("tape", "jax", "torch", "autograd"):
         verdict = adbench.check(lambda xp, x: xp.sum(xp.sin(x) * x), X, backend=backend)
         assert verdict.word == "right", (backend, verdict.sentence)
-        assert verdict.method.startswith("central differences at 50 digits")
+        assert verdict.method.startswith("power series")
 
 
-def test_a_function_that_does_not_run_at_fifty_digits_is_checked_by_differences() -> None:
+def test_a_function_that_does_not_run_on_series_is_checked_by_differences() -> None:
     def opaque(x: Any) -> Any:
         return np.sum(x * x) if isinstance(getattr(x, "val", x), np.ndarray) and x.dtype == float else 1 / 0
 
     verdict = adbench.check(opaque, X)
-    assert verdict.word in ("right", "inconclusive")
+    assert verdict.word in ("right", "verified")
     assert verdict.method.startswith("nine-point differences")
     assert "ZeroDivisionError" in verdict.reason
 
@@ -59,7 +59,7 @@ def test_the_line_of_a_failure_reproduces_it(tmp_path: Path) -> None:
     write(tmp_path, softplus=CASE, off=RIGHT.replace("return 1 / (1", "return 1.01 / (1"))
     case, backend = f"{tmp_path / 'softplus.py'}:softplus", str(tmp_path / "off.py")
     assert "10 of 10 wrong" in adbench.check_cell(case, 10, backend, "gradient", seed=3)
-    assert "2 compared numbers are right" in adbench.check_cell("product_plus_constant", 1, "tape", "hessian")
+    assert "compared numbers are right" in adbench.check_cell("product_plus_constant", 1, "tape", "hessian")
     assert adbench.check_cell("product_plus_constant", 1, "tape", "relations") == "every relation holds"
     with pytest.raises(adbench.UnknownName):
         adbench.check_cell("product_plus_constant", 1, "tape", "integral")

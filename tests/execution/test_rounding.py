@@ -36,8 +36,8 @@ def test_equal_infinities_are_equal_and_what_was_not_summed_is_not_compared() ->
 
 def test_less_is_asked_of_what_cannot_be_resolved_or_is_claimed_to_be_rough() -> None:
     right = Verdict("right", "", None, None, 1, 1, 0, 0, "", "")
-    entry = EntryEvidence("x", (), 1.0, 1.0, (1.0, 1.0), 1e-3, "inconclusive", 3.0, 3.0)
-    unsure = Verdict("inconclusive", "", None, entry, 1, 0, 0, 1, "", "")
+    entry = EntryEvidence("x", (), 1.0, 1.0, (1.0, 1.0), 1e-3, "verified", 3.0, 3.0)
+    unsure = Verdict("verified", "", None, entry, 1, 0, 0, 1, "", "")
     assert rounding(right, None) == 1e-6
     assert rounding(right, 1e-5) == pytest.approx(1e-4)
     assert rounding(unsure, None) == pytest.approx(1e-2)

@@ -1,11 +1,15 @@
 """One outcome of a record, and what exit codes, phases and reports decide by it."""
 
+import json
+from dataclasses import replace
 from typing import get_args
 
 import pytest
 
 from adbench.execution.session import exit_code
 from adbench.model.record import OUTCOMES, Job, Record, Status, Summary, Word
+from adbench.model.serialization import from_plain, to_plain
+from adbench.oracle import Hidden, Verdict
 from reports.content.formatting import OUTCOMES as SHOWN
 from tests.reports import runs
 
@@ -19,7 +23,7 @@ def record(status: Status, verdict: str | None = None, **more: object) -> Record
 @pytest.mark.parametrize(
     ("status", "verdict", "word"),
     [
-        *(("ok", word, word) for word in ("right", "approximate", "inconclusive", "wrong")),
+        *(("ok", word, word) for word in ("right", "approximate", "verified", "blind", "inconclusive", "wrong")),
         ("ok", None, "unchecked"),
         ("wrong", None, "wrong"),
         ("wrong", "right", "wrong"),  # in a launch, after a right check
@@ -50,7 +54,7 @@ def test_a_wrong_derivative_weighs_more_than_a_crash_in_the_exit_code() -> None:
 def test_only_what_is_measured_and_has_no_reason_to_be_left_out_may_be_timed() -> None:
     summary = Summary(1, 1.0, 1.0)
     assert record("ok", "right", summary=summary).may_be_timed
-    assert record("ok", "inconclusive", summary=summary).may_be_timed
+    assert all(record("ok", word, summary=summary).may_be_timed for word in ("verified", "blind", "inconclusive"))
     assert not record("ok", "right").may_be_timed  # relations have nothing to call
     assert not record("ok", "right", summary=summary, reason="does not fit").may_be_timed
     assert not record("wrong", "wrong", summary=summary).may_be_timed
@@ -59,3 +63,18 @@ def test_only_what_is_measured_and_has_no_reason_to_be_left_out_may_be_timed() -
 def test_a_known_wrong_result_was_still_found_wrong() -> None:
     assert record("known", "wrong").found_wrong
     assert not record("known").found_wrong
+
+
+def test_a_verdict_of_an_earlier_version_loads_and_keeps_its_word() -> None:
+    new = {"blind", "digits", "proved", "hidden"}
+    old = {name: value for name, value in to_plain(runs.verdict("inconclusive")).items() if name not in new}
+    loaded = from_plain(old, Verdict)
+    assert (loaded.word, loaded.whole_digits, loaded.hidden) == ("inconclusive", None, None)
+    assert OUTCOMES[loaded.word].is_measured
+
+
+def test_a_verdict_travels_with_what_could_hide_in_it() -> None:
+    hidden = Hidden("x", 99_936, 3e-12, 4e-13, float("inf"))
+    made = replace(runs.verdict("verified"), proved=True, hidden=hidden)
+    assert from_plain(json.loads(json.dumps(to_plain(made), allow_nan=False)), Verdict) == made
+    assert made.whole_digits == 6

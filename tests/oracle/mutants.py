@@ -12,8 +12,8 @@ from tests.oracle.planting import in_reverse, scaled
 def unresolvable() -> Iterator[Mutant]:
     """The same error at hard points: in the ninth digit nobody can tell, in the second everybody must."""
     for name, where in at.HARD.items():
-        for label, expected in (("1e-9", "inconclusive"), ("1e-2", "wrong")):
-            kind = "beyond resolution" if expected == "inconclusive" else "hard point"
+        for label, expected in (("1e-9", "verified"), ("1e-2", "wrong")):
+            kind = "beyond resolution" if expected == "verified" else "hard point"
             yield Mutant(
                 name=name, kind=kind, size=label, case=where, expected=expected,
                 plant=in_reverse("sin", scaled(SIZES[label])),

@@ -30,6 +30,7 @@ from tests.oracle.planting import in_reverse, scaled
 from tests.oracle.subjects import sines
 
 TAPE = from_module("tape", importlib.import_module("backends.tape"))
+UNRESOLVED = ("verified", "blind")
 NIGHTLY_SEED = 1_000  # the first seed of the points; the next ones follow
 
 
@@ -66,10 +67,10 @@ def test_a_wrong_rule_is_caught_and_the_right_one_is_not(
     mutant: Mutant, nightly: int, record_property: Callable[[str, object], None]
 ) -> None:
     seeds = range(NIGHTLY_SEED, NIGHTLY_SEED + nightly + mutant.points - 1)
-    before = "inconclusive" if mutant.kind in ("beyond resolution", "hard point") else "right"
+    before = UNRESOLVED if mutant.kind in ("beyond resolution", "hard point") else ("right",)
     for seed in seeds:
         found, sentence = word(mutant, seed)
-        assert found == before, sentence
+        assert found in before, sentence
     runs: list[None] = []
     with pytest.MonkeyPatch.context() as patch:
         mutant.plant(patch, lambda: runs.append(None))

@@ -104,11 +104,11 @@ def test_right_gradients_raise_no_alarm_and_an_error_in_the_ninth_digit_does(nam
         caught = judge(text(np, x), (spoiled,), known)
         tally[caught.word] += 1
         if caught.word != "wrong":
-            assert caught.word == "inconclusive", f"seed {seed}: {caught.sentence}"
+            assert caught.word in ("verified", "blind"), f"seed {seed}: {caught.sentence}"
 
 
 def test_the_run_was_large_and_nearly_all_errors_were_caught(tally: Counter[str]) -> None:
     if tally["entries"] < len(RIGHT) * 40 * N:
         pytest.skip("only part of the gradients ran: nothing to sum up")
     assert tally["entries"] >= 5_000
-    assert tally["wrong"] / (tally["wrong"] + tally["inconclusive"]) > 0.9
+    assert tally["wrong"] / (tally["wrong"] + tally["verified"] + tally["blind"]) > 0.9

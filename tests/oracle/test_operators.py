@@ -5,10 +5,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.oracle import Effort, Reference, Subject, declared, judge_operator, reference, second_reference
+from adbench.oracle import (
+    Effort,
+    Reference,
+    Subject,
+    declared,
+    hessian_reference,
+    hvp_reference,
+    judge_operator,
+    reference,
+)
 from adbench.oracle.operators import COTANGENT, along
 from adbench.oracle.precise import METHOD
-from adbench.oracle.second_order import DIRECTIONS
+from adbench.oracle.second_order import DIRECTION
 
 A = np.array([[2.0, 1.0, 0.5], [0.0, 3.0, -1.0], [1.0, 0.0, 4.0]])
 X, B = np.array([0.3, -1.2, 0.7]), 1.5
@@ -28,8 +37,11 @@ def plain(x: Any, b: Any) -> Any:
 
 HERE = Subject.of(plain, ARGS, WRT, text=text)
 FIRST = reference(HERE)
-V = [HERE.point.direction(0, number) for number in DIRECTIONS]
-SECONDS = [(v, second_reference(HERE, number, FIRST.scalar, Effort())) for number, v in enumerate(V)]
+V = [HERE.point.direction(0, DIRECTION)]
+SECOND = {
+    "hvp": hvp_reference(HERE, Effort()),
+    "hessian": hessian_reference(HERE, Effort()),
+}
 
 
 def hvp(v: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -51,7 +63,7 @@ RIGHT: dict[str, Any] = {
 
 
 def word(operator: str, result: Any) -> str:
-    return judge_operator(operator, result, FIRST, SECONDS).word
+    return judge_operator(operator, result, SECOND.get(operator, FIRST)).word
 
 
 def changed(result: Any, factor: float) -> Any:
@@ -80,7 +92,7 @@ def test_a_forgotten_cotangent_and_a_forgotten_direction_are_found_wrong() -> No
 
 def test_only_a_value_with_a_gradient_is_told_to_be_wrong_beside_it() -> None:
     said = {
-        operator: judge_operator(operator, result, FIRST, SECONDS).sentence
+        operator: judge_operator(operator, result, SECOND.get(operator, FIRST)).sentence
         for operator, result in (
             ("jvp", RIGHT["jvp"] * 2),
             ("value", RIGHT["value"] * 2),
@@ -141,13 +153,13 @@ def test_a_claim_about_a_product_that_cancels_is_about_what_it_is_made_from() ->
     assert word_of(1e-8, None) == "wrong"
 
 
-def test_where_the_text_does_not_run_at_fifty_digits_nothing_is_claimed() -> None:
+def test_where_the_text_does_not_run_on_series_nothing_is_claimed() -> None:
     def opaque(xp: Any, x: Any, b: Any) -> Any:
         return text(np, np.asarray(x, dtype=float), float(b))
 
-    second = second_reference(Subject.of(plain, ARGS, WRT, text=opaque), 0, FIRST.scalar, Effort())
+    second = hvp_reference(Subject.of(plain, ARGS, WRT, text=opaque), Effort())
     assert second.scalar.method != METHOD
-    assert judge_operator("hvp", RIGHT["hvp"], FIRST, [(V[0], second)]).word == "inconclusive"
+    assert judge_operator("hvp", RIGHT["hvp"], second).word == "blind"
 
 
 def test_a_declared_gradient_is_the_truth_whatever_differences_say() -> None:

@@ -11,7 +11,7 @@ import pytest
 from adbench.oracle import Effort, Reference, Subject, cached, reference_key
 from adbench.oracle import reference as of_any_shape
 from adbench.oracle.compute import DIFFERENCES
-from adbench.oracle.precise import METHOD, OWN_NOISE, NotPrecise, plan
+from adbench.oracle.precise import METHOD, NOISE, NotPrecise, plan
 from adbench.oracle.subject import chosen_entries
 from tests.oracle.scalars import judge, reference
 
@@ -29,9 +29,9 @@ def plain(x: Any) -> Any:
 GRADIENT = np.exp(X) * (1 + X)
 
 
-def test_a_text_gives_the_truth_at_high_precision_with_its_own_noise() -> None:
+def test_a_text_gives_the_truth_on_series_with_its_own_noise() -> None:
     found = reference(plain, (X,), (0,), text=text)
-    assert (found.method, found.noise, found.reason) == (METHOD, OWN_NOISE, "")
+    assert (found.method, found.noise, found.reason) == (METHOD, NOISE, "")
     assert [entry.derivative.noise > 0 for entry in found.leaves[0].entries] == [True] * 7
     assert judge(plain(X), (GRADIENT,), found).word == "right"
     assert judge(plain(X), (GRADIENT * (1 + 1e-9),), found).word == "wrong"
@@ -41,14 +41,14 @@ def test_a_text_gives_the_truth_at_high_precision_with_its_own_noise() -> None:
     ("function", "reason"),
     [
         (None, "black box"),
-        (lambda xp, x: np.exp(x).sum(), "does not run at 50 digits: TypeError"),
+        (lambda xp, x: np.exp(x).sum(), "does not run on power series: TypeError"),
         (lambda xp, x: xp.sum(xp.wavelet(x)), "no wavelet"),
         (lambda xp, x: math.exp(x[0]), "active number into a float"),
         (lambda xp, x: x, "must return one number"),
         (lambda xp, x: 1 // 0, "ZeroDivisionError"),
     ],
 )
-def test_what_does_not_run_at_high_precision_falls_back_and_says_why(function: Any, reason: str) -> None:
+def test_what_does_not_run_on_series_falls_back_and_says_why(function: Any, reason: str) -> None:
     found = reference(plain, (X,), (0,), text=function)
     assert found.method == DIFFERENCES
     assert reason in found.reason
@@ -63,7 +63,7 @@ def test_a_slow_text_is_given_up_for_differences() -> None:
         return xp.loop(lambda i, s: xp.sum(xp.exp(x)) * 0 + s, xp.sum(x), 3_000)
 
     found = reference(lambda x: np.sum(x), (X,), (0,), text=slow, max_seconds=0.01)
-    assert (found.method, found.reason) == (DIFFERENCES, "the text takes too long at 50 digits")
+    assert (found.method, found.reason) == (DIFFERENCES, "the text takes too long on power series")
 
 
 def test_constants_and_nested_arguments_reach_the_text_in_their_places() -> None:
@@ -138,7 +138,7 @@ def test_the_plan_takes_fewer_entries_rather_than_longer() -> None:
         plan(1000, 10, 64, 4, 6)
 
 
-def test_a_reference_at_high_precision_survives_strict_json() -> None:
+def test_a_reference_on_series_survives_strict_json() -> None:
     found = reference(lambda x: np.sqrt(x), (0.0,), (0,), text=lambda xp, x: xp.sqrt(x))
     known = Reference((), ((0, found),))
     back = Reference.from_plain(json.loads(json.dumps(known.to_plain(), allow_nan=False)))

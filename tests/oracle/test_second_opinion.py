@@ -73,12 +73,12 @@ def excess(truth: float, ball: Any) -> float:
 
 
 def oracle(text: Text, x: float) -> tuple[list[float], Known]:
-    """(f, f', f'') by the oracle, and what it knows of H v, with v = ±|x| in powers of two; f'' is from that."""
+    """(f, f', f'') by the oracle, and what it knows of H v, with v of the size of x; f'' is from that."""
     at = point(Case(f=text, inputs=lambda n, rng: {"x": x}, wrt=("x",), sizes=(1,)), 1, 0)
-    known = known_at(at, second_order=True, seconds=3.0)
+    known = known_at(at, second_order=True, hessian=False, seconds=3.0)
     first = known.first.scalar
     assert first.method == METHOD, first.reason
-    numbers = [first.value, *(row.leaves[0].entries[0].derivative for row in (first, known.seconds[0].scalar))]
+    numbers = [first.value, *(row.leaves[0].entries[0].derivative for row in (first, known.of("hvp").scalar))]
     assert all(number.lower == number.upper for number in numbers)
     value, slope, along = (float(number.lower) for number in numbers)
     return [value, slope, along / at.direction(0)[0]], numbers[2]
@@ -104,6 +104,6 @@ def test_the_truth_holds_where_doubles_lose_their_digits_and_the_verdict_says_so
     assert excess(curvature, ball) < ROUNDING + allowed, f"{name} at {x!r}: {curvature!r}, but {ball}"
     worst = check(text, x).worst
     assert worst is not None
-    assert worst.word == "inconclusive", worst
+    assert worst.word in ("verified", "blind"), worst
     assert worst.digits_resolvable < 9.3
     assert abs(worst.got - worst.expected) <= worst.bound

@@ -156,15 +156,42 @@ def test_small_entries_are_not_excused_by_large_neighbours() -> None:
     assert judge(1.0, (np.array([1e9, 1.001e-3]),), sharp).word == "wrong"
 
 
-def test_noise_beyond_the_ninth_digit_is_inconclusive_with_digits() -> None:
+def test_noise_beyond_the_ninth_digit_leaves_fewer_digits() -> None:
     leaf = Leaf(0, (), "x", (), 1.0, (Entry(0, Known(2.0, 2.0, noise=1e-9)),))
     known = Row(Known(1.0, 1.0), 1, (leaf,), (), 0, "by hand", "", 0)
     verdict = judge(1.0, (2.0 + 1e-9,), known)
-    assert verdict.word == "inconclusive"
+    assert (verdict.word, verdict.whole_digits) == ("verified", 7)
+    assert "verified to 7 digits: 1 of 2 numbers cannot be resolved to nine, the least is x: got 2" in verdict.sentence
     assert verdict.worst is not None
     assert verdict.worst.digits_resolvable == pytest.approx(8.0, abs=0.1)
     assert verdict.worst.digits_correct == pytest.approx(9.3, abs=0.1)
     assert judge(1.0, (2.0 + 1e-7,), known).word == "wrong"
+
+
+def test_the_verdict_says_whether_the_truth_is_proved() -> None:
+    leaf = Leaf(0, (), "x", (), 1.0, (Entry(0, Known(2.0, 2.0)),))
+    for proved in (True, False):
+        known = Row(Known(1.0, 1.0), 1, (leaf,), (), 0, "by hand", "", 0, proved=proved)
+        for x in (2.0, 3.0):
+            verdict = judge(1.0, (x,), known)
+            assert verdict.proved == proved
+            assert ("the expected values are proved" in verdict.sentence) == proved
+        assert Reference.from_plain(Reference((), ((0, known),)).to_plain()).scalar.proved == proved
+
+
+def test_a_bound_as_large_as_the_derivative_is_blind() -> None:
+    for noise, word, digits in (
+        (1e-10, "verified", 8),
+        (1e-3, "verified", 1),
+        (0.04, "verified", 0),
+        (0.2, "blind", None),
+    ):
+        leaf = Leaf(0, (), "x", (2,), 1.0, (Entry(0, Known(2.0, 2.0, noise=noise)), Entry(1, Known(1.0, 1.0))))
+        verdict = judge(1.0, (np.array([2.0, 1.0]),), Row(Known(1.0, 1.0), 1, (leaf,), (), 0, "by hand", "", 0))
+        assert (verdict.word, verdict.whole_digits, verdict.blind) == (word, digits, int(word == "blind"))
+        assert (
+            judge(1.0, (np.array([0.0, 1.0]),), Row(Known(1.0, 1.0), 1, (leaf,), (), 0, "", "", 0)).word == "wrong"
+        ) == (word == "verified")
 
 
 def test_a_kink_accepts_everything_between_its_one_sided_derivatives() -> None:
@@ -218,7 +245,7 @@ def test_one_wrong_entry_of_twenty_thousand_is_seen_along_the_directions() -> No
     x = np.random.default_rng(2).normal(size=20_000)
     known = reference(lambda x: float(np.sum(np.sin(x))), (x,), (0,))
     value, gradient = np.sum(np.sin(x)), np.cos(x)
-    assert judge(value, (gradient,), known).word in ("right", "inconclusive")
+    assert judge(value, (gradient,), known).word in ("right", "verified")
     outside = next(i for i in range(x.size) if i not in {e.index for e in known.leaves[0].entries})
     for wrong in (gradient[outside] + 1e-3, math.nan):
         spoiled = gradient.copy()

@@ -10,15 +10,20 @@ from adbench.oracle import Verdict
 SENTENCES = {
     "right": "all 2 compared numbers are right",
     "wrong": "1 of 2 wrong, the worst is sigma: got 3.0, expected 2.0 (0.3 digits correct, 12.0 resolvable)",
+    "verified": "verified to 6 digits: 1 of 2 numbers cannot be resolved to nine",
+    "blind": "blind for 1 of 2 numbers: rounding hides the answer, and zero would pass too",
     "inconclusive": "nothing wrong, but 1 of 2 cannot be resolved to nine digits",
     "approximate": "within the claimed relative error of 1e-06",
 }
 
 
+DIGITS = {"right": 12.0, "verified": 6.5, "blind": 0.0}
+
+
 def verdict(word: str = "right") -> Verdict:
-    """A verdict with nothing but its word and a sentence."""
+    """A verdict with nothing but its word, its digits and a sentence."""
     counts = {"right": 2, "wrong": 0, "inconclusive": 0}
-    return Verdict(word, SENTENCES[word], None, None, 2, **counts, method="by hand", reason="")  # type: ignore[arg-type]
+    return Verdict(word, SENTENCES[word], None, None, 2, **counts, method="by hand", reason="", digits=DIGITS.get(word))  # type: ignore[arg-type]
 
 
 STEPS = (2, -2, 1, -1, 0, 1, -1, 2, -2)

@@ -69,7 +69,7 @@ def test_a_wrong_result_is_not_drawn() -> None:
     assert "liar: wrong" in page.read(html.render(runs.run([*_right(), *wrong]))).one("figcaption").words
 
 
-@pytest.mark.parametrize("word", ["approximate", "inconclusive"])
+@pytest.mark.parametrize("word", ["approximate", "verified", "blind", "inconclusive"])
 def test_what_is_not_ranked_is_hollow_and_on_no_plain_line(word: str) -> None:
     (plot,) = _plots([*_right(), *_right("other", word=word)])
     (other,) = _series(plot, "s1")

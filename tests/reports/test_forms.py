@@ -81,6 +81,15 @@ def test_csv_has_a_line_for_each_record_and_nothing_for_what_is_not_there() -> N
     assert rows["differences"]["against_fastest"] == ""
 
 
+def test_every_form_shows_how_many_digits_are_verified() -> None:
+    run = runs.run([runs.record(backend=word, word=word) for word in ("right", "verified", "blind")])
+    text = markdown.render(run)
+    assert "| verified | ~ 6 digits |" in text
+    assert "| blind | ? blind |" in text
+    rows = {row["backend"]: row for row in _table(run)}
+    assert [rows[word]["digits"] for word in ("right", "verified", "blind")] == ["", "6", ""]
+
+
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
 def test_csv_keeps_a_hostile_name_in_its_cell(name: str) -> None:
     (row,) = _table(runs.run([runs.record(name, 1, "b")]))

@@ -26,7 +26,8 @@ MIXED = runs.run(
             ("tape", 2e-6, "right", runs.memory()),
             ("fast", 1e-6, "right", runs.memory(None, None, "this system has no clear_refs")),
             ("differences", 1e-8, "approximate", runs.memory()),
-            ("unsure", 1e-9, "inconclusive", None),
+            ("unsure", 1e-9, "verified", None),
+            ("blind", 1e-9, "blind", None),
         )
     ]
     + [runs.record(size=size, backend="liar", status="wrong", reason="sigma is off by 1 %") for size in (1, 10, 100)]
@@ -134,7 +135,7 @@ def test_a_cell_shows_the_word_and_the_time_with_its_spread(mixed: page.Element)
 def test_only_the_fastest_right_result_is_called_the_fastest(mixed: page.Element) -> None:
     crowned = {
         backend
-        for backend in ("tape", "fast", "differences", "unsure", "liar")
+        for backend in ("tape", "fast", "differences", "unsure", "blind", "liar")
         for size in ("1", "10", "100")
         if page.cell(mixed, "verdicts", "quadratic", size, backend).all(class_="crown")
     }
@@ -182,6 +183,14 @@ def test_an_approximate_result_is_marked_and_explained(mixed: page.Element) -> N
     assert found.one(class_="word").words == "≈ approximate"
     target = found.one("a").attributes["href"].removeprefix("#")
     assert runs.SENTENCES["approximate"] in mixed.one("li", id=target).words
+
+
+def test_a_result_that_is_not_resolved_shows_its_digits_or_that_it_is_blind(mixed: page.Element) -> None:
+    for backend, shown, word in (("unsure", "~ 6 digits", "verified"), ("blind", "? blind", "blind")):
+        found = page.cell(mixed, "verdicts", "quadratic", "1", backend)
+        assert found.one(class_="word").words == shown
+        target = found.one("a").attributes["href"].removeprefix("#")
+        assert runs.SENTENCES[word] in mixed.one("li", id=target).words
 
 
 def test_the_reason_of_a_failure_is_one_link_away_with_the_end_of_stderr(mixed: page.Element) -> None:

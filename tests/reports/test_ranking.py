@@ -53,7 +53,7 @@ def test_with_too_few_launches_nobody_is_the_fastest() -> None:
     assert lead.winner is None
 
 
-@pytest.mark.parametrize("word", ["approximate", "inconclusive", "wrong", None])
+@pytest.mark.parametrize("word", ["approximate", "verified", "blind", "inconclusive", "wrong", None])
 def test_nothing_but_right_is_ranked_however_fast(word: str | None) -> None:
     quick = runs.record(backend="quick", word=word, seconds=1e-12)
     lead = _lead([quick, *runs.race([("tape", 1e-6)])])

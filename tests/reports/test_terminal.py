@@ -56,7 +56,7 @@ def test_the_fastest_right_result_is_marked_by_a_sign() -> None:
     assert "★ right and fastest" in text
 
 
-@pytest.mark.parametrize("word", ["approximate", "inconclusive", "wrong", None])
+@pytest.mark.parametrize("word", ["approximate", "verified", "blind", "inconclusive", "wrong", None])
 def test_nothing_but_right_gets_the_mark(word: str | None) -> None:
     quick = runs.record(backend="quick", word=word, seconds=1e-9)
     text = terminal.table(runs.run([quick, *runs.race([("tape", 3e-6), ("jax", 1e-6)])]), width=80)
@@ -186,3 +186,25 @@ def test_forty_backends_side_by_side_where_they_fit() -> None:
     records = [runs.record(backend=f"b{k}", seconds=(k + 1) * 1e-6) for k in range(40)]
     text = terminal.table(runs.run(records), width=700)
     assert re.search(r"^10 .*★ 1.00 µs.*40.0 µs$", text, re.M)
+
+
+def test_a_result_that_is_verified_to_some_digits_shows_how_many() -> None:
+    words = ("right", "verified", "blind", "inconclusive")
+    checked = [runs.record(backend=word, word=word, seconds=None) for word in words]
+    text = terminal.table(runs.run(checked), width=120)
+    assert "~ 6 digits" in text
+    assert "? blind" in text
+    assert "~k right to k digits" in text
+    assert "? unsure" in text  # of an older file, as it did
+    timed = terminal.table(runs.run([runs.record(backend=word, word=word) for word in words]), width=120)
+    assert "~6 1.00 µs" in timed
+    assert "? 1.00 µs" in timed
+    traps = terminal.table(runs.run(checked, traps=("quadratic",)), width=120)
+    assert "~6" in traps
+
+
+def test_the_table_says_how_many_results_were_compared_with_proved_values() -> None:
+    records = [runs.record(backend=name) for name in ("a", "b")]
+    proved = replace(records[0], verdict=replace(runs.verdict(), proved=True))
+    assert "proved" not in terminal.table(runs.run(records), width=80)
+    assert "Compared with proved values: 1 of 2 results." in terminal.table(runs.run([proved, records[1]]), width=80)

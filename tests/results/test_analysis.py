@@ -108,6 +108,8 @@ def test_which_is_called_a_changes_nothing_but_the_direction(rng: np.random.Gene
         ("ok", "wrong"),
         ("known", "wrong"),
         ("ok", "approximate"),
+        ("ok", "verified"),
+        ("ok", "blind"),
         ("ok", "inconclusive"),
         ("ok", None),
         ("unsupported", None),

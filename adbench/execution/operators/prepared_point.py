@@ -22,11 +22,12 @@ from adbench.oracle import (
     Verdict,
     cotangent,
     declared,
+    hessian_reference,
+    hvp_reference,
     judge_operator,
     reference,
-    second_reference,
 )
-from adbench.oracle.second_order import DIRECTIONS
+from adbench.oracle.second_order import DIRECTION, MOST_ROWS
 
 MOST_EVALUATIONS = 20_000  # of a case in double precision, for its reference: 300 entries or so
 Remember = Callable[[str, Callable[[], Reference]], Reference]
@@ -34,19 +35,32 @@ Remember = Callable[[str, Callable[[], Reference]], Reference]
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of first order, and H v for the two directions that second order is judged by."""
+    """What is known at a point: of the function, of its derivative along v (whose gradient is H v), of its gradient.
+
+    Of the gradient the value is an array, of all active entries in order; its Jacobian is the Hessian. None where it
+    was not asked for.
+    """
 
     first: Reference
-    seconds: tuple[Reference, ...] = ()
+    hvp: Reference | None = None
+    hessian: Reference | None = None
 
     def to_plain(self) -> dict[str, Any]:
         """Dicts, lists, numbers and texts, to travel between processes."""
-        return {"first": self.first.to_plain(), "seconds": [second.to_plain() for second in self.seconds]}
+        parts = {"first": self.first, "hvp": self.hvp, "hessian": self.hessian}
+        return {name: part.to_plain() for name, part in parts.items() if part is not None}
 
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> Known:
         """The inverse of `to_plain`."""
-        return Known(Reference.from_plain(plain["first"]), tuple(map(Reference.from_plain, plain["seconds"])))
+        return Known(**{name: Reference.from_plain(part) for name, part in plain.items()})
+
+    def of(self, operator: str) -> Reference:
+        """What this operator is judged by. Raises ValueError where it was not asked for."""
+        found = {"hvp": self.hvp, "hessian": self.hessian}.get(operator, self.first)
+        if found is None:
+            raise ValueError(f"the reference of {operator} was not computed")
+        return found
 
 
 @dataclass(frozen=True)
@@ -94,7 +108,7 @@ class Point:
         """The argument that an operator takes beyond the inputs, in numpy: none, v or w."""
         if operator == "vjp":
             return (cotangent(self.shape, self.seed),)
-        return (self.direction(DIRECTIONS[0]),) if operator in WITH_VECTOR else ()
+        return (self.direction(DIRECTION),) if operator in WITH_VECTOR else ()
 
     def native(self, backend: Backend, operator: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The arguments to prepare with and those to call with; they differ where the case has inputs for each."""
@@ -109,27 +123,41 @@ def point(case: Case, size: int, seed: int) -> Point:
 
 
 def known_at(
-    at: Point, *, second_order: bool, seconds: float, remember: Remember = lambda what, compute: compute()
+    at: Point,
+    *,
+    second_order: bool,
+    hessian: bool = True,
+    seconds: float,
+    remember: Remember = lambda what, compute: compute(),
 ) -> Known:
     """Computes the references of first and second order from the case's text alone, without a backend.
 
-    seconds    about how long each reference may take; fewer entries are examined rather than more taken
-    remember   remember(what, compute) -> the reference of that name, from a cache or computed
+    second_order   also of H v and H, where the value is a number
+    hessian        without H, which takes longest, where this is False
+    seconds        about how long each reference may take; fewer entries are examined rather than more taken
+    remember       remember(what, compute) -> the reference of that name, from a cache or computed
     """
     if at.case.declared and at.case.gradient is not None:
         gradient = at.case.gradient(**dict(zip(at.names, at.args, strict=True)))
         value = float(at.text(Namespace(np), *at.args))
-        return Known(declared(value, gradient, at.args, at.wrt, at.names))
+        return _declared(declared(value, gradient, at.args, at.wrt, at.names))
     effort = Effort(seed=at.seed, max_evaluations=MOST_EVALUATIONS, max_seconds=seconds)
     first = remember("first", lambda: reference(at.subject, effort))
     _refuse_false_pattern(at, first)
     if first.shape or not second_order:
         return Known(first)
+    hvp = remember("hvp", lambda: hvp_reference(at.subject, effort))
+    if not hessian:
+        return Known(first, hvp)
+    return Known(first, hvp, remember("hessian", lambda: hessian_reference(at.subject, effort)))
 
-    def second(number: int) -> Reference:
-        return remember(f"second {number}", lambda: second_reference(at.subject, number, first.scalar, effort))
 
-    return Known(first, tuple(map(second, DIRECTIONS)))
+def _declared(first: Reference) -> Known:
+    """Of a declared gradient nothing is known of second order: structure is judged there, and nothing else."""
+    unknown = first.unknown("the case declares its gradient and not its second derivatives")
+    total = sum(leaf.size for leaf in first.scalar.leaves)
+    rows = tuple((index, unknown.scalar) for index in range(min(total, MOST_ROWS)))
+    return Known(first, unknown, Reference((total,), rows) if rows else unknown)
 
 
 def _refuse_false_pattern(at: Point, known: Reference) -> None:
@@ -151,13 +179,13 @@ def _refuse_false_pattern(at: Point, known: Reference) -> None:
 def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None) -> Verdict:
     """The verdict on what the operator returned, in numpy."""
     return judge_operator(
-        operator,
-        result,
-        known.first,
-        [(at.direction(number), second) for number, second in zip(DIRECTIONS, known.seconds, strict=False)],
-        nonzeros=at.nonzeros,
-        claimed_relative_error=claimed_relative_error,
+        operator, result, known.of(operator), nonzeros=at.nonzeros, claimed_relative_error=claimed_relative_error
     )
+
+
+def needs(operator: str) -> dict[str, bool]:
+    """What `known_at` has to compute for the operator, as its arguments."""
+    return {"second_order": needs_second_order(operator), "hessian": operator == "hessian"}
 
 
 def needs_second_order(operator: str) -> bool:

@@ -184,7 +184,7 @@ def rounding(verdict: Verdict | None, claimed_relative_error: float | None) -> f
     there.
     """
     allowed = max(ROUNDING, 10 * (claimed_relative_error or 0.0))
-    if verdict is None or verdict.word != "inconclusive":
+    if verdict is None or verdict.word not in ("verified", "blind", "inconclusive"):
         return allowed
     return max(allowed, 10.0 ** (1 - verdict.worst.digits_resolvable)) if verdict.worst is not None else math.inf
 

@@ -8,7 +8,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
-from adbench.execution.operators.prepared_point import needs_second_order
+from adbench.execution.operators.prepared_point import needs
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, Start, WorkerLost, WorkerProcess
 from adbench.measure import machine
@@ -88,7 +88,7 @@ class References:
 
     def __init__(self, context: Context) -> None:
         self._context, self._worker = context, ResidentWorker(context)
-        self._found: dict[tuple[str, int, int, bool], Any] = {}
+        self._found: dict[tuple[Any, ...], Any] = {}
         self._lock = Lock()
 
     def __enter__(self) -> References:
@@ -99,19 +99,19 @@ class References:
 
     def of(self, job: Job) -> Any:
         """The reference for the job's case and size. Raises NoAnswer if the case itself fails."""
-        key = job.case, job.size, job.seed, needs_second_order(job.operator)
+        key = job.case, job.size, job.seed, *needs(job.operator).values()
         with self._lock:
             if key not in self._found:
-                self._found[key] = self._compute(job, second_order=key[-1])
+                self._found[key] = self._compute(job)
         if isinstance(self._found[key], NoAnswer):
             raise self._found[key]
         return self._found[key]
 
-    def _compute(self, job: Job, *, second_order: bool) -> Any:
+    def _compute(self, job: Job) -> Any:
         settings = self._context.settings
-        asked = {"second_order": second_order, "cache": settings.cache, "reference_seconds": settings.reference_seconds}
+        asked = {"cache": settings.cache, "reference_seconds": settings.reference_seconds}
         try:
-            return self._worker.ask(self._context.request(job, "reference", **asked))
+            return self._worker.ask(self._context.request(job, "reference", **needs(job.operator), **asked))
         except NoAnswer as no:
             reason = f"its process {no.reason}" if isinstance(no, WorkerLost) else no.reason
             return NoAnswer("failed", f"the case itself fails on plain numpy: {reason}")

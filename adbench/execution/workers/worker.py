@@ -109,8 +109,8 @@ def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         named = {"what": what, "name": request["case"]["name"], "seconds": seconds}
         return cached(Path(request["cache"]), reference_key(text, at.args, at.wrt, at.seed, **named), compute)
 
-    known = prepared_point.known_at(at, second_order=request["second_order"], seconds=seconds, remember=remember)
-    return known.to_plain()
+    asked = {name: bool(request[name]) for name in ("second_order", "hessian")}
+    return prepared_point.known_at(at, **asked, seconds=seconds, remember=remember).to_plain()
 
 
 def build(state: WorkerState, request: Mapping[str, Any]) -> None:

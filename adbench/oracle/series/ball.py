@@ -19,7 +19,7 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,19 +52,27 @@ class NeedsRoot(Insufficient):
         self.root = root
 
 
+CONSTANT, POLE, LOST = 0, 1, 2
+
+
 class Special:
-    """An infinity or NaN: what python-flint has no arithmetic of IEEE 754 for."""
+    """An infinity or NaN: what python-flint has no arithmetic of IEEE 754 for.
 
-    __slots__ = ("value",)
+    moves   CONSTANT; POLE: a negative power of t, like 1/t; LOST: it moves in a way that no series tells, like log t.
+            exp(-1/t) is zero to any power of t, but nothing is known of 1/(1/t) or exp(log t).
+    """
 
-    def __init__(self, value: float) -> None:
-        self.value = value
+    __slots__ = ("moves", "value")
+
+    def __init__(self, value: float, moves: int = CONSTANT) -> None:
+        self.value, self.moves = value, moves
 
     def __repr__(self) -> str:
         return f"Special({self.value})"
 
 
 INF, NEGATIVE_INF, NAN = Special(math.inf), Special(-math.inf), Special(math.nan)
+NOT_KNOWN = Special(math.nan, LOST)
 ZERO, ONE = arb(0), arb(1)
 
 
@@ -92,6 +100,7 @@ class _State:
     how = Arithmetic()
     edged = False
     guessed = False
+    known = math.inf
 
 
 _state = _State()
@@ -103,15 +112,16 @@ def arithmetic(how: Arithmetic) -> Iterator[_State]:
     """Compute so inside; afterwards python-flint's settings are the user's again.
 
     The state says whether the point lies on an edge (`edged`: the direction decided something: the derivative from the
-    other side may differ) and whether a comparison was guessed.
+    other side may differ), whether a comparison was guessed, and below which power of t coefficients are known.
     """
     with _lock:
-        before = ctx.prec, ctx.cap, _state.how, _state.edged, _state.guessed
-        ctx.prec, ctx.cap, _state.how, _state.edged, _state.guessed = how.bits, how.terms, how, False, False
+        before = ctx.prec, ctx.cap, _state.how, _state.edged, _state.guessed, _state.known
+        ctx.prec, ctx.cap, _state.how = how.bits, how.terms, how
+        _state.edged, _state.guessed, _state.known = False, False, math.inf
         try:
             yield _state
         finally:
-            ctx.prec, ctx.cap, _state.how, _state.edged, _state.guessed = before
+            ctx.prec, ctx.cap, _state.how, _state.edged, _state.guessed, _state.known = before
 
 
 def constant(number: Any) -> Ball | None:
@@ -128,11 +138,17 @@ def constant(number: Any) -> Ball | None:
     return None
 
 
-def moving(start: float, slope: float) -> Ball:
-    """start + slope t; with roots r of t, start + slope u^r is made by the evaluation."""
+def moving(start: float, slopes: Mapping[int, float]) -> Ball:
+    """start + Σ slope t^power, for every power and its slope."""
+    if not math.isfinite(start):
+        return Special(start)
+    found = [0.0] * (max(slopes) + 1)
+    found[0] = start
+    for power, slope in slopes.items():
+        found[power] = slope
     if _state.how.exact:
-        return fmpq_series([fmpq(*start.as_integer_ratio()), fmpq(*slope.as_integer_ratio())], prec=_state.how.terms)
-    return arb_series([arb(start), arb(slope)], _state.how.terms)
+        return series([constant(number) for number in found], _state.how.terms)
+    return arb_series(found, _state.how.terms)
 
 
 def no_more_terms() -> bool:
@@ -163,7 +179,7 @@ def coefficients(a: Ball) -> list[Any]:
 def series(coefficients: list[Any], terms: int) -> Ball:
     """Σ c_k t^k + O(t^terms)."""
     if all(type(c) is fmpq for c in coefficients):
-        return fmpq_series(coefficients, prec=terms)
+        return fmpq_series(coefficients, prec=terms)  # the second place is a denominator
     return arb_series(coefficients, terms)
 
 
@@ -175,8 +191,8 @@ def start(a: Ball) -> Ball:
 # Signs and comparisons --------------------------------------------------------------------------------------------
 
 
-def _sign_of_constant(c: Any) -> int:
-    """-1, 0 or 1; 2 for NaN."""
+def sign_of_constant(c: Any) -> int:
+    """-1, 0 or 1; 2 for NaN. Raises NeedsBits where the ball is too wide to tell."""
     if c > 0:
         return 1
     if c < 0:
@@ -196,9 +212,9 @@ def sign(a: Ball) -> int:
     if isinstance(a, Special):
         return 2 if math.isnan(a.value) else int(math.copysign(1, a.value))
     if not is_series(a):
-        return _sign_of_constant(a)
+        return sign_of_constant(a)
     for k in range(a.prec):
-        if found := _sign_of_constant(a[k]):
+        if found := sign_of_constant(a[k]):
             if k:
                 _state.edged = True
             return found
@@ -216,7 +232,7 @@ def compared(a: Ball, b: Ball) -> int:
         if math.isnan(left) or math.isnan(right):
             return 2
         return (left > right) - (left < right)
-    return sign(sub(a, b))
+    return 0 if a is b else sign(sub(a, b))
 
 
 def valuation(a: Ball) -> int:
@@ -224,7 +240,7 @@ def valuation(a: Ball) -> int:
     if not is_series(a):
         return -1 if sign(a) == 0 else 0
     for k in range(a.prec):
-        if _sign_of_constant(a[k]):
+        if sign_of_constant(a[k]):
             return k
     if not _state.how.last:
         raise NeedsTerms
@@ -237,6 +253,37 @@ def shifted(a: Ball, power: int) -> Ball:
     if power < 0:
         return series(found[-power:], max(1, a.prec + power))
     return series([0] * power + found, a.prec + power)
+
+
+def terms() -> int:
+    """How many terms a series has that is not cut short."""
+    return _state.how.terms
+
+
+def slope(change: Ball, power: int) -> Ball:
+    """c of c t^power, as many of its terms as no square of t^power reaches; not known where a lower power is left.
+
+    From now on no more terms are known of any number, whatever stands there.
+    """
+    if not is_series(change):
+        return change if isinstance(change, Special) else ZERO
+    found = min(power, change.prec - power)
+    if found < 1:
+        raise NeedsTerms
+    if any(not c.overlaps(ZERO) for c in coefficients(ball(change))[:power]):
+        return NOT_KNOWN
+    _state.known = min(_state.known, found)
+    return series(coefficients(change)[power : power + found], terms())
+
+
+def meet(a: Ball, b: Ball) -> bool:
+    """Whether two may be the same number, coefficient by coefficient."""
+    if isinstance(a, Special) or isinstance(b, Special):
+        return False
+    if not (is_series(a) or is_series(b)):
+        return bool(ball(a).overlaps(ball(b)))
+    shorter = min(x.prec for x in (a, b) if is_series(x))
+    return all(c.overlaps(ZERO) for c in coefficients(ball(sub(a, b)))[:shorter])
 
 
 # The four operations ----------------------------------------------------------------------------------------------
@@ -263,13 +310,20 @@ def mul(a: Ball, b: Ball) -> Ball:
     try:
         found = a * b
     except TypeError:
+        if _vanishes(a) or _vanishes(b):
+            return NAN  # t · inf, where the infinity may be of 1/t or of log t
         return _mixed(mul, lambda x, y: x * y, a, b)
     return shortened(found) if _state.how.exact else found
 
 
+def _vanishes(a: Ball) -> bool:
+    """Whether it starts at zero, beside an infinity."""
+    return is_series(a) and sign(start(a)) == 0
+
+
 def neg(a: Ball) -> Ball:
     """-a."""
-    return Special(-a.value) if isinstance(a, Special) else -a
+    return Special(-a.value, a.moves) if isinstance(a, Special) else -a
 
 
 def div(a: Ball, b: Ball) -> Ball:
@@ -278,22 +332,31 @@ def div(a: Ball, b: Ball) -> Ball:
         return _mixed(div, _divided, a, b)
     lost = valuation(b)
     if lost < 0:
-        return (NAN, INF, NEGATIVE_INF, NAN)[sign(a)]
+        return (NAN, INF, NAN, NEGATIVE_INF)[sign(a)]
     if lost == 0:
-        found = a / b if type(a) is type(b) or not is_series(b) else ball(a) / ball(b)
+        found = a / b if type(a) is type(b) else _quotient(a, b)
         return shortened(found) if _state.how.exact else found
     _state.edged = True
     if valuation(a) < 0:  # zero, however many terms there are
         return ZERO
     if not is_series(a) or valuation(a) < lost:
-        return INF if sign(a) == sign(b) else NEGATIVE_INF
+        return Special(math.copysign(math.inf, sign(a) * sign(b)), POLE)
     return div(shifted(a, -lost), shifted(b, -lost))
+
+
+def _quotient(a: Ball, b: Ball) -> Ball:
+    try:
+        return a / b
+    except TypeError:
+        return ball(a) / ball(b)
 
 
 def _mixed(function: Any, on_floats: Any, a: Ball, b: Ball) -> Ball:
     """An operation on a fraction and a ball, which python-flint refuses, or on special values."""
     if isinstance(a, Special) or isinstance(b, Special):
-        return special(on_floats(_as_float(a), _as_float(b)))
+        if function is mul and any(is_series(x) and sign_of_constant(x[0]) == 0 for x in (a, b)):
+            return NOT_KNOWN  # t (1 / t), or t log t
+        return special(on_floats(_as_float(a), _as_float(b)), a, b)
     if isinstance(a, fmpq_series) or isinstance(b, fmpq_series):
         return function(ball(a), ball(b))
     raise TypeError(f"no arithmetic for {type(a).__name__} and {type(b).__name__}")
@@ -308,12 +371,15 @@ def _as_float(a: Ball) -> float:
 
 
 def _divided(x: float, y: float) -> float:
-    return x / y if y else (math.nan if not x else math.copysign(math.inf, x))
+    return x / y if y else (x * math.inf)
 
 
-def special(number: float) -> Ball:
-    """A float that may be infinite or NaN."""
-    return arb(number) if math.isfinite(number) else Special(number)
+def special(number: float, *operands: Ball) -> Ball:
+    """A result of these operands, one of them special, by their values alone."""
+    moves = max((operand.moves for operand in operands if isinstance(operand, Special)), default=CONSTANT)
+    if not math.isfinite(number):
+        return Special(number, moves)
+    return NOT_KNOWN if moves else arb(number)
 
 
 def shortened(a: Ball) -> Ball:
@@ -333,7 +399,7 @@ def shortened(a: Ball) -> Ball:
 def sqrt(a: Ball) -> Ball:
     """√a, of t² as t; NaN below zero."""
     if isinstance(a, Special):
-        return INF if a.value > 0 else NAN
+        return a if a.value > 0 else NAN
     power = valuation(a)
     if power < 0:
         return ZERO
@@ -358,7 +424,9 @@ def power(a: Ball, b: Ball) -> Ball:
         return _whole_power(a, whole)
     first = valuation(a)
     if first < 0:
-        return (ONE, ZERO, INF, NAN)[sign(b)]
+        if sign(start(b)) == 0:  # 0 ** 0 is 1, and jumps
+            return arb_series([1], 1)
+        return (ONE, ZERO, NAN, INF)[sign(b)]
     if sign(a) != 1:
         return NAN
     if first == 0:
@@ -374,7 +442,9 @@ def _power_of_small(a: Ball, b: Ball, first: int) -> Ball:
     _state.edged = True
     exponent = ball(start(b)) * first
     if sign(exponent) < 0:
-        return INF
+        return Special(math.inf, POLE)
+    if sign(exponent) == 0:
+        return arb_series([1], 1)
     if not is_series(b):
         twice = (exponent * 2).unique_fmpz()
         if twice is not None and exponent * 2 == twice:
@@ -410,7 +480,7 @@ def _special_power(a: Ball, b: Ball) -> Ball:
     base = a.value if isinstance(a, Special) else _representative(a)
     exponent = b.value if isinstance(b, Special) else _representative(b)
     try:
-        return special(math.pow(base, exponent))
+        return special(math.pow(base, exponent), a, b)
     except (OverflowError, ValueError):
         return NAN if base < 0 else INF
 
@@ -455,13 +525,13 @@ def floor(a: Ball) -> Ball:
         raise NeedsBits
     if is_series(a) and sign(sub(a, below)) < 0:
         below = below - 1
-    return below
+    return constant(int(below.unique_fmpz()))
 
 
 def sign_of(a: Ball) -> Ball:
     """-1, 0 or 1."""
     found = sign(a)
-    return NAN if found == 2 else arb(found)
+    return NAN if found == 2 else constant(found)
 
 
 def whole_number(a: Ball) -> int:

@@ -21,15 +21,26 @@ Unary = Callable[[Ball], Ball]
 Binary = Callable[[Ball, Ball], Ball]
 
 
-def _special_value(name: str, *numbers: float) -> Ball:
+FLAT = frozenset({"erf", "erfc", "exp", "expit", "expm1", "log1p_exp", "ndtr", "tanh"})
+"""Functions that approach a finite limit at an infinity faster than any power."""
+
+
+def _special_value(name: str, *operands: Ball) -> Ball:
     """The function at infinities and NaN, as numpy and scipy have it."""
     import scipy.special
 
-    if name == "log1p_exp":
-        return ball.special(float(np.logaddexp(0.0, numbers[0])))
-    function = getattr(np, name, None) or getattr(scipy.special, name, None)
-    with np.errstate(all="ignore"):
-        return ball.special(float(function(*numbers))) if function is not None else NAN
+    numbers = [a.value if isinstance(a, Special) else float(ball.ball(ball.start(a)).mid()) for a in operands]
+    function: Any = getattr(scipy.special, name, None) or getattr(np, name, partial(np.logaddexp, 0.0))
+    try:
+        with np.errstate(all="ignore"):
+            value = function(*numbers)  # complex, of some functions
+        found = float(value.real) if value.imag == 0 else math.nan
+    except (TypeError, ValueError):
+        return NAN
+    if name in ("atan", "arctan2") and math.isfinite(found):  # eighths of a turn, to more digits than a float has
+        return arb.pi() * round(found / (math.pi / 4)) / 4
+    flat = name in FLAT and all(isinstance(a, Special) and a.moves <= ball.POLE for a in operands)
+    return ball.special(found, *(() if flat and math.isfinite(found) else operands))
 
 
 def _finite(name: str) -> Callable[[Unary], Unary]:
@@ -37,11 +48,22 @@ def _finite(name: str) -> Callable[[Unary], Unary]:
 
     def made(function: Unary) -> Unary:
         def apply(a: Ball) -> Ball:
-            return _special_value(name, a.value) if isinstance(a, Special) else function(ball.ball(a))
+            return _special_value(name, a) if isinstance(a, Special) else function(ball.ball(a))
 
         return apply
 
     return made
+
+
+def _several(name: str, function: Callable[..., Ball]) -> Callable[..., Ball]:
+    """A function of finite numbers as one of all numbers."""
+
+    def apply(*numbers: Ball) -> Ball:
+        if any(isinstance(a, Special) for a in numbers):
+            return _special_value(name, *numbers)
+        return function(*numbers)
+
+    return apply
 
 
 def _of_flint(name: str) -> Unary:
@@ -68,12 +90,26 @@ def _from_slope(at_start: Callable[[Any], Any], slope: Callable[[Ball, Ball], Ba
         inner = a.derivative()
         found = arb_series([first], 1)
         for known in range(1, a.prec):
-            change = slope(a, found)
-            if isinstance(change, Special):  # infinitely steep: nothing beyond the value is known
-                return found
-            product = arb_series(ball.ball(change), ctx.cap) * inner
+            product = arb_series(slope(a, found), ctx.cap) * inner
             found = arb_series([first, *(product[k] / (k + 1) for k in range(known))], known + 1)
         return found
+
+    return apply
+
+
+def _from_steepness(at_start: Callable[[Any], Any], steepness: Unary) -> Unary:
+    """y = f(a) with y' = a' / steepness(a), which may be zero at the start: acos² is smooth at 1."""
+
+    def apply(a: Ball) -> Ball:
+        first = at_start(ball.start(a))
+        if not ball.is_series(a) or isinstance(first, Special):
+            return first
+        change = div(a.derivative(), steepness(a))
+        if isinstance(change, Special):  # infinitely steep: nothing beyond the value is known
+            return arb_series([first], 1)
+        if not ball.is_series(change):  # a' is zero
+            return arb_series([first], a.prec)
+        return arb_series([first, *ball.coefficients(change.integral())[1:]], change.prec + 1)
 
     return apply
 
@@ -101,7 +137,8 @@ def log(a: Ball) -> Ball:
     """log a; -inf at 0, also of t: its derivative is no power of t."""
     first = sign(ball.start(a))
     if first == 0:
-        return NEGATIVE_INF if sign(a) >= 0 else NAN
+        after = sign(a)
+        return NAN if after < 0 else Special(-math.inf, ball.LOST if after else ball.CONSTANT)
     return a.log() if first == 1 else NAN
 
 
@@ -113,6 +150,15 @@ def _log_base(base: int) -> Unary:
     return lambda a: div(log(a), arb(base).log())
 
 
+def _exp2(a: Ball) -> Ball:
+    return (a * arb(2).log()).exp() if ball.is_series(a) else arb(2) ** a
+
+
+def _cube_root(a: Ball) -> Ball:
+    found = ball.power(ball.absolute(a), arb(1) / 3)
+    return neg(found) if sign(a) < 0 else found
+
+
 def _cosh(a: Ball) -> Ball:
     return (a.exp() + (-a).exp()) / 2
 
@@ -121,8 +167,12 @@ def _sinh(a: Ball) -> Ball:
     return with_start((a.exp() - (-a).exp()) / 2, ball.start(a).sinh())
 
 
-def _sech_squared(a: Ball, _: Ball) -> Ball:
-    return 4 / (a.exp() + (-a).exp()) ** 2
+def _tanh(a: Ball) -> Ball:
+    first = ball.start(a)
+    if not ball.is_series(a):
+        return first.tanh()
+    gap = 2 / (1 + (-2 * a if first < 0 else 2 * a).exp())  # to ±1, without cancellation
+    return with_start(gap if first < 0 else -gap, first.tanh())
 
 
 def _expit(a: Ball) -> Ball:
@@ -134,7 +184,7 @@ def _log1p_exp(a: Ball) -> Ball:
 
 
 def _logit(a: Ball) -> Ball:
-    return sub(log(a), log(1 - a))
+    return log(div(a, 1 - a))
 
 
 # Angles and areas -------------------------------------------------------------------------------------------------
@@ -151,12 +201,12 @@ def _within(lower: float, upper: float, function: Callable[[Any], Any]) -> Calla
     return inside
 
 
-def _inverse_root(a: Ball, of_square: Callable[[Ball], Ball]) -> Ball:
-    return div(ONE, ball.sqrt(of_square(mul(a, a))))
+def _root_of(function: Unary) -> Unary:
+    return lambda a: ball.sqrt(function(a))
 
 
-def _edge_of_circle(a: Ball, _: Ball) -> Ball:
-    return _inverse_root(a, lambda squared: sub(ONE, squared))
+def _gap_to_one(a: Ball) -> Ball:
+    return mul(sub(ONE, a), add(ONE, a))
 
 
 def _atanh_at(c: Any) -> Ball:
@@ -165,13 +215,14 @@ def _atanh_at(c: Any) -> Ball:
     return c.atanh()
 
 
-asin = _finite("asin")(_from_slope(_within(-1, 1, lambda c: c.asin()), _edge_of_circle))
-log1p = _finite("log1p")(
-    _from_slope(
-        lambda c: NEGATIVE_INF if (c + 1).is_zero() else _within(-1, math.inf, lambda c: c.log1p())(c),
-        lambda a, _: div(ONE, add(ONE, a)),
-    )
-)
+asin = _finite("asin")(_from_steepness(_within(-1, 1, lambda c: c.asin()), _root_of(_gap_to_one)))
+
+
+@_finite("log1p")
+def log1p(a: Ball) -> Ball:
+    """log(1 + a), as accurate as a is near 0."""
+    found = log(1 + a)
+    return found if isinstance(found, Special) else with_start(found, ball.start(a).log1p())
 
 
 def _acos(a: Ball) -> Ball:
@@ -201,17 +252,16 @@ def _is_pole(c: Any) -> bool:
     return bool(sign(c) <= 0 and c.is_exact() and c.is_integer())
 
 
-def _log_gamma(c: Any, terms: int) -> Sequence[Any]:
-    return _terms_of(terms, lambda n: _log_gamma_series(c, n))
+def _log_gamma(a: Ball) -> Ball:
+    if not ball.is_series(a) or ball.start(a) > 0:
+        return a.lgamma() if ball.start(a) > 0 else _log_gamma_series(a, 1)[0]
+    return _composed(_log_gamma_series)(a)
 
 
 def _digamma(order: int, c: Any, terms: int) -> Sequence[Any]:
     """Taylor coefficients of the polygamma function of this order."""
-    found = arb_series(_terms_of(terms + order + 1, lambda n: _log_gamma_series(c, n)), terms + order + 1)
-    with_more = found
-    for _ in range(order + 1):
-        with_more = with_more.derivative()
-    return ball.coefficients(with_more)[:terms]
+    found = _terms_of(terms + order + 1, lambda n: _log_gamma_series(c, n))
+    return [found[k + order + 1] * math.perm(k + order + 1, order + 1) for k in range(terms)]
 
 
 def _terms_of(terms: int, compute: Callable[[int], Sequence[Any]]) -> Sequence[Any]:
@@ -239,6 +289,18 @@ def polygamma(order: Ball, a: Ball) -> Ball:
 # Error functions --------------------------------------------------------------------------------------------------
 
 
+def _exponential_integral(a: Ball) -> Ball:
+    first = sign(ball.start(a))
+    return -((-a).ei()) if first > 0 else NAN if first else INF
+
+
+def _lambert(a: Ball) -> Ball:
+    """The principal branch, from -1/e on, where it is infinitely steep."""
+    if sign(add(mul(ball.start(a), arb(1).exp()), ONE)) < 0:
+        return NAN
+    return a.lambertw()
+
+
 def _erfcx(a: Ball) -> Ball:
     return (a * a).exp() * a.erfc()
 
@@ -251,16 +313,20 @@ def _normal_cdf(a: Ball) -> Ball:
     return (-a / _root_of_two()).erfc() / 2
 
 
+def _log_normal_cdf(a: Ball) -> Ball:
+    return log1p(-_normal_cdf(-a)) if sign(ball.start(a)) > 0 else log(_normal_cdf(a))
+
+
 def _normal_quantile(c: Any) -> Any:
     if c.is_zero() or (c - 1).is_zero():
         return NEGATIVE_INF if c.is_zero() else INF
-    return -_root_of_two() * (2 * c).erfcinv() if 0 < c < 1 else NAN
+    return -_root_of_two() * (2 * c).erfcinv()
 
 
 def _inverse_error(c: Any) -> Any:
     if (c - 1).is_zero() or (c + 1).is_zero():
         return INF if c > 0 else NEGATIVE_INF
-    return c.erfinv() if -1 < c < 1 else NAN
+    return c.erfinv()
 
 
 # Bessel functions: derivatives by recurrence (DLMF 10.6.7, 10.29.5) -----------------------------------------------
@@ -287,6 +353,8 @@ def bessel(name: str, kind: str, alternating: bool) -> Binary:
     """A Bessel function of a fixed order."""
 
     def apply(order: Ball, a: Ball) -> Ball:
+        if name in ("kv", "yv") and sign(ball.start(a)) <= 0:
+            return NAN if sign(ball.start(a)) else INF if name == "kv" else NEGATIVE_INF
         return _bessel_of(name, kind, alternating, ball.fixed(order, name))(a)
 
     return apply
@@ -297,8 +365,6 @@ def bessel(name: str, kind: str, alternating: bool) -> Binary:
 
 def atan2(y: Ball, x: Ball) -> Ball:
     """The angle of (x, y)."""
-    if isinstance(x, Special) or isinstance(y, Special):
-        return _special_value("arctan2", *(_as_float(a) for a in (y, x)))
     y, x = ball.ball(y), ball.ball(x)
     first_y, first_x = ball.start(y), ball.start(x)
     if sign(first_x) < 0 and sign(first_y) == 0:  # the cut: the angle just after t = 0 is π or -π
@@ -323,19 +389,16 @@ def atan2(y: Ball, x: Ball) -> Ball:
     return with_start(slope.integral(), first)
 
 
-def _as_float(a: Ball) -> float:
-    return a.value if isinstance(a, Special) else float(sign(a))
-
-
 def hypot(x: Ball, y: Ball) -> Ball:
     """√(x² + y²)."""
-    if isinstance(x, Special) or isinstance(y, Special):
-        return _special_value("hypot", _as_float(x), _as_float(y))
     return ball.sqrt(add(mul(x, x), mul(y, y)))
 
 
 def logaddexp(x: Ball, y: Ball) -> Ball:
     """log(exp x + exp y); exponents have no limit here."""
+    for a, other in ((x, y), (y, x)):
+        if isinstance(a, Special) and a.value == -math.inf:
+            return other
     return log(add(exp(x), exp(y)))
 
 
@@ -363,32 +426,29 @@ def copysign(size: Ball, direction: Ball) -> Ball:
     return neg(found) if sign(direction) == -1 else found
 
 
+def _regularised(kind: str, x: Ball, *parameters: Any) -> Ball:
+    """An incomplete function, moving in x only."""
+    x = ball.ball(x)
+    if sign(x) == -1:
+        return NAN
+    return getattr(arb_series, kind)(*parameters, x, 1) if ball.is_series(x) else getattr(x, kind)(*parameters, 1)
+
+
 def gammainc(a: Ball, x: Ball) -> Ball:
     """The regularised lower incomplete gamma function, moving in x only."""
-    return (
-        arb_series.gamma_lower(ball.fixed(a, "gammainc"), ball.ball(x), 1)
-        if ball.is_series(x)
-        else (ball.ball(x).gamma_lower(ball.fixed(a, "gammainc"), 1))
-    )
+    return _regularised("gamma_lower", x, ball.fixed(a, "gammainc"))
 
 
 def gammaincc(a: Ball, x: Ball) -> Ball:
     """The regularised upper incomplete gamma function, moving in x only."""
-    return (
-        arb_series.gamma_upper(ball.fixed(a, "gammaincc"), ball.ball(x), 1)
-        if ball.is_series(x)
-        else (ball.ball(x).gamma_upper(ball.fixed(a, "gammaincc"), 1))
-    )
+    return _regularised("gamma_upper", x, ball.fixed(a, "gammaincc"))
 
 
 def betainc(a: Ball, b: Ball, x: Ball) -> Ball:
     """The regularised incomplete beta function, moving in x only."""
-    left, right = ball.fixed(a, "betainc"), ball.fixed(b, "betainc")
-    return (
-        arb_series.beta_lower(left, right, ball.ball(x), 1)
-        if ball.is_series(x)
-        else (ball.ball(x).beta_lower(left, right, 1))
-    )
+    if ball.compared(x, ONE) == 1:
+        return NAN
+    return _regularised("beta_lower", x, ball.fixed(a, "betainc"), ball.fixed(b, "betainc"))
 
 
 def betaln(a: Ball, b: Ball) -> Ball:
@@ -409,6 +469,8 @@ def zeta(s: Ball, q: Ball | None = None) -> Ball:
     """Riemann's ζ(s), or Hurwitz's ζ(s, q) with one of both moving."""
     if q is None or not ball.is_series(q):
         shift = ONE if q is None else ball.fixed(q, "zeta")
+        if sign(sub(ball.start(s), ONE)) == 0:
+            return INF
         return ball.ball(s).zeta(shift)
     fixed = ball.fixed(s, "zeta")
 
@@ -424,36 +486,39 @@ def zeta(s: Ball, q: Ball | None = None) -> Ball:
 
 # Tables -----------------------------------------------------------------------------------------------------------
 
-_OF_FLINT = {name: name for name in ("atan", "cos", "erf", "erfc", "exp", "lambertw", "sin")}
+_OF_FLINT = {name: name for name in ("atan", "cos", "erf", "erfc", "exp", "sin")}
 
 _FINITE: Mapping[str, Unary] = {
     **{name: _of_flint(called) for name, called in _OF_FLINT.items()},
     "acos": _acos,
-    "acosh": _from_slope(
-        _within(1, math.inf, lambda c: c.acosh()), lambda a, _: _inverse_root(a, lambda squared: sub(squared, ONE))
-    ),
-    "asinh": _from_slope(lambda c: c.asinh(), lambda a, _: _inverse_root(a, lambda squared: add(ONE, squared))),
-    "atanh": _from_slope(_within(-1, 1, _atanh_at), lambda a, _: div(ONE, sub(ONE, mul(a, a)))),
+    "acosh": _from_steepness(_within(1, math.inf, lambda c: c.acosh()), _root_of(lambda a: neg(_gap_to_one(a)))),
+    "asinh": _from_steepness(lambda c: c.asinh(), _root_of(lambda a: add(ONE, mul(a, a)))),
+    "atanh": _from_steepness(_within(-1, 1, _atanh_at), _gap_to_one),
+    "cbrt": _cube_root,
     "cosh": _cosh,
+    "degrees": lambda a: a * 180 / arb.pi(),
     "erfcx": _erfcx,
-    "erfinv": _from_slope(_inverse_error, lambda _, y: (y * y).exp() * arb.pi().sqrt() / 2),
-    "exp1": lambda a: -((-a).ei()) if sign(ball.start(a)) > 0 else INF if _is_nothing(a) else NAN,
-    "expi": lambda a: a.ei(),
+    "erfinv": _from_slope(_within(-1, 1, _inverse_error), lambda _, y: (y * y).exp() * arb.pi().sqrt() / 2),
+    "exp1": _exponential_integral,
+    "exp2": _exp2,
+    "expi": lambda a: a.ei() if sign(ball.start(a)) else NEGATIVE_INF,
     "expit": _expit,
     "expm1": _expm1,
     "i0": _composed(partial(_bessel, "bessel_i", arb(0), False)),
     "i1": _composed(partial(_bessel, "bessel_i", arb(1), False)),
     "j0": _composed(partial(_bessel, "bessel_j", arb(0), True)),
     "j1": _composed(partial(_bessel, "bessel_j", arb(1), True)),
+    "lambertw": _lambert,
     "log10": _log_base(10),
     "log1p_exp": _log1p_exp,
     "log2": _log_base(2),
-    "log_ndtr": lambda a: log(_normal_cdf(a)),
+    "log_ndtr": _log_normal_cdf,
     "logit": _logit,
     "ndtr": _normal_cdf,
-    "ndtri": _from_slope(_normal_quantile, lambda _, y: (y * y / 2).exp() * (2 * arb.pi()).sqrt()),
+    "ndtri": _from_slope(_within(0, 1, _normal_quantile), lambda _, y: (y * y / 2).exp() * (2 * arb.pi()).sqrt()),
+    "radians": lambda a: a * arb.pi() / 180,
     "sinh": _sinh,
-    "tanh": _from_slope(lambda c: c.tanh(), _sech_squared),
+    "tanh": _tanh,
 }
 
 
@@ -469,7 +534,7 @@ UNARY: Mapping[str, Unary] = {
     "asin": asin,
     "digamma": _unless_pole("digamma", _composed(partial(_digamma, 0)), NAN),
     "gamma": _unless_pole("gamma", _of_flint("gamma"), NAN),
-    "lgamma": _unless_pole("gammaln", _composed(_log_gamma), INF),
+    "lgamma": _unless_pole("gammaln", _log_gamma, INF),
     "log": log,
     "log1p": log1p,
     "reciprocal": partial(div, ONE),
@@ -487,14 +552,16 @@ UNARY_ALIASES: Mapping[str, str] = {
     "arcsinh": "asinh",
     "arctan": "atan",
     "arctanh": "atanh",
+    "deg2rad": "radians",
     "gammaln": "lgamma",
     "loggamma": "lgamma",
     "psi": "digamma",
+    "rad2deg": "degrees",
     "sigmoid": "expit",
     "softplus": "log1p_exp",
 }
 
-SEVERAL: Mapping[str, Callable[..., Ball]] = {
+_FINITE_SEVERAL: Mapping[str, Callable[..., Ball]] = {
     "atan2": atan2,
     "betainc": betainc,
     "betaln": betaln,
@@ -504,12 +571,15 @@ SEVERAL: Mapping[str, Callable[..., Ball]] = {
     "iv": bessel("iv", "bessel_i", False),
     "jv": bessel("jv", "bessel_j", True),
     "kv": bessel("kv", "bessel_k", False),
-    "logaddexp": logaddexp,
     "multigammaln": multigammaln,
     "polygamma": polygamma,
-    "xlog1py": xlog1py,
-    "xlogy": xlogy,
     "yv": bessel("yv", "bessel_y", True),
     "zeta": zeta,
+}
+SEVERAL: Mapping[str, Callable[..., Ball]] = {
+    **{name: _several({"atan2": "arctan2"}.get(name, name), function) for name, function in _FINITE_SEVERAL.items()},
+    "logaddexp": logaddexp,
+    "xlog1py": xlog1py,
+    "xlogy": xlogy,
 }
 SEVERAL_ALIASES: Mapping[str, str] = {"arctan2": "atan2"}

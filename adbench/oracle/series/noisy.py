@@ -343,6 +343,11 @@ class Noisy(Real):
         return type(self)(self.computed("abs", ball.absolute, self.ball))
 
     @classmethod
+    def begin(cls) -> None:
+        """The perturbations of an operation belong to its place in the run."""
+        cls.stream.restart()
+
+    @classmethod
     def computed(cls, name: str, function: Callable[..., Ball], *operands: Ball) -> Ball:
         """The result of a library function."""
         stream, x = cls.stream, operands[0]
@@ -580,7 +585,7 @@ def _type_of_draw(draw: int) -> type[Noisy]:
 
 
 def noisy_type(seed: int, draw: int) -> type[Noisy]:
-    """The numbers of this draw; `stream.restart()` before every evaluation. One seed of a draw is in use at a time."""
+    """The numbers of this draw. One seed of a draw is in use at a time."""
     made = _type_of_draw(draw)
     made.stream = Stream(seed, draw)
     return made

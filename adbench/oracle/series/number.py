@@ -65,6 +65,8 @@ def floor_divide(a: Ball, b: Ball) -> Ball:
 
 def modulo(a: Ball, b: Ball) -> Ball:
     """a - b floor(a / b): the sign of b, as numpy and Python have it."""
+    if isinstance(b, ball.Special) and not isinstance(a, ball.Special):
+        return a if ball.sign(a) in (0, ball.sign(b)) else b
     return ball.NAN if ball.sign(b) == 0 else ball.sub(a, ball.mul(b, floor_divide(a, b)))
 
 
@@ -89,6 +91,10 @@ class Real:
         return cls(value)
 
     @classmethod
+    def begin(cls) -> None:
+        """A new evaluation of the text begins; its noise is that of every other one."""
+
+    @classmethod
     def computed(cls, name: str, function: Callable[..., Ball], *operands: Ball) -> Ball:
         """function(*operands), the function ``name`` of a library. Where it rounds, noise comes in here."""
         return function(*operands)
@@ -96,12 +102,12 @@ class Real:
     @classmethod
     def total(cls, terms: Sequence[Ball]) -> Ball:
         """The sum of numbers; noise of the partial sums comes in here."""
-        return functools.reduce(ball.add, terms) if terms else ball.ZERO
+        return functools.reduce(ball.add, terms) if terms else ball.constant(0)
 
     @classmethod
     def product(cls, terms: Sequence[Ball]) -> Ball:
         """The product of numbers; noise of its derivatives comes in here."""
-        return functools.reduce(ball.mul, terms) if terms else ball.ONE
+        return functools.reduce(ball.mul, terms) if terms else ball.constant(1)
 
     @classmethod
     def matrix(cls, rows: list[list[Ball]], *, symmetric: bool, mixing: bool) -> list[list[Ball]]:
@@ -153,7 +159,7 @@ class Real:
         whole = ball.floor(ball.absolute(self.ball))
         if isinstance(whole, ball.Special):
             raise ValueError(f"{whole.value} is no whole number")
-        return int(whole.unique_fmpz()) * (-1 if ball.sign(self.ball) < 0 else 1)
+        return ball.whole_number(whole) * (-1 if ball.sign(self.ball) < 0 else 1)
 
     __trunc__ = __int__
 

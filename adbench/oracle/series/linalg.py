@@ -1,22 +1,23 @@
-"""`xp.linalg` at high precision: textbook algorithms on rows of raw numbers.
+"""`xp.linalg` over balls.
 
-Backward stable algorithms in double precision are right for a matrix near the given one. So Monte Carlo arithmetic
-enters here as a perturbation of the matrix, u ξ √(largest of row × largest of column) per entry (elimination does not
-mix scales; rotations and reflections do: u ξ × largest of all), and once more in the results; the algorithms
-themselves run unperturbed (Golub and Van Loan (2013), sections 3.4, 4.2, 5.2, 8.5).
+Backward stable algorithms in double precision are right for a matrix near the given one. So noise enters as a
+perturbation of the matrix (`Real.matrix`), and once more in the results (`Real.rounded`); the algorithms themselves run
+without it (Golub and Van Loan (2013), sections 3.4, 4.2, 5.2, 8.5).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from mpmath import libmp
 
-from adbench.oracle.highprecision import factorizations as fac
-from adbench.oracle.highprecision.products import Objects, RealArray, matmul
-from adbench.oracle.highprecision.real import NEAREST, ZERO, Raw
+from adbench.oracle.series import ball
+from adbench.oracle.series.algebra import factorizations as fac
+from adbench.oracle.series.algebra import spectra
+from adbench.oracle.series.algebra.matrix_series import Rows
+from adbench.oracle.series.arrays import Objects, RealArray, balls_of
 
 
 class SlogdetResult(NamedTuple):
@@ -49,7 +50,7 @@ class SVDResult(NamedTuple):
 
 
 class Linalg:
-    """The functions of `xp.linalg`; leading axes are batches. `xp` is the `HighPrecision` namespace it belongs to."""
+    """The functions of `xp.linalg`; leading axes are batches. `xp` is the `Balls` namespace it belongs to."""
 
     def __init__(self, xp: Any) -> None:
         self._xp, self._real = xp, xp.real
@@ -65,12 +66,15 @@ class Linalg:
 
     def matmul(self, a: Any, b: Any) -> Any:
         """a @ b: (…, m, k) × (…, k, n) -> (…, m, n), vectors as numpy has it."""
-        self._xp.check_time()
-        return matmul(self._real, self._xp.reals(a), self._xp.reals(b))
+        return self._xp.matmul(a, b)
 
     def vecdot(self, a: Any, b: Any, axis: int = -1) -> Any:
         """Σ a b along ``axis``."""
         return self._xp.vecdot(a, b, axis)
+
+    def multi_dot(self, arrays: Sequence[Any]) -> Any:
+        """a @ b @ …."""
+        return functools.reduce(self.matmul, arrays)
 
     def matrix_power(self, a: Any, n: int) -> Any:
         """a @ a @ … , n times; the inverse for negative n."""
@@ -111,48 +115,35 @@ class Linalg:
     # Systems ---------------------------------------------------------------------------------------------------
 
     def det(self, a: Any) -> Any:
-        """The determinant, from LU with row exchanges."""
-
-        def compute(rows: list[list[Raw]], bits: int) -> Raw:
-            lower_upper, _, sign = fac.lu(rows, bits)
-            product = libmp.from_int(sign)
-            for k in range(len(rows)):
-                product = libmp.mpf_mul(product, lower_upper[k][k], bits, NEAREST)
-            return product
-
-        return self._each(lambda rows, bits: [[compute(rows, bits)]], a)[..., 0, 0][()]
+        """The determinant, also of a singular matrix."""
+        (found,) = self._each(lambda rows: ([[fac.determinant(rows)]],), a)
+        return found[..., 0, 0][()]
 
     def slogdet(self, a: Any) -> SlogdetResult:
         """The sign of the determinant and the logarithm of its size (sign 0 and -inf where singular)."""
 
-        def compute(rows: list[list[Raw]], bits: int) -> list[list[Raw]]:
-            lower_upper, _, sign = fac.lu(rows, bits)
-            log = ZERO
-            for k in range(len(rows)):
-                pivot = lower_upper[k][k]
-                sign = sign * libmp.mpf_sign(pivot)
-                log = libmp.mpf_add(log, libmp.mpf_log(libmp.mpf_abs(pivot), bits, NEAREST), bits, NEAREST)
-            return [[libmp.from_int(sign), log]]
+        def compute(rows: Rows) -> tuple[Rows, Rows]:
+            sign, log = fac.log_determinant(rows)
+            return [[sign]], [[log]]
 
-        both = self._each(compute, a)[..., 0, :]
-        exact_sign = np.frompyfunc(lambda s: self._real(libmp.from_int(libmp.mpf_sign(s.raw))), 1, 1)
-        return SlogdetResult(exact_sign(both[..., 0]), both[..., 1][()])
+        sign, log = self._each(compute, a)
+        exact_sign = np.frompyfunc(lambda s: self._real(ball.sign_of(s.ball)), 1, 1)
+        return SlogdetResult(exact_sign(sign[..., 0, 0][()]), log[..., 0, 0][()])
 
     def solve(self, a: Any, b: Any) -> Any:
         """x with a x = b."""
         right = np.asarray(self._xp.reals(b), dtype=object)
         vector = right.ndim == 1
         columns = right[:, None] if vector else right
-        found = self._each(fac.solve, a, columns)
+        (found,) = self._each(lambda rows, right: (fac.solve(rows, right),), a, columns)
         return found[..., 0] if vector else found
 
     def inv(self, a: Any) -> Any:
         """The inverse."""
-        identity = np.asarray(self._xp.eye(np.shape(a)[-1]), dtype=object)
-        return self._each(fac.solve, a, identity)
+        return self._each(lambda rows: (fac.inverse(rows),), a)[0]
 
     def lstsq(self, a: Any, b: Any) -> Any:
-        """The least-squares solution by the normal equations: fifty digits can afford their square of the condition."""
+        """The least-squares solution by the normal equations: balls can afford their square of the condition."""
         transposed = np.swapaxes(self._xp.reals(a), -1, -2)
         return self.solve(self.matmul(transposed, a), self.matmul(transposed, b))
 
@@ -167,7 +158,9 @@ class Linalg:
     def cholesky(self, a: Any, *, upper: Any = False) -> Any:
         """L with L L' = A, or with ``upper`` L'; reads that triangle only. NaN where A is not positive definite."""
         a = self._xp.reals(a)
-        lower = self._each(fac.cholesky, np.swapaxes(a, -1, -2) if upper else a, symmetric=True)
+        lower = self._each(lambda rows: (fac.cholesky(rows),), np.swapaxes(a, -1, -2) if upper else a, symmetric=True)[
+            0
+        ]
         return np.swapaxes(lower, -1, -2) if upper else lower
 
     def solve_triangular(self, a: Any, b: Any, *, lower: Any = False, trans: Any = 0) -> Any:
@@ -180,44 +173,51 @@ class Linalg:
 
     def eigh(self, a: Any) -> EighResult:
         """Eigenvalues ascending and eigenvectors of the symmetric matrix whose lower triangle a holds."""
-        n = np.shape(a)[-1]
-        both = self._each(fac.eigh, a, symmetric=True, mixing=True)
-        return EighResult(both[..., n, :], both[..., :n, :])
+        values, vectors = self._eigh(a, vectors=True)
+        return EighResult(values, vectors)
 
     def eigvalsh(self, a: Any) -> Any:
         """Eigenvalues of a symmetric matrix, ascending."""
-        return self.eigh(a).eigenvalues
+        return self._eigh(a, vectors=False)[0]
+
+    def _eigh(self, a: Any, *, vectors: bool) -> tuple[Any, Any]:
+        def compute(rows: Rows) -> tuple[Rows, Rows]:
+            values, columns = spectra.eigh(rows, vectors=vectors)
+            return [values], columns
+
+        values, columns = self._each(compute, a, symmetric=True, mixing=True)
+        return values[..., 0, :], columns
 
     def qr(self, a: Any, mode: str = "reduced") -> QRResult:
         """Householder's Q R, with LAPACK's signs (R's diagonal opposes the column it eliminates)."""
-        rows, columns = np.shape(a)[-2:]
-        k = min(rows, columns)
-        both = self._each(fac.qr, a, mixing=True)
-        return (
-            QRResult(both[..., :k], np.swapaxes(both[..., :columns, k:], -1, -2))
-            if rows >= columns
-            else QRResult(both[..., :rows, :k], np.swapaxes(both[..., :columns, k:], -1, -2))
-        )
+        return QRResult(*self._each(fac.qr, a, mixing=True))
 
     def svd(self, a: Any, *, full_matrices: Any = False) -> SVDResult:
-        """From the eigenvectors of A'A; signs of the vectors are not determined. Reduced form only, of full rank."""
+        """Signs of the vectors are not determined. Reduced form only."""
         if full_matrices:
-            raise NotImplementedError("svd at high precision: full_matrices=False only")
-        a = self._xp.reals(a)
-        if a.shape[-2] < a.shape[-1]:
-            u, s, vh = self.svd(np.swapaxes(a, -1, -2))
-            return SVDResult(np.swapaxes(vh, -1, -2), s, np.swapaxes(u, -1, -2))
-        squared, vectors = self.eigh(self.matmul(np.swapaxes(a, -1, -2), a))
-        values, vectors = self._xp.sqrt(squared[..., ::-1]), vectors[..., ::-1]
-        return SVDResult(self.matmul(a, vectors) / values[..., None, :], values, np.swapaxes(vectors, -1, -2))
+            raise NotImplementedError("svd over balls: full_matrices=False only")
+        return SVDResult(*self._svd(a, vectors=True))
 
     def svdvals(self, a: Any) -> Any:
         """Singular values, descending."""
-        return self.svd(a).S
+        return self._svd(a, vectors=False)[1]
+
+    def _svd(self, a: Any, *, vectors: bool) -> tuple[Any, Any, Any]:
+        a = self._xp.reals(a)
+        if a.shape[-2] < a.shape[-1]:
+            u, s, vh = self._svd(np.swapaxes(a, -1, -2), vectors=vectors)
+            return np.swapaxes(vh, -1, -2), s, np.swapaxes(u, -1, -2)
+
+        def compute(rows: Rows) -> tuple[Rows, Rows, Rows]:
+            left, values, right = spectra.svd(rows, vectors=vectors)
+            return left, [values], right
+
+        u, s, v = self._each(compute, a, mixing=True)
+        return u, s[..., 0, :], np.swapaxes(v, -1, -2)
 
     def _each(
-        self, compute: Callable[..., list[list[Raw]]], *matrices: Any, symmetric: bool = False, mixing: bool = False
-    ) -> Objects:
+        self, compute: Callable[..., tuple[Rows, ...]], *matrices: Any, symmetric: bool = False, mixing: bool = False
+    ) -> list[Objects]:
         """``compute`` on every matrix of a batch; the first of ``matrices`` is the one that is perturbed."""
         self._xp.check_time()
         arrays = [np.asarray(self._xp.reals(matrix), dtype=object) for matrix in matrices]
@@ -227,24 +227,16 @@ class Linalg:
         arrays = [np.broadcast_to(array, batch + array.shape[-2:]) for array in arrays]
         results = []
         for place in np.ndindex(*batch):
-            rows = [[[element.raw for element in row] for row in array[place]] for array in arrays]
-            rows[0] = self._perturbed(rows[0], symmetric, mixing)
-            result = compute(*rows, self._real.bits)
-            results.append([[self._real.made(raw) for raw in row] for row in result])
-        made = np.array(results, dtype=object)
-        return made.reshape(batch + made.shape[1:]).view(RealArray)
+            rows = [balls_of(array[place]) for array in arrays]
+            rows[0] = self._real.matrix(rows[0], symmetric=symmetric, mixing=mixing)
+            results.append(compute(*rows))
+        return [self._array(matrices, batch) for matrices in zip(*results, strict=True)]
 
-    def _perturbed(self, rows: list[list[Raw]], symmetric: bool, mixing: bool) -> list[list[Raw]]:
-        """Each entry plus u ξ times its scale; as it is in plain arithmetic."""
-        if self._real.rounding() is None:
-            return rows
-        sizes = np.array([[abs(libmp.to_float(raw)) for raw in row] for row in rows])
-        scale = np.sqrt(sizes.max(axis=1)[:, None] * sizes.max(axis=0)[None, :])
-        if mixing:
-            scale = np.full_like(scale, sizes.max())
-        moved = [list(row) for row in rows]
-        for i, row in enumerate(moved):
-            for j in range(i + 1 if symmetric else len(row)):
-                step = libmp.mpf_mul(self._real.rounding(), libmp.from_float(float(scale[i, j])))
-                row[j] = libmp.mpf_add(row[j], step)
-        return moved
+    def _array(self, matrices: tuple[Rows, ...], batch: tuple[int, ...]) -> Objects:
+        real, height = self._real, len(matrices[0])
+        made = np.empty((len(matrices), height, len(matrices[0][0]) if height else 0), dtype=object)
+        for k, rows in enumerate(matrices):
+            for i, row in enumerate(rows):
+                for j, value in enumerate(row):
+                    made[k, i, j] = real(real.rounded(value))
+        return made.reshape(batch + made.shape[1:]).view(RealArray)

@@ -1,4 +1,4 @@
-"""Making, arranging and reducing arrays of `Real`: the part of the high-precision namespace that is about shapes."""
+"""Making, arranging and reducing arrays of `Real`: the part of the namespace over balls that is about shapes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,87 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from mpmath import libmp
+from numpy.typing import NDArray
 
-from adbench.oracle.highprecision.products import RealArray, objects
-from adbench.oracle.highprecision.real import NAN, NEAREST, ZERO, Raw, Real, common_integers, exact_dot
+from adbench.oracle.series import ball
+from adbench.oracle.series.algebra.matrix_series import products
+from adbench.oracle.series.ball import Ball
+from adbench.oracle.series.number import Real
+
+Objects = NDArray[np.object_]
+
+
+class RealArray(np.ndarray[Any, np.dtype[np.object_]]):
+    """A numpy array of `Real`; only `@` is not numpy's own."""
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: Any = False) -> Any:
+        # A reduction to one number is that number, as it is for plain arrays.
+        return array.view(RealArray) if array.ndim else array[()]
+
+    def __matmul__(self, other: Any) -> Any:
+        return _product(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _product(other, self)
+
+
+def objects(elements: Sequence[Any], shape: tuple[int, ...]) -> RealArray:
+    """An array of these elements, whatever numpy would make of them."""
+    array = np.empty(len(elements), dtype=object)
+    array[:] = elements
+    return array.reshape(shape).view(RealArray)
+
+
+def is_plain(real: type[Real]) -> bool:
+    """Whether numbers of this type compute without noise."""
+    return real.total.__func__ is Real.total.__func__  # type: ignore[attr-defined]
+
+
+def _product(a: Any, b: Any) -> Any:
+    left, right = np.asarray(a), np.asarray(b)
+    kinds = {type(element) for array in (left, right) for element in array.flat if isinstance(element, Real)}
+    if len(kinds) != 1 or not left.ndim or not right.ndim:
+        return np.matmul(left, right)
+    (real,) = kinds
+    lift = np.frompyfunc(lambda element: element if isinstance(element, Real) else real.of(element), 1, 1)
+    return matmul(real, lift(left), lift(right))
+
+
+def matmul(real: type[Real], a: Any, b: Any) -> Any:
+    """a @ b: (…, m, k) × (…, k, n) -> (…, m, n), vectors as numpy has it; all entries of type ``real``."""
+    left, right = np.asarray(a, dtype=object), np.asarray(b, dtype=object)
+    rows = left[None, :] if left.ndim == 1 else left
+    columns = right[:, None] if right.ndim == 1 else right
+    if rows.shape[-1] != columns.shape[-2]:
+        raise ValueError(f"matmul: the shapes {left.shape} and {right.shape} do not fit")
+    batch = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
+    rows = np.broadcast_to(rows, batch + rows.shape[-2:])
+    columns = np.broadcast_to(columns, batch + columns.shape[-2:])
+    product = np.empty((*batch, rows.shape[-2], columns.shape[-1]), dtype=object)
+    for place in np.ndindex(*batch):
+        product[place] = _rows_times_columns(real, rows[place], columns[place])
+    if left.ndim == 1:
+        product = product[..., 0, :]
+    found = product[..., 0] if right.ndim == 1 else product
+    return found.view(RealArray) if found.ndim else found[()]
+
+
+def _rows_times_columns(real: type[Real], left: Any, right: Any) -> Any:
+    if is_plain(real) and left.size and right.size and left.shape[0] * right.shape[1] > 1:
+        found = products(balls_of(left), balls_of(right))
+        if found is not None:
+            return objects([real(entry) for row in found for entry in row], (left.shape[0], right.shape[1]))
+    product = np.empty((left.shape[0], right.shape[1]), dtype=object)
+    for i, row in enumerate(left):
+        for j, column in enumerate(right.T):
+            terms = [(x * y).ball for x, y in zip(row, column, strict=True)]
+            product[i, j] = real(real.total(terms))
+    return product
+
+
+def balls_of(matrix: Any) -> list[list[Ball]]:
+    """The rows of a matrix of Reals as values."""
+    return [[element.ball for element in row] for row in matrix]
 
 
 class Arrays:
@@ -111,8 +188,8 @@ class Arrays:
 
     # Reductions ------------------------------------------------------------------------------------------------
 
-    def _reduce(self, function: Callable[[list[Raw]], Real], x: Any, axis: Any, keepdims: Any) -> Any:
-        """``function`` over rows of raw numbers along ``axis`` (all of them for None)."""
+    def _reduce(self, function: Callable[[list[Ball]], Ball], x: Any, axis: Any, keepdims: Any) -> Any:
+        """``function`` over rows of values along ``axis`` (all of them for None)."""
         self.check_time()
         array = np.asarray(self.reals(x), dtype=object)
         axes = tuple(range(array.ndim)) if axis is None else tuple(np.atleast_1d(axis) % max(1, array.ndim))
@@ -120,43 +197,20 @@ class Arrays:
         rows = array.transpose([*kept, *axes]).reshape([array.shape[a] for a in kept] + [-1 if array.size else 0])
         shape = tuple(1 if a in axes else n for a, n in enumerate(array.shape)) if keepdims else rows.shape[:-1]
         flat = rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1])
-        results = [function([element.raw for element in row]) for row in flat]
+        results = [self.real(function([element.ball for element in row])) for row in flat]
         return objects(results, shape)[()]
 
     def sum(self, x: Any, axis: Any = None, *, keepdims: Any = False, dtype: Any = None, **_: Any) -> Any:
-        """Σ x, rounded once."""
+        """Σ x."""
         if isinstance(x, np.ndarray) and x.dtype.kind in "iub":
             return np.sum(x, axis=axis, keepdims=bool(keepdims))
-        return self._reduce(self.total, x, axis, keepdims)
-
-    def total(self, raws: list[Raw]) -> Real:
-        """The sum of raw numbers, rounded once; each term times its factor in Monte Carlo arithmetic."""
-        whole = common_integers(raws)
-        if whole is None:
-            added = ZERO
-            for raw in raws:
-                added = libmp.mpf_add(added, raw, self.real.bits, NEAREST)
-            return self.real(added)
-        terms, exponent = whole
-        plain = libmp.from_man_exp(sum(terms), exponent, self.real.bits, NEAREST)
-        if (factors := self.real.term_factors(len(terms))) is None:
-            return self.real(plain)
-        total = exact_dot(terms, factors[0])
-        noisy = libmp.from_man_exp(total, exponent - factors[1], self.real.bits, NEAREST)
-        return self.real.summed(noisy, plain, sum(map(abs, terms)) < 2**53)
+        return self._reduce(self.real.total, x, axis, keepdims)
 
     def prod(self, x: Any, axis: Any = None, *, keepdims: Any = False, **_: Any) -> Any:
         """Π x; 1 for no factors."""
+        return self._reduce(self.real.product, x, axis, keepdims)
 
-        def product(raws: list[Raw]) -> Real:
-            result = self.real(libmp.fone)
-            for raw in raws:
-                result = result * self.real(raw)
-            return result
-
-        return self._reduce(product, x, axis, keepdims)
-
-    def mean(self, x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    def mean(self, x: Any, axis: Any = None, *, keepdims: Any = False, **_: Any) -> Any:
         """Σ x / n."""
         total = self.sum(self.reals(x), axis, keepdims=keepdims)
         return total / (np.size(x) // max(1, np.size(total)))
@@ -174,27 +228,19 @@ class Arrays:
 
     def max(self, x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
         """The largest."""
-        return self._reduce(lambda raws: self._fold(raws, libmp.mpf_gt), x, axis, keepdims)
+        return self._reduce(lambda values: _fold(values, ball.larger), x, axis, keepdims)
 
     def min(self, x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
         """The smallest."""
-        return self._reduce(lambda raws: self._fold(raws, libmp.mpf_lt), x, axis, keepdims)
-
-    def _fold(self, raws: list[Raw], beats: Callable[[Raw, Raw], Any]) -> Real:
-        if not raws:
-            raise ValueError("the maximum or minimum of nothing")
-        best = raws[0]
-        for raw in raws[1:]:
-            best = extreme(best, raw, beats)
-        return self.real(best)
+        return self._reduce(lambda values: _fold(values, ball.smaller), x, axis, keepdims)
 
     def cumulative_sum(self, x: Any, axis: int = -1, **_: Any) -> Any:
         """Running sums."""
-        return np.cumsum(np.asarray(self.reals(x), dtype=object), axis=axis)
+        return np.cumsum(np.asarray(self.reals(x), dtype=object), axis=axis).view(RealArray)
 
     def cumulative_prod(self, x: Any, axis: int = -1, **_: Any) -> Any:
         """Running products."""
-        return np.cumprod(np.asarray(self.reals(x), dtype=object), axis=axis)
+        return np.cumprod(np.asarray(self.reals(x), dtype=object), axis=axis).view(RealArray)
 
     cumsum, cumprod = cumulative_sum, cumulative_prod
 
@@ -211,6 +257,15 @@ class Arrays:
         return grown / self.sum(grown, axis, keepdims=True)
 
 
+def _fold(values: list[Ball], better: Callable[[Ball, Ball], Ball]) -> Ball:
+    if not values:
+        raise ValueError("the maximum or minimum of nothing")
+    best = values[0]
+    for value in values[1:]:
+        best = better(best, value)
+    return best
+
+
 def _holds_reals(x: Any) -> Any:
     if isinstance(x, (list, tuple)):
         return any(_holds_reals(part) for part in x)
@@ -222,10 +277,3 @@ def _kind_of(x: Any, dtype: Any) -> Any:
         return dtype
     kind = np.asarray(x).dtype
     return kind if kind.kind in "iub" else np.float64
-
-
-def extreme(a: Raw, b: Raw, beats: Callable[[Raw, Raw], Any]) -> Raw:
-    """b where it beats a, else a; NaN where one of them is."""
-    if NAN in (a, b):
-        return NAN
-    return b if beats(b, a) else a

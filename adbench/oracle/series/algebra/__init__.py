@@ -1,0 +1,1 @@
+"""Matrices of series: products, factorisations, and eigenvalues by lifting."""

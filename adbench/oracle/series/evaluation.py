@@ -1,0 +1,259 @@
+"""One text along curves through the point: the coefficients of its value, in the arithmetic that they turn out to need.
+
+A curve is x + Σ_p t^p v_p. With v alone, the coefficient of t is the derivative along v. Along x + t² v + t³ w the only
+term of t^5 is the mixed one, wᵀ H v: no other derivative has to be taken off, and one that is zero is exactly zero.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from adbench.oracle.leaves import FloatArray, Point
+from adbench.oracle.series import ball
+from adbench.oracle.series.ball import Arithmetic, Ball, NeedsBits, NeedsRoot, NeedsTerms, Special, arithmetic
+from adbench.oracle.series.namespace import TooSlow, namespace_of
+from adbench.oracle.series.number import Real, ball_of
+
+Move = tuple[tuple[tuple[int, float], ...], ...]
+"""A direction: for every leaf pairs of a flat index and a step, without rounding."""
+
+LEVELS = (
+    Arithmetic(192),
+    Arithmetic(192, exact=True),
+    Arithmetic(400),
+    Arithmetic(800),
+    Arithmetic(1600),
+    Arithmetic(3200),
+)
+"""Tried one after the other, until every number is resolved."""
+
+MOST_ROOTS = 4
+MOST_TERMS = 16
+"""Times the terms that would do if no leading coefficient vanished."""
+
+
+class NotTold(Exception):
+    """The series do not tell the coefficient; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """x + Σ t^power move; the powers are those of (power, move)."""
+
+    moves: tuple[tuple[int, Move], ...]
+
+    @staticmethod
+    def straight(move: Move) -> Curve:
+        """x + t v."""
+        return Curve(((1, move),))
+
+    @staticmethod
+    def mixed(first: Move, second: Move) -> Curve:
+        """x + t² v + t³ w, whose t^5 has the coefficient wᵀ H v."""
+        return Curve(((2, first), (3, second)))
+
+    @property
+    def power(self) -> int:
+        """The power of t whose coefficient is the derivative: of first order, or the mixed one."""
+        return sum(power for power, _ in self.moves)
+
+    @property
+    def mirrored(self) -> Curve:
+        """The same from the other side."""
+        return Curve(tuple((power, negative(move)) for power, move in self.moves))
+
+    @property
+    def swapped(self) -> Curve:
+        """A mixed curve with the two directions exchanged."""
+        (first, v), (second, w) = self.moves
+        return Curve(((first, w), (second, v)))
+
+
+def negative(move: Move) -> Move:
+    """-v."""
+    return tuple(tuple((index, -step) for index, step in part) for part in move)
+
+
+@dataclass(frozen=True)
+class Path:
+    """How a curve was followed: with t = u^root, and so many terms of u; ``last``: more were not to be had."""
+
+    root: int = 1
+    more: int = 1
+    last: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one evaluation gave, for every number that is examined.
+
+    coefficients  of the power of t that is wanted: a ball, an infinity, or None where there is none
+    starts        the numbers at t = 0, as their limit
+    slopes        along a mixed curve the coefficients of first order, for either direction
+    edged         the direction decided something: the other side may differ
+    path, how     the arithmetic it took
+    """
+
+    coefficients: tuple[Any, ...]
+    starts: tuple[Ball, ...]
+    slopes: tuple[tuple[Any, ...], ...]
+    edged: bool
+    path: Path
+    how: Arithmetic
+
+
+class Evaluations:
+    """``text(xp, *arguments)`` at a point.
+
+    numbers   result -> the balls that are examined
+    deadline  of `time.thread_time`, after which it raises TooSlow
+    count     how often the text ran
+    """
+
+    def __init__(
+        self,
+        text: Callable[..., Any],
+        point: Point,
+        deadline: float,
+        numbers: Callable[[Any], list[Ball]],
+    ) -> None:
+        self.point, self.deadline, self.count = point, deadline, 0
+        self._text, self._numbers = text, numbers
+        self._constants: dict[tuple[bool, type[Real], int], Any] = {}
+
+    def value(self, level: int = 0, real: type[Real] = Real) -> Found:
+        """The numbers at the point itself."""
+        return self.along(Curve(()), level, real)
+
+    def along(self, curve: Curve, level: int = 0, real: type[Real] = Real) -> Found:
+        """The coefficients along a curve, at this level or at the first above it that can compute them at all."""
+        path = Path()
+        while True:
+            try:
+                return self.followed(curve, path, LEVELS[level], real)
+            except NeedsBits:
+                level += 1
+                if level == len(LEVELS):
+                    raise
+            except NeedsTerms:
+                if path.last:
+                    raise NotTold("too many leading coefficients are zero") from None
+                path = replace(path, more=2 * path.more) if path.more < MOST_TERMS else replace(path, last=True)
+            except NeedsRoot as needed:
+                if path.root * needed.root > MOST_ROOTS:
+                    raise NotTold("it moves by a power that is no simple fraction") from None
+                path = replace(path, root=path.root * needed.root)
+
+    def guessed(self, curve: Curve) -> list[Found]:
+        """Both ways where a comparison stays open at every precision."""
+        found = []
+        for guess in (1, -1):
+            how = replace(LEVELS[2], guess=guess)
+            try:
+                found.append(self.followed(curve, Path(), how))
+            except ball.Insufficient:
+                found.append(Found((), (), (), True, Path(), how))
+        return found
+
+    def followed(self, curve: Curve, path: Path, how: Arithmetic, real: type[Real] = Real) -> Found:
+        """In exactly this arithmetic. Raises Insufficient where that is not enough, TooSlow after the deadline."""
+        if time.thread_time() > self.deadline:
+            raise TooSlow
+        how = replace(how, terms=path.more * (curve.power * path.root + 1), last=path.last)
+        with arithmetic(how) as state:
+            self.count += 1
+            real.begin()
+            result = self._run(self._moved(curve, path.root, how.exact, real), how.exact, real)
+            if state.known <= curve.power * path.root:
+                raise NeedsTerms
+            coefficients = tuple(coefficient(number, curve.power, path) for number in result)
+            lower = [power for power, _ in curve.moves] if len(curve.moves) > 1 else []
+            slopes = tuple(tuple(coefficient(number, power, path) for power in lower) for number in result)
+            return Found(coefficients, tuple(map(ball.start, result)), slopes, state.edged, path, how)
+
+    def _run(self, leaves: Sequence[Any], exact: bool, real: type[Real]) -> list[Ball]:
+        xp = namespace_of(real)
+        xp.deadline = self.deadline
+
+        def constant(leaf: Any) -> Any:
+            """Inactive floats and float arrays as Reals, made once; everything else as it is."""
+            kind = getattr(getattr(leaf, "dtype", None), "kind", "f" if isinstance(leaf, float) else "")
+            return self._reals(leaf, exact, real) if kind == "f" else leaf
+
+        with np.errstate(all="ignore"):
+            return self._numbers(self._text(xp, *self.point.replaced(leaves, constant)))
+
+    def _reals(self, leaf: Any, exact: bool, real: type[Real]) -> Any:
+        """A leaf as Reals, made once and copied: a text may write into its arguments."""
+        key = exact, real, id(leaf)
+        if key not in self._constants:
+            # The leaf itself is kept too, so that its id stays its own.
+            self._constants[key] = namespace_of(real).reals(leaf), leaf
+        made = self._constants[key][0]
+        return made.copy() if isinstance(made, np.ndarray) else made
+
+    def _moved(self, curve: Curve, root: int, exact: bool, real: type[Real]) -> list[Any]:
+        """The active leaves along the curve, as Reals."""
+        moved = []
+        for which, leaf in enumerate(self.point.leaves):
+            slopes: dict[int, dict[int, float]] = {}
+            for power, move in curve.moves:
+                for index, step in move[which]:
+                    slopes.setdefault(index, {})[power * root] = step
+            numbers = self._reals(leaf.values, exact, real)
+            if slopes and not leaf.values.ndim:
+                numbers = real(ball.moving(float(leaf.values), slopes[0]))
+            else:
+                for index, at in slopes.items():
+                    numbers.flat[index] = real(ball.moving(float(leaf.values.flat[index]), at))
+            moved.append(numbers)
+        return moved
+
+
+def coefficient(number: Ball, power: int, path: Path) -> Any:
+    """The coefficient of t^power: a ball, None, or an infinity where a lower power is there that smooth functions lack.
+
+    Raises NeedsTerms where the series ends before, unless there is nothing more to be had.
+    """
+    if isinstance(number, Special):
+        return number.value if not power and not math.isnan(number.value) else None
+    if not ball.is_series(number):
+        return ball.ZERO if power else number
+    if power == 1:
+        for lower in range(1, min(path.root, number.prec)):
+            if sign := ball.sign_of_constant(number[lower]):
+                return sign * math.inf if sign != 2 else None
+    wanted = power * path.root
+    if wanted < number.prec:
+        return number[wanted]
+    if not path.last:
+        raise NeedsTerms
+    return None
+
+
+def one_number(result: Any) -> list[Ball]:
+    """The ball of a result that is a scalar, or an array with one entry. Raises TypeError for others."""
+    if isinstance(result, np.ndarray) and result.size == 1:
+        result = result.reshape(())[()]
+    found = ball_of(result)
+    if found is None:
+        raise TypeError(f"the function must return one number, it returned {type(result).__name__}")
+    return [found]
+
+
+def one_entry(point: Point, leaf: int, index: int, step: float = 1.0) -> Move:
+    """The move of one entry."""
+    return tuple(((index, step),) if k == leaf else () for k in range(len(point.leaves)))
+
+
+def many_entries(steps: Sequence[FloatArray | None]) -> Move:
+    """The move along arrays of steps; zero: not moved."""
+    return tuple(
+        () if part is None else tuple((int(i), float(part.flat[i])) for i in np.flatnonzero(part)) for part in steps
+    )

@@ -1,0 +1,322 @@
+"""`xp` over balls: the array API's names over numpy arrays of `Real`.
+
+Indexing, shapes, broadcasting and operators are numpy's own; here is what numpy cannot do with objects. Products of
+matrices and `xp.linalg` work on whole coefficients at once. Integers and booleans stay numpy's.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adbench.oracle.series import ball
+from adbench.oracle.series.arrays import Arrays, RealArray, is_plain, matmul
+from adbench.oracle.series.ball import Ball, NeedsTerms, Special
+from adbench.oracle.series.functions import SEVERAL, SEVERAL_ALIASES, UNARY, UNARY_ALIASES, copysign
+from adbench.oracle.series.linalg import Linalg
+from adbench.oracle.series.number import Real
+
+FROM_NUMPY = (
+    "add",
+    "all",
+    "any",
+    "append",
+    "argmax",
+    "argmin",
+    "argsort",
+    "array_split",
+    "atleast_1d",
+    "atleast_2d",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "count_nonzero",
+    "cross",
+    "diag",
+    "diagonal",
+    "diff",
+    "divide",
+    "einsum",
+    "equal",
+    "expand_dims",
+    "flip",
+    "floor_divide",
+    "greater",
+    "greater_equal",
+    "hstack",
+    "inner",
+    "kron",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "matrix_transpose",
+    "meshgrid",
+    "mod",
+    "moveaxis",
+    "multiply",
+    "ndim",
+    "negative",
+    "nonzero",
+    "not_equal",
+    "outer",
+    "permute_dims",
+    "positive",
+    "ravel",
+    "remainder",
+    "repeat",
+    "reshape",
+    "roll",
+    "rot90",
+    "searchsorted",
+    "shape",
+    "sort",
+    "split",
+    "squeeze",
+    "subtract",
+    "swapaxes",
+    "take",
+    "take_along_axis",
+    "tensordot",
+    "tile",
+    "trace",
+    "transpose",
+    "tril",
+    "triu",
+    "unstack",
+    "vstack",
+)
+"""Names under which numpy's own function already does the right thing for arrays of objects."""
+
+SAME = ("isdtype", "result_type", "can_cast", "finfo", "iinfo")
+
+
+class TooSlow(Exception):
+    """The text takes longer over balls than the caller allows."""
+
+
+class Balls(Arrays):
+    """The namespace for one type of numbers. ``deadline``: a time of `time.thread_time` after which it gives up."""
+
+    pi, e, inf, nan, newaxis, euler_gamma = math.pi, math.e, math.inf, math.nan, None, 0.5772156649015329
+    float64 = float32 = np.float64
+    int64 = int32 = np.int64
+    bool_ = np.bool_
+
+    def __init__(self, real: type[Real], deadline: float = math.inf) -> None:
+        self._depth, self._deepest = 0, 1
+        self.real, self.deadline = real, deadline
+        self.linalg = Linalg(self)
+        self.special = self
+        self.__dict__["bool"] = np.bool_  # in the class body it would hide the builtin from the annotations
+        for name in (*FROM_NUMPY, *SAME):
+            if (function := getattr(np, name, None)) is not None:
+                setattr(self, name, function)
+        for name, unary in UNARY.items():
+            setattr(self, name, self._one(self._computed(name, unary)))
+        for name, several in SEVERAL.items():
+            setattr(self, name, self._several(self._computed(name, several)))
+        for alias, name in {**UNARY_ALIASES, **SEVERAL_ALIASES}.items():
+            setattr(self, alias, getattr(self, name))
+        self.abs = self.fabs = self.absolute = self._one(ball.absolute)
+        self.maximum, self.minimum = self._several(ball.larger), self._several(ball.smaller)
+        self.copysign = self._several(copysign)
+        self.sign, self.floor = self._one(ball.sign_of), self._one(ball.floor)
+        self.ceil = self._one(lambda a: ball.neg(ball.floor(ball.neg(a))))
+        self.round = self.rint = self._one(_nearest)
+        self.isnan = self._test(lambda a: isinstance(a, Special) and math.isnan(a.value))
+        self.isinf = self._test(lambda a: isinstance(a, Special) and math.isinf(a.value))
+        self.isfinite = self._test(lambda a: not isinstance(a, Special))
+        self.signbit = self._test(lambda a: ball.sign(a) == -1)
+        self.concatenate, self.pow, self.power = self.concat, self._power, self._power
+        self.arange, self.amax, self.amin = self._arange, self.max, self.min
+
+    # Elementwise -----------------------------------------------------------------------------------------------
+
+    def check_time(self) -> None:
+        """Raises TooSlow once the deadline has passed."""
+        if time.thread_time() > self.deadline:
+            raise TooSlow
+
+    def _computed(self, name: str, function: Callable[..., Ball]) -> Callable[..., Ball]:
+        """The function as a library computes it: with noise where the type has it."""
+        computed = self.real.computed
+        return function if is_plain(self.real) else lambda *operands: computed(name, function, *operands)
+
+    def _one(self, function: Callable[[Ball], Ball]) -> Callable[[Any], Any]:
+        """A function of one value as one of scalars, arrays and lists."""
+        real, new = self.real, object.__new__
+
+        def on_element(element: Any) -> Real:
+            result = new(real)
+            result.ball = function(element.ball if type(element) is real else real.of(element).ball)
+            return result
+
+        return self._broadcast(on_element, 1)
+
+    def _several(self, function: Callable[..., Ball]) -> Callable[..., Any]:
+        """A function of several values as one of scalars, arrays and lists, broadcast by numpy."""
+        real, new = self.real, object.__new__
+        made: dict[int, Callable[..., Any]] = {}
+
+        def on_elements(*elements: Any) -> Real:
+            result = new(real)
+            result.ball = function(*[e.ball if type(e) is real else real.of(e).ball for e in elements])
+            return result
+
+        def apply(*arguments: Any) -> Any:
+            count = len(arguments)
+            if count not in made:
+                made[count] = self._broadcast(on_elements, count)
+            return made[count](*arguments)
+
+        return apply
+
+    def _broadcast(self, on_elements: Callable[..., Any], count: int) -> Callable[..., Any]:
+        vectorised = np.frompyfunc(on_elements, count, 1)
+
+        def apply(*arguments: Any) -> Any:
+            self.check_time()
+            result = vectorised(*arguments)
+            return result.view(RealArray) if isinstance(result, np.ndarray) else result
+
+        return apply
+
+    def _test(self, function: Callable[[Ball], bool]) -> Callable[[Any], Any]:
+        real = self.real
+        vectorised = np.frompyfunc(lambda element: function(real.of(element).ball), 1, 1)
+
+        def apply(x: Any) -> Any:
+            result = vectorised(x)
+            return result.astype(np.bool_) if isinstance(result, np.ndarray) else result
+
+        return apply
+
+    def trunc(self, x: Any) -> Any:
+        """The integer part, towards zero."""
+        return self.where(np.asarray(x) < 0, self.ceil(x), self.floor(x))
+
+    def _power(self, x: Any, y: Any) -> Any:
+        return self.asarray(x) ** y
+
+    def where(self, condition: Any, x: Any, y: Any) -> Any:
+        """x where the condition holds, else y."""
+        x, y = self.reals(x), self.reals(y)
+        chosen = np.where(
+            np.asarray(condition, dtype=np.bool_), np.asarray(x, dtype=object), np.asarray(y, dtype=object)
+        )
+        return chosen.view(RealArray) if chosen.ndim else chosen[()]
+
+    def clip(self, x: Any, min: Any = None, max: Any = None) -> Any:
+        """x held in [min, max]."""
+        x = x if min is None else self.maximum(x, min)
+        return x if max is None else self.minimum(x, max)
+
+    def pad(self, x: Any, widths: Any, mode: Any = "constant", **more: Any) -> Any:
+        """x with numbers around it, as numpy has it."""
+        return self.reals(np.pad(np.asarray(self.reals(x), dtype=object), widths, mode, **more))
+
+    def copy(self, x: Any) -> Any:
+        """Other memory, the same numbers."""
+        return self.asarray(x).copy()
+
+    def conj(self, x: Any) -> Any:
+        """x: everything is real."""
+        return x
+
+    real_part = conj
+
+    # Products and loops ----------------------------------------------------------------------------------------
+
+    def matmul(self, a: Any, b: Any) -> Any:
+        """The matrix product, as `a @ b`."""
+        self.check_time()
+        return matmul(self.real, self.reals(a), self.reals(b))
+
+    def dot(self, a: Any, b: Any) -> Any:
+        """The matrix product, or the product with a scalar."""
+        return self.matmul(a, b) if np.ndim(a) and np.ndim(b) else self.reals(a) * b
+
+    def vdot(self, a: Any, b: Any) -> Any:
+        """Σ a b over all entries."""
+        return self.dot(np.ravel(self.reals(a)), np.ravel(self.reals(b)))
+
+    def vecdot(self, a: Any, b: Any, axis: int = -1) -> Any:
+        """Σ a b along ``axis``."""
+        return self.sum(self.reals(a) * b, axis)
+
+    def loop(self, step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
+        """state ← step(i, state) for i = 0 .. n-1."""
+        for i in range(n):
+            if i % 16 == 0:
+                self.check_time()
+            state = step(i, state)
+        return state
+
+    def derivative(self, g: Callable[[Any], Any], x: Any) -> Any:
+        """g'(x), of the shape of x, from a second infinitesimal: a power of t so high that no other term reaches it.
+
+        The derivatives nested in g take a higher power each. Not known where the two sides of x differ.
+        """
+        self._depth += 1
+        try:
+            if self._depth > self._deepest:
+                self._deepest = self._depth
+                raise NeedsTerms
+            power = ball.terms() >> 2 * (self._deepest - self._depth + 1)  # sin(t) / t has lost a term
+            if not power:
+                raise NeedsTerms
+            found = np.empty(np.shape(x), dtype=object)
+            for place in np.ndindex(found.shape):
+                found[place] = self._slope(g, self.reals(x), place, power)
+            return found.view(RealArray) if found.ndim else found[()]
+        finally:
+            self._depth -= 1
+
+    def _slope(self, g: Callable[[Any], Any], x: Any, place: tuple[int, ...], power: int) -> Real:
+        """The derivative of g in one entry of x."""
+
+        def moved(side: float) -> Any:
+            there = np.array(x, dtype=object)
+            there[place] = there[place] + self.real(ball.moving(0.0, {power: side}))
+            return there.view(RealArray) if there.ndim else there[()]
+
+        here = self.real.of(g(x)).ball
+        changes = [ball.sub(self.real.of(g(moved(side))).ball, here) for side in (1.0, -1.0)]
+        right, left = ball.slope(changes[0], power), ball.slope(ball.neg(changes[1]), power)
+        return self.real(right if ball.meet(right, left) else ball.NOT_KNOWN)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"the namespace over balls has no {name}")
+
+
+def _nearest(a: Ball) -> Ball:
+    """The nearest whole number; of two the even one."""
+    if isinstance(a, Special):
+        return a
+    half = ball.constant(0.5)
+    above = ball.floor(ball.add(a, half))
+    tie = ball.compared(ball.sub(above, half), a) == 0
+    return ball.sub(above, ball.constant(ball.whole_number(above) % 2)) if tie else above
+
+
+_MADE: dict[type[Real], Balls] = {}
+
+
+def namespace_of(real: type[Real]) -> Balls:
+    """The one namespace for a type of numbers: a hundred functions are not made anew for every reference."""
+    if real not in _MADE:
+        _MADE[real] = Balls(real)
+    return _MADE[real]
+
+
+def lift_deadlines() -> None:
+    """Lets every namespace take its time again: a deadline belongs to one reference."""
+    for xp in _MADE.values():
+        xp.deadline = math.inf

@@ -1,0 +1,73 @@
+"""References from closed forms in extended precision, for arguments and Hessians that are large."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from adbench.oracle import Effort, Known, Reference, Row
+from adbench.oracle.leaves import Point, output_weights
+from adbench.oracle.subject import SUMS, chosen_entries
+
+Exact = Any  # an array of np.longdouble
+Gradient = Sequence[Exact]  # by leaf
+EFFORT = Effort()
+
+
+def scalar(point: Point, value: Exact, gradient: Gradient) -> Reference:
+    """Of a function whose value is a number, with that gradient."""
+    return Reference(
+        (),
+        (
+            (
+                0,
+                _row(point, value, gradient),
+            ),
+        ),
+    )
+
+
+def matrix(
+    point: Point,
+    values: Exact,
+    row: Callable[[int], Gradient],
+    summed: Callable[[Any], Gradient],
+    *,
+    most_rows: int = 12,
+) -> Reference:
+    """Of a function whose value is this array: row(index) is one of J's, summed(w) is wᵀ J for weights of all rows."""
+    shape = values.shape
+    (chosen,) = chosen_entries([values.size], most_rows, EFFORT.seed)
+    outputs = [(index, _row(point, values.ravel()[index], row(index))) for index in chosen]
+    weights = [output_weights(EFFORT.seed, number, shape).ravel() for number in range(SUMS)]
+    sums = [_row(point, values.ravel() @ w, summed(w)) for w in weights]
+    return Reference(shape, tuple(outputs), tuple(sums))
+
+
+def hessian(point: Point, gradient: Exact, whole: Exact) -> Reference:
+    """Of a Hessian with all entries in order, as a matrix; 64 rows of it are examined."""
+    ends = np.cumsum(point.sizes)[:-1]
+    return matrix(
+        point,
+        gradient,
+        lambda k: np.split(whole[k], ends),
+        lambda w: np.split(w @ whole, ends),
+        most_rows=64,
+    )
+
+
+def _row(point: Point, value: Exact, gradient: Gradient) -> Row:
+    chosen = chosen_entries(point.sizes, EFFORT.max_entries, EFFORT.seed)
+    exact = [np.ravel(part).astype(np.longdouble) for part in gradient]
+    numbers = [exact[k][index] for k, indices in enumerate(chosen) for index in indices]
+    if sum(point.sizes) > len(numbers):
+        steps = [point.steps(EFFORT.seed, number) for number in range(2)]
+        numbers += [sum(g @ np.ravel(part) for g, part in zip(exact, step, strict=True)) for step in steps]
+    row = point.row(EFFORT.seed, _known(value), chosen, map(_known, numbers))
+    return replace(row, method="by hand")
+
+
+def _known(exact: Exact) -> Known:
+    rounded = float(exact)
+    return Known(rounded, rounded, abs(float(exact - np.longdouble(rounded))) / 25)
