@@ -168,11 +168,49 @@ def test_one_draw_has_one_hessian() -> None:
             assert 0 < max(errors) < 1000 * U
 
 
+@pytest.mark.parametrize(
+    ("f", "size"),
+    [
+        (lambda x, y: apply("atan2", x, y), 1.0),
+        (lambda x, y: (x * 3 + y / 7) * (x / 3 - y / 63), 1 / 21),
+        (lambda x, y: x / y - y / x, 1.0),
+    ],
+)
+def test_mixed_derivatives_that_cancel_leave_the_roundings_of_their_terms(f: Function, size: float) -> None:
+    with arithmetic(Arithmetic()):
+        truth = hessian(f, Real, (1.1, 1.1))[0][1]
+        errors = [float(hessian(f, noisy_type(4, draw), (1.1, 1.1))[0][1] - truth) for draw in range(DRAWS)]
+    assert 0.1 * U * size < spread(errors) < 30 * U * size
+
+
 def test_an_entry_that_is_zero_by_structure_has_no_noise() -> None:
     with arithmetic(Arithmetic()):
         for draw in range(3):
             found = hessian(lambda x, y: apply("exp", 3 * x) + apply("sin", y) * 1e-9, noisy_type(1, draw), (1.3, 0.4))
             assert abs(float(found[0][1])) < 1e-40
+
+
+def test_the_zero_diagonal_of_a_product_has_the_roundings_of_its_quotients() -> None:
+    def product(*numbers: Any) -> Any:
+        real = type(numbers[0])
+        return real(real.product([number.ball for number in numbers]))
+
+    with arithmetic(Arithmetic()):
+        found = [hessian(product, noisy_type(4, draw), (0.7, 1.3, 2.1)) for draw in range(DRAWS)]
+    assert 0.1 * U < spread([float(draw[0][0]) for draw in found]) < 20 * U
+    assert noise(product, 1e-200, 1e-200)[1] == math.inf  # 0 / 1e-200
+    assert noise(product, 0.0, 3.0)[1] < 10 * U
+
+
+def test_every_element_of_a_variance_sees_its_own_mean() -> None:
+    def variance(x: Any) -> Any:
+        real = type(x)
+        numbers = [x, real.of(1e8 + 0.5), real.of(1e8 - 0.75)]
+        mean = real(real.total([number.ball for number in numbers])) / 3
+        gaps = [real(real.computed("centred", ball.sub, number.ball, mean.ball)) for number in numbers]
+        return real(real.total([(gap * gap).ball for gap in gaps]))
+
+    assert 1e-9 < noise(variance, 1e8)[1] < 1e-6
 
 
 def test_draws_repeat_and_differ() -> None:
@@ -235,6 +273,7 @@ def test_subnormal_values_have_an_absolute_error() -> None:
 
 
 def test_partial_derivatives_out_of_range_leave_the_second_derivative_unknown() -> None:
+    assert noise(lambda y, x: apply("atan2", y, x), 1e150, 2e150)[2] == math.inf
     _, first, second = noise(lambda x: 1e-150 / (1e-150 * x), 0.7)
     assert first < 20 * U
     assert second == math.inf

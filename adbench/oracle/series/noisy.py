@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Ball, Special
-from adbench.oracle.series.functions import exp, log
+from adbench.oracle.series.functions import UNARY, exp, log
 from adbench.oracle.series.number import Operator, Real, ball_of, floor_divide, modulo
 
 U = 2.0**-53
@@ -354,15 +354,14 @@ class Noisy(Real):
         if name in SPECIAL:
             return SPECIAL[name](stream, function, *operands)
         if name in COMPOSED:
-            exact, slopes = function(*operands), COMPOSED[name](*map(cls, operands)).ball
-            return stream.rounded(_with_slopes(exact, slopes), LIBRARY_ULPS)
-        result = function(x, *map(stream.operand, operands[1:]))
-        steps = stream.next()
-        if len(operands) == 1 and type(result) is arb_series and type(x) is arb_series:
-            result = _tilted(x, result, _formula_noise(name, x, result), steps)
-            result = _tilted(x, result, _range_of_function(x, result), steps)
-        if name in SQUARED and any(_is_far(ball.start(ball.ball(other))) for other in operands):
-            result = _known(result, 2) if type(result) is arb_series else result
+            result = _with_slopes(function(*operands), COMPOSED[name](*map(cls, operands)).ball)
+        else:
+            result, steps = function(x, *map(stream.operand, operands[1:])), stream.next()
+            if len(operands) == 1 and type(result) is arb_series and type(x) is arb_series:
+                result = _tilted(x, result, _formula_noise(name, x, result), steps)
+                result = _tilted(x, result, _range_of_function(x, result), steps)
+        if name in SQUARED and type(result) is arb_series and any(map(_is_far, map(ball.start, operands))):
+            result = _known(result, 2)
         return stream.rounded(result, 0.0 if name in CORRECTLY_ROUNDED else LIBRARY_ULPS)
 
     @classmethod
@@ -410,7 +409,15 @@ def _log_of_sum(x: Noisy, y: Noisy) -> Any:
     return real(real.computed("log", log, real.total(grown))) + real(high)
 
 
-COMPOSED: Mapping[str, Callable[..., Any]] = {"hypot": _root_of_squares, "logaddexp": _log_of_sum}
+def _angle(y: Noisy, x: Noisy) -> Any:
+    """atan(y / x) or -atan(x / y): its second derivative by x and y cancels near the diagonal."""
+    real = type(x)
+    if abs(float(ball.start(ball.ball(y.ball)))) > abs(float(ball.start(ball.ball(x.ball)))):
+        return -real(real.computed("atan", UNARY["atan"], (x / y).ball))
+    return real(real.computed("atan", UNARY["atan"], (y / x).ball))
+
+
+COMPOSED: Mapping[str, Callable[..., Any]] = {"atan2": _angle, "hypot": _root_of_squares, "logaddexp": _log_of_sum}
 """Functions whose derivatives cancel like those of the operations that they are made of."""
 
 
