@@ -99,7 +99,7 @@ def test_a_users_cases_are_remarked_upon_and_what_does_not_run_on_numpy_is_left_
 
 
 def test_an_input_that_is_dead_at_the_largest_size_only_is_found() -> None:
-    fades = case(lambda xp, x, b: xp.sum(x * x) + b * 10.0 ** (-2 * x.shape[0]))
+    fades = case(lambda xp, x, b: xp.sum(x * x) + b * (x.shape[0] < 10))
     (remark,) = of_own_cases(catalog_of(mine=fades), {"mine": fades.sizes}, 0)
     assert remark.text.startswith("mine: input b does nothing at size 10: ")
 
@@ -115,7 +115,7 @@ OWN = """
 from adbench import Case
 
 def fades(xp, x, b):
-    return xp.sum(x * x) + b * 10.0 ** (-2 * x.shape[0])
+    return xp.sum(x * x) + b * (x.shape[0] < 10)
 
 CASE = Case(
     f=fades,
