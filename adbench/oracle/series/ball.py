@@ -260,17 +260,17 @@ def terms() -> int:
     return _state.how.terms
 
 
-def slope(change: Ball, power: int) -> Ball:
-    """c of c t^power, as many of its terms as no square of t^power reaches; not known where a lower power is left.
+def slope(change: Ball, power: int, strict: bool = True) -> Ball:
+    """c of c t^power, as many of its terms as no square of t^power reaches.
 
-    From now on no more terms are known of any number, whatever stands there.
+    strict: not known where a lower power is left. From now on no more terms are known of any number, whatever stands there.
     """
     if not is_series(change):
         return change if isinstance(change, Special) else ZERO
     found = min(power, change.prec - power)
     if found < 1:
         raise NeedsTerms
-    if any(not c.overlaps(ZERO) for c in coefficients(ball(change))[:power]):
+    if strict and any(not c.overlaps(ZERO) for c in coefficients(ball(change))[:power]):
         return NOT_KNOWN
     _state.known = min(_state.known, found)
     return series(coefficients(change)[power : power + found], terms())

@@ -289,6 +289,8 @@ class Balls(Arrays):
 
         here = self.real.of(g(x)).ball
         changes = [ball.sub(self.real.of(g(moved(side))).ball, here) for side in (1.0, -1.0)]
+        if not is_plain(self.real):  # its roundings differ from call to call; the truth has seen both sides
+            return self.real(ball.slope(changes[0], power, strict=False))
         right, left = ball.slope(changes[0], power), ball.slope(ball.neg(changes[1]), power)
         return self.real(right if ball.meet(right, left) else ball.NOT_KNOWN)
 

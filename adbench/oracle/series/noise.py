@@ -15,9 +15,13 @@ from flint import arb
 
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import arithmetic
-from adbench.oracle.series.evaluation import LEVELS, Curve, Evaluations
+from adbench.oracle.series.evaluation import LEVELS, Curve, Evaluations, Found
 from adbench.oracle.series.noisy import noisy_type, spread
 from adbench.oracle.series.truth import COMPARING, Settled
+
+
+LOST = 2.0**-15
+"""The noise of a derivative that double precision need not lose, relatively."""
 
 
 def noises(
@@ -42,19 +46,30 @@ def _errors(
     evaluations: Evaluations, curve: Curve, scale: float, truths: Sequence[Settled], real: Any
 ) -> Sequence[float]:
     """How far one draw is from the truth, for every number."""
-    path = next((truth.found.path for truth in truths if truth.found is not None), None)
-    if path is None:
-        return [math.inf] * len(truths)
-    how = replace(LEVELS[0], guess=1)
-    try:
-        found = evaluations.followed(curve, path, how, real).coefficients
-    except ball.Insufficient:
-        return [math.inf] * len(truths)
-    return [_error(value, truth.coefficient, scale) for value, truth in zip(found, truths, strict=True)]
+    sides: dict[bool, Found | None] = {}
+    for truth in truths:
+        if truth.found is not None and truth.mirrored not in sides:
+            there = curve.mirrored if truth.mirrored else curve
+            how = replace(LEVELS[0], guess=1)
+            try:
+                sides[truth.mirrored] = evaluations.followed(there, truth.found.path, how, real)
+            except ball.Insufficient:
+                sides[truth.mirrored] = None
+    return [_error(which, sides.get(truth.mirrored), truth, scale, curve.power == 1) for which, truth in enumerate(truths)]
 
 
-def _error(value: Any, truth: Any, scale: float) -> float:
-    if value is None or truth is None or isinstance(value, float):
+def _error(which: int, found: Found | None, truth: Settled, scale: float, first_order: bool) -> float:
+    """How far a noisy coefficient is from the truth's.
+
+    One that is lost although the value is not: a formula of a derivative is out of the range of float64 here. For first
+    order there are other formulas, so a finite result must have three digits.
+    """
+    if truth.coefficient is None or found is None:
         return math.inf
+    value, start = found.coefficients[which], found.starts[which]
     with arithmetic(COMPARING):
-        return float((arb(value) - arb(truth)).mid() / arb(scale))
+        if value is None or isinstance(value, float) or not arb(value).is_finite():
+            lost = isinstance(start, ball.Special) and math.isnan(start.value)
+            return math.inf if lost or not first_order else LOST * truth.known.size
+        value = -value if truth.mirrored else value
+        return float((arb(value) - arb(truth.coefficient)).mid() / arb(scale))

@@ -28,11 +28,15 @@ ANYTHING = Known(-math.inf, math.inf, 0.0, 0.0, "infinite")
 
 @dataclass(frozen=True)
 class Settled:
-    """A derivative as it is known, and as a ball with the evaluation that gave it (None where no ball did)."""
+    """A derivative as it is known, and as a ball with the evaluation that gave it (None where no ball did).
+
+    mirrored: that evaluation was along the mirrored curve, and the ball is its coefficient with the other sign.
+    """
 
     known: Known
     coefficient: Any = None
     found: Found | None = None
+    mirrored: bool = False
 
 
 class Truth:
@@ -99,7 +103,7 @@ class Truth:
             if value is None and other is None:
                 return Settled(UNKNOWN)
             single, source = (other, others[0][1]) if value is None else (value, found)
-            known = _settled(single, source, scale)
+            known = replace(_settled(single, source, scale), mirrored=value is None)
             return replace(known, known=replace(known.known, kind="one-sided")) if _is_ball(single) else known
         if not all(whole):
             return Settled(ANYTHING)
