@@ -42,12 +42,12 @@ def _errors(
     evaluations: Evaluations, curve: Curve, scale: float, truths: Sequence[Settled], real: Any
 ) -> Sequence[float]:
     """How far one draw is from the truth, for every number."""
-    path = next((truth.found.path for truth in truths if truth.found is not None), None)
-    if path is None:
+    followed = [truth.found for truth in truths if truth.found is not None]
+    if not followed:
         return [math.inf] * len(truths)
-    how = replace(LEVELS[0], guess=1)
+    how = replace(LEVELS[0], bits=max(one.how.bits for one in followed), guess=1)  # the width of a ball is no noise
     try:
-        found = evaluations.followed(curve, path, how, real).coefficients
+        found = evaluations.followed(curve, followed[0].path, how, real).coefficients
     except ball.Insufficient:
         return [math.inf] * len(truths)
     return [_error(value, truth.coefficient, scale) for value, truth in zip(found, truths, strict=True)]

@@ -280,10 +280,15 @@ def _is_far(c: Any) -> bool:
 
 def _range_of_function(x: Any, y: Any) -> tuple[float, float]:
     """The same for f' and f'' of y = f(x), which their coefficients show."""
-    if not (_is_far(x[0]) or _is_far(y[0])) or y.prec < 2 or x.prec < 2 or x[1].is_zero():
+    if not (_is_far(x[0]) or _is_far(y[0])):
         return 0.0, 0.0
-    first = y[1] / x[1]
-    second = 2 * (y[2] - first * x[2]) / (x[1] * x[1]) if min(x.prec, y.prec) > 2 else ball.ZERO
+    terms = min(x.prec, y.prec)
+    power = next((k for k in range(1, terms) if not x[k].is_zero()), terms)
+    if power == terms:
+        return 0.0, 0.0
+    first, second = y[power] / x[power], ball.ZERO
+    if 2 * power < terms:
+        second = 2 * (y[2 * power] - first * x[2 * power]) / (x[power] * x[power])
     return _out_of_range(first), _out_of_range(second)
 
 
