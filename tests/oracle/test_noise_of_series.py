@@ -33,7 +33,7 @@ def coefficients(f: Function, real: type[Real], point: Numbers, direction: Numbe
     """Of t^0, t^1 and t^2 of f(point + t direction); NaN where it is infinite or NaN."""
     if issubclass(real, Noisy):
         real.stream.restart()
-    value = f(*(real(ball.moving(x, v) if v else arb(x)) for x, v in zip(point, direction, strict=True))).ball
+    value = f(*(real(ball.moving(x, {1: v}) if v else arb(x)) for x, v in zip(point, direction, strict=True))).ball
     if isinstance(value, Special):
         return [arb.nan()] * 3
     series = value if isinstance(value, arb_series) else arb_series([value], 3)
