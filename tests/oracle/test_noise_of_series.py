@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from flint import arb, arb_series
 
-from adbench.oracle.series import ball
+from adbench.oracle.series import ball, noisy
 from adbench.oracle.series.ball import Arithmetic, Special, arithmetic
 from adbench.oracle.series.functions import SEVERAL, UNARY
 from adbench.oracle.series.noisy import Noisy, noisy_type, spread
@@ -224,6 +224,12 @@ def test_draws_repeat_and_differ() -> None:
         repeated = [coefficients(lambda x: apply("sin", x) * x / 3, real, (0.3,), (1.0,)) for _ in range(2)]
         assert all(a == b for a, b in zip(*repeated, strict=True))
         assert len({str(value(seed, draw)[1]) for seed in range(2) for draw in range(3)}) == 6
+
+
+def test_perturbations_are_the_same_whatever_the_precision_when_they_are_first_made() -> None:
+    noisy._table.cache_clear()
+    factors = {str(factor.man_exp()) for steps in noisy._table()[0] for factor in steps}  # outside of any arithmetic
+    assert len(factors) > 10_000
 
 
 def test_nothing_widens() -> None:

@@ -24,7 +24,7 @@ from flint import arb, arb_mat, arb_series
 from numpy.typing import NDArray
 
 from adbench.oracle.series import ball
-from adbench.oracle.series.ball import Ball, Special
+from adbench.oracle.series.ball import Arithmetic, Ball, Special, arithmetic
 from adbench.oracle.series.functions import UNARY, exp, log
 from adbench.oracle.series.number import Operator, Real, ball_of, floor_divide, modulo
 
@@ -55,8 +55,8 @@ def _table() -> tuple[list[Steps], NDArray[np.float64]]:
     rng = np.random.default_rng(0x5EED)
     steps = rng.integers(-(2**STEP_BITS), 2**STEP_BITS, (TABLE, 4), endpoint=True)
     one = 2 ** (53 + STEP_BITS)
-    # Exact at any precision above 73 bits: the denominator is a power of two.
-    made = [tuple(arb(one + step) / one for step in row) for row in steps.tolist()]
+    with arithmetic(Arithmetic()):  # exact, for the denominator is a power of two; python-flint's own 53 bits are not
+        made = [tuple(arb(one + step) / one for step in row) for row in steps.tolist()]
     return made, steps[:, 0] / 2.0**STEP_BITS
 
 
