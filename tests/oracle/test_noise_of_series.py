@@ -314,6 +314,18 @@ def test_the_noise_of_a_decomposition_follows_the_condition() -> None:
         assert 0.1 * U / gap < inverse_noise(gap, together=False) / size < 100 * U / gap
 
 
+def test_second_derivatives_of_a_decomposition_solve_again_with_other_roundings() -> None:
+    """log det of v vᵀ + g I: terms of size 1/g² cancel, and each has the roundings of a solution of its own."""
+
+    def log_determinant(x: Any) -> Any:
+        real, y, gap = type(x), type(x).of(0.7), 1e-5
+        rows = [[(x * x + gap).ball, (x * y).ball], [(x * y).ball, (y * y + gap).ball]]
+        (a, b), (c, d) = real.matrix(rows, symmetric=False, mixing=False)
+        return real(real.rounded(UNARY["log"](ball.sub(ball.mul(a, d), ball.mul(b, c)))))
+
+    assert 0.01 * U / 1e-10 < noise(log_determinant, 1.3)[2] < 1e4 * U / 1e-10
+
+
 def test_a_matrix_without_elimination_is_exact() -> None:
     with arithmetic(Arithmetic()):
         real = noisy_type(0, 0)
