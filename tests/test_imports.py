@@ -36,7 +36,7 @@ OUTSIDE = {"backends", "cases", "reports", "tests", "scripts"}
 SAME_NAME_ON_PURPOSE = {
     "compare", "doctor", "explain", "history",  # a verb: its command line, its logic, its report
     "inventory",  # the rows of `adbench list`, and their table
-    "namespace",  # the high-precision twin of what is elsewhere in double precision
+    "namespace",  # the oracle's, and that of the library
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 
@@ -11,7 +12,9 @@ import numpy as np
 from adbench.catalog.discovery import Catalog
 from adbench.model.case import Case, function_of
 from adbench.model.namespace import Namespace
+from adbench.oracle import Effort, Subject
 from adbench.oracle.leaves import Point, direction_weights
+from adbench.oracle.precise import NotPrecise, is_flat
 
 NEGLIGIBLE = 1e-9
 """Of the value, or of what the other inputs do: a relative error that no verdict lets through elsewhere."""
@@ -26,14 +29,18 @@ MOST_SECONDS = 5.0
 def inactive_inputs(case: Case, size: int, seed: int = 0) -> list[str]:
     """The active inputs that do nothing, each in a sentence.
 
-    Every array of an active input is moved in a random direction by a thousandth of its size, and in two more if the
-    value does not move. The input is inactive if the value moves, per step, by less than 1e-9 of itself or of the
-    largest effect of any input, or if the value is not finite. Runs the case on plain numpy, once or a few times for
-    each input.
+    Every array of an active input is moved in a random direction by a thousandth of its size. If the value moves, per
+    step, by less than 1e-9 of itself or of the largest effect of any input, the case's text decides: the input is
+    inactive if its derivative along that direction is exactly 0. Where the text does not tell, two more directions must
+    not move the value either. All are inactive if the value is not finite. Runs the case on plain numpy, once or a few
+    times for each input.
     """
     names, args, wrt = case.bind(size, seed)
     point = Point(args, wrt, names)
     text = function_of(case, names, Namespace(np))
+    on_any = lambda xp, *values: function_of(case, names, xp)(*values)  # noqa: E731 - the text, named for what it runs on
+    shape = np.shape(text(*args)) if case.is_array_valued else ()
+    subject = Subject(text, point, on_any, shape)
 
     def value(which: int, step: np.ndarray | None) -> np.ndarray:
         with np.errstate(all="ignore"):
@@ -51,18 +58,21 @@ def inactive_inputs(case: Case, size: int, seed: int = 0) -> list[str]:
 
     effects = [effect(which, 0) for which in range(len(shapes))]
     size_of_value = float(np.max(np.abs(here), initial=0.0))
-    for direction in range(1, DIRECTIONS):  # the doubtful ones again: one direction may do nothing by chance
-        most = max(size_of_value, np.nanmax(effects, initial=0.0))
-        for which, found in enumerate(effects):
-            if not found > NEGLIGIBLE * most:
-                effects[which] = np.maximum(found, effect(which, direction))
     most = max(size_of_value, np.nanmax(effects, initial=0.0))
-    return [
-        f"input {leaf.path} does nothing at size {size}: the value moves by {found / (most or 1):.1g} of itself, "
-        "so that a wrong derivative in it would not be seen"
-        for leaf, found in zip(point.leaves, effects, strict=True)
-        if leaf.values.size and not found > NEGLIGIBLE * most
-    ]
+    found = []
+    for which, leaf in enumerate(point.leaves):
+        if leaf.values.size and not effects[which] > NEGLIGIBLE * most:
+            with suppress(NotPrecise):
+                if not is_flat(subject, which, Effort(seed=seed)):
+                    continue
+            again = [effects[which], *(effect(which, direction) for direction in range(1, DIRECTIONS))]
+            moves = max((move for move in again if np.isfinite(move)), default=0.0)
+            if not moves > NEGLIGIBLE * most:
+                found.append(
+                    f"input {leaf.path} does nothing at size {size}: the value moves by {moves / (most or 1):.1g} of "
+                    "itself, so that a wrong derivative in it would not be seen"
+                )
+    return found
 
 
 @dataclass(frozen=True)

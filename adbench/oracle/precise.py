@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from adbench.oracle.leaves import Point
 from adbench.oracle.reference import Known, Row
@@ -16,6 +17,8 @@ from adbench.oracle.series.namespace import TooSlow, lift_deadlines
 from adbench.oracle.series.noise import noises
 from adbench.oracle.series.truth import Settled, Truth
 from adbench.oracle.subject import Effort, Numbers, Subject, chosen_entries
+
+Found = TypeVar("Found")
 
 METHOD = "power series over balls"
 NOISE = "the same series with random roundings"
@@ -146,9 +149,7 @@ def examination(subject: Subject, effort: Effort, numbers: Numbers) -> Examinati
     return Examination(subject, effort, truth, max(1e-6, time.thread_time() - started) / 2)
 
 
-def on_series(
-    subject: Subject, effort: Effort, numbers: Numbers, examine: Callable[[Examination], list[Row]]
-) -> list[Row]:
+def on_series(subject: Subject, effort: Effort, numbers: Numbers, examine: Callable[[Examination], Found]) -> Found:
     """What ``examine`` finds; raises NotPrecise with the reason where the text does not run on series."""
     try:
         return examine(examination(subject, effort, numbers))
@@ -161,3 +162,19 @@ def on_series(
         raise NotPrecise(f"the text does not run on power series: {type(error).__name__}: {first_line}") from error
     finally:
         lift_deadlines()  # the next computation uses the same namespaces
+
+
+def is_flat(subject: Subject, leaf: int, effort: Effort) -> bool:
+    """Whether the value provably stays the same, to first order, as a leaf moves in a random direction.
+
+    Raises NotPrecise where the series do not tell.
+    """
+    steps = [step if k == leaf else None for k, step in enumerate(subject.point.steps(effort.seed, 0))]
+
+    def examine(found: Examination) -> bool:
+        known = [one.known for one in found.truth.derivatives(Curve.straight(many_entries(steps)))]
+        if any(math.isnan(one.size) for one in known):
+            raise NotPrecise("the derivative is not known")
+        return not any(one.size or one.bar for one in known)
+
+    return on_series(subject, effort, Numbers(subject.shape, effort), examine)

@@ -45,7 +45,7 @@ Terms = tuple[Floats, Floats]
 
 @dataclass(frozen=True)
 class Hidden:
-    """The largest error that one entry could hide, of those that are compared in sums only.
+    """The largest error that one entry could hide. Only sums compare these entries.
 
     where       the array that they are in
     entries     how many of its entries these are
@@ -171,7 +171,7 @@ def _room(item: EntryEvidence) -> float:
 
 
 def _hiding(row: Row, entries: Sequence[EntryEvidence], along: Sequence[EntryEvidence], *, is_sum: bool) -> list[float]:
-    """By leaf the largest error that one entry could hide, of this row or of one of those that it sums."""
+    """By leaf, the largest error that one entry could hide. A sum hides errors of the rows that it adds up."""
     following, found = iter(entries), []
     for leaf in row.leaves:
         compared = [_room(next(following)) for _ in leaf.entries]

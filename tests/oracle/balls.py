@@ -4,18 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from adbench.oracle.highprecision.namespace import namespace_of as second_opinion
-from adbench.oracle.highprecision.real import real_type
 from flint import arb, fmpz
 
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, NeedsBits, NeedsRoot, NeedsTerms, arithmetic
 from adbench.oracle.series.namespace import namespace_of
 from adbench.oracle.series.number import Real
+from tests.oracle.second_opinion import reals
 
 xp = namespace_of(Real)
-OLD = real_type(600)
-OTHER = second_opinion(OLD)
 STEP = 2.0**-90
 """Of difference quotients: the truncation is about 2^-180, the rounding 2^-420."""
 
@@ -64,7 +61,7 @@ def directed(function: Callable[[Any], Any], x: Any, v: Any) -> list[Any]:
 
 def exactly(number: Any) -> Any:
     """A number of mpmath as a ball of radius zero."""
-    sign, mantissa, exponent, _ = number.raw
+    sign, mantissa, exponent, _ = number._mpf_
     return arb(fmpz(-int(mantissa) if sign else int(mantissa))) * arb(2) ** exponent
 
 
@@ -72,8 +69,8 @@ def quotients(function: Callable[..., Any], x: Any, v: Any, step: float = STEP) 
     """The same of each entry of the value by central differences in mpmath: three lists. Hold a wide arithmetic."""
     values = []
     for side in (-1, 0, 1):
-        place = OTHER.reals(x) + OTHER.reals(v) * OLD.of(side * step)
-        values.append([exactly(number) for number in np.ravel(np.asarray(OTHER.reals(function(place)), dtype=object))])
+        place = reals(x) + reals(v) * reals(side * step)
+        values.append([exactly(number) for number in np.ravel(np.asarray(reals(function(place)), dtype=object))])
     h = arb(step)
     slopes = [(b - a) / (2 * h) for a, b in zip(values[0], values[2], strict=True)]
     bends = [(c - 2 * b + a) / (2 * h * h) for a, b, c in zip(*values, strict=True)]

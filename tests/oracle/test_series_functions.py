@@ -7,20 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.special
-from adbench.oracle.highprecision.namespace import namespace_of as second_opinion
-from adbench.oracle.highprecision.real import real_type
-from flint import arb, fmpz
+from flint import arb
 
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, Ball, arithmetic
 from adbench.oracle.series.functions import SEVERAL, UNARY
+from tests.oracle import second_opinion
+from tests.oracle.balls import quotients
 
 BITS = 192
-OLD = real_type(600)
-OTHER = second_opinion(OLD)
-STEP = 2.0**-90
-"""Of difference quotients: the truncation is about 2^-180, the rounding 2^-420."""
-
 INSIDE = {
     "acosh": (1.3, 4.0, 250.0),
     "lambertw": (-0.3, 0.5, 20.0),
@@ -75,30 +70,10 @@ def moved(x: tuple[float, ...], name: str) -> tuple[float, ...]:
     return tuple(0.0 if k in still else DIRECTION[k] * size for k in range(len(x)))
 
 
-def exactly(raw: Any) -> Any:
-    """A raw number of mpmath as a ball of radius zero."""
-    sign, mantissa, exponent, _ = raw
-    return arb(fmpz(-int(mantissa) if sign else int(mantissa))) * arb(2) ** exponent
-
-
-COMPOSED: dict[str, Callable[[Any], Any]] = {
-    "cbrt": lambda x: OTHER.sign(x) * OTHER.exp(OTHER.log(abs(x)) / 3),
-    "degrees": lambda x: x * 180 / OTHER.acos(OLD.of(-1)),
-    "exp2": lambda x: OTHER.exp(x * OTHER.log(OLD.of(2))),
-    "radians": lambda x: x * OTHER.acos(OLD.of(-1)) / 180,
-}
-"""Functions that the second opinion has under no name."""
-
-
 def expected(name: str, x: tuple[float, ...], v: tuple[float, ...]) -> list[Any]:
     """Value, first and half the second derivative along v, by central differences."""
-    function = COMPOSED.get(name) or getattr(OTHER, name)
-    raws = []
-    for side in (-1, 0, 1):
-        arguments = [OLD.of(a) + OLD.of(side * STEP) * OLD.of(b) for a, b in zip(x, v, strict=True)]
-        raws.append(exactly(function(*arguments).raw))
-    h = arb(STEP)
-    return [raws[1], (raws[2] - raws[0]) / (2 * h), (raws[2] - 2 * raws[1] + raws[0]) / (2 * h * h)]
+    function = second_opinion.function(name)
+    return [found[0] for found in quotients(lambda place: function(*place), x, v)]
 
 
 def series_of(function: Callable[..., Ball], x: tuple[float, ...], v: tuple[float, ...]) -> list[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adbench.oracle.series import ball
-from adbench.oracle.series.algebra.matrix_series import products
+from adbench.oracle.series.algebra.coefficients import products
 from adbench.oracle.series.ball import Ball
 from adbench.oracle.series.number import Real
 

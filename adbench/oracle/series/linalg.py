@@ -16,7 +16,7 @@ import numpy as np
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra import factorizations as fac
 from adbench.oracle.series.algebra import spectra
-from adbench.oracle.series.algebra.matrix_series import Rows
+from adbench.oracle.series.algebra.coefficients import Rows
 from adbench.oracle.series.arrays import Objects, RealArray, balls_of
 
 

@@ -11,7 +11,7 @@ import functools
 from flint import fmpq
 
 from adbench.oracle.series import ball
-from adbench.oracle.series.algebra.matrix_series import Matrix, Rows, determinant_parts, solved
+from adbench.oracle.series.algebra.coefficients import Matrix, Rows, determinant_parts, solved
 from adbench.oracle.series.ball import NAN, ONE, ZERO, Ball, Insufficient, add, div, mul, neg, sign, sqrt, sub
 from adbench.oracle.series.functions import log
 

@@ -19,8 +19,8 @@ from typing import Any
 from flint import arb, arb_mat, fmpq, fmpq_mat
 
 from adbench.oracle.series import ball
+from adbench.oracle.series.algebra.coefficients import Matrix, Rows, balls, convolved, minus, plus
 from adbench.oracle.series.algebra.factorizations import is_nothing
-from adbench.oracle.series.algebra.matrix_series import Matrix, Rows, balls, convolved, minus, plus
 from adbench.oracle.series.ball import NAN, ONE, ZERO, Ball, NeedsBits, NeedsTerms, Special, add
 
 MOST_EXACT = 16
