@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from flint import arb, arb_series
 
-from adbench.oracle.series import ball
+from adbench.oracle.series import ball, noisy
 from adbench.oracle.series.ball import Arithmetic, Special, arithmetic
 from adbench.oracle.series.functions import SEVERAL, UNARY
 from adbench.oracle.series.noisy import Noisy, noisy_type, spread
@@ -33,7 +33,7 @@ def coefficients(f: Function, real: type[Real], point: Numbers, direction: Numbe
     """Of t^0, t^1 and t^2 of f(point + t direction); NaN where it is infinite or NaN."""
     if issubclass(real, Noisy):
         real.stream.restart()
-    value = f(*(real(ball.moving(x, v) if v else arb(x)) for x, v in zip(point, direction, strict=True))).ball
+    value = f(*(real(ball.moving(x, {1: v}) if v else arb(x)) for x, v in zip(point, direction, strict=True))).ball
     if isinstance(value, Special):
         return [arb.nan()] * 3
     series = value if isinstance(value, arb_series) else arb_series([value], 3)
@@ -226,6 +226,12 @@ def test_draws_repeat_and_differ() -> None:
         assert len({str(value(seed, draw)[1]) for seed in range(2) for draw in range(3)}) == 6
 
 
+def test_perturbations_are_the_same_whatever_the_precision_when_they_are_first_made() -> None:
+    noisy._table.cache_clear()
+    factors = {str(factor.man_exp()) for steps in noisy._table()[0] for factor in steps}  # outside of any arithmetic
+    assert len(factors) > 10_000
+
+
 def test_nothing_widens() -> None:
     def chaotic(x: Any) -> Any:
         for _ in range(400):
@@ -306,6 +312,18 @@ def test_the_noise_of_a_decomposition_follows_the_condition() -> None:
     for gap in (1e-2, 1e-4):
         size = 1 / gap**2  # of the derivative
         assert 0.1 * U / gap < inverse_noise(gap, together=False) / size < 100 * U / gap
+
+
+def test_second_derivatives_of_a_decomposition_solve_again_with_other_roundings() -> None:
+    """log det of v vᵀ + g I: terms of size 1/g² cancel, and each has the roundings of a solution of its own."""
+
+    def log_determinant(x: Any) -> Any:
+        real, y, gap = type(x), type(x).of(0.7), 1e-5
+        rows = [[(x * x + gap).ball, (x * y).ball], [(x * y).ball, (y * y + gap).ball]]
+        (a, b), (c, d) = real.matrix(rows, symmetric=False, mixing=False)
+        return real(real.rounded(UNARY["log"](ball.sub(ball.mul(a, d), ball.mul(b, c)))))
+
+    assert 0.01 * U / 1e-10 < noise(log_determinant, 1.3)[2] < 1e4 * U / 1e-10
 
 
 def test_a_matrix_without_elimination_is_exact() -> None:

@@ -98,6 +98,7 @@ class Arrays:
         exp: Callable[[Any], Any]
         log: Callable[[Any], Any]
         sqrt: Callable[[Any], Any]
+        centred: Callable[[Any, Any], Any]
 
         def check_time(self) -> None:
             """Raises TooSlow once the deadline has passed."""
@@ -217,7 +218,7 @@ class Arrays:
 
     def var(self, x: Any, axis: Any = None, *, correction: Any = 0, keepdims: Any = False, ddof: Any = None) -> Any:
         """Σ (x - mean)² / (n - correction)."""
-        gap = self.reals(x) - self.mean(x, axis, keepdims=True)
+        gap = self.centred(self.reals(x), self.mean(x, axis, keepdims=True))
         total = self.sum(gap * gap, axis, keepdims=keepdims)
         return total / (np.size(x) // max(1, np.size(total)) - (correction if ddof is None else ddof))
 

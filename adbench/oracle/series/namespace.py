@@ -124,8 +124,10 @@ class Balls(Arrays):
             setattr(self, name, self._several(self._computed(name, several)))
         for alias, name in {**UNARY_ALIASES, **SEVERAL_ALIASES}.items():
             setattr(self, alias, getattr(self, name))
-        self.abs = self.fabs = self.absolute = self._one(ball.absolute)
-        self.maximum, self.minimum = self._several(ball.larger), self._several(ball.smaller)
+        self.abs = self.fabs = self.absolute = self._one(self._computed("abs", ball.absolute))
+        self.maximum = self._several(self._computed("maximum", ball.larger))
+        self.minimum = self._several(self._computed("minimum", ball.smaller))
+        self.centred = self._several(self._computed("centred", ball.sub))
         self.copysign = self._several(copysign)
         self.sign, self.floor = self._one(ball.sign_of), self._one(ball.floor)
         self.ceil = self._one(lambda a: ball.neg(ball.floor(ball.neg(a))))

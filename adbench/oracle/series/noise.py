@@ -47,15 +47,17 @@ def _errors(
 ) -> Sequence[float]:
     """How far one draw is from the truth, for every number."""
     sides: dict[bool, Found | None] = {}
+    # The width of a ball is no noise: as many bits as the truth took.
+    how = replace(LEVELS[0], bits=max((truth.found.how.bits for truth in truths if truth.found), default=0), guess=1)
     for truth in truths:
         if truth.found is not None and truth.mirrored not in sides:
             there = curve.mirrored if truth.mirrored else curve
-            how = replace(LEVELS[0], guess=1)
             try:
                 sides[truth.mirrored] = evaluations.followed(there, truth.found.path, how, real)
             except ball.Insufficient:
                 sides[truth.mirrored] = None
-    return [_error(which, sides.get(truth.mirrored), truth, scale, curve.power == 1) for which, truth in enumerate(truths)]
+    first = curve.power == 1
+    return [_error(which, sides.get(truth.mirrored), truth, scale, first) for which, truth in enumerate(truths)]
 
 
 def _error(which: int, found: Found | None, truth: Settled, scale: float, first_order: bool) -> float:

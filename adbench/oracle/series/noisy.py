@@ -24,7 +24,7 @@ from flint import arb, arb_mat, arb_series
 from numpy.typing import NDArray
 
 from adbench.oracle.series import ball
-from adbench.oracle.series.ball import Ball, Special
+from adbench.oracle.series.ball import Arithmetic, Ball, Special, arithmetic
 from adbench.oracle.series.functions import UNARY, exp, log
 from adbench.oracle.series.number import Operator, Real, ball_of, floor_divide, modulo
 
@@ -55,8 +55,8 @@ def _table() -> tuple[list[Steps], NDArray[np.float64]]:
     rng = np.random.default_rng(0x5EED)
     steps = rng.integers(-(2**STEP_BITS), 2**STEP_BITS, (TABLE, 4), endpoint=True)
     one = 2 ** (53 + STEP_BITS)
-    # Exact at any precision above 73 bits: the denominator is a power of two.
-    made = [tuple(arb(one + step) / one for step in row) for row in steps.tolist()]
+    with arithmetic(Arithmetic()):  # exact, for the denominator is a power of two; python-flint's own 53 bits are not
+        made = [tuple(arb(one + step) / one for step in row) for row in steps.tolist()]
     return made, steps[:, 0] / 2.0**STEP_BITS
 
 
@@ -280,10 +280,15 @@ def _is_far(c: Any) -> bool:
 
 def _range_of_function(x: Any, y: Any) -> tuple[float, float]:
     """The same for f' and f'' of y = f(x), which their coefficients show."""
-    if not (_is_far(x[0]) or _is_far(y[0])) or y.prec < 2 or x.prec < 2 or x[1].is_zero():
+    if not (_is_far(x[0]) or _is_far(y[0])):
         return 0.0, 0.0
-    first = y[1] / x[1]
-    second = 2 * (y[2] - first * x[2]) / (x[1] * x[1]) if min(x.prec, y.prec) > 2 else ball.ZERO
+    terms = min(x.prec, y.prec)
+    power = next((k for k in range(1, terms) if not x[k].is_zero()), terms)
+    if power == terms:
+        return 0.0, 0.0
+    first, second = y[power] / x[power], ball.ZERO
+    if 2 * power < terms:
+        second = 2 * (y[2 * power] - first * x[2 * power]) / (x[power] * x[power])
     return _out_of_range(first), _out_of_range(second)
 
 
