@@ -263,7 +263,7 @@ def terms() -> int:
 def slope(change: Ball, power: int, strict: bool = True) -> Ball:
     """c of c t^power, as many of its terms as no square of t^power reaches.
 
-    strict: not known where a lower power is left. From now on no more terms are known of any number, whatever stands there.
+    strict: not known where a lower power is left. From now on no more terms are known of any number.
     """
     if not is_series(change):
         return change if isinstance(change, Special) else ZERO
