@@ -216,7 +216,7 @@ SLOPE_NOISE: Mapping[str, SlopeNoise] = {
     "lgamma": lambda x, y: (8.0, 8.0 * _trigamma_size(x)),
     "tanh": lambda x, y: (5 * y * y, 14 * abs(y) ** 3 + 2 * abs(y)),
 }
-"""How wrong the usual formulas for f' and f'' are, in u: (x, y = f(x)) -> their errors. Only those that cancel:
+"""Errors of the usual formulas for f' and f'', in u: (x, y = f(x)) -> both. Only formulas that cancel:
 1 - tanh² has no digits left at x = 19, whatever is known about tanh. Library functions are allowed a few units in the
 last place."""
 
@@ -550,7 +550,7 @@ def _random(stream: Stream, scale: NDArray[np.float64]) -> Any:
 
 
 def _inverse(matrix: Any) -> Any:
-    """None where there is none."""
+    """The inverse of a square matrix; None if it is singular or not square."""
     if matrix.nrows() != matrix.ncols():
         return None
     try:
