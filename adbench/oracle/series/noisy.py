@@ -272,6 +272,11 @@ def _out_of_range(c: Any) -> float:
     return 0.0 if size >= SMALLEST or c.is_zero() else SMALLEST
 
 
+def _overflow(c: Any) -> float:
+    """The same of f', whose underflow another formula avoids: -(a / b) / b for -a / b²."""
+    return math.inf if math.isinf(_out_of_range(c)) else 0.0
+
+
 def _is_far(c: Any) -> bool:
     """Whether powers up to the fourth, which formulas for partial derivatives have, may be out of range."""
     size = abs(float(c))
@@ -289,7 +294,7 @@ def _range_of_function(x: Any, y: Any) -> tuple[float, float]:
     first, second = y[power] / x[power], ball.ZERO
     if 2 * power < terms:
         second = 2 * (y[2 * power] - first * x[2 * power]) / (x[power] * x[power])
-    return _out_of_range(first), _out_of_range(second)
+    return _overflow(first), _out_of_range(second)
 
 
 def _range_of_quotient(y: Any, b: Any) -> tuple[float, float]:
@@ -297,7 +302,7 @@ def _range_of_quotient(y: Any, b: Any) -> tuple[float, float]:
     if not _is_far(b[0]) or b[0].is_zero():
         return 0.0, 0.0
     by_a = 1 / b[0]
-    return max(map(_out_of_range, (by_a, y[0] * by_a))), 0.0 if 1e-100 < abs(float(by_a)) < 1e100 else math.inf
+    return max(map(_overflow, (by_a, y[0] * by_a))), 0.0 if 1e-100 < abs(float(by_a)) < 1e100 else math.inf
 
 
 def _quotient(a: Ball, b: Ball, steps: Steps) -> Ball:
