@@ -42,6 +42,11 @@ class Scheduler:
     costs: Costs = field(default_factory=Costs)
     started: float = field(default_factory=monotonic)
 
+    @cached_property
+    def references(self) -> References:
+        """What is known of the cases: the check computes it, and the launches judge by it again."""
+        return References(self.context)
+
     @property
     def settings(self) -> Settings:
         """How it measures; a budget may change that on the way."""
@@ -66,8 +71,8 @@ class Scheduler:
             sizes = sizes_by_case(self.plan)
             left.sort(key=lambda job: (sizes[job.case].index(job.size), job.operator == "value"))
         before = grouped(self.progress.records.values(), lambda record: record.job.backend)
-        with References(self.context) as references:
-            phase, enough = CheckPhase(self.context, references), self._over(CHECK_SHARE)
+        with self.references:
+            phase, enough = CheckPhase(self.context, self.references), self._over(CHECK_SHARE)
             jobs_of = grouped(left, lambda job: job.backend)
             tasks = (phase.check(jobs, before.get(name, ()), enough) for name, jobs in jobs_of.items())
             yield from in_parallel(tasks, self.context)
@@ -127,7 +132,8 @@ class Scheduler:
         if not self.settings.time:
             return
         failures = FailurePolicy(self.progress.records.values())
-        phase = TimePhase(self.context, self.progress.head.run.reference_backend, failures, self.cpus)
+        reference = self.progress.head.run.reference_backend
+        phase = TimePhase(self.context, self.references, reference, failures, self.cpus)
         for number in range(self.settings.launches):
             if left := self._left(number):
                 begun = self._spent()

@@ -80,22 +80,32 @@ class CheckPhase:
         return replace(checked, seconds=monotonic() - begun)
 
     def _judged(self, worker: ResidentWorker, job: Job, reference: Any) -> Checked:
-        cost = self.context.settings.time
-        found = worker.ask(self.context.prepare_request(job, reference=reference, cost=cost))
-        verdict = from_plain(found["verdict"], Verdict)
+        cost = self._is_timed(job)
+        near, unperturbed = self.references.near(job) if cost else (None, None)
+        found = worker.ask(self.context.prepare_request(job, reference=reference, perturbed=near, cost=cost))
+        verdict, where = from_plain(found["verdict"], Verdict), ""
+        if verdict.word != "wrong" and "perturbed" in found:
+            there = from_plain(found["perturbed"], Verdict)
+            if there.word == "wrong":
+                verdict, where = there, "prepared at the case's inputs and called at perturbed ones: "
         record = Record(
             job,
             "wrong" if verdict.word == "wrong" else "ok",
-            verdict.sentence if verdict.word == "wrong" else None,
+            where + verdict.sentence if verdict.word == "wrong" else None,
             verdict,
             how=found["how"],
             text=found["text"],
             summary=from_plain(found["summary"], Summary),
+            unperturbed=unperturbed,
         )
         call = found["call_seconds"]
         return Checked(
             record, None if call is None else Cost(found["prepare_seconds"], found["first_call_seconds"], call)
         )
+
+    def _is_timed(self, job: Job) -> bool:
+        """Whether the job is timed if it is right."""
+        return self.context.settings.time and not self.context.catalog.cases[job.case].is_trap
 
     def _related(self, worker: ResidentWorker, job: Job, reference: Any) -> Checked:
         """The relations as a record: wrong if one does not hold. There is nothing to time.

@@ -22,8 +22,10 @@ import numpy as np
 
 from adbench.catalog import discovery
 from adbench.execution.operators import fallback, prepared_point, relations
+from adbench.execution.operators.perturbed import perturbed
 from adbench.execution.workers.channel import Channel, Closed
 from adbench.execution.workers.remote_call import Bound, bound
+from adbench.execution.workers.timed_call import TimedCall
 from adbench.measure import clock, memory, phases
 from adbench.model import backend as contract
 from adbench.model import tree
@@ -42,6 +44,7 @@ class WorkerState:
 
     backend: contract.Backend | None = None
     call: Callable[[], Any] | None = None
+    timed: TimedCall | None = None  # the same call, at inputs that take turns
     remote: Bound | None = None  # the same call, if another process does the work and measures its time
 
 
@@ -101,6 +104,8 @@ def load(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
 def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """The reference of the case at its inputs (prepared_point.py), from the cache that the request names."""
     at, seconds = _point(request), float(request["reference_seconds"])
+    if request["perturbed"]:
+        at = perturbed(at)
 
     def remember(what: str, compute: Callable[[], Reference]) -> Reference:
         if request["cache"] is None:
@@ -127,18 +132,24 @@ def build(state: WorkerState, request: Mapping[str, Any]) -> None:
 def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Prepare the operator and call it once; the inputs are bound before any clock starts.
 
-    Where the request brings a reference, what came out is judged; where it asks for the cost, a later call is timed,
-    unless the first was so slow that it stands for it.
+    Where the request brings a reference, what came out is judged; where it brings one of the perturbed point, so is a
+    call there. Where it asks for the cost, a later call is timed, unless the first was so slow that it stands for it.
+    Where it says `rotate`, the timed calls take turns between the case's inputs and perturbed ones.
     """
-    state.call = state.remote = None
+    state.call = state.timed = state.remote = None
     gc.collect()  # the last cell's tapes and arrays are not this one's
     at, backend, operator = _point(request), _loaded(state), request["operator"]
+    if request.get("rotate") is not None:
+        at = at.copied()  # its arrays will be written to
     elsewhere, native = at.native(backend, operator)
     f = backend.function(at.case, at.names, at.size)
     with phases.collecting() as parts:
         made, prepare_ns, result, first_call_ns = _first_call(backend, operator, f, elsewhere, native, at.wrt)
     state.call = clock.bind(made.call, native, backend.sync)
     state.remote = bound(made.call, native)
+    state.timed = TimedCall(clock.waited(made.call, backend.sync), [native])
+    if request.get("rotate"):
+        state.timed.sets.append(perturbed(at).native(backend, operator)[1])
     numbers = backend.numpy_result(result)
     answer = {
         "prepare_seconds": prepare_ns * 1e-9,
@@ -153,6 +164,12 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         known, claimed = _known(request), backend.claimed_relative_error
         answer["verdict"] = to_plain(prepared_point.judged(at, operator, numbers, known, claimed))
     del result, numbers
+    if request.get("perturbed") is not None:
+        near, claimed = perturbed(at), backend.claimed_relative_error
+        found = backend.numpy_result(state.timed.call(*near.native(backend, operator)[1]))
+        known = prepared_point.Known.from_plain(request["perturbed"])
+        answer["perturbed"] = to_plain(prepared_point.judged(near, operator, found, known, claimed))
+        del found
     answer["call_seconds"] = _seconds_of(state.call, first_call_ns) if request.get("cost") else None
     return answer
 
@@ -198,23 +215,42 @@ def _first_call(
 
 def warm_up(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Warm up, and say how many calls make an epoch."""
-    call = _prepared(state)
+    timed = _timed(state)
     if state.remote is not None:
         found, calls = state.remote.warm_up(request)
-        return {"warm_up": to_plain(found), "calls": calls}
-    found = clock.warm_up(call, at_least_ns=request["warm_ns"], at_most_ns=request["warm_at_most_ns"])
-    # Cold calls are among them, but those are not four times as slow.
-    slow = found.seconds * 1e9 > 4 * request["epoch_ns"] * found.calls
-    first = int(request["epoch_ns"] * 1e-9 * found.calls / found.seconds)
-    calls = 1 if slow else clock.calls_per_epoch(call, request["epoch_ns"], first=first)
+    else:
+        found, calls = timed.warm_up(request["warm_ns"], request["warm_at_most_ns"], request["epoch_ns"])
     return {"warm_up": to_plain(found), "calls": calls}
 
 
 def epoch(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Time one epoch."""
-    call, calls = _prepared(state), request["calls"]
-    found: dict[str, Any] = to_plain(state.remote.epoch(calls) if state.remote else clock.epoch(call, calls))
+    timed, calls = _timed(state), request["calls"]
+    found: dict[str, Any] = to_plain((state.remote or timed).epoch(calls))
     return found
+
+
+def judge(state: WorkerState, request: Mapping[str, Any]) -> str | None:
+    """Why a result of a timed round is wrong, or one after the inputs' contents were exchanged; None if all are right.
+
+    The request brings the references of the case's inputs, and of the perturbed ones where they took turns.
+    """
+    timed, backend, operator = _timed(state), _loaded(state), request["operator"]
+    points = [_point(request)]
+    known = [prepared_point.Known.from_plain(plain) for plain in request["references"]]
+    if len(known) > 1:
+        points.append(perturbed(points[0]))
+
+    def fault(where: str, which: int, result: Any) -> str | None:
+        numbers = backend.numpy_result(result)
+        verdict = prepared_point.judged(points[which], operator, numbers, known[which], backend.claimed_relative_error)
+        at = "perturbed inputs" if which else "the case's inputs"
+        return f"{where}, at {at}: {verdict.sentence}" if verdict.word == "wrong" else None
+
+    found = [fault("returned while it was timed", which, result) for which, result in timed.results.items()]
+    after = timed.after_exchange()
+    found += [fault("returned after the inputs' contents were exchanged", which, result) for which, result in after]
+    return next((one for one in found if one is not None), None)
 
 
 def overhead(state: WorkerState, request: Mapping[str, Any]) -> float:
@@ -245,6 +281,7 @@ REQUESTS: Mapping[str, Callable[[WorkerState, Mapping[str, Any]], Any]] = {
     "relations": relate,
     "warm_up": warm_up,
     "epoch": epoch,
+    "judge": judge,
     "overhead": overhead,
     "memory": measure_memory,
 }
@@ -253,6 +290,12 @@ REQUESTS: Mapping[str, Callable[[WorkerState, Mapping[str, Any]], Any]] = {
 def _point(request: Mapping[str, Any]) -> prepared_point.Point:
     source = from_plain(request["case"], discovery.Source)
     return prepared_point.point(discovery.load_cases(source)[source.name], request["size"], request["seed"])
+
+
+def _timed(state: WorkerState) -> TimedCall:
+    if state.timed is None:
+        raise RuntimeError("nothing is prepared: the request `prepare` comes first")
+    return state.timed
 
 
 def _known(request: Mapping[str, Any]) -> prepared_point.Known:
