@@ -16,6 +16,7 @@ from pytensor.link.vm import VMLinker
 from adbench import Namespace, Operator, Unsupported, phase
 from adbench.model import tree
 from adbench.model.backend import WITH_VECTOR
+from adbench.model.programs import kept_programs
 
 REQUIRES = ("pytensor",)
 LICENCE = "BSD-3-Clause"
@@ -52,6 +53,8 @@ KNOWN = {
 # All that pytensor simplifies, but for `fusion`: what is fused it would do number by number in Python.
 MODE = Mode(VMLinker(use_cloop=False, c_thunks=False), "fast_run").excluding("fusion")
 pytensor.config.mode = "FAST_COMPILE"  # of the graphs inside of operations, which it compiles when they are called
+if kept_programs("pytensor") is not None:  # a check: noting where each variable was made takes a quarter of its time
+    pytensor.config.traceback__limit = 0
 MOST_OPERATIONS = 200  # in a graph: simplifying takes 7 ms for each, and far more inside of loops
 
 DEPENDS = "a Python loop or branch depends on data, and pytensor builds one graph for all"

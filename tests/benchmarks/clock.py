@@ -1,7 +1,7 @@
 """What the loop, the inputs that take turns and the binding take: `python -m tests.benchmarks.clock`.
 
-The figures in the docstrings of adbench/measure/clock.py are from here, in nanoseconds a call. Each is the least of many short epochs, since
-whatever comes between only adds.
+The figures in the docstrings of adbench/measure/clock.py are from here, in nanoseconds a call. Each is the least of
+many short epochs, since whatever comes between only adds.
 """
 
 from __future__ import annotations

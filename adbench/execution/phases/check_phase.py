@@ -34,7 +34,7 @@ class CheckPhase:
     ) -> Iterator[Event]:
         """Check the jobs of one backend, in order, until it is `enough`; `before` are its records from before."""
         catalog, failures = self.context.catalog, FailurePolicy(before)
-        with ResidentWorker(self.context, jobs[0].backend) as worker:
+        with ResidentWorker(self.context, jobs[0].backend, self.context.checking_start()) as worker:
             for job in jobs:
                 if enough():
                     return

@@ -130,7 +130,7 @@ class References:
         try:
             return self._worker.ask(self._context.request(job, "reference", **needs(job.operator), **asked))
         except NoAnswer as no:
-            if no.status == "unsupported":
+            if perturbed:
                 return no
             reason = f"its process {no.reason}" if isinstance(no, WorkerLost) else no.reason
             return NoAnswer("failed", f"the case itself fails on plain numpy: {reason}")

@@ -19,6 +19,7 @@ from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
+import psutil
 
 from adbench.catalog import discovery
 from adbench.execution.operators import fallback, prepared_point, relations
@@ -35,6 +36,7 @@ from adbench.model.serialization import from_plain, to_plain
 from adbench.oracle import Reference, cached, reference_key
 
 MOST_TRACEBACK = 8192  # characters
+WORTH_COLLECTING = 2**26  # bytes by which a worker's memory has grown since the last collection
 SLOW_NS = 100_000_000  # a call over this is not made again only to know what it costs
 
 
@@ -46,6 +48,14 @@ class WorkerState:
     call: Callable[[], Any] | None = None
     timed: TimedCall | None = None  # the same call, at inputs that take turns
     remote: Bound | None = None  # the same call, if another process does the work and measures its time
+    resident: int = 0  # bytes, after the last collection of garbage
+
+    def forget_last_cell(self, *, thoroughly: bool) -> None:
+        """Collect the last cell's tapes and arrays, which are not the next one's. In a check only where they are large:
+        a collection takes 50 ms where a library has made many objects, more than most cells."""
+        if thoroughly or _resident_bytes() > self.resident + WORTH_COLLECTING:
+            gc.collect()
+            self.resident = _resident_bytes()
 
 
 def serve(descriptor: int) -> None:
@@ -137,7 +147,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     Where it says `rotate`, the timed calls take turns between the case's inputs and perturbed ones.
     """
     state.call = state.timed = state.remote = None
-    gc.collect()  # the last cell's tapes and arrays are not this one's
+    state.forget_last_cell(thoroughly="reference" not in request)
     at, backend, operator = _point(request), _loaded(state), request["operator"]
     if request.get("rotate") is not None:
         at = at.copied()  # its arrays will be written to
@@ -285,6 +295,10 @@ REQUESTS: Mapping[str, Callable[[WorkerState, Mapping[str, Any]], Any]] = {
     "overhead": overhead,
     "memory": measure_memory,
 }
+
+
+def _resident_bytes() -> int:
+    return int(psutil.Process().memory_info().rss)
 
 
 def _point(request: Mapping[str, Any]) -> prepared_point.Point:
