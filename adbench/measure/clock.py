@@ -175,15 +175,16 @@ def _loop(call: Call, calls: int, sets: Sets, clock: Clock) -> tuple[int, dict[i
 
     `python -m tests.benchmarks.clock` measures them again.
     """
-    inputs = islice(cycle(sets), calls)
-    everything = starmap(call, inputs)
     few = min(len(sets), calls)
     before = _random.randrange(calls - few + 1)
+    turns = cycle(sets)
+    parts = [islice(turns, count) for count in (before, few, calls - few - before)]
+    first, chosen, rest = (starmap(call, part) for part in parts)
     start = clock()
     # Draws and forgets, as in the recipe `consume` of itertools. One line, so that nothing tells the calls apart.
-    _, kept, _ = deque(islice(everything, before), maxlen=0), list(islice(everything, few)), deque(everything, maxlen=0)
+    _, kept, _ = deque(first, maxlen=0), list(chosen), deque(rest, maxlen=0)
     ns = clock() - start
-    if len(kept) < few or next(inputs, None) is not None:
+    if len(kept) < few or any(next(part, None) is not None for part in parts):
         raise RuntimeError("the call raised StopIteration")  # which ends the loop as if all calls had been made
     return ns, {(before + k) % len(sets): result for k, result in enumerate(kept)}
 

@@ -114,7 +114,7 @@ def load(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
 def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """The reference of the case at its inputs (prepared_point.py), from the cache that the request names."""
     at, seconds = _point(request), float(request["reference_seconds"])
-    if request["perturbed"]:
+    if request.get("perturbed"):
         at = perturbed(at)
 
     def remember(what: str, compute: Callable[[], Reference]) -> Reference:
