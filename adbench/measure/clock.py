@@ -93,6 +93,7 @@ def epoch_with_results(
     calls: int,
     sets: Sets,
     *,
+    collect: bool = True,
     clock: Clock = perf_counter_ns,
     watch: Callable[[], Counters] = counters,
 ) -> tuple[Round, dict[int, Any]]:
@@ -101,10 +102,11 @@ def epoch_with_results(
     The results are (number of the set) -> result, of calls in a row whose place among all is drawn. Fewer calls than
     sets return fewer.
 
-    Garbage is collected before. The collector stays on, because a library's garbage is part of its cost; its time is
-    counted separately too.
+    Garbage is collected before, unless only the results are wanted. The collector stays on, because a library's garbage
+    is part of its cost; its time is counted separately too.
     """
-    gc.collect()
+    if collect:
+        gc.collect()
     with _collector_time(clock) as in_collector:
         before = watch()
         ns, results = _loop(call, calls, sets, clock)

@@ -11,6 +11,7 @@ import numpy as np
 
 from adbench.measure import clock
 from adbench.measure.clock import Call, Round, WarmUp
+from adbench.measure.machine.disturbance import Counters
 from adbench.model import tree
 
 MOST_ROTATED_BYTES = 2**16
@@ -19,6 +20,8 @@ take turns from epoch to epoch, since the clock would measure the cache otherwis
 
 SLOW_NS = 100_000_000
 """A call over this is made only once after the last round."""
+
+UNWATCHED = Counters(0, 0)
 
 _random = SystemRandom()  # a library can neither foresee nor seed it
 
@@ -63,15 +66,15 @@ class TimedCall:
     def after_exchange(self) -> Iterator[tuple[int, Any]]:
         """Exchange the sets' contents, in the same arrays where these can be written to, and call again in the same
         loop: (number of the set whose contents it was called at, the result)."""
-        order = [1, 0] if len(self.sets) == 2 else [0]
-        if len(self.sets) == 2:
+        order = list(range(len(self.sets)))
+        if len(order) == 2:
             self.sets = list(exchanged(*self.sets))
         if _random.randrange(2):
             order.reverse()
         calls = 1 if self._ns_per_call > SLOW_NS else len(order)
-        # What was set 1 has the contents of set 0.
-        contents = [len(self.sets) - 1 - which for which in order]
-        _, results = clock.epoch_with_results(self.call, calls, [self.sets[which] for which in order])
+        contents = [len(order) - 1 - which for which in order]  # set 0 has those of set 1 now
+        sets = [self.sets[which] for which in order]
+        _, results = clock.epoch_with_results(self.call, calls, sets, collect=False, watch=lambda: UNWATCHED)
         for place, result in results.items():
             yield contents[place], result
 
