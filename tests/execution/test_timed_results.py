@@ -94,6 +94,39 @@ def call(x):
     return (right(mine),)
 """),
 }
+FAULTY = {  # between calls, not when called once
+    "returns_its_buffer": (
+        with_call("""
+buffer = np.empty_like(args[0])
+def call(x):
+    buffer[...] = right(x)
+    return (buffer,)
+"""),
+        "a later call changes the result",
+    ),
+    "writes_into_its_input": (
+        with_call("""
+def call(x):
+    found = right(x)
+    x *= 1 + 1e-16 + 2.0**-52
+    return (found,)
+"""),
+        "changes its inputs",
+    ),
+    "adds_up": (
+        with_call("""
+total = np.zeros_like(args[0])
+made = []
+def call(x):
+    made.append(None)
+    if len(made) > 3:
+        total[...] += right(x)
+        return (total.copy(),)
+    return (right(x),)
+"""),
+        "called again",
+    ),
+}
 HONEST = {
     "hand": RIGHT,
     "remembers_by_content": with_call("""
@@ -125,7 +158,8 @@ def run(folder: Path, **backends: str) -> Run:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
-    made = run(tmp_path_factory.mktemp("timed"), **HONEST, **CHEATS)
+    faulty = {name: text for name, (text, _) in FAULTY.items()}
+    made = run(tmp_path_factory.mktemp("timed"), **HONEST, **CHEATS, **faulty)
     assert exit_code(made.records) == 1
     return {record.job.backend: record for record in made.records}
 
@@ -139,6 +173,14 @@ def test_a_backend_that_is_right_only_when_checked_is_wrong(found: dict[str, Rec
     assert record.reason
     assert any(place in record.reason for place in ("perturbed", "while it was timed", "exchanged")), record.reason
     assert record.reproduce
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_a_run_finds_what_is_wrong_between_calls(found: dict[str, Record], name: str) -> None:
+    record = found[name]
+    assert record.outcome.word == "wrong"
+    assert record.time is None
+    assert FAULTY[name][1] in (record.reason or "")
 
 
 @pytest.mark.parametrize("name", HONEST)

@@ -83,15 +83,12 @@ class CheckPhase:
         cost = self._is_timed(job)
         near, unperturbed = self.references.near(job) if cost else (None, None)
         found = worker.ask(self.context.prepare_request(job, reference=reference, perturbed=near, cost=cost))
-        verdict, where = from_plain(found["verdict"], Verdict), ""
-        if verdict.word != "wrong" and "perturbed" in found:
-            there = from_plain(found["perturbed"], Verdict)
-            if there.word == "wrong":
-                verdict, where = there, "prepared at the case's inputs and called at perturbed ones: "
+        verdict = from_plain(found["verdict"], Verdict)
+        fault = verdict.sentence if verdict.word == "wrong" else found.get("between_calls")
         record = Record(
             job,
-            "wrong" if verdict.word == "wrong" else "ok",
-            where + verdict.sentence if verdict.word == "wrong" else None,
+            "ok" if fault is None else "wrong",
+            fault,
             verdict,
             how=found["how"],
             text=found["text"],

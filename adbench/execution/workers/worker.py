@@ -11,7 +11,7 @@ import math
 import os
 import socket
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ import psutil
 
 from adbench.catalog import discovery
 from adbench.execution.operators import fallback, prepared_point, relations
+from adbench.execution.operators.between_calls import Site, first_fault
 from adbench.execution.operators.perturbed import perturbed
 from adbench.execution.workers.channel import Channel, Closed
 from adbench.execution.workers.remote_call import Bound, bound
@@ -142,9 +143,9 @@ def build(state: WorkerState, request: Mapping[str, Any]) -> None:
 def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Prepare the operator and call it once; the inputs are bound before any clock starts.
 
-    Where the request brings a reference, what came out is judged; where it brings one of the perturbed point, so is a
-    call there. Where it asks for the cost, a later call is timed, unless the first was so slow that it stands for it.
-    Where it says `rotate`, the timed calls take turns between the case's inputs and perturbed ones.
+    If the request has a reference, the result is judged. If it asks for the cost, so are further calls, also at the
+    perturbed point if it has a reference of that; and one is timed, unless the first was so slow that it stands for it.
+    If it says `rotate`, the timed calls take turns between the case's inputs and perturbed ones.
     """
     state.call = state.timed = state.remote = None
     state.forget_last_cell(thoroughly="reference" not in request)
@@ -174,12 +175,9 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         known, claimed = _known(request), backend.claimed_relative_error
         answer["verdict"] = to_plain(prepared_point.judged(at, operator, numbers, known, claimed))
     del result, numbers
-    if request.get("perturbed") is not None:
-        near, claimed = perturbed(at), backend.claimed_relative_error
-        found = backend.numpy_result(state.timed.call(*near.native(backend, operator)[1]))
-        known = prepared_point.Known.from_plain(request["perturbed"])
-        answer["perturbed"] = to_plain(prepared_point.judged(near, operator, found, known, claimed))
-        del found
+    if request.get("cost") and answer["verdict"]["word"] != "wrong":
+        sites = _sites(at, [request["reference"], request.get("perturbed")])
+        answer["between_calls"] = first_fault(backend, operator, state.timed.call, sites)
     answer["call_seconds"] = _seconds_of(state.call, first_call_ns) if request.get("cost") else None
     return answer
 
@@ -246,21 +244,26 @@ def judge(state: WorkerState, request: Mapping[str, Any]) -> str | None:
     The request brings the references of the case's inputs, and of the perturbed ones where they took turns.
     """
     timed, backend, operator = _timed(state), _loaded(state), request["operator"]
-    points = [_point(request)]
-    known = [prepared_point.Known.from_plain(plain) for plain in request["references"]]
-    if len(known) > 1:
-        points.append(perturbed(points[0]))
+    sites = _sites(_point(request), request["references"])
 
     def fault(where: str, which: int, result: Any) -> str | None:
-        numbers = backend.numpy_result(result)
-        verdict = prepared_point.judged(points[which], operator, numbers, known[which], backend.claimed_relative_error)
-        at = "perturbed inputs" if which else "the case's inputs"
-        return f"{where}, at {at}: {verdict.sentence}" if verdict.word == "wrong" else None
+        site, numbers = sites[which], backend.numpy_result(result)
+        verdict = prepared_point.judged(site.at, operator, numbers, site.known, backend.claimed_relative_error)
+        return f"{where}, at {site.name}: {verdict.sentence}" if verdict.word == "wrong" else None
 
     found = [fault("returned while it was timed", which, result) for which, result in timed.results.items()]
     after = timed.after_exchange()
     found += [fault("returned after the inputs' contents were exchanged", which, result) for which, result in after]
     return next((one for one in found if one is not None), None)
+
+
+def _sites(at: prepared_point.Point, references: Sequence[Any]) -> list[Site]:
+    """The inputs that references are about: the case's, then perturbed ones, where they are not None."""
+    known = [None if plain is None else prepared_point.Known.from_plain(plain) for plain in references]
+    found = [Site(at, known[0], "the case's inputs")] if known[0] is not None else []
+    if len(known) > 1 and known[1] is not None:
+        found.append(Site(perturbed(at), known[1], "perturbed inputs"))
+    return found
 
 
 def overhead(state: WorkerState, request: Mapping[str, Any]) -> float:
