@@ -7,6 +7,7 @@ import jax
 import jax.numpy
 
 from adbench import Namespace, Operator, Unsupported, on_active, phase
+from adbench.model.programs import kept_programs
 from adbench.model.tree import is_static
 
 REQUIRES = ("jax",)
@@ -55,6 +56,11 @@ jax.config.update("jax_enable_x64", True)  # before the first array is made: jax
 # All libraries run on the processor. A build for GPUs would take one that is there, and fail where $JAX_PLATFORMS wants
 # one that is not.
 jax.config.update("jax_platforms", "cpu")
+
+if (folder := kept_programs("jax")) is not None:  # small programs too: a check compiles thousands
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 def loop(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:

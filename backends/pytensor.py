@@ -1,7 +1,7 @@
 """A graph of arrays, derived as a graph and simplified, whose operations a virtual machine does by numpy."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +16,7 @@ from pytensor.link.vm import VMLinker
 from adbench import Namespace, Operator, Unsupported, phase
 from adbench.model import tree
 from adbench.model.backend import WITH_VECTOR
+from adbench.model.programs import kept_programs
 
 REQUIRES = ("pytensor",)
 LICENCE = "BSD-3-Clause"
@@ -52,6 +53,8 @@ KNOWN = {
 # All that pytensor simplifies, but for `fusion`: what is fused it would do number by number in Python.
 MODE = Mode(VMLinker(use_cloop=False, c_thunks=False), "fast_run").excluding("fusion")
 pytensor.config.mode = "FAST_COMPILE"  # of the graphs inside of operations, which it compiles when they are called
+if kept_programs("pytensor") is not None:  # a check: noting where each variable was made takes a quarter of its time
+    pytensor.config.traceback__limit = 0
 MOST_OPERATIONS = 200  # in a graph: simplifying takes 7 ms for each, and far more inside of loops
 
 DEPENDS = "a Python loop or branch depends on data, and pytensor builds one graph for all"
@@ -159,18 +162,31 @@ def refuse(variables: list[Any], most_operations: int) -> None:
         raise Unsupported(f"{operations:,} operations take pytensor long to simplify and to compile")
 
 
+HOLD_GRADIENT = ("gradient", "value_and_gradient", "jacobian", "vjp", "hvp")  # of a scalar
+TOO_LONG: dict[Hashable, str] = {}  # a gradient -> why it was refused; building it again takes seconds
+
+
+def of_gradient(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...], most_operations: int) -> Hashable:
+    """What the length of a gradient's graph depends on."""
+    leaves = tuple(leaf if tree.is_static(leaf) else np.shape(leaf) for leaf in tree.leaves(args))
+    return getattr(getattr(f, "case", None), "f", f), leaves, wrt, most_operations
+
+
 def graph(
     operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...], most_operations: int
 ) -> tuple[tuple[Any, ...], list[Any]]:
     """Variables in the places of the arguments, and those that are asked for. A value too long is not derived."""
     if operator not in OPERATIONS:
         raise Unsupported(f"pytensor has no {operator} of several arguments")
+    count = len(args) - (operator in WITH_VECTOR)
+    gradients = of_gradient(f, args[:count], wrt, most_operations)
+    if operator in HOLD_GRADIENT and gradients in TOO_LONG:
+        raise Unsupported(TOO_LONG[gradients])
 
     def symbol(leaf: Any) -> Any:
         return leaf if tree.is_static(leaf) else pt.tensor(dtype="float64", shape=np.shape(leaf))
 
     symbols = tuple(tree.map_leaves(symbol, arg) for arg in args)
-    count = len(args) - (operator in WITH_VECTOR)
     x = tree.leaves(tuple(symbols[i] for i in wrt))
     try:
         value = pt.as_tensor(f(*symbols[:count]), dtype="float64")
@@ -182,7 +198,12 @@ def graph(
         raise
     refuse([value], most_operations)
     asked = OPERATIONS[operator](value, x, *([tree.leaves(symbols[count:])] if count < len(args) else []))
-    refuse(asked, most_operations)
+    try:
+        refuse(asked, most_operations)
+    except Unsupported as refusal:
+        if not value.ndim and operator in HOLD_GRADIENT and operator != "hvp":
+            TOO_LONG[gradients] = str(refusal)
+        raise
     return symbols, asked
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from adbench import Namespace, Operator, Unsupported, phase, tape
 from adbench.model.operator import WITH_VECTOR
+from adbench.model.programs import kept_programs
 
 from . import tape as eager
 
@@ -16,6 +17,8 @@ KNOWN = eager.KNOWN
 # A loop stays a loop.
 xp = Namespace(tape, loop=tape.loop, linalg=vars(tape.linalg), derivative=lambda g, x: tape.gradient(g, x)[1])
 
+FOLDER = kept_programs("tape")
+
 OPERATORS = ("value", "gradient", "value_and_gradient", "jvp", "vjp", "hvp")
 
 
@@ -25,7 +28,7 @@ def prepare(
     if operator not in OPERATORS:
         raise Unsupported(f"the compiled tape has no {operator} of its own")
     make = eager.refusing(
-        lambda *args: tape.compile(f, *args, operator=operator, wrt=wrt, fast_math=fast_math, watch=phase)
+        lambda *args: tape.compile(f, *args, operator=operator, wrt=wrt, fast_math=fast_math, watch=phase, cache=FOLDER)
     )
     call = make(*args).call
     return eager.refusing((lambda *args: call(*args)[1]) if operator in WITH_VECTOR else call)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from time import monotonic
@@ -42,6 +42,11 @@ class Scheduler:
     costs: Costs = field(default_factory=Costs)
     started: float = field(default_factory=monotonic)
 
+    @cached_property
+    def references(self) -> References:
+        """What is known of the cases: the check computes it, and the launches judge by it again."""
+        return References(self.context)
+
     @property
     def settings(self) -> Settings:
         """How it measures; a budget may change that on the way."""
@@ -66,11 +71,19 @@ class Scheduler:
             sizes = sizes_by_case(self.plan)
             left.sort(key=lambda job: (sizes[job.case].index(job.size), job.operator == "value"))
         before = grouped(self.progress.records.values(), lambda record: record.job.backend)
-        with References(self.context) as references:
-            phase, enough = CheckPhase(self.context, references), self._over(CHECK_SHARE)
-            jobs_of = grouped(left, lambda job: job.backend)
+        with self.references:
+            phase, enough = CheckPhase(self.context, self.references), self._over(CHECK_SHARE)
+            jobs_of = self._longest_first(grouped(left, lambda job: job.backend))
             tasks = (phase.check(jobs, before.get(name, ()), enough) for name, jobs in jobs_of.items())
             yield from in_parallel(tasks, self.context)
+
+    def _longest_first(self, jobs_of: Mapping[str, list[Job]]) -> dict[str, list[Job]]:
+        """The backends whose checks take longest first, as far as it is known: the last ones fill the processors."""
+
+        def seconds(name: str) -> float:
+            return sum(self.costs.of_check(job) or 0.0 for job in jobs_of[name])
+
+        return {name: jobs_of[name] for name in sorted(jobs_of, key=seconds, reverse=True)}
 
     def _fit(self) -> Iterator[Event]:
         """With a budget: leave out what does not fit, now that the cost of each cell is known."""
@@ -127,7 +140,8 @@ class Scheduler:
         if not self.settings.time:
             return
         failures = FailurePolicy(self.progress.records.values())
-        phase = TimePhase(self.context, self.progress.head.run.reference_backend, failures, self.cpus)
+        reference = self.progress.head.run.reference_backend
+        phase = TimePhase(self.context, self.references, reference, failures, self.cpus)
         for number in range(self.settings.launches):
             if left := self._left(number):
                 begun = self._spent()

@@ -250,6 +250,8 @@ class Record:
     text      whose source was differentiated: the case's own, or one that the backend brings for it
     summary   of the result that was checked; the first result of every launch must agree with it
     host      of a run on a cluster, the machine that measured this; None for this machine
+
+    unperturbed   why the timed calls had the case's own inputs only, instead of taking turns with perturbed ones
     """
 
     job: Job
@@ -265,6 +267,7 @@ class Record:
     text: Literal["portable", "native"] = "portable"
     summary: Summary | None = None
     host: str | None = None
+    unperturbed: str | None = None
 
     @property
     def outcome(self) -> Outcome:

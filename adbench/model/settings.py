@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -77,5 +80,25 @@ class Settings:
 def cache_folder() -> Path:
     """Where references are kept: $ADBENCH_CACHE, else the user's cache folder. May be thrown away at any time."""
     given = os.environ.get("ADBENCH_CACHE")
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(given) if given else home / "adbench" / "references"
+    return Path(given) if given else _users_cache() / "references"
+
+
+def programs_folder() -> Path:
+    """Where checks keep compiled programs: next to the references, a folder for each kind of processor and each version
+    of Python, since machines may share a home folder. May be thrown away at any time."""
+    given = os.environ.get("ADBENCH_CACHE")
+    kind = hashlib.sha256(f"{processor_features()} {sys.version}".encode()).hexdigest()[:16]
+    return (Path(given) if given else _users_cache()) / "programs" / kind
+
+
+def processor_features() -> str:
+    """The instructions that the processor has, as the system lists them; machine code depends on these."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return platform.processor()
+    return next((line for line in lines if line.startswith(("flags", "Features"))), platform.machine())
+
+
+def _users_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adbench"

@@ -1,7 +1,7 @@
-"""What the loop and the binding take: `python -m tests.benchmarks.clock` prints nanoseconds a call of each way.
+"""What the loop, the inputs that take turns and the binding take: `python -m tests.benchmarks.clock`.
 
-The figures in the docstrings of adbench/measure/clock.py are from here. Each is the least of many short epochs, since
-whatever comes between only adds.
+The figures in the docstrings of adbench/measure/clock.py are from here, in nanoseconds a call. Each is the least of
+many short epochs, since whatever comes between only adds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def of_repeat(call: Callable[[], Any], calls: int) -> None:
 
 
 def ours(call: Callable[[], Any], calls: int) -> None:
-    clock._loop(call, calls, perf_counter_ns)
+    clock._loop(call, calls, clock.NO_INPUTS, perf_counter_ns)
 
 
 LOOPS: dict[str, Loop] = {"for _ in range(n)": of_range, "for _ in repeat(None, n)": of_repeat, "clock's own": ours}
@@ -76,6 +76,8 @@ def main() -> None:
                 call(x, y)
 
         print(f"\nf(x, y) {where}: {ns_per_call(bare, tuple):.1f} ns written out in the loop; bound, in our loop:")
+        turns = ns_per_call(lambda f, calls: clock._loop(f, calls, [args, (3.0, 4.0)], perf_counter_ns), call)
+        print(f"{'two sets that take turns':28} {turns:6.1f} ns")
         for name, bound in bindings(call, args).items():
             print(f"{name:28} {ns_per_call(ours, bound):6.1f} ns   ({ns_per_call(of_repeat, bound):.1f} in a for loop)")
 

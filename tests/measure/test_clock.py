@@ -207,3 +207,66 @@ def test_a_calibration_that_begins_near_the_right_number_needs_few_epochs(monkey
         epochs.clear()
         assert clock.calls_per_epoch(fake.call, 10_000_000, first=first, clock=fake) == 10_000
         assert len(epochs) <= most
+
+
+def test_inputs_take_turns_and_a_result_of_each_is_kept() -> None:
+    seen: list[int] = []
+
+    def call(x: int) -> int:
+        seen.append(x)
+        return 10 * x
+
+    found, results = clock.epoch_with_results(call, 7, [(1,), (2,), (3,)], clock=FakeClock(0))
+    assert found.calls == 7
+    assert seen == [1, 2, 3, 1, 2, 3, 1]
+    assert results == {0: 10, 1: 20, 2: 30}
+
+
+def test_results_are_kept_from_any_place_in_an_epoch() -> None:
+    """The number of the call is its result: in 200 epochs of eight calls, each place is drawn."""
+    places = set()
+    for _ in range(200):
+        calls: list[None] = []
+
+        def call(_: int, calls: list[None] = calls) -> int:
+            calls.append(None)
+            return len(calls)
+
+        _, results = clock.epoch_with_results(call, 8, [(0,), (1,)], clock=FakeClock(0))
+        assert sorted(results) == [0, 1]
+        assert all((place - 1) % 2 == which for which, place in results.items())
+        places |= set(results.values())
+    assert places == set(range(1, 9))
+
+
+def test_fewer_calls_than_inputs_keep_fewer_results() -> None:
+    _, results = clock.epoch_with_results(lambda x: x, 1, [(5,), (6,)], clock=FakeClock(0))
+    assert results == {0: 5}
+
+
+@pytest.mark.parametrize("bad", [1, 4, 8])
+def test_no_epoch_is_short_of_calls_where_one_raises_stop_iteration(bad: int) -> None:
+    calls: list[int] = []
+
+    def call(x: int) -> int:
+        calls.append(x)
+        if len(calls) == bad:
+            raise StopIteration
+        return x
+
+    for _ in range(20):
+        calls.clear()
+        try:
+            _, results = clock.epoch_with_results(call, 9, [(0,), (1,)], clock=FakeClock(0))
+        except RuntimeError:  # it says so
+            continue
+        assert len(calls) == 9  # it was the last call of a part of the loop
+        assert sorted(results) == [0, 1]
+
+
+@pytest.mark.usefixtures("_no_collections")
+def test_inputs_that_take_turns_cost_no_more_than_bound_ones() -> None:
+    calls, sets = 20_000, [(1.0, 2.0), (3.0, 4.0)]
+    bound = clock.bind(divmod, sets[0])
+    turns = of_epochs(lambda: clock.epoch_with_results(divmod, calls, sets)[0].ns)
+    assert turns < 1.1 * of_epochs(lambda: clock.epoch(bound, calls).ns)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import platform
 import re
 import shlex
 import shutil
@@ -23,6 +22,7 @@ from pathlib import Path
 
 from adbench.measure.phases import phase
 from adbench.model.errors import AdbenchError, Unsupported
+from adbench.model.settings import processor_features
 
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-w")
 """The same for every library, and for the plain functions."""
@@ -116,7 +116,7 @@ class Unit:
     @cached_property
     def key(self) -> str:
         """A digest of everything that the result depends on."""
-        parts = (self.text, self.suffix, *FLAGS, *self.depends, *compiler(), compiler_version(), _processor())
+        parts = (self.text, self.suffix, *FLAGS, *self.depends, *compiler(), compiler_version(), processor_features())
         return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:24]
 
 
@@ -226,13 +226,3 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
 def _output(command: Sequence[str]) -> str:
     done = _run(command)
     return done.stdout + done.stderr
-
-
-@cache
-def _processor() -> str:
-    """The processor, which `-march=native` depends on: machines may share a home folder."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line for line in lines if line.startswith(("flags", "Features"))), platform.machine())

@@ -8,7 +8,7 @@ share no row (colouring.py).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -96,6 +96,10 @@ def lacking(refusal: Exception) -> Exception:
     return Unsupported(f"{module} has no {name}{installed}")
 
 
+_REFUSED: dict[Hashable, Unsupported] = {}
+"""Operator at inputs -> why the backend refused it, for the life of a worker."""
+
+
 @dataclass(frozen=True)
 class _Request:
     """An operator that the harness wants from a backend."""
@@ -135,11 +139,34 @@ class _Request:
         return tuple(self.backend.numpy_result(args[i]) for i in self.wrt)
 
     def own(self, operator: Operator, args: tuple[Any, ...]) -> Call:
-        """The backend's own operator."""
+        """The backend's own operator. What it refused once for the same inputs it is not asked again: some libraries
+        refuse only after they have built a long program."""
+        key = self._key(operator)
+        if key in _REFUSED:
+            raise _REFUSED[key]
         try:
             return self.backend.prepare(operator, self.f, args, self.wrt)
         except AttributeError as error:
             raise lacking(error) from error
+        except Unsupported as refusal:
+            if key is not None:
+                _REFUSED[key] = Unsupported(str(refusal))
+            raise
+
+    def _key(self, operator: Operator) -> Hashable:
+        """Everything that a refusal may depend on; None where that is not known, as for a function without a case."""
+        case = getattr(self.f, "case", None)
+        if case is None:
+            return None
+        inputs = self.args[: self.inputs]
+        try:
+            leaves = tuple(
+                (type(leaf), leaf) if tree.is_static(leaf) else (np.shape(leaf), np.asarray(leaf).tobytes())
+                for leaf in tree.leaves(inputs)
+            )
+        except (TypeError, ValueError):  # numbers that only the library can read
+            return None
+        return self.backend.name, self.backend.prepare, case.f, case.gradient, operator, self.wrt, leaves
 
     def part(self, operator: Operator) -> Call:
         """One of the operators that a fallback is made from; its example vector is of ones."""

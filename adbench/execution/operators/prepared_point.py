@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.model.case import Case, function_of
 from adbench.model.errors import UnknownName, UsageError
@@ -77,6 +78,11 @@ class Point:
     def text(self, xp: Any, *args: Any) -> Any:
         """The case on any namespace, its inputs in order."""
         return function_of(self.case, self.names, xp)(*args)
+
+    def copied(self) -> Point:
+        """The same with arrays of its own: a case may hand out the same ones each time."""
+        copy = lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf  # noqa: E731 - for one line
+        return replace(self, args=tuple(tree.map_leaves(copy, arg) for arg in self.args))
 
     @cached_property
     def shape(self) -> tuple[int, ...]:

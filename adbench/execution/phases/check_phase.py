@@ -34,7 +34,7 @@ class CheckPhase:
     ) -> Iterator[Event]:
         """Check the jobs of one backend, in order, until it is `enough`; `before` are its records from before."""
         catalog, failures = self.context.catalog, FailurePolicy(before)
-        with ResidentWorker(self.context, jobs[0].backend) as worker:
+        with ResidentWorker(self.context, jobs[0].backend, self.context.checking_start()) as worker:
             for job in jobs:
                 if enough():
                     return
@@ -80,22 +80,29 @@ class CheckPhase:
         return replace(checked, seconds=monotonic() - begun)
 
     def _judged(self, worker: ResidentWorker, job: Job, reference: Any) -> Checked:
-        cost = self.context.settings.time
-        found = worker.ask(self.context.prepare_request(job, reference=reference, cost=cost))
+        cost = self._is_timed(job)
+        near, unperturbed = self.references.near(job) if cost else (None, None)
+        found = worker.ask(self.context.prepare_request(job, reference=reference, perturbed=near, cost=cost))
         verdict = from_plain(found["verdict"], Verdict)
+        fault = verdict.sentence if verdict.word == "wrong" else found.get("between_calls")
         record = Record(
             job,
-            "wrong" if verdict.word == "wrong" else "ok",
-            verdict.sentence if verdict.word == "wrong" else None,
+            "ok" if fault is None else "wrong",
+            fault,
             verdict,
             how=found["how"],
             text=found["text"],
             summary=from_plain(found["summary"], Summary),
+            unperturbed=unperturbed,
         )
         call = found["call_seconds"]
         return Checked(
             record, None if call is None else Cost(found["prepare_seconds"], found["first_call_seconds"], call)
         )
+
+    def _is_timed(self, job: Job) -> bool:
+        """Whether the job is timed if it is right."""
+        return self.context.settings.time and not self.context.catalog.cases[job.case].is_trap
 
     def _related(self, worker: ResidentWorker, job: Job, reference: Any) -> Checked:
         """The relations as a record: wrong if one does not hold. There is nothing to time.

@@ -1,7 +1,8 @@
 """Launches: fresh resident processes, in which the cells of each group take turns under the clock.
 
 Only the worker whose turn it is runs; all share the same processors. A cell that is lost in a launch is not tried
-again, and the others continue.
+again, and the others continue. After the last round of a launch, results of the timed calls are judged: one at the
+case's inputs, one at the perturbed inputs that took turns with them, and both again with exchanged contents.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from adbench.execution.phases.failure_policy import FailurePolicy
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, Start
 from adbench.execution.workers.randomisation import WorkerKey, randomise, turns
-from adbench.execution.workers.resident_worker import ResidentWorker
+from adbench.execution.workers.resident_worker import References, ResidentWorker
 from adbench.measure import machine
 from adbench.measure.clock import Round, WarmUp
 from adbench.measure.machine.disturbance import usable_cpus
@@ -75,6 +76,7 @@ class TimePhase:
     """What all launches share; `cpus` are the processors that everything timed runs on."""
 
     context: Context
+    references: References
     reference_backend: str | None
     failures: FailurePolicy
     cpus: tuple[int, ...]
@@ -129,6 +131,9 @@ class TimePhase:
             for place in turns(len(cells), turn + number):
                 if cells[place].wants_more(self.context.settings):
                     cells[place].attempt(_take_round)
+        for cell in cells:
+            if cell.lost is None:
+                cell.attempt(self._judge)
         lost = self._lost(number, cells)
         launched = (
             Launched(cell.record.job, cell.launch(number), cell.key.control)
@@ -140,7 +145,8 @@ class TimePhase:
     def _make_ready(self, cell: TimedCell) -> None:
         """Prepare, call once, warm up, calibrate."""
         job, settings = cell.record.job, self.context.settings
-        cell.prepared = cell.worker.ask(self.context.prepare_request(job))
+        rotate = self.references.near(job)[0] is not None
+        cell.prepared = cell.worker.ask(self.context.prepare_request(job, rotate=rotate))
         allowed = rounding(cell.record.verdict, cell.prepared["claimed"])
         fault = differs(cell.record.summary, from_plain(cell.prepared["summary"], Summary), allowed)
         if fault is not None:
@@ -149,6 +155,15 @@ class TimePhase:
         asked = {name: getattr(settings, name) for name in ("warm_ns", "warm_at_most_ns", "epoch_ns")}
         found = cell.worker.ask({"do": "warm_up", **asked})
         cell.warm_up, cell.calls = from_plain(found["warm_up"], WarmUp), found["calls"]
+
+    def _judge(self, cell: TimedCell) -> None:
+        """Judge what the timed calls returned. A backend may notice a check; it cannot notice which round is judged."""
+        job = cell.record.job
+        near, _ = self.references.near(job)
+        known = [self.references.of(job), *([] if near is None else [near])]
+        fault = cell.worker.ask(self.context.request(job, "judge", operator=job.operator, references=known))
+        if fault is not None:
+            cell.lost = Record(job, "wrong", fault)
 
     def _lost(self, number: int, cells: Sequence[TimedCell]) -> dict[Job, Record]:
         """The record of each job that lost a cell, with its verdict from before."""

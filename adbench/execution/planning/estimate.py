@@ -1,7 +1,7 @@
 """How long a plan takes: a model of what the scheduler does, with the costs of cells from earlier runs.
 
     check     for each job: prepare, first call, verdict; references once for each case and size; workers in parallel
-    time      launches × (imports + for each cell: prepare, first call, warm-up, calibration, rounds × epoch)
+    time      launches × (imports + for each cell: prepare, first call, warm-up, calibration, rounds × epoch, verdicts)
     memory    for each job and method: prepare, first call, warming call, measured calls, all slower; and the processes
 
 Nothing in it is fitted: the counts are those of the scheduler, the constants below were measured once.
@@ -19,6 +19,7 @@ from adbench.model.record import Job
 from adbench.model.settings import PREFERRED_REFERENCE, Settings
 
 JUDGE_SECONDS = 0.02
+JUDGE_TIMED_SECONDS = 0.006  # after the last round: the results of both inputs, and of both exchanged
 ASK_SECONDS = 0.003  # a request and its answer, and the collection before an epoch
 REFERENCE_SECONDS = 0.5  # one that is not in the cache, unless its time limit is shorter
 MEMORY_SLOWS_DOWN = 3.0  # each method, by about so much
@@ -110,6 +111,7 @@ class Estimate:
         round_ = max(epoch, cost.call)
         rounds = min(s.rounds, -(-s.cell_ns * 1e-9 // round_))
         once = cost.prepare + cost.first_call + warm + calibrate + rounds * (round_ + ASK_SECONDS) + 2 * ASK_SECONDS
+        once += JUDGE_TIMED_SECONDS + min(2 * cost.call, max(cost.call, 0.2))
         return once * (2 if job.backend == self._reference else 1)
 
     def imports(self, jobs: Sequence[Job]) -> float:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adbench.catalog.discovery import Catalog
 from adbench.execution.workers.process import Start
 from adbench.execution.workers.supervisor import Supervisor
 from adbench.measure.machine import thread_environment
+from adbench.model.programs import VARIABLE
 from adbench.model.record import Job
 from adbench.model.serialization import to_plain
-from adbench.model.settings import Settings
+from adbench.model.settings import Settings, programs_folder
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,13 @@ class Context:
     def plain_start(self) -> Start:
         """Start a worker with the run's threads, and nothing random."""
         return Start(thread_environment(self.settings.threads) | {"PYTHONHASHSEED": "0"})
+
+    def checking_start(self) -> Start:
+        """Start a worker that only checks: its backend may load the programs that an earlier check compiled."""
+        plain = self.plain_start()
+        if self.settings.cache is None:
+            return plain
+        return replace(plain, environment={**plain.environment, VARIABLE: str(programs_folder())})
 
     def load_request(self, backend: str) -> dict[str, Any]:
         """The request to import a backend."""

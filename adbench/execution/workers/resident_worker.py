@@ -14,6 +14,9 @@ from adbench.execution.workers.process import NoAnswer, Start, WorkerLost, Worke
 from adbench.measure import machine
 from adbench.model.record import Job
 
+PERTURBED_SHARE = 0.25
+"""Of the time for a reference: fewer entries are examined at the perturbed point."""
+
 
 class ResidentWorker:
     """A worker with one backend, which it imports once, or with none. A context manager: leaving it ends the worker.
@@ -97,21 +100,37 @@ class References:
     def __exit__(self, *_: object) -> None:
         self._worker.close()
 
-    def of(self, job: Job) -> Any:
-        """The reference for the job's case and size. Raises NoAnswer if the case itself fails."""
-        key = job.case, job.size, job.seed, *needs(job.operator).values()
+    def of(self, job: Job, *, perturbed: bool = False) -> Any:
+        """The reference for the job's case and size, at its inputs or at perturbed ones (perturbed.py).
+
+        Raises NoAnswer if the case itself fails, or there is no perturbed point.
+        """
+        key = job.case, job.size, job.seed, perturbed, *needs(job.operator).values()
         with self._lock:
             if key not in self._found:
-                self._found[key] = self._compute(job)
+                self._found[key] = self._compute(job, perturbed=perturbed)
         if isinstance(self._found[key], NoAnswer):
             raise self._found[key]
         return self._found[key]
 
-    def _compute(self, job: Job) -> Any:
+    def near(self, job: Job) -> tuple[Any, str | None]:
+        """The reference at perturbed inputs; or None, and why there is none."""
+        try:
+            return self.of(job, perturbed=True), None
+        except NoAnswer as no:
+            return None, no.reason
+
+    def _compute(self, job: Job, *, perturbed: bool) -> Any:
         settings = self._context.settings
-        asked = {"cache": settings.cache, "reference_seconds": settings.reference_seconds}
+        asked = {
+            "cache": settings.cache,
+            "reference_seconds": settings.reference_seconds * (PERTURBED_SHARE if perturbed else 1),
+            "perturbed": perturbed,
+        }
         try:
             return self._worker.ask(self._context.request(job, "reference", **needs(job.operator), **asked))
         except NoAnswer as no:
+            if perturbed:
+                return no
             reason = f"its process {no.reason}" if isinstance(no, WorkerLost) else no.reason
             return NoAnswer("failed", f"the case itself fails on plain numpy: {reason}")

@@ -11,7 +11,7 @@ import math
 import os
 import socket
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,11 +19,15 @@ from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
+import psutil
 
 from adbench.catalog import discovery
 from adbench.execution.operators import fallback, prepared_point, relations
+from adbench.execution.operators.between_calls import Site, first_fault
+from adbench.execution.operators.perturbed import perturbed
 from adbench.execution.workers.channel import Channel, Closed
 from adbench.execution.workers.remote_call import Bound, bound
+from adbench.execution.workers.timed_call import TimedCall
 from adbench.measure import clock, memory, phases
 from adbench.model import backend as contract
 from adbench.model import tree
@@ -33,6 +37,7 @@ from adbench.model.serialization import from_plain, to_plain
 from adbench.oracle import Reference, cached, reference_key
 
 MOST_TRACEBACK = 8192  # characters
+WORTH_COLLECTING = 2**26  # bytes by which a worker's memory has grown since the last collection
 SLOW_NS = 100_000_000  # a call over this is not made again only to know what it costs
 
 
@@ -42,7 +47,16 @@ class WorkerState:
 
     backend: contract.Backend | None = None
     call: Callable[[], Any] | None = None
+    timed: TimedCall | None = None  # the same call, at inputs that take turns
     remote: Bound | None = None  # the same call, if another process does the work and measures its time
+    resident: int = 0  # bytes, after the last collection of garbage
+
+    def forget_last_cell(self, *, thoroughly: bool) -> None:
+        """Collect the last cell's tapes and arrays, which are not the next one's. In a check only where they are large:
+        a collection takes 50 ms where a library has made many objects, more than most cells."""
+        if thoroughly or _resident_bytes() > self.resident + WORTH_COLLECTING:
+            gc.collect()
+            self.resident = _resident_bytes()
 
 
 def serve(descriptor: int) -> None:
@@ -101,6 +115,8 @@ def load(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
 def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """The reference of the case at its inputs (prepared_point.py), from the cache that the request names."""
     at, seconds = _point(request), float(request["reference_seconds"])
+    if request.get("perturbed"):
+        at = perturbed(at)
 
     def remember(what: str, compute: Callable[[], Reference]) -> Reference:
         if request["cache"] is None:
@@ -127,18 +143,24 @@ def build(state: WorkerState, request: Mapping[str, Any]) -> None:
 def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Prepare the operator and call it once; the inputs are bound before any clock starts.
 
-    Where the request brings a reference, what came out is judged; where it asks for the cost, a later call is timed,
-    unless the first was so slow that it stands for it.
+    If the request has a reference, the result is judged. If it asks for the cost, so are further calls, also at the
+    perturbed point if it has a reference of that; and one is timed, unless the first was so slow that it stands for it.
+    If it says `rotate`, the timed calls take turns between the case's inputs and perturbed ones.
     """
-    state.call = state.remote = None
-    gc.collect()  # the last cell's tapes and arrays are not this one's
+    state.call = state.timed = state.remote = None
+    state.forget_last_cell(thoroughly="reference" not in request)
     at, backend, operator = _point(request), _loaded(state), request["operator"]
+    if request.get("rotate") is not None:
+        at = at.copied()  # its arrays will be written to
     elsewhere, native = at.native(backend, operator)
     f = backend.function(at.case, at.names, at.size)
     with phases.collecting() as parts:
         made, prepare_ns, result, first_call_ns = _first_call(backend, operator, f, elsewhere, native, at.wrt)
     state.call = clock.bind(made.call, native, backend.sync)
     state.remote = bound(made.call, native)
+    state.timed = TimedCall(clock.waited(made.call, backend.sync), [native])
+    if request.get("rotate"):
+        state.timed.sets.append(perturbed(at).native(backend, operator)[1])
     numbers = backend.numpy_result(result)
     answer = {
         "prepare_seconds": prepare_ns * 1e-9,
@@ -153,6 +175,9 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         known, claimed = _known(request), backend.claimed_relative_error
         answer["verdict"] = to_plain(prepared_point.judged(at, operator, numbers, known, claimed))
     del result, numbers
+    if request.get("cost") and answer["verdict"]["word"] != "wrong":
+        sites = _sites(at, [request["reference"], request.get("perturbed")])
+        answer["between_calls"] = first_fault(backend, operator, state.timed.call, sites)
     answer["call_seconds"] = _seconds_of(state.call, first_call_ns) if request.get("cost") else None
     return answer
 
@@ -198,22 +223,46 @@ def _first_call(
 
 def warm_up(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Warm up, and say how many calls make an epoch."""
-    call = _prepared(state)
+    timed = _timed(state)
     if state.remote is not None:
         found, calls = state.remote.warm_up(request)
-        return {"warm_up": to_plain(found), "calls": calls}
-    found = clock.warm_up(call, at_least_ns=request["warm_ns"], at_most_ns=request["warm_at_most_ns"])
-    # Cold calls are among them, but those are not four times as slow.
-    slow = found.seconds * 1e9 > 4 * request["epoch_ns"] * found.calls
-    first = int(request["epoch_ns"] * 1e-9 * found.calls / found.seconds)
-    calls = 1 if slow else clock.calls_per_epoch(call, request["epoch_ns"], first=first)
+    else:
+        found, calls = timed.warm_up(request["warm_ns"], request["warm_at_most_ns"], request["epoch_ns"])
     return {"warm_up": to_plain(found), "calls": calls}
 
 
 def epoch(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Time one epoch."""
-    call, calls = _prepared(state), request["calls"]
-    found: dict[str, Any] = to_plain(state.remote.epoch(calls) if state.remote else clock.epoch(call, calls))
+    timed, calls = _timed(state), request["calls"]
+    found: dict[str, Any] = to_plain((state.remote or timed).epoch(calls))
+    return found
+
+
+def judge(state: WorkerState, request: Mapping[str, Any]) -> str | None:
+    """Why a result of a timed round is wrong, or one after the inputs' contents were exchanged; None if all are right.
+
+    The request brings the references of the case's inputs, and of the perturbed ones where they took turns.
+    """
+    timed, backend, operator = _timed(state), _loaded(state), request["operator"]
+    sites = _sites(_point(request), request["references"])
+
+    def fault(where: str, which: int, result: Any) -> str | None:
+        site, numbers = sites[which], backend.numpy_result(result)
+        verdict = prepared_point.judged(site.at, operator, numbers, site.known, backend.claimed_relative_error)
+        return f"{where}, at {site.name}: {verdict.sentence}" if verdict.word == "wrong" else None
+
+    found = [fault("returned while it was timed", which, result) for which, result in timed.results.items()]
+    after = timed.after_exchange()
+    found += [fault("returned after the inputs' contents were exchanged", which, result) for which, result in after]
+    return next((one for one in found if one is not None), None)
+
+
+def _sites(at: prepared_point.Point, references: Sequence[Any]) -> list[Site]:
+    """The inputs that references are about: the case's, then perturbed ones, where they are not None."""
+    known = [None if plain is None else prepared_point.Known.from_plain(plain) for plain in references]
+    found = [Site(at, known[0], "the case's inputs")] if known[0] is not None else []
+    if len(known) > 1 and known[1] is not None:
+        found.append(Site(perturbed(at), known[1], "perturbed inputs"))
     return found
 
 
@@ -245,14 +294,25 @@ REQUESTS: Mapping[str, Callable[[WorkerState, Mapping[str, Any]], Any]] = {
     "relations": relate,
     "warm_up": warm_up,
     "epoch": epoch,
+    "judge": judge,
     "overhead": overhead,
     "memory": measure_memory,
 }
 
 
+def _resident_bytes() -> int:
+    return int(psutil.Process().memory_info().rss)
+
+
 def _point(request: Mapping[str, Any]) -> prepared_point.Point:
     source = from_plain(request["case"], discovery.Source)
     return prepared_point.point(discovery.load_cases(source)[source.name], request["size"], request["seed"])
+
+
+def _timed(state: WorkerState) -> TimedCall:
+    if state.timed is None:
+        raise RuntimeError("nothing is prepared: the request `prepare` comes first")
+    return state.timed
 
 
 def _known(request: Mapping[str, Any]) -> prepared_point.Known:

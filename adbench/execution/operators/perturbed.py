@@ -1,0 +1,64 @@
+"""A point close to a case's own: the timed calls take turns between the two, so that a folded argument shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from adbench.execution.operators.prepared_point import Point
+from adbench.model import tree
+from adbench.model.errors import Unsupported
+from adbench.model.namespace import Namespace
+
+STEP = 2.0**-20
+"""By how much of itself an entry moves at most: far above rounding, too little to change the work of a call."""
+
+MOST_BYTES = 2**28
+"""Of all inputs. Larger ones are not held twice."""
+
+ANOTHER_SEED = 1_000_003
+"""Added to the seed: the vectors v and w differ too."""
+
+
+def perturbed(at: Point) -> Point:
+    """The point with every float entry moved by a random share of itself, between `STEP` / 2 and `STEP`.
+
+    Shapes, Python ints, bools and texts, zeros and signs stay. So do whole numbers among the inactive inputs: they are
+    often labels or counts. The first entry of an array of several stays too, so that it does not identify the array.
+
+    Raises Unsupported, with the reason, where there is no such point.
+    """
+    rng = np.random.default_rng([at.seed, at.size, ANOTHER_SEED])
+    if sum(np.asarray(leaf).nbytes for leaf in tree.leaves(at.args)) > MOST_BYTES:
+        raise Unsupported("the inputs are too large to be held twice")
+    args = tuple(tree.map_leaves(partial(_moved, rng, k in at.wrt), arg) for k, arg in enumerate(at.args))
+    pairs = zip(tree.leaves(at.args), tree.leaves(args), strict=True)
+    if all(np.array_equal(a, b, equal_nan=not tree.is_static(a)) for a, b in pairs):
+        raise Unsupported("no input has an entry that can be moved by a share of itself")
+    there = replace(at, args=args, seed=at.seed + ANOTHER_SEED)
+    with np.errstate(all="ignore"):
+        try:
+            value = np.asarray(there.text(Namespace(np), *args))
+        except Exception as error:  # a case may raise anything where it is not defined
+            raise Unsupported(f"the case does not run at perturbed inputs: {type(error).__name__}") from error
+    if not np.isfinite(value).all():
+        raise Unsupported("the case is not finite at perturbed inputs")
+    return there
+
+
+def _moved(rng: np.random.Generator, active: bool, leaf: Any) -> Any:
+    """A leaf of the perturbed inputs; the same one where it is not of floats."""
+    if tree.is_static(leaf) or not tree.is_active(leaf):
+        return leaf
+    array = np.asarray(leaf, dtype=np.float64)
+    factors = 1 + STEP * rng.uniform(0.5, 1.0, array.shape) * rng.choice([-1.0, 1.0], array.shape)
+    moved = array * factors
+    if not active:
+        moved = np.where(array == np.rint(array), array, moved)
+    if moved.size > 1:
+        moved.flat[0] = array.flat[0]
+    moved = np.where(np.isfinite(array), moved, array)
+    return moved if isinstance(leaf, np.ndarray) else float(moved)

@@ -1,0 +1,111 @@
+"""A prepared call under the clock: its inputs take turns, and results from timed rounds are kept to be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from random import SystemRandom
+from typing import Any
+
+import numpy as np
+
+from adbench.measure import clock
+from adbench.measure.clock import Call, Round, WarmUp
+from adbench.measure.machine.disturbance import Counters
+from adbench.model import tree
+
+MOST_ROTATED_BYTES = 2**16
+"""Of one set of inputs that rotates from call to call: two of them fit into any processor's second cache. Larger sets
+take turns from epoch to epoch, since the clock would measure the cache otherwise."""
+
+SLOW_NS = 100_000_000
+"""A call over this is made only once after the last round."""
+
+UNWATCHED = Counters(0, 0)
+
+_random = SystemRandom()  # a library can neither foresee nor seed it
+
+
+@dataclass
+class TimedCall:
+    """A call and its sets of native inputs: those of the case, and perturbed ones where there are any.
+
+    results   (number of the set) -> what a call of a timed round returned there: of the round that was drawn, each of
+              all rounds with the same chance
+    """
+
+    call: Call
+    sets: list[tuple[Any, ...]]
+    results: dict[int, Any] = field(default_factory=dict)
+    _epochs: int = 0
+    _drawn_from: dict[int, int] = field(default_factory=dict)
+    _ns_per_call: float = 0.0
+
+    def warm_up(self, at_least_ns: int, at_most_ns: int, epoch_ns: int) -> tuple[WarmUp, int]:
+        """Warm up, and say how many calls make an epoch."""
+        sets = [self.sets[which] for which in self._next()]
+        found = clock.warm_up(self.call, sets, at_least_ns=at_least_ns, at_most_ns=at_most_ns)
+        # Cold calls are among them, but those are not four times as slow.
+        slow = found.seconds * 1e9 > 4 * epoch_ns * found.calls
+        first = int(epoch_ns * 1e-9 * found.calls / found.seconds)
+        return found, 1 if slow else clock.calls_per_epoch(self.call, epoch_ns, sets, first=first)
+
+    def epoch(self, calls: int) -> Round:
+        """Time one epoch, and keep results of it by chance."""
+        order = self._next()
+        self._epochs += 1
+        timed, results = clock.epoch_with_results(self.call, calls, [self.sets[which] for which in order])
+        self._ns_per_call = timed.ns / timed.calls
+        for place, result in results.items():
+            which = order[place]
+            self._drawn_from[which] = self._drawn_from.get(which, 0) + 1
+            if _random.randrange(self._drawn_from[which]) == 0:
+                self.results[which] = result
+        return timed
+
+    def after_exchange(self) -> Iterator[tuple[int, Any]]:
+        """Exchange the sets' contents, in the same arrays where these can be written to, and call again in the same
+        loop: (number of the set whose contents it was called at, the result)."""
+        order = list(range(len(self.sets)))
+        if len(order) == 2:
+            self.sets = list(exchanged(*self.sets))
+        if _random.randrange(2):
+            order.reverse()
+        calls = 1 if self._ns_per_call > SLOW_NS else len(order)
+        contents = [len(order) - 1 - which for which in order]  # set 0 has those of set 1 now
+        sets = [self.sets[which] for which in order]
+        _, results = clock.epoch_with_results(self.call, calls, sets, collect=False, watch=lambda: UNWATCHED)
+        for place, result in results.items():
+            yield contents[place], result
+
+    def _next(self) -> Sequence[int]:
+        """The sets of the next epoch, in the order of its calls."""
+        every = range(len(self.sets))
+        first = self._epochs % len(every)
+        rotated = (*every[first:], *every[:first])
+        return rotated if _bytes_of(self.sets[0]) <= MOST_ROTATED_BYTES else rotated[:1]
+
+
+def exchanged(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The first inputs with the contents of the second, and the other way round: a leaf that can be written to stays
+    the same object, others change places."""
+    pairs = [_exchanged_leaf(p, q) for p, q in zip(tree.leaves(a), tree.leaves(b), strict=True)]
+    return tree.filled(a, [p for p, _ in pairs]), tree.filled(b, [q for _, q in pairs])
+
+
+def _exchanged_leaf(a: Any, b: Any) -> tuple[Any, Any]:
+    if a is b or tree.is_static(a):
+        return a, b
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.flags.writeable and b.flags.writeable:
+        a[...], b[...] = b.copy(), a.copy()
+        return a, b
+    if hasattr(a, "copy_") and hasattr(a, "clone"):  # torch's
+        before = a.clone()
+        a.copy_(b)
+        b.copy_(before)
+        return a, b
+    return b, a
+
+
+def _bytes_of(inputs: tuple[Any, ...]) -> int:
+    return sum(getattr(leaf, "nbytes", 8) for leaf in tree.leaves(inputs))
