@@ -189,8 +189,8 @@ def needs(operator: str) -> dict[str, bool]:
 
 
 def needs_second_order(operator: str) -> bool:
-    """Whether the operator is judged by what is known of second order."""
-    return operator in ("hvp", "hessian")
+    """Whether the operator is judged by what is known of second order; relations are about all operators."""
+    return operator in ("hvp", "hessian", "relations")
 
 
 def operator_named(name: str) -> Operator:

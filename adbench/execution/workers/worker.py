@@ -231,10 +231,11 @@ def measure_memory(state: WorkerState, request: Mapping[str, Any]) -> Any:
 
 
 def relate(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Every relation that does not hold on the backend (relations.py)."""
+    """The relations between calls of the backend's operators (relations/)."""
     at = _point(request)
-    setting = relations.Setting(_loaded(state), at.case, at.size, at.seed, _known(request).first)
-    return {"violations": relations.violations(setting)}
+    setting = relations.Setting(_loaded(state), at.case, at.size, at.seed, _known(request))
+    found: dict[str, Any] = to_plain(relations.related(setting))
+    return found
 
 
 REQUESTS: Mapping[str, Callable[[WorkerState, Mapping[str, Any]], Any]] = {
