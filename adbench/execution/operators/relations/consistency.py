@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,19 @@ LEAST_NOISE = 1e-13
 MOST_NOISE = 1e-3
 
 
-def difference(got: Any, expected: Any, noise: float = 0.0, sizes: Any = None) -> str:
+@dataclass(frozen=True)
+class Noise:
+    """How much two right results may differ, beyond 1e-9 of each entry.
+
+    share   of the largest number
+    floor   whatever the numbers are: the rounding of a true zero
+    """
+
+    share: float = LEAST_NOISE
+    floor: float = 0.0
+
+
+def difference(got: Any, expected: Any, noise: Noise, sizes: Any = None) -> str:
     """The first place where two numpy results disagree, in words; "" if they agree. NaN agrees with NaN.
 
     sizes   what the numbers were added up from, like `expected`; by default `expected` itself
@@ -33,16 +46,14 @@ def difference(got: Any, expected: Any, noise: float = 0.0, sizes: Any = None) -
         return f"got {_structure(got)}, where {_structure(expected)} is right"
     found, wanted = _leaves(got), _leaves(expected)
     magnitudes = [np.abs(leaf) for leaf in (wanted if sizes is None else _leaves(sizes))]
-    finite = [leaf[np.isfinite(leaf)] for leaf in magnitudes]
-    largest = max((float(leaf.max()) for leaf in finite if leaf.size), default=0.0)
-    for path, a, b, size in zip(
-        optree.tree_paths(got, namespace=tree.NAMESPACE), found, wanted, magnitudes, strict=True
-    ):
+    largest = _largest([float(size) for leaf in magnitudes for size in leaf.flat])
+    everywhere = noise.share * largest + noise.floor + np.finfo(np.float64).smallest_normal
+    paths = optree.tree_paths(got, namespace=tree.NAMESPACE)
+    for path, a, b, size in zip(paths, found, wanted, magnitudes, strict=True):
         if a.shape != b.shape:
             return f"got an array of shape {a.shape}, where {b.shape} is right"
         with np.errstate(all="ignore"):
-            allowed = RELATIVE * size + noise * largest + np.finfo(np.float64).smallest_normal
-            same = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= allowed)
+            same = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= RELATIVE * size + everywhere)
         if not same.all():
             place = np.unravel_index(int(np.flatnonzero(~same)[0]), a.shape)
             steps = [*(f"[{step!r}]" for step in path), *([f"[{', '.join(map(str, place))}]"] if place else [])]
@@ -50,11 +61,12 @@ def difference(got: Any, expected: Any, noise: float = 0.0, sizes: Any = None) -
     return ""
 
 
-def noise_of(references: Sequence[Reference]) -> float:
-    """Rounding noise at a point: 20 standard deviations of what the oracle saw, as a share of the largest number."""
+def noise_of(references: Sequence[Reference]) -> Noise:
+    """Rounding noise at a point: 20 standard deviations of what the oracle saw."""
     rows = [row for known in references for row in (*(row for _, row in known.outputs), *known.sums)]
     values, derivatives = [row.value for row in rows], [one for row in rows for one in row.derivatives]
-    return min(MOST_NOISE, max(LEAST_NOISE, _share(values), _share(derivatives)))
+    share = min(MOST_NOISE, max(LEAST_NOISE, _share(values), _share(derivatives)))
+    return Noise(share, LEAST_NOISE * _largest([one.size for one in (*values, *derivatives)]))
 
 
 def _share(known: Sequence[Known]) -> float:

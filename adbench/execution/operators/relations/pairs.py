@@ -20,7 +20,8 @@ def modes(jvp: Subject, vjp: Subject) -> Iterator[str]:
     terms = [np.ravel(p * q) for p, q in zip(tree.leaves(wj), tree.leaves(v), strict=True)]
     products = np.concatenate(terms) if terms else np.zeros(0)
     left, right = float(np.sum(w * jv)), float(products.sum())
-    bound = (RELATIVE + setting.noise("jvp")) * (float(np.abs(products).sum()) + float(np.sum(np.abs(w * jv)))) + 1e-300
+    noise, size = setting.noise("jvp"), float(np.abs(products).sum()) + float(np.sum(np.abs(w * jv)))
+    bound = (RELATIVE + noise.share) * size + noise.floor + 1e-300
     if not abs(left - right) <= max(bound, abs(right) * (setting.backend.claimed_relative_error or 0.0)):
         yield f"<w, J v> = {left!r}, but <Jᵀ w, v> = {right!r}"
 

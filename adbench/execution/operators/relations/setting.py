@@ -11,7 +11,7 @@ import numpy as np
 
 from adbench.execution.operators.fallback import lacking
 from adbench.execution.operators.prepared_point import Known, Point, judged, needs_second_order, point
-from adbench.execution.operators.relations.consistency import difference, noise_of
+from adbench.execution.operators.relations.consistency import Noise, difference, noise_of
 from adbench.model import tree
 from adbench.model.backend import Backend, Call
 from adbench.model.case import Case
@@ -84,14 +84,13 @@ class Setting:
         rng = np.random.default_rng([self.seed, 29])
         return tuple(tree.like(v, lambda leaf: leaf * rng.uniform(0.6, 1.4, leaf.shape)) for v in self.vector(operator))
 
-    def noise(self, operator: Operator) -> float:
-        """Of the operator's results, as a share of the largest number."""
+    def noise(self, operator: Operator) -> Noise:
+        """Of the operator's results."""
         return self._noises[needs_second_order(operator)]
 
     @cached_property
-    def _noises(self) -> tuple[float, float]:
-        first = noise_of([self.known.first])
-        return first, max(first, noise_of(self.known.seconds))
+    def _noises(self) -> tuple[Noise, Noise]:
+        return noise_of([self.known.first]), noise_of([self.known.first, *self.known.seconds])
 
     def judges(self, operator: Operator) -> bool:
         """Whether enough is known to judge the operator."""
