@@ -34,6 +34,7 @@ class CheckPhase:
     ) -> Iterator[Event]:
         """Check the jobs of one backend, in order, until it is `enough`; `before` are its records from before."""
         catalog, failures = self.context.catalog, FailurePolicy(before)
+        asked = frozenset(jobs)
         faulty = {record.job for record in before if _is_faulty(record)}
         with ResidentWorker(self.context, jobs[0].backend) as worker:
             for job in jobs:
@@ -44,7 +45,7 @@ class CheckPhase:
                     yield Started(job, "check", building=True)
                 unbuilt = self._unbuilt(worker, job) if source.builds and not source.missing else None
                 yield Started(job, "check")
-                checked = unbuilt or self._check(worker, failures, job)
+                checked = unbuilt or self._check(worker, failures, job, asked)
                 failures.note(checked.record)
                 if _is_faulty(checked.record):
                     faulty.add(job)
@@ -62,7 +63,7 @@ class CheckPhase:
             return Checked(no.record(job))
         return None
 
-    def _check(self, worker: ResidentWorker, failures: FailurePolicy, job: Job) -> Checked:
+    def _check(self, worker: ResidentWorker, failures: FailurePolicy, job: Job, asked: Collection[Job]) -> Checked:
         """Prepare and call the job in its worker, where the result is judged."""
         if missing := self.context.catalog.backends[job.backend].missing:
             names = " ".join(missing)
@@ -77,15 +78,17 @@ class CheckPhase:
             return Checked(no.record(job))
         begun = monotonic()
         try:
-            ask = self._related if job.operator == RELATIONS else self._judged
-            checked = ask(worker, job, reference)
+            if job.operator == RELATIONS:
+                checked = self._related(worker, job, reference)
+            else:
+                checked = self._judged(worker, job, reference, asked)
         except NoAnswer as no:
             checked = Checked(no.record(job))
         return replace(checked, seconds=monotonic() - begun)
 
-    def _judged(self, worker: ResidentWorker, job: Job, reference: Any) -> Checked:
-        cost = self.context.settings.time
-        found = worker.ask(self.context.prepare_request(job, reference=reference, cost=cost))
+    def _judged(self, worker: ResidentWorker, job: Job, reference: Any, asked: Collection[Job]) -> Checked:
+        cost, keep = self.context.settings.time, replace(job, operator=RELATIONS) in asked
+        found = worker.ask(self.context.prepare_request(job, reference=reference, cost=cost, keep=keep))
         verdict = from_plain(found["verdict"], Verdict)
         record = Record(
             job,

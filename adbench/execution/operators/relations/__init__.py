@@ -13,15 +13,23 @@ from functools import partial
 from time import monotonic
 
 from adbench.execution.operators.relations.pairs import PAIRS
-from adbench.execution.operators.relations.preparations import choices, subsets_of, variants
+from adbench.execution.operators.relations.preparations import choices, subsets_of, variant_faults
 from adbench.execution.operators.relations.probes import CHEAP
-from adbench.execution.operators.relations.setting import NotApplicable, Setting, Subject, described, prepared
+from adbench.execution.operators.relations.setting import (
+    Interruption,
+    Kept,
+    NotApplicable,
+    Setting,
+    Subject,
+    described,
+    prepared,
+)
 from adbench.model.backend import Call
 from adbench.model.errors import Unsupported
 from adbench.model.operator import Operator
 from adbench.model.record import Relations
 
-__all__ = ["CHEAP", "Setting", "cheap", "related", "sentences", "subsets_of"]
+__all__ = ["CHEAP", "Interruption", "Kept", "Setting", "cheap", "related", "sentences", "subsets_of"]
 
 BY_PREPARING = ("subsets", "elsewhere", "overwritten", "interleaved")
 MOST_SECONDS = 60.0  # of one backend on one case: what is slower than that is left out, and said
@@ -39,11 +47,8 @@ def related(setting: Setting, seconds: float = MOST_SECONDS) -> Relations:
     for subject in list(subjects.values()):
         subjects[subject.operator] = _cheap(subject, found)
     for number, subject in enumerate(_derivatives_first(subjects.values())):
-        if found.is_over(BY_PREPARING, subject.operator):
-            continue
-        broken = dict(reversed(list(variants(subject, choices(setting, subject.operator, number)))))
-        for relation in BY_PREPARING:
-            found.note(relation, subject.operator, [broken[relation]] if relation in broken else [])
+        if not found.is_over(BY_PREPARING, subject.operator):
+            _prepared_again(subject, choices(setting, subject.operator, number), found)
     for relation, (pair, holds) in PAIRS.items():
         if lacking := [operator for operator in pair if operator not in subjects]:
             found.leave_out(relation, pair[0], f"the backend has no {' and no '.join(lacking)} of its own")
@@ -101,8 +106,21 @@ def _cheap(subject: Subject, found: _Findings, again: bool = True) -> Subject:
     for relation, probe in CHEAP.items():
         broken = found.ask(relation, subject.operator, partial(probe, subject))
         if broken and again:
-            subject = prepared(subject.setting, subject.operator)
+            subject = prepared(subject.setting, subject.operator, again=True)
     return subject
+
+
+def _prepared_again(subject: Subject, chosen: Sequence[tuple[int, ...]], found: _Findings) -> None:
+    """Notes the relations that prepare the operator for these active inputs, each set by itself."""
+    broken: dict[str, str] = {}
+    for wrt in chosen:
+        try:
+            for relation, fault in variant_faults(subject, wrt):
+                broken.setdefault(relation, fault)
+        except (Unsupported, NotImplementedError) as refusal:
+            found.leave_out("subsets", subject.operator, f"unsupported: {refusal}")
+    for relation in BY_PREPARING:
+        found.note(relation, subject.operator, [broken[relation]] if relation in broken else [])
 
 
 @dataclass

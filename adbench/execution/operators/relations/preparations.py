@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +22,7 @@ from adbench.execution.operators.relations.setting import (
     described,
 )
 from adbench.model import tree
+from adbench.model.errors import Unsupported
 from adbench.model.operator import Operator
 
 MOST_SUBSETS = 6
@@ -39,7 +40,8 @@ def choices(setting: Setting, operator: Operator, number: int) -> list[Wrt]:
     """The active inputs to prepare the operator with. The case's first derivative has all `subsets_of` them.
 
     Others have one: some of the inputs in another order. Of two inputs it is their other order, or one of them alone,
-    in turns over operators and cases. The value does not depend on the active inputs.
+    in turns over operators and cases; a backend that builds each set of inputs anew has their other order. The value
+    does not depend on the active inputs.
 
     number   of the operator, among those that the backend has
     """
@@ -48,6 +50,8 @@ def choices(setting: Setting, operator: Operator, number: int) -> list[Wrt]:
         return [wrt]
     if number == 0:
         return subsets_of(wrt)
+    if setting.backend.build is not None:
+        return [wrt[::-1]]
     turn = number + zlib.crc32(setting.case.name.encode())
     if len(wrt) == 2:
         return [(wrt[::-1], wrt[:1], wrt[::-1], wrt[1:])[turn % 4]]
@@ -55,17 +59,17 @@ def choices(setting: Setting, operator: Operator, number: int) -> list[Wrt]:
     return [tuple(position for k, position in enumerate(wrt) if k != left_out)[::-1]]
 
 
-def variants(subject: Subject, chosen: Sequence[Wrt]) -> Iterator[tuple[str, str]]:
+def variant_faults(subject: Subject, wrt: Wrt) -> Iterator[tuple[str, str]]:
     """(relation, fault) of the operator prepared elsewhere, from arrays that are overwritten, for these active inputs.
 
     All three at once; if the result is wrong, a search says which it was. Then the two prepared operators take turns.
+    Raises Unsupported where the backend has no such operator.
     """
-    for wrt in chosen:
-        variant = _Variant(subject, wrt)
-        call, fault = variant.tried(elsewhere=True, overwritten=True)
-        if fault:
-            yield variant.cause(), f"{variant.what}{fault}"
-            continue
+    variant = _Variant(subject, wrt)
+    call, fault = variant.tried(elsewhere=True, overwritten=True)
+    if fault:
+        yield variant.cause(), f"{variant.what}{fault}"
+    else:
         yield from _in_turns(subject, variant, call)
 
 
@@ -117,6 +121,8 @@ class _Variant:
         try:
             call = self._prepared(elsewhere, overwritten)
             return call, self.fault(call)
+        except (Unsupported, NotImplementedError):
+            raise
         except Exception as error:
             return None, described(error)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any
@@ -47,15 +47,20 @@ class Interruption:
         return interrupted
 
 
+Kept = tuple[Call, Interruption]
+"""An operator that is prepared already, and what interrupts it."""
+
+
 @dataclass(frozen=True)
 class Setting:
-    """A case at a size on a backend, and what is known there."""
+    """A case at a size on a backend, what is known there, and operators that are prepared there already."""
 
     backend: Backend
     case: Case
     size: int
     seed: int
     known: Known
+    kept: Mapping[str, Kept] = field(default_factory=dict)
 
     @cached_property
     def at(self) -> Point:
@@ -193,8 +198,14 @@ class Subject:
         return verdict.sentence if verdict.word == "wrong" else ""
 
 
-def prepared(setting: Setting, operator: Operator) -> Subject:
-    """The backend's own operator, prepared and called here. Raises Unsupported, and what the library raises."""
+def prepared(setting: Setting, operator: Operator, *, again: bool = False) -> Subject:
+    """The backend's own operator, prepared and called here. Raises Unsupported, and what the library raises.
+
+    again   it is prepared now, even if it was already
+    """
+    if operator in setting.kept and not again:
+        call, interruption = setting.kept[operator]
+        return Subject(setting, operator, call, setting.at.wrt, interruption)
     interruption = Interruption()
     elsewhere = (*setting.case.bind_prepared(setting.size, setting.seed), *setting.vector(operator))
     call = setting.prepare(operator, setting.native(elsewhere), setting.at.wrt, interruption)
