@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import array_api_compat.torch
+import numpy as np
 import optree
 import torch
 from torch import func
@@ -55,7 +56,7 @@ xp = Namespace(array_api_compat.torch, derivative=lambda g, x: func.grad(g)(x))
 
 
 def to_native(leaf: Any) -> Any:
-    return torch.tensor(leaf, dtype=torch.float64)  # copies
+    return torch.tensor(np.asarray(leaf, order="C"), dtype=torch.float64)  # copies; takes no negative strides
 
 
 def pull_back(g: Callable[..., Any], x: Any, w: Any = None) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from threading import Thread
 from typing import Any
 
@@ -84,6 +85,8 @@ def linear(subject: Subject) -> Iterator[str]:
     """Of the vector: zeros, negative numbers, sums, and factors that are no powers of two."""
     if not takes_vector(subject.operator):
         raise NotApplicable("the operator takes no vector")
+    if not subject.is_right:
+        raise NotApplicable("the operator is wrong by itself")
     (v,), (u,) = subject.setting.vector(subject.operator), subject.setting.general(subject.operator)
     count = itertools.count()
     even = tree.like(v, lambda leaf: leaf * _alternating(leaf, count))
@@ -99,7 +102,8 @@ def linear(subject: Subject) -> Iterator[str]:
         return combined(lambda p, q: p + q, a, b)
 
     of_u = along(u)
-    zeros = tree.map_leaves(np.zeros_like, subject.base)
+    # Where the derivative itself is not a finite number, 0 times it is not either.
+    zeros = tree.map_leaves(lambda leaf: np.where(np.isfinite(leaf), 0.0, np.nan), subject.base)
     with np.errstate(all="ignore"):
         checks = (
             ("a vector of zeros", along(tree.like(v, np.zeros_like)), zeros, (subject.base,)),
@@ -183,12 +187,13 @@ def not_a_number(subject: Subject) -> Iterator[str]:
     if not _is_nan_on_numpy(subject, with_nan[: len(setting.at.args)]):
         raise NotApplicable("plain numpy gives no NaN for a NaN in the first input")
     if subject.operator not in ("value", "value_and_gradient"):
-        # A derivative may be the same wherever the input is: then it need not know the input.
+        # A derivative may be the same wherever the input is: then it need not know the input. Two points on one side
+        # tell: the inputs themselves may lie where one branch of the case ends.
         try:
-            nudged = subject.result(setting.native(moved(lambda x: x + NUDGE * (abs(x) or 1.0))))
+            near, far = (subject.result(setting.native(moved(partial(_nudged, k)))) for k in (1, 2))
         except Exception as error:
             raise NotApplicable(f"next to the inputs the call raises {type(error).__name__}") from error
-        if not difference(nudged, subject.base, setting.noise(subject.operator)):
+        if not difference(near, far, setting.noise(subject.operator)):
             raise NotApplicable("the derivative does not depend on the first input")
     try:
         result = subject.result(setting.native(with_nan))
@@ -292,6 +297,10 @@ def _alternating(leaf: Any, count: Iterator[int]) -> Any:
 
 def _scaled(factor: float, vector: Any) -> Any:
     return tree.like(vector, lambda leaf: factor * leaf)
+
+
+def _nudged(steps: int, x: float) -> float:
+    return x + steps * NUDGE * (abs(x) or 1.0)
 
 
 def _is_nan_on_numpy(subject: Subject, args: Args) -> bool:
