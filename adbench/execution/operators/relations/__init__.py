@@ -50,12 +50,13 @@ def related(setting: Setting, seconds: float = MOST_SECONDS) -> Relations:
         if not found.is_over(BY_PREPARING, subject.operator):
             _prepared_again(subject, choices(setting, subject.operator, number), found)
     for relation, (pair, holds) in PAIRS.items():
+        both = ", ".join(pair)
         if lacking := [operator for operator in pair if operator not in subjects]:
-            found.leave_out(relation, pair[0], f"the backend has no {' and no '.join(lacking)} of its own")
+            found.leave_out(relation, both, f"the backend has no {' and no '.join(lacking)} of its own")
         elif wrong := [operator for operator in pair if operator in found.repeats]:
-            found.leave_out(relation, pair[0], f"{' and '.join(wrong)} is wrong by itself")
+            found.leave_out(relation, both, f"{' and '.join(wrong)} is wrong by itself")
         else:
-            found.ask(relation, pair[0], partial(holds, *(subjects[operator] for operator in pair)))
+            found.ask(relation, both, partial(holds, *(subjects[operator] for operator in pair)))
     return found.all()
 
 
@@ -130,11 +131,11 @@ class _Findings:
     setting: Setting
     end: float
     held: int = 0
-    broken: dict[str, dict[Operator, str]] = field(default_factory=dict)
+    broken: dict[str, dict[str, str]] = field(default_factory=dict)
     repeats: dict[str, str] = field(default_factory=dict)
-    left_out: dict[tuple[str, str], list[Operator]] = field(default_factory=dict)
+    left_out: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
-    def ask(self, relation: str, operator: Operator, probe: Callable[[], Iterator[str]]) -> bool:
+    def ask(self, relation: str, operator: str, probe: Callable[[], Iterator[str]]) -> bool:
         """Notes what the probe yields; whether the relation does not hold."""
         if relation in self.setting.backend.limits or self.is_over((relation,), operator):
             return False
@@ -151,18 +152,18 @@ class _Findings:
         self.note(relation, operator, faults)
         return bool(faults)
 
-    def note(self, relation: str, operator: Operator, faults: Sequence[str]) -> None:
+    def note(self, relation: str, operator: str, faults: Sequence[str]) -> None:
         """A relation that holds, or its first fault."""
         if faults:
             self.broken.setdefault(relation, {})[operator] = faults[0]
         else:
             self.held += 1
 
-    def leave_out(self, relation: str, operator: Operator, reason: str) -> None:
+    def leave_out(self, relation: str, operator: str, reason: str) -> None:
         """A relation that says nothing of this operator."""
         self.left_out.setdefault((relation, reason), []).append(operator)
 
-    def is_over(self, relations: Iterable[str], operator: Operator) -> bool:
+    def is_over(self, relations: Iterable[str], operator: str) -> bool:
         """Whether there is no time left for these relations, which are then noted."""
         if monotonic() < self.end:
             return False

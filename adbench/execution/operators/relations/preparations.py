@@ -39,9 +39,9 @@ def subsets_of(wrt: Wrt) -> list[Wrt]:
 def choices(setting: Setting, operator: Operator, number: int) -> list[Wrt]:
     """The active inputs to prepare the operator with. The case's first derivative has all `subsets_of` them.
 
-    Others have one: some of the inputs in another order. Of two inputs it is their other order, or one of them alone,
-    in turns over operators and cases; a backend that builds each set of inputs anew has their other order. The value
-    does not depend on the active inputs.
+    Others have some of them, in another order; of two inputs their other order, and one alone, in turns over operators
+    and cases. A backend that builds each set of inputs by itself has all, in the other order. The value does not depend
+    on the active inputs.
 
     number   of the operator, among those that the backend has
     """
@@ -52,11 +52,9 @@ def choices(setting: Setting, operator: Operator, number: int) -> list[Wrt]:
         return subsets_of(wrt)
     if setting.backend.build is not None:
         return [wrt[::-1]]
-    turn = number + zlib.crc32(setting.case.name.encode())
-    if len(wrt) == 2:
-        return [(wrt[::-1], wrt[:1], wrt[::-1], wrt[1:])[turn % 4]]
-    left_out = turn % len(wrt)
-    return [tuple(position for k, position in enumerate(wrt) if k != left_out)[::-1]]
+    left_out = (number + zlib.crc32(setting.case.name.encode())) % len(wrt)
+    some = tuple(position for k, position in enumerate(wrt) if k != left_out)
+    return [some[::-1]] if len(some) > 1 else [wrt[::-1], some]
 
 
 def variant_faults(subject: Subject, wrt: Wrt) -> Iterator[tuple[str, str]]:
@@ -185,6 +183,8 @@ class _Variant:
         setting, operator = self.subject.setting, self.subject.operator
         examples = self._examples(elsewhere)
         call = setting.prepare(operator, setting.backend.native_inputs(examples), self.wrt)
+        if elsewhere:  # what records at its first call has then recorded there
+            setting.numpy(call(*setting.native(examples)))
         if overwritten:
             for leaf in tree.leaves(examples):
                 if isinstance(leaf, np.ndarray):

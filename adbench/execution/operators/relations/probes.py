@@ -28,6 +28,7 @@ from adbench.model.errors import Unsupported
 from adbench.model.namespace import Namespace
 
 NUDGE = 2.0**-10
+FACTORS = (-1.7, 0.003)
 
 
 def twice(subject: Subject) -> Iterator[str]:
@@ -107,7 +108,7 @@ def linear(subject: Subject) -> Iterator[str]:
     with np.errstate(all="ignore"):
         checks = (
             ("a vector of zeros", along(tree.like(v, np.zeros_like)), zeros, (subject.base,)),
-            ("-1.7 times a vector", along(_scaled(-1.7, u)), times(-1.7, of_u), (times(1.7, of_u),)),
+            *((f"{k} times a vector", along(_scaled(k, u)), times(k, of_u), (times(k, of_u),)) for k in FACTORS),
             ("the sum of two vectors", along(plus(v, u)), plus(subject.base, of_u), (subject.base, of_u)),
             ("a vector in two parts with zeros", plus(*(parts := (along(even), along(odd)))), subject.base, parts),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any
@@ -209,6 +210,8 @@ def prepared(setting: Setting, operator: Operator, *, again: bool = False) -> Su
     interruption = Interruption()
     elsewhere = (*setting.case.bind_prepared(setting.size, setting.seed), *setting.vector(operator))
     call = setting.prepare(operator, setting.native(elsewhere), setting.at.wrt, interruption)
+    with suppress(NotApplicable):  # what records at the first call of all does not record here
+        setting.numpy(call(*setting.native((*setting.there.args, *setting.vector(operator)))))
     return Subject(setting, operator, call, setting.at.wrt, interruption)
 
 
