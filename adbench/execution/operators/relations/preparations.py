@@ -175,7 +175,7 @@ class _Variant:
 
     def _of_active(self, vector: Args) -> Args:
         """The vector of these active inputs."""
-        if self.subject.operator not in ("jvp", "hvp"):
+        if not vector or self.subject.operator == "vjp":
             return vector
         return (tuple(vector[0][i] for i in self.chosen),)
 

@@ -68,18 +68,23 @@ def untouched(subject: Subject) -> Iterator[str]:
 
 def own(subject: Subject) -> Iterator[str]:
     """A result is the caller's: to keep, and to write into."""
-    native = subject.native()
-    first = subject.call(*native)
+    first = subject.call(*subject.native())
     kept = subject.setting.numpy(first)
     subject.call(*subject.somewhere())  # elsewhere: the same numbers in the same buffer would not show
     if difference(subject.setting.numpy(first), kept, Noise(0.0)):
         yield "a second call changes the result of the first"
-    before = subject.setting.numpy(native)
-    for leaf in tree.leaves(first):
-        if not hasattr(leaf, "tocsc") and np.ndim(leaf):
-            _write(leaf, np.nan)
-    yield from _changed(subject, before, subject.setting.numpy(native), "writing into the result changes")
+    _write_into(first)
     yield from subject.faults("after a result was written into", subject.native())
+
+
+def apart(subject: Subject) -> Iterator[str]:
+    """Writing into a result leaves the arguments unchanged."""
+    native = subject.native()
+    result = subject.call(*native)
+    before = subject.setting.numpy(native)
+    if not _write_into(result):
+        raise NotApplicable("the result is no array that can be written to")
+    yield from _changed(subject, before, subject.setting.numpy(native), "writing into the result changes")
 
 
 def linear(subject: Subject) -> Iterator[str]:
@@ -103,8 +108,7 @@ def linear(subject: Subject) -> Iterator[str]:
         return combined(lambda p, q: p + q, a, b)
 
     of_u = along(u)
-    # Where the derivative itself is not a finite number, 0 times it is not either.
-    zeros = tree.map_leaves(lambda leaf: np.where(np.isfinite(leaf), 0.0, np.nan), subject.base)
+    zeros = tree.map_leaves(np.zeros_like, subject.base)
     with np.errstate(all="ignore"):
         checks = (
             ("a vector of zeros", along(tree.like(v, np.zeros_like)), zeros, (subject.base,)),
@@ -116,6 +120,8 @@ def linear(subject: Subject) -> Iterator[str]:
             sizes = tree.map_leaves(np.abs, terms[0])
             for term in terms[1:]:
                 sizes = combined(lambda size, part: size + np.abs(part), sizes, term)
+            # Where the derivative itself is not a finite number, 0 times it is none either.
+            got = combined(lambda p, q, size: np.where(np.isfinite(size), p, q), got, expected, sizes)
             if found := difference(got, expected, subject.setting.noise(subject.operator), sizes):
                 yield f"{what}: {found}"
 
@@ -249,6 +255,7 @@ CHEAP: Mapping[str, Callable[[Subject], Iterator[str]]] = {
     "rewritten": rewritten,
     "untouched": untouched,
     "own": own,
+    "apart": apart,
     "linear": linear,
     "Fortran order": fortran_order,
     "strided": strided,
@@ -268,6 +275,12 @@ def _write(array: Any, numbers: Any) -> bool:
     except Exception:  # an immutable array, or a read-only one
         return False
     return True
+
+
+def _write_into(result: Any) -> bool:
+    """Overwrites the arrays of a native result; whether there are any."""
+    leaves = [leaf for leaf in tree.leaves(result) if not hasattr(leaf, "tocsc") and np.ndim(leaf)]
+    return sum(_write(leaf, np.nan) for leaf in leaves) > 0  # all of them
 
 
 def _changed(subject: Subject, before: Args, after: Args, what: str) -> Iterator[str]:
