@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
-from adbench.execution.operators.relations import MOST_SECONDS
+from adbench.execution.operators.relations import MOST_SECONDS, sentences
 from adbench.execution.phases.failure_policy import FailurePolicy
 from adbench.execution.planning.request import RELATIONS
 from adbench.execution.workers.context import Context
@@ -123,16 +123,12 @@ def _folded(record: Record, faulty: Collection[Job]) -> Record:
 
     faulty   the jobs that are wrong by their own records, which say so: their relations only repeat that
     """
-    found = record.relations
-    if found is None:
+    if record.relations is None:
         return record
-    repeated = [name for name in found.repeats if replace(record.job, operator=name) in faulty]
-    wrong = [
-        *found.broken,
-        *(f"{name} is wrong by itself: {fault}" for name, fault in found.repeats.items() if name not in repeated),
-    ]
-    if repeated and wrong:
-        wrong.append(f"those of {', '.join(repeated)} repeat the fault of its own record")
+    repeated = [name for name in record.relations.repeats if replace(record.job, operator=name) in faulty]
+    wrong = sentences(record.relations, repeated)
+    if wrong and repeated:
+        wrong.append(f"the relations of {', '.join(repeated)} repeat their own fault")
     return replace(record, status="wrong", reason="; ".join(wrong)) if wrong else record
 
 

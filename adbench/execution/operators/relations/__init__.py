@@ -7,7 +7,7 @@ prepared once for all cheap relations (probes.py), and once more, elsewhere and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -73,9 +73,15 @@ def cheap(setting: Setting, operator: Operator, call: Call) -> Relations:
     return found.all()
 
 
-def sentences(found: Relations) -> list[str]:
-    """All that is wrong: relations that do not hold, and operators that are wrong by themselves."""
-    return [*found.broken, *(f"{operator} is wrong by itself: {fault}" for operator, fault in found.repeats.items())]
+def sentences(found: Relations, said: Collection[str] = ()) -> list[str]:
+    """All that is wrong: relations that do not hold, and in one sentence the operators that are wrong by themselves.
+
+    said   operators whose faults are said elsewhere: their relations only repeat them
+    """
+    itself = [operator for operator in found.repeats if operator not in said]
+    if not itself:
+        return [*found.broken]
+    return [*found.broken, f"wrong by itself ({', '.join(itself)}): {found.repeats[itself[0]]}"]
 
 
 def _subjects(setting: Setting, found: _Findings) -> dict[Operator, Subject]:

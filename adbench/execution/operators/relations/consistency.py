@@ -66,7 +66,7 @@ def noise_of(references: Sequence[Reference]) -> Noise:
     rows = [row for known in references for row in (*(row for _, row in known.outputs), *known.sums)]
     values, derivatives = [row.value for row in rows], [one for row in rows for one in row.derivatives]
     share = min(MOST_NOISE, max(LEAST_NOISE, _share(values), _share(derivatives)))
-    return Noise(share, LEAST_NOISE * _largest([one.size for one in (*values, *derivatives)]))
+    return Noise(share, LEAST_NOISE * (_largest([one.size for one in (*values, *derivatives)]) or 1.0))
 
 
 def _share(known: Sequence[Known]) -> float:

@@ -93,6 +93,8 @@ def linear(subject: Subject) -> Iterator[str]:
         raise NotApplicable("the operator takes no vector")
     if not subject.is_right:
         raise NotApplicable("the operator is wrong by itself")
+    if subject.setting.has_kink:
+        raise NotApplicable("the case has a kink here, where no derivative is linear")
     (v,), (u,) = subject.setting.vector(subject.operator), subject.setting.general(subject.operator)
     count = itertools.count()
     even = tree.like(v, lambda leaf: leaf * _alternating(leaf, count))

@@ -98,6 +98,12 @@ class Setting:
     def _noises(self) -> tuple[Noise, Noise]:
         return noise_of([self.known.first]), noise_of([self.known.first, *self.known.seconds])
 
+    @cached_property
+    def has_kink(self) -> bool:
+        """Whether one-sided derivatives differ here."""
+        rows = [*(row for _, row in self.known.first.outputs), *self.known.first.sums]
+        return any(one.kind == "kink" for row in rows for one in row.derivatives)
+
     def judges(self, operator: Operator) -> bool:
         """Whether enough is known to judge the operator."""
         return bool(self.known.seconds) or not needs_second_order(operator)
