@@ -7,6 +7,7 @@ import importlib
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -230,3 +231,9 @@ def test_numpy_alone_is_a_backend_of_values() -> None:
     alone = Backend("alone", Namespace(np), lacking(*OPERATORS), lambda leaf: leaf, np.asarray, None, None)
     with pytest.raises(Unsupported, match="no gradient here"):
         related(Setting(alone, SCALAR, 1, 0, known(SCALAR)))
+
+
+def test_the_contract_on_paper_has_every_relation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "write-a-backend.md").read_text(encoding="utf-8")
+    for relation, law in {**REQUIRED_RELATIONS, **OPTIONAL_RELATIONS}.items():
+        assert f"| {relation} | {law} |" in page

@@ -32,7 +32,7 @@ from adbench.model.record import Relations
 __all__ = ["CHEAP", "Interruption", "Kept", "Setting", "cheap", "related", "sentences", "subsets_of"]
 
 BY_PREPARING = ("subsets", "elsewhere", "overwritten", "interleaved")
-MOST_SECONDS = 60.0  # of one backend on one case: what is slower than that is left out, and said
+MOST_SECONDS = 60.0  # for one backend on one case; the record lists the relations that are left out after that
 
 
 def related(setting: Setting, seconds: float = MOST_SECONDS) -> Relations:
@@ -76,7 +76,7 @@ def cheap(setting: Setting, operator: Operator, call: Call) -> Relations:
 def sentences(found: Relations, said: Collection[str] = ()) -> list[str]:
     """All that is wrong: relations that do not hold, and in one sentence the operators that are wrong by themselves.
 
-    said   operators whose faults are said elsewhere: their relations only repeat them
+    said   operators whose own records report their faults
     """
     itself = [operator for operator in found.repeats if operator not in said]
     if not itself:

@@ -1,4 +1,4 @@
-"""Whether two results agree, where only consistency is asked: the same numbers up to rounding.
+"""Whether two results are the same numbers up to rounding.
 
 The same program on the same numbers gives the same bits. Arrays that lie otherwise in memory, another order of `wrt` or
 another vector let a library add in another order. Two such results may differ, entry by entry, by
@@ -62,7 +62,7 @@ def difference(got: Any, expected: Any, noise: Noise, sizes: Any = None) -> str:
 
 
 def noise_of(references: Sequence[Reference]) -> Noise:
-    """Rounding noise at a point: 20 standard deviations of what the oracle saw."""
+    """Rounding noise at a point: 20 standard deviations of the oracle's samples."""
     rows = [row for known in references for row in (*(row for _, row in known.outputs), *known.sums)]
     values, derivatives = [row.value for row in rows], [one for row in rows for one in row.derivatives]
     share = min(MOST_NOISE, max(LEAST_NOISE, _share(values), _share(derivatives)))

@@ -1,4 +1,4 @@
-"""A backend on a case at a size, and one of its operators prepared there: what the relations are asked of."""
+"""A backend on a case at a size, and one of its operators prepared there."""
 
 from __future__ import annotations
 
