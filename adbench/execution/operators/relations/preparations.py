@@ -183,7 +183,7 @@ class _Variant:
         setting, operator = self.subject.setting, self.subject.operator
         examples = self._examples(elsewhere)
         call = setting.prepare(operator, setting.backend.native_inputs(examples), self.wrt)
-        if elsewhere:  # what records at its first call has then recorded there
+        if elsewhere and setting.case.prepared is None:  # what records at its first call has then recorded there
             setting.numpy(call(*setting.native(examples)))
         if overwritten:
             for leaf in tree.leaves(examples):
