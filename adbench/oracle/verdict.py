@@ -250,9 +250,6 @@ def conclude(comparisons: Sequence[Comparison], row: Row, claim: float | None = 
     )
 
 
-<<<<<<< HEAD
-def _exactly(value: EntryEvidence | None, evidence: Sequence[EntryEvidence], row: Row) -> tuple[Word, str]:
-=======
 def _in_question(value: EntryEvidence | None, comparisons: Sequence[Comparison]) -> list[EntryEvidence]:
     """The numbers that a mistake may explain: the value where that is wrong, else the derivatives one by one."""
     if value is not None and value.word == "wrong":
@@ -260,8 +257,7 @@ def _in_question(value: EntryEvidence | None, comparisons: Sequence[Comparison])
     return [item for comparison in comparisons for item in comparison.entries]
 
 
-def _exactly(value: EntryEvidence | None, evidence: Sequence[EntryEvidence]) -> tuple[Word, str]:
->>>>>>> 4939fc8 (Name the mistake that a wrong result shows)
+def _exactly(value: EntryEvidence | None, evidence: Sequence[EntryEvidence], row: Row) -> tuple[Word, str]:
     """The word and its sentence, by what double precision resolves."""
     words = [item.word for item in evidence]
     if value is not None and value.word == "wrong":

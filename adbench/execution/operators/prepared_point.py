@@ -185,7 +185,7 @@ def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative
 
 def needs(operator: str) -> dict[str, bool]:
     """What `known_at` has to compute for the operator, as its arguments."""
-    return {"second_order": needs_second_order(operator), "hessian": operator == "hessian"}
+    return {"second_order": needs_second_order(operator), "hessian": operator in ("hessian", "relations")}
 
 
 def needs_second_order(operator: str) -> bool:

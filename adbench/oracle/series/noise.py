@@ -19,7 +19,6 @@ from adbench.oracle.series.evaluation import LEVELS, Curve, Evaluations, Found
 from adbench.oracle.series.noisy import noisy_type, spread
 from adbench.oracle.series.truth import COMPARING, Settled
 
-
 LOST = 2.0**-15
 """The noise of a derivative that double precision need not lose, relatively."""
 

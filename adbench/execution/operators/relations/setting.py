@@ -96,7 +96,8 @@ class Setting:
 
     @cached_property
     def _noises(self) -> tuple[Noise, Noise]:
-        return noise_of([self.known.first]), noise_of([self.known.first, *self.known.seconds])
+        seconds = [known for known in (self.known.hvp, self.known.hessian) if known is not None]
+        return noise_of([self.known.first]), noise_of([self.known.first, *seconds])
 
     @cached_property
     def has_kink(self) -> bool:
@@ -106,7 +107,7 @@ class Setting:
 
     def judges(self, operator: Operator) -> bool:
         """Whether enough is known to judge the operator."""
-        return bool(self.known.seconds) or not needs_second_order(operator)
+        return {"hvp": self.known.hvp, "hessian": self.known.hessian}.get(operator, self.known.first) is not None
 
     def native(self, args: Args) -> Args:
         """Fresh copies of arguments in numpy, as the backend wants them: a case may hand out its own arrays."""
