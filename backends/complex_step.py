@@ -39,11 +39,11 @@ ANALYTIC = (
 
 
 def maximum(a: Any, b: Any) -> Any:
-    return np.where(np.real(a) >= np.real(b), a, b)
+    return np.where((np.real(a) >= np.real(b)) | np.isnan(a), a, b)
 
 
 def minimum(a: Any, b: Any) -> Any:
-    return np.where(np.real(a) >= np.real(b), b, a)  # the other one, also where they are equal
+    return np.where((np.real(a) >= np.real(b)) | np.isnan(b), b, a)  # the other one, also where they are equal
 
 
 def largest(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:

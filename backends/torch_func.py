@@ -14,6 +14,8 @@ VARIANT_OF = "torch"
 # Under torch.func a determinant is differentiated by another formula, which is right where it is zero.
 KNOWN = {case: reason for case, reason in eager.KNOWN.items() if case != "trap_det_singular"}
 
+LIMITS = eager.LIMITS
+
 xp, to_native = eager.xp, eager.to_native
 
 

@@ -15,7 +15,7 @@ from adbench.catalog.discovery import Catalog, load, select
 from adbench.catalog.selection import Selection, resolve
 from adbench.execution.operators import fallback
 from adbench.execution.operators.prepared_point import judged, known_at, needs_second_order, operator_named, point
-from adbench.execution.operators.relations import Setting, violations
+from adbench.execution.operators.relations import Setting, related, sentences
 from adbench.execution.phases.memory_phase import measure_memory
 from adbench.execution.planning.request import RELATIONS
 from adbench.execution.workers.context import Context
@@ -48,8 +48,8 @@ def check_cell(case: str, size: int, backend: str, operator: str = "gradient", *
     chosen, which, where = find_cell(case, backend)
     used, made = from_module(where, load(chosen.catalog.backends[where])), chosen.catalog.cases[which]
     if operator == RELATIONS:
-        first = known_at(point(made, size, seed), second_order=False, seconds=REFERENCE_SECONDS).first
-        return "; ".join(violations(Setting(used, made, size, seed, first))) or "every relation holds"
+        known = known_at(point(made, size, seed), second_order=True, seconds=REFERENCE_SECONDS)
+        return "; ".join(sentences(related(Setting(used, made, size, seed, known)))) or "every relation holds"
     return _bound(made, size, used, operator, seed).verdict().sentence
 
 

@@ -8,6 +8,7 @@ arrays.
     LICENCE = "MIT"                       # of the library; read so too
     CLAIMED_RELATIVE_ERROR = 1e-5         # only for methods that are approximate by nature
     KNOWN = {"trap": "nan: why, and where it is discussed"}   # wrong or failing on these cases, as is known
+    LIMITS = {"thread": "why"}            # optional relations between calls that the library cannot keep
 
     xp = Namespace(mylib.numpy)           # the array-API names that cases call
 
@@ -31,7 +32,8 @@ function whose value is an array is not zero. Others are asked for J v in as few
 
 `f(*args)` is the case on `xp`, and `f.case` the case itself (its name, its C++ twin); `args` are its native inputs,
 with Python ints, bools and texts left as they are; `wrt` the positions of the active ones. `prepare` may trace,
-record and compile: it is timed apart from the call. See docs/write-a-backend.md.
+record and compile: it is timed apart from the call. `REQUIRED_RELATIONS` says what must hold between calls of every
+operator that a backend has, `OPTIONAL_RELATIONS` what it may decline in its LIMITS. See docs/write-a-backend.md.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ from adbench.model import tree
 from adbench.model.case import Case, function_of
 from adbench.model.errors import BadFile, Unsupported
 from adbench.model.namespace import Namespace
-from adbench.model.operator import OPERATORS, WITH_VECTOR, Operator
+from adbench.model.operator import OPERATORS, OPTIONAL_RELATIONS, WITH_VECTOR, Operator
 
 __all__ = ["OPERATORS", "WITH_VECTOR", "Backend", "Call", "Operator", "from_module", "of_active", "on_active"]
 
@@ -95,6 +97,7 @@ class Backend:
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     sparse_jacobian: bool = False
     build: Callable[..., Any] | None = None
+    limits: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def text(self) -> Literal["portable", "native"]:
@@ -142,6 +145,11 @@ def from_module(name: str, module: ModuleType) -> Backend:
     functions = getattr(module, "FUNCTIONS", {})
     if not isinstance(functions, dict) or not all(isinstance(key, str) and callable(f) for key, f in functions.items()):
         raise BadFile(f"{path}: FUNCTIONS must be a dict from names of cases to functions f(xp, **inputs)")
+    limits = getattr(module, "LIMITS", {})
+    if not isinstance(limits, dict) or not all(isinstance(reason, str) for reason in limits.values()):
+        raise BadFile(f"{path}: LIMITS must be a dict from names of relations to reasons")
+    if unknown := sorted(map(str, limits.keys() - OPTIONAL_RELATIONS.keys())):
+        raise BadFile(f"{path}: LIMITS may name {', '.join(OPTIONAL_RELATIONS)}; it names {', '.join(unknown)}")
     return Backend(
         name=name,
         xp=getattr(module, "xp", None) or Namespace(np),
@@ -154,6 +162,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
         functions=functions,
         sparse_jacobian=bool(getattr(module, "SPARSE_JACOBIAN", False)),
         build=getattr(module, "build", None),
+        limits=limits,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 Operator = Literal["value", "gradient", "value_and_gradient", "jacobian", "jvp", "vjp", "hvp", "hessian"]
@@ -30,3 +31,30 @@ WITH_VECTOR: frozenset[Operator] = frozenset({"jvp", "vjp", "hvp"})
 
 OF_ARRAYS: frozenset[Operator] = frozenset({"value", "jacobian", "jvp", "vjp"})
 """Operators that a function has whose value is an array; the others are for scalars."""
+
+REQUIRED_RELATIONS: Mapping[str, str] = {
+    "elsewhere": "an operator prepared at some inputs is right at others of the same shapes",
+    "overwritten": "the arrays that `prepare` saw may be overwritten afterwards",
+    "twice": "a call is right again after a call at other inputs",
+    "rewritten": "a call reads its arrays each time: the same array may hold other numbers",
+    "interleaved": "calls of two prepared operators may take turns",
+    "untouched": "a call leaves its arguments unchanged",
+    "own": "later calls leave a result alone, and writing into it does not spoil them",
+    "subsets": "any of the inputs may be active, in any order",
+    "linear": "J v, wᵀ J and H v are linear in the vector, whatever its numbers",
+    "modes": "<w, J v> = <Jᵀ w, v>",
+    "symmetric": "H v is H times v, and H is symmetric",
+}
+"""What must hold between calls of every operator that a backend offers: name -> law."""
+
+OPTIONAL_RELATIONS: Mapping[str, str] = {
+    "Fortran order": "a matrix may lie in memory column by column",
+    "strided": "the numbers of an array may lie apart in memory",
+    "read-only": "arrays may be read-only",
+    "same array": "two arguments may be the same array",
+    "apart": "a result shares no memory with the arguments",
+    "NaN": "a NaN in an input is a NaN in the result, or an exception, as on plain numpy",
+    "exception": "a call is right after a call that raised",
+    "thread": "a call may come from another thread than `prepare`",
+}
+"""The same, where a backend's file may say in its `LIMITS` why the library cannot."""

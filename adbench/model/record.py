@@ -26,6 +26,7 @@ __all__ = [
     "Memory",
     "Outcome",
     "Record",
+    "Relations",
     "Round",
     "Run",
     "Status",
@@ -242,6 +243,24 @@ class Summary:
 
 
 @dataclass(frozen=True)
+class Relations:
+    """What was found between the calls of a backend's operators.
+
+    held      how many relations of one operator hold
+    broken    those that do not, one sentence each
+    repeats   operator -> its own fault, which its relations repeat: they were compared with the wrong result
+    declined  relation -> why the backend's file says that the library cannot keep it
+    left_out  relations that say nothing here, and why
+    """
+
+    held: int
+    broken: tuple[str, ...] = ()
+    repeats: dict[str, str] = field(default_factory=dict)
+    declined: dict[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Record:
     """The result of a job. `reason` is a sentence for every status but `ok`; `stderr` the end of a crash's output.
 
@@ -268,6 +287,7 @@ class Record:
     summary: Summary | None = None
     host: str | None = None
     unperturbed: str | None = None
+    relations: Relations | None = None  # between calls, where the job asks for them
 
     @property
     def outcome(self) -> Outcome:

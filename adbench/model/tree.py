@@ -16,6 +16,11 @@ def leaves(tree: Any) -> list[Any]:
     return optree.tree_leaves(tree, namespace=NAMESPACE)
 
 
+def structure(tree: Any) -> Any:
+    """How a nested structure is nested, as `optree` says it."""
+    return optree.tree_structure(tree, namespace=NAMESPACE)
+
+
 def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
     """The same structure with `function` applied to every leaf."""
     return optree.tree_map(function, tree, namespace=NAMESPACE)

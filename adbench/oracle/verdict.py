@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adbench.oracle.diagnosis.patterns import pattern
 from adbench.oracle.differences import UNIT_ROUNDOFF
 from adbench.oracle.evidence import ROUNDINGS, EntryEvidence, Word, compare, not_finite, place_of, worst
 from adbench.oracle.leaves import LEAST_WEIGHT, direction_weights, weighted_sum
@@ -215,6 +216,8 @@ def conclude(comparisons: Sequence[Comparison], row: Row, claim: float | None = 
     largest = max(unseen_errors, key=lambda one: one.of_largest, default=None)
     if claim is None:
         word, sentence = _exactly(value, evidence, row)
+        if word == "wrong" and (mistake := pattern(_in_question(value, comparisons), row.value.lower)):
+            sentence += f"; it looks like this: {mistake}"
     elif faults := {k: fault for k, one in enumerate(comparisons) if (fault := _beyond(one, claim))}:
         deciding = [item for k in faults for item in comparisons[k].evidence]
         word, sentence = "wrong", next(iter(faults.values()))
@@ -245,6 +248,13 @@ def conclude(comparisons: Sequence[Comparison], row: Row, claim: float | None = 
         proved=row.proved,
         hidden=largest,
     )
+
+
+def _in_question(value: EntryEvidence | None, comparisons: Sequence[Comparison]) -> list[EntryEvidence]:
+    """The numbers that a mistake may explain: the value where that is wrong, else the derivatives one by one."""
+    if value is not None and value.word == "wrong":
+        return [value]
+    return [item for comparison in comparisons for item in comparison.entries]
 
 
 def _exactly(value: EntryEvidence | None, evidence: Sequence[EntryEvidence], row: Row) -> tuple[Word, str]:

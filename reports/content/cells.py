@@ -147,6 +147,13 @@ class Cells:
         """Whether anything was timed: a check times nothing."""
         return any(cell.record is not None and cell.record.time is not None for cell in self._by_job.values())
 
+    @property
+    def declined(self) -> list[tuple[str, str, str]]:
+        """(backend, relation, reason) for each relation between calls that a backend's file says it cannot keep."""
+        records = [cell.record for cell in self._by_job.values() if cell.record and cell.record.relations]
+        said = {(r.job.backend, *pair) for r in records if r.relations for pair in r.relations.declined.items()}
+        return sorted(said)
+
     def single(self, job: Job) -> Cell:
         """The outcome of one operator alone."""
         return self._by_job.get(job) or Cell(job, "not_run", "not part of this run")

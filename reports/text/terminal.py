@@ -294,7 +294,7 @@ def _reasons(cells: Cells, width: int) -> Iterator[Text]:
             known += len(note.cells)
         else:
             grouped.setdefault((note.word, note.reason), []).extend(note.cells)
-    if grouped or known:
+    if grouped or known or cells.declined:
         yield Text()
     for (word, reason), group in list(grouped.items())[:MOST_REASONS]:
         yield _reason(word, reason, group, width, cells.shown if cells.timed else ())
@@ -302,6 +302,9 @@ def _reasons(cells: Cells, width: int) -> Iterator[Text]:
         if again and OUTCOMES[word].bad:
             # One line, however long: users copy it.
             yield Text(f"  again: {again}", "dim", no_wrap=True)
+    for backend, relation, reason in cells.declined:
+        line = f"{OUTCOMES['unsupported'].sign} {formatting.short(backend, 30)}: {relation}: {reason} [relations]"
+        yield Text(_plain("\n".join(textwrap.wrap(line, width, subsequent_indent="  ", break_on_hyphens=False))))
     if known:
         what = "fault is as it is known to be" if known == 1 else "faults are as they are known to be"
         yield Text(f"{OUTCOMES['known'].sign} {known} {what}; --json has the reasons.")

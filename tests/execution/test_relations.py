@@ -1,205 +1,220 @@
-"""Each relation catches the backend that breaks it: on the gradient, on the Jacobian of an array, or on wᵀ J."""
+"""Relations between calls: none of a right library breaks, each of a wrong one does, and all are accounted for.
 
+The wrong backends of every relation and operator are among the mutants (tests/oracle/mutants_of_relations.py).
+"""
+
+import importlib
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from adbench import Case, Namespace, Unsupported, UsageError, check
-from adbench.execution.operators.prepared_point import known_at, point
-from adbench.execution.operators.relations import RELATIONS, Setting, violations
-from adbench.model.backend import WITH_VECTOR, Backend, Operator
+from adbench import BadFile, Case, Namespace, Unsupported, UsageError, check
+from adbench.execution.operators.prepared_point import Known, known_at, point
+from adbench.execution.operators.relations import CHEAP, Setting, cheap, related, sentences
+from adbench.execution.operators.relations.consistency import Noise, difference
+from adbench.execution.operators.relations.preparations import choices, subsets_of
+from adbench.model.backend import Backend, Operator, from_module
+from adbench.model.operator import OPERATORS, OPTIONAL_RELATIONS, REQUIRED_RELATIONS
+from tests.oracle.mutants_of_relations import ARRAY, RELATIONS, SCALAR
+
+TAPE = from_module("tape", importlib.import_module("backends.tape"))
+Prepare = Callable[..., Callable[..., Any]]
 
 
-def f(xp: Any, x: Any, b: Any, c: Any) -> Any:
-    return xp.sum(xp.sin(x) * c) * b
+@cache
+def known(case: Case) -> Known:
+    return known_at(point(case, 1, 0), second_order=True, seconds=3.0)
 
 
-def g(xp: Any, x: Any, b: Any, c: Any) -> Any:
-    return xp.stack([xp.sin(x) * c, x * b * b])
+def setting(case: Case = SCALAR, prepare: Prepare | None = None, **more: Any) -> Setting:
+    """The engine on a case, with another `prepare` where one is given."""
+    changed = {"prepare": prepare} if prepare else {}
+    return Setting(replace(TAPE, **changed, **more), case, 1, 0, known(case))
 
 
-SCALAR = Case(
-    f=f,
-    inputs=lambda n, rng: {"x": rng.normal(size=n), "b": float(rng.uniform(1, 2)), "c": rng.uniform(1, 2, n)},
-    wrt=("x", "b"),
-    sizes=(3,),
-)
-ARRAY = replace(SCALAR, f=g, operators=("value", "jacobian"))
-Derivative = Callable[..., tuple[Any, ...]]
-
-
-def gradient(x: Any, b: Any, c: Any) -> tuple[Any, ...]:
-    return np.cos(x) * c * b, np.float64(np.sum(np.sin(x) * c))
-
-
-def jacobian(x: Any, b: Any, c: Any) -> tuple[Any, ...]:
-    return np.stack([np.diag(np.cos(x) * c), b * b * np.eye(3)]), np.stack([np.zeros(3), 2 * b * x])
-
-
-ABOUT: dict[str, tuple[Case, Derivative, tuple[Operator, ...]]] = {
-    "gradient": (SCALAR, gradient, ("value", "gradient", "jvp", "vjp")),
-    "Jacobian": (ARRAY, jacobian, ("value", "jacobian", "jvp", "vjp")),
-    "wᵀ J": (ARRAY, jacobian, ("value", "vjp")),
-}
-KNOWN = {case: known_at(point(case, 3, 0), second_order=False, seconds=3.0).first for case in (SCALAR, ARRAY)}
-
-
-def times(derivative: tuple[Any, ...], v: tuple[Any, ...]) -> Any:
-    """J v."""
-    products: list[Any] = [np.tensordot(block, part, np.ndim(part)) for block, part in zip(derivative, v, strict=True)]
-    return sum(products)
-
-
-def setting(about: str, broken: Callable[..., Any], has: tuple[Operator, ...] = (), **more: Any) -> Setting:
-    """A library whose derivative is what `broken(derivative, args)` returns at `prepare`; all else is right.
-
-    broken  takes derivative(*args), right and in the active inputs, and the arguments that `prepare` got
-    has     its operators; more: its `value`, its `to_native`, and `jvp`, by what J v is multiplied
-    """
-    case, whole, operators = ABOUT[about]
-
-    def prepare(operator: Operator, own: Any, args: Any, wrt: Any) -> Any:
-        if operator not in (has or operators):
+def lacking(*operators: Operator) -> Prepare:
+    def prepare(operator: Operator, f: Any, args: Any, wrt: Any) -> Any:
+        if operator in operators:
             raise Unsupported(f"no {operator} here")
-        if operator == "value":
-            return more.get("value", own)
+        return TAPE.prepare(operator, f, args, wrt)
 
-        def derivative(*a: Any) -> tuple[Any, ...]:
-            parts = whole(*a)
-            return tuple(parts[i] for i in wrt)
-
-        axes = len(KNOWN[case].shape)
-        products = about == "wᵀ J" and operator == "vjp"
-        inputs = args[:-1] if operator in WITH_VECTOR else args
-        call = broken(derivative, inputs) if products or operator not in WITH_VECTOR else derivative
-        if operator == "vjp":
-            return lambda *a: tuple(np.tensordot(a[-1], block, axes) for block in call(*a[:-1]))
-        if operator == "jvp":
-            return lambda *a: more.get("jvp", 1.0) * times(call(*a[:-1]), a[-1])
-        return call
-
-    to_native = more.get("to_native", lambda leaf: np.array(leaf) if np.ndim(leaf) else leaf)
-    return Setting(Backend("some", Namespace(np), prepare, to_native, np.asarray, None, None), case, 3, 0, KNOWN[case])
+    return prepare
 
 
-def right(derivative: Derivative, args: Any) -> Any:
-    return derivative
+def changing(operator: Operator, change: Callable[[Any], Any]) -> Prepare:
+    def prepare(asked: Operator, f: Any, args: Any, wrt: Any) -> Any:
+        call = TAPE.prepare(asked, f, args, wrt)
+        return (lambda *a: change(call(*a))) if asked == operator else call
+
+    return prepare
 
 
-def frozen(derivative: Derivative, args: Any) -> Any:
-    """Records at `prepare`, and returns that derivative for ever."""
-    result = derivative(*map(np.copy, args))
-    return lambda *a: tuple(map(np.copy, result))
+@pytest.mark.parametrize("case", [SCALAR, ARRAY])
+def test_a_right_backend_breaks_no_relation_and_all_are_accounted_for(case: Case) -> None:
+    found = related(setting(case))
+    assert sentences(found) == []
+    operators = len(case.possible_operators)
+    left_out = sum(text.partition(")")[0].count(",") + 1 for text in found.left_out)
+    modes = 1 if case is ARRAY else 2
+    assert found.held + left_out >= operators * (len(CHEAP) + 4) + modes
+    assert "linear (value" in "".join(found.left_out)
 
 
-def stale(derivative: Derivative, args: Any) -> Any:
-    """Accumulates adjoints from call to call."""
-    total: list[Any] = []
-
-    def call(*a: Any) -> Any:
-        now = derivative(*a)
-        total[:] = [new + old for new, old in zip(now, total, strict=True)] if total else list(now)
-        return tuple(map(np.copy, total))
-
-    return call
+def test_every_relation_has_a_mutant_that_breaks_it() -> None:
+    assert {mutant.relation for mutant in RELATIONS} | {"apart"} == {*REQUIRED_RELATIONS, *OPTIONAL_RELATIONS}
 
 
-def writing(derivative: Derivative, args: Any) -> Any:
-    """Works in the caller's arrays."""
+def test_a_result_that_is_its_argument_is_seen_and_may_be_declared() -> None:
+    def prepare(operator: Operator, f: Any, args: Any, wrt: Any) -> Any:
+        return (lambda *a: (a[0],)) if operator == "gradient" else lacking(*OPERATORS)(operator, f, args, wrt)
 
-    def call(*a: Any) -> Any:
-        result = derivative(*a)
-        a[2][...] = np.sqrt(a[2]) ** 2 + 1e-3
-        return result
-
-    return call
-
-
-def keeping(derivative: Derivative, args: Any) -> Any:
-    """Keeps the constant that it saw at `prepare` by reference."""
-    return lambda x, b, c: derivative(x, b, args[2])
+    case = Case(
+        f=lambda xp, x: xp.sum(x * x) / 2, inputs=lambda n, rng: {"x": rng.normal(size=3)}, wrt=("x",), sizes=(1,)
+    )
+    wrong = setting(case, prepare)
+    assert related(wrong).broken == ("apart (gradient): writing into the result changes its argument x",)
+    declared = related(replace(wrong, backend=replace(wrong.backend, limits={"apart": "it is fast"})))
+    assert (declared.broken, declared.declined) == ((), {"apart": "it is fast"})
 
 
-def buffered(derivative: Derivative, args: Any) -> Any:
-    """Returns the same buffer each time, and reads it again."""
-    buffer = np.zeros_like(derivative(*args)[0])
-
-    def call(*a: Any) -> Any:
-        first, *others = derivative(*a)
-        buffer[...] = first + (buffer * 0.0 if np.isnan(buffer).any() else 0.0)
-        return (buffer, *others)
-
-    return call
+@pytest.mark.parametrize(("limits", "reason"), [({"twice": "no"}, "LIMITS may name .*; it names twice"), (3, "dict")])
+def test_only_optional_relations_may_be_declined(limits: Any, reason: str) -> None:
+    module = type(importlib)("mine")
+    module.prepare = lambda *_: None  # type: ignore[attr-defined]
+    module.LIMITS = limits  # type: ignore[attr-defined]
+    with pytest.raises(BadFile, match=reason):
+        from_module("mine", module)
 
 
-def only_all(derivative: Derivative, args: Any) -> Any:
-    """Forgets that the rest is constant: right for all active inputs, not for some."""
-    return lambda *a: parts if len(parts := derivative(*a)) == 2 else tuple(2.0 * part for part in parts)
+def test_an_operator_that_is_wrong_by_itself_is_said_once() -> None:
+    found = related(setting(prepare=changing("gradient", lambda g: tuple(-part for part in g))))
+    assert found.broken == ()
+    assert list(found.repeats) == ["gradient"]
+    assert found.repeats["gradient"].endswith("it looks like this: sign flipped")
 
 
-BROKEN: dict[str, tuple[Callable[..., Any], dict[str, Any], str]] = {
-    "frozen": (frozen, {}, "elsewhere"),
-    "stale": (stale, {}, "twice"),
-    "writing": (writing, {}, "untouched"),
-    "keeping": (keeping, {"to_native": lambda leaf: leaf}, "overwritten"),
-    "buffered": (buffered, {}, "own"),
-    "only_all": (only_all, {}, "subsets"),
-    "one-sided": (right, {"jvp": 1.001}, "modes"),
-    "swallowing": (right, {"value": lambda x, b, c: np.nansum(np.sin(x) * c) * b}, "NaN"),
-}
-HIDDEN = {("wᵀ J", "buffered"), ("wᵀ J", "one-sided")}  # a product is an array of its own; there is no J v
+def test_one_that_raises_is_said_once_too() -> None:
+    def fail(_: Any) -> Any:
+        raise RuntimeError("the tape is gone\nand more")
+
+    found = related(setting(prepare=changing("hvp", fail)))
+    assert (found.broken, found.repeats) == ((), {"hvp": "RuntimeError: the tape is gone"})
 
 
-@pytest.mark.parametrize("about", ABOUT)
-def test_a_right_backend_breaks_no_relation(about: str) -> None:
-    assert violations(setting(about, right)) == []
-
-
-@pytest.mark.parametrize(("about", "name"), [(a, n) for a in ABOUT for n in BROKEN if (a, n) not in HIDDEN])
-def test_each_relation_catches_who_breaks_it(about: str, name: str) -> None:
-    broken, more, relation = BROKEN[name]
-    found = violations(setting(about, broken, **more))
-    assert relation in {text.partition(":")[0] for text in found}, found
-
-
-def test_every_relation_is_shown_to_catch_something() -> None:
-    assert {relation for *_, relation in BROKEN.values()} == set(RELATIONS)
-
-
-def test_of_an_array_modes_and_nans_are_all_that_is_said() -> None:
-    assert violations(setting("Jacobian", right, jvp=1.001))[0].startswith("modes: <w, J v> = ")
-    swallowing = setting("Jacobian", right, value=lambda x, b, c: np.nan_to_num(g(np, x, b, c)))
-    assert violations(swallowing)[0].startswith("NaN: x holds a NaN and plain numpy gives NaN")
-
-
-def test_what_raises_in_a_relation_is_said_and_the_others_go_on() -> None:
-    def second_call_fails(derivative: Derivative, args: Any) -> Any:
-        calls: list[int] = []
+def test_a_library_that_bears_one_call_only_is_said_to() -> None:
+    def prepare(operator: Operator, f: Any, args: Any, wrt: Any) -> Any:
+        calls: list[Any] = []
 
         def call(*a: Any) -> Any:
-            calls.append(1)
-            if len(calls) > 1:
-                raise RuntimeError("the tape is gone\nand more")
-            return derivative(*a)
+            calls.append(a)
+            if len(calls) > 2:
+                raise RuntimeError("the tape is gone")
+            return TAPE.prepare(operator, f, args, wrt)(*a)
 
         return call
 
-    assert "twice: RuntimeError: the tape is gone" in violations(setting("gradient", second_call_fails))
+    broken = related(setting(prepare=prepare)).broken
+    assert any(
+        text.startswith("twice (value, gradient") and "RuntimeError: the tape is gone" in text for text in broken
+    )
 
 
-@pytest.mark.parametrize("about", ["gradient", "Jacobian"])
-def test_no_derivative_at_all_is_unsupported_not_a_violation(about: str) -> None:
-    with pytest.raises(Unsupported, match=r"no (gradient|vjp) here"):
-        violations(setting(about, right, has=("value", "jvp")))
+def test_no_derivative_at_all_is_unsupported() -> None:
+    with pytest.raises(Unsupported, match="no gradient here"):
+        related(setting(prepare=lacking(*OPERATORS[1:])))
+
+
+def test_relations_of_operators_that_the_backend_lacks_are_left_out_with_the_reason() -> None:
+    found = related(setting(prepare=lacking("vjp", "hessian")))
+    assert "modes (jvp, vjp): the backend has no vjp of its own" in found.left_out
+    assert "symmetric (hvp, hessian): the backend has no hessian of its own" in found.left_out
+    assert found.broken == ()
+
+
+def test_what_takes_too_long_is_left_out_with_the_reason() -> None:
+    found = related(setting(), seconds=0.0)
+    assert found.held == 0
+    assert "twice (value, gradient" in found.left_out[0] + found.left_out[1]
+    assert all("the time for relations was over" in text for text in found.left_out)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_the_cheap_relations_prepare_nothing(operator: Operator) -> None:
+    ready = setting()
+    call = ready.prepare(operator, ready.native((*ready.at.args, *ready.vector(operator))), ready.at.wrt)
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("nothing is to be prepared")
+
+    found = cheap(replace(ready, backend=replace(ready.backend, prepare=refuse)), operator, call)
+    assert sentences(found) == []
+    assert found.held >= 10
+
+
+def test_operators_that_are_prepared_already_are_not_prepared_again() -> None:
+    ready, prepared = setting(), []
+
+    def prepare(operator: Operator, f: Any, args: Any, wrt: Any) -> Any:
+        prepared.append((operator, wrt))
+        return TAPE.prepare(operator, f, args, wrt)
+
+    from adbench.execution.operators.relations import Interruption
+
+    interruption = Interruption()
+    f = interruption.of(TAPE.function(SCALAR, ready.at.names, 1))
+    args = ready.native(ready.at.args)
+    kept = {"gradient": (TAPE.prepare("gradient", f, args, ready.at.wrt), interruption)}
+    found = related(replace(setting(prepare=prepare), kept=kept))
+    assert sentences(found) == []
+    assert ("gradient", ready.at.wrt) not in prepared
+    assert ("vjp", ready.at.wrt) in prepared
+
+
+def test_every_operator_gets_other_active_inputs_and_another_order() -> None:
+    assert subsets_of((0, 1)) == [(0,), (1,), (1, 0)]
+    two = setting()
+    for number, operator in enumerate(OPERATORS[1:]):
+        chosen = choices(two, operator, number)
+        assert two.at.wrt[::-1] in chosen
+        assert any(len(wrt) == 1 for wrt in chosen)
+    assert choices(two, "value", 3) == [two.at.wrt]
+    builds = replace(two, backend=replace(two.backend, build=lambda f, args, wrt: None))
+    assert choices(builds, "hvp", 3) == [(1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "reason"),
+    [
+        ((np.ones(2),), (np.ones(2) + 1e-10,), ""),
+        ((np.ones(2),), (np.ones(2) + 1e-8,), "[0][0] is 1.0, where 1.00000001 is right"),
+        ((np.array([1.0, 1e-12]),), (np.array([1.0, 2e-12]),), "[0][1] is 1e-12, where 2e-12 is right"),
+        ((np.array([np.nan, np.inf]),), (np.array([np.nan, np.inf]),), ""),
+        ((np.array([np.nan]),), (np.zeros(1),), "[0][0] is nan, where 0.0 is right"),
+        ((np.ones(2),), (np.ones(3),), "got an array of shape (2,), where (3,) is right"),
+        ((np.ones(2),), (np.ones(2), 1.0), "got (array), where (array, array) is right"),
+        ({"b": 1.0}, {"b": 2.0}, "['b'] is 1.0, where 2.0 is right"),
+        (1.0, 1.0, ""),
+    ],
+)
+def test_two_results_agree_up_to_rounding(got: Any, expected: Any, reason: str) -> None:
+    assert difference(got, expected, Noise()) == reason
+
+
+def test_noise_of_the_point_is_allowed_for() -> None:
+    noisy = Noise(share=1e-6, floor=1e-3)
+    assert difference(np.array([1e6, 0.5]), np.array([1e6, 0.0]), noisy) == ""
+    assert difference(0.1, 0.0, noisy) == "it is 0.1, where 0.0 is right"
 
 
 def test_a_pattern_that_leaves_out_what_is_not_zero_is_the_cases_fault() -> None:
-    false = replace(ARRAY, name="mine", sparsity=lambda n: ([0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 2]))
-    with pytest.raises(UsageError, match=r"mine: sparsity\(3\) leaves out row 3, column 3, where the derivative is"):
-        known_at(point(false, 3, 0), second_order=False, seconds=3.0)
+    false = replace(ARRAY, name="mine", sparsity=lambda n: (list(range(6)), list(range(6))))
+    with pytest.raises(UsageError, match=r"mine: sparsity\(1\) leaves out row 0, column 6, where the derivative is"):
+        known_at(point(false, 1, 0), second_order=False, seconds=3.0)
 
 
 def test_a_users_array_valued_function_is_checked_by_its_jacobian() -> None:
@@ -210,3 +225,15 @@ def test_a_users_array_valued_function_is_checked_by_its_jacobian() -> None:
         assert check(mine, [0.5, 1.5], backend="autograd", operator=operator).word == "right"
     with pytest.raises(Unsupported, match="the value is an array, which has no gradient"):
         check(mine, [0.5, 1.5], backend="autograd")
+
+
+def test_numpy_alone_is_a_backend_of_values() -> None:
+    alone = Backend("alone", Namespace(np), lacking(*OPERATORS), lambda leaf: leaf, np.asarray, None, None)
+    with pytest.raises(Unsupported, match="no gradient here"):
+        related(Setting(alone, SCALAR, 1, 0, known(SCALAR)))
+
+
+def test_the_contract_on_paper_has_every_relation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "write-a-backend.md").read_text(encoding="utf-8")
+    for relation, law in {**REQUIRED_RELATIONS, **OPTIONAL_RELATIONS}.items():
+        assert f"| {relation} | {law} |" in page

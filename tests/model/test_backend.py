@@ -59,8 +59,22 @@ def test_a_wrong_text_is_seen_and_its_records_say_whose_it_is(tmp_path: Path) ->
     found = {(r.job.case, r.job.operator): r for r in session.result().records}
     assert found["recurrence", "gradient"].status == "wrong"
     assert found["recurrence", "gradient"].text == "native"
-    assert found["recurrence", "relations"].status == "wrong"
+    relations = found["recurrence", "relations"]  # they repeat that fault, and are not wrong for it
+    assert (relations.status, relations.reason) == ("ok", None)
+    assert "wrong" in relations.relations.repeats["gradient"]
     assert found["matrix_product", "gradient"].status == "unsupported"
+
+
+def test_relations_that_only_repeat_a_fault_alone_are_wrong_for_it(tmp_path: Path) -> None:
+    write(tmp_path, mine=OWN)
+    session = prepare(
+        backends=[str(tmp_path / "mine.py")], cases=["recurrence"], sizes=["2"], operators=["relations"], time=False
+    )
+    for _ in session.events():
+        pass
+    (record,) = session.result().records
+    assert record.status == "wrong"
+    assert (record.reason or "").startswith("wrong by itself (value, gradient")
 
 
 def test_each_relation_has_the_time_of_a_step(tmp_path: Path) -> None:
@@ -86,6 +100,6 @@ def test_relations_ask_the_backends_own_text(tmp_path: Path) -> None:
     text = OWN.replace("lambda x: (right(x),)", "lambda x: (f(x) * right(x),)")
     used, case = backend(tmp_path, text), catalog().cases["recurrence"]
     setting = Setting(used, case, 2, 0, None)  # type: ignore[arg-type]  # nothing is judged
-    (x,) = native = setting.native()
-    gradient = setting.numpy(setting.prepare("gradient", native)(*native))[0]
+    (x,) = native = setting.native(setting.at.args)
+    gradient = setting.numpy(setting.prepare("gradient", native, setting.at.wrt)(*native))[0]
     np.testing.assert_allclose(gradient, 2 * np.sum(x) / (1 + np.exp(-x)))

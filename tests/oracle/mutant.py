@@ -3,7 +3,7 @@
 kind      what sort of mistake it is: a row of the kill matrix
 size      its relative error: a column; "gross" where it has none
 case      a small function at points of full precision: its gradient has entries of about one, nothing cancels
-operator  through which it must be caught; or the relation of `adbench.execution.operators.relations`
+operator  through which it must be caught; or of which the relation (`adbench.execution.operators.relations`) must break
 expected  "wrong"; "verified" at the hard points, where no double can tell an error in the ninth digit
 """
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from tests.oracle import subjects as at
 from tests.oracle.mutant import SIZES, Mutant
 from tests.oracle.mutants_of_calls import CALLS
+from tests.oracle.mutants_of_relations import RELATIONS
 from tests.oracle.mutants_of_rules import RULES
 from tests.oracle.planting import in_reverse, scaled
 
@@ -20,4 +21,4 @@ def unresolvable() -> Iterator[Mutant]:
             )  # fmt: skip
 
 
-MUTANTS: list[Mutant] = [*RULES, *CALLS, *unresolvable()]
+MUTANTS: list[Mutant] = [*RULES, *CALLS, *RELATIONS, *unresolvable()]

@@ -58,7 +58,7 @@ def stale_values() -> Iterator[Mutant]:
         plant=lambda patch, ran: in_reverse("sin", remembered(0))(patch, ran),
     )  # fmt: skip
     yield Mutant(
-        name="the first input ever, at one point", kind=kind, case=at.sines, relation="twice",
+        name="the first input ever, at one point", kind=kind, case=at.sines, relation="wrong by itself",
         plant=lambda patch, ran: in_reverse("sin", remembered(0))(patch, ran),
     )  # fmt: skip
     yield Mutant(
@@ -116,7 +116,7 @@ def not_numbers() -> Iterator[Mutant]:
         plant=in_forward("prod", lambda right, val, tan, x, axes: np.sum(tan * (val / x))),
     )  # fmt: skip
     yield Mutant(
-        name="the value swallows NaN", kind="NaN swallowed", case=at.sines, relation="NaN",
+        name="the value swallows NaN", kind="NaN swallowed", case=at.sines, operator="value", relation="NaN",
         plant=in_value("sin", after(lambda y: np.nan_to_num(y))),
     )  # fmt: skip
 

@@ -76,7 +76,7 @@ def sized() -> Iterator[Mutant]:
             )  # fmt: skip
     for label in ("1", "1e-2", "1e-4", "1e-6"):
         yield Mutant(
-            name="sin", kind="wrong forward", size=label, case=at.sines, relation="modes",
+            name="sin", kind="wrong forward", size=label, case=at.sines, operator="jvp", relation="wrong by itself",
             plant=in_forward("sin", scaled(SIZES[label])),
         )  # fmt: skip
 

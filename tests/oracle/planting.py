@@ -12,12 +12,14 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import adbench.tape as tape
+from adbench.model.backend import Backend, Operator
 from adbench.tape.core.rule import AllInputs, Rule
 
 Ran = Callable[[], None]
@@ -156,6 +158,35 @@ def in_text(module: str, function: str, old: str, new: str) -> Plant:
         patch.setattr(home, "_ran", ran, raising=False)
 
     return plant
+
+
+# Wrong backends
+
+Broken = Callable[[Callable[..., Any], Any, Any], Callable[..., Any]]
+"""broken(prepare, args, wrt) -> a wrong call; prepare(args, wrt) is the right one's."""
+
+BROKEN: dict[str, Broken] = {}
+"""operator -> what is planted in it now."""
+
+
+def in_prepare(operator: str, broken: Broken) -> Plant:
+    """A wrong call of one operator, whatever the engine does."""
+
+    def plant(patch: pytest.MonkeyPatch, ran: Ran) -> None:
+        patch.setitem(BROKEN, operator, lambda *about: instead(broken(*about), lambda right, *args: right(*args), ran))
+
+    return plant
+
+
+def with_planted(backend: Backend) -> Backend:
+    """The backend with what `in_prepare` has planted."""
+
+    def prepare(operator: Operator, f: Any, args: Any, wrt: Any) -> Any:
+        if operator not in BROKEN:
+            return backend.prepare(operator, f, args, wrt)
+        return BROKEN[operator](lambda args, wrt: backend.prepare(operator, f, args, wrt), args, wrt)
+
+    return replace(backend, prepare=prepare)
 
 
 # What is wrong with a contribution

@@ -20,16 +20,16 @@ from adbench.execution.operators.prepared_point import (
     operator_named,
     point,
 )
-from adbench.execution.operators.relations import Setting, violations
+from adbench.execution.operators.relations import Setting, related, sentences
 from adbench.model.backend import from_module
 from adbench.model.case import Case, function_of
 from adbench.oracle.precise import METHOD
 from tests.oracle.mutant import Mutant
 from tests.oracle.mutants import MUTANTS
-from tests.oracle.planting import in_reverse, scaled
+from tests.oracle.planting import in_reverse, scaled, with_planted
 from tests.oracle.subjects import sines
 
-TAPE = from_module("tape", importlib.import_module("backends.tape"))
+TAPE = with_planted(from_module("tape", importlib.import_module("backends.tape")))
 UNRESOLVED = ("verified", "blind")
 NIGHTLY_SEED = 1_000  # the first seed of the points; the next ones follow
 
@@ -38,18 +38,21 @@ NIGHTLY_SEED = 1_000  # the first seed of the points; the next ones follow
 def known(case: Case, seed: int, second_order: bool) -> Known:
     """From the case's text alone: one truth for all mutants at a point."""
     found = known_at(point(case, 1, seed), second_order=second_order, seconds=3.0)
-    assert found.first.scalar.method == METHOD, found.first.scalar.reason
+    assert found.first.all_outputs.method == METHOD, found.first.all_outputs.reason
     return found
 
 
 def word(mutant: Mutant, seed: int) -> tuple[str, str]:
     """The verdict on the engine as it is now, through the operator or the relation that the mutant names."""
     at = point(mutant.case, 1, seed)
-    truth = known(mutant.case, seed, needs_second_order(mutant.operator))
     if mutant.relation:
-        found = violations(Setting(TAPE, mutant.case, 1, seed, truth.first))
-        broken = [text for text in found if text.startswith(mutant.relation)]
+        found = sentences(related(Setting(TAPE, mutant.case, 1, seed, known(mutant.case, seed, True))))
+        names = [text.partition("):")[0].split(" (") for text in found]
+        broken = [
+            mutant.operator for name, *of in names if name == mutant.relation and mutant.operator in of[0].split(", ")
+        ]
         return ("wrong" if broken else "right"), "; ".join(found)
+    truth = known(mutant.case, seed, needs_second_order(mutant.operator))
     elsewhere, native = at.native(TAPE, mutant.operator)
     f = function_of(mutant.case, at.names, TAPE.xp)
     made = fallback.prepare(TAPE, operator_named(mutant.operator), f, elsewhere, at.wrt)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from adbench.model.record import Run
+from adbench.model.record import Relations, Run
 from reports.text import terminal
 from reports.text.drawing import NARROWEST
 from tests.reports import runs
@@ -208,3 +208,10 @@ def test_the_table_says_how_many_results_were_compared_with_proved_values() -> N
     proved = replace(records[0], verdict=replace(runs.verdict(), proved=True))
     assert "proved" not in terminal.table(runs.run(records), width=80)
     assert "Compared with proved values: 1 of 2 results." in terminal.table(runs.run([proved, records[1]]), width=80)
+
+
+def test_relations_that_a_backend_declines_are_shown_with_the_reason() -> None:
+    about = Relations(3, declined={"thread": "its stack belongs to one thread"})
+    asked = replace(runs.record(operator="relations", word=None, seconds=None), relations=about)
+    table = " ".join(terminal.table(runs.run([runs.record(), asked]), width=80).split())
+    assert "∅ tape: thread: its stack belongs to one thread [relations]" in table

@@ -191,12 +191,12 @@ def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative
 
 def needs(operator: str) -> dict[str, bool]:
     """What `known_at` has to compute for the operator, as its arguments."""
-    return {"second_order": needs_second_order(operator), "hessian": operator == "hessian"}
+    return {"second_order": needs_second_order(operator), "hessian": operator in ("hessian", "relations")}
 
 
 def needs_second_order(operator: str) -> bool:
-    """Whether the operator is judged by what is known of second order."""
-    return operator in ("hvp", "hessian")
+    """Whether the operator is judged by what is known of second order; relations are about all operators."""
+    return operator in ("hvp", "hessian", "relations")
 
 
 def operator_named(name: str) -> Operator:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
-from adbench.execution.operators.relations import RELATIONS as ALL_RELATIONS
+from adbench.execution.operators.relations import MOST_SECONDS, sentences
 from adbench.execution.phases.failure_policy import FailurePolicy
 from adbench.execution.planning.request import RELATIONS
 from adbench.execution.workers.context import Context
@@ -15,7 +15,7 @@ from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.resident_worker import References, ResidentWorker
 from adbench.model.case import Case
 from adbench.model.events import Checked, Cost, Event, Started
-from adbench.model.record import Job, Record, Summary
+from adbench.model.record import Job, Record, Relations, Summary
 from adbench.model.serialization import from_plain
 from adbench.oracle import Verdict
 
@@ -34,6 +34,8 @@ class CheckPhase:
     ) -> Iterator[Event]:
         """Check the jobs of one backend, in order, until it is `enough`; `before` are its records from before."""
         catalog, failures = self.context.catalog, FailurePolicy(before)
+        asked = frozenset(jobs)
+        faulty = {record.job for record in before if _is_faulty(record)}
         with ResidentWorker(self.context, jobs[0].backend, self.context.checking_start()) as worker:
             for job in jobs:
                 if enough():
@@ -43,9 +45,12 @@ class CheckPhase:
                     yield Started(job, "check", building=True)
                 unbuilt = self._unbuilt(worker, job) if source.builds and not source.missing else None
                 yield Started(job, "check")
-                checked = unbuilt or self._check(worker, failures, job)
+                checked = unbuilt or self._check(worker, failures, job, asked)
                 failures.note(checked.record)
-                record = _as_known(checked.record, worker.known.get(job.case), catalog.cases[job.case])
+                if _is_faulty(checked.record):
+                    faulty.add(job)
+                record = _folded(checked.record, faulty)
+                record = _as_known(record, worker.known.get(job.case), catalog.cases[job.case])
                 if record.outcome.is_fault or record.outcome.word == "wrong":
                     record = replace(record, reproduce=self.context.reproduce(job))
                 yield replace(checked, record=record, open_seconds=worker.open_seconds)
@@ -58,7 +63,7 @@ class CheckPhase:
             return Checked(no.record(job))
         return None
 
-    def _check(self, worker: ResidentWorker, failures: FailurePolicy, job: Job) -> Checked:
+    def _check(self, worker: ResidentWorker, failures: FailurePolicy, job: Job, asked: Collection[Job]) -> Checked:
         """Prepare and call the job in its worker, where the result is judged."""
         if missing := self.context.catalog.backends[job.backend].missing:
             names = " ".join(missing)
@@ -73,16 +78,19 @@ class CheckPhase:
             return Checked(no.record(job))
         begun = monotonic()
         try:
-            ask = self._related if job.operator == RELATIONS else self._judged
-            checked = ask(worker, job, reference)
+            if job.operator == RELATIONS:
+                checked = self._related(worker, job, reference)
+            else:
+                checked = self._judged(worker, job, reference, asked)
         except NoAnswer as no:
             checked = Checked(no.record(job))
         return replace(checked, seconds=monotonic() - begun)
 
-    def _judged(self, worker: ResidentWorker, job: Job, reference: Any) -> Checked:
-        cost = self._is_timed(job)
+    def _judged(self, worker: ResidentWorker, job: Job, reference: Any, asked: Collection[Job]) -> Checked:
+        cost, keep = self._is_timed(job), replace(job, operator=RELATIONS) in asked
         near, unperturbed = self.references.near(job) if cost else (None, None)
-        found = worker.ask(self.context.prepare_request(job, reference=reference, perturbed=near, cost=cost))
+        request = self.context.prepare_request(job, reference=reference, perturbed=near, cost=cost, keep=keep)
+        found = worker.ask(request)
         verdict = from_plain(found["verdict"], Verdict)
         fault = verdict.sentence if verdict.word == "wrong" else found.get("between_calls")
         record = Record(
@@ -107,11 +115,29 @@ class CheckPhase:
     def _related(self, worker: ResidentWorker, job: Job, reference: Any) -> Checked:
         """The relations as a record: wrong if one does not hold. There is nothing to time.
 
-        Each relation prepares the backend again, and so may take the time of one step.
+        The last relation that is begun may take the time of one step.
         """
-        timeout = len(ALL_RELATIONS) * self.context.settings.timeout_seconds
-        violations = worker.ask(self.context.request(job, "relations", reference=reference), timeout)["violations"]
-        return Checked(Record(job, "wrong", "; ".join(violations)) if violations else Record(job, "ok"))
+        timeout = MOST_SECONDS + self.context.settings.timeout_seconds
+        found = from_plain(worker.ask(self.context.request(job, "relations", reference=reference), timeout), Relations)
+        return Checked(Record(job, "ok", relations=found))
+
+
+def _is_faulty(record: Record) -> bool:
+    return record.outcome.is_incorrect or record.outcome.is_fault
+
+
+def _folded(record: Record, faulty: Collection[Job]) -> Record:
+    """The record of relations with its word: wrong where one does not hold, or an operator is wrong by itself.
+
+    faulty   the jobs that are wrong by their own records, which say so: their relations only repeat that
+    """
+    if record.relations is None:
+        return record
+    repeated = [name for name in record.relations.repeats if replace(record.job, operator=name) in faulty]
+    wrong = sentences(record.relations, repeated)
+    if wrong and repeated:
+        wrong.append(f"the relations of {', '.join(repeated)} repeat their own fault")
+    return replace(record, status="wrong", reason="; ".join(wrong)) if wrong else record
 
 
 def _as_known(record: Record, known: str | None, case: Case) -> Record:

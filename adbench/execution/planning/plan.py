@@ -95,7 +95,9 @@ def _cells(case: Case, request: Request) -> list[tuple[int, str]]:
         thorough = not request.time and size == sizes[0]
         own = case.possible_operators if thorough else case.operators
         found += [(size, operator) for operator in (own if named is None else named)]
-    return found + [(size, RELATIONS) for size in sizes[:1] if request.relations]
+        if request.relations and size == sizes[0]:  # while its operators are prepared
+            found.append((size, RELATIONS))
+    return found
 
 
 def in_suites(catalog: Catalog, names: Sequence[str], suites: Sequence[str]) -> tuple[str, ...]:

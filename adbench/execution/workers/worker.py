@@ -43,12 +43,16 @@ SLOW_NS = 100_000_000  # a call over this is not made again only to know what it
 
 @dataclass
 class WorkerState:
-    """What a worker holds: a backend for its life, one prepared call at a time."""
+    """What a worker holds: a backend for its life, one prepared call at a time; and those that relations will ask.
+
+    kept   (case, size, seed) and the operators prepared there, each with what interrupts it
+    """
 
     backend: contract.Backend | None = None
     call: Callable[[], Any] | None = None
     timed: TimedCall | None = None  # the same call, at inputs that take turns
     remote: Bound | None = None  # the same call, if another process does the work and measures its time
+    kept: tuple[Any, dict[str, relations.Kept]] = (None, {})
     resident: int = 0  # bytes, after the last collection of garbage
 
     def forget_last_cell(self, *, thoroughly: bool) -> None:
@@ -154,6 +158,9 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         at = at.copied()  # its arrays will be written to
     elsewhere, native = at.native(backend, operator)
     f = backend.function(at.case, at.names, at.size)
+    interruption = relations.Interruption()
+    if request.get("keep"):
+        f = interruption.of(f)
     with phases.collecting() as parts:
         made, prepare_ns, result, first_call_ns = _first_call(backend, operator, f, elsewhere, native, at.wrt)
     state.call = clock.bind(made.call, native, backend.sync)
@@ -161,6 +168,8 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     state.timed = TimedCall(clock.waited(made.call, backend.sync), [native])
     if request.get("rotate"):
         state.timed.sets.append(perturbed(at).native(backend, operator)[1])
+    if request.get("keep") and made.how == fallback.NATIVE:
+        _kept(state, at)[operator] = made.call, interruption
     numbers = backend.numpy_result(result)
     answer = {
         "prepare_seconds": prepare_ns * 1e-9,
@@ -180,6 +189,14 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         answer["between_calls"] = first_fault(backend, operator, state.timed.call, sites)
     answer["call_seconds"] = _seconds_of(state.call, first_call_ns) if request.get("cost") else None
     return answer
+
+
+def _kept(state: WorkerState, at: prepared_point.Point) -> dict[str, relations.Kept]:
+    """The operators kept at this point; those of another point are dropped."""
+    key = at.case.name, at.size, at.seed
+    if state.kept[0] != key:
+        state.kept = key, {}
+    return state.kept[1]
 
 
 def _seconds_of(call: Callable[[], Any], first_call_ns: int) -> float:
@@ -280,10 +297,12 @@ def measure_memory(state: WorkerState, request: Mapping[str, Any]) -> Any:
 
 
 def relate(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Every relation that does not hold on the backend (relations.py)."""
+    """The relations between calls of the backend's operators (relations/)."""
     at = _point(request)
-    setting = relations.Setting(_loaded(state), at.case, at.size, at.seed, _known(request).first)
-    return {"violations": relations.violations(setting)}
+    setting = relations.Setting(_loaded(state), at.case, at.size, at.seed, _known(request), dict(_kept(state, at)))
+    state.kept = None, {}
+    found: dict[str, Any] = to_plain(relations.related(setting))
+    return found
 
 
 REQUESTS: Mapping[str, Callable[[WorkerState, Mapping[str, Any]], Any]] = {

@@ -56,7 +56,7 @@ class Arguments:
             slots = [self._leaf(x, wanted, keys, owner) for x in leaves]
             self.rebuilds.append((structure, slots))
         self.inputs = len(self.data)
-        for vector in args[count:]:
+        for vector in _in_order_of_arguments(owner, args[count:]):
             leaves = [vector] if isinstance(vector, (float, np.ndarray, int)) else tree_flatten(vector)[0]
             self.is_flat = self.is_flat and len(leaves) == 1 and leaves[0] is vector
             for x in leaves:
@@ -114,3 +114,11 @@ class Arguments:
             leaves = [p[1] if isinstance(p, tuple) else values[p] for p in slots]
             args.append(leaves[0] if structure is None else tree_unflatten(structure, leaves))
         return args
+
+
+def _in_order_of_arguments(owner: Owner, vectors: Sequence[Any]) -> Sequence[Any]:
+    """The vector as the recorded program takes it; v is given in the order of `wrt`, and w is no part of the inputs."""
+    if owner.operator not in ("jvp", "hvp") or list(owner.wrt) == sorted(owner.wrt):
+        return vectors
+    pairs = zip(owner.wrt, vectors[0], strict=True)
+    return [tuple(part for _, part in sorted(pairs, key=lambda pair: pair[0]))]

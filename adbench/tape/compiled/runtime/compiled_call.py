@@ -245,6 +245,8 @@ class Compiled:
         parts = len(program.lowered.results) - program.values
         if self.operator == "value":
             return "one" if program.values == 1 and _is_identity(program.rebuild) else ""
+        if list(self.wrt) != sorted(self.wrt):
+            return ""  # the program's parts are in the order of the arguments
         if self.operator == "gradient":
             return "one" if self.single and parts == 1 else "" if self.single else "many"
         if program.values != 1 or not _is_identity(program.rebuild):

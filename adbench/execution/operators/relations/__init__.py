@@ -1,0 +1,186 @@
+"""Relations between calls, which the entries of one result do not show: of every operator that a backend has itself.
+
+`REQUIRED_RELATIONS` and `OPTIONAL_RELATIONS` (adbench.model.operator) are their names and laws. Each operator is
+prepared once for all cheap relations (probes.py), and once more, elsewhere and with other active inputs
+(preparations.py). Operators that must agree are compared (pairs.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from time import monotonic
+
+from adbench.execution.operators.relations.pairs import PAIRS
+from adbench.execution.operators.relations.preparations import choices, subsets_of, variant_faults
+from adbench.execution.operators.relations.probes import CHEAP
+from adbench.execution.operators.relations.setting import (
+    Interruption,
+    Kept,
+    NotApplicable,
+    Setting,
+    Subject,
+    described,
+    prepared,
+)
+from adbench.model.backend import Call
+from adbench.model.errors import Unsupported
+from adbench.model.operator import Operator
+from adbench.model.record import Relations
+
+__all__ = ["CHEAP", "Interruption", "Kept", "Setting", "cheap", "related", "sentences", "subsets_of"]
+
+BY_PREPARING = ("subsets", "elsewhere", "overwritten", "interleaved")
+MOST_SECONDS = 60.0  # for one backend on one case; the record lists the relations that are left out after that
+
+
+def related(setting: Setting, seconds: float = MOST_SECONDS) -> Relations:
+    """All relations of the backend's own operators on the case.
+
+    seconds   after which no other relation is begun
+
+    Raises Unsupported where the backend has no derivative of its own there.
+    """
+    found = _Findings(setting, monotonic() + seconds)
+    subjects = _subjects(setting, found)
+    for subject in list(subjects.values()):
+        subjects[subject.operator] = _cheap(subject, found)
+    for number, subject in enumerate(_derivatives_first(subjects.values())):
+        if not found.is_over(BY_PREPARING, subject.operator):
+            _prepared_again(subject, choices(setting, subject.operator, number), found)
+    for relation, (pair, holds) in PAIRS.items():
+        both = ", ".join(pair)
+        if lacking := [operator for operator in pair if operator not in subjects]:
+            found.leave_out(relation, both, f"the backend has no {' and no '.join(lacking)} of its own")
+        elif wrong := [operator for operator in pair if operator in found.repeats]:
+            found.leave_out(relation, both, f"{' and '.join(wrong)} is wrong by itself")
+        else:
+            found.ask(relation, both, partial(holds, *(subjects[operator] for operator in pair)))
+    return found.all()
+
+
+def cheap(setting: Setting, operator: Operator, call: Call) -> Relations:
+    """The relations that ask one prepared operator for a handful of calls and prepare nothing.
+
+    call   the backend's own operator, prepared with all active inputs; `is_right` is judged by its first result
+    """
+    found = _Findings(setting, monotonic() + MOST_SECONDS)
+    subject = Subject(setting, operator, call, setting.at.wrt)
+    if not subject.is_right:
+        found.repeats[operator] = subject.fault
+    _cheap(subject, found, again=False)
+    return found.all()
+
+
+def sentences(found: Relations, said: Collection[str] = ()) -> list[str]:
+    """All that is wrong: relations that do not hold, and in one sentence the operators that are wrong by themselves.
+
+    said   operators whose own records report their faults
+    """
+    itself = [operator for operator in found.repeats if operator not in said]
+    if not itself:
+        return [*found.broken]
+    return [*found.broken, f"wrong by itself ({', '.join(itself)}): {found.repeats[itself[0]]}"]
+
+
+def _subjects(setting: Setting, found: _Findings) -> dict[Operator, Subject]:
+    """The backend's own operators, prepared and called."""
+    subjects: dict[Operator, Subject] = {}
+    refusals = []
+    for operator in setting.case.possible_operators:
+        try:
+            subject = subjects[operator] = prepared(setting, operator)
+        except (Unsupported, NotImplementedError) as refusal:
+            refusals += [refusal] if operator != "value" else []
+            continue
+        except Exception as error:  # its own record says so too
+            found.repeats[operator] = described(error)
+            continue
+        if not subject.is_right:
+            found.repeats[operator] = subject.fault
+    if not subjects.keys() - {"value"} and not found.repeats and refusals:
+        raise refusals[0]
+    return subjects
+
+
+def _derivatives_first(subjects: Iterable[Subject]) -> list[Subject]:
+    return sorted(subjects, key=lambda subject: subject.operator == "value")
+
+
+def _cheap(subject: Subject, found: _Findings, again: bool = True) -> Subject:
+    """Notes the cheap relations. The operator is prepared again after one that does not hold, if that is allowed."""
+    for relation, probe in CHEAP.items():
+        broken = found.ask(relation, subject.operator, partial(probe, subject))
+        if broken and again:
+            subject = prepared(subject.setting, subject.operator, again=True)
+    return subject
+
+
+def _prepared_again(subject: Subject, chosen: Sequence[tuple[int, ...]], found: _Findings) -> None:
+    """Notes the relations that prepare the operator for these active inputs, each set by itself."""
+    broken: dict[str, str] = {}
+    for wrt in chosen:
+        try:
+            for relation, fault in variant_faults(subject, wrt):
+                broken.setdefault(relation, fault)
+        except (Unsupported, NotImplementedError) as refusal:
+            found.leave_out("subsets", subject.operator, f"unsupported: {refusal}")
+    for relation in BY_PREPARING:
+        found.note(relation, subject.operator, [broken[relation]] if relation in broken else [])
+
+
+@dataclass
+class _Findings:
+    """What was found so far."""
+
+    setting: Setting
+    end: float
+    held: int = 0
+    broken: dict[str, dict[str, str]] = field(default_factory=dict)
+    repeats: dict[str, str] = field(default_factory=dict)
+    left_out: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+
+    def ask(self, relation: str, operator: str, probe: Callable[[], Iterator[str]]) -> bool:
+        """Notes what the probe yields; whether the relation does not hold."""
+        if relation in self.setting.backend.limits or self.is_over((relation,), operator):
+            return False
+        try:
+            faults = list(probe())
+        except NotApplicable as reason:
+            self.leave_out(relation, operator, str(reason))
+            return False
+        except (Unsupported, NotImplementedError) as refusal:
+            self.leave_out(relation, operator, f"unsupported: {refusal}")
+            return False
+        except Exception as error:  # raised by the library in a situation that it ought to bear
+            faults = [described(error)]
+        self.note(relation, operator, faults)
+        return bool(faults)
+
+    def note(self, relation: str, operator: str, faults: Sequence[str]) -> None:
+        """A relation that holds, or its first fault."""
+        if faults:
+            self.broken.setdefault(relation, {})[operator] = faults[0]
+        else:
+            self.held += 1
+
+    def leave_out(self, relation: str, operator: str, reason: str) -> None:
+        """A relation that says nothing of this operator."""
+        self.left_out.setdefault((relation, reason), []).append(operator)
+
+    def is_over(self, relations: Iterable[str], operator: str) -> bool:
+        """Whether there is no time left for these relations, which are then noted."""
+        if monotonic() < self.end:
+            return False
+        for relation in relations:
+            self.leave_out(relation, operator, "the time for relations was over")
+        return True
+
+    def all(self) -> Relations:
+        """The findings as a record has them: one sentence for each relation that does not hold."""
+        broken = []
+        for relation, faults in self.broken.items():
+            broken.append(f"{relation} ({', '.join(faults)}): {next(iter(faults.values()))}")
+        left_out = [f"{name} ({', '.join(operators)}): {why}" for (name, why), operators in self.left_out.items()]
+        return Relations(self.held, tuple(broken), self.repeats, dict(self.setting.backend.limits), tuple(left_out))

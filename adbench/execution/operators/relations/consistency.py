@@ -1,0 +1,95 @@
+"""Whether two results are the same numbers up to rounding.
+
+The same program on the same numbers gives the same bits. Arrays that lie otherwise in memory, another order of `wrt` or
+another vector let a library add in another order. Two such results may differ, entry by entry, by
+
+    1e-9 of the entry, which no order of additions explains where the point is a good one
+    + the rounding noise of this point, a share of the largest entry, as the oracle measured it
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optree
+
+from adbench.model import tree
+from adbench.oracle import Known, Reference
+
+RELATIVE = 1e-9
+LEAST_NOISE = 1e-13
+MOST_NOISE = 1e-3
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How much two right results may differ, beyond 1e-9 of each entry.
+
+    share   of the largest number
+    floor   whatever the numbers are: the rounding of a true zero
+    """
+
+    share: float = LEAST_NOISE
+    floor: float = 0.0
+
+
+def difference(got: Any, expected: Any, noise: Noise, sizes: Any = None) -> str:
+    """The first place where two numpy results disagree, in words; "" if they agree. NaN agrees with NaN.
+
+    sizes   what the numbers were added up from, like `expected`; by default `expected` itself
+    """
+    if _structure(got) != _structure(expected):
+        return f"got {_structure(got)}, where {_structure(expected)} is right"
+    found, wanted = _leaves(got), _leaves(expected)
+    magnitudes = [np.abs(leaf) for leaf in (wanted if sizes is None else _leaves(sizes))]
+    largest = _largest([float(size) for leaf in magnitudes for size in leaf.flat])
+    everywhere = noise.share * largest + noise.floor + np.finfo(np.float64).smallest_normal
+    paths = optree.tree_paths(got, namespace=tree.NAMESPACE)
+    for path, a, b, size in zip(paths, found, wanted, magnitudes, strict=True):
+        if a.shape != b.shape:
+            return f"got an array of shape {a.shape}, where {b.shape} is right"
+        with np.errstate(all="ignore"):
+            same = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= RELATIVE * size + everywhere)
+        if not same.all():
+            place = np.unravel_index(int(np.flatnonzero(~same)[0]), a.shape)
+            steps = [*(f"[{step!r}]" for step in path), *([f"[{', '.join(map(str, place))}]"] if place else [])]
+            return f"{''.join(steps) or 'it'} is {float(a[place])!r}, where {float(b[place])!r} is right"
+    return ""
+
+
+def noise_of(references: Sequence[Reference]) -> Noise:
+    """Rounding noise at a point: 20 standard deviations of the oracle's samples."""
+    rows = [row for known in references for row in (*(row for _, row in known.outputs), *known.sums)]
+    values, derivatives = [row.value for row in rows], [one for row in rows for one in row.derivatives]
+    share = min(MOST_NOISE, max(LEAST_NOISE, _share(values), _share(derivatives)))
+    return Noise(share, LEAST_NOISE * (_largest([one.size for one in (*values, *derivatives)]) or 1.0))
+
+
+def _share(known: Sequence[Known]) -> float:
+    largest = _largest([one.size for one in known])
+    return _largest([25 * one.bar + 20 * one.noise for one in known]) / largest if largest else 0.0
+
+
+def _largest(numbers: Sequence[float]) -> float:
+    return max((number for number in numbers if math.isfinite(number)), default=0.0)
+
+
+def _leaves(result: Any) -> list[Any]:
+    return [np.asarray(_dense(leaf), dtype=np.float64) for leaf in tree.leaves(result)]
+
+
+def _dense(leaf: Any) -> Any:
+    return leaf.toarray() if hasattr(leaf, "tocsc") else leaf
+
+
+def _structure(result: Any) -> str:
+    """How a result is nested; lists and tuples of the same parts are one to the caller."""
+    if isinstance(result, dict):
+        return "{" + ", ".join(f"{key!r}: {_structure(result[key])}" for key in sorted(result)) + "}"
+    if isinstance(result, tuple | list):
+        return "(" + ", ".join(map(_structure, result)) + ")"
+    return "array"

@@ -1,0 +1,58 @@
+"""Relations between two operators of one backend, both prepared already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from adbench.execution.operators.relations.consistency import RELATIVE, difference
+from adbench.execution.operators.relations.setting import Subject
+from adbench.model import tree
+from adbench.model.operator import Operator
+
+
+def modes(jvp: Subject, vjp: Subject) -> Iterator[str]:
+    """<w, J v> = <Jᵀ w, v>, for general v and w: forward against reverse."""
+    setting = jvp.setting
+    (v,), (w,) = setting.general("jvp"), setting.general("vjp")
+    jv, wj = jvp.result(jvp.with_vector((v,))), vjp.result(vjp.with_vector((w,)))
+    terms = [np.ravel(p * q) for p, q in zip(tree.leaves(wj), tree.leaves(v), strict=True)]
+    products = np.concatenate(terms) if terms else np.zeros(0)
+    left, right = float(np.sum(w * jv)), float(products.sum())
+    noise, size = setting.noise("jvp"), float(np.abs(products).sum()) + float(np.sum(np.abs(w * jv)))
+    bound = (RELATIVE + noise.share) * size + noise.floor + 1e-300
+    if not abs(left - right) <= max(bound, abs(right) * (setting.backend.claimed_relative_error or 0.0)):
+        yield f"<w, J v> = {left!r}, but <Jᵀ w, v> = {right!r}"
+
+
+def symmetric(hvp: Subject, hessian: Subject) -> Iterator[str]:
+    """H v for a general v is H times v, and H is its own transpose."""
+    setting = hvp.setting
+    (v,) = setting.general("hvp")
+    rows = tree.leaves(v)
+    blocks = tree.leaves(hessian.base)
+    grid = [blocks[start : start + len(rows)] for start in range(0, len(blocks), len(rows))]
+    noise, axes = setting.noise("hvp"), [np.ndim(leaf) for leaf in rows]
+    products = [[np.tensordot(b, s, axes=np.ndim(s)) for b, s in zip(row, rows, strict=True)] for row in grid]
+    sizes = [
+        [np.tensordot(abs(b), abs(s), axes=np.ndim(s)) for b, s in zip(row, map(np.asarray, rows), strict=True)]
+        for row in grid
+    ]
+    got = hvp.result(hvp.with_vector((v,)))
+    expected, size = (tree.filled(got, [sum(row) for row in table]) for table in (products, sizes))
+    if found := difference(got, expected, noise, size):
+        yield f"H v is not H times v: {found}"
+    for i, row in enumerate(grid):
+        for j, block in enumerate(row[: i + 1]):
+            turned = np.moveaxis(grid[j][i], range(axes[j]), range(-axes[j], 0)) if axes[j] else grid[j][i]
+            if found := difference(block, turned, noise, np.abs(turned) + np.abs(block)):
+                yield f"the Hessian is not symmetric in inputs {i} and {j}: {found}"
+                return
+
+
+PAIRS: Mapping[str, tuple[tuple[Operator, Operator], Callable[[Subject, Subject], Iterator[str]]]] = {
+    "modes": (("jvp", "vjp"), modes),
+    "symmetric": (("hvp", "hessian"), symmetric),
+}
+"""relation -> the operators that it is between, and the relation."""

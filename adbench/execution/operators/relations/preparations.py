@@ -1,0 +1,200 @@
+"""Relations that prepare an operator once more: with other active inputs, elsewhere, from arrays that change."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from adbench.execution.operators.relations.setting import (
+    Args,
+    NotApplicable,
+    Setting,
+    Subject,
+    combined,
+    copied,
+    described,
+)
+from adbench.model import tree
+from adbench.model.errors import Unsupported
+from adbench.model.operator import Operator
+
+MOST_SUBSETS = 6
+Wrt = tuple[int, ...]
+
+
+def subsets_of(wrt: Wrt) -> list[Wrt]:
+    """The active inputs that one operator of a case is prepared with: proper subsets, smaller ones first and not too
+    many, and all in the other order."""
+    subsets = [chosen for n in range(1, len(wrt)) for chosen in combinations(wrt, n)][:MOST_SUBSETS]
+    return subsets + [wrt[::-1]] * (len(wrt) > 1)
+
+
+def choices(setting: Setting, operator: Operator, number: int) -> list[Wrt]:
+    """The active inputs to prepare the operator with. The case's first derivative has all `subsets_of` them.
+
+    Others have some of them, in another order; of two inputs their other order, and one alone, in turns over operators
+    and cases. A backend that builds each set of inputs by itself has all, in the other order. The value does not depend
+    on the active inputs.
+
+    number   of the operator, among those that the backend has
+    """
+    wrt = setting.at.wrt
+    if operator == "value" or len(wrt) == 1:
+        return [wrt]
+    if number == 0:
+        return subsets_of(wrt)
+    if setting.backend.build is not None:
+        return [wrt[::-1]]
+    left_out = (number + zlib.crc32(setting.case.name.encode())) % len(wrt)
+    some = tuple(position for k, position in enumerate(wrt) if k != left_out)
+    return [some[::-1]] if len(some) > 1 else [wrt[::-1], some]
+
+
+def variant_faults(subject: Subject, wrt: Wrt) -> Iterator[tuple[str, str]]:
+    """(relation, fault) of the operator prepared elsewhere, from arrays that are overwritten, for these active inputs.
+
+    All three at once; if the result is wrong, a search says which it was. Then the two prepared operators take turns.
+    Raises Unsupported where the backend has no such operator.
+    """
+    variant = _Variant(subject, wrt)
+    call, fault = variant.tried(elsewhere=True, overwritten=True)
+    if fault:
+        yield variant.cause(), f"{variant.what}{fault}"
+    else:
+        yield from _in_turns(subject, variant, call)
+
+
+class _OtherParts(Exception):
+    """A result does not have one part for each active input."""
+
+
+def _parts(result: Any, count: int) -> Any:
+    if not isinstance(result, tuple | list) or len(result) != count:
+        found = f"{len(result)} parts" if isinstance(result, tuple | list) else f"a {type(result).__name__}"
+        raise _OtherParts(f"the result is {found}; it should have {count}")
+    return result
+
+
+def _in_turns(subject: Subject, variant: _Variant, call: Any) -> Iterator[tuple[str, str]]:
+    """The subject after the variant's call, then the variant after the subject's."""
+    try:
+        for fault in subject.faults("after a call of another prepared operator", subject.native()):
+            yield "interleaved", fault
+        if fault := variant.fault(call):
+            yield "interleaved", f"after a call of another prepared operator: {variant.what}{fault}"
+    except Exception as error:
+        yield "interleaved", described(error)
+
+
+@dataclass
+class _Variant:
+    """The subject's operator, prepared with other active inputs."""
+
+    subject: Subject
+    wrt: Wrt
+
+    @cached_property
+    def what(self) -> str:
+        """The active inputs in words; "" if they are the subject's."""
+        setting = self.subject.setting
+        if self.wrt == setting.at.wrt:
+            return ""
+        alone = " alone" if len(self.wrt) < len(setting.at.wrt) else ""
+        return f"in {', '.join(setting.at.names[position] for position in self.wrt)}{alone}: "
+
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        """Which of the subject's active inputs they are, in their order."""
+        return tuple(map(self.subject.setting.at.wrt.index, self.wrt))
+
+    def tried(self, *, elsewhere: bool, overwritten: bool) -> tuple[Any, str]:
+        """The call, prepared so, and why its result here is wrong; "" if it is not."""
+        try:
+            call = self._prepared(elsewhere, overwritten)
+            return call, self.fault(call)
+        except (Unsupported, NotImplementedError):
+            raise
+        except Exception as error:
+            return None, described(error)
+
+    def cause(self) -> str:
+        """The relation that is broken: the first change that is wrong by itself."""
+        if self.what and self.tried(elsewhere=False, overwritten=False)[1]:
+            return "subsets"
+        return "elsewhere" if self.tried(elsewhere=True, overwritten=False)[1] else "overwritten"
+
+    def fault(self, call: Any) -> str:
+        """Why the result here is wrong; "" if it is not."""
+        setting, subject = self.subject.setting, self.subject
+        vector = setting.vector(subject.operator)
+        got = setting.numpy(call(*setting.native((*setting.at.args, *self._of_active(vector)))))
+        expected = subject.base
+        if self._leaves_out and vector and subject.operator != "vjp":
+            chosen = tuple(x if i in self.chosen else tree.like(x, np.zeros_like) for i, x in enumerate(vector[0]))
+            expected = subject.result(subject.with_vector((chosen,)))
+        if subject.operator in ("value", "jvp"):
+            sizes = combined(lambda a, b: np.abs(a) + np.abs(b), expected, subject.base)
+            return subject.disagreement(got, expected, sizes)
+        try:
+            return subject.disagreement(self._completed(got, expected), expected)
+        except _OtherParts as error:
+            return str(error)
+
+    @property
+    def _leaves_out(self) -> bool:
+        return len(self.wrt) < len(self.subject.wrt)
+
+    def _completed(self, got: Any, whole: Any) -> Any:
+        """The parts in the subject's order, with those of `whole` for the inputs that are left out."""
+        operator = self.subject.operator
+        if operator == "value_and_gradient":
+            value, gradient = _parts(got, 2)
+            return value, self._inserted(gradient, whole[1])
+        if operator == "hessian":
+            blocks = _parts(got, len(self.wrt))
+            rows = [self._row(i, row, whole[i]) for row, i in zip(blocks, self.chosen, strict=True)]
+            return self._inserted(rows, whole)
+        return self._inserted(got, whole)
+
+    def _row(self, i: int, row: Any, whole: Any) -> Any:
+        """The rows of a Hessian for one input, each a tuple of blocks: one for each leaf of the input."""
+        structure = tree.structure(self.subject.setting.at.args[self.subject.wrt[i]])
+        pairs = zip(structure.flatten_up_to(row), structure.flatten_up_to(whole), strict=True)
+        return structure.unflatten([self._inserted(*pair) for pair in pairs])
+
+    def _inserted(self, parts: Any, whole: Any) -> tuple[Any, ...]:
+        places = dict(zip(self.chosen, _parts(parts, len(self.wrt)), strict=True))
+        return tuple(places.get(i, part) for i, part in enumerate(whole))
+
+    def _of_active(self, vector: Args) -> Args:
+        """The vector of these active inputs."""
+        if not vector or self.subject.operator == "vjp":
+            return vector
+        return (tuple(vector[0][i] for i in self.chosen),)
+
+    def _prepared(self, elsewhere: bool, overwritten: bool) -> Any:
+        setting, operator = self.subject.setting, self.subject.operator
+        examples = self._examples(elsewhere)
+        call = setting.prepare(operator, setting.backend.native_inputs(examples), self.wrt)
+        if elsewhere and setting.case.prepared is None:  # what records at its first call has then recorded there
+            setting.numpy(call(*setting.native(examples)))
+        if overwritten:
+            for leaf in tree.leaves(examples):
+                if isinstance(leaf, np.ndarray):
+                    leaf[...] = np.nan
+        return call
+
+    def _examples(self, elsewhere: bool) -> Args:
+        setting = self.subject.setting
+        inputs = setting.case.bind_prepared(setting.size, setting.seed)
+        if elsewhere:
+            with suppress(NotApplicable):  # the case itself says where
+                inputs = setting.there.args
+        return copied((*inputs, *self._of_active(setting.vector(self.subject.operator))))

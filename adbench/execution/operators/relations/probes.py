@@ -1,0 +1,333 @@
+"""Cheap relations: a handful of calls of one prepared operator each, nothing is prepared again.
+
+Each is a function of a `Subject` that yields its faults in words, or raises NotApplicable with the reason. It compares
+with the operator's first result here, by the same numbers, or else by the oracle's verdict.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from threading import Thread
+from typing import Any
+
+import numpy as np
+
+from adbench.execution.operators.relations.consistency import Noise, difference
+from adbench.execution.operators.relations.setting import (
+    Args,
+    NotApplicable,
+    Subject,
+    combined,
+    copied,
+    takes_vector,
+)
+from adbench.model import tree
+from adbench.model.errors import Unsupported
+from adbench.model.namespace import Namespace
+
+NUDGE = 2.0**-10
+FACTORS = (-1.7, 0.003)
+
+
+def twice(subject: Subject) -> Iterator[str]:
+    """Called there, and here again."""
+    here = subject.native()
+    subject.result(subject.somewhere())
+    yield from subject.faults("called again", here)
+    yield from subject.faults("called with the same arguments again", here)
+
+
+def rewritten(subject: Subject) -> Iterator[str]:
+    """The arrays of a call elsewhere are overwritten with the numbers here, and the call is made again with them."""
+    arrays, here = subject.there(), subject.native()
+    subject.result(arrays)
+    written = 0
+
+    def overwritten(old: Any, new: Any) -> Any:
+        nonlocal written
+        if tree.is_static(old) or not np.ndim(old) or not _write(old, new):
+            return new
+        written += 1
+        return old
+
+    args = tuple(combined(overwritten, old, new) for old, new in zip(arrays, here, strict=True))
+    if not written:
+        raise NotApplicable("no argument is an array that can be written to")
+    yield from subject.faults("after its arrays got other contents", args)
+
+
+def untouched(subject: Subject) -> Iterator[str]:
+    """The arguments are as before the call."""
+    native = subject.native()
+    before = subject.setting.numpy(native)
+    subject.result(native)
+    yield from _changed(subject, before, subject.setting.numpy(native), "the call changes")
+
+
+def own(subject: Subject) -> Iterator[str]:
+    """A result is the caller's: to keep, and to write into."""
+    first = subject.call(*subject.native())
+    kept = subject.setting.numpy(first)
+    subject.call(*subject.somewhere())  # elsewhere: the same numbers in the same buffer would not show
+    if difference(subject.setting.numpy(first), kept, Noise(0.0)):
+        yield "a second call changes the result of the first"
+    _write_into(first)
+    yield from subject.faults("after a result was written into", subject.native())
+
+
+def apart(subject: Subject) -> Iterator[str]:
+    """Writing into a result leaves the arguments unchanged."""
+    native = subject.native()
+    result = subject.call(*native)
+    before = subject.setting.numpy(native)
+    if not _write_into(result):
+        raise NotApplicable("the result is no array that can be written to")
+    yield from _changed(subject, before, subject.setting.numpy(native), "writing into the result changes")
+
+
+def linear(subject: Subject) -> Iterator[str]:
+    """Of the vector: zeros, negative numbers, sums, and factors that are no powers of two."""
+    if not takes_vector(subject.operator):
+        raise NotApplicable("the operator takes no vector")
+    if not subject.is_right:
+        raise NotApplicable("the operator is wrong by itself")
+    if subject.setting.has_kink:
+        raise NotApplicable("the case has a kink here, where no derivative is linear")
+    (v,), (u,) = subject.setting.vector(subject.operator), subject.setting.general(subject.operator)
+    count = itertools.count()
+    even = tree.like(v, lambda leaf: leaf * _alternating(leaf, count))
+    odd = combined(lambda whole, part: whole - part, v, even)
+
+    def along(vector: Any) -> Any:
+        return subject.result(subject.with_vector((vector,)))
+
+    def times(factor: float, result: Any) -> Any:
+        return tree.map_leaves(lambda leaf: factor * leaf, result)
+
+    def plus(a: Any, b: Any) -> Any:
+        return combined(lambda p, q: p + q, a, b)
+
+    of_u = along(u)
+    zeros = tree.map_leaves(np.zeros_like, subject.base)
+    with np.errstate(all="ignore"):
+        checks = (
+            ("a vector of zeros", along(tree.like(v, np.zeros_like)), zeros, (subject.base,)),
+            *((f"{k} times a vector", along(_scaled(k, u)), times(k, of_u), (times(k, of_u),)) for k in FACTORS),
+            ("the sum of two vectors", along(plus(v, u)), plus(subject.base, of_u), (subject.base, of_u)),
+            ("a vector in two parts with zeros", plus(*(parts := (along(even), along(odd)))), subject.base, parts),
+        )
+        for what, got, expected, terms in checks:
+            sizes = tree.map_leaves(np.abs, terms[0])
+            for term in terms[1:]:
+                sizes = combined(lambda size, part: size + np.abs(part), sizes, term)
+            # Where the derivative itself is not a finite number, 0 times it is none either.
+            got = combined(lambda p, q, size: np.where(np.isfinite(size), p, q), got, expected, sizes)
+            if found := difference(got, expected, subject.setting.noise(subject.operator), sizes):
+                yield f"{what}: {found}"
+
+
+def fortran_order(subject: Subject) -> Iterator[str]:
+    """Arrays that lie column by column."""
+    if not any(min(np.shape(leaf), default=0) > 1 and np.ndim(leaf) > 1 for leaf in tree.leaves(subject.args)):
+        raise NotApplicable("no argument is a matrix")
+    yield from _laid("arrays that lie column by column", subject, np.asfortranarray)
+
+
+def strided(subject: Subject) -> Iterator[str]:
+    """Every second number of a longer array."""
+
+    def apart(leaf: Any) -> Any:
+        longer = np.full((*leaf.shape[:-1], 2 * leaf.shape[-1]), np.nan)
+        longer[..., ::2] = leaf
+        return longer[..., ::2]
+
+    yield from _laid("arrays with gaps between their numbers", subject, apart)
+    yield from _laid("arrays that lie backwards", subject, lambda leaf: np.array(leaf[..., ::-1], order="C")[..., ::-1])
+
+
+def read_only(subject: Subject) -> Iterator[str]:
+    """Arrays that are not to be written to."""
+
+    def locked(leaf: Any) -> Any:
+        leaf = leaf.copy()
+        leaf.flags.writeable = False
+        return leaf
+
+    yield from _laid("read-only arrays", subject, locked)
+
+
+def same_array(subject: Subject) -> Iterator[str]:
+    """One array twice among the arguments, against two arrays of the same numbers."""
+    leaves = tree.leaves(subject.args)
+    places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray) and leaf.ndim]
+    pairs = [(i, j) for i, j in itertools.combinations(places, 2) if leaves[i].shape == leaves[j].shape]
+    if not pairs:
+        raise NotApplicable("no two arguments are arrays of one shape")
+    source, target = min(pairs, key=lambda pair: (-pair[1], pair[0]))  # v = x where there is a v: x stays as it is
+    numbers = [leaves[source] if k == target else leaf for k, leaf in enumerate(leaves)]
+    try:
+        expected = subject.result(subject.setting.native(tree.filled(subject.args, numbers)))
+    except Exception as error:  # these inputs are no longer the case's
+        raise NotApplicable(f"with two equal inputs the call raises {type(error).__name__}") from error
+    native = tree.leaves(subject.native())
+    native[target] = native[source]
+    got = subject.result(tree.filled(subject.args, native))
+    if found := difference(got, expected, subject.setting.noise(subject.operator)):
+        yield f"one array given twice: {found}"
+
+
+def not_a_number(subject: Subject) -> Iterator[str]:
+    """A NaN that plain numpy lets through to the value must show, in every result that depends on that input."""
+    setting = subject.setting
+    which = setting.at.wrt[0]
+
+    def moved(change: Callable[[float], float]) -> Args:
+        args = list(copied(setting.at.args))
+        leaves = tree.leaves(args[which])
+        first = np.array(leaves[0], dtype=np.float64)
+        if first.size:
+            first.flat[0] = change(float(first.flat[0]))
+        args[which] = tree.filled(args[which], [first if first.ndim else float(first), *leaves[1:]])
+        return (*args, *setting.vector(subject.operator))
+
+    with_nan = moved(lambda _: np.nan)
+    if not _is_nan_on_numpy(subject, with_nan[: len(setting.at.args)]):
+        raise NotApplicable("plain numpy gives no NaN for a NaN in the first input")
+    if subject.operator not in ("value", "value_and_gradient"):
+        # A derivative may be the same wherever the input is: then it need not know the input. Two points on one side
+        # tell: the inputs themselves may lie where one branch of the case ends.
+        try:
+            near, far = (subject.result(setting.native(moved(partial(_nudged, k)))) for k in (1, 2))
+        except Exception as error:
+            raise NotApplicable(f"next to the inputs the call raises {type(error).__name__}") from error
+        if not difference(near, far, setting.noise(subject.operator)):
+            raise NotApplicable("the derivative does not depend on the first input")
+    try:
+        result = subject.result(setting.native(with_nan))
+    except (Unsupported, NotImplementedError):
+        raise
+    except Exception:  # to raise is as honest as NaN
+        return
+    numbers = tree.leaves(result[0] if subject.operator == "value_and_gradient" else result)
+    if not any(np.isnan(leaf.data if hasattr(leaf, "tocsc") else leaf).any() for leaf in numbers):
+        name = setting.at.names[which]
+        yield f"{name} holds a NaN and plain numpy gives NaN, but the result holds none: {_shown(numbers)}"
+
+
+def another_thread(subject: Subject) -> Iterator[str]:
+    """Called from a thread that did not prepare it."""
+    found: list[Any] = []
+
+    def work() -> None:
+        try:
+            found.extend(subject.faults("called from another thread", subject.native()))
+        except Exception as error:
+            found.append(error)
+
+    thread = Thread(target=work)
+    thread.start()
+    thread.join()
+    for each in found:
+        if isinstance(each, Exception):
+            raise each
+        yield each
+
+
+def after_an_exception(subject: Subject) -> Iterator[str]:
+    """A call that raised leaves nothing behind: in the middle of the case, and for an argument that is no number."""
+    native = subject.native()
+    broken = list(native)
+    broken[subject.wrt[0]] = None
+    for interrupted, args in ((True, native), (False, tuple(broken))):
+        subject.interruption.is_on = interrupted
+        try:
+            subject.call(*args)
+        except Exception:  # whatever the library raises
+            pass
+        finally:
+            subject.interruption.is_on = False
+        what = "an exception in the function" if interrupted else "a call with None instead of an input"
+        yield from subject.faults(f"after {what}", native)
+
+
+CHEAP: Mapping[str, Callable[[Subject], Iterator[str]]] = {
+    "twice": twice,
+    "rewritten": rewritten,
+    "untouched": untouched,
+    "own": own,
+    "apart": apart,
+    "linear": linear,
+    "Fortran order": fortran_order,
+    "strided": strided,
+    "read-only": read_only,
+    "same array": same_array,
+    "NaN": not_a_number,
+    "thread": another_thread,
+    "exception": after_an_exception,
+}
+"""What one prepared operator shows in a handful of calls."""
+
+
+def _write(array: Any, numbers: Any) -> bool:
+    """Overwrites a native array; whether it could be."""
+    try:
+        array[...] = numbers
+    except Exception:  # an immutable array, or a read-only one
+        return False
+    return True
+
+
+def _write_into(result: Any) -> bool:
+    """Overwrites the arrays of a native result; whether there are any."""
+    leaves = [leaf for leaf in tree.leaves(result) if not hasattr(leaf, "tocsc") and np.ndim(leaf)]
+    return sum(_write(leaf, np.nan) for leaf in leaves) > 0  # all of them
+
+
+def _changed(subject: Subject, before: Args, after: Args, what: str) -> Iterator[str]:
+    names = (*subject.setting.at.names, "vector")
+    for name, old, new in zip(names, before, after, strict=False):
+        pairs = zip(tree.leaves(old), tree.leaves(new), strict=True)
+        if not all(np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind in "fc") for a, b in pairs):
+            yield f"{what} its argument {name}"
+
+
+def _laid(what: str, subject: Subject, lay: Callable[[Any], Any]) -> Iterator[str]:
+    """The arguments here, their arrays laid in memory in another way."""
+    leaves = [isinstance(leaf, np.ndarray) and leaf.ndim > 0 for leaf in tree.leaves(subject.args)]
+    if not any(leaves):
+        raise NotApplicable("no argument is an array")
+
+    def laid(leaf: Any) -> Any:
+        return lay(leaf) if isinstance(leaf, np.ndarray) and leaf.ndim else leaf
+
+    args = tuple(tree.map_leaves(laid, arg) for arg in subject.args)
+    yield from subject.faults(what, subject.setting.backend.native_inputs(args))
+
+
+def _alternating(leaf: Any, count: Iterator[int]) -> Any:
+    """1 for every second entry, all leaves counted on."""
+    return np.reshape([float(next(count) % 2 == 0) for _ in range(leaf.size)], leaf.shape)
+
+
+def _scaled(factor: float, vector: Any) -> Any:
+    return tree.like(vector, lambda leaf: factor * leaf)
+
+
+def _nudged(steps: int, x: float) -> float:
+    return x + steps * NUDGE * (abs(x) or 1.0)
+
+
+def _is_nan_on_numpy(subject: Subject, args: Args) -> bool:
+    """Whether the value on plain numpy has a NaN there."""
+    try:
+        with np.errstate(all="ignore"):
+            return bool(np.isnan(subject.setting.at.text(Namespace(np), *args)).any())
+    except Exception:  # numpy raises: then whatever the library does is no worse
+        return False
+
+
+def _shown(numbers: list[Any]) -> str:
+    first = numbers[0].data if hasattr(numbers[0], "tocsc") else numbers[0]
+    return f"{np.ravel(first)[:3].tolist()!r}"

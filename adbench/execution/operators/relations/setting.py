@@ -1,0 +1,249 @@
+"""A backend on a case at a size, and one of its operators prepared there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
+from typing import Any
+
+import numpy as np
+
+from adbench.execution.operators.fallback import lacking
+from adbench.execution.operators.prepared_point import Known, Point, judged, needs_second_order, point
+from adbench.execution.operators.relations.consistency import Noise, difference, noise_of
+from adbench.model import tree
+from adbench.model.backend import Backend, Call
+from adbench.model.case import Case
+from adbench.model.operator import WITH_VECTOR, Operator
+
+Args = tuple[Any, ...]
+
+
+class NotApplicable(Exception):
+    """Why a relation has nothing to say here."""
+
+
+class Interrupted(Exception):
+    """Raised in the middle of a call, on purpose."""
+
+
+@dataclass
+class Interruption:
+    """While it is on, the case raises after it has computed its value."""
+
+    is_on: bool = False
+
+    def of(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, interrupted."""
+
+        @wraps(f)
+        def interrupted(*args: Any) -> Any:
+            value = f(*args)
+            if self.is_on:
+                raise Interrupted("in the middle of a call")
+            return value
+
+        return interrupted
+
+
+Kept = tuple[Call, Interruption]
+"""An operator that is prepared already, and what interrupts it."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A case at a size on a backend, what is known there, and operators that are prepared there already."""
+
+    backend: Backend
+    case: Case
+    size: int
+    seed: int
+    known: Known
+    kept: Mapping[str, Kept] = field(default_factory=dict)
+
+    @cached_property
+    def at(self) -> Point:
+        """The inputs at which results are compared: here."""
+        return point(self.case, self.size, self.seed)
+
+    @cached_property
+    def _other(self) -> Point:
+        return point(self.case, self.size, self.seed + 1)
+
+    @property
+    def there(self) -> Point:
+        """Other inputs of the same shapes. Raises NotApplicable where there are none."""
+        if self.case.prepared is not None:
+            raise NotApplicable("the case itself says where to prepare it")
+        if _shapes(self._other.args) != _shapes(self.at.args):
+            raise NotApplicable("the inputs of another seed have other shapes")
+        return self._other
+
+    def vector(self, operator: Operator) -> Args:
+        """The standard vector of the operator, in numpy; none for an operator without."""
+        return self.at.vector(operator)
+
+    def general(self, operator: Operator) -> Args:
+        """A vector like it, of numbers that are no powers of two."""
+        rng = np.random.default_rng([self.seed, 29])
+        return tuple(tree.like(v, lambda leaf: leaf * rng.uniform(0.6, 1.4, leaf.shape)) for v in self.vector(operator))
+
+    def noise(self, operator: Operator) -> Noise:
+        """Of the operator's results."""
+        return self._noises[needs_second_order(operator)]
+
+    @cached_property
+    def _noises(self) -> tuple[Noise, Noise]:
+        seconds = [known for known in (self.known.hvp, self.known.hessian) if known is not None]
+        return noise_of([self.known.first]), noise_of([self.known.first, *seconds])
+
+    @cached_property
+    def has_kink(self) -> bool:
+        """Whether one-sided derivatives differ here."""
+        rows = [*(row for _, row in self.known.first.outputs), *self.known.first.sums]
+        return any(one.kind == "kink" for row in rows for one in row.derivatives)
+
+    def judges(self, operator: Operator) -> bool:
+        """Whether enough is known to judge the operator."""
+        return {"hvp": self.known.hvp, "hessian": self.known.hessian}.get(operator, self.known.first) is not None
+
+    def native(self, args: Args) -> Args:
+        """Fresh copies of arguments in numpy, as the backend wants them: a case may hand out its own arrays."""
+        return self.backend.native_inputs(copied(args))
+
+    def numpy(self, result: Any) -> Any:
+        """A native result, waited for, copied into numpy arrays."""
+        copy = lambda leaf: leaf.copy() if hasattr(leaf, "tocsc") else np.array(leaf)  # noqa: E731 - for one line
+        return tree.map_leaves(copy, self.backend.numpy_result(self.backend.waited(result)))
+
+    def prepare(
+        self, operator: Operator, args: Args, wrt: tuple[int, ...], interruption: Interruption | None = None
+    ) -> Call:
+        """The backend's own operator, prepared at native arguments. Raises what the backend does."""
+        f = self.backend.function(self.case, self.at.names, self.size)
+        try:
+            return self.backend.prepare(operator, interruption.of(f) if interruption else f, args, wrt)
+        except AttributeError as error:
+            raise lacking(error) from error
+
+
+@dataclass
+class Subject:
+    """An operator prepared by the backend itself, and its result here.
+
+    base          the result of the first call, in numpy
+    is_right      whether the oracle finds that result right, as far as it can tell; fault: its sentence, where not
+    interruption  raises in the case, where the call runs the case and was prepared for that
+    """
+
+    setting: Setting
+    operator: Operator
+    call: Call
+    wrt: tuple[int, ...]
+    interruption: Interruption = field(default_factory=Interruption)
+    base: Any = None
+    is_right: bool = True
+    fault: str = ""
+
+    def __post_init__(self) -> None:
+        self.base = self.result(self.native())
+        if self.setting.judges(self.operator) and self.wrt == self.setting.at.wrt:
+            self.fault = self._judged(self.base)
+            self.is_right = not self.fault
+
+    @property
+    def args(self) -> Args:
+        """The arguments here, in numpy: the inputs, and the vector where there is one."""
+        return (*self.setting.at.args, *self.setting.vector(self.operator))
+
+    def with_vector(self, vector: Args) -> Args:
+        """The native arguments here with another vector."""
+        return self.setting.native((*self.setting.at.args, *vector))
+
+    def native(self) -> Args:
+        """The arguments here, as the backend wants them."""
+        return self.setting.native(self.args)
+
+    def there(self) -> Args:
+        """Other arguments, with another vector too. Raises NotApplicable where there are none."""
+        return self.setting.native((*self.setting.there.args, *self.setting.general(self.operator)))
+
+    def somewhere(self) -> Args:
+        """Other arguments, or those here where there are no others."""
+        try:
+            return self.there()
+        except NotApplicable:
+            return self.native()
+
+    def result(self, native: Args) -> Any:
+        """What the call returns, in numpy."""
+        return self.setting.numpy(self.call(*native))
+
+    def faults(self, what: str, native: Args) -> Iterator[str]:
+        """A sentence that begins with `what` where the call is not right at these arguments, which are those here."""
+        if found := self.disagreement(self.result(native)):
+            yield f"{what}: {found}"
+
+    def disagreement(self, got: Any, expected: Any = None, sizes: Any = None) -> str:
+        """Why the result is wrong; "" if it has the same numbers as the first one, or as `expected`.
+
+        Others are right too if the oracle finds them so: rounding may differ.
+        """
+        of_base = expected is None or expected is self.base
+        noise = self.setting.noise(self.operator)
+        found = difference(got, self.base if of_base else expected, noise, sizes)
+        if found and of_base and self.is_right and self.setting.judges(self.operator):
+            return self._judged(got)
+        return found
+
+    def _judged(self, result: Any) -> str:
+        """The sentence of a wrong verdict; "" for any other."""
+        setting = self.setting
+        claim = setting.backend.claimed_relative_error
+        verdict = judged(setting.at, self.operator, result, setting.known, claim)
+        return verdict.sentence if verdict.word == "wrong" else ""
+
+
+def prepared(setting: Setting, operator: Operator, *, again: bool = False) -> Subject:
+    """The backend's own operator, prepared and called here. Raises Unsupported, and what the library raises.
+
+    again   it is prepared now, even if it was already
+    """
+    if operator in setting.kept and not again:
+        call, interruption = setting.kept[operator]
+        return Subject(setting, operator, call, setting.at.wrt, interruption)
+    interruption = Interruption()
+    elsewhere = (*setting.case.bind_prepared(setting.size, setting.seed), *setting.vector(operator))
+    call = setting.prepare(operator, setting.native(elsewhere), setting.at.wrt, interruption)
+    with suppress(NotApplicable):  # what records at the first call of all does not record here
+        setting.numpy(call(*setting.native((*setting.there.args, *setting.vector(operator)))))
+    return Subject(setting, operator, call, setting.at.wrt, interruption)
+
+
+def combined(function: Callable[..., Any], *trees: Any) -> Any:
+    """function(leaf, leaf, …) in the structure of the first tree."""
+    return tree.filled(trees[0], [function(*each) for each in zip(*map(tree.leaves, trees), strict=True)])
+
+
+def copied(args: Args) -> Args:
+    """Fresh arrays."""
+    return tuple(
+        tree.map_leaves(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, arg) for arg in args
+    )
+
+
+def described(error: Exception) -> str:
+    """An exception in one line."""
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+
+
+def takes_vector(operator: Operator) -> bool:
+    """Whether the last argument of a call is a vector."""
+    return operator in WITH_VECTOR
+
+
+def _shapes(args: Args) -> list[Any]:
+    """Shapes of the leaves, and the static leaves themselves: what `prepare` may rely on."""
+    return [leaf if tree.is_static(leaf) else np.shape(leaf) for leaf in tree.leaves(args)]

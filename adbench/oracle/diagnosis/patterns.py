@@ -1,0 +1,119 @@
+"""Names the mistake where a wrong derivative shows it: a flipped sign, a factor, exchanged inputs, and the like.
+
+A pattern predicts every number that was returned from those that are right. It is named only where all predictions come
+true, and where that cannot be chance: each that is right to k digits, and not right anyway, counts k; six are needed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+
+from adbench.oracle.evidence import MOST_DIGITS, EntryEvidence
+
+ENOUGH_DIGITS = 6.0
+RELATIVE = 1e-9
+LEAST_SHIFTED = 3
+NUMBERS = re.compile(r"\[(\d+(?:, \d+)*)\]")
+
+Place = tuple[str, tuple[int, ...]]
+"""An entry: its input, and its index; in a Jacobian the index of the output comes first."""
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """`expected(place)` is the number that the mistake returns there; None where that is not known."""
+
+    name: str
+    expected: Callable[[Place], float | None]
+    is_fitted: bool = False
+
+
+def pattern(entries: Sequence[EntryEvidence], value: float = math.nan) -> str:
+    """The name of the mistake that explains all these numbers, or all those of the inputs that are wrong; "" for none.
+
+    value   of the function, which some libraries return instead of its derivative
+    """
+    found = {_place(item): item for item in entries if math.isfinite(item.expected)}
+    wrong = {place[0] for place, item in found.items() if item.word == "wrong"}
+    if not wrong or not all(math.isfinite(item.got) for item in found.values()):
+        return ""
+    if name := _explaining(found, value):
+        return name
+    if len(wrong) == len({place[0] for place in found}):
+        return ""
+    name = _explaining({place: item for place, item in found.items() if place[0] in wrong}, value)
+    return f"{name} in {', '.join(sorted(wrong))}" if name else ""
+
+
+def _explaining(found: dict[Place, EntryEvidence], value: float) -> str:
+    return next((each.name for each in _patterns(found, value) if _explains(each, found)), "")
+
+
+def _patterns(found: dict[Place, EntryEvidence], value: float) -> Iterator[_Pattern]:
+    """The likelier ones first."""
+
+    def right(place: Place) -> float | None:
+        return found[place].expected if place in found else None
+
+    def times(factor: float) -> Callable[[Place], float | None]:
+        return lambda place: factor * found[place].expected
+
+    yield _Pattern("zero everywhere", lambda place: 0.0)
+    yield _Pattern("sign flipped", times(-1.0))
+    yield _Pattern("twice the right number", times(2.0))
+    yield _Pattern("half of the right number", times(0.5))
+    if math.isfinite(value):
+        yield _Pattern("the value instead of the derivative", lambda place: value)
+    for pair in combinations(dict.fromkeys(place[0] for place in found), 2):
+        yield _Pattern(" and ".join(pair) + " exchanged", partial(_exchanged, right, pair))
+    if all(index and len(index) % 2 == 0 for _, index in found):
+        yield _Pattern("transposed", lambda place: right((place[0], _halves_exchanged(place[1]))))
+    if len(found) >= LEAST_SHIFTED and all(index for _, index in found):
+        yield _Pattern("shifted by one", lambda place: right((place[0], _moved(place[1], 1))))
+        yield _Pattern("shifted by one", lambda place: right((place[0], _moved(place[1], -1))))
+    largest = max(found.values(), key=lambda item: abs(item.expected))
+    if len(found) > 1 and largest.expected:
+        factor = largest.got / largest.expected
+        yield _Pattern(f"{factor:.6g} times the right number", times(factor), is_fitted=True)
+
+
+def _exchanged(right: Callable[[Place], float | None], pair: tuple[str, str], place: Place) -> float | None:
+    name, index = place
+    return right((pair[1 - pair.index(name)] if name in pair else name, index))
+
+
+def _explains(tried: _Pattern, found: dict[Place, EntryEvidence]) -> bool:
+    guesses = {place: guess for place in found if (guess := tried.expected(place)) is not None}
+    digits = []
+    for place, guess in guesses.items():
+        item = found[place]
+        allowed = item.bound + RELATIVE * abs(guess)
+        if not abs(item.got - guess) <= allowed:
+            return False
+        share = abs(guess - item.expected) / allowed if allowed else math.inf
+        digits.append(min(math.log10(share), MOST_DIGITS) if share > 10 else 0.0)
+    if tried.is_fitted:
+        digits = sorted(digits)[:-1]  # one of them gave the factor
+    return sum(digits) >= ENOUGH_DIGITS and 2 * len(guesses) > len(found)
+
+
+def _place(item: EntryEvidence) -> Place:
+    """Of a Jacobian's entry, `output[2], x[0, 1]`, all the numbers in brackets; the text without them is the name."""
+    if "output[" not in item.where and item.index:
+        return item.where, item.index
+    groups = NUMBERS.findall(item.place)
+    return NUMBERS.sub("[]", item.place), tuple(int(number) for group in groups for number in group.split(","))
+
+
+def _halves_exchanged(index: tuple[int, ...]) -> tuple[int, ...]:
+    half = len(index) // 2
+    return (*index[half:], *index[:half])
+
+
+def _moved(index: tuple[int, ...], step: int) -> tuple[int, ...]:
+    return (*index[:-1], index[-1] + step)

@@ -1,0 +1,319 @@
+"""Wrong backends: right at one call, and wrong in what they keep, in how they read arrays, or in other vectors.
+
+Each is `broken(prepare, args, wrt)`: it gets the right `prepare(args, wrt)` and returns the wrong call.
+"""
+
+import copy
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from adbench.model.operator import OPERATORS, WITH_VECTOR, Operator
+from tests.oracle import subjects as at
+from tests.oracle.mutant import Mutant
+from tests.oracle.planting import Broken, in_prepare
+
+Call = Callable[..., Any]
+
+
+def wide(rng: np.random.Generator) -> Any:
+    return rng.uniform(0.4, 1.1, (2, 3))
+
+
+SCALAR = at.case(lambda xp, x, y, W: xp.sum(W * xp.sin(x) * y) + xp.sum(x * x * y * y) / 2, x=wide, y=wide, W=wide)
+ARRAY = replace(
+    at.case(lambda xp, x, y, W: W * xp.sin(x) * y + x * x * y * y / 2, x=wide, y=wide, W=wide),
+    operators=("value", "jacobian"),
+)
+OF_ARRAYS: tuple[Operator, ...] = ("value", "jacobian", "jvp", "vjp")
+DERIVATIVES = OPERATORS[1:]
+BY_PARTS = tuple(operator for operator in DERIVATIVES if operator != "jvp")
+VECTORS = tuple(operator for operator in OPERATORS if operator in WITH_VECTOR)
+
+
+def on_leaves(change: Callable[[Any], Any], result: Any) -> Any:
+    """The result with every number or array changed."""
+    if isinstance(result, tuple | list):
+        return tuple(on_leaves(change, part) for part in result)
+    return change(result)
+
+
+def arrays(args: Any) -> Iterator[Any]:
+    for arg in args:
+        if isinstance(arg, tuple | list):
+            yield from arrays(arg)
+        elif isinstance(arg, np.ndarray):
+            yield arg
+
+
+# State
+
+
+def frozen(prepare: Call, args: Any, wrt: Any) -> Call:
+    result = prepare(args, wrt)(*args)
+    return lambda *a: copy.deepcopy(result)
+
+
+def keyed_by_identity(prepare: Call, args: Any, wrt: Any) -> Call:
+    call, seen = prepare(args, wrt), {}
+
+    def wrong(*a: Any) -> Any:
+        key = tuple(map(id, arrays(a)))
+        if key not in seen:
+            seen[key] = a, call(*a)
+        return copy.deepcopy(seen[key][1])
+
+    return wrong
+
+
+def accumulating(prepare: Call, args: Any, wrt: Any) -> Call:
+    call, calls = prepare(args, wrt), []
+
+    def wrong(*a: Any) -> Any:
+        calls.append(a)
+        return on_leaves(lambda leaf: leaf * len(calls), call(*a))
+
+    return wrong
+
+
+def first_inputs(prepare: Call, args: Any, wrt: Any) -> Call:
+    """Remembers an input of its first call."""
+    call, first = prepare(args, wrt), []
+
+    def wrong(*a: Any) -> Any:
+        first.append(np.array(a[0]))
+        return call(first[-2] if len(first) > 1 else a[0], *a[1:])
+
+    return wrong
+
+
+def last_prepared() -> Broken:
+    """One program for all: `prepare` replaces it."""
+    latest: list[Call] = []
+
+    def broken(prepare: Call, args: Any, wrt: Any) -> Call:
+        latest[:] = [prepare(args, wrt)]
+        return lambda *a: latest[0](*a)
+
+    return broken
+
+
+def last_called() -> Broken:
+    """Calls of one operator share what is left behind: right after one of another, it is wrong."""
+    latest: list[Any] = []
+
+    def broken(prepare: Call, args: Any, wrt: Any) -> Call:
+        call, me = prepare(args, wrt), object()
+
+        def wrong(*a: Any) -> Any:
+            other = bool(latest) and latest[0] is not me
+            known, latest[:] = any(one is me for one in seen), [me]
+            seen.append(me)
+            return on_leaves(lambda leaf: leaf * 1.25, call(*a)) if other and known else call(*a)
+
+        seen: list[Any] = []
+        return wrong
+
+    return broken
+
+
+def reading_examples(prepare: Call, args: Any, wrt: Any) -> Call:
+    call = prepare(args, wrt)
+    return lambda *a: call(*a[:2], a[2] + 0.0 * args[2], *a[3:])
+
+
+def writing(prepare: Call, args: Any, wrt: Any) -> Call:
+    call = prepare(args, wrt)
+
+    def wrong(*a: Any) -> Any:
+        result = copy.deepcopy(call(*a))
+        a[2][0, 0] += 1e-3
+        return result
+
+    return wrong
+
+
+def buffered(prepare: Call, args: Any, wrt: Any) -> Call:
+    call, buffers = prepare(args, wrt), []
+
+    def wrong(*a: Any) -> Any:
+        result = on_leaves(np.array, call(*a))
+        if not buffers:
+            buffers.append(result)
+        for old, new in zip(arrays(buffers), arrays((result,)), strict=True):
+            old[...] = new
+        return buffers[0]
+
+    return wrong
+
+
+# Active inputs
+
+
+def in_order(prepare: Call, args: Any, wrt: Any) -> Call:
+    return prepare(args, tuple(sorted(wrt)))
+
+
+def only_all(prepare: Call, args: Any, wrt: Any) -> Call:
+    call = prepare(args, wrt)
+    return call if len(wrt) == 2 else lambda *a: on_leaves(lambda leaf: 2.0 * leaf, call(*a))
+
+
+# Vectors
+
+
+def with_vector(change: Callable[[Any, Any], Any]) -> Broken:
+    """change(an array of the vector, the same of the example), before the call."""
+
+    def changed(part: Any, example: Any) -> Any:
+        if isinstance(part, tuple):
+            return tuple(map(changed, part, example))
+        return change(np.asarray(part), np.asarray(example)) if np.ndim(part) else float(change(part, example))
+
+    def broken(prepare: Call, args: Any, wrt: Any) -> Call:
+        call, example = prepare(args, wrt), copy.deepcopy(args[-1])
+        return lambda *a: call(*a[:-1], changed(a[-1], example))
+
+    return broken
+
+
+VECTOR_FAULTS: dict[str, Callable[[Any, Any], Any]] = {
+    "the vector of prepare": lambda v, example: example,
+    "the vector in single precision": lambda v, example: np.float64(np.float32(v)),
+    "the vector without its sign": lambda v, example: np.abs(v) * np.sign(example),
+    "the vector of powers of two": lambda v, example: np.sign(v) * 2.0 ** np.rint(np.log2(np.abs(v) + 1e-30)),
+    "NaN for a zero in the vector": lambda v, example: v * (v / np.where(v == 0, np.nan, v)),
+    "a small vector is taken as none": lambda v, example: v * (np.abs(v) >= np.abs(example) / 1.5),
+    "a vector with an offset": lambda v, example: v + 1e-6 * (v != example) * (np.abs(v) > 0),
+}
+
+
+def across(prepare: Call, args: Any, wrt: Any) -> Call:
+    """Linear, right along the standard vector, and wrong across it."""
+    call, v0 = prepare(args, wrt), flat(args[-1])
+    p = np.arange(1.0, v0.size + 1)
+    p -= (p @ v0) / (v0 @ v0) * v0
+    return lambda *a: on_leaves(lambda leaf: leaf + 1e-3 * (p @ flat(a[-1])), call(*a))
+
+
+def flat(vector: Any) -> Any:
+    return np.concatenate([np.ravel(part) for part in (vector if isinstance(vector, tuple) else (vector,))])
+
+
+# How arrays lie
+
+
+def with_first(change: Callable[[Any], Any]) -> Broken:
+    """change(the first input), before the call."""
+
+    def broken(prepare: Call, args: Any, wrt: Any) -> Call:
+        call = prepare(args, wrt)
+        return lambda x, *a: call(change(x), *a)
+
+    return broken
+
+
+def as_it_lies(array: Any) -> Any:
+    return array.ravel("K").reshape(array.shape) if array.flags.f_contiguous else array
+
+
+def without_strides(array: Any) -> Any:
+    if array.flags.c_contiguous or array.flags.f_contiguous or array.base is None:
+        return array
+    return np.ravel(array.base)[: array.size].reshape(array.shape)
+
+
+def in_place(array: Any) -> Any:
+    array += 0.0
+    return array
+
+
+def one_of_each(prepare: Call, args: Any, wrt: Any) -> Call:
+    """An array that comes twice counts once."""
+    call = prepare(args, wrt)
+
+    def wrong(*a: Any) -> Any:
+        seen: list[int] = []
+
+        def once(leaf: Any) -> Any:
+            if not np.ndim(leaf):
+                return leaf
+            seen.append(id(leaf))
+            return leaf if seen.count(id(leaf)) == 1 else 0.0 * leaf
+
+        return call(*on_leaves(once, a))
+
+    return wrong
+
+
+# NaN, exceptions, threads
+
+
+def swallowing(prepare: Call, args: Any, wrt: Any) -> Call:
+    call = prepare(args, wrt)
+    return lambda *a: on_leaves(
+        lambda leaf: np.nan_to_num(leaf) if np.ndim(leaf) else float(np.nan_to_num(leaf)), call(*a)
+    )
+
+
+def poisoned(prepare: Call, args: Any, wrt: Any) -> Call:
+    call, raised = prepare(args, wrt), []
+
+    def wrong(*a: Any) -> Any:
+        try:
+            result = call(*a)
+        except Exception as error:
+            raised.append(error)
+            raise
+        return on_leaves(lambda leaf: leaf * (1.0 + len(raised)), result)
+
+    return wrong
+
+
+def of_one_thread(prepare: Call, args: Any, wrt: Any) -> Call:
+    call, state = prepare(args, wrt), threading.local()
+    state.factor = 1.0
+    return lambda *a: on_leaves(lambda leaf: leaf * getattr(state, "factor", 0.0), call(*a))
+
+
+def mutants() -> Iterator[Mutant]:
+    def planted(
+        kind: str, name: str, relation: str, broken: Broken, of_scalars: Any, of_arrays: Any = OF_ARRAYS
+    ) -> Iterator[Mutant]:
+        for case, operators, what in ((SCALAR, of_scalars, ""), (ARRAY, of_arrays, " of an array")):
+            for operator in operators:
+                yield Mutant(
+                    name=f"{name}{what}, {operator}", kind=kind, case=case, operator=operator, relation=relation,
+                    plant=in_prepare(operator, broken),
+                )  # fmt: skip
+
+    vectors_of_arrays = tuple(operator for operator in OF_ARRAYS if operator in VECTORS)
+    state, vector, layout = "state between calls", "other vector", "arrays in memory"
+    yield from planted(state, "the result of prepare", "elsewhere", frozen, OPERATORS)
+    yield from planted(state, "results by identity", "rewritten", keyed_by_identity, OPERATORS)
+    yield from planted(state, "results added up", "twice", accumulating, OPERATORS)
+    yield from planted(state, "an input of the call before", "twice", first_inputs, OPERATORS)
+    yield from planted(state, "the last program", "interleaved", last_prepared(), DERIVATIVES, OF_ARRAYS[1:])
+    yield from planted(state, "the last call", "interleaved", last_called(), OPERATORS)
+    yield from planted(state, "an example by reference", "overwritten", reading_examples, OPERATORS)
+    yield from planted(state, "an input that is written to", "untouched", writing, OPERATORS)
+    yield from planted(state, "one buffer", "own", buffered, BY_PARTS)
+    yield from planted("active inputs", "their order is ignored", "subsets", in_order, DERIVATIVES, OF_ARRAYS[1:])
+    yield from planted("active inputs", "all or none", "subsets", only_all, DERIVATIVES, OF_ARRAYS[1:])
+    for name, change in VECTOR_FAULTS.items():
+        yield from planted(vector, name, "linear", with_vector(change), VECTORS, vectors_of_arrays)
+    yield from planted(vector, "wrong across it", "modes", across, ("jvp",), vectors_of_arrays)
+    yield from planted(vector, "wrong across it", "symmetric", across, ("hvp",), ())
+    yield from planted(layout, "columns as rows", "Fortran order", with_first(as_it_lies), OPERATORS)
+    yield from planted(layout, "gaps are read", "strided", with_first(without_strides), OPERATORS)
+    yield from planted(layout, "written in place", "read-only", with_first(in_place), OPERATORS)
+    yield from planted(layout, "an array twice", "same array", one_of_each, OPERATORS)
+    yield from planted("NaN swallowed", "as zero", "NaN", swallowing, OPERATORS)
+    yield from planted("after an exception", "a factor", "exception", poisoned, OPERATORS)
+    yield from planted("another thread", "zeros", "thread", of_one_thread, OPERATORS)
+
+
+RELATIONS: list[Mutant] = [*mutants()]
