@@ -84,6 +84,7 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "vjp": lambda g, x, w: autograd.make_vjp(g)(x)[0](w),
     "hvp": hvp,
 }
+NESTED = {mode: OPERATIONS[mode] for mode in ("jvp", "vjp")}
 
 
 def prepare(

@@ -25,7 +25,7 @@ KNOWN = {
     "trap_unread_entry": "nan",
 }
 
-xp, to_native = of_scalars.xp, of_scalars.to_native
+xp, to_native, NESTED = of_scalars.xp, of_scalars.to_native, of_scalars.NESTED
 
 
 def prepare(

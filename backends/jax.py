@@ -75,6 +75,7 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "hvp": lambda g, x, v: jax.jvp(jax.grad(g), (x,), (v,))[1],  # forward over reverse, as jax's documentation advises
     "hessian": lambda g, x: jax.hessian(g)(x),
 }
+NESTED = {mode: OPERATIONS[mode] for mode in ("jvp", "vjp")}
 
 
 def prepare(

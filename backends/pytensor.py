@@ -138,6 +138,26 @@ OPERATIONS: dict[Operator, Callable[..., list[Any]]] = {
 }
 
 
+def forward(g: Callable[..., Any], x: Any, v: Any) -> Any:
+    """J v at variables of its own: g may hold x as a constant."""
+    at = [pt.as_tensor(leaf, dtype="float64").copy() for leaf in x]
+    value = g(at)
+    if isinstance(value, (list, tuple)):
+        return [along(part, at, v)[0] for part in value]
+    return along(pt.as_tensor(value, dtype="float64"), at, v)[0]
+
+
+def reverse(g: Callable[..., Any], x: Any, w: Any) -> Any:
+    """wᵀ J so."""
+    at = [pt.as_tensor(leaf, dtype="float64").copy() for leaf in x]
+    return pytensor.gradient.pullback(
+        pt.as_tensor(g(at), dtype="float64"), at, pt.as_tensor(w), disconnected_inputs="ignore"
+    )
+
+
+NESTED = {"jvp": forward, "vjp": reverse}
+
+
 def to_native(leaf: Any) -> Any:
     return np.array(leaf, dtype=np.float64)
 

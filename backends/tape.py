@@ -29,6 +29,7 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "hvp": lambda g, x, v: tape.hvp(g, x, v)[1],
     "hessian": lambda g, x: tape.hessian(g, x)[2],
 }
+NESTED = {mode: OPERATIONS[mode] for mode in ("jvp", "vjp")}
 
 
 def refusing(call: Callable[..., Any]) -> Callable[..., Any]:

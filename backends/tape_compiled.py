@@ -16,6 +16,8 @@ KNOWN = eager.KNOWN
 # A loop stays a loop.
 xp = Namespace(tape, loop=tape.loop, linalg=vars(tape.linalg), derivative=lambda g, x: tape.gradient(g, x)[1])
 
+NESTED = eager.NESTED
+
 OPERATORS = ("value", "gradient", "value_and_gradient", "jvp", "vjp", "hvp")
 
 

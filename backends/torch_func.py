@@ -14,7 +14,7 @@ VARIANT_OF = "torch"
 # Under torch.func a determinant is differentiated by another formula, which is right where it is zero.
 KNOWN = {case: reason for case, reason in eager.KNOWN.items() if case != "trap_det_singular"}
 
-xp, to_native = eager.xp, eager.to_native
+xp, to_native, to_numpy = eager.xp, eager.to_native, eager.to_numpy
 
 
 def value_and_gradient(g: Callable[..., Any], x: Any) -> tuple[Any, Any]:
@@ -28,6 +28,7 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "value_and_gradient": value_and_gradient,
     "vjp": lambda g, x, w: func.vjp(g, x)[1](w)[0],
 }
+NESTED = {mode: OPERATIONS[mode] for mode in ("jvp", "vjp")}
 
 
 def prepare(

@@ -26,6 +26,11 @@ FUNCTIONS = {"lotka_volterra": f} are texts f(xp, **inputs) of the backend's own
 place of the cases'. A backend that has any supports those cases only, and its records say "native" where others say
 "portable".
 
+NESTED = {"jvp": jvp, "vjp": vjp} are the library's two modes, for functions made by these modes too: jvp(g, x, v) -> J v
+and vjp(g, x, w) -> wᵀ J, where x is a tuple of native arrays and numbers, v and the result wᵀ J are like x, and g(x) is
+a number; for jvp it may be a tuple like x. The harness composes H v from them in all four ways. A library that has one
+of them, or whose modes do not nest, leaves the other out; NESTED = "why" says why it has none.
+
 SPARSE_JACOBIAN = True says that `prepare` makes use of `f.sparsity`: (rows, columns), or None, where the Jacobian of a
 function whose value is an array is not zero. Others are asked for J v in as few directions as that takes.
 
@@ -95,6 +100,8 @@ class Backend:
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     sparse_jacobian: bool = False
     build: Callable[..., Any] | None = None
+    nested: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    not_nested: str = ""
 
     @property
     def text(self) -> Literal["portable", "native"]:
@@ -142,6 +149,10 @@ def from_module(name: str, module: ModuleType) -> Backend:
     functions = getattr(module, "FUNCTIONS", {})
     if not isinstance(functions, dict) or not all(isinstance(key, str) and callable(f) for key, f in functions.items()):
         raise BadFile(f"{path}: FUNCTIONS must be a dict from names of cases to functions f(xp, **inputs)")
+    nested = getattr(module, "NESTED", {})
+    is_table = isinstance(nested, dict) and all(key in ("jvp", "vjp") and callable(f) for key, f in nested.items())
+    if not is_table and not isinstance(nested, str):
+        raise BadFile(f"{path}: NESTED must be a dict from 'jvp' and 'vjp' to functions, or the reason why there is none")
     return Backend(
         name=name,
         xp=getattr(module, "xp", None) or Namespace(np),
@@ -154,6 +165,8 @@ def from_module(name: str, module: ModuleType) -> Backend:
         functions=functions,
         sparse_jacobian=bool(getattr(module, "SPARSE_JACOBIAN", False)),
         build=getattr(module, "build", None),
+        nested=nested if is_table else {},
+        not_nested=nested if isinstance(nested, str) else "",
     )
 
 

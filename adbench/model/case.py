@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adbench.model.errors import UnknownName, UsageError
-from adbench.model.operator import OF_ARRAYS, OPERATORS, Operator
+from adbench.model.operator import EVERY_OPERATOR, OF_ARRAYS, Composition, Operator
 
 if TYPE_CHECKING:  # numpy is not imported by the parent until it has to be
     import numpy as np
@@ -63,7 +63,7 @@ class Case:
     quick: tuple[int, ...] = ()
     least: int = 1
     most: int | None = None
-    operators: tuple[Operator, ...] = ("value", "gradient")
+    operators: tuple[Operator | Composition, ...] = ("value", "gradient")
     gradient: Callable[..., tuple[Any, ...]] | None = None
     sparsity: Callable[[int], tuple[Sequence[int], Sequence[int]]] | None = None
     flops: Callable[[int], float] | None = None
@@ -91,8 +91,8 @@ class Case:
             )
         if unfit := [n for n in (*self.sizes, *self.quick) if not self.accepts(n) and len(self.sizes) > 1]:
             raise UsageError(f"sizes and quick have {unfit[0]}, but the least is {self.least} and the most {self.most}")
-        if unknown := [name for name in self.operators if name not in OPERATORS]:
-            raise UnknownName("operator", unknown[0], OPERATORS)
+        if unknown := [name for name in self.operators if name not in EVERY_OPERATOR]:
+            raise UnknownName("operator", unknown[0], EVERY_OPERATOR)
         if self.sparsity is not None and not self.is_array_valued:
             raise UsageError("sparsity is for functions whose value is an array, with operators ('value', 'jacobian')")
 
@@ -116,9 +116,9 @@ class Case:
         return "jacobian" in self.operators and "gradient" not in self.operators
 
     @property
-    def possible_operators(self) -> tuple[Operator, ...]:
+    def possible_operators(self) -> tuple[Operator | Composition, ...]:
         """All that can be asked: those of arrays of an array-valued function, all of the others."""
-        return tuple(name for name in OPERATORS if name in OF_ARRAYS or not self.is_array_valued)
+        return tuple(name for name in EVERY_OPERATOR if name in OF_ARRAYS or not self.is_array_valued)
 
     @property
     def texts(self) -> tuple[str, ...]:

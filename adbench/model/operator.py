@@ -23,9 +23,26 @@ hessian              H: a tuple of tuples, H[i][j] of the shape of input i befor
 If a backend lacks an operator (it raises Unsupported), the harness makes it from others, labelled as a fallback.
 """
 
+Composition = Literal[
+    "hvp_forward_over_forward", "hvp_reverse_over_forward", "hvp_forward_over_reverse", "hvp_reverse_over_reverse"
+]
+"""H v by one composition of a library's two modes, the outer one named first: the law of `hvp`.
+
+`prepare` is never asked for one: the harness makes all four from a backend's NESTED (see adbench.model.backend), and
+nothing stands in for one that a library lacks.
+"""
+
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
 
-WITH_VECTOR: frozenset[Operator] = frozenset({"jvp", "vjp", "hvp"})
+COMPOSITIONS: tuple[Composition, ...] = get_args(Composition)
+
+EVERY_OPERATOR: tuple[Operator | Composition, ...] = (*OPERATORS, *COMPOSITIONS)
+"""All that a user can ask for."""
+
+OF_SECOND_ORDER: frozenset[str] = frozenset({"hvp", "hessian", *COMPOSITIONS})
+"""Operators that need second derivatives, of functions whose value is a scalar."""
+
+WITH_VECTOR: frozenset[Operator | Composition] = frozenset({"jvp", "vjp", "hvp", *COMPOSITIONS})
 """Operators whose call takes one argument more, the last: the vector v or w. `args` in `prepare` has it too."""
 
 OF_ARRAYS: frozenset[Operator] = frozenset({"value", "jacobian", "jvp", "vjp"})

@@ -13,7 +13,14 @@ from adbench.model.backend import Backend
 from adbench.model.case import Case, function_of
 from adbench.model.errors import UnknownName, UsageError
 from adbench.model.namespace import Namespace
-from adbench.model.operator import OPERATORS, WITH_VECTOR, Operator
+from adbench.model.operator import (
+    COMPOSITIONS,
+    EVERY_OPERATOR,
+    OF_SECOND_ORDER,
+    WITH_VECTOR,
+    Composition,
+    Operator,
+)
 from adbench.oracle import (
     Effort,
     Nonzeros,
@@ -57,7 +64,8 @@ class Known:
 
     def of(self, operator: str) -> Reference:
         """What this operator is judged by. Raises ValueError where it was not asked for."""
-        found = {"hvp": self.hvp, "hessian": self.hessian}.get(operator, self.first)
+        by_operator = {"hvp": self.hvp, "hessian": self.hessian, **dict.fromkeys(COMPOSITIONS, self.hvp)}
+        found = by_operator.get(operator, self.first)
         if found is None:
             raise ValueError(f"the reference of {operator} was not computed")
         return found
@@ -190,11 +198,12 @@ def needs(operator: str) -> dict[str, bool]:
 
 def needs_second_order(operator: str) -> bool:
     """Whether the operator is judged by what is known of second order."""
-    return operator in ("hvp", "hessian")
+    return operator in OF_SECOND_ORDER
 
 
-def operator_named(name: str) -> Operator:
+def operator_named(name: str) -> Operator | Composition:
     """The operator of that name. Raises UnknownName."""
-    if name not in OPERATORS:
-        raise UnknownName("operator", name, OPERATORS)
-    return name
+    for operator in EVERY_OPERATOR:
+        if operator == name:
+            return operator
+    raise UnknownName("operator", name, EVERY_OPERATOR)
