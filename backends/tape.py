@@ -29,7 +29,6 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "hvp": lambda g, x, v: tape.hvp(g, x, v)[1],
     "hessian": lambda g, x: tape.hessian(g, x)[2],
 }
-NESTED = {mode: OPERATIONS[mode] for mode in ("jvp", "vjp")}
 
 
 def refusing(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,6 +41,9 @@ def refusing(call: Callable[..., Any]) -> Callable[..., Any]:
             raise Unsupported(str(error)) from error
 
     return honest
+
+
+NESTED = {mode: refusing(OPERATIONS[mode]) for mode in ("jvp", "vjp")}
 
 
 def prepare(

@@ -7,7 +7,8 @@ arrays.
     REQUIRES = ("mylib",)                 # distributions that must be installed; read without importing the file
     LICENCE = "MIT"                       # of the library; read so too
     CLAIMED_RELATIVE_ERROR = 1e-5         # only for methods that are approximate by nature
-    KNOWN = {"trap": "nan: why, and where it is discussed"}   # wrong or failing on these cases, as is known
+    KNOWN = {"trap": "nan: why, and where it is discussed"}   # wrong or failing on these cases, as is known;
+                                          # "trap hvp hessian" for these operators only, by name or glob
 
     xp = Namespace(mylib.numpy)           # the array-API names that cases call
 
@@ -43,6 +44,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from types import ModuleType
 from typing import Any, Literal
 
@@ -54,7 +56,7 @@ from adbench.model.errors import BadFile, Unsupported
 from adbench.model.namespace import Namespace
 from adbench.model.operator import OPERATORS, WITH_VECTOR, Operator
 
-__all__ = ["OPERATORS", "WITH_VECTOR", "Backend", "Call", "Operator", "from_module", "of_active", "on_active"]
+__all__ = ["OPERATORS", "WITH_VECTOR", "Backend", "Call", "KnownFault", "Operator", "from_module", "known_fault", "of_active", "on_active"]
 
 Call = Callable[..., Any]
 
@@ -86,6 +88,23 @@ def on_active(operation: Callable[..., Any], operator: Operator, f: Callable[...
 
 
 @dataclass(frozen=True)
+class KnownFault:
+    """An entry of KNOWN: the reason, and whether it names the operator rather than the case as a whole."""
+
+    reason: str
+    names_operator: bool
+
+
+def known_fault(known: Mapping[str, str], case: str, operator: str) -> KnownFault | None:
+    """The entry of KNOWN for an operator on a case: that of the operator before that of the case."""
+    for key, reason in known.items():
+        name, *operators = key.split()
+        if name == case and any(fnmatchcase(operator, pattern) for pattern in operators):
+            return KnownFault(reason, names_operator=True)
+    return KnownFault(known[case], names_operator=False) if case in known else None
+
+
+@dataclass(frozen=True)
 class Backend:
     """A backend file, loaded: the contract's parts under their names, defaults filled in."""
 
@@ -102,6 +121,10 @@ class Backend:
     build: Callable[..., Any] | None = None
     nested: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     not_nested: str = ""
+
+    def known_fault(self, case: str, operator: str) -> KnownFault | None:
+        """What the file says is wrong with this operator on this case; None where it says nothing."""
+        return known_fault(self.known, case, operator)
 
     @property
     def text(self) -> Literal["portable", "native"]:
@@ -145,7 +168,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
             raise BadFile(f"{path}: {part} is {getattr(module, part)!r}; it must be a function")
     known = getattr(module, "KNOWN", {})
     if not isinstance(known, dict) or not all(isinstance(text, str) for pair in known.items() for text in pair):
-        raise BadFile(f"{path}: KNOWN must be a dict from names of cases to reasons")
+        raise BadFile(f"{path}: KNOWN must be a dict from names of cases, alone or before operators, to reasons")
     functions = getattr(module, "FUNCTIONS", {})
     if not isinstance(functions, dict) or not all(isinstance(key, str) and callable(f) for key, f in functions.items()):
         raise BadFile(f"{path}: FUNCTIONS must be a dict from names of cases to functions f(xp, **inputs)")
