@@ -8,7 +8,7 @@ arrays.
     LICENCE = "MIT"                       # of the library; read so too
     CLAIMED_RELATIVE_ERROR = 1e-5         # only for methods that are approximate by nature
     KNOWN = {"trap": "nan: why, and where it is discussed"}   # wrong or failing on these cases, as is known;
-                                          # "trap hvp hessian" for these operators only, by name or glob
+                                          # "trap hvp hessian" with these operators only: names, or globs
 
     xp = Namespace(mylib.numpy)           # the array-API names that cases call
 
@@ -27,10 +27,10 @@ FUNCTIONS = {"lotka_volterra": f} are texts f(xp, **inputs) of the backend's own
 place of the cases'. A backend that has any supports those cases only, and its records say "native" where others say
 "portable".
 
-NESTED = {"jvp": jvp, "vjp": vjp} are the library's two modes, for functions made by these modes too: jvp(g, x, v) -> J v
-and vjp(g, x, w) -> wᵀ J, where x is a tuple of native arrays and numbers, v and the result wᵀ J are like x, and g(x) is
-a number; for jvp it may be a tuple like x. The harness composes H v from them in all four ways. A library that has one
-of them, or whose modes do not nest, leaves the other out; NESTED = "why" says why it has none.
+NESTED = {"jvp": jvp, "vjp": vjp} are the library's two modes as transforms that accept what they make: jvp(g, x, v) is
+J v and vjp(g, x, w) is wᵀ J. x is a tuple of native arrays and numbers; v and wᵀ J are like x; g(x) is a number, which
+for jvp may also be a tuple like x. From these the harness composes H v in all four ways. A library without one of them
+leaves it out; one whose modes do not nest says why: NESTED = "a gradient is a plain array".
 
 SPARSE_JACOBIAN = True says that `prepare` makes use of `f.sparsity`: (rows, columns), or None, where the Jacobian of a
 function whose value is an array is not zero. Others are asked for J v in as few directions as that takes.
@@ -56,7 +56,18 @@ from adbench.model.errors import BadFile, Unsupported
 from adbench.model.namespace import Namespace
 from adbench.model.operator import OPERATORS, WITH_VECTOR, Operator
 
-__all__ = ["OPERATORS", "WITH_VECTOR", "Backend", "Call", "KnownFault", "Operator", "from_module", "known_fault", "of_active", "on_active"]
+__all__ = [
+    "OPERATORS",
+    "WITH_VECTOR",
+    "Backend",
+    "Call",
+    "KnownFault",
+    "Operator",
+    "from_module",
+    "known_fault",
+    "of_active",
+    "on_active",
+]
 
 Call = Callable[..., Any]
 
@@ -89,19 +100,22 @@ def on_active(operation: Callable[..., Any], operator: Operator, f: Callable[...
 
 @dataclass(frozen=True)
 class KnownFault:
-    """An entry of KNOWN: the reason, and whether it names the operator rather than the case as a whole."""
+    """An entry of KNOWN: the reason, and whether a right result means that the entry is out of date."""
 
     reason: str
-    names_operator: bool
+    is_certain: bool
 
 
 def known_fault(known: Mapping[str, str], case: str, operator: str) -> KnownFault | None:
-    """The entry of KNOWN for an operator on a case: that of the operator before that of the case."""
+    """The entry of KNOWN for an operator on a case: the first that names the operator, else that of the case alone.
+
+    Certain to show are an operator that is named in full, and the gradient of a case that is named alone.
+    """
     for key, reason in known.items():
         name, *operators = key.split()
         if name == case and any(fnmatchcase(operator, pattern) for pattern in operators):
-            return KnownFault(reason, names_operator=True)
-    return KnownFault(known[case], names_operator=False) if case in known else None
+            return KnownFault(reason, is_certain=operator in operators)
+    return KnownFault(known[case], is_certain=operator == "gradient") if case in known else None
 
 
 @dataclass(frozen=True)
@@ -175,7 +189,9 @@ def from_module(name: str, module: ModuleType) -> Backend:
     nested = getattr(module, "NESTED", {})
     is_table = isinstance(nested, dict) and all(key in ("jvp", "vjp") and callable(f) for key, f in nested.items())
     if not is_table and not isinstance(nested, str):
-        raise BadFile(f"{path}: NESTED must be a dict from 'jvp' and 'vjp' to functions, or the reason why there is none")
+        raise BadFile(
+            f"{path}: NESTED must be a dict from 'jvp' and 'vjp' to functions, or the reason why there is none"
+        )
     return Backend(
         name=name,
         xp=getattr(module, "xp", None) or Namespace(np),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adbench.model.errors import UnknownName, UsageError
-from adbench.model.operator import EVERY_OPERATOR, OF_ARRAYS, Composition, Operator
+from adbench.model.operator import EVERY_OPERATOR, OF_ARRAYS, Operator
 
 if TYPE_CHECKING:  # numpy is not imported by the parent until it has to be
     import numpy as np
@@ -63,7 +63,7 @@ class Case:
     quick: tuple[int, ...] = ()
     least: int = 1
     most: int | None = None
-    operators: tuple[Operator | Composition, ...] = ("value", "gradient")
+    operators: tuple[Operator, ...] = ("value", "gradient")
     gradient: Callable[..., tuple[Any, ...]] | None = None
     sparsity: Callable[[int], tuple[Sequence[int], Sequence[int]]] | None = None
     flops: Callable[[int], float] | None = None
@@ -116,7 +116,7 @@ class Case:
         return "jacobian" in self.operators and "gradient" not in self.operators
 
     @property
-    def possible_operators(self) -> tuple[Operator | Composition, ...]:
+    def possible_operators(self) -> tuple[Operator, ...]:
         """All that can be asked: those of arrays of an array-valued function, all of the others."""
         return tuple(name for name in EVERY_OPERATOR if name in OF_ARRAYS or not self.is_array_valued)
 

@@ -21,7 +21,7 @@ import numpy as np
 from adbench.model import tree
 from adbench.model.backend import Backend, Call, of_active
 from adbench.model.errors import Unsupported
-from adbench.model.operator import Composition
+from adbench.model.operator import Operator
 
 TRANSFORMS = {"forward": "jvp", "reverse": "vjp"}
 MOST_PASSES = 1_000
@@ -29,7 +29,7 @@ MOST_PASSES = 1_000
 
 
 def composed(
-    backend: Backend, composition: Composition, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
+    backend: Backend, composition: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 ) -> Call:
     """call(*args) -> H v in numpy, as the gradient; the last of the arguments is v.
 

@@ -23,7 +23,7 @@ from adbench.model.backend import Backend, Call
 from adbench.model.case import function_of
 from adbench.model.errors import Unsupported
 from adbench.model.namespace import Namespace
-from adbench.model.operator import COMPOSITIONS, OF_ARRAYS, WITH_VECTOR, Composition, Operator
+from adbench.model.operator import COMPOSITIONS, OF_ARRAYS, WITH_VECTOR, Operator
 
 NATIVE = "native"
 OF_A_MODULE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
@@ -40,7 +40,7 @@ class Prepared:
 
 def prepare(
     backend: Backend,
-    operator: Operator | Composition,
+    operator: Operator,
     f: Callable[..., Any],
     args: tuple[Any, ...],
     wrt: tuple[int, ...],
@@ -71,7 +71,7 @@ def prepare(
 
 def instead(
     backend: Backend,
-    operator: Operator | Composition,
+    operator: Operator,
     f: Callable[..., Any],
     args: tuple[Any, ...],
     wrt: tuple[int, ...],
@@ -111,7 +111,7 @@ class _Request:
     """An operator that the harness wants from a backend."""
 
     backend: Backend
-    operator: Operator | Composition
+    operator: Operator
     f: Callable[..., Any]
     args: tuple[Any, ...]
     wrt: tuple[int, ...]

@@ -18,7 +18,6 @@ from adbench.model.operator import (
     EVERY_OPERATOR,
     OF_SECOND_ORDER,
     WITH_VECTOR,
-    Composition,
     Operator,
 )
 from adbench.oracle import (
@@ -201,7 +200,7 @@ def needs_second_order(operator: str) -> bool:
     return operator in OF_SECOND_ORDER
 
 
-def operator_named(name: str) -> Operator | Composition:
+def operator_named(name: str) -> Operator:
     """The operator of that name. Raises UnknownName."""
     for operator in EVERY_OPERATOR:
         if operator == name:

@@ -46,7 +46,9 @@ class CheckPhase:
                 yield Started(job, "check")
                 checked = unbuilt or self._check(worker, failures, job)
                 failures.note(checked.record)
-                record = _as_known(checked.record, known_fault(worker.known, job.case, job.operator), catalog.cases[job.case])
+                record = _as_known(
+                    checked.record, known_fault(worker.known, job.case, job.operator), catalog.cases[job.case]
+                )
                 if record.outcome.is_fault or record.outcome.word == "wrong":
                     record = replace(record, reproduce=self.context.reproduce(job))
                 yield replace(checked, record=record, open_seconds=worker.open_seconds)
@@ -111,15 +113,14 @@ class CheckPhase:
 def _as_known(record: Record, known: KnownFault | None, case: Case) -> Record:
     """A fault that the backend's file lists is not an alarm; a listed fault that does not occur is one.
 
-    What is listed for a case as a whole is about its gradient, and excuses all that is made from it. A case of several
-    sizes may have its fault at one of them only, or in a relation: no alarm then.
+    What is listed for a case as a whole excuses all its operators: most of them are made from the gradient. A case of
+    several sizes may have its fault at one of them only, or in a relation: no alarm then.
     """
     if known is None:
         return record
     reason, outcome = case.known_fault(known.reason), record.outcome
     if outcome.word in ("wrong", "failed", "crashed"):  # a time-out may be the machine's
         return replace(record, status="known", reason=f"{reason}. Here: {record.reason}")
-    gone = outcome.word == "right" if known.names_operator else record.job.operator == "gradient" and outcome.is_measured
-    if gone and len(case.sizes) == 1:
+    if known.is_certain and outcome.is_measured and len(case.sizes) == 1:
         return replace(record, status="surprise", reason=f"right, but its file says that it is known to be: {reason}")
     return record

@@ -19,8 +19,8 @@ import numpy as np
 from msgspec import Meta, Struct, field
 
 from adbench.measure.machine import fingerprint
-from adbench.model.operator import EVERY_OPERATOR
 from adbench.model.errors import BadFile
+from adbench.model.operator import EVERY_OPERATOR
 from adbench.model.record import Job
 from adbench.model.serialization import MOST_RECORDS, converted
 from adbench.results.comparison_inputs import UNKNOWN, ComparisonInput, Key, Sample, key_called, of_run
