@@ -4,19 +4,18 @@ from collections.abc import Callable
 from typing import Any
 
 import array_api_compat.torch
-import numpy as np
 import optree
 import torch
 from torch import func
-from torch.autograd import forward_ad
 
-from adbench import Namespace, Operator, Unsupported, on_active
+from adbench import Namespace, Operator, on_active
+
+from ._torch_modes import CONSTANT_FACTORS, OVER_FORWARD
+from ._torch_modes import NESTED as NESTED
+from ._torch_modes import to_numpy as to_numpy
 
 REQUIRES = ("torch", "array-api-compat")
 LICENCE = "BSD-3-Clause"
-
-OVER_FORWARD = "hvp_forward_over_forward hvp_reverse_over_forward"
-CONSTANT_FACTORS = "the tangent's factorisation counts as constant (pytorch/pytorch#192540)"
 
 # Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
 KNOWN = {
@@ -85,11 +84,6 @@ def to_native(leaf: Any) -> Any:
     return torch.tensor(leaf, dtype=torch.float64)  # copies
 
 
-def to_numpy(leaf: Any) -> Any:
-    # It may still be recorded, or be one of torch's zeros without memory.
-    return leaf.numpy(force=True) if isinstance(leaf, torch.Tensor) else np.asarray(leaf)
-
-
 def pull_back(g: Callable[..., Any], x: Any, w: Any = None) -> tuple[Any, Any]:
     """(g(x), wᵀ J) as torch's users write it: mark, compute, sweep back; the graph is freed."""
     # Users mark their parameters once. To mark a view at each call costs about as little, and leaves the caller's
@@ -112,36 +106,6 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "hvp": lambda g, x, v: func.jvp(func.grad(g), (x,), (v,))[1],
     "hessian": lambda g, x: func.hessian(g)(x),
 }
-
-
-def forward(g: Callable[..., Any], x: Any, v: Any) -> Any:
-    """J v by torch's own dual tensors, which do not nest in themselves."""
-    try:
-        with forward_ad.dual_level():
-            value = g(tuple(map(forward_ad.make_dual, x, v)))
-            tangents = optree.tree_map(_tangent, value)
-    except RuntimeError as error:
-        if "Nested forward mode AD" not in str(error):
-            raise
-        raise Unsupported("torch's dual tensors do not nest in themselves; those of torch.func do") from error
-    return tangents
-
-
-def _tangent(dual: Any) -> Any:
-    primal, tangent = forward_ad.unpack_dual(dual)
-    return torch.zeros_like(primal) if tangent is None else tangent
-
-
-def reverse(g: Callable[..., Any], x: Any, w: Any) -> Any:
-    """wᵀ J, itself recorded. A view is marked: what comes from another derivative keeps its tangent and its graph."""
-    leaves = tuple(leaf.view_as(leaf).requires_grad_() for leaf in x)
-    value = g(leaves)
-    if not value.requires_grad:  # it does not depend on them, which autograd.grad refuses
-        return tuple(map(torch.zeros_like, leaves))
-    return torch.autograd.grad(value, leaves, w, create_graph=True, materialize_grads=True)
-
-
-NESTED = {"jvp": forward, "vjp": reverse}
 
 
 def prepare(
