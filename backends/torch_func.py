@@ -8,12 +8,13 @@ from torch import func
 from adbench import Operator, on_active
 
 from . import torch as eager
+from ._torch_modes import OVER_FORWARD
 
 VARIANT_OF = "torch"
 
 # Under torch.func a determinant is differentiated by another formula, which is right where it is zero.
 KNOWN = {case: reason for case, reason in eager.KNOWN.items() if case != "trap_det_singular"} | {
-    f"trap_det_singular {eager.OVER_FORWARD}": "0 or 5e16: the tangent's factorisation is of a singular matrix",
+    f"trap_det_singular {OVER_FORWARD}": "0 or 5e16: the tangent's factorisation is of a singular matrix",
 }
 
 xp, to_native, to_numpy = eager.xp, eager.to_native, eager.to_numpy
