@@ -47,6 +47,15 @@ KNOWN = {
     "trap_std_of_constant": "nan",
     "trap_unread_entry": "nan (as Theano/Theano#1996)",
     "trap_x_sqrt_x": "nan",
+    # Of second order: a key ends in the operators that it is about.
+    "trap_half_square_norm hvp hessian hvp_reverse_*": "nan: 0/0, where the norm is 0 (as pytorch/functorch#1097)",
+    "trap_half_square_root hvp hessian hvp_*": "nan",
+    "trap_large_singular_values hvp_forward_*": "nan: σ_i² - σ_j² is inf - inf (as pytorch/pytorch#194705)",
+    "trap_log1p_exp_overflow hvp_forward_over_reverse": "nan",
+    "trap_log_add_exp_large hvp_forward_over_reverse": "nan: inf / inf in the derivative of a weight",
+    "trap_logistic_far hvp_*": "the sign is turned: the larger of two terms has a factor that underflows",
+    "trap_logistic_tail hvp_*": "nan",
+    "trap_square_std_of_constant h*": "nan",
 }
 
 # All that pytensor simplifies, but for `fusion`: what is fused it would do number by number in Python.

@@ -13,7 +13,7 @@ from ._traps import traps
 CASES, trap = traps("compositions")
 
 
-@trap({"x": 2.0, "y": 0.0}, (0.0, math.log(2.0)), faults={"wrong": "the rule for y = 0 is differentiated as it stands"})
+@trap({"x": 2.0, "y": 0.0}, (0.0, math.log(2.0)), faults={"wrong": "the guard at y = 0 has the wrong derivative"})
 def trap_power_mixed(xp, x, y):
     """x^y at (2, 0) → (0, log 2), and H = ((0, ½), (½, log² 2)): a mixed derivative at exponent 0.
 

@@ -30,7 +30,7 @@ place of the cases'. A backend that has any supports those cases only, and its r
 NESTED = {"jvp": jvp, "vjp": vjp} are the library's two modes as transforms that accept what they make: jvp(g, x, v) is
 J v and vjp(g, x, w) is wᵀ J. x is a tuple of native arrays and numbers; v and wᵀ J are like x; g(x) is a number, which
 for jvp may also be a tuple like x. From these the harness composes H v in all four ways. A library without one of them
-leaves it out; one whose modes do not nest says why: NESTED = "a gradient is a plain array".
+leaves it out; one whose modes do not nest gives the reason: NESTED = "a gradient is a plain array".
 
 SPARSE_JACOBIAN = True says that `prepare` makes use of `f.sparsity`: (rows, columns), or None, where the Jacobian of a
 function whose value is an array is not zero. Others are asked for J v in as few directions as that takes.
@@ -189,9 +189,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
     nested = getattr(module, "NESTED", {})
     is_table = isinstance(nested, dict) and all(key in ("jvp", "vjp") and callable(f) for key, f in nested.items())
     if not is_table and not isinstance(nested, str):
-        raise BadFile(
-            f"{path}: NESTED must be a dict from 'jvp' and 'vjp' to functions, or the reason why there is none"
-        )
+        raise BadFile(f"{path}: NESTED must be a dict from 'jvp' and 'vjp' to functions, or a text with the reason")
     return Backend(
         name=name,
         xp=getattr(module, "xp", None) or Namespace(np),

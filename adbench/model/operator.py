@@ -43,12 +43,12 @@ EVERY_OPERATOR: tuple[Operator, ...] = get_args(Operator)
 COMPOSITIONS: tuple[Operator, ...] = EVERY_OPERATOR[-4:]
 """H v by one composition of a library's two modes, the outer one named first; the law is that of `hvp`.
 
-The harness makes all four from a backend's NESTED (adbench/model/backend.py): `prepare` is never asked for one, and
-nothing stands in for one that a library lacks.
+The harness makes all four from a backend's NESTED (adbench/model/backend.py) and never asks `prepare` for one. A
+composition that a library lacks is unsupported: there is no fallback.
 """
 
 OPERATORS: tuple[Operator, ...] = EVERY_OPERATOR[:-4]
-"""Those that `prepare` is asked for."""
+"""The operators that the harness asks `prepare` for."""
 
 OF_SECOND_ORDER: frozenset[str] = frozenset({"hvp", "hessian", *COMPOSITIONS})
 """Operators that need second derivatives, of functions whose value is a scalar."""
