@@ -53,7 +53,7 @@ KNOWN = {
     "trap_large_singular_values hvp_forward_*": "nan: σ_i² - σ_j² is inf - inf (as pytorch/pytorch#194705)",
     "trap_log1p_exp_overflow hvp_forward_over_reverse": "nan",
     "trap_log_add_exp_large hvp_forward_over_reverse": "nan: inf / inf in the derivative of a weight",
-    "trap_logistic_far hvp_*": "the sign is turned: the larger of two terms has a factor that underflows",
+    "trap_logistic_far hvp_*": "the sign is turned: (1 + exp x)³ overflows, and its term is lost",
     "trap_logistic_tail hvp_*": "nan",
     "trap_square_std_of_constant h*": "nan",
 }
