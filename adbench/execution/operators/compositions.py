@@ -38,7 +38,7 @@ def composed(
     outer, inner = composition.removeprefix("hvp_").split("_over_")
     for mode in (inner, outer):
         if TRANSFORMS[mode] not in backend.nested:
-            raise Unsupported(backend.not_nested or f"{backend.name} has no {TRANSFORMS[mode]} that nests")
+            raise Unsupported(backend.not_nested or f"{backend.name} names no {TRANSFORMS[mode]} that nests")
     x = tuple(backend.numpy_result(args[i]) for i in wrt)
     made = _Modes(backend, f, wrt, [np.shape(leaf) for leaf in tree.leaves(x)])
     if outer == inner == "forward":
