@@ -14,7 +14,6 @@ from adbench.model.case import Case, function_of
 from adbench.model.errors import UnknownName, UsageError
 from adbench.model.namespace import Namespace
 from adbench.model.operator import (
-    COMPOSITIONS,
     EVERY_OPERATOR,
     OF_SECOND_ORDER,
     WITH_VECTOR,
@@ -63,8 +62,7 @@ class Known:
 
     def of(self, operator: str) -> Reference:
         """What this operator is judged by. Raises ValueError where it was not asked for."""
-        by_operator = {"hvp": self.hvp, "hessian": self.hessian, **dict.fromkeys(COMPOSITIONS, self.hvp)}
-        found = by_operator.get(operator, self.first)
+        found = self.hessian if operator == "hessian" else self.hvp if needs_second_order(operator) else self.first
         if found is None:
             raise ValueError(f"the reference of {operator} was not computed")
         return found
