@@ -217,4 +217,5 @@ def test_a_known_fault_of_second_order_does_not_excuse_a_wrong_gradient() -> Non
     assert status("gradient", "wrong") == "wrong"
     assert status("hessian", "wrong") == "known"
     assert status("hessian", "right") == "surprise"
+    assert status("hessian", "blind") == "ok"
     assert status("hvp", "right") == "ok"

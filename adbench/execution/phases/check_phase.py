@@ -121,6 +121,6 @@ def _as_known(record: Record, known: KnownFault | None, case: Case) -> Record:
     reason, outcome = case.known_fault(known.reason), record.outcome
     if outcome.word in ("wrong", "failed", "crashed"):  # a time-out may be the machine's
         return replace(record, status="known", reason=f"{reason}. Here: {record.reason}")
-    if known.is_certain and outcome.is_measured and len(case.sizes) == 1:
+    if known.is_certain and outcome.word in ("right", "approximate") and len(case.sizes) == 1:
         return replace(record, status="surprise", reason=f"right, but its file says that it is known to be: {reason}")
     return record
