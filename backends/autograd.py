@@ -54,11 +54,16 @@ KNOWN = {
     "trap_simple_eigenvector": "nan",
     "trap_sinc_near_zero": "five digits",
     "trap_square_of_angle": "nan",
+    "trap_square_of_singular_values": "nan",
     "trap_square_of_sqrt": "raises: x^-½ of Python's float 0 (HIPS/autograd#151)",
     "trap_square_std_of_constant": "nan",
     "trap_std_of_constant": "nan",
     "trap_unread_entry": "nan",
     "trap_x_sqrt_x": "raises: x^-½ of Python's float 0 (HIPS/autograd#151)",
+    # Of second order: a key ends in the operators that it is about.
+    "trap_power_mixed hvp hessian hvp_*": "wrong (as jax-ml/jax#12033)",
+    "trap_power_three_halves hvp hessian hvp_*": "raises: x^-½ of Python's float 0 (as HIPS/autograd#581)",
+    "trap_square_of_abs hvp hessian hvp_*": "0",
 }
 
 # autograd wraps every name of numpy but has derivatives under the older ones only: `cumsum`, not `cumulative_sum`.
@@ -84,6 +89,7 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "vjp": lambda g, x, w: autograd.make_vjp(g)(x)[0](w),
     "hvp": hvp,
 }
+NESTED = {mode: OPERATIONS[mode] for mode in ("jvp", "vjp")}
 
 
 def prepare(

@@ -26,7 +26,7 @@ MOST_INSTRUCTIONS = 6_000
 # Not as C++, which the text could be as well: there it takes hypot, log1p and expm1 to be missing and has poor ones.
 AS_C = ("-x", "c", "-std=gnu11", "-DGCC_HASCLASSVISIBILITY")
 
-xp, to_native = virtual_machine.xp, virtual_machine.to_native
+xp, to_native, NESTED = virtual_machine.xp, virtual_machine.to_native, virtual_machine.NESTED
 
 
 def compiled(function: Any) -> Any:

@@ -142,6 +142,9 @@ def slopes(f: Callable[[Any], Any], leaf: Any) -> Any:
     return found
 
 
+NESTED = "the complex step takes the one imaginary part there is"
+
+
 def prepare(
     operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 ) -> Callable[..., Any]:

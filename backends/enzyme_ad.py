@@ -92,6 +92,20 @@ def by_enzyme(f: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def nested(transform: Callable[..., Any]) -> Callable[..., Any]:
+    """jax's transform of g as Enzyme differentiates it."""
+
+    def of_enzyme(g: Callable[..., Any], x: Any, direction: Any) -> Any:
+        closed, values = jax.closure_convert(g, x)
+        differentiable = by_enzyme(closed)
+        return transform(lambda y: differentiable(y, *values), x, direction)
+
+    return of_enzyme
+
+
+NESTED = {mode: nested(transform) for mode, transform in lowered.NESTED.items()}
+
+
 def prepare(
     operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 ) -> Callable[..., Any]:

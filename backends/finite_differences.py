@@ -31,6 +31,7 @@ KNOWN = {
 CLAIMED_RELATIVE_ERROR = 1e-6
 
 
+NESTED = "a difference of differences keeps too few digits"
 EPSILON = sys.float_info.epsilon
 
 

@@ -2,6 +2,7 @@
 
 from .finite_differences import EPSILON, preparing
 from .finite_differences import KNOWN as OF_TWO_POINTS
+from .finite_differences import NESTED as NESTED
 
 VARIANT_OF = "finite_differences"
 

@@ -1,6 +1,7 @@
 """Eight evaluations per input on numpy, by 9-point central differences: about twelve digits."""
 
 from .finite_differences import KNOWN as OF_TWO_POINTS
+from .finite_differences import NESTED as NESTED
 from .finite_differences import preparing
 
 VARIANT_OF = "finite_differences"

@@ -134,6 +134,7 @@ def replaced(expressions: list[Any], symbols: list[Any], by: list[Any]) -> list[
 
 
 xp = namespace(KIND, fresh, gradient, replaced)
+NESTED = "heyoka differentiates formulas: each derivative is a formula like any other"
 
 
 def derive(operator: Operator, of: Traced) -> list[Any]:

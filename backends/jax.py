@@ -50,6 +50,11 @@ KNOWN = {
     "trap_third_derivative_of_power": "nan: 2 · 1 · 0 · 0^-1 (as jax-ml/jax#14397)",
     "trap_unread_entry": "nan",
     "trap_x_sqrt_x": "nan (jax-ml/jax#21723)",
+    # Of second order: a key ends in the operators that it is about.
+    "trap_equal_singular_values hvp hessian hvp_*": "nan: 1 / (σ_i² - σ_j²) of equal ones (as pytorch/pytorch#192521)",
+    "trap_half_square_hypot hvp hessian hvp_*": "¼ in all entries: the guard of hypot at 0 is differentiated",
+    "trap_large_singular_values hvp hessian hvp_forward_*": "nan: inf - inf of σ² (as pytorch/pytorch#194705)",
+    "trap_square_of_singular_values hvp hessian hvp_*": "nan",
 }
 
 jax.config.update("jax_enable_x64", True)  # before the first array is made: jax is single precision otherwise
@@ -81,6 +86,7 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "hvp": lambda g, x, v: jax.jvp(jax.grad(g), (x,), (v,))[1],  # forward over reverse, as jax's documentation advises
     "hessian": lambda g, x: jax.hessian(g)(x),
 }
+NESTED = {mode: OPERATIONS[mode] for mode in ("jvp", "vjp")}
 
 
 def prepare(

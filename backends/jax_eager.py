@@ -25,7 +25,7 @@ def loop(step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
 
 
 xp = Namespace(jax.numpy, loop=loop, derivative=compiled.xp.derivative, stop_gradient=compiled.xp.stop_gradient)
-to_native, sync = compiled.to_native, compiled.sync
+to_native, sync, NESTED = compiled.to_native, compiled.sync, compiled.NESTED
 
 
 def prepare(

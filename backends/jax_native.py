@@ -16,7 +16,7 @@ from . import jax as portable
 
 VARIANT_OF = "jax"
 
-xp, to_native, sync = portable.xp, portable.to_native, portable.sync
+xp, to_native, sync, NESTED = portable.xp, portable.to_native, portable.sync, portable.NESTED
 
 LOG_TWO_PI = math.log(2 * math.pi)
 G = 9.8

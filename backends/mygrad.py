@@ -50,12 +50,14 @@ KNOWN = {
 
 mygrad.turn_memory_guarding_off()  # as its documentation advises for speed, once the program runs with it on
 
+NESTED = "mygrad's derivatives do not nest: a gradient is a plain array"
+
 # mygrad's own zeros and ones are single precision; numpy's are constants to it all the same.
 PLAIN = {name: getattr(np, name) for name in ("zeros", "ones", "full", "eye", "arange", "linspace", "asarray")}
 
 
 def derivative(*_: Any) -> Any:
-    raise Unsupported("mygrad's derivatives do not nest: a gradient is a plain array")
+    raise Unsupported(NESTED)
 
 
 xp = Namespace(

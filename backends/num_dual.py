@@ -231,6 +231,9 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {  # of a function of a list of
 }
 
 
+NESTED = "hyper-dual numbers have both derivatives at once, and hold floats: they do not nest"
+
+
 def prepare(
     operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 ) -> Callable[..., Any]:

@@ -14,6 +14,8 @@ from adbench import Operator, Unsupported, phase
 REQUIRES = ("numba",)
 LICENCE = "BSD-2-Clause"
 
+NESTED = "a gradient by hand is no mode of a library"
+
 
 @cache
 def dispatcher(gradient: Callable[..., Any]) -> Any:

@@ -20,7 +20,7 @@ KNOWN = {
 MOST_OPERATIONS = 300  # in a graph: numba takes about 0.1 s for each, the first time
 
 pytensor.config.mode = "NUMBA"
-xp, to_native = virtual_machine.xp, virtual_machine.to_native
+xp, to_native, NESTED = virtual_machine.xp, virtual_machine.to_native, virtual_machine.NESTED
 
 
 def prepare(

@@ -20,6 +20,7 @@ KNOWN = {
     "trap_atan2_large": "raises",
     "trap_equality_branch": "0",
     "trap_log1p_exp_overflow": "raises: exp of Python's float overflows in the value too",
+    "trap_log_add_exp_far": "raises: exp of Python's float overflows",
     "trap_logistic_far": "raises: (1 + exp x)² of Python's float overflows (as jax-ml/jax#40825)",
     "trap_logistic_tail": "raises: exp of Python's float overflows",
     "trap_norm_at_zero": "raises: 0/0 of Python's floats, where sqrt is vertical (as pytorch/pytorch#2421)",
@@ -29,6 +30,11 @@ KNOWN = {
     "trap_sinc_near_zero": "four digits",
     "trap_square_of_angle": "raises: 1/0 of Python's float, where acos is vertical (as casadi/casadi#3598)",
     "trap_zero_to_a_power": "nan",
+    # Of second order: a key ends in the operators that it is about.
+    "trap_hypot_large hvp hessian": "raises: a power of Python's float overflows",
+    "trap_masked_sinc hvp hessian": "0",
+    "trap_power_three_halves hvp hessian": "raises: x^-½ of Python's float 0, where f'' is infinite",
+    "trap_x_sqrt_x hvp hessian": "raises: 1/0 of Python's floats, where f'' is infinite",
 }
 
 # sympy goes through an expression as a tree, where what is used twice counts twice: a loop doubles it at each trip.
@@ -121,6 +127,7 @@ def replaced(expressions: list[Any], symbols: list[Any], by: list[Any]) -> list[
 
 
 xp = namespace(KIND, fresh, gradient, replaced)
+NESTED = "sympy differentiates formulas: there is no forward or reverse mode to compose"
 
 
 def derive(operator: Operator, of: Traced) -> list[Any]:

@@ -16,6 +16,13 @@ KNOWN = {
     "trap_logistic_far": "0: the quotient's adjoint, 1e-347, underflows before exp multiplies it back",
     "trap_square_of_angle": "0: where acos is vertical 0 · inf is taken as 0, as x sqrt x needs it",
     "trap_square_of_sqrt": "0: where sqrt is vertical 0 · inf is taken as 0, as x sqrt x needs it",
+    # Of second order: a key ends in the operators that it is about.
+    "trap_atan2_small hvp hessian hvp_*": "nan",
+    "trap_equal_eigenvalues h*": "raises, and says so",
+    "trap_equal_singular_values h*": "raises, and says so",
+    "trap_masked_sinc hvp hessian hvp_*": "0",
+    "trap_simple_eigenvector h*": "raises, and says so",
+    "trap_square_of_singular_values h*": "raises, and says so",
 }
 
 # What the traps ask for beyond the array API: the derivative inside a function.
@@ -42,6 +49,9 @@ def refusing(call: Callable[..., Any]) -> Callable[..., Any]:
             raise Unsupported(str(error)) from error
 
     return honest
+
+
+NESTED = {mode: refusing(OPERATIONS[mode]) for mode in ("jvp", "vjp")}
 
 
 def prepare(

@@ -10,4 +10,4 @@ KNOWN = plain.KNOWN
 
 xp = Namespace(tape, loop=tape.checkpointed_loop, linalg=vars(tape.linalg), derivative=plain.xp.derivative)
 
-prepare = plain.prepare
+prepare, NESTED = plain.prepare, plain.NESTED

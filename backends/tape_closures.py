@@ -184,6 +184,8 @@ def _float_or_array(found: Any) -> Any:
     return found if np.ndim(found) else float(found)
 
 
+NESTED = "one sweep back over Python's floats gives one gradient, of floats"
+
 OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "gradient": lambda g, x: value_and_gradient(g, x)[1],
     "value_and_gradient": value_and_gradient,

@@ -20,6 +20,7 @@ KNOWN = {
 }
 
 xp = reverse.xp
+NESTED = "compact Jacobians are numbers: nothing is recorded of how they were made"
 
 MOST_NUMBERS = 1_000_000
 

@@ -18,6 +18,7 @@ KNOWN = eager.KNOWN
 xp = Namespace(tape, loop=tape.loop, linalg=vars(tape.linalg), derivative=lambda g, x: tape.gradient(g, x)[1])
 
 FOLDER = kept_programs("tape")
+NESTED = eager.NESTED
 
 OPERATORS = ("value", "gradient", "value_and_gradient", "jvp", "vjp", "hvp")
 

@@ -25,7 +25,7 @@ KNOWN = {case: reason for case, reason in exact.KNOWN.items() if case != "trap_s
     "trap_x_sqrt_x": _NAN,
 }
 
-xp = exact.xp
+xp, NESTED = exact.xp, exact.NESTED
 
 
 def prepare(

@@ -11,7 +11,7 @@ VARIANT_OF = "tape"
 
 KNOWN = {**compact.KNOWN, "trap_norm_at_zero": "nan (as HIPS/autograd#151)"}
 
-xp = compact.xp
+xp, NESTED = compact.xp, compact.NESTED
 
 
 def prepare(

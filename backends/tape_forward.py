@@ -27,6 +27,7 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "jacobian": gradient,
     "jvp": lambda g, x, v: tape.jvp(g, x, v)[1],
 }
+NESTED = {"jvp": reverse.NESTED["jvp"]}
 
 
 def prepare(

@@ -8,15 +8,18 @@ from torch import func
 from adbench import Operator, on_active
 
 from . import torch as eager
+from ._torch_modes import OVER_FORWARD
 
 VARIANT_OF = "torch"
 
 # Under torch.func a determinant is differentiated by another formula, which is right where it is zero.
-KNOWN = {case: reason for case, reason in eager.KNOWN.items() if case != "trap_det_singular"}
+KNOWN = {case: reason for case, reason in eager.KNOWN.items() if case != "trap_det_singular"} | {
+    f"trap_det_singular {OVER_FORWARD}": "0 or 5e16: the tangent's factorisation is of a singular matrix",
+}
 
 LIMITS = eager.LIMITS
 
-xp, to_native = eager.xp, eager.to_native
+xp, to_native, to_numpy = eager.xp, eager.to_native, eager.to_numpy
 
 
 def value_and_gradient(g: Callable[..., Any], x: Any) -> tuple[Any, Any]:
@@ -30,6 +33,7 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "value_and_gradient": value_and_gradient,
     "vjp": lambda g, x, w: func.vjp(g, x)[1](w)[0],
 }
+NESTED = {mode: OPERATIONS[mode] for mode in ("jvp", "vjp")}
 
 
 def prepare(

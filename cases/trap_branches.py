@@ -16,7 +16,14 @@ def trap_masked_sqrt(xp, x):
     return xp.where(x > 0, xp.sqrt(x), 0.0)
 
 
-@trap({"x": 0.0}, (0.0,), faults={"nan": "0/0 in the branch not taken (as jax-ml/jax#1722)"})
+@trap(
+    {"x": 0.0},
+    (0.0,),
+    faults={
+        "nan": "0/0 in the branch not taken (as jax-ml/jax#1722)",
+        "0": "the branch taken is a constant, without a second derivative (as EnzymeAD/Enzyme.jl#1601)",
+    },
+)
 def trap_masked_sinc(xp, x):
     """where(x = 0, 1, sin x / x) at 0 → 0: the quotient was computed and not taken.
 

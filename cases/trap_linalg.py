@@ -111,7 +111,10 @@ def trap_cholesky_of_diagonal(xp, x):
 @trap(
     {"A": [[1.0, 0.0], [0.0, 1.0]]},
     ([[math.e, 0.0], [0.0, math.e]],),
-    faults={"nan": "1 / (w_i - w_j) between equal eigenvalues (as jax-ml/jax#669)"},
+    faults={
+        "nan": "1 / (w_i - w_j) between equal eigenvalues (as jax-ml/jax#669)",
+        "raises, and says so": "eigenvectors are turned by any change where w_i = w_j",
+    },
 )
 def trap_equal_eigenvalues(xp, A):
     """tr(V exp(w) Vᵀ) of a symmetric matrix V w Vᵀ at I → e I: the trace of its exponential.
@@ -125,7 +128,10 @@ def trap_equal_eigenvalues(xp, A):
 @trap(
     {"A": [[4.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]},
     ([[0.0, 1 / 6, 1 / 3], [1 / 6, 0.0, 0.0], [1 / 3, 0.0, 0.0]],),
-    faults={"nan": "eigenvalues of other eigenvectors are equal (as jax-ml/jax#4646)"},
+    faults={
+        "nan": "eigenvalues of other eigenvectors are equal (as jax-ml/jax#4646)",
+        "raises, and says so": "eigenvectors are turned by any change where w_i = w_j",
+    },
 )
 def trap_simple_eigenvector(xp, A):
     """v₀ v₁ + 2 v₀ v₂ of the eigenvector of 4 in diag(4, 1, 1) → ⅙ and ⅓ for the entries that turn it.

@@ -15,7 +15,7 @@ from pathlib import Path
 from adbench.catalog.discovery import Catalog, Source, catalog
 from adbench.catalog.installed import packages_of_debian
 from adbench.model.case import Case
-from adbench.model.operator import OPERATORS
+from adbench.model.operator import COMPOSITIONS, OPERATORS
 from adbench.model.record import Record
 from adbench.results.store import read_run
 
@@ -106,9 +106,10 @@ one is called.
 | ⊗ | wrong or failing, as its file says it is known to be: listed at the end |
 
 A number after a mark counts cases where those of a family differ. An empty place was not asked: only a function whose
-value is a number has a gradient, a trap is asked for nothing else. What can do none of a family is named below its
-table. The last column holds the [relations](../README.md#what-the-verdicts-mean) between calls. *Right* includes
-methods that are approximate by nature and keep to what they claim.
+value is a number has a gradient, and a trap is asked for it and for what is of second order. What can do none of a
+family is named below its table. *reverse ∘ forward* and the like are H v by that composition of the library's modes.
+The last column holds the [relations](../README.md#what-the-verdicts-mean) between calls. *Right* includes methods that
+are approximate by nature and keep to what they claim.
 """
 
 
@@ -126,12 +127,14 @@ def page(records: Sequence[Record], cases: Mapping[str, Case], names: Iterable[s
     if absent := sorted(set(names) - set(backends)):
         parts.append(f"{ABSENT}{', '.join(f'`{name}`' for name in absent)}.\n")
     parts += _in_part(records)
-    columns = (*OPERATORS, "relations")
+    asked = {operator for _, _, operator in found}
+    columns = (*OPERATORS, *(name for name in COMPOSITIONS if name in asked), "relations")
     for name, title, _ in FAMILIES:
         members = [case for case in sorted(cases) if family_of(cases[case]) == name]
-        own = ("gradient",) if name == "traps" else columns
+        of_family = {operator for _, family, operator in found if family == name}
+        own = tuple(one for one in columns if one in of_family) if name == "traps" else columns
         lines = [f"## {title}", "", _listed(members, name), ""]
-        lines += [f"| | {' | '.join(own)} |", "|---" * (len(own) + 1) + "|"]
+        lines += [f"| | {' | '.join(map(_heading, own))} |", "|---" * (len(own) + 1) + "|"]
         unable: dict[str, list[str]] = {}
         for backend in backends:
             places = [found.get((backend, name, operator), {}) for operator in own]
@@ -146,6 +149,11 @@ def page(records: Sequence[Record], cases: Mapping[str, Case], names: Iterable[s
     parts.append(_reasons(reasons))
     parts.append(_known(records, cases))
     return "\n".join(parts)
+
+
+def _heading(operator: str) -> str:
+    """The operator; a composition in short, as "reverse ∘ forward"."""
+    return operator.removeprefix("hvp_").replace("_over_", " ∘ ") if operator in COMPOSITIONS else operator
 
 
 def _in_part(records: Iterable[Record]) -> list[str]:

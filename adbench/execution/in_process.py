@@ -170,13 +170,14 @@ def ready(case: str, size: int, backend: str, operator: str = "gradient", *, see
     prepared, prepare_ns = clock.once(bound.prepare)
     call = clock.bind(prepared.call, bound.native, used.sync)
     result, first_call_ns = clock.once(call)
+    fault = used.known_fault(which, operator)
     return ReadyCell(
         job=Job(which, size, where, operator, seed),
         catalog=chosen.catalog,
         call=call,
         verdict=bound.judge(result),
         how=prepared.how,
-        known=made.known_fault(used.known[which]) if which in used.known else None,
+        known=None if fault is None else made.known_fault(fault.reason),
         version=source.version,
         flops=None if made.flops is None else float(made.flops(size)),
         prepare_seconds=prepare_ns * 1e-9,

@@ -7,7 +7,8 @@ arrays.
     REQUIRES = ("mylib",)                 # distributions that must be installed; read without importing the file
     LICENCE = "MIT"                       # of the library; read so too
     CLAIMED_RELATIVE_ERROR = 1e-5         # only for methods that are approximate by nature
-    KNOWN = {"trap": "nan: why, and where it is discussed"}   # wrong or failing on these cases, as is known
+    KNOWN = {"trap": "nan: why, and where it is discussed"}   # wrong or failing on these cases, as is known;
+                                          # "trap hvp hessian" with these operators only: names, or globs
     LIMITS = {"thread": "why"}            # optional relations between calls that the library cannot keep
 
     xp = Namespace(mylib.numpy)           # the array-API names that cases call
@@ -27,6 +28,11 @@ FUNCTIONS = {"lotka_volterra": f} are texts f(xp, **inputs) of the backend's own
 place of the cases'. A backend that has any supports those cases only, and its records say "native" where others say
 "portable".
 
+NESTED = {"jvp": jvp, "vjp": vjp} are the library's two modes as transforms that accept what they make: jvp(g, x, v) is
+J v and vjp(g, x, w) is wᵀ J. x is a tuple of native arrays and numbers; v and wᵀ J are like x; g(x) is a number, which
+for jvp may also be a tuple like x. From these the harness composes H v in all four ways. A library without one of them
+leaves it out; one whose modes do not nest gives the reason: NESTED = "a gradient is a plain array".
+
 SPARSE_JACOBIAN = True says that `prepare` makes use of `f.sparsity`: (rows, columns), or None, where the Jacobian of a
 function whose value is an array is not zero. Others are asked for J v in as few directions as that takes.
 
@@ -40,6 +46,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from types import ModuleType
 from typing import Any, Literal
 
@@ -51,7 +58,18 @@ from adbench.model.errors import BadFile, Unsupported
 from adbench.model.namespace import Namespace
 from adbench.model.operator import OPERATORS, OPTIONAL_RELATIONS, WITH_VECTOR, Operator
 
-__all__ = ["OPERATORS", "WITH_VECTOR", "Backend", "Call", "Operator", "from_module", "of_active", "on_active"]
+__all__ = [
+    "OPERATORS",
+    "WITH_VECTOR",
+    "Backend",
+    "Call",
+    "KnownFault",
+    "Operator",
+    "from_module",
+    "known_fault",
+    "of_active",
+    "on_active",
+]
 
 Call = Callable[..., Any]
 
@@ -83,6 +101,26 @@ def on_active(operation: Callable[..., Any], operator: Operator, f: Callable[...
 
 
 @dataclass(frozen=True)
+class KnownFault:
+    """An entry of KNOWN: the reason, and whether a right result means that the entry is out of date."""
+
+    reason: str
+    is_certain: bool
+
+
+def known_fault(known: Mapping[str, str], case: str, operator: str) -> KnownFault | None:
+    """The entry of KNOWN for an operator on a case: the first that names the operator, else that of the case alone.
+
+    Certain to show are an operator that is named in full, and the gradient of a case that is named alone.
+    """
+    for key, reason in known.items():
+        name, *operators = key.split()
+        if name == case and any(fnmatchcase(operator, pattern) for pattern in operators):
+            return KnownFault(reason, is_certain=operator in operators)
+    return KnownFault(known[case], is_certain=operator == "gradient") if case in known else None
+
+
+@dataclass(frozen=True)
 class Backend:
     """A backend file, loaded: the contract's parts under their names, defaults filled in."""
 
@@ -98,6 +136,12 @@ class Backend:
     sparse_jacobian: bool = False
     build: Callable[..., Any] | None = None
     limits: Mapping[str, str] = field(default_factory=dict)
+    nested: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    not_nested: str = ""
+
+    def known_fault(self, case: str, operator: str) -> KnownFault | None:
+        """What the file says is wrong with this operator on this case; None where it says nothing."""
+        return known_fault(self.known, case, operator)
 
     @property
     def text(self) -> Literal["portable", "native"]:
@@ -141,7 +185,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
             raise BadFile(f"{path}: {part} is {getattr(module, part)!r}; it must be a function")
     known = getattr(module, "KNOWN", {})
     if not isinstance(known, dict) or not all(isinstance(text, str) for pair in known.items() for text in pair):
-        raise BadFile(f"{path}: KNOWN must be a dict from names of cases to reasons")
+        raise BadFile(f"{path}: KNOWN must be a dict from names of cases, alone or before operators, to reasons")
     functions = getattr(module, "FUNCTIONS", {})
     if not isinstance(functions, dict) or not all(isinstance(key, str) and callable(f) for key, f in functions.items()):
         raise BadFile(f"{path}: FUNCTIONS must be a dict from names of cases to functions f(xp, **inputs)")
@@ -150,6 +194,10 @@ def from_module(name: str, module: ModuleType) -> Backend:
         raise BadFile(f"{path}: LIMITS must be a dict from names of relations to reasons")
     if unknown := sorted(map(str, limits.keys() - OPTIONAL_RELATIONS.keys())):
         raise BadFile(f"{path}: LIMITS may name {', '.join(OPTIONAL_RELATIONS)}; it names {', '.join(unknown)}")
+    nested = getattr(module, "NESTED", {})
+    is_table = isinstance(nested, dict) and all(key in ("jvp", "vjp") and callable(f) for key, f in nested.items())
+    if not is_table and not isinstance(nested, str):
+        raise BadFile(f"{path}: NESTED must be a dict from 'jvp' and 'vjp' to functions, or a text with the reason")
     return Backend(
         name=name,
         xp=getattr(module, "xp", None) or Namespace(np),
@@ -163,6 +211,8 @@ def from_module(name: str, module: ModuleType) -> Backend:
         sparse_jacobian=bool(getattr(module, "SPARSE_JACOBIAN", False)),
         build=getattr(module, "build", None),
         limits=limits,
+        nested=nested if is_table else {},
+        not_nested=nested if isinstance(nested, str) else "",
     )
 
 

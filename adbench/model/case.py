@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adbench.model.errors import UnknownName, UsageError
-from adbench.model.operator import OF_ARRAYS, OPERATORS, Operator
+from adbench.model.operator import EVERY_OPERATOR, OF_ARRAYS, Operator
 
 if TYPE_CHECKING:  # numpy is not imported by the parent until it has to be
     import numpy as np
@@ -91,8 +91,8 @@ class Case:
             )
         if unfit := [n for n in (*self.sizes, *self.quick) if not self.accepts(n) and len(self.sizes) > 1]:
             raise UsageError(f"sizes and quick have {unfit[0]}, but the least is {self.least} and the most {self.most}")
-        if unknown := [name for name in self.operators if name not in OPERATORS]:
-            raise UnknownName("operator", unknown[0], OPERATORS)
+        if unknown := [name for name in self.operators if name not in EVERY_OPERATOR]:
+            raise UnknownName("operator", unknown[0], EVERY_OPERATOR)
         if self.sparsity is not None and not self.is_array_valued:
             raise UsageError("sparsity is for functions whose value is an array, with operators ('value', 'jacobian')")
 
@@ -118,7 +118,7 @@ class Case:
     @property
     def possible_operators(self) -> tuple[Operator, ...]:
         """All that can be asked: those of arrays of an array-valued function, all of the others."""
-        return tuple(name for name in OPERATORS if name in OF_ARRAYS or not self.is_array_valued)
+        return tuple(name for name in EVERY_OPERATOR if name in OF_ARRAYS or not self.is_array_valued)
 
     @property
     def texts(self) -> tuple[str, ...]:

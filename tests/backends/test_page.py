@@ -17,6 +17,7 @@ from adbench import Unsupported
 from adbench.catalog.discovery import catalog, load
 from adbench.model.backend import from_module
 from adbench.model.case import function_of
+from adbench.model.operator import OF_SECOND_ORDER
 from tests.backends.test_backends import CASES, assert_right, truth
 from tests.cases.high_precision import gradient
 
@@ -91,5 +92,5 @@ def test_the_examples_run_from_another_folder(tmp_path: Path) -> None:
     assert {record["job"]["case"] for record in records} == {"my_case"}
     # dual numbers have the first order, the rest is made from it; a second order they do not have
     found = {record["job"]["operator"]: record["status"] for record in records}
-    assert {operator for operator, status in found.items() if status == "unsupported"} == {"hvp", "hessian"}
+    assert {operator for operator, status in found.items() if status == "unsupported"} == OF_SECOND_ORDER
     assert set(found.values()) == {"ok", "unsupported"}

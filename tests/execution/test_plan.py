@@ -10,6 +10,7 @@ from adbench.catalog.discovery import Catalog, Source
 from adbench.execution.planning.plan import check_inputs, plan, positive, sizes_of
 from adbench.execution.planning.request import RELATIONS, Request
 from adbench.model.errors import UnknownName
+from adbench.model.operator import COMPOSITIONS
 
 
 def case(*sizes: int, inputs: object = None) -> Case:
@@ -104,7 +105,17 @@ def test_a_case_is_asked_for_its_own_operators_and_thoroughly_for_all_at_its_sma
     assert more == [(1, op) for op in ("value", "jacobian", "jvp", "vjp")] + [(10, "value"), (10, "jacobian")]
     scalar = asked(case(1, 10), time=False)
     assert {"hessian", "hvp", "value_and_gradient"} < {operator for n, operator in scalar if n == 1}
+    assert {*COMPOSITIONS} < {operator for n, operator in scalar if n == 1}
     assert [operator for n, operator in scalar if n == 10] == ["value", "gradient"]
+    assert asked(case(1)) == [(1, "value"), (1, "gradient")]
+    assert asked(case(1), operators=["hvp_reverse_over_forward"]) == [(1, "hvp_reverse_over_forward")]
+
+
+def test_a_trap_is_asked_for_its_gradient_and_all_of_second_order() -> None:
+    trap = replace(case(1), tags=("trap",))
+    second = [(1, "hvp"), (1, "hessian"), *((1, name) for name in COMPOSITIONS)]
+    assert asked(trap, time=False) == [(1, "gradient"), *second]
+    assert asked(trap, time=False, operators=["jvp", "hvp"]) == [(1, "jvp"), (1, "hvp")]
 
 
 def test_suites_leave_the_cases_that_belong_to_one_of_them() -> None:

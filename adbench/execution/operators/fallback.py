@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from adbench.catalog.installed import installed_version
+from adbench.execution.operators.compositions import composed
 from adbench.model import tree
 from adbench.model.backend import Backend, Call
 from adbench.model.case import function_of
 from adbench.model.errors import Unsupported
 from adbench.model.namespace import Namespace
-from adbench.model.operator import OF_ARRAYS, WITH_VECTOR, Operator
+from adbench.model.operator import COMPOSITIONS, OF_ARRAYS, WITH_VECTOR, Operator
 
 NATIVE = "native"
 OF_A_MODULE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
@@ -38,9 +39,13 @@ class Prepared:
 
 
 def prepare(
-    backend: Backend, operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
+    backend: Backend,
+    operator: Operator,
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    wrt: tuple[int, ...],
 ) -> Prepared:
-    """The backend's own operator, or a fallback from others it has.
+    """The backend's own operator, or a fallback from others it has. A composition is the library's own, or none.
 
     A Jacobian whose pattern the case declares is taken in as few directions as the pattern allows, unless the backend
     says that it does so itself.
@@ -50,6 +55,11 @@ def prepare(
     asked = _Request(backend, operator, f, args, wrt)
     if asked.is_array_valued and operator not in OF_ARRAYS:
         raise Unsupported(f"the value is an array, which has no {operator}: ask for jacobian, jvp or vjp")
+    if operator in COMPOSITIONS:
+        try:
+            return Prepared(composed(backend, operator, f, args, wrt), NATIVE)
+        except AttributeError as error:
+            raise lacking(error) from error
     if operator == "jacobian" and not backend.sparse_jacobian and getattr(f, "sparsity", None) is not None:
         with suppress(Unsupported):
             return _coloured(asked)

@@ -14,7 +14,12 @@ from adbench.model.backend import Backend
 from adbench.model.case import Case, function_of
 from adbench.model.errors import UnknownName, UsageError
 from adbench.model.namespace import Namespace
-from adbench.model.operator import OPERATORS, WITH_VECTOR, Operator
+from adbench.model.operator import (
+    EVERY_OPERATOR,
+    OF_SECOND_ORDER,
+    WITH_VECTOR,
+    Operator,
+)
 from adbench.oracle import (
     Effort,
     Nonzeros,
@@ -58,7 +63,7 @@ class Known:
 
     def of(self, operator: str) -> Reference:
         """What this operator is judged by. Raises ValueError where it was not asked for."""
-        found = {"hvp": self.hvp, "hessian": self.hessian}.get(operator, self.first)
+        found = self.hessian if operator == "hessian" else self.hvp if needs_second_order(operator) else self.first
         if found is None:
             raise ValueError(f"the reference of {operator} was not computed")
         return found
@@ -196,11 +201,12 @@ def needs(operator: str) -> dict[str, bool]:
 
 def needs_second_order(operator: str) -> bool:
     """Whether the operator is judged by what is known of second order; relations are about all operators."""
-    return operator in ("hvp", "hessian", "relations")
+    return operator in OF_SECOND_ORDER or operator == "relations"
 
 
 def operator_named(name: str) -> Operator:
     """The operator of that name. Raises UnknownName."""
-    if name not in OPERATORS:
-        raise UnknownName("operator", name, OPERATORS)
-    return name
+    for operator in EVERY_OPERATOR:
+        if operator == name:
+            return operator
+    raise UnknownName("operator", name, EVERY_OPERATOR)

@@ -13,6 +13,7 @@ from adbench.execution.planning.request import RELATIONS
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.resident_worker import References, ResidentWorker
+from adbench.model.backend import KnownFault, known_fault
 from adbench.model.case import Case
 from adbench.model.events import Checked, Cost, Event, Started
 from adbench.model.record import Job, Record, Relations, Summary
@@ -49,8 +50,8 @@ class CheckPhase:
                 failures.note(checked.record)
                 if _is_faulty(checked.record):
                     faulty.add(job)
-                record = _folded(checked.record, faulty)
-                record = _as_known(record, worker.known.get(job.case), catalog.cases[job.case])
+                known = known_fault(worker.known, job.case, job.operator)
+                record = _as_known(_folded(checked.record, faulty), known, catalog.cases[job.case])
                 if record.outcome.is_fault or record.outcome.word == "wrong":
                     record = replace(record, reproduce=self.context.reproduce(job))
                 yield replace(checked, record=record, open_seconds=worker.open_seconds)
@@ -140,16 +141,17 @@ def _folded(record: Record, faulty: Collection[Job]) -> Record:
     return replace(record, status="wrong", reason="; ".join(wrong)) if wrong else record
 
 
-def _as_known(record: Record, known: str | None, case: Case) -> Record:
+def _as_known(record: Record, known: KnownFault | None, case: Case) -> Record:
     """A fault that the backend's file lists is not an alarm; a listed fault that does not occur is one.
 
-    A case of several sizes may have its fault at one of them only, or in a relation: no alarm then.
+    What is listed for a case as a whole excuses all its operators: most of them are made from the gradient. A case of
+    several sizes may have its fault at one of them only, or in a relation: no alarm then.
     """
     if known is None:
         return record
-    reason = case.known_fault(known)
-    if record.outcome.word in ("wrong", "failed", "crashed"):  # a time-out may be the machine's
+    reason, outcome = case.known_fault(known.reason), record.outcome
+    if outcome.word in ("wrong", "failed", "crashed"):  # a time-out may be the machine's
         return replace(record, status="known", reason=f"{reason}. Here: {record.reason}")
-    if record.outcome.is_measured and record.job.operator == "gradient" and len(case.sizes) == 1:
+    if known.is_certain and outcome.word in ("right", "approximate") and len(case.sizes) == 1:
         return replace(record, status="surprise", reason=f"right, but its file says that it is known to be: {reason}")
     return record

@@ -11,7 +11,7 @@ from adbench.catalog.discovery import Catalog, Source, select
 from adbench.execution.planning.request import RELATIONS, Request
 from adbench.model.case import Case
 from adbench.model.errors import UnknownName, UsageError
-from adbench.model.operator import OPERATORS
+from adbench.model.operator import EVERY_OPERATOR, OF_SECOND_ORDER
 from adbench.model.record import Job, grouped
 
 FIRST_LOOK = (
@@ -42,8 +42,8 @@ def plan(catalog: Catalog, request: Request) -> Plan:
     that is no positive whole number or that no selected case has.
     """
     for name in request.operators:
-        if name not in OPERATORS and name != RELATIONS:
-            raise UnknownName("operator", name, (*OPERATORS, RELATIONS))
+        if name not in EVERY_OPERATOR and name != RELATIONS:
+            raise UnknownName("operator", name, (*EVERY_OPERATOR, RELATIONS))
     left_out: list[str] = []
     backends = _backends(catalog, request, left_out)
     jobs: list[Job] = []
@@ -86,10 +86,11 @@ def _cases(catalog: Catalog, request: Request, left_out: list[str]) -> list[str]
 
 
 def _cells(case: Case, request: Request) -> list[tuple[int, str]]:
-    """(size, operator) of each cell of a case. A trap is asked for its gradient only."""
+    """(size, operator) of each cell of a case. A trap is asked for its gradient and all that is of second order."""
     sizes, named = sizes_of(case, request.sizes, quick=request.quick), request.own_operators
     if case.is_trap:
-        return [(size, "gradient") for size in sizes if named is None or "gradient" in named]
+        own = tuple(name for name in case.possible_operators if name == "gradient" or name in OF_SECOND_ORDER)
+        return [(size, operator) for size in sizes for operator in (own if named is None else named)]
     found = []
     for size in sizes:
         thorough = not request.time and size == sizes[0]

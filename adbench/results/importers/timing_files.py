@@ -19,8 +19,8 @@ import numpy as np
 from msgspec import Meta, Struct, field
 
 from adbench.measure.machine import fingerprint
-from adbench.model.backend import OPERATORS
 from adbench.model.errors import BadFile
+from adbench.model.operator import EVERY_OPERATOR
 from adbench.model.record import Job
 from adbench.model.serialization import MOST_RECORDS, converted
 from adbench.results.comparison_inputs import UNKNOWN, ComparisonInput, Key, Sample, key_called, of_run
@@ -186,7 +186,7 @@ def _machine(**facts: Any) -> str:
 def _job(told: Mapping[str, Any]) -> Job | None:
     case, size, backend = told.get("case"), told.get("size"), told.get("backend")
     operator, seed = told.get("operator"), told.get("seed", 0)
-    if isinstance(case, str) and isinstance(size, int) and isinstance(backend, str) and operator in OPERATORS:
+    if isinstance(case, str) and isinstance(size, int) and isinstance(backend, str) and operator in EVERY_OPERATOR:
         return Job(case, size, backend, str(operator), seed if isinstance(seed, int) else 0)
     return None
 

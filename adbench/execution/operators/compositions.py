@@ -1,0 +1,150 @@
+"""The four compositions of a library's two modes, each of which gives H v; made from its NESTED transforms alone.
+
+With g the function of the active inputs, D f(y) = <∇f(y), v>, J v = jvp(g, x, v) and wᵀ J = vjp(g, x, w):
+
+    forward over forward    jvp(D f, x, e) for each unit vector e, with D f(y) = jvp(g, y, v)
+    reverse over forward    vjp(D f, x, 1), with the same
+    reverse over reverse    vjp(D f, x, 1), with D f(y) = <vjp(g, y, 1), v>
+    forward over reverse    jvp(∇f, x, v), with ∇f(y) = vjp(g, y, 1)
+
+To the library each is a plain function of the inputs, which it traces, compiles and calls as it does for `value`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adbench.model import tree
+from adbench.model.backend import Backend, Call, of_active
+from adbench.model.errors import Unsupported
+from adbench.model.operator import Operator
+
+TRANSFORMS = {"forward": "jvp", "reverse": "vjp"}
+MOST_PASSES = 1_000
+"""Forward over forward passes through the function once for each entry of the inputs."""
+
+
+def composed(
+    backend: Backend, composition: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
+) -> Call:
+    """call(*args) -> H v in numpy, as the gradient; the last of the arguments is v.
+
+    Raises Unsupported, with the backend's reason, where it does not nest the two modes.
+    """
+    outer, inner = composition.removeprefix("hvp_").split("_over_")
+    for mode in (inner, outer):
+        if TRANSFORMS[mode] not in backend.nested:
+            raise Unsupported(backend.not_nested or f"{backend.name} names no {TRANSFORMS[mode]} that nests")
+    x = tuple(backend.numpy_result(args[i]) for i in wrt)
+    made = _Modes(backend, f, wrt, [np.shape(leaf) for leaf in tree.leaves(x)])
+    if outer == inner == "forward":
+        return _by_entries(made, args, x)
+    program = made.forward_over_reverse if outer == "forward" else made.reverse_over(inner)
+    prepared = backend.prepare("value", program, args, wrt)
+
+    def call(*given: Any) -> Any:
+        return made.nested(x, backend.numpy_result(backend.waited(prepared(*given))))
+
+    return call
+
+
+def _by_entries(made: _Modes, args: tuple[Any, ...], x: tuple[Any, ...]) -> Call:
+    """Forward over forward: one program, called for each entry."""
+    backend = made.backend
+    units = [backend.native_inputs((unit,)) for unit in tree.units(x)] if made.size <= MOST_PASSES else []
+    if made.size > MOST_PASSES:
+        raise Unsupported(f"forward over forward would pass {made.size:,} times, once for each entry of the inputs")
+    prepared = backend.prepare("value", made.forward_over_forward, (*args, *(units or [args[-1:]])[0]), made.wrt)
+
+    def call(*given: Any) -> Any:
+        found = [backend.numpy_result(backend.waited(prepared(*given, *unit))) for unit in units]
+        return made.nested(x, np.array(found, dtype=np.float64))
+
+    return call
+
+
+@dataclass(frozen=True)
+class _Modes:
+    """Programs for a backend: of a function's inputs, then the vector v, then the unit vector where one is needed.
+
+    The transforms see a function of one flat tuple, the leaves of the active inputs, whose shapes are `shapes`.
+    """
+
+    backend: Backend
+    f: Callable[..., Any]
+    wrt: tuple[int, ...]
+    shapes: Sequence[tuple[int, ...]]
+
+    @property
+    def size(self) -> int:
+        """The number of entries of the active inputs."""
+        return sum(int(np.prod(shape, dtype=int)) for shape in self.shapes)
+
+    def forward_over_forward(self, *given: Any) -> Any:
+        """The entry of H v along the unit vector, which comes last."""
+        *inputs, v, unit = given
+        g, x = self.of_leaves(inputs)
+        return self.forward(self.slope("forward", g, v), x, _leaves(unit))
+
+    def forward_over_reverse(self, *given: Any) -> Any:
+        """H v as one column."""
+        *inputs, v = given
+        g, x = self.of_leaves(inputs)
+        return self.column(self.forward(lambda y: self.reverse(g, y), x, _leaves(v)))
+
+    def reverse_over(self, inner: str) -> Callable[..., Any]:
+        """H v as one column, by reverse mode over this one."""
+
+        def program(*given: Any) -> Any:
+            *inputs, v = given
+            g, x = self.of_leaves(inputs)
+            return self.column(self.reverse(self.slope(inner, g, v), x))
+
+        return program
+
+    def slope(self, mode: str, g: Callable[..., Any], v: Any) -> Callable[[Any], Any]:
+        """The derivative of g along v, a number, as a function of the leaves."""
+        if mode == "forward":
+            return lambda y: self.forward(g, y, _leaves(v))
+        return lambda y: self.dot(self.reverse(g, y), _leaves(v))
+
+    def of_leaves(self, inputs: Sequence[Any]) -> tuple[Callable[[Any], Any], tuple[Any, ...]]:
+        """The function of the leaves of the active inputs, and these leaves."""
+        x = tuple(inputs[i] for i in self.wrt)
+        whole = of_active(self.f, tuple(inputs), self.wrt)
+        return lambda leaves: whole(tree.filled(x, list(leaves))), _leaves(x)
+
+    def forward(self, g: Callable[..., Any], x: Any, v: Any) -> Any:
+        """J v."""
+        return self.backend.nested["jvp"](g, x, v)
+
+    def reverse(self, g: Callable[..., Any], x: Any) -> Any:
+        """∇g, of a function whose value is a number."""
+        return self.backend.nested["vjp"](g, x, self.backend.to_native(1.0))
+
+    def dot(self, a: Any, b: Any) -> Any:
+        """Σ over the leaves' entries."""
+        xp, total = self.backend.xp, 0.0
+        for p, q, shape in zip(list(a), b, self.shapes, strict=True):
+            total = total + (xp.sum(p * q) if shape else p * q)
+        return total
+
+    def column(self, leaves: Any) -> Any:
+        """The leaves' entries in one array: every library has such a value."""
+        xp = self.backend.xp
+        columns = [xp.reshape(leaf, (-1,)) for leaf in list(leaves)]
+        return xp.concat(columns) if len(columns) > 1 else columns[0]
+
+    def nested(self, x: Any, column: Any) -> Any:
+        """A column in numpy, as x."""
+        ends = np.cumsum([int(np.prod(shape, dtype=int)) for shape in self.shapes])[:-1]
+        pairs = zip(np.split(column, ends), self.shapes, strict=True)
+        return tree.rebuilt(x, [part.reshape(shape) for part, shape in pairs])
+
+
+def _leaves(x: Any) -> tuple[Any, ...]:
+    return tuple(tree.leaves(x))
