@@ -7,7 +7,7 @@ import jax
 import jax.numpy
 
 from adbench import Namespace, Operator, Unsupported, on_active, phase
-from adbench.model.programs import kept_programs
+from adbench.model.settings import kept_programs
 from adbench.model.tree import is_static
 
 REQUIRES = ("jax",)

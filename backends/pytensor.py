@@ -16,7 +16,7 @@ from pytensor.link.vm import VMLinker
 from adbench import Namespace, Operator, Unsupported, phase
 from adbench.model import tree
 from adbench.model.backend import WITH_VECTOR
-from adbench.model.programs import kept_programs
+from adbench.model.settings import kept_programs
 
 REQUIRES = ("pytensor",)
 LICENCE = "BSD-3-Clause"

@@ -5,7 +5,7 @@ from typing import Any
 
 from adbench import Namespace, Operator, Unsupported, phase, tape
 from adbench.model.operator import WITH_VECTOR
-from adbench.model.programs import kept_programs
+from adbench.model.settings import kept_programs
 
 from . import tape as eager
 

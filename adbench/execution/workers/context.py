@@ -9,10 +9,9 @@ from adbench.catalog.discovery import Catalog
 from adbench.execution.workers.process import Start
 from adbench.execution.workers.supervisor import Supervisor
 from adbench.measure.machine import thread_environment
-from adbench.model.programs import VARIABLE
 from adbench.model.record import Job
 from adbench.model.serialization import to_plain
-from adbench.model.settings import Settings, programs_folder
+from adbench.model.settings import PROGRAMS, Settings, programs_folder
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Context:
         plain = self.plain_start()
         if self.settings.cache is None:
             return plain
-        return replace(plain, environment={**plain.environment, VARIABLE: str(programs_folder())})
+        return replace(plain, environment={**plain.environment, PROGRAMS: str(programs_folder())})
 
     def load_request(self, backend: str) -> dict[str, Any]:
         """The request to import a backend."""
