@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import array_api_compat.torch
+import numpy as np
 import optree
 import torch
 from torch import func
@@ -56,6 +57,11 @@ xp = Namespace(array_api_compat.torch, derivative=lambda g, x: func.grad(g)(x))
 
 def to_native(leaf: Any) -> Any:
     return torch.tensor(leaf, dtype=torch.float64)  # copies
+
+
+def to_numpy(leaf: Any) -> Any:
+    # A value that depends on a parameter of the user's own requires a gradient.
+    return leaf.detach().numpy() if isinstance(leaf, torch.Tensor) else np.asarray(leaf)
 
 
 def pull_back(g: Callable[..., Any], x: Any, w: Any = None) -> tuple[Any, Any]:

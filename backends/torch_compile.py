@@ -23,7 +23,7 @@ KNOWN = {
 
 torch._inductor.config.compile_threads = 1  # else a pool of processes starts, and outlives what asked for it
 
-xp, to_native = torch_func.xp, torch_func.to_native
+xp, to_native, to_numpy = torch_func.xp, torch_func.to_native, torch_func.to_numpy
 
 # Inductor's time grows faster than the graph: this many take ten seconds, ten unrolled steps of an ODE five minutes.
 MOST_OPERATIONS = 400

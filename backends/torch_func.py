@@ -14,7 +14,7 @@ VARIANT_OF = "torch"
 # Under torch.func a determinant is differentiated by another formula, which is right where it is zero.
 KNOWN = {case: reason for case, reason in eager.KNOWN.items() if case != "trap_det_singular"}
 
-xp, to_native = eager.xp, eager.to_native
+xp, to_native, to_numpy = eager.xp, eager.to_native, eager.to_numpy
 
 
 def value_and_gradient(g: Callable[..., Any], x: Any) -> tuple[Any, Any]:

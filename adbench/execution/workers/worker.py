@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from adbench.catalog import discovery
+from adbench.catalog.dependencies import dependencies, digest
 from adbench.execution.operators import fallback, prepared_point, relations
 from adbench.execution.workers.channel import Channel, Closed
 from adbench.execution.workers.remote_call import Bound, bound
@@ -101,11 +102,13 @@ def load(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
 def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """The reference of the case at its inputs (prepared_point.py), from the cache that the request names."""
     at, seconds = _point(request), float(request["reference_seconds"])
+    text = discovery.text_of(Path(request["case"]["path"]))
+    if not request["case"]["builtin"]:
+        text += digest(dependencies(Path(request["case"]["path"]))) + prepared_point.fingerprint(at)
 
     def remember(what: str, compute: Callable[[], Reference]) -> Reference:
         if request["cache"] is None:
             return compute()
-        text = discovery.text_of(Path(request["case"]["path"]))
         named = {"what": what, "name": request["case"]["name"], "seconds": seconds}
         return cached(Path(request["cache"]), reference_key(text, at.args, at.wrt, at.seed, **named), compute)
 
@@ -150,7 +153,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         "claimed": backend.claimed_relative_error,
     }
     if "reference" in request:
-        known, claimed = _known(request), backend.claimed_relative_error
+        known, claimed = _known(request, at), backend.claimed_relative_error
         answer["verdict"] = to_plain(prepared_point.judged(at, operator, numbers, known, claimed))
     del result, numbers
     answer["call_seconds"] = _seconds_of(state.call, first_call_ns) if request.get("cost") else None
@@ -233,7 +236,7 @@ def measure_memory(state: WorkerState, request: Mapping[str, Any]) -> Any:
 def relate(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Every relation that does not hold on the backend (relations.py)."""
     at = _point(request)
-    setting = relations.Setting(_loaded(state), at.case, at.size, at.seed, _known(request).first)
+    setting = relations.Setting(_loaded(state), at.case, at.size, at.seed, _known(request, at).first)
     return {"violations": relations.violations(setting)}
 
 
@@ -255,8 +258,11 @@ def _point(request: Mapping[str, Any]) -> prepared_point.Point:
     return prepared_point.point(discovery.load_cases(source)[source.name], request["size"], request["seed"])
 
 
-def _known(request: Mapping[str, Any]) -> prepared_point.Known:
-    return prepared_point.Known.from_plain(request["reference"])
+def _known(request: Mapping[str, Any], at: prepared_point.Point) -> prepared_point.Known:
+    known = prepared_point.Known.from_plain(request["reference"])
+    if not request["case"]["builtin"]:
+        prepared_point.refuse_another_function(at, known)
+    return known
 
 
 def _loaded(state: WorkerState) -> contract.Backend:
