@@ -84,12 +84,18 @@ def _imported(read: ast.Module, file: Path) -> Iterator[str]:
     """The modules that a text imports, wherever in it; relative ones by the names they have from the file's folder."""
     for node in ast.walk(read):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from (name for alias in node.names for name in _with_packages(alias.name))
         elif isinstance(node, ast.ImportFrom):
             base = ".".join([*_package(file, node.level), *([node.module] if node.module else [])])
             if base:
-                yield base
+                yield from _with_packages(base)
             yield from (f"{base}.{alias.name}".lstrip(".") for alias in node.names)
+
+
+def _with_packages(module: str) -> list[str]:
+    """The module, after the packages around it: "a", "a.b"."""
+    parts = module.split(".")
+    return [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def _package(file: Path, level: int) -> list[str]:

@@ -50,7 +50,8 @@ def check_cell(case: str, size: int, backend: str, operator: str = "gradient", *
     chosen, which, where = find_cell(case, backend)
     used, made = from_module(where, load(chosen.catalog.backends[where])), chosen.catalog.cases[which]
     if operator == RELATIONS:
-        first = known_at(point(made, size, seed), second_order=False, seconds=REFERENCE_SECONDS).first
+        at = point(made, size, seed, single=used.single)
+        first = known_at(at, second_order=False, seconds=REFERENCE_SECONDS).first
         return "; ".join(violations(Setting(used, made, size, seed, first))) or "every relation holds"
     return _bound(made, size, used, operator, seed).verdict().sentence
 
@@ -223,7 +224,7 @@ class _Bound:
 
 
 def _bound(case: Case, size: int, backend: Backend, operator: str, seed: int) -> _Bound:
-    asked, at = operator_named(operator), point(case, size, seed)
+    asked, at = operator_named(operator), point(case, size, seed, single=backend.single)
     known = known_at(
         at, second_order=needs_second_order(operator), hessian=operator == "hessian", seconds=REFERENCE_SECONDS
     )

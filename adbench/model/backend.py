@@ -7,6 +7,7 @@ arrays.
     REQUIRES = ("mylib",)                 # distributions that must be installed; read without importing the file
     LICENCE = "MIT"                       # of the library; read so too
     CLAIMED_RELATIVE_ERROR = 1e-5         # only for methods that are approximate by nature
+    PRECISION = "float32"                 # only for libraries that compute in single precision; default "float64"
     KNOWN = {"trap": "nan: why, and where it is discussed"}   # wrong or failing on these cases, as is known
 
     xp = Namespace(mylib.numpy)           # the array-API names that cases call
@@ -95,6 +96,12 @@ class Backend:
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     sparse_jacobian: bool = False
     build: Callable[..., Any] | None = None
+    precision: Literal["float64", "float32"] = "float64"
+
+    @property
+    def single(self) -> bool:
+        """Whether it computes in float32: its inputs are then numbers of float32, and so may its results be."""
+        return self.precision == "float32"
 
     @property
     def text(self) -> Literal["portable", "native"]:
@@ -139,6 +146,9 @@ def from_module(name: str, module: ModuleType) -> Backend:
     known = getattr(module, "KNOWN", {})
     if not isinstance(known, dict) or not all(isinstance(text, str) for pair in known.items() for text in pair):
         raise BadFile(f"{path}: KNOWN must be a dict from names of cases to reasons")
+    precision: Literal["float64", "float32"] = getattr(module, "PRECISION", "float64")
+    if precision not in ("float64", "float32"):
+        raise BadFile(f'{path}: PRECISION is {precision!r}; write "float64" or "float32"')
     functions = getattr(module, "FUNCTIONS", {})
     if not isinstance(functions, dict) or not all(isinstance(key, str) and callable(f) for key, f in functions.items()):
         raise BadFile(f"{path}: FUNCTIONS must be a dict from names of cases to functions f(xp, **inputs)")
@@ -154,6 +164,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
         functions=functions,
         sparse_jacobian=bool(getattr(module, "SPARSE_JACOBIAN", False)),
         build=getattr(module, "build", None),
+        precision=precision,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from adbench.catalog.double_precision import LessThanDouble, refuse_less
+from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.model.case import Case, function_of
 from adbench.model.errors import UnknownName, UsageError
@@ -66,7 +67,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Point:
-    """The inputs of a case at a size and a seed."""
+    """The inputs of a case at a size and a seed; `single`: those of float32, whose results may be float32."""
 
     case: Case
     size: int
@@ -74,6 +75,7 @@ class Point:
     names: tuple[str, ...]
     args: tuple[Any, ...]
     wrt: tuple[int, ...]
+    single: bool = False
 
     def text(self, xp: Any, *args: Any) -> Any:
         """The case on any namespace, its inputs in order."""
@@ -121,9 +123,18 @@ class Point:
         return backend.native_inputs((*elsewhere, *vector)), backend.native_inputs((*self.args, *vector))
 
 
-def point(case: Case, size: int, seed: int) -> Point:
+def point(case: Case, size: int, seed: int, *, single: bool = False) -> Point:
     """The case at this size and seed. Raises UsageError as `Case.bind` does."""
-    return Point(case, size, seed, *case.bind(size, seed))
+    names, args, wrt = case.bind(size, seed)
+    return Point(case, size, seed, names, tree.map_leaves(_rounded, args) if single else args, wrt, single)
+
+
+def _rounded(leaf: Any) -> Any:
+    """A number or an array of float64 at the nearest numbers of float32."""
+    if not tree.is_active(leaf):
+        return leaf
+    rounded = np.asarray(leaf, dtype=np.float32).astype(np.float64)
+    return rounded if isinstance(leaf, np.ndarray) else float(rounded)
 
 
 def known_at(
@@ -220,7 +231,12 @@ def _refuse_false_pattern(at: Point, known: Reference) -> None:
 def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None) -> Verdict:
     """The verdict on what the operator returned, in numpy."""
     return judge_operator(
-        operator, result, known.of(operator), nonzeros=at.nonzeros, claimed_relative_error=claimed_relative_error
+        operator,
+        result,
+        known.of(operator),
+        nonzeros=at.nonzeros,
+        claimed_relative_error=claimed_relative_error,
+        single=at.single,
     )
 
 

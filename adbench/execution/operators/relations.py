@@ -49,11 +49,11 @@ class Setting:
     @cached_property
     def at(self) -> Point:
         """The inputs."""
-        return point(self.case, self.size, self.seed)
+        return point(self.case, self.size, self.seed, single=self.backend.single)
 
     def inputs(self, seed: int | None = None) -> tuple[Any, ...]:
         """Fresh copies of the inputs in numpy: a case may hand out the same arrays each time."""
-        args = self.at.args if seed is None else point(self.case, self.size, seed).args
+        args = self.at.args if seed is None else point(self.case, self.size, seed, single=self.backend.single).args
         return tuple(
             tree.map_leaves(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, a) for a in args
         )
@@ -83,7 +83,9 @@ class Setting:
     def faults(self, what: str, call: Any, native: tuple[Any, ...], known: Reference | None = None) -> Iterator[str]:
         """A sentence that begins with `what` if the call is wrong at these native inputs."""
         derivative, claim = self.numpy(call(*native)), self.backend.claimed_relative_error
-        verdict = judge_operator(self.operator, derivative, known or self.known, claimed_relative_error=claim)
+        verdict = judge_operator(
+            self.operator, derivative, known or self.known, claimed_relative_error=claim, single=self.at.single
+        )
         if verdict.word == "wrong":
             yield f"{what}: {verdict.sentence}"
 
@@ -210,7 +212,7 @@ def modes(setting: Setting) -> Iterator[str]:
     terms = [np.ravel(p * q) for p, q in zip(tree.leaves(wj), tree.leaves(v), strict=True)]
     products = np.concatenate(terms) if terms else np.zeros(0)
     left, right = float(np.sum(w * jv)), float(products.sum())
-    bound = 1e-9 * float(np.abs(products).sum()) + 1e-300
+    bound = (1e-4 if setting.at.single else 1e-9) * float(np.abs(products).sum()) + 1e-300
     if not abs(left - right) <= max(bound, abs(right) * (setting.backend.claimed_relative_error or 0.0)):
         yield f"<w, J v> = {left!r}, but <Jᵀ w, v> = {right!r}"
 

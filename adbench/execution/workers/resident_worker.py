@@ -99,7 +99,7 @@ class References:
 
     def of(self, job: Job) -> Any:
         """The reference for the job's case and size. Raises NoAnswer if the case itself fails."""
-        key = job.case, job.size, job.seed, *needs(job.operator).values()
+        key = job.case, job.size, job.seed, self._context.single(job), *needs(job.operator).values()
         with self._lock:
             if key not in self._found:
                 self._found[key] = self._compute(job)

@@ -255,7 +255,8 @@ REQUESTS: Mapping[str, Callable[[WorkerState, Mapping[str, Any]], Any]] = {
 
 def _point(request: Mapping[str, Any]) -> prepared_point.Point:
     source = from_plain(request["case"], discovery.Source)
-    return prepared_point.point(discovery.load_cases(source)[source.name], request["size"], request["seed"])
+    case = discovery.load_cases(source)[source.name]
+    return prepared_point.point(case, request["size"], request["seed"], single=request.get("single", False))
 
 
 def _known(request: Mapping[str, Any], at: prepared_point.Point) -> prepared_point.Known:
