@@ -132,7 +132,7 @@ def _versions(libraries: set[str]) -> dict[str, str]:
 
 
 def _distributions(name: str) -> list[metadata.Distribution]:
-    """The installed distribution of this name, or those that bring a package of this name."""
+    """The installed distribution of this name, or those whose packages include this name."""
     with suppress(metadata.PackageNotFoundError, ValueError):
         return [metadata.distribution(name)]
     return [metadata.distribution(each) for each in metadata.packages_distributions().get(name, ())]

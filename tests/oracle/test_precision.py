@@ -1,5 +1,7 @@
 """References need double precision; what computes in single precision is judged by its own noise, or refused."""
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,17 @@ OF_NUMPY = "from near import power\nimport numpy as np\ndef f(x): return np.sum(
 IN_SINGLE = "import jax.numpy as jnp\ndef f(x): return jnp.sum(jnp.sin(x.astype(jnp.float32)) ** 2)\n"
 AT_RANDOM = "import numpy as np\nW = np.random.default_rng().normal(size=3)\ndef f(x): return np.sum(W * x)\n"
 X = np.array([0.3, -1.2, 0.7])
+
+
+@pytest.fixture(autouse=True)
+def _forgets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a command imports and sets in this process is undone."""
+    monkeypatch.setenv("JAX_ENABLE_X64", "1")
+    before = list(sys.meta_path)
+    yield
+    sys.meta_path[:] = before
+    for name in ("mine", "near"):
+        sys.modules.pop(name, None)
 
 
 def of_command(function: str, name: str) -> dict[str, Record]:
@@ -87,13 +100,8 @@ def test_dependencies_are_local_texts_and_versions_of_libraries(tmp_path: Path) 
     (tmp_path / "pkg" / "deep.py").write_text("from . import other\n\ndef h():\n    import scipy.special\n")
     (tmp_path / "pkg" / "other.py").write_text("import jax\n")
     found = dependencies(tmp_path / "mine.py")
-    assert {Path(name).name for name in found if name.endswith(".py")} == {
-        "mine.py",
-        "near.py",
-        "__init__.py",
-        "deep.py",
-        "other.py",
-    }
+    texts = {Path(name).name for name in found if name.endswith(".py")}
+    assert texts == {"mine.py", "near.py", "__init__.py", "deep.py", "other.py"}
     assert found["numpy"] == np.__version__
     assert {"scipy", "jax", "jaxlib"} <= found.keys()
     assert "torch" not in found
