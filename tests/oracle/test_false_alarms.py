@@ -25,11 +25,14 @@ from adbench.model.backend import Backend
 from adbench.model.case import function_of
 from tests.backends.loaded import backend
 from tests.oracle import expressions
+from tests.oracle.difficult import FAMILIES
+from tests.oracle.exact import Exact
 from tests.support.marks import mostly_slow
 
 pytestmark = pytest.mark.xdist_group("false alarms")  # they are counted together
 
 LIBRARIES = ("tape", "jax", "torch", "autograd")
+AT_DIFFICULT_POINTS = ("tape", "autograd", "jax_eager", "torch", "casadi")
 # Not the variants of a case: the same function of fewer arguments, or on single elements.
 CASES = {
     name: case
@@ -162,14 +165,65 @@ def test_no_library_is_called_wrong_on_random_functions(
     closed(tally, record_property)
 
 
+TRULY_WRONG: dict[tuple[str, str], dict[str, str]] = {
+    ("near-singular matrices", "log determinant"): {
+        "casadi": "the determinant of scalars is a sum over permutations, and cancels where elimination does not",
+    },
+    ("large scales", "shares"): {
+        "autograd": "1 / sum² twice overflows, as in trap_quotient_large",
+        "jax_eager": "1 / sum² twice overflows, as in trap_quotient_large",
+    },
+}
+"""(family, function) -> library -> why a verdict "wrong" is right there."""
+
+
+class Perfect:
+    """The derivatives of a function of one vector at a point, each rounded once."""
+
+    def __init__(self, text: Callable[[Any, Any], Any], at: Point) -> None:
+        self._exact, self._at = Exact(text, at.args[0]), at
+
+    def result(self, operator: str) -> Any:
+        if operator == "value":
+            return np.float64(self._exact.value())
+        if operator == "gradient":
+            return (self._exact.gradient(),)
+        if operator == "hessian":
+            return ((self._exact.hessian(),),)
+        slope, product = self._exact.along(self._at.direction(0)[0])
+        return np.float64(slope) if operator == "jvp" else (product,)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("family", mostly_slow(FAMILIES, fast=("saturation",)))
+def test_no_library_is_called_wrong_at_difficult_points(
+    family: str, nightly: int, tally: Tally, record_property: Record
+) -> None:
+    """Also not the perfect one: its derivatives come from 4000 bits and are rounded once."""
+    operators = ("value", "gradient", "jvp", "hvp", "hessian")
+    for name, (text, make) in FAMILIES[family].items():
+        case = Case(f=text, inputs=lambda n, rng, make=make: {"x": make(rng)}, wrt=("x",), sizes=(1,))
+        wrong = TRULY_WRONG.get((family, name), {})
+        prepared = [Prepared(backend(library), o) for library in AT_DIFFICULT_POINTS for o in operators]
+        for seed in range(1, 1 + 2 * nightly):
+            at = point(case, 1, seed)
+            known = known_at(at, second_order=True, seconds=2.0)
+            tally.points += 1
+            perfect = Perfect(text, at)
+            for operator in operators:
+                tally.judge(at, f"perfect {name}", operator, perfect.result(operator), known)
+            judge_all(tally, [one for one in prepared if one.backend.name not in wrong], at, known, name)
+    closed(tally, record_property)
+
+
 @pytest.mark.slow
 def test_the_search_for_false_alarms_was_large(total: Counter[str]) -> None:
     entries = sum(total.values())
     if not entries:
         pytest.skip("nothing was searched in this run")
     print(f"of {entries} entries: {dict(total)}")
-    assert entries >= 5_000
-    assert total["right"] > 0.5 * entries
+    assert entries >= 20_000
+    assert total["right"] > 0.4 * entries
 
 
 CANCELLING: dict[str, Callable[[Any, Any], Any]] = {
