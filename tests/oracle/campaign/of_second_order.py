@@ -113,12 +113,8 @@ PRODUCTS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "H v zero": lambda hv, v, x: 0 * hv,
     "v instead of H v": lambda hv, v, x: v,
     "H v quadratic in v": lambda hv, v, x: hv * np.abs(v).max(),
-    "H v of the absolute value of v": lambda hv, v, x: (
-        hv * np.sign(v[0]) * np.where(v[0] > 0, 1, -1) * np.sign(v).prod()
-    ),
-    "H v of v rounded to a power of two": lambda hv, v, x: (
-        hv * 2.0 ** np.floor(np.log2(np.abs(v).max())) / np.abs(v).max()
-    ),
+    "H v even in v": lambda hv, v, x: hv * np.sign(v[0]),
+    "H v of v rounded to a power of two": lambda hv, v, x: hv * rounded_down(np.abs(v).max()) / np.abs(v).max(),
     "H v entry off by 1e-6": lambda hv, v, x: hv * (1 + 1e-6 * (np.arange(hv.size) == 1)),
     "H v entry off by 1e-8": lambda hv, v, x: hv * (1 + 1e-8 * (np.arange(hv.size) == 0)),
     "H v last entry missing": lambda hv, v, x: np.append(hv[:-1], 0.0),
