@@ -134,7 +134,7 @@ FAMILIES: Mapping[str, Mapping[str, tuple[Text, Maker]]] = {
     },
     "long recurrences": {
         "logistic map": (iterated(lambda xp, y: 3.9 * y * (1.0 - y), 25), lambda rng: rng.uniform(0.1, 0.9, N)),
-        "slow sine": (iterated(lambda xp, y: xp.sin(y), 40), lambda rng: rng.uniform(0.3, 2.5, N)),
+        "slow sine": (iterated(lambda xp, y: y - y * y * y / 6.0, 100), lambda rng: rng.uniform(0.3, 2.5, N)),
         "roots of roots": (iterated(lambda xp, y: xp.sqrt(1.0 + y), 60), positive(-2, 2)),
         "continued fraction": (iterated(lambda xp, y: 1.0 / (1.0 + y), 40), positive(-2, 2)),
         "horner": (horner, lambda rng: rng.uniform(0.3, 1.2, N)),
