@@ -24,7 +24,6 @@ class Fault:
     case         the function it is planted in
     make         make() -> the wrong backend
     operators    those through which it can be seen; the relations are always examined
-    resolvable   whether double precision can tell; if not, "inconclusive" counts as found
     """
 
     kind: str
@@ -32,7 +31,6 @@ class Fault:
     case: Case
     make: Callable[[], Backend]
     operators: tuple[str, ...]
-    resolvable: bool = True
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.name}"
