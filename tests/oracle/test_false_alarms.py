@@ -165,30 +165,35 @@ def test_no_library_is_called_wrong_on_random_functions(
     closed(tally, record_property)
 
 
+OVERFLOW = "a factor of the derivative overflows or underflows before it is multiplied, as in trap_quotient_large"
+EVERY = dict.fromkeys(AT_DIFFICULT_POINTS, OVERFLOW)
 TRULY_WRONG: dict[tuple[str, str], dict[str, str]] = {
     ("near-singular matrices", "log determinant"): {
         "casadi": "the determinant of scalars is a sum over permutations, and cancels where elimination does not",
     },
-    ("large scales", "shares"): {
-        "autograd": "1 / sum² twice overflows, as in trap_quotient_large",
-        "jax_eager": "1 / sum² twice overflows, as in trap_quotient_large",
+    ("large scales", "shares"): {"autograd": OVERFLOW, "jax_eager": OVERFLOW},
+    ("small scales", "reciprocals"): {"autograd": OVERFLOW},
+    ("small scales", "shares"): {"autograd": OVERFLOW, "jax_eager": OVERFLOW},
+    ("subnormal numbers", "logarithms of small"): EVERY,
+    ("saturation", "softplus"): {
+        "autograd": "the derivative of abs is x / |x|, whose own is a rounding over |x|, not 0"
+    },
+    ("mixed sizes", "product"): {
+        "autograd": "quotients of the product, whose differences cancel",
+        "tape": "sums over pairs of other factors, in which small ones are lost",
     },
 }
 """(family, function) -> library -> why a verdict "wrong" is right there."""
 
 
-OURS = frozenset({
+OPEN = frozenset({
     ("cancellation", "difference of squares"), ("cancellation", "sin² + cos² - 1 + x"),
-    ("large arguments", "sine at 1e15"), ("large arguments", "sine at 1e22"), ("large arguments", "sine at 1e7"),
-    ("large arguments", "tangent"), ("large scales", "arc tangents"), ("long recurrences", "Newton's root"),
-    ("mixed sizes", "product"), ("near-singular matrices", "solve"), ("power laws", "ratio of powers"),
-    ("power laws", "x^-3"), ("power laws", "x^2.5"), ("power laws", "x^20"), ("power laws", "|x|³ at zero"),
-    ("saturation", "bell"), ("saturation", "double exponential"), ("saturation", "flat at zero"),
-    ("saturation", "logistic"), ("saturation", "softplus"), ("small scales", "reciprocals"),
-    ("small scales", "shares"), ("subnormal numbers", "logarithms of small"), ("subnormal numbers", "tiny factor"),
-    ("subnormal numbers", "underflowing tail"),
+    ("long recurrences", "Newton's root"), ("near-singular matrices", "solve"),
+    ("near-singular matrices", "log determinant"), ("near-singular matrices", "inverse"),
+    ("near-singular matrices", "determinant"), ("power laws", "ratio of powers"), ("power laws", "x^-3"),
+    ("saturation", "logistic"), ("saturation", "tanh"),
 })  # fmt: skip
-"""(family, function) where a right library is called wrong today, or there is no reference: these are to go."""
+"""(family, function) where a right library may still be called wrong: the lines go with the cause."""
 
 
 class Perfect:
@@ -227,7 +232,7 @@ def test_no_library_is_called_wrong_at_difficult_points(
             for operator in operators:
                 tally.judge(at, f"perfect {name}", operator, perfect.result(operator), known)
             judge_all(tally, [one for one in prepared if one.backend.name not in wrong], at, known, name)
-        if (family, name) in OURS:
+        if (family, name) in OPEN:
             print("\n".join(tally.alarms[before:]))
             del tally.alarms[before:]
     closed(tally, record_property)
