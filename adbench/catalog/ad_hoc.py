@@ -9,14 +9,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from adbench.catalog.dependencies import dependencies, digest, file_of
 from adbench.model.errors import UsageError
 
 TEXT = '''"""{function} at {numbers}."""
+# What the function depends on: {depends}
 import importlib
 import sys
 
 sys.path[:0] = {path!r}
+from adbench.catalog.double_precision import import_in_double
 from adbench.execution.in_process import case_of
+
+import_in_double()
 
 function = importlib.import_module({module!r})
 for part in {name!r}.split("."):
@@ -47,7 +52,9 @@ def case_file(function: str, at: Sequence[float]) -> Iterator[Path]:
     with TemporaryDirectory() as folder:
         file = Path(folder) / f"{name.replace('.', '_')}.py"
         path = [str(Path.cwd()), *(entry for entry in sys.path if entry)]
-        text = TEXT.format(function=function, module=module, name=name, numbers=tuple(at), path=path)
+        source = file_of(module, path)
+        depends = digest(dependencies(source, path)) if source else "unknown"
+        text = TEXT.format(function=function, module=module, name=name, numbers=tuple(at), path=path, depends=depends)
         file.write_text(text, encoding="utf-8")
         yield file
 

@@ -42,6 +42,7 @@ class Source:
     home        the variable that names the folder of a copy of the library, which then counts instead of these
     licence     of the library, as an SPDX expression
     builds      whether it needs a compiler of the system's
+    precision   "float32" where it computes in single precision
     """
 
     kind: Kind
@@ -55,6 +56,7 @@ class Source:
     home: str | None = None
     licence: str | None = None
     builds: bool = False
+    precision: str = "float64"
 
     @property
     def own_copy(self) -> bool:
@@ -260,6 +262,7 @@ LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "DEBIAN": (_is_texts, "a tuple of package names, as plain texts"),
     "HOME": (_is_text, "the name of a variable, as a plain text"),
     "LICENCE": (_is_text, "an SPDX expression, as a plain text"),
+    "PRECISION": (lambda value: value in ("float64", "float32"), '"float64" or "float32"'),
     "BUILDS": (lambda value: isinstance(value, bool), "True or False"),
 }
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from adbench.catalog.discovery import Catalog, load, select
+from adbench.catalog.double_precision import in_double
 from adbench.catalog.selection import Selection, resolve
 from adbench.execution.operators import fallback
 from adbench.execution.operators.prepared_point import judged, known_at, needs_second_order, operator_named, point
@@ -21,6 +22,7 @@ from adbench.execution.planning.request import RELATIONS
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.supervisor import Supervisor, default_limit
 from adbench.measure import clock
+from adbench.model import tree
 from adbench.model.backend import Backend, from_module
 from adbench.model.case import Case
 from adbench.model.errors import UnknownName, Unsupported, UsageError
@@ -48,7 +50,8 @@ def check_cell(case: str, size: int, backend: str, operator: str = "gradient", *
     chosen, which, where = find_cell(case, backend)
     used, made = from_module(where, load(chosen.catalog.backends[where])), chosen.catalog.cases[which]
     if operator == RELATIONS:
-        known = known_at(point(made, size, seed), second_order=True, seconds=REFERENCE_SECONDS)
+        at = point(made, size, seed, single=used.single)
+        known = known_at(at, second_order=True, seconds=REFERENCE_SECONDS)
         return "; ".join(sentences(related(Setting(used, made, size, seed, known)))) or "every relation holds"
     return _bound(made, size, used, operator, seed).verdict().sentence
 
@@ -93,12 +96,27 @@ def case_of(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) 
     except (TypeError, ValueError):  # written in C: it tells nothing about its arguments
         takes_xp = False
 
+    plain = in_double(f)
+
     def text(xp: Any, **inputs: Any) -> Any:
-        return f(xp, *inputs.values()) if takes_xp else f(*inputs.values())
+        if takes_xp:
+            return f(xp, *inputs.values())
+        return plain(*inputs.values()) if all(map(_is_plain, inputs.values())) else f(*inputs.values())
 
     named = {f"x{i}": float(a) if isinstance(a, int) and i in wrt else a for i, a in enumerate(arguments)}
     made = Case(f=text, inputs=lambda n, rng: named, wrt=tuple(f"x{i}" for i in wrt), sizes=(1,))
     return replace(made, operators=("value", "jacobian")) if _is_array(text, named) else made
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an input is of Python or numpy, not of a library that differentiates."""
+
+    def plain(leaf: Any) -> bool:
+        if isinstance(leaf, (np.ndarray, np.generic)):
+            return leaf.dtype.kind in "biuf"
+        return isinstance(leaf, float) or tree.is_static(leaf)
+
+    return all(map(plain, tree.leaves(value)))
 
 
 def _is_array(text: Callable[..., Any], inputs: dict[str, Any]) -> bool:
@@ -207,7 +225,7 @@ class _Bound:
 
 
 def _bound(case: Case, size: int, backend: Backend, operator: str, seed: int) -> _Bound:
-    asked, at = operator_named(operator), point(case, size, seed)
+    asked, at = operator_named(operator), point(case, size, seed, single=backend.single)
     known = known_at(
         at, second_order=needs_second_order(operator), hessian=operator == "hessian", seconds=REFERENCE_SECONDS
     )

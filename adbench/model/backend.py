@@ -10,6 +10,7 @@ arrays.
     KNOWN = {"trap": "nan: why, and where it is discussed"}   # wrong or failing on these cases, as is known;
                                           # "trap hvp hessian" with these operators only: names, or globs
     LIMITS = {"thread": "why"}            # optional relations between calls that the library cannot keep
+    PRECISION = "float32"                 # only for libraries that compute in single precision; default "float64"
 
     xp = Namespace(mylib.numpy)           # the array-API names that cases call
 
@@ -142,6 +143,12 @@ class Backend:
     def known_fault(self, case: str, operator: str) -> KnownFault | None:
         """What the file says is wrong with this operator on this case; None where it says nothing."""
         return known_fault(self.known, case, operator)
+    precision: Literal["float64", "float32"] = "float64"
+
+    @property
+    def single(self) -> bool:
+        """Whether it computes in float32: its inputs are then numbers of float32, and so may its results be."""
+        return self.precision == "float32"
 
     @property
     def text(self) -> Literal["portable", "native"]:
@@ -186,6 +193,9 @@ def from_module(name: str, module: ModuleType) -> Backend:
     known = getattr(module, "KNOWN", {})
     if not isinstance(known, dict) or not all(isinstance(text, str) for pair in known.items() for text in pair):
         raise BadFile(f"{path}: KNOWN must be a dict from names of cases, alone or before operators, to reasons")
+    precision: Literal["float64", "float32"] = getattr(module, "PRECISION", "float64")
+    if precision not in ("float64", "float32"):
+        raise BadFile(f'{path}: PRECISION is {precision!r}; write "float64" or "float32"')
     functions = getattr(module, "FUNCTIONS", {})
     if not isinstance(functions, dict) or not all(isinstance(key, str) and callable(f) for key, f in functions.items()):
         raise BadFile(f"{path}: FUNCTIONS must be a dict from names of cases to functions f(xp, **inputs)")
@@ -213,6 +223,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
         limits=limits,
         nested=nested if is_table else {},
         not_nested=nested if isinstance(nested, str) else "",
+        precision=precision,
     )
 
 

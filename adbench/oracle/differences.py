@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 UNIT_ROUNDOFF = 2.0**-53
 CENTRAL_WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
@@ -27,6 +27,9 @@ FORWARD_GROWTH = sum(map(abs, FORWARD_WEIGHTS))
 # A step may end this many halvings below the scale of x; further down nothing is left of f' but rounding.
 DEEPEST = 26
 LONGEST_LADDER = 64
+
+SMALLER = 3
+"""The noise at a step is read off steps this many halvings below, where a smooth curve has no difference left."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +68,15 @@ class Line:
 
 @dataclass(frozen=True)
 class _Rung:
-    """One step of the ladder: the estimate, and the error that rounding alone explains."""
+    """One step of the ladder: the estimate, and the error that rounding alone explains.
+
+    noise: how far the values are from a smooth curve, by their highest difference; of large steps the curve's own.
+    """
 
     step: float
     derivative: float
     rounding: float
+    noise: float = 0.0
 
 
 def slope(f: Callable[[float], float], size: float, *, longest: int = LONGEST_LADDER) -> Slope:
@@ -120,7 +127,17 @@ def _ladder(line: Line, size: float, side: float, longest: int) -> list[_Rung]:
                 break
             best_error = min(best_error, error) if math.isfinite(error) else best_error
         step /= 2
-    return rungs
+    growth = CENTRAL_GROWTH if side == 0 else FORWARD_GROWTH
+    return [_with_noise(rung, rungs[min(k + SMALLER, len(rungs) - SMALLER) :], growth) for k, rung in enumerate(rungs)]
+
+
+def _with_noise(rung: _Rung, smaller: list[_Rung], growth: float) -> _Rung:
+    """The rung with a rounding error that covers the noise seen at smaller steps.
+
+    A function that computes in float32 inside, or iterates to a tolerance, is far noisier than double precision.
+    """
+    noise = max((other.noise for other in smaller if math.isfinite(other.noise)), default=0.0)
+    return replace(rung, rounding=max(rung.rounding, growth * noise / rung.step))
 
 
 def _holds_below(line: Line, rungs: list[_Rung], side: float, size: float) -> bool:
@@ -157,7 +174,8 @@ def _central(line: Line, step: float, size: float) -> _Rung:
         else math.nan
     )
     largest = max(abs(value) for pair in values for value in pair)
-    return _Rung(step, derivative, _rounding(largest, derivative, step, size, CENTRAL_GROWTH))
+    ordered = [*(down for _, down in reversed(values)), line(0.0), *(up for up, _ in values)]
+    return _Rung(step, derivative, _rounding(largest, derivative, step, size, CENTRAL_GROWTH), _noise(ordered))
 
 
 def _one_sided(line: Line, step: float, size: float) -> _Rung:
@@ -165,7 +183,18 @@ def _one_sided(line: Line, step: float, size: float) -> _Rung:
     finite = all(map(math.isfinite, values))
     derivative = math.fsum(w * v for w, v in zip(FORWARD_WEIGHTS, values, strict=True)) / step if finite else math.nan
     largest = max(map(abs, values))
-    return _Rung(step, derivative, _rounding(largest, derivative, abs(step), size, FORWARD_GROWTH))
+    return _Rung(step, derivative, _rounding(largest, derivative, abs(step), size, FORWARD_GROWTH), _noise(values))
+
+
+def _noise(values: Sequence[float]) -> float:
+    """The standard deviation that random errors of equally spaced values need to explain their highest difference.
+
+    Hamming's difference table, as in Moré and Wild (2011): the k-th difference of a smooth curve vanishes with its
+    step, and of independent errors it has the variance (2k)! / (k!)^2.
+    """
+    order = len(values) - 1
+    highest = math.fsum((-1) ** k * math.comb(order, k) * value for k, value in enumerate(values))
+    return abs(highest) / math.sqrt(math.comb(2 * order, order))
 
 
 def _rounding(largest: float, derivative: float, step: float, size: float, growth: float) -> float:

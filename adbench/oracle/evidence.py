@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,6 +25,43 @@ ROUNDINGS = 8.0
 RESOLVED = 0.5e-9
 SMALLEST_NORMAL = float(np.finfo(np.float64).smallest_normal)
 MOST_DIGITS = 17.0
+
+
+@dataclass(frozen=True)
+class Precision:
+    """The arithmetic that a result was computed in.
+
+    unit: its unit roundoff; resolved: a relative bound below this can decide; smallest, largest: its smallest normal
+    number, and its largest.
+    """
+
+    name: str
+    unit: float = UNIT_ROUNDOFF
+    resolved: float = RESOLVED
+    smallest: float = SMALLEST_NORMAL
+    largest: float = float(np.finfo(np.float64).max)
+
+
+DOUBLE = Precision("float64")
+SINGLE = Precision(
+    "float32", 2.0**-24, 1e-4, float(np.finfo(np.float32).smallest_normal), float(np.finfo(np.float32).max)
+)
+_PRECISION: ContextVar[Precision] = ContextVar("precision", default=DOUBLE)
+
+
+def precision() -> Precision:
+    """The arithmetic by which numbers are judged now."""
+    return _PRECISION.get()
+
+
+@contextmanager
+def judging_in(chosen: Precision) -> Iterator[None]:
+    """Judge numbers by this arithmetic's noise."""
+    before = _PRECISION.set(chosen)
+    try:
+        yield
+    finally:
+        _PRECISION.reset(before)
 
 
 @dataclass(frozen=True)
@@ -84,8 +123,12 @@ def compare(
 
     if math.isnan(known.size) or math.isnan(known.bar) or math.isnan(known.noise):
         return evidence(math.nan, math.nan, "blind", 0.0, 0.0)
-    expected, size = known.nearest(got), known.size
-    bound = BARS * known.bar + SIGMAS * known.noise + ROUNDINGS * UNIT_ROUNDOFF * size + SMALLEST_NORMAL + extra
+    expected, size, by = known.nearest(got), known.size, precision()
+    # The noise is known for float64; that of another arithmetic is larger by the ratio of their roundings.
+    noise = SIGMAS * known.noise * (by.unit / UNIT_ROUNDOFF)
+    bound = BARS * known.bar + noise + ROUNDINGS * by.unit * size + by.smallest + extra
+    if by.largest < size < math.inf:  # it has no number of this size
+        return evidence(expected, math.inf, "blind", 0.0, 0.0)
     if math.isinf(size) or not math.isfinite(got):
         same = got == expected
         return evidence(expected, bound, "right" if same else "wrong", MOST_DIGITS if same else 0.0, MOST_DIGITS)
@@ -96,7 +139,7 @@ def compare(
 
 def _resolved(bound: float, scale: float) -> Word:
     """The word for a number of this size that is within its bound."""
-    if bound < RESOLVED * scale:
+    if bound < precision().resolved * scale:
         return "right"
     return "verified" if bound < scale else "blind"
 

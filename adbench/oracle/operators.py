@@ -27,8 +27,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adbench.oracle.differences import UNIT_ROUNDOFF
-from adbench.oracle.evidence import ROUNDINGS, EntryEvidence, compare, entry_name, not_finite, not_zero
+from adbench.oracle.evidence import (
+    DOUBLE,
+    ROUNDINGS,
+    SINGLE,
+    EntryEvidence,
+    compare,
+    entry_name,
+    judging_in,
+    not_finite,
+    not_zero,
+    precision,
+)
 from adbench.oracle.leaves import (
     direction_weights,
     exact_products,
@@ -42,6 +52,8 @@ from adbench.oracle.structure import (
     Misshapen,
     gradient_arrays,
     hessian_blocks,
+    holds_single,
+    in_double,
     jacobian_blocks,
     kind_of,
     numbers,
@@ -110,14 +122,25 @@ def judge_operator(
     *,
     nonzeros: Nonzeros | None = None,
     claimed_relative_error: float | None = None,
+    single: bool = False,
 ) -> Verdict:
     """Compares what an operator returned with what is known.
 
     result    in numpy, of the structure that the operator promises
     known     of the function; for hvp of its derivative along v, for hessian of its gradient
     nonzeros  the declared pattern of the Jacobian of a function whose value is an array
+    single    float32 is accepted, and a result that has any is judged by the noise of float32
     """
-    claim = claimed_relative_error
+    if not (single and holds_single(result)):
+        with judging_in(DOUBLE):
+            return _judged(operator, result, known, nonzeros, claimed_relative_error)
+    with judging_in(SINGLE):
+        verdict = _judged(operator, in_double(result), known, nonzeros, claimed_relative_error)
+    return replace(verdict, sentence=f"in {SINGLE.name}: {verdict.sentence}")
+
+
+def _judged(operator: str, result: Any, known: Reference, nonzeros: Nonzeros | None, claim: float | None) -> Verdict:
+    """The verdict in the arithmetic that was chosen."""
     try:
         with np.errstate(all="ignore"):  # a gradient of 1e300s is somebody's wrong answer, not our warning
             found = _compared(operator, result, known, nonzeros, claim)
@@ -291,7 +314,7 @@ def _row(block: Any, index: int) -> Floats:
 
 def _contracted(block: Any, weights: Floats) -> tuple[Floats, Floats, Floats]:
     """wᵀ J, what the roundings of right entries of J may add up to in it, and the length of its terms."""
-    eight = ROUNDINGS * UNIT_ROUNDOFF
+    eight = ROUNDINGS * precision().unit
     if isinstance(block, np.ndarray):
         products = block * weights[:, None]
         sizes = np.abs(products)

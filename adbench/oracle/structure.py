@@ -146,6 +146,20 @@ def _matrix(part: Any, known: Reference, leaf: Leaf) -> Any:
     return array.reshape(known.size, leaf.size)
 
 
+def holds_single(result: Any) -> bool:
+    """Whether any leaf of a result is float32."""
+    return any(_is_single(leaf) for leaf in optree.tree_leaves(result))
+
+
+def in_double(result: Any) -> Any:
+    """The result with its float32 leaves as float64; the numbers stay the same."""
+    return optree.tree_map(lambda leaf: leaf.astype(np.float64) if _is_single(leaf) else leaf, result)
+
+
+def _is_single(leaf: Any) -> bool:
+    return hasattr(leaf, "astype") and getattr(leaf, "dtype", None) == np.float32
+
+
 def float_array(part: Any, name: str) -> NDArray[np.float64]:
     """``part`` as a float64 array; raises Misshapen, with its name, for anything else."""
     try:
@@ -153,7 +167,10 @@ def float_array(part: Any, name: str) -> NDArray[np.float64]:
     except Exception as error:  # a foreign array type may raise anything here, and the verdict must stand
         raise Misshapen(f"{name} does not become a numpy array: {type(error).__name__}: {error}") from error
     if array.dtype != np.float64:
-        raise Misshapen(f"{name} must be float64; it is {array.dtype} ({kind_of(part)})")
+        hint = '; a backend that computes in single precision says PRECISION = "float32"'
+        raise Misshapen(
+            f"{name} must be float64; it is {array.dtype} ({kind_of(part)}){hint if array.dtype == np.float32 else ''}"
+        )
     return array
 
 

@@ -11,6 +11,9 @@ For every entry known to the oracle, with truth g* (an interval at a kink), u = 
 
 A result is as good as the worst number in it. Files of earlier versions have "inconclusive" for "verified" and "blind".
 
+A backend that declares float32 is judged with u = 2^-24, 2^29 times the noise and 1e-4 instead of 0.5e-9; its sentences
+begin with "in float32".
+
 The bound belongs to the entry: a large neighbour excuses nothing. A true zero has no digits; it counts as right when
 its tau is below 0.5e-9 of the largest entry.
 
@@ -30,8 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adbench.oracle.diagnosis.patterns import pattern
-from adbench.oracle.differences import UNIT_ROUNDOFF
-from adbench.oracle.evidence import ROUNDINGS, EntryEvidence, Word, compare, not_finite, place_of, worst
+from adbench.oracle.evidence import ROUNDINGS, EntryEvidence, Word, compare, not_finite, place_of, precision, worst
 from adbench.oracle.leaves import LEAST_WEIGHT, direction_weights, weighted_sum
 from adbench.oracle.reference import Row
 
@@ -185,7 +187,7 @@ def _hiding(row: Row, entries: Sequence[EntryEvidence], along: Sequence[EntryEvi
 
 def rounding_of_sum(sizes: Floats) -> float:
     """What roundings of right terms of these sizes may add up to, 8 u each."""
-    return ROUNDINGS * UNIT_ROUNDOFF * float(added_up(sizes))
+    return ROUNDINGS * precision().unit * float(added_up(sizes))
 
 
 def length(terms: Floats) -> float:
@@ -366,7 +368,7 @@ def _directions(arrays: Arrays, allowances: Arrays, row: Row) -> list[EntryEvide
         weights = direction_weights(row.seed, direction.number, [leaf.shape for leaf in row.leaves])
         v = _joined([leaf.scale * weight for leaf, weight in zip(row.leaves, weights, strict=True)])
         terms = np.abs(numbers * v)
-        errors = ROUNDINGS * UNIT_ROUNDOFF * terms + (_joined(allowances) * np.abs(v) if allowances else 0.0)
+        errors = ROUNDINGS * precision().unit * terms + (_joined(allowances) * np.abs(v) if allowances else 0.0)
         rounding = float(added_up(errors))
         where = f"the sum over direction {direction.number} (all {total} entries, weights from seed {row.seed})"
         typical = length(terms)

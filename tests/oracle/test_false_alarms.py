@@ -25,11 +25,14 @@ from adbench.model.backend import Backend
 from adbench.model.case import function_of
 from tests.backends.loaded import backend
 from tests.oracle import expressions
+from tests.oracle.difficult import FAMILIES
+from tests.oracle.exact import Exact
 from tests.support.marks import mostly_slow
 
 pytestmark = pytest.mark.xdist_group("false alarms")  # they are counted together
 
 LIBRARIES = ("tape", "jax", "torch", "autograd")
+AT_DIFFICULT_POINTS = ("tape", "autograd", "jax_eager", "torch", "casadi")
 # Not the variants of a case: the same function of fewer arguments, or on single elements.
 CASES = {
     name: case
@@ -162,14 +165,84 @@ def test_no_library_is_called_wrong_on_random_functions(
     closed(tally, record_property)
 
 
+OVERFLOW = "a factor of the derivative overflows or underflows before it is multiplied, as in trap_quotient_large"
+EVERY = dict.fromkeys(AT_DIFFICULT_POINTS, OVERFLOW)
+TRULY_WRONG: dict[tuple[str, str], dict[str, str]] = {
+    ("near-singular matrices", "log determinant"): {
+        "casadi": "the determinant of scalars is a sum over permutations, and cancels where elimination does not",
+    },
+    ("large scales", "shares"): {"autograd": OVERFLOW, "jax_eager": OVERFLOW},
+    ("small scales", "reciprocals"): {"autograd": OVERFLOW},
+    ("small scales", "shares"): {"autograd": OVERFLOW, "jax_eager": OVERFLOW},
+    ("subnormal numbers", "logarithms of small"): EVERY,
+    ("saturation", "softplus"): {"autograd": "abs has the derivative x / |x|, whose own is rounding, not 0"},
+    ("power laws", "x log x"): {"autograd": OVERFLOW, "jax_eager": OVERFLOW},
+    ("power laws", "x^-3"): {"casadi": OVERFLOW},
+    ("mixed sizes", "product"): {
+        "autograd": "quotients of the product, whose differences cancel",
+        "tape": "sums over pairs of other factors, in which small ones are lost",
+    },
+}
+"""(family, function) -> library -> why a verdict "wrong" is right there."""
+
+
+OPEN = frozenset({
+    ("cancellation", "difference of squares"), ("cancellation", "sin² + cos² - 1 + x"),
+    ("near-singular matrices", "solve"), ("saturation", "tanh"),
+})  # fmt: skip
+"""(family, function) where a right library may still be called wrong: the lines go with the cause."""
+
+
+class Perfect:
+    """The derivatives of a function of one vector at a point, each rounded once."""
+
+    def __init__(self, text: Callable[[Any, Any], Any], at: Point) -> None:
+        self._exact, self._at = Exact(text, at.args[0]), at
+
+    def result(self, operator: str) -> Any:
+        if operator == "value":
+            return np.float64(self._exact.value())
+        if operator == "gradient":
+            return (self._exact.gradient(),)
+        if operator == "hessian":
+            return ((self._exact.hessian(),),)
+        slope, product = self._exact.along(self._at.direction(0)[0])
+        return np.float64(slope) if operator == "jvp" else (product,)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("family", mostly_slow(FAMILIES, fast=("saturation",)))
+def test_no_library_is_called_wrong_at_difficult_points(
+    family: str, nightly: int, tally: Tally, record_property: Record
+) -> None:
+    """Also not the perfect one: its derivatives come from 4000 bits and are rounded once."""
+    operators = ("value", "gradient", "jvp", "hvp", "hessian")
+    for name, (text, make) in FAMILIES[family].items():
+        case = Case(f=text, inputs=lambda n, rng, make=make: {"x": make(rng)}, wrt=("x",), sizes=(1,))
+        wrong, before = TRULY_WRONG.get((family, name), {}), len(tally.alarms)
+        prepared = [Prepared(backend(library), o) for library in AT_DIFFICULT_POINTS for o in operators]
+        for seed in range(1, 1 + 2 * nightly):
+            at = point(case, 1, seed)
+            known = known_at(at, second_order=True, hessian=True, seconds=2.0)
+            tally.points += 1
+            perfect = Perfect(text, at)
+            for operator in operators:
+                tally.judge(at, f"perfect {name}", operator, perfect.result(operator), known)
+            judge_all(tally, [one for one in prepared if one.backend.name not in wrong], at, known, name)
+        if (family, name) in OPEN:
+            print("\n".join(tally.alarms[before:]))
+            del tally.alarms[before:]
+    closed(tally, record_property)
+
+
 @pytest.mark.slow
 def test_the_search_for_false_alarms_was_large(total: Counter[str]) -> None:
     entries = sum(total.values())
     if not entries:
         pytest.skip("nothing was searched in this run")
     print(f"of {entries} entries: {dict(total)}")
-    assert entries >= 5_000
-    assert total["right"] > 0.5 * entries
+    assert entries >= 20_000
+    assert total["right"] > 0.4 * entries
 
 
 CANCELLING: dict[str, Callable[[Any, Any], Any]] = {
@@ -192,7 +265,7 @@ def test_a_hessian_that_cancels_along_the_direction_raises_no_alarm(
         prepared = [Prepared(backend("tape"), operator) for operator in ("hvp", "hessian")]
         for seed in range(SEED, SEED + 20 * nightly):
             at = point(case, size, seed)
-            known = known_at(at, second_order=True, seconds=3.0)
+            known = known_at(at, second_order=True, hessian=True, seconds=3.0)
             tally.points += 1
             judge_all(tally, prepared, at, known, name)
     if name != "nearly cancelling":

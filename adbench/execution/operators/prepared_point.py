@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from adbench.catalog.double_precision import LessThanDouble, refuse_less
 from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.model.case import Case, function_of
@@ -71,7 +72,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Point:
-    """The inputs of a case at a size and a seed."""
+    """The inputs of a case at a size and a seed; `single`: those of float32, whose results may be float32."""
 
     case: Case
     size: int
@@ -79,6 +80,7 @@ class Point:
     names: tuple[str, ...]
     args: tuple[Any, ...]
     wrt: tuple[int, ...]
+    single: bool = False
 
     def text(self, xp: Any, *args: Any) -> Any:
         """The case on any namespace, its inputs in order."""
@@ -95,7 +97,7 @@ class Point:
         if not self.case.is_array_valued:
             return ()
         with np.errstate(all="ignore"):
-            return np.shape(self.text(Namespace(np), *self.args))
+            return np.shape(self.plain(*self.args))
 
     @cached_property
     def nonzeros(self) -> Nonzeros | None:
@@ -108,8 +110,11 @@ class Point:
     @cached_property
     def subject(self) -> Subject:
         """The same for the oracle."""
-        plain = lambda *args: self.text(Namespace(np), *args)  # noqa: E731 - the text, named for what it runs on
-        return Subject.of(plain, self.args, self.wrt, text=self.text, names=self.names, shape=self.shape)
+        return Subject.of(self.plain, self.args, self.wrt, text=self.text, names=self.names, shape=self.shape)
+
+    def plain(self, *args: Any) -> Any:
+        """The case on plain numpy. Raises LessThanDouble where it computes in float32 or less."""
+        return refuse_less(self.text(Namespace(np), *args))
 
     def direction(self, number: int) -> tuple[Any, ...]:
         """The direction v with this number; `jvp` and `hvp` take the first."""
@@ -128,9 +133,18 @@ class Point:
         return backend.native_inputs((*elsewhere, *vector)), backend.native_inputs((*self.args, *vector))
 
 
-def point(case: Case, size: int, seed: int) -> Point:
+def point(case: Case, size: int, seed: int, *, single: bool = False) -> Point:
     """The case at this size and seed. Raises UsageError as `Case.bind` does."""
-    return Point(case, size, seed, *case.bind(size, seed))
+    names, args, wrt = case.bind(size, seed)
+    return Point(case, size, seed, names, tree.map_leaves(_rounded, args) if single else args, wrt, single)
+
+
+def _rounded(leaf: Any) -> Any:
+    """A number or an array of float64 at the nearest numbers of float32."""
+    if not tree.is_active(leaf):
+        return leaf
+    rounded = np.asarray(leaf, dtype=np.float32).astype(np.float64)
+    return rounded if isinstance(leaf, np.ndarray) else float(rounded)
 
 
 def known_at(
@@ -152,6 +166,7 @@ def known_at(
         gradient = at.case.gradient(**dict(zip(at.names, at.args, strict=True)))
         value = float(at.text(Namespace(np), *at.args))
         return _declared(declared(value, gradient, at.args, at.wrt, at.names))
+    _refuse_low_precision(at)
     effort = Effort(seed=at.seed, max_evaluations=MOST_EVALUATIONS, max_seconds=seconds)
     first = remember("first", lambda: reference(at.subject, effort))
     _refuse_false_pattern(at, first)
@@ -169,6 +184,42 @@ def _declared(first: Reference) -> Known:
     total = sum(leaf.size for leaf in first.scalar.leaves)
     rows = tuple((index, unknown.scalar) for index in range(min(total, MOST_ROWS)))
     return Known(first, unknown, Reference((total,), rows) if rows else unknown)
+
+
+def _refuse_low_precision(at: Point) -> None:
+    """Raises LessThanDouble where the case's value in float64 inputs is of less."""
+    try:
+        with np.errstate(all="ignore"):
+            at.plain(*at.args)
+    except LessThanDouble:
+        raise
+    except Exception:  # it does not run on numpy: whoever needs its value there says so
+        return
+
+
+def fingerprint(at: Point) -> str:
+    """The values of a user's case here and a little further on, as text: they depend on files that it reads, too."""
+    steps = at.subject.point.steps(at.seed, 0)
+    places = [at.args, at.subject.point.moved([2.0**-7 * step for step in steps])]
+    try:
+        with np.errstate(all="ignore"):
+            return repr([np.asarray(at.plain(*args)).tolist() for args in places])
+    except Exception:  # written for a library only: nothing more to say about it
+        return ""
+
+
+def refuse_another_function(at: Point, known: Known) -> None:
+    """Raises UsageError where the case has another value in this process than in the one that made the reference."""
+    try:
+        value = at.plain(*at.args)
+        verdict = judge_operator("value", np.asarray(value, dtype=np.float64), known.first)
+    except Exception:  # it does not run on numpy, so there is nothing to compare
+        return
+    if verdict.word == "wrong":
+        raise UsageError(
+            "the function gives different values in different processes, so no reference can judge it. Seed every "
+            f"generator that it uses, for example with numpy.random.default_rng(0). Here {verdict.sentence}"
+        )
 
 
 def _refuse_false_pattern(at: Point, known: Reference) -> None:
@@ -190,7 +241,12 @@ def _refuse_false_pattern(at: Point, known: Reference) -> None:
 def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None) -> Verdict:
     """The verdict on what the operator returned, in numpy."""
     return judge_operator(
-        operator, result, known.of(operator), nonzeros=at.nonzeros, claimed_relative_error=claimed_relative_error
+        operator,
+        result,
+        known.of(operator),
+        nonzeros=at.nonzeros,
+        claimed_relative_error=claimed_relative_error,
+        single=at.single,
     )
 
 

@@ -105,7 +105,7 @@ class References:
 
         Raises NoAnswer if the case itself fails, or there is no perturbed point.
         """
-        key = job.case, job.size, job.seed, perturbed, *needs(job.operator).values()
+        key = job.case, job.size, job.seed, perturbed, self._context.single(job), *needs(job.operator).values()
         with self._lock:
             if key not in self._found:
                 self._found[key] = self._compute(job, perturbed=perturbed)

@@ -22,6 +22,7 @@ import numpy as np
 import psutil
 
 from adbench.catalog import discovery
+from adbench.catalog.dependencies import dependencies, digest
 from adbench.execution.operators import fallback, prepared_point, relations
 from adbench.execution.operators.between_calls import Site, first_fault
 from adbench.execution.operators.perturbed import perturbed
@@ -119,13 +120,15 @@ def load(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
 def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """The reference of the case at its inputs (prepared_point.py), from the cache that the request names."""
     at, seconds = _point(request), float(request["reference_seconds"])
+    text = discovery.text_of(Path(request["case"]["path"]))
+    if not request["case"]["builtin"]:
+        text += digest(dependencies(Path(request["case"]["path"]))) + prepared_point.fingerprint(at)
     if request.get("perturbed"):
         at = perturbed(at)
 
     def remember(what: str, compute: Callable[[], Reference]) -> Reference:
         if request["cache"] is None:
             return compute()
-        text = discovery.text_of(Path(request["case"]["path"]))
         named = {"what": what, "name": request["case"]["name"], "seconds": seconds}
         return cached(Path(request["cache"]), reference_key(text, at.args, at.wrt, at.seed, **named), compute)
 
@@ -181,7 +184,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         "claimed": backend.claimed_relative_error,
     }
     if "reference" in request:
-        known, claimed = _known(request), backend.claimed_relative_error
+        known, claimed = _known(request, at), backend.claimed_relative_error
         answer["verdict"] = to_plain(prepared_point.judged(at, operator, numbers, known, claimed))
     del result, numbers
     if request.get("cost") and answer["verdict"]["word"] != "wrong":
@@ -299,7 +302,7 @@ def measure_memory(state: WorkerState, request: Mapping[str, Any]) -> Any:
 def relate(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """The relations between calls of the backend's operators (relations/)."""
     at = _point(request)
-    setting = relations.Setting(_loaded(state), at.case, at.size, at.seed, _known(request), dict(_kept(state, at)))
+    setting = relations.Setting(_loaded(state), at.case, at.size, at.seed, _known(request, at), dict(_kept(state, at)))
     state.kept = None, {}
     found: dict[str, Any] = to_plain(relations.related(setting))
     return found
@@ -325,7 +328,8 @@ def _resident_bytes() -> int:
 
 def _point(request: Mapping[str, Any]) -> prepared_point.Point:
     source = from_plain(request["case"], discovery.Source)
-    return prepared_point.point(discovery.load_cases(source)[source.name], request["size"], request["seed"])
+    case = discovery.load_cases(source)[source.name]
+    return prepared_point.point(case, request["size"], request["seed"], single=request.get("single", False))
 
 
 def _timed(state: WorkerState) -> TimedCall:
@@ -334,8 +338,11 @@ def _timed(state: WorkerState) -> TimedCall:
     return state.timed
 
 
-def _known(request: Mapping[str, Any]) -> prepared_point.Known:
-    return prepared_point.Known.from_plain(request["reference"])
+def _known(request: Mapping[str, Any], at: prepared_point.Point) -> prepared_point.Known:
+    known = prepared_point.Known.from_plain(request["reference"])
+    if not request["case"]["builtin"]:
+        prepared_point.refuse_another_function(at, known)
+    return known
 
 
 def _loaded(state: WorkerState) -> contract.Backend:

@@ -22,19 +22,22 @@ from adbench.oracle import Known, Reference
 
 RELATIVE = 1e-9
 LEAST_NOISE = 1e-13
-MOST_NOISE = 1e-3
+SINGLE = 2.0**29
+"""The roundings of float32 in those of float64."""
 
 
 @dataclass(frozen=True)
 class Noise:
-    """How much two right results may differ, beyond 1e-9 of each entry.
+    """How much two right results may differ.
 
-    share   of the largest number
-    floor   whatever the numbers are: the rounding of a true zero
+    share      of the largest number; infinite where double precision loses all digits
+    floor      whatever the numbers are: the rounding of a true zero
+    relative   of each entry
     """
 
     share: float = LEAST_NOISE
     floor: float = 0.0
+    relative: float = RELATIVE
 
 
 def difference(got: Any, expected: Any, noise: Noise, sizes: Any = None) -> str:
@@ -47,13 +50,13 @@ def difference(got: Any, expected: Any, noise: Noise, sizes: Any = None) -> str:
     found, wanted = _leaves(got), _leaves(expected)
     magnitudes = [np.abs(leaf) for leaf in (wanted if sizes is None else _leaves(sizes))]
     largest = _largest([float(size) for leaf in magnitudes for size in leaf.flat])
-    everywhere = noise.share * largest + noise.floor + np.finfo(np.float64).smallest_normal
+    everywhere = (noise.share * largest if largest else 0.0) + noise.floor + np.finfo(np.float64).smallest_normal
     paths = optree.tree_paths(got, namespace=tree.NAMESPACE)
     for path, a, b, size in zip(paths, found, wanted, magnitudes, strict=True):
         if a.shape != b.shape:
             return f"got an array of shape {a.shape}, where {b.shape} is right"
         with np.errstate(all="ignore"):
-            same = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= RELATIVE * size + everywhere)
+            same = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= noise.relative * size + everywhere)
         if not same.all():
             place = np.unravel_index(int(np.flatnonzero(~same)[0]), a.shape)
             steps = [*(f"[{step!r}]" for step in path), *([f"[{', '.join(map(str, place))}]"] if place else [])]
@@ -61,17 +64,19 @@ def difference(got: Any, expected: Any, noise: Noise, sizes: Any = None) -> str:
     return ""
 
 
-def noise_of(references: Sequence[Reference]) -> Noise:
-    """Rounding noise at a point: 20 standard deviations of the oracle's samples."""
+def noise_of(references: Sequence[Reference], *, single: bool = False) -> Noise:
+    """Rounding noise at a point: 20 standard deviations of the oracle's samples; ``single``: in float32."""
     rows = [row for known in references for row in (*(row for _, row in known.outputs), *known.sums)]
     values, derivatives = [row.value for row in rows], [one for row in rows for one in row.derivatives]
-    share = min(MOST_NOISE, max(LEAST_NOISE, _share(values), _share(derivatives)))
-    return Noise(share, LEAST_NOISE * (_largest([one.size for one in (*values, *derivatives)]) or 1.0))
+    share, factor = max(LEAST_NOISE, _share(values), _share(derivatives)), SINGLE if single else 1.0
+    floor = LEAST_NOISE * (_largest([one.size for one in (*values, *derivatives)]) or 1.0)
+    return Noise(factor * share, factor * floor, RELATIVE * (1e5 if single else 1.0))
 
 
 def _share(known: Sequence[Known]) -> float:
     largest = _largest([one.size for one in known])
-    return _largest([25 * one.bar + 20 * one.noise for one in known]) / largest if largest else 0.0
+    noise = [25 * one.bar + 20 * one.noise for one in known]
+    return max((size for size in noise if not math.isnan(size)), default=0.0) / largest if largest else 0.0
 
 
 def _largest(numbers: Sequence[float]) -> float:

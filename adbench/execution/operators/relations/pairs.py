@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from adbench.execution.operators.relations.consistency import RELATIVE, difference
+from adbench.execution.operators.relations.consistency import difference
 from adbench.execution.operators.relations.setting import Subject
 from adbench.model import tree
 from adbench.model.operator import Operator
@@ -21,7 +21,7 @@ def modes(jvp: Subject, vjp: Subject) -> Iterator[str]:
     products = np.concatenate(terms) if terms else np.zeros(0)
     left, right = float(np.sum(w * jv)), float(products.sum())
     noise, size = setting.noise("jvp"), float(np.abs(products).sum()) + float(np.sum(np.abs(w * jv)))
-    bound = (RELATIVE + noise.share) * size + noise.floor + 1e-300
+    bound = (noise.relative + noise.share) * size + noise.floor + 1e-300
     if not abs(left - right) <= max(bound, abs(right) * (setting.backend.claimed_relative_error or 0.0)):
         yield f"<w, J v> = {left!r}, but <Jᵀ w, v> = {right!r}"
 

@@ -66,11 +66,11 @@ class Setting:
     @cached_property
     def at(self) -> Point:
         """The inputs at which results are compared: here."""
-        return point(self.case, self.size, self.seed)
+        return point(self.case, self.size, self.seed, single=self.backend.single)
 
     @cached_property
     def _other(self) -> Point:
-        return point(self.case, self.size, self.seed + 1)
+        return point(self.case, self.size, self.seed + 1, single=self.backend.single)
 
     @property
     def there(self) -> Point:
@@ -97,7 +97,8 @@ class Setting:
     @cached_property
     def _noises(self) -> tuple[Noise, Noise]:
         seconds = [known for known in (self.known.hvp, self.known.hessian) if known is not None]
-        return noise_of([self.known.first]), noise_of([self.known.first, *seconds])
+        single = self.at.single
+        return noise_of([self.known.first], single=single), noise_of([self.known.first, *seconds], single=single)
 
     @cached_property
     def has_kink(self) -> bool:

@@ -1,0 +1,125 @@
+"""Run a user's function in double precision, whatever its library does by default.
+
+jax computes in float32 unless told otherwise, and torch creates float32 tensors. A reference from such a function would
+be right to seven digits only, and right libraries would be called wrong.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import random
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from adbench.model import tree
+from adbench.model.errors import UsageError
+
+LESS = ("float32", "float16", "bfloat16", "complex64", "float8")
+
+
+class LessThanDouble(UsageError):
+    """A function computes in less than float64: no reference can come from it."""
+
+
+def import_in_double() -> None:
+    """Make jax and torch create float64 arrays in this process, also where a module imports them later.
+
+    Seeds the global generators of Python, numpy and torch, so that a module draws the same numbers in every process.
+    """
+    random.seed(0)
+    np.random.seed(0)
+    if "jax" in sys.modules:
+        sys.modules["jax"].config.update("jax_enable_x64", True)
+    else:
+        os.environ["JAX_ENABLE_X64"] = "1"
+    if "torch" in sys.modules:
+        _set_double(sys.modules["torch"])
+    elif not any(isinstance(finder, _Torch) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Torch())
+
+
+def in_double(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f of numpy inputs, its value in numpy. f may be written for numpy, jax or torch.
+
+    Raises LessThanDouble where the value is float32 or less.
+    """
+
+    def plain(*args: Any) -> Any:
+        with _x64_of_jax():
+            try:
+                value = f(*args)
+            except (TypeError, AttributeError):
+                # A function for torch refuses numpy arrays.
+                if "torch" not in sys.modules:
+                    raise
+                value = f(*_tensors(args))
+        value = value.detach().cpu() if hasattr(value, "detach") else value
+        return refuse_less(value)
+
+    return plain
+
+
+def refuse_less(value: Any) -> Any:
+    """The value. Raises LessThanDouble where its type is float32 or less."""
+    kind = str(getattr(value, "dtype", "")).rpartition(".")[2]
+    if kind.startswith(LESS):
+        raise LessThanDouble(
+            f"the function computes in {kind}: with float64 inputs its value is {kind}. References need float64: "
+            "remove the conversion, and convert arrays and parameters that it uses to float64"
+        )
+    return value if isinstance(value, float) or type(value).__module__ != "torch" else value.numpy()
+
+
+def _x64_of_jax() -> contextlib.AbstractContextManager[Any]:
+    jax = sys.modules.get("jax")
+    if jax is None:
+        return contextlib.nullcontext()
+    context: contextlib.AbstractContextManager[Any]
+    if hasattr(jax, "enable_x64"):
+        context = jax.enable_x64(True)
+    else:  # before jax 0.8
+        context = importlib.import_module("jax.experimental").enable_x64()
+    return context
+
+
+def _tensors(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    torch = sys.modules["torch"]
+
+    def tensor(leaf: Any) -> Any:
+        return leaf if tree.is_static(leaf) else torch.tensor(np.asarray(leaf), dtype=torch.float64)
+
+    return tuple(tree.map_leaves(tensor, arg) for arg in args)
+
+
+def _set_double(torch: ModuleType) -> None:
+    torch.manual_seed(0)
+    torch.set_default_dtype(torch.float64)
+
+
+class _Torch:
+    """Waits for the import of torch, and then sets its default."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
+        """The module's own spec, with the default set after it ran; None for any module but torch."""
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        run = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            run(module)
+            _set_double(module)
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]  # of this spec's own loader
+        return spec

@@ -1,0 +1,87 @@
+"""Every kind of fault is caught where double precision can tell; the few that get past are listed with the reason."""
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import groupby
+
+import pytest
+
+from tests.backends.loaded import backend
+from tests.oracle.campaign import cases as at
+from tests.oracle.campaign.examine import SEED, examined, words
+from tests.oracle.campaign.fault import Fault
+from tests.oracle.campaign.of_calls import CALLS
+from tests.oracle.campaign.of_results import RESULTS
+from tests.oracle.campaign.of_rules import RULES
+from tests.oracle.campaign.of_second_order import SECOND_ORDER
+
+pytestmark = pytest.mark.timeout(600)
+
+FAULTS = [*RESULTS, *RULES, *SECOND_ORDER, *CALLS]
+KINDS = {kind: list(those) for kind, those in groupby(sorted(FAULTS, key=lambda f: f.kind), key=lambda f: f.kind)}
+
+ONE_VECTOR = "a check asks for one v and one w, of signs times powers of two"
+GETS_PAST = {
+    "H v even in v": ONE_VECTOR,
+    "H v of v rounded to a power of two": ONE_VECTOR,
+    "H v quadratic in v": ONE_VECTOR,
+    "J v of the absolute value of v": ONE_VECTOR,
+    "J v of v rounded to a power of two": ONE_VECTOR,
+    "J v quadratic in v": ONE_VECTOR,
+    "J v wrong for large v": ONE_VECTOR,
+    "wᵀ J wrong for w = 0": ONE_VECTOR,
+    "Hessian with equal errors in every row": "two sign vectors see sums of entries",
+    "Hessian with two equal errors in a row": "two sign vectors see sums of entries",
+    "Hessian with two opposite errors in a row": "two sign vectors see sums of entries",
+    "Hessian with opposite errors in every row": "two sign vectors see sums of entries",
+    "two entries of 300 exchanged": "four sign vectors see sums of entries",
+    "two entries of 100000 exchanged": "four sign vectors see sums of entries",
+    "NaN swallowed in the gradient": "the relation about NaN looks at the value",
+    "maximum: the whole share to each of a tie": "at a kink each entry is judged alone, not the sum of a tie's shares",
+    "memory read in the wrong order": "no relation hands over an array in Fortran order",
+    "result kept for the same array object": "no relation writes new numbers into an array that was handed over",
+    "state shared between two prepared calls": "no relation prepares twice before it calls",
+    "tenth call wrong": "no relation calls ten times",
+}
+"""Kind -> why some of its instances are not seen yet."""
+
+RIGHT_CASES = {name: value for name, value in vars(at).items() if name.isupper() and hasattr(value, "f")}
+
+
+@pytest.mark.parametrize("name", RIGHT_CASES)
+def test_the_right_backends_are_right_on_the_cases_of_the_campaign(name: str) -> None:
+    case = RIGHT_CASES[name]
+    operators = case.operators or ("value", "gradient", "value_and_gradient", "jvp", "vjp", "hvp", "hessian")
+    if name.startswith("LARGE"):
+        operators = ("value", "gradient", "vjp")
+    found = words(backend("tape"), case, tuple(operators), SEED)
+    assert "wrong" not in found.values(), found
+
+
+def outcomes(faults: list[Fault], record_property: Callable[[str, object], None]) -> Counter[str]:
+    found = {str(fault): examined(fault) for fault in faults}
+    count = Counter(found.values())
+    resolvable = len(faults) - count["not resolvable"]
+    record_property("mutant", [faults[0].kind, "gross", resolvable, count["caught"]])
+    past = [name for name, outcome in found.items() if outcome == "got past"]
+    if faults[0].kind not in GETS_PAST:
+        assert not past, past
+    return count
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fault_of_each_kind_is_caught(kind: str, record_property: Callable[[str, object], None]) -> None:
+    """One instance of each: a few seconds for all of them."""
+    outcomes(KINDS[kind][:1], record_property)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_faults_of_each_kind_are_caught(kind: str, record_property: Callable[[str, object], None]) -> None:
+    outcomes(KINDS[kind], record_property)
+
+
+def test_there_are_many_kinds_of_faults_and_no_two_are_the_same() -> None:
+    names = list(map(str, FAULTS))
+    assert len(set(names)) == len(names)
+    assert len(KINDS) >= 106
