@@ -135,10 +135,10 @@ class Balls(Arrays):
         self.sign, self.floor = self._one(ball.sign_of), self._one(ball.floor)
         self.ceil = self._one(lambda a: ball.neg(ball.floor(ball.neg(a))))
         self.round = self.rint = self._one(_nearest)
-        self.isnan = self._test(lambda a: isinstance(a, Special) and math.isnan(a.value))
-        self.isinf = self._test(lambda a: isinstance(a, Special) and math.isinf(a.value))
-        self.isfinite = self._test(lambda a: not isinstance(a, Special))
-        self.signbit = self._test(lambda a: ball.sign(a) == -1)
+        self.isnan = self._test(lambda a: math.isnan(_size(a)))
+        self.isinf = self._test(lambda a: math.isinf(_size(a)))
+        self.isfinite = self._test(lambda a: math.isfinite(_size(a)))
+        self.signbit = self._test(lambda a: ball.compared(a, ball.ZERO) == -1)
         self.concatenate, self.pow, self.power = self.concat, self._power, self._power
         self.arange, self.amax, self.amin = self._arange, self.max, self.min
 
@@ -311,6 +311,13 @@ class Balls(Arrays):
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"the namespace over balls has no {name}")
+
+
+def _size(a: Ball) -> float:
+    """NaN, an infinity, or 1 for finite numbers, like 1/t just after t = 0."""
+    if ball.is_lost(a):
+        raise NeedsTerms
+    return a.value if isinstance(a, Special) and a.moves == ball.CONSTANT else 1.0
 
 
 def _nearest(a: Ball) -> Ball:

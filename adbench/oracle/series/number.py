@@ -181,7 +181,7 @@ class Real:
     conjugate = conj
 
     def __bool__(self) -> bool:
-        return ball.sign(self.ball) != 0
+        return ball.compared(self.ball, ball.ZERO) != 0
 
     def __int__(self) -> int:
         # Piecewise constant, so nothing is lost: a step count or an index.
