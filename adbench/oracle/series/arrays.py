@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.coefficients import products
 from adbench.oracle.series.ball import Ball
+from adbench.oracle.series.complex_numbers import Complex, lifted
 from adbench.oracle.series.number import Real
 
 Objects = NDArray[np.object_]
@@ -29,6 +31,27 @@ class RealArray(np.ndarray[Any, np.dtype[np.object_]]):
 
     def __rmatmul__(self, other: Any) -> Any:
         return _product(other, self)
+
+    @property  # type: ignore[misc]  # numpy's may be assigned to
+    def real(self) -> Any:
+        """The real parts."""
+        return _REAL_PARTS(self)
+
+    @property  # type: ignore[misc]
+    def imag(self) -> Any:
+        """The imaginary parts: zeros of real numbers."""
+        return _IMAGINARY_PARTS(self)
+
+
+_REAL_PARTS, _IMAGINARY_PARTS = (np.frompyfunc(operator.attrgetter(part), 1, 1) for part in ("real", "imag"))
+COMPLEX = np.frompyfunc(Complex, 2, 1)
+"""Of arrays of real and imaginary parts."""
+
+
+def holds_complex(x: Any) -> bool:
+    """Whether one of these numbers is complex."""
+    array = np.asarray(x)
+    return array.dtype.kind == "c" or any(isinstance(element, Complex | complex) for element in array.flat)
 
 
 def objects(elements: Sequence[Any], shape: tuple[int, ...]) -> RealArray:
@@ -91,9 +114,9 @@ def balls_of(matrix: Any) -> list[list[Ball]]:
 
 
 class Arrays:
-    """Arrays of numbers of the type ``real``; elementwise functions come from the namespace that inherits this."""
+    """Arrays of numbers of the type ``number``; elementwise functions come from the namespace that inherits this."""
 
-    real: type[Real]
+    number: type[Real]
     if TYPE_CHECKING:
         exp: Callable[[Any], Any]
         log: Callable[[Any], Any]
@@ -106,14 +129,18 @@ class Arrays:
     # Creation --------------------------------------------------------------------------------------------------
 
     def reals(self, x: Any) -> Any:
-        """x with every number as a Real; arrays of whole numbers and booleans too."""
-        if isinstance(x, Real):
+        """x with every number as a Real, a complex one as Complex; arrays of whole numbers and booleans too."""
+        if isinstance(x, Real | Complex):
             return x
         array = np.array(x, dtype=object)
         if array.ndim == 0:
-            return self.real.of(array[()])
-        flat = [element if isinstance(element, Real) else self.real.of(element) for element in array.ravel()]
+            return self.one_number(array[()])
+        flat = [element if isinstance(element, Real) else self.one_number(element) for element in array.ravel()]
         return objects(flat, array.shape)
+
+    def one_number(self, x: Any) -> Any:
+        """A number as Real or Complex. Raises TypeError for what is none."""
+        return lifted(x, self.number) if isinstance(x, Complex | complex) else self.number.of(x)
 
     def asarray(self, x: Any, dtype: Any = None, **_: Any) -> Any:
         """A scalar or an array: floats become Reals, whole numbers and booleans stay."""
@@ -135,7 +162,7 @@ class Arrays:
 
     def full(self, shape: Any, fill: Any, dtype: Any = None, **_: Any) -> Any:
         """An array of one number."""
-        return self.asarray(np.full(shape, fill if not isinstance(fill, float) else self.real.of(fill)), dtype)
+        return self.asarray(np.full(shape, fill if not isinstance(fill, float) else self.number.of(fill)), dtype)
 
     def zeros(self, shape: Any, dtype: Any = np.float64, **_: Any) -> Any:
         """Zeros; Real unless a whole-number or boolean dtype is asked for."""
@@ -198,18 +225,21 @@ class Arrays:
         rows = array.transpose([*kept, *axes]).reshape([array.shape[a] for a in kept] + [-1 if array.size else 0])
         shape = tuple(1 if a in axes else n for a, n in enumerate(array.shape)) if keepdims else rows.shape[:-1]
         flat = rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1])
-        results = [self.real(function([element.ball for element in row])) for row in flat]
+        results = [self.number(function([element.ball for element in row])) for row in flat]
         return objects(results, shape)[()]
 
     def sum(self, x: Any, axis: Any = None, *, keepdims: Any = False, dtype: Any = None, **_: Any) -> Any:
         """Σ x."""
         if isinstance(x, np.ndarray) and x.dtype.kind in "iub":
             return np.sum(x, axis=axis, keepdims=bool(keepdims))
-        return self._reduce(self.real.total, x, axis, keepdims)
+        if holds_complex(x):
+            parts = [self.sum(part(self.reals(x)), axis, keepdims=keepdims) for part in (np.real, np.imag)]
+            return COMPLEX(*parts)
+        return self._reduce(self.number.total, x, axis, keepdims)
 
     def prod(self, x: Any, axis: Any = None, *, keepdims: Any = False, **_: Any) -> Any:
         """Π x; 1 for no factors."""
-        return self._reduce(self.real.product, x, axis, keepdims)
+        return self._reduce(self.number.product, x, axis, keepdims)
 
     def mean(self, x: Any, axis: Any = None, *, keepdims: Any = False, **_: Any) -> Any:
         """Σ x / n."""

@@ -71,6 +71,11 @@ class Special:
         return f"Special({self.value})"
 
 
+def is_lost(a: Ball) -> bool:
+    """Whether nothing is known of it; a NaN that does not move is known: the function is not defined there."""
+    return isinstance(a, Special) and a.moves != CONSTANT and math.isnan(a.value)
+
+
 INF, NEGATIVE_INF, NAN = Special(math.inf), Special(-math.inf), Special(math.nan)
 NOT_KNOWN = Special(math.nan, LOST)
 ZERO, ONE = arb(0), arb(1)
@@ -84,7 +89,8 @@ class Arithmetic:
     terms  of a series; the last known power of t is terms - 1
     exact  fractions instead of balls, for as long as they stay short
     last   no more terms are to be had: a series of zeros is zero
-    guess  what an open comparison answers: None raises NeedsBits, else the sign of the difference
+    guess  what an open comparison answers: None raises NeedsBits, else the sign of the difference; 0: they are equal,
+           and what moves decides
     """
 
     bits: int = 192
@@ -99,7 +105,6 @@ class _State:
 
     how = Arithmetic()
     edged = False
-    guessed = False
     known = math.inf
 
 
@@ -112,16 +117,16 @@ def arithmetic(how: Arithmetic) -> Iterator[_State]:
     """Compute so inside; afterwards python-flint's settings are the user's again.
 
     The state says whether the point lies on an edge (`edged`: the direction decided something: the derivative from the
-    other side may differ), whether a comparison was guessed, and below which power of t coefficients are known.
+    other side may differ), and below which power of t coefficients are known.
     """
     with _lock:
-        before = ctx.prec, ctx.cap, _state.how, _state.edged, _state.guessed, _state.known
+        before = ctx.prec, ctx.cap, _state.how, _state.edged, _state.known
         ctx.prec, ctx.cap, _state.how = how.bits, how.terms, how
-        _state.edged, _state.guessed, _state.known = False, False, math.inf
+        _state.edged, _state.known = False, math.inf
         try:
             yield _state
         finally:
-            ctx.prec, ctx.cap, _state.how, _state.edged, _state.guessed, _state.known = before
+            ctx.prec, ctx.cap, _state.how, _state.edged, _state.known = before
 
 
 def constant(number: Any) -> Ball | None:
@@ -203,7 +208,7 @@ def sign_of_constant(c: Any) -> int:
         return 2
     if _state.how.guess is None:
         raise NeedsBits
-    _state.guessed = _state.edged = True
+    _state.edged = True
     return _state.how.guess
 
 
@@ -227,10 +232,14 @@ def sign(a: Ball) -> int:
 def compared(a: Ball, b: Ball) -> int:
     """The sign of a - b; 2 where one is NaN."""
     if isinstance(a, Special) or isinstance(b, Special):
+        if is_lost(a) or is_lost(b):
+            raise NeedsTerms
         left = a.value if isinstance(a, Special) else 0.0
         right = b.value if isinstance(b, Special) else 0.0
         if math.isnan(left) or math.isnan(right):
             return 2
+        if left == right and a is not b and CONSTANT not in (getattr(a, "moves", 0), getattr(b, "moves", 0)):
+            raise NeedsTerms  # 1/t and 2/t
         return (left > right) - (left < right)
     return 0 if a is b else sign(sub(a, b))
 
@@ -310,15 +319,8 @@ def mul(a: Ball, b: Ball) -> Ball:
     try:
         found = a * b
     except TypeError:
-        if _vanishes(a) or _vanishes(b):
-            return NAN  # t · inf, where the infinity may be of 1/t or of log t
         return _mixed(mul, lambda x, y: x * y, a, b)
     return shortened(found) if _state.how.exact else found
-
-
-def _vanishes(a: Ball) -> bool:
-    """Whether it starts at zero, beside an infinity."""
-    return is_series(a) and sign(start(a)) == 0
 
 
 def neg(a: Ball) -> Ball:
@@ -332,7 +334,8 @@ def div(a: Ball, b: Ball) -> Ball:
         return _mixed(div, _divided, a, b)
     lost = valuation(b)
     if lost < 0:
-        return (NAN, INF, NAN, NEGATIVE_INF)[sign(a)]
+        found = (NAN, INF, NAN, NEGATIVE_INF)[sign(a)]
+        return Special(found.value, LOST) if is_series(b) else found
     if lost == 0:
         found = a / b if type(a) is type(b) else _quotient(a, b)
         return shortened(found) if _state.how.exact else found
@@ -355,7 +358,8 @@ def _mixed(function: Any, on_floats: Any, a: Ball, b: Ball) -> Ball:
     """An operation on a fraction and a ball, which python-flint refuses, or on special values."""
     if isinstance(a, Special) or isinstance(b, Special):
         if function is mul and any(is_series(x) and sign_of_constant(x[0]) == 0 for x in (a, b)):
-            return NOT_KNOWN  # t (1 / t), or t log t
+            other = b if isinstance(b, Special) else a
+            return other if math.isnan(other.value) else NOT_KNOWN  # t (1 / t), or t log t
         return special(on_floats(_as_float(a), _as_float(b)), a, b)
     if isinstance(a, fmpq_series) or isinstance(b, fmpq_series):
         return function(ball(a), ball(b))
@@ -426,6 +430,8 @@ def power(a: Ball, b: Ball) -> Ball:
     if first < 0:
         if sign(start(b)) == 0:  # 0 ** 0 is 1, and jumps
             return arb_series([1], 1)
+        if is_series(a) and sign(b) < 0:
+            return Special(math.inf, LOST)
         return (ONE, ZERO, NAN, INF)[sign(b)]
     if sign(a) != 1:
         return NAN
@@ -477,6 +483,8 @@ def _whole_power(a: Ball, exponent: int) -> Ball:
 
 
 def _special_power(a: Ball, b: Ball) -> Ball:
+    if is_series(a) and sign(sub(start(a), ONE)) == 0:  # (1 + t) ** (1 / t)
+        return NOT_KNOWN
     base = a.value if isinstance(a, Special) else _representative(a)
     exponent = b.value if isinstance(b, Special) else _representative(b)
     try:
@@ -505,12 +513,16 @@ def absolute(a: Ball) -> Ball:
 
 def larger(a: Ball, b: Ball) -> Ball:
     """The larger; a of two that are equal; NaN where one is."""
+    if is_lost(a) or is_lost(b):
+        return NOT_KNOWN
     found = compared(a, b)
     return NAN if found == 2 else b if found < 0 else a
 
 
 def smaller(a: Ball, b: Ball) -> Ball:
     """The smaller; a of two that are equal; NaN where one is."""
+    if is_lost(a) or is_lost(b):
+        return NOT_KNOWN
     found = compared(a, b)
     return NAN if found == 2 else b if found == 1 else a
 
@@ -522,7 +534,9 @@ def floor(a: Ball) -> Ball:
     first = ball(start(a))
     below = first.floor()
     if not below.is_exact():
-        raise NeedsBits
+        if _state.how.guess is None:
+            raise NeedsBits
+        below = arb(round(float(first.mid())) - (_state.how.guess < 0))
     if is_series(a) and sign(sub(a, below)) < 0:
         below = below - 1
     return constant(int(below.unique_fmpz()))
@@ -530,6 +544,8 @@ def floor(a: Ball) -> Ball:
 
 def sign_of(a: Ball) -> Ball:
     """-1, 0 or 1."""
+    if is_lost(a):
+        return a
     found = sign(a)
     return NAN if found == 2 else constant(found)
 

@@ -69,10 +69,17 @@ class Curve:
         return Curve(tuple((power, negative(move)) for power, move in self.moves))
 
     @property
-    def swapped(self) -> Curve:
-        """A mixed curve with the two directions exchanged."""
+    def others(self) -> tuple[Curve, ...]:
+        """What has the same derivative, up to its sign, where it exists, and other one-sided ones.
+
+        Of a mixed curve: the other side, the directions exchanged, and other powers with one direction turned around:
+        |x|^2.5 has a term of t^5 too, but not of t^7.
+        """
+        if len(self.moves) < 2:
+            return (self.mirrored,)
         (first, v), (second, w) = self.moves
-        return Curve(((first, w), (second, v)))
+        slanted = Curve(((3, v), (4, negative(w))))
+        return self.mirrored, Curve(((first, w), (second, v))), slanted
 
 
 def negative(move: Move) -> Move:
@@ -131,12 +138,15 @@ class Evaluations:
         """The numbers at the point itself."""
         return self.along(Curve(()), level, real)
 
-    def along(self, curve: Curve, level: int = 0, real: type[Real] = Real) -> Found:
-        """The coefficients along a curve, at this level or at the first above it that can compute them at all."""
+    def along(self, curve: Curve, level: int = 0, real: type[Real] = Real, guess: int | None = None) -> Found:
+        """The coefficients along a curve, at this level or at the first above it that can compute them at all.
+
+        guess: what comparisons answer that stay open.
+        """
         path = Path()
         while True:
             try:
-                return self.followed(curve, path, LEVELS[level], real)
+                return self.followed(curve, path, replace(LEVELS[level], guess=guess), real)
             except NeedsBits:
                 level += 1
                 if level == len(LEVELS):
@@ -150,17 +160,6 @@ class Evaluations:
                     raise NotTold("it moves by a power that is no simple fraction") from None
                 path = replace(path, root=path.root * needed.root)
 
-    def guessed(self, curve: Curve) -> list[Found]:
-        """Both ways where a comparison stays open at every precision."""
-        found = []
-        for guess in (1, -1):
-            how = replace(LEVELS[2], guess=guess)
-            try:
-                found.append(self.followed(curve, Path(), how))
-            except ball.Insufficient:
-                found.append(Found((), (), (), True, Path(), how))
-        return found
-
     def followed(self, curve: Curve, path: Path, how: Arithmetic, real: type[Real] = Real) -> Found:
         """In exactly this arithmetic. Raises Insufficient where that is not enough, TooSlow after the deadline."""
         if time.thread_time() > self.deadline:
@@ -172,9 +171,9 @@ class Evaluations:
             result = self._run(self._moved(curve, path.root, how.exact, real), how.exact, real)
             if state.known <= curve.power * path.root:
                 raise NeedsTerms
-            coefficients = tuple(coefficient(number, curve.power, path) for number in result)
             lower = [power for power, _ in curve.moves] if len(curve.moves) > 1 else []
-            slopes = tuple(tuple(coefficient(number, power, path) for power in lower) for number in result)
+            coefficients = tuple(coefficient(number, curve.power, path, lower) for number in result)
+            slopes = tuple(tuple(coefficient(number, power, path, lower) for power in lower) for number in result)
             return Found(coefficients, tuple(map(ball.start, result)), slopes, state.edged, path, how)
 
     def _run(self, leaves: Sequence[Any], exact: bool, real: type[Real]) -> list[Ball]:
@@ -216,25 +215,32 @@ class Evaluations:
         return moved
 
 
-def coefficient(number: Ball, power: int, path: Path) -> Any:
-    """The coefficient of t^power: a ball, None, or an infinity where a lower power is there that smooth functions lack.
+def coefficient(number: Ball, power: int, path: Path, mixed: Sequence[int] = ()) -> Any:
+    """The coefficient of t^power: a ball, None where the function is not defined, NaN where nothing is known.
 
+    An infinity where a lower power is there that smooth functions lack; NaN on a mixed curve with these powers.
     Raises NeedsTerms where the series ends before, unless there is nothing more to be had.
     """
     if isinstance(number, Special):
-        return number.value if not power and not math.isnan(number.value) else None
+        if math.isnan(number.value) and not ball.is_lost(number):
+            return None
+        return math.nan if power else number.value
     if not ball.is_series(number):
         return ball.ZERO if power else number
     if power == 1:
         for lower in range(1, min(path.root, number.prec)):
             if sign := ball.sign_of_constant(number[lower]):
                 return sign * math.inf if sign != 2 else None
+    smooth = [path.root * lower for lower in (*mixed, *(2 * lower for lower in mixed))]
+    for lower in range(1, min(power * path.root, number.prec) if mixed else 1):
+        if lower not in smooth and not ball.ball(number[lower]).contains(0):
+            return math.nan
     wanted = power * path.root
     if wanted < number.prec:
         return number[wanted]
     if not path.last:
         raise NeedsTerms
-    return None
+    return math.nan
 
 
 def one_number(result: Any) -> list[Ball]:

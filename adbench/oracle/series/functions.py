@@ -37,10 +37,22 @@ def _special_value(name: str, *operands: Ball) -> Ball:
         found = float(value.real) if value.imag == 0 else math.nan
     except (TypeError, ValueError):
         return NAN
-    if name in ("atan", "arctan2") and math.isfinite(found):  # eighths of a turn, to more digits than a float has
+    still = all(a.moves == ball.CONSTANT for a in operands if isinstance(a, Special))
+    if (
+        name in ("atan", "arctan2") and math.isfinite(found) and still
+    ):  # eighths of a turn, to more digits than a float has
         return arb.pi() * round(found / (math.pi / 4)) / 4
     flat = name in FLAT and all(isinstance(a, Special) and a.moves <= ball.POLE for a in operands)
-    return ball.special(found, *(() if flat and math.isfinite(found) else operands))
+    if flat and math.isfinite(found) and not still:  # exp(-1/t) is zero to any power of t; yet it moves
+        return arb_series([found], ball.terms())
+    return ball.special(found, *operands)
+
+
+def _moved(found: Ball, *operands: Ball) -> Ball:
+    """An infinite value of a number that moves: how it moves is not known."""
+    if isinstance(found, Special) and math.isinf(found.value) and any(map(ball.is_series, operands)):
+        return Special(found.value, ball.LOST)
+    return found
 
 
 def _finite(name: str) -> Callable[[Unary], Unary]:
@@ -48,7 +60,7 @@ def _finite(name: str) -> Callable[[Unary], Unary]:
 
     def made(function: Unary) -> Unary:
         def apply(a: Ball) -> Ball:
-            return _special_value(name, a) if isinstance(a, Special) else function(ball.ball(a))
+            return _special_value(name, a) if isinstance(a, Special) else _moved(function(ball.ball(a)), a)
 
         return apply
 
@@ -61,7 +73,7 @@ def _several(name: str, function: Callable[..., Ball]) -> Callable[..., Ball]:
     def apply(*numbers: Ball) -> Ball:
         if any(isinstance(a, Special) for a in numbers):
             return _special_value(name, *numbers)
-        return function(*numbers)
+        return _moved(function(*numbers), *numbers)
 
     return apply
 
@@ -105,8 +117,8 @@ def _from_steepness(at_start: Callable[[Any], Any], steepness: Unary) -> Unary:
         if not ball.is_series(a) or isinstance(first, Special):
             return first
         change = div(a.derivative(), steepness(a))
-        if isinstance(change, Special):  # infinitely steep: nothing beyond the value is known
-            return arb_series([first], 1)
+        if isinstance(change, Special):  # infinitely steep: nothing beyond the value is known; or not there
+            return NAN if math.isnan(change.value) and not ball.is_lost(change) else arb_series([first], 1)
         if not ball.is_series(change):  # a' is zero
             return arb_series([first], a.prec)
         return arb_series([first, *ball.coefficients(change.integral())[1:]], change.prec + 1)
@@ -137,8 +149,7 @@ def log(a: Ball) -> Ball:
     """log a; -inf at 0, also of t: its derivative is no power of t."""
     first = sign(ball.start(a))
     if first == 0:
-        after = sign(a)
-        return NAN if after < 0 else Special(-math.inf, ball.LOST if after else ball.CONSTANT)
+        return NAN if sign(a) < 0 else Special(-math.inf, ball.LOST if ball.is_series(a) else ball.CONSTANT)
     return a.log() if first == 1 else NAN
 
 
@@ -275,7 +286,9 @@ def _terms_of(terms: int, compute: Callable[[int], Sequence[Any]]) -> Sequence[A
 
 def _unless_pole(name: str, function: Unary, at_pole: Ball) -> Unary:
     def apply(a: Ball) -> Ball:
-        return at_pole if _is_pole(ball.start(a)) else function(a)
+        if not _is_pole(ball.start(a)):
+            return function(a)
+        return Special(at_pole.value, ball.LOST) if ball.is_series(a) else at_pole
 
     return _finite(name)(apply)
 
@@ -370,11 +383,7 @@ def atan2(y: Ball, x: Ball) -> Ball:
     if sign(first_x) < 0 and sign(first_y) == 0:  # the cut: the angle just after t = 0 is π or -π
         first = arb.pi() if sign(y) >= 0 else -arb.pi()
     elif sign(first_x) == 0 == sign(first_y):
-        return (
-            atan2(div(y, ball.absolute(x)), ONE if sign(x) > 0 else -ONE)
-            if sign(x)
-            else (ZERO if sign(y) == 0 else arb.pi() / 2 * sign(y))
-        )
+        return _small_angle(y, x)
     else:
         first = arb.atan2(first_y, first_x)
     if not (ball.is_series(x) or ball.is_series(y)):
@@ -389,6 +398,16 @@ def atan2(y: Ball, x: Ball) -> Ball:
     return with_start(slope.integral(), first)
 
 
+def _small_angle(y: Ball, x: Ball) -> Ball:
+    """The angle of numbers that start at zero, by the quotient that does not end in infinity."""
+    if sign(x) == 0:
+        return ZERO if sign(y) == 0 else arb.pi() / 2 * sign(y)
+    steepness = div(y, ball.absolute(x))
+    if isinstance(steepness, Special):
+        return atan2(ONE if sign(y) > 0 else -ONE, div(x, ball.absolute(y)))
+    return atan2(steepness, ONE if sign(x) > 0 else -ONE)
+
+
 def hypot(x: Ball, y: Ball) -> Ball:
     """√(x² + y²)."""
     return ball.sqrt(add(mul(x, x), mul(y, y)))
@@ -397,7 +416,7 @@ def hypot(x: Ball, y: Ball) -> Ball:
 def logaddexp(x: Ball, y: Ball) -> Ball:
     """log(exp x + exp y); exponents have no limit here."""
     for a, other in ((x, y), (y, x)):
-        if isinstance(a, Special) and a.value == -math.inf:
+        if isinstance(a, Special) and a.value == -math.inf and a.moves == ball.CONSTANT:
             return other
     return log(add(exp(x), exp(y)))
 
@@ -423,7 +442,7 @@ def _is_nan(x: Ball) -> bool:
 def copysign(size: Ball, direction: Ball) -> Ball:
     """|size| with the sign of the other; 0 counts as positive."""
     found = ball.absolute(size)
-    return neg(found) if sign(direction) == -1 else found
+    return neg(found) if ball.compared(direction, ZERO) == -1 else found
 
 
 def _regularised(kind: str, x: Ball, *parameters: Any) -> Ball:

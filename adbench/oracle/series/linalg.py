@@ -53,7 +53,7 @@ class Linalg:
     """The functions of `xp.linalg`; leading axes are batches. `xp` is the `Balls` namespace it belongs to."""
 
     def __init__(self, xp: Any) -> None:
-        self._xp, self._real = xp, xp.real
+        self._xp, self._real = xp, xp.number
         self.matrix_transpose, self.outer, self.trace, self.diagonal = (
             np.matrix_transpose,
             np.outer,
@@ -94,7 +94,7 @@ class Linalg:
             return xp.sum(size, axis, keepdims=keepdims)
         if ord == 2:
             return xp.sqrt(xp.sum(size * size, axis, keepdims=keepdims))
-        return xp.sum(size**ord, axis, keepdims=keepdims) ** (1 / xp.real.of(ord))
+        return xp.sum(size**ord, axis, keepdims=keepdims) ** (1 / xp.number.of(ord))
 
     def matrix_norm(self, x: Any, *, keepdims: Any = False, ord: Any = "fro") -> Any:
         """Frobenius by default; 1, inf, 2 and "nuc"."""

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from adbench.oracle.series import ball
+from adbench.oracle.series.algebra.transforms import Fourier
 from adbench.oracle.series.arrays import Arrays, RealArray, is_plain, matmul
 from adbench.oracle.series.ball import Ball, NeedsTerms, Special
+from adbench.oracle.series.complex_numbers import Complex
 from adbench.oracle.series.functions import SEVERAL, SEVERAL_ALIASES, UNARY, UNARY_ALIASES, copysign
 from adbench.oracle.series.linalg import Linalg
 from adbench.oracle.series.number import Real
@@ -111,20 +113,23 @@ class Balls(Arrays):
 
     def __init__(self, real: type[Real], deadline: float = math.inf) -> None:
         self._depth, self._deepest = 0, 1
-        self.real, self.deadline = real, deadline
-        self.linalg = Linalg(self)
+        self.number, self.deadline = real, deadline
+        self.linalg, self.fft = Linalg(self), Fourier(self)
         self.special = self
         self.__dict__["bool"] = np.bool_  # in the class body it would hide the builtin from the annotations
         for name in (*FROM_NUMPY, *SAME):
             if (function := getattr(np, name, None)) is not None:
                 setattr(self, name, function)
         for name, unary in UNARY.items():
-            setattr(self, name, self._one(self._computed(name, unary)))
+            setattr(self, name, self._one(self._computed(name, unary), name))
         for name, several in SEVERAL.items():
             setattr(self, name, self._several(self._computed(name, several)))
         for alias, name in {**UNARY_ALIASES, **SEVERAL_ALIASES}.items():
             setattr(self, alias, getattr(self, name))
-        self.abs = self.fabs = self.absolute = self._one(self._computed("abs", ball.absolute))
+        for name in ("real", "imag", "conj"):
+            setattr(self, name, self._broadcast(self._part(name), 1))
+        self.conjugate = self.conj
+        self.abs = self.fabs = self.absolute = self._one(self._computed("abs", ball.absolute), "__abs__")
         self.maximum = self._several(self._computed("maximum", ball.larger))
         self.minimum = self._several(self._computed("minimum", ball.smaller))
         self.centred = self._several(self._computed("centred", ball.sub))
@@ -132,10 +137,10 @@ class Balls(Arrays):
         self.sign, self.floor = self._one(ball.sign_of), self._one(ball.floor)
         self.ceil = self._one(lambda a: ball.neg(ball.floor(ball.neg(a))))
         self.round = self.rint = self._one(_nearest)
-        self.isnan = self._test(lambda a: isinstance(a, Special) and math.isnan(a.value))
-        self.isinf = self._test(lambda a: isinstance(a, Special) and math.isinf(a.value))
-        self.isfinite = self._test(lambda a: not isinstance(a, Special))
-        self.signbit = self._test(lambda a: ball.sign(a) == -1)
+        self.isnan = self._test(lambda a: math.isnan(_size(a)))
+        self.isinf = self._test(lambda a: math.isinf(_size(a)))
+        self.isfinite = self._test(lambda a: math.isfinite(_size(a)))
+        self.signbit = self._test(lambda a: ball.compared(a, ball.ZERO) == -1)
         self.concatenate, self.pow, self.power = self.concat, self._power, self._power
         self.arange, self.amax, self.amin = self._arange, self.max, self.min
 
@@ -148,23 +153,32 @@ class Balls(Arrays):
 
     def _computed(self, name: str, function: Callable[..., Ball]) -> Callable[..., Ball]:
         """The function as a library computes it: with noise where the type has it."""
-        computed = self.real.computed
-        return function if is_plain(self.real) else lambda *operands: computed(name, function, *operands)
+        computed = self.number.computed
+        return function if is_plain(self.number) else lambda *operands: computed(name, function, *operands)
 
-    def _one(self, function: Callable[[Ball], Ball]) -> Callable[[Any], Any]:
-        """A function of one value as one of scalars, arrays and lists."""
-        real, new = self.real, object.__new__
+    def _one(self, function: Callable[[Ball], Ball], name: str = "") -> Callable[[Any], Any]:
+        """A function of one value as one of scalars, arrays and lists; of a complex number its method ``name``."""
+        real, new = self.number, object.__new__
 
-        def on_element(element: Any) -> Real:
+        def on_element(element: Any) -> Any:
+            if type(element) is not real:
+                element = self.one_number(element)
+                if isinstance(element, Complex):
+                    return of_complex(element)
             result = new(real)
-            result.ball = function(element.ball if type(element) is real else real.of(element).ball)
+            result.ball = function(element.ball)
             return result
+
+        def of_complex(number: Complex) -> Any:
+            if not hasattr(number, name):
+                raise TypeError(f"the namespace over balls has no {name} of complex numbers")
+            return getattr(number, name)()
 
         return self._broadcast(on_element, 1)
 
     def _several(self, function: Callable[..., Ball]) -> Callable[..., Any]:
         """A function of several values as one of scalars, arrays and lists, broadcast by numpy."""
-        real, new = self.real, object.__new__
+        real, new = self.number, object.__new__
         made: dict[int, Callable[..., Any]] = {}
 
         def on_elements(*elements: Any) -> Real:
@@ -191,7 +205,7 @@ class Balls(Arrays):
         return apply
 
     def _test(self, function: Callable[[Ball], bool]) -> Callable[[Any], Any]:
-        real = self.real
+        real = self.number
         vectorised = np.frompyfunc(lambda element: function(real.of(element).ball), 1, 1)
 
         def apply(x: Any) -> Any:
@@ -228,18 +242,21 @@ class Balls(Arrays):
         """Other memory, the same numbers."""
         return self.asarray(x).copy()
 
-    def conj(self, x: Any) -> Any:
-        """x: everything is real."""
-        return x
+    def _part(self, name: str) -> Callable[[Any], Any]:
+        """The real part, the imaginary part or the conjugate of one number."""
 
-    real_part = conj
+        def part(element: Any) -> Any:
+            found = getattr(self.one_number(element), name)
+            return found() if name == "conj" else found
+
+        return part
 
     # Products and loops ----------------------------------------------------------------------------------------
 
     def matmul(self, a: Any, b: Any) -> Any:
         """The matrix product, as `a @ b`."""
         self.check_time()
-        return matmul(self.real, self.reals(a), self.reals(b))
+        return matmul(self.number, self.reals(a), self.reals(b))
 
     def dot(self, a: Any, b: Any) -> Any:
         """The matrix product, or the product with a scalar."""
@@ -286,18 +303,25 @@ class Balls(Arrays):
 
         def moved(side: float) -> Any:
             there = np.array(x, dtype=object)
-            there[place] = there[place] + self.real(ball.moving(0.0, {power: side}))
+            there[place] = there[place] + self.number(ball.moving(0.0, {power: side}))
             return there.view(RealArray) if there.ndim else there[()]
 
-        here = self.real.of(g(x)).ball
-        changes = [ball.sub(self.real.of(g(moved(side))).ball, here) for side in (1.0, -1.0)]
-        if not is_plain(self.real):  # its roundings differ from call to call; the truth has seen both sides
-            return self.real(ball.slope(changes[0], power, strict=False))
+        here = self.number.of(g(x)).ball
+        changes = [ball.sub(self.number.of(g(moved(side))).ball, here) for side in (1.0, -1.0)]
+        if not is_plain(self.number):  # its roundings differ from call to call; the truth has seen both sides
+            return self.number(ball.slope(changes[0], power, strict=False))
         right, left = ball.slope(changes[0], power), ball.slope(ball.neg(changes[1]), power)
-        return self.real(right if ball.meet(right, left) else ball.NOT_KNOWN)
+        return self.number(right if ball.meet(right, left) else ball.NOT_KNOWN)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"the namespace over balls has no {name}")
+
+
+def _size(a: Ball) -> float:
+    """NaN, an infinity, or 1 for finite numbers, like 1/t just after t = 0."""
+    if ball.is_lost(a):
+        raise NeedsTerms
+    return a.value if isinstance(a, Special) and a.moves == ball.CONSTANT else 1.0
 
 
 def _nearest(a: Ball) -> Ball:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, Ball, Special, arithmetic
 from adbench.oracle.series.functions import UNARY, exp, log
-from adbench.oracle.series.number import Operator, Real, ball_of, floor_divide, modulo
+from adbench.oracle.series.number import Operator, Real, ball_of, floor_divide, modulo, with_complex
 
 U = 2.0**-53
 STEP_BITS = 20
@@ -160,7 +161,7 @@ def _product(stream: Stream, a: Ball, b: Ball) -> Ball:
     return stream.rounded(ball.mul(a, stream.operand(b)))
 
 
-def _operators(function: Rounded) -> Operators:
+def _operators(called: Operator, function: Rounded) -> Operators:
     """The methods `a.__op__(b)` and `b.__rop__(a)`."""
     new = object.__new__
 
@@ -171,11 +172,15 @@ def _operators(function: Rounded) -> Operators:
 
     def forward(self: Noisy, other: Any) -> Any:
         right = other.ball if type(other) is type(self) else ball_of(other)
-        return NotImplemented if right is None else made(type(self), self.ball, right)
+        if right is None:
+            return with_complex(called, self, other, type(self))
+        return made(type(self), self.ball, right)
 
     def backward(self: Noisy, other: Any) -> Any:
         left = ball_of(other)
-        return NotImplemented if left is None else made(type(self), left, self.ball)
+        if left is None:
+            return with_complex(called, other, self, type(self))
+        return made(type(self), left, self.ball)
 
     return forward, backward
 
@@ -341,13 +346,13 @@ class Noisy(Real):
     __slots__ = ()
     stream: ClassVar[Stream]
 
-    __add__, __radd__ = _operators(_sum_like(ball.add))
-    __sub__, __rsub__ = _operators(_sum_like(ball.sub))
-    __mul__, __rmul__ = _operators(_product)
-    __truediv__, __rtruediv__ = _operators(_product_like(_quotient, lambda _: 0.0))
-    __floordiv__, __rfloordiv__ = _operators(_sum_like(floor_divide))
-    __mod__, __rmod__ = _operators(_sum_like(modulo))
-    __pow__, __rpow__ = _operators(_product_like(_power, _power_ulps))
+    __add__, __radd__ = _operators(operator.add, _sum_like(ball.add))
+    __sub__, __rsub__ = _operators(operator.sub, _sum_like(ball.sub))
+    __mul__, __rmul__ = _operators(operator.mul, _product)
+    __truediv__, __rtruediv__ = _operators(operator.truediv, _product_like(_quotient, lambda _: 0.0))
+    __floordiv__, __rfloordiv__ = _operators(operator.floordiv, _sum_like(floor_divide))
+    __mod__, __rmod__ = _operators(operator.mod, _sum_like(modulo))
+    __pow__, __rpow__ = _operators(operator.pow, _product_like(_power, _power_ulps))
 
     def __abs__(self) -> Self:
         return type(self)(self.computed("abs", ball.absolute, self.ball))

@@ -11,6 +11,7 @@ import numpy as np
 
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Ball
+from adbench.oracle.series.complex_numbers import lifted
 
 
 class LostPrecision(TypeError):
@@ -27,7 +28,17 @@ def ball_of(number: Any) -> Ball | None:
 Operator = Callable[[Any, Any], Any]
 
 
-def operators(function: Callable[[Ball, Ball], Ball]) -> tuple[Operator, Operator]:
+def with_complex(called: Operator, a: Any, b: Any, kind: type[Real]) -> Any:
+    """The operation of a Real of this kind and Python's complex number; NotImplemented where none of them is complex.
+
+    A `Complex` has the operation itself.
+    """
+    if not (isinstance(a, complex) or isinstance(b, complex)):
+        return NotImplemented
+    return called(lifted(a, kind), lifted(b, kind))
+
+
+def operators(called: Operator, function: Callable[[Ball, Ball], Ball]) -> tuple[Operator, Operator]:
     """The methods `a.__op__(b)` and `b.__rop__(a)` of an operation, as fast as Python allows."""
     new = object.__new__
 
@@ -35,14 +46,16 @@ def operators(function: Callable[[Ball, Ball], Ball]) -> tuple[Operator, Operato
         kind = type(self)
         right = other.ball if type(other) is kind else ball_of(other)
         if right is None:
-            return NotImplemented
+            return with_complex(called, self, other, kind)
         result = new(kind)
         result.ball = function(self.ball, right)
         return result
 
     def backward(self: Real, other: Any) -> Any:
         left = ball_of(other)
-        return NotImplemented if left is None else type(self)(function(left, self.ball))
+        if left is None:
+            return with_complex(called, other, self, type(self))
+        return type(self)(function(left, self.ball))
 
     return forward, backward
 
@@ -122,13 +135,13 @@ class Real:
         """One entry of the result of a decomposition; noise of its rounding comes in here."""
         return value
 
-    __add__, __radd__ = operators(ball.add)
-    __sub__, __rsub__ = operators(ball.sub)
-    __mul__, __rmul__ = operators(ball.mul)
-    __truediv__, __rtruediv__ = operators(ball.div)
-    __floordiv__, __rfloordiv__ = operators(floor_divide)
-    __mod__, __rmod__ = operators(modulo)
-    __pow__, __rpow__ = operators(ball.power)
+    __add__, __radd__ = operators(operator.add, ball.add)
+    __sub__, __rsub__ = operators(operator.sub, ball.sub)
+    __mul__, __rmul__ = operators(operator.mul, ball.mul)
+    __truediv__, __rtruediv__ = operators(operator.truediv, ball.div)
+    __floordiv__, __rfloordiv__ = operators(operator.floordiv, floor_divide)
+    __mod__, __rmod__ = operators(operator.mod, modulo)
+    __pow__, __rpow__ = operators(operator.pow, ball.power)
     __lt__ = _comparison(operator.lt)
     __le__ = _comparison(operator.le)
     __gt__ = _comparison(operator.gt)
@@ -151,8 +164,24 @@ class Real:
     def __abs__(self) -> Self:
         return type(self)(ball.absolute(self.ball))
 
+    @property
+    def real(self) -> Self:
+        """The number."""
+        return self
+
+    @property
+    def imag(self) -> Self:
+        """Zero."""
+        return type(self).of(0)
+
+    def conj(self) -> Self:
+        """The number."""
+        return self
+
+    conjugate = conj
+
     def __bool__(self) -> bool:
-        return ball.sign(self.ball) != 0
+        return ball.compared(self.ball, ball.ZERO) != 0
 
     def __int__(self) -> int:
         # Piecewise constant, so nothing is lost: a step count or an index.

@@ -47,8 +47,11 @@ class Truth:
         try:
             self.starts = self._resolved(Curve(()))
         except NeedsBits:
-            one, other = map(_columns, evaluations.guessed(Curve(())))
-            self.starts = [a if _meets(a[0], b[0]) else (None, a[1]) for a, b in zip(one, other, strict=True)]
+            ways = [_columns(evaluations.along(Curve(()), len(LEVELS) - 1, guess=guess)) for guess in (0, 1, -1)]
+            self.starts = [
+                zero if _meets(zero[0], a) and _meets(zero[0], b) else (None, zero[1])
+                for zero, (a, _), (b, _) in zip(*ways, strict=True)
+            ]
 
     def values(self) -> list[Settled]:
         """The numbers at the point."""
@@ -62,21 +65,26 @@ class Truth:
 
     def _derivatives(self, curve: Curve, scale: float) -> list[Settled]:
         try:
-            near = self._resolved(curve)
-        except NotTold:
+            sides = self._sides(curve)
+        except (NeedsBits, NotTold):
             return [Settled(UNKNOWN) for _ in self.starts]
+        if len(sides) == 1:
+            return [_settled(value, found, scale) for value, found in sides[0]]
+        settle = self._on_a_line if len(curve.moves) == 1 else self._in_a_plane
+        return [settle(which, [side[which] for side in sides], scale) for which in range(len(self.starts))]
+
+    def _sides(self, curve: Curve) -> list[list[tuple[Any, Found]]]:
+        """For every number its coefficient, and on an edge those along the other curves too.
+
+        What no precision tells from zero is taken for zero there: then the point is on an edge.
+        """
+        try:
+            near = self._resolved(curve)
+            edged = any(found.edged for _, found in near)
+            return [near, *map(self._resolved, curve.others)] if edged else [near]
         except NeedsBits:
-            return [_either(pair) for pair in zip(*map(_columns, self.evaluations.guessed(curve)), strict=True)]
-        if not any(found.edged for _, found in near):
-            return [_settled(value, found, scale) for value, found in near]
-        sides = [near]
-        for other in [curve.mirrored] + ([curve.swapped] if len(curve.moves) > 1 else []):
-            try:
-                sides.append(self._resolved(other))
-            except (NeedsBits, NotTold):
-                return [Settled(UNKNOWN) for _ in near]
-        flip = -1 if curve.power % 2 and len(curve.moves) == 1 else 1
-        return [self._from_sides(which, sides, flip, scale) for which in range(len(near))]
+            finest = len(LEVELS) - 1
+            return [_columns(self.evaluations.along(way, finest, guess=0)) for way in (curve, *curve.others)]
 
     def _resolved(self, curve: Curve) -> list[tuple[Any, Found]]:
         """For every number its coefficient and the evaluation that resolved it, at the lowest level that does."""
@@ -89,36 +97,37 @@ class Truth:
             self.failures += level + 1 == len(LEVELS) and not all(is_resolved(value) for value, _ in best)
         return best
 
-    def _from_sides(self, which: int, sides: Sequence[Any], flip: int, scale: float) -> Settled:
-        """One number from the evaluations of either side."""
-        (value, found), others = sides[0][which], [side[which] for side in sides[1:]]
+    def _on_a_line(self, which: int, sides: Sequence[tuple[Any, Found]], scale: float) -> Settled:
+        """A derivative of first order from both sides."""
+        (value, found), (turned, other_found) = sides
+        other = _times(turned, -1)
+        if _is_nan(value) or _is_nan(other) or value is None is other:
+            return Settled(UNKNOWN)
         here = self.starts[which][0]
-        whole = [_meets(here, at.starts[which]) for _, at in ((value, found), *others) if at.starts]
-        turned = [_times(other, flip) for other, _ in others]
-        if len(sides) > 2:  # of second order: all alike, or it does not exist
-            same = all(whole) and all(_meets(value, other) for other in turned) and _is_straight(which, found, sides[1])
-            return _settled(value, found, scale) if same else Settled(UNKNOWN)
-        (other,) = turned
-        if value is None or other is None:
-            if value is None and other is None:
-                return Settled(UNKNOWN)
-            single, source = (other, others[0][1]) if value is None else (value, found)
-            known = replace(_settled(single, source, scale), mirrored=value is None)
-            return replace(known, known=replace(known.known, kind="one-sided")) if _is_ball(single) else known
-        if not all(whole):
+        if not all(_meets(here, at.starts[which]) for a, at in sides if a is not None):
             return Settled(ANYTHING)
+        if value is None or other is None:
+            known = _settled(other, other_found, scale) if value is None else _settled(value, found, scale)
+            known = replace(known, mirrored=value is None)
+            one_sided = known.known.kind == "smooth"
+            return replace(known, known=replace(known.known, kind="one-sided")) if one_sided else known
         if not (_is_ball(value) and _is_ball(other)):
             same = not _is_ball(value) and not _is_ball(other) and value == other
             return Settled(Known(value, value, 0.0, 0.0, "infinite") if same else ANYTHING)
         if _meets(value, other):
             return _settled(value, found, scale)
-        return _between(_settled(value, found, scale), _settled(other, others[0][1], scale))
+        return _between(_settled(value, found, scale), _settled(other, other_found, scale))
 
-
-def _is_straight(which: int, found: Found, mirrored: Sequence[tuple[Any, Found]]) -> bool:
-    """Whether the derivatives of first order along a mixed curve are the same from both sides."""
-    pairs = zip(found.slopes[which], mirrored[which][1].slopes[which], strict=True)
-    return all(_meets(slope, _times(other, -1)) for slope, other in pairs)
+    def _in_a_plane(self, which: int, sides: Sequence[tuple[Any, Found]], scale: float) -> Settled:
+        """One of second order from all sides: all alike, or it does not exist."""
+        here, (value, found) = self.starts[which][0], sides[0]
+        near, mirrored, swapped, slanted = (at.slopes[which] for _, at in sides)
+        first = [*zip(near, map(_opposite, mirrored), strict=True), *zip(near, reversed(swapped), strict=True)]
+        first += zip(near, (slanted[0], _opposite(slanted[1])), strict=True)
+        second = [(value, other) for other, _ in sides[1:3]] + [(value, _opposite(sides[3][0]))]
+        smooth = all(_is_ball(a) and _is_ball(b) and _meets(a, b) for a, b in first + second)
+        same = smooth and all(_meets(here, at.starts[which]) for _, at in sides)
+        return _settled(value, found, scale) if same else Settled(UNKNOWN)
 
 
 def is_resolved(value: Any) -> bool:
@@ -138,6 +147,14 @@ def _is_ball(value: Any) -> bool:
     return isinstance(value, (arb, fmpq))
 
 
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _opposite(value: Any) -> Any:
+    return _times(value, -1)
+
+
 def _times(value: Any, factor: int) -> Any:
     return None if value is None else value * factor
 
@@ -151,7 +168,7 @@ def _meets(a: Ball, b: Ball) -> bool:
 
 def _settled(value: Any, found: Found, scale: float = 1.0) -> Settled:
     """A coefficient over a power of two, as float64 with the width of its ball."""
-    if value is None or (_is_ball(value) and not arb(value).is_finite()):
+    if value is None or _is_nan(value) or (_is_ball(value) and not arb(value).is_finite()):
         return Settled(UNKNOWN)
     if isinstance(value, float):
         return Settled(Known(value, value, 0.0, 0.0, "infinite"), None, found)
@@ -169,11 +186,3 @@ def _between(*ends: Settled) -> Settled:
     known = [end.known for end in ends]
     lower, upper = min(one.lower for one in known), max(one.upper for one in known)
     return Settled(Known(lower, upper, max(one.bar for one in known), 0.0, "kink"), ends[0].coefficient, ends[0].found)
-
-
-def _either(ways: Sequence[tuple[Any, Found]]) -> Settled:
-    """From both answers to a comparison that no precision decides: the point is on a kink, if they differ."""
-    found = [_settled(value, way) for value, way in ways]
-    if any(math.isnan(one.known.size) for one in found):
-        return Settled(UNKNOWN)
-    return found[0] if found[0].known == found[1].known else _between(*found)
