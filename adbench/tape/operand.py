@@ -31,6 +31,11 @@ def _operator(rule: Callable[..., Value]) -> Callable[[Any, Any], Value]:
     return lambda self, other: rule(self, other)
 
 
+def _times(self: Any, other: Any) -> Value:
+    """self · other; the square of a root is known as one, see `identities`."""
+    return e.square(self) if other is self and not self.symbolic else e.multiply(self, other)
+
+
 def _comparison(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Comparison looks at values: a branch has no derivative."""
     return lambda self, other: compare(function, self, other)
@@ -195,6 +200,7 @@ for _name, _rule in {
     setattr(Operand, f"__r{_name}__", _reflected(_rule))
 for _name, _rule in {"neg": e.negative, "abs": e.absolute}.items():
     setattr(Operand, f"__{_name}__", _method(_rule))
+setattr(Operand, "__mul__", _times)
 for _compare in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
     setattr(Operand, f"__{_compare.__name__}__", _comparison(_compare))
 for _module, _names in (

@@ -28,11 +28,12 @@ import numpy as np
 
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.recording import ASK, CALLBACK, Cell, Record
-from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value, function_gradients
+from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value, function_gradients, is_nested
 from adbench.tape.core.sweep import contributions
 from adbench.tape.fast.blocks import LARGE, full, product, room
 from adbench.tape.rules.elementwise import where
 from adbench.tape.rules.shapes import broadcast_to, sum_to
+from adbench.tape.singular import flat, is_masked, unknown
 from adbench.tape.values import (
     MINUS_ONE,
     ONE,
@@ -263,7 +264,22 @@ def zero_wins(part: Value, factor: Value, partial: Value) -> Value:
     """
     plain, slope = value_of(factor), value_of(partial)
     is_zero = (plain == 0.0) | ((slope == 0.0) & np.isinf(plain))
-    return where(is_zero & np.isnan(value_of(part)), 0.0, part)
+    lost = is_zero & np.isnan(value_of(part))
+    known = where(lost, 0.0, part)
+    return known if type(part) in PLAIN else _unknown_again(known, lost, factor, partial)
+
+
+def _unknown_again(known: Value, lost: Value, factor: Value, partial: Value) -> Value:
+    """Where 0 · inf was replaced in a product that is itself being differentiated: its derivative is not known.
+
+    Of arrays it is, where the zero does not change to first order: most such zeros are of branches not taken.
+    """
+    tell = flat if shape_of(known) else is_masked
+    lost = np.logical_and(lost, np.logical_not(np.logical_or(tell(factor), tell(partial))))
+    for x in (factor, partial):
+        if is_nested(x):
+            known = known + unknown(lost, x)
+    return known
 
 
 def _zero_wins_at(
@@ -272,6 +288,8 @@ def _zero_wins_at(
     """The contribution of one argument with zero times infinity as zero, as far as the rule tells its factors."""
     if rule.elementwise:
         return zero_wins(part, adj, gradient(val, _ones_like(adj), *inputs, **params))
+    if is_nested(adj):  # a zero of value 0 may have derivatives all the same
+        return where(np.isnan(value_of(part)) & np.logical_not(np.any(value_of(adj))), 0.0, part)
     return part if np.any(value_of(adj)) else 0.0
 
 

@@ -6,7 +6,7 @@ Conventions where a derivative does not exist (each is an element of the general
 
     abs, sign            0 at 0
     maximum, minimum     arguments that tie share: one half each
-    clip                 1 on the interval including its ends
+    clip                 1 between its bounds; at a bound that and x share, as for maximum and minimum: one half
     floor, ceil, round, trunc, sign, …     0 everywhere
     hypot, arctan2       0 at the origin
     x ** y               d/dx of x⁰ is 0 also at x = 0; d/dy of 0^y is 0 for y > 0
@@ -20,12 +20,13 @@ import math
 
 import numpy as np
 
-from adbench.tape.core.rule import Rule, Value
+from adbench.tape.core.rule import Rule, Value, is_nested
 from adbench.tape.fast.blocks import LARGE, room
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.function import function
-from adbench.tape.values import MINUS_ONE, ONE, all_finite, has_nan, value_of
+from adbench.tape.singular import strict, undefined
+from adbench.tape.values import MINUS_ONE, ONE, PLAIN, all_finite, has_nan, value_of
 
 _LOG2, _LOG10 = math.log(2.0), math.log(10.0)
 
@@ -45,15 +46,35 @@ negative = function(np.negative, lambda _v, adj, _x: -adj, slope=MINUS_ONE, nati
 positive = function(np.positive, lambda _v, adj, _x: adj, slope=ONE, native="same")
 square = function(np.square, lambda _v, adj, x: adj * (x + x), native="square")
 reciprocal = function(np.reciprocal, lambda val, adj, _x: -adj * val * val, native="reciprocal")
-absolute = function(np.absolute, lambda _v, adj, x: adj * sign(x), aliases="abs fabs", native="fabs")
+
+
+def _absolute_slope(_v: Value, adj: Value, x: Value) -> Value:
+    """adj · sign x; where x and the adjoint are 0 the derivative of this is not known, see `singular`."""
+    slope = adj * sign(x)
+    if type(x) in PLAIN or not is_nested(x):
+        return slope
+    return slope + undefined(np.logical_and(np.equal(value_of(x), 0.0), np.equal(value_of(adj), 0.0)), adj, x)
+
+
+absolute = function(np.absolute, _absolute_slope, aliases="abs fabs", native="fabs")
+absolute.inner = strict(absolute)
 
 # Selection
+
+
+
+def _if_taken(adj: Value, c: Value, taken: bool) -> Value:
+    """The adjoint of a branch; of one that was not taken a plain 0, which nothing later makes into something else."""
+    if isinstance(c, (int, np.bool_)):
+        return adj if bool(c) is taken else 0.0
+    return where(c, adj, 0.0) if taken else where(c, 0.0, adj)
+
 
 where: Rule = function(
     np.where,
     None,
-    lambda _v, adj, c, _x, _y: where(c, adj, 0.0),
-    lambda _v, adj, c, _x, _y: where(c, 0.0, adj),
+    lambda _v, adj, c, _x, _y: _if_taken(adj, c, True),
+    lambda _v, adj, c, _x, _y: _if_taken(adj, c, False),
     numpy=(np.where,),
     native="where",
 )
@@ -79,15 +100,15 @@ minimum = function(
 
 _clip = function(
     np.clip,
-    lambda _v, adj, x, low, high: adj * ((value_of(x) >= value_of(low)) & (value_of(x) <= value_of(high))),
-    lambda _v, adj, x, low, _high: adj * (value_of(x) < value_of(low)),
-    lambda _v, adj, x, _low, high: adj * (value_of(x) > value_of(high)),
+    lambda _v, adj, x, low, high: adj * _share((x > low) & (x < high), (x >= low) & (x <= high)),
+    lambda _v, adj, x, low, _high: adj * _share(x < low, x <= low),
+    lambda _v, adj, x, _low, high: adj * _share(x > high, x >= high),
     native="clip",
 )
 
 
 def clip(x: Value, low: Value = None, high: Value = None) -> Value:
-    """min(max(x, low), high), None for no bound; the derivative in x is 1 on [low, high]."""
+    """min(max(x, low), high), None for no bound; the derivative in x is 1 between the bounds, and at a bound ½."""
     return _clip(x, -np.inf if low is None else low, np.inf if high is None else high)
 
 
@@ -113,12 +134,27 @@ remainder = function(
 
 sqrt = function(np.sqrt, lambda val, adj, _x: adj * (0.5 / val), native="sqrt")
 cbrt = function(np.cbrt, lambda val, adj, _x: adj / (3.0 * val * val), native="cbrt")
+
+
+def _hypot_slope(val: Value, adj: Value, part: Value, other: Value) -> Value:
+    """adj · part / val, and 0 at the origin; the derivative of that 0 is not known, see `singular`."""
+    slope = adj * (part / where(val == 0.0, 1.0, val))
+    if type(val) in PLAIN or not is_nested(val):
+        return slope
+    at_origin = np.equal(value_of(val), 0.0)
+    for x in (part, other):
+        if is_nested(x):
+            slope = slope + undefined(at_origin, adj, x)
+    return slope
+
+
 hypot = function(
     np.hypot,
-    lambda val, adj, x, _y: adj * (x / where(val == 0.0, 1.0, val)),
-    lambda val, adj, _x, y: adj * (y / where(val == 0.0, 1.0, val)),
+    lambda val, adj, x, y: _hypot_slope(val, adj, x, y),
+    lambda val, adj, x, y: _hypot_slope(val, adj, y, x),
     native="hypot",
 )
+hypot.inner = strict(hypot)
 
 
 def _power_base(_val: Value, adj: Value, x: Value, y: Value) -> Value:
