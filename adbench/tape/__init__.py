@@ -63,7 +63,7 @@ from typing import TYPE_CHECKING, Any
 from numpy import broadcast_shapes, can_cast, e, finfo, float32, float64, iinfo, inf, int32, int64, isdtype, nan
 from numpy import newaxis, pi, result_type
 
-from adbench.tape import identities, linalg, operand  # active values get their operators from the last
+from adbench.tape import linalg, operand  # active values get their operators from it
 from adbench.tape.callbacks import make_callback_var, reverse_pass_callback
 from adbench.tape.checkpoints import checkpointed_loop
 from adbench.tape.core.forward import Dual

@@ -4,7 +4,7 @@
 see that, because it multiplies 0 by ∞ or by a convention. So a few functions remember the call that made their result
 (`origin`), and others look whether they are given such a result:
 
-    square, x ** 2, x * x      of sqrt, abs, norm, hypot, arccos, svdvals (and so of std, matrix_norm, |rfft|, …)
+    square, x ** 2, x * x      of sqrt, abs, norm, hypot, arccos, arccosh, svdvals (and so of std, matrix_norm, |rfft|, …)
     x ** 4, x ** 6, …          of abs
     sqrt                       of x ** 4, x ** 6, …
     log1p                      of exp, where exp overflows
@@ -49,7 +49,7 @@ def made(x: Value) -> Made | None:
         return None
     if x.symbolic:
         return x.tape.producer(x)  # type: ignore[attr-defined,no-any-return]
-    origin = getattr(x, "origin", None)
+    origin = getattr(x, "origin", None)  # not set on all values
     return origin[1:] if origin is not None and origin[0] is x.val else None
 
 
@@ -86,18 +86,32 @@ _OF_HYPOT = _elementwise(
 )
 
 
-def _angle_ratio_derivative(x: Value, order: float) -> Value:
-    """The derivatives of arccos x / √(1 - x²) = ₂F₁(1, 1; 3/2; (1 - x)/2)."""
+def _angle_ratio_at(x: Value, order: float) -> Value:
+    """Derivatives of h = arccos x / √(1 - x²) = arccosh x / √(x² - 1) = ₂F₁(1, 1; 3/2; (1 - x)/2), which is 1 at 1.
+
+    Near 1 by the hypergeometric function; elsewhere by (1 - x²) h⁽ⁿ⁺¹⁾ = (2n + 1) x h⁽ⁿ⁾ + n² h⁽ⁿ⁻¹⁾, from h' on.
+    """
     k = int(order)
+    near = np.abs(np.subtract(x, 1.0)) < 0.5
+    z = np.where(near, np.subtract(0.5, np.multiply(0.5, x)), 0.0)
     factor = (-0.5) ** k * math.factorial(k) ** 2 / math.prod(1.5 + j for j in range(k))
-    return factor * special.hyp2f1(1.0 + k, 1.0 + k, 1.5 + k, np.subtract(0.5, np.multiply(0.5, x)))
+    close = factor * special.hyp2f1(1.0 + k, 1.0 + k, 1.5 + k, z)
+    with np.errstate(all="ignore"):
+        far = np.where(near, 0.0, x)
+        below = np.arccos(far) / np.sqrt((1.0 - far) * (1.0 + far))
+        h = np.where(far < 1.0, below, np.arccosh(far) / (np.sqrt(far - 1.0) * np.sqrt(far + 1.0)))
+        before, size = 0.0 * h, (1.0 - far) * (1.0 + far)
+        for n in range(k):
+            before, h = h, (far * h - 1.0 if n == 0 else (2.0 * n + 1.0) * far * h + n * n * before) / size
+    return np.where(near, close, h)[()]
 
 
 _angle_ratio: Rule = function_gradients(
-    _angle_ratio_derivative, (lambda _v, adj, x, order: adj * _angle_ratio(x, order + 1.0), None), name="angle_ratio"
+    _angle_ratio_at, (lambda _v, adj, x, order: adj * _angle_ratio(x, order + 1.0), None), name="angle_ratio"
 )
 
 _OF_ARCCOS = _elementwise("square of arccos", lambda _v, adj, x, _r: adj * (-2.0 * _angle_ratio(x, 0.0)))
+_OF_ARCCOSH = _elementwise("square of arccosh", lambda _v, adj, x, _r: adj * (2.0 * _angle_ratio(x, 0.0)))
 
 _OF_NORM = function_gradients(
     _square_last,
@@ -145,6 +159,7 @@ _SQUARES: dict[Rule, Callable[..., Value]] = {
     e.sqrt: lambda r, x: _OF_SQRT(x, r),
     e.hypot: lambda r, x, y: _OF_HYPOT(x, y, r),
     e.arccos: lambda r, x: _OF_ARCCOS(x, r),
+    e.arccosh: lambda r, x: _OF_ARCCOSH(x, r),
     _norm2: lambda r, x, axes: _OF_NORM(x, r, axes=axes),
     _svdvals: lambda r, a: _OF_SVDVALS(_tall(a), r),
 }
@@ -159,6 +174,16 @@ def _squared(x: Value) -> Value:
     rule, args, params = call
     value = e.stop_gradient(x) if x.symbolic else x.val
     return _SQUARES[rule](value, *args, **params)
+
+
+def product(x: Value, y: Value) -> Value:
+    """The product of a root with itself, or with another result of the same call; None for anything else."""
+    if x is y:
+        return _squared(x)
+    a, b = made(x), made(y)
+    if a is None or b is None or a[0] is not b[0] or a[2] != b[2] or len(a[1]) != len(b[1]):
+        return None
+    return _squared(x) if all(p is q for p, q in zip(a[1], b[1], strict=True)) else None
 
 
 def _even(y: Value) -> float:
@@ -226,7 +251,9 @@ def _divide(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, 
     numerator, x = args
     if type(x) is Scalar and type(numerator) in (int, float) and abs(x.val) > 1e150 and len(x.tape) > 2:
         return _logistic(numerator, x) or result
-    if type(result) is Dual and type(x) is Dual and type(result.tangent) is float and not result.tangent and x.tangent:
+    if isinstance(numerator, Active) or type(result) is not Dual or type(x) is not Dual:
+        return result
+    if type(result.tangent) is float and not result.tangent and x.tangent:
         result.tangent = (x.tangent * result.val) / -x.val
     return result
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from adbench.tape import linalg
+from adbench.tape import identities, linalg
 from adbench.tape.core.rule import Active, Value
 from adbench.tape.numpy_names import METHODS, UFUNCS, call_function, call_ufunc, stand_for, stand_for_namesakes
 from adbench.tape.rules import creation, fourier, indexing, products, reductions, shapes  # noqa: F401  # all register
@@ -32,8 +32,11 @@ def _operator(rule: Callable[..., Value]) -> Callable[[Any, Any], Value]:
 
 
 def _times(self: Any, other: Any) -> Value:
-    """self · other; the square of a root is known as one, see `identities`."""
-    return e.square(self) if other is self and not self.symbolic else e.multiply(self, other)
+    """self · other; the square of a root is known as one."""
+    if type(other) is type(self) and getattr(self, "origin", None) is not None:
+        known = identities.product(self, other)
+        return e.multiply(self, other) if known is None else known
+    return e.multiply(self, other)
 
 
 def _comparison(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -22,12 +22,13 @@ class Dual(Active):
     __slots__ = ("gradient", "level", "origin", "tangent", "val")
 
     level: int
-    origin: tuple[Any, ...]
+    origin: tuple[Any, ...] | None
 
     def __init__(self, level: int, val: Value, tangent: Value) -> None:
         self.level = level
         self.val = val
         self.tangent = tangent
+        self.origin = None
 
     def __repr__(self) -> str:
         return f"Dual({self.val!r}, {self.tangent!r})"

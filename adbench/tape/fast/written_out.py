@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from adbench.tape import identities
 from adbench.tape.core.node import Array, Scalar
 from adbench.tape.core.recording import ASK, Cell
 from adbench.tape.core.rule import Rule, Value
@@ -39,8 +40,8 @@ def _array_operator(
         kind, tape, cell, mine = type(other), self.tape, self.cell, self.val
         theirs, its_cell, known = other, None, type(mine) is np.ndarray
         if kind is Array:
-            if other is self and tape.remembers and partials is None:
-                return square(self)
+            if tape.remembers and partials is None and (square_of_root := identities.product(self, other)) is not None:
+                return square_of_root
             theirs, its_cell = other.val, other.cell
             known = known and other.tape is tape and type(theirs) is np.ndarray and its_cell.shape == cell.shape
         elif kind is Scalar:
@@ -230,9 +231,9 @@ _SCALAR_OPERATORS = (
 
 
 _REPEATED = """
-                if other is self and not val and tape.remembers:
-                    return square(self)"""
-"""A square of 0 may be that of a root."""
+                if not val and tape.remembers and (square_of_root := known_product(self, other)) is not None:
+                    return square_of_root"""
+"""A product of 0 may be the square of a root."""
 
 
 _UNDERFLOW = """
@@ -266,7 +267,7 @@ def _compiled(name: str, sign: str, rule: Rule, p: str, q: str) -> dict[str, Ope
     scope: dict[str, Any] = {
         "Scalar": Scalar,
         "rule": rule,
-        "square": square,
+        "known_product": identities.product,
         "otherwise": _BESIDE_SCALAR.get(name, rule),
         "otherwise_reflected": _BESIDE_SCALAR.get("r" + name, lambda self, other: rule(other, self)),
     }

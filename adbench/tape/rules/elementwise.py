@@ -133,7 +133,15 @@ remainder = function(
 # Powers
 
 sqrt = function(np.sqrt, lambda val, adj, _x: adj * (0.5 / val), native="sqrt")
-cbrt = function(np.cbrt, lambda val, adj, _x: adj / (3.0 * val * val), native="cbrt")
+
+
+def _cbrt_slope(val: Value, adj: Value, _x: Value) -> Value:
+    """adj / (3 y²), by 1 / y: at 0 the derivative of y² would be 0 · inf."""
+    over = divide(1.0, val)
+    return adj * (over * over / 3.0)
+
+
+cbrt = function(np.cbrt, _cbrt_slope, native="cbrt")
 
 
 def _hypot_slope(val: Value, adj: Value, part: Value, other: Value) -> Value:

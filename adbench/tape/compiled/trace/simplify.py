@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Rule, Value, function_gradients
-from adbench.tape.identities import KNOWN
+from adbench.tape.identities import KNOWN, product
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import products, reductions, shapes
 from adbench.tape.rules.indexing import put
@@ -71,7 +71,7 @@ def _multiply(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> 
                 return inputs[1 - i]
             if inputs[i] == -1.0:
                 return e.negative(inputs[1 - i])
-    return KNOWN[e.square](inputs[0]) if inputs[0] is inputs[1] else None
+    return product(*inputs)
 
 
 def _divide(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
