@@ -84,6 +84,11 @@ _OF_SQRT = _elementwise("square of sqrt", lambda _v, adj, _x, r: e.where(value_o
 _OF_HYPOT = _elementwise(
     "square of hypot", lambda _v, adj, x, _y, _r: adj * (x + x), lambda _v, adj, _x, y, _r: adj * (y + y)
 )
+_OF_POWER = _elementwise(
+    "square of power",
+    lambda _v, adj, x, y, _r: e._power_base(None, adj, x, y),
+    lambda val, adj, x, y, _r: e._power_exponent(val, adj, x, y),
+)
 
 
 def _angle_ratio_at(x: Value, order: float) -> Value:
@@ -156,6 +161,8 @@ def _tall(a: Value) -> Value:
 
 _SQUARES: dict[Rule, Callable[..., Value]] = {
     e.absolute: lambda r, x: e.square(x),
+    e.power: lambda r, x, y: _OF_POWER(x, 2.0 * y, r),
+    e.copysign: lambda r, x, y: _OF_SQRT(e.square(x), r),
     e.sqrt: lambda r, x: _OF_SQRT(x, r),
     e.hypot: lambda r, x, y: _OF_HYPOT(x, y, r),
     e.arccos: lambda r, x: _OF_ARCCOS(x, r),
@@ -235,7 +242,7 @@ def _knowing(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str,
     """What is known of the call; the call itself otherwise, remembered if it is that of a root too."""
     if not top.symbolic and (found := KNOWN[rule](*args)) is not None:
         return found
-    is_root = rule is e.sqrt or (rule is e.power and _even(args[1]) > 2.0)
+    is_root = rule is e.sqrt or (rule is e.power and type(args[1]) in (int, float) and 0.0 < args[1] not in (1.0, 2.0))
     return _remembering(rule, top, args, params) if is_root else top.interpret(rule, args, params)
 
 

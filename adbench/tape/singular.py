@@ -14,6 +14,7 @@ does not change to first order the product's derivative is 0, whatever the slope
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -108,28 +109,31 @@ def unknown(at: Value, x: Value, axes: tuple[int, ...] = (), value: float = 0.0)
     return np.where(at, UNDEFINED(x, axes=axes) + value, 0.0)
 
 
-def strict(rule: Rule) -> Rule:
-    """The rule with the derivative NaN where its value is 0: what it is to outer levels inside of another derivative.
+def _is_zero(val: Value, *_inputs: Value) -> Value:
+    return np.equal(value_of(val), 0.0)
 
-    There |x| occurs next to its own slope, and 0 for the change of one of them would look like knowledge.
+
+def strict(rule: Rule, of: tuple[int, ...] = (0, 1), singular: Callable[..., Value] = _is_zero) -> Rule:
+    """The rule with the derivative NaN where it is singular: what it is to outer levels inside of another derivative.
+
+    There |x| occurs next to its own slope, and 0 for the change of one of them would look like knowledge. `of` are the
+    arguments whose derivative is not known, `singular(val, *inputs)` says where; by default where the value is 0.
     """
 
     def of_argument(gradient: Any, back: bool) -> Any:
         def spoilt(val: Value, adj: Value, *inputs: Value, axes: tuple[int, ...] = (), **params: Any) -> Value:
+            at, shape = singular(val, *inputs), shape_of(inputs[0])
             if not rule.elementwise:
                 params["axes"] = axes
-            at, shape = np.equal(value_of(val), 0.0), shape_of(inputs[0])
             part = gradient(val, adj, *inputs, **params)
             if back and axes:
-                unknown = _everywhere(np.where(at, value_of(adj), 0.0), shape, axes)
-            else:
-                unknown = np.where(at, _spoilt(_sizes(adj, axes)), 0.0)
-            return part + unknown
+                return part + _everywhere(np.where(at, value_of(adj), 0.0), shape, axes)
+            return part + np.where(at, _spoilt(_sizes(adj, axes)), 0.0)
 
         return spoilt
 
-    reverse = tuple(of_argument(gradient, True) for gradient in rule.reverse)
-    forward = tuple(of_argument(gradient, False) for gradient in rule.forward)
+    reverse = tuple(of_argument(g, True) if i in of else g for i, g in enumerate(rule.reverse))
+    forward = tuple(of_argument(g, False) if i in of else g for i, g in enumerate(rule.forward))
     found = Rule(rule.name, rule.value, reverse, forward, elementwise=rule.elementwise, fresh=rule.fresh)
     found.native = rule.native
     return found

@@ -83,7 +83,10 @@ def _quotients(g, side, h):
 
 
 def _limit(far, near, size):
-    """Where a quotient goes that was `far` at one step and `near` at a thousandth of it; ±inf if it grows."""
+    """Where a quotient goes that was `far` at one step and `near` at a thousandth of it; ±inf if it grows.
+
+    Less than `size` is rounding.
+    """
     if abs(far) <= size and abs(near) <= size:
         return mpmath.mpf(0)
     if abs(far - near) <= mpmath.mpf(10) ** -6 * max(abs(far), abs(near)):
@@ -102,5 +105,5 @@ def one_sided(g, side, scale):
         size = abs(_real(g(0))) + abs(_real(g(side * h)))
     except (ArithmeticError, ValueError, TypeError):
         return NOTHING
-    tiny = [mpmath.mpf(10) ** -12 * size / mpmath.mpf(scale) ** k + mpmath.mpf(10) ** -320 for k in (1, 2)]
+    tiny = [1000 * mpmath.eps * size / (h / 1000) ** k for k in (1, 2)]
     return tuple(_limit(a, b, t) for a, b, t in zip(far, near, tiny, strict=True))

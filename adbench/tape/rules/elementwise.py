@@ -114,8 +114,9 @@ def clip(x: Value, low: Value = None, high: Value = None) -> Value:
 
 sign: Rule = function(np.sign, _zero, native="sign")
 copysign: Rule = function(
-    np.copysign, lambda _v, adj, x, y: adj * (sign(x) * copysign(1.0, y)), _zero, native="copysign"
+    np.copysign, lambda _v, adj, x, y: _absolute_slope(_v, adj, x) * copysign(1.0, y), _zero, native="copysign"
 )
+copysign.inner = strict(copysign, of=(0,))
 floor = function(np.floor, _zero, native="floor")
 ceil = function(np.ceil, _zero, native="ceil")
 trunc = function(np.trunc, _zero, native="trunc")
@@ -144,7 +145,7 @@ def _cbrt_slope(val: Value, adj: Value, _x: Value) -> Value:
 cbrt = function(np.cbrt, _cbrt_slope, native="cbrt")
 
 
-def _hypot_slope(val: Value, adj: Value, part: Value, other: Value) -> Value:
+def _hypot_slope(val: Value, adj: Value, part: Value, other: Value, unknown: float = 0.0) -> Value:
     """adj · part / val, and 0 at the origin; the derivative of that 0 is not known, see `singular`."""
     slope = adj * (part / where(val == 0.0, 1.0, val))
     if type(val) in PLAIN or not is_nested(val):
@@ -152,7 +153,7 @@ def _hypot_slope(val: Value, adj: Value, part: Value, other: Value) -> Value:
     at_origin = np.equal(value_of(val), 0.0)
     for x in (part, other):
         if is_nested(x):
-            slope = slope + undefined(at_origin, adj, x)
+            slope = slope + undefined(at_origin, adj, x, value=unknown)
     return slope
 
 
@@ -161,6 +162,10 @@ hypot = function(
     lambda val, adj, x, y: _hypot_slope(val, adj, x, y),
     lambda val, adj, x, y: _hypot_slope(val, adj, y, x),
     native="hypot",
+)
+hypot.forward = (
+    lambda val, tan, x, y: _hypot_slope(val, tan, x, y, math.nan),
+    lambda val, tan, x, y: _hypot_slope(val, tan, y, x, math.nan),
 )
 hypot.inner = strict(hypot)
 
@@ -264,19 +269,30 @@ arccos = function(np.arccos, lambda _v, adj, x: -adj / sqrt((1.0 - x) * (1.0 + x
 arctan = function(np.arctan, lambda _v, adj, x: adj / (1.0 + x * x), aliases="atan", native="atan")
 
 
-def _over_squared_radius(part: Value, y: Value, x: Value) -> Value:
-    """part / (x² + y²), in two divisions: the square would leave the range of doubles at 1e-200 and at 1e200."""
+def _arctan2_slope(adj: Value, part: Value, y: Value, x: Value) -> Value:
+    """adj · part / (x² + y²), in two divisions: the square would leave the range of doubles at 1e-200 and at 1e200.
+
+    At the origin it is 0, and the derivative of that is not known.
+    """
     radius = hypot(x, y)
-    safe = where(value_of(radius) == 0.0, 1.0, radius)
-    return part / safe / safe
+    at_origin = np.equal(value_of(radius), 0.0)
+    safe = where(at_origin, 1.0, radius)
+    slope = adj * (part / safe / safe)
+    for z in (x, y):
+        if is_nested(z):
+            slope = slope + undefined(at_origin, adj, z)
+    return slope
 
 
 arctan2 = function(
     np.arctan2,
-    lambda _v, adj, y, x: adj * _over_squared_radius(x, y, x),
-    lambda _v, adj, y, x: -adj * _over_squared_radius(y, y, x),
+    lambda _v, adj, y, x: _arctan2_slope(adj, x, y, x),
+    lambda _v, adj, y, x: -_arctan2_slope(adj, y, y, x),
     aliases="atan2",
     native="atan2",
+)
+arctan2.inner = strict(
+    arctan2, singular=lambda _v, y, x: np.logical_and(np.equal(value_of(y), 0.0), np.equal(value_of(x), 0.0))
 )
 sinh = function(np.sinh, lambda _v, adj, x: adj * cosh(x), native="sinh")
 cosh: Rule = function(np.cosh, lambda _v, adj, x: adj * sinh(x), native="cosh")

@@ -71,7 +71,7 @@ def deviance(x: Value, m: Value) -> Value:
 
 
 def _lbeta(a: Value, b: Value) -> Value:
-    x, y = np.minimum(a, b), np.maximum(a, b)
+    x, y = np.asarray(np.minimum(a, b), float), np.asarray(np.maximum(a, b), float)
     with np.errstate(all="ignore"):
         total = x + y
         small = special.gammaln(x) + special.gammaln(y) - special.gammaln(total)
@@ -96,6 +96,7 @@ lbeta = function(
 
 def _digamma_rise(a: Value, h: Value) -> Value:
     """By DLMF 5.11.2 from 10 on, each power's difference by expm1; below, the recurrence ψ(x + 1) = ψ(x) + 1/x."""
+    a, h = np.asarray(a, float), np.asarray(h, float)
     below = np.less(a, 10.0)
     with np.errstate(all="ignore"):
         total = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(h)))
@@ -125,6 +126,7 @@ _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617
 def _polygamma_rise_value(a: Value, h: Value, order: int) -> Value:
     """As `_digamma_rise`, for ψ⁽ⁿ⁾, n ≥ 1: DLMF 5.15.8 and the recurrence, every power's difference by expm1."""
     n, steps = order, 10 + 2 * order
+    a, h = np.asarray(a, float), np.asarray(h, float)
 
     def power_rise(x: Value, m: int) -> Value:
         return np.asarray(x) ** float(-m) * np.expm1(-m * np.log1p(h / x))
