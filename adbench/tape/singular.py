@@ -14,6 +14,7 @@ does not change to first order the product's derivative is 0, whatever the slope
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -43,25 +44,32 @@ def _everywhere(adj: Value, shape: tuple[int, ...], axes: tuple[int, ...]) -> Va
 
 
 UNDEFINED = function_gradients(
-    lambda x, axes: np.zeros([n for i, n in enumerate(shape_of(x)) if i not in axes]),
-    reverse=(lambda _v, adj, _x, axes: _everywhere(adj, shape_of(_x), axes),),
-    forward=(lambda _v, tan, _x, axes: _spoilt(_sizes(tan, axes)),),
+    lambda x, axes, value: np.full([n for i, n in enumerate(shape_of(x)) if i not in axes], value),
+    reverse=(lambda _v, adj, _x, axes, value: _everywhere(adj, shape_of(_x), axes),),
+    forward=(lambda _v, tan, _x, axes, value: _spoilt(_sizes(tan, axes) + abs(value)),),
     name="undefined",
 )
-"""0, with the derivative NaN in all elements along the axes."""
+"""`value`, with the derivative NaN in all elements along the axes; if it is NaN, also along directions that are 0."""
 
 
-def flat(z: Value) -> Value:
-    """Where z is 0, and at the level of the next derivative does not change to first order."""
+def flat(z: Value, at: Value) -> Value:
+    """Where z is 0, and at the level of the next derivative does not change to first order; asked where `at` holds."""
+    if isinstance(z, Active) and z.symbolic:
+        return is_masked(z)
+    zero = np.equal(value_of(z), 0.0)
+    return np.logical_and(zero, still(z, np.logical_and(zero, at)))
+
+
+def still(z: Value, where: Value) -> Value:
+    """Which of the elements where `where` holds do not change to first order at the level of the next derivative."""
     if not isinstance(z, Active):
-        return np.equal(z, 0.0)
+        return True
     if isinstance(z, Dual):
-        zero = np.equal(z.val, 0.0) if getattr(z.val, "symbolic", False) else flat(z.val)
-        return np.logical_and(zero, np.equal(value_of(z.tangent), 0.0))
+        fixed = np.equal(value_of(z.tangent), 0.0)
+        return fixed if getattr(z.val, "symbolic", False) else np.logical_and(fixed, still(z.val, where))
     if z.symbolic:
         return is_masked(z)
-    zero = value_of(z) == 0.0
-    return np.logical_and(zero, np.any(zero) and _is_stationary(z, zero))
+    return np.any(where) and _is_stationary(z, where)
 
 
 def _is_stationary(z: Any, where: Value) -> bool:
@@ -80,6 +88,8 @@ def is_masked(z: Value) -> Value:
     """Where z is a plain 0, or `where` has put one there and it was only multiplied since (of what can tell: symbols)."""
     if not isinstance(z, Active):
         return np.equal(z, 0.0)
+    if isinstance(z, Dual) and not getattr(z.val, "symbolic", False):
+        return False
     if isinstance(z, Dual):
         return np.logical_and(is_masked(z.val), is_masked(z.tangent))
     made = z.tape.producer(z) if z.symbolic else None
@@ -93,10 +103,16 @@ def is_masked(z: Value) -> Value:
 
 def undefined(at: Value, adj: Value, x: Value, axes: tuple[int, ...] = (), value: float = 0.0) -> Value:
     """`unknown` where `at` holds, unless the adjoint or tangent is flat there."""
-    still = flat(adj)
-    if np.ndim(still) > np.ndim(at):  # a tangent, which has these axes
-        still = np.all(still, axes)
-    return unknown(np.logical_and(at, np.logical_not(still)), x, axes, value)
+    if len(shape_of(adj)) > len(shape_of(at)):  # a tangent, which has these axes
+        zero = np.all(flat(adj, True), axes)
+    else:
+        zero = flat(adj, at)
+    return unknown(np.logical_and(at, np.logical_not(zero)), x, axes, value)
+
+
+def moving(at: Value, tan: Value, x: Value) -> Value:
+    """`unknown`, and NaN, where `at` holds and the tangent is not 0."""
+    return unknown(np.logical_and(at, np.not_equal(value_of(tan), 0.0)), x, value=math.nan)
 
 
 def unknown(at: Value, x: Value, axes: tuple[int, ...] = (), value: float = 0.0) -> Value:
@@ -106,7 +122,7 @@ def unknown(at: Value, x: Value, axes: tuple[int, ...] = (), value: float = 0.0)
     """
     if not isinstance(at, Active) and not np.any(at):
         return 0.0
-    return np.where(at, UNDEFINED(x, axes=axes) + value, 0.0)
+    return np.where(at, UNDEFINED(x, axes=axes, value=value), 0.0)
 
 
 def _is_zero(val: Value, *_inputs: Value) -> Value:

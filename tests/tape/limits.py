@@ -94,15 +94,16 @@ def _limit(far, near, size):
     return mpmath.inf * mpmath.sign(near) if abs(near) > abs(far) else mpmath.mpf(0)
 
 
-def one_sided(g, side, scale):
+def one_sided(g, side, scale, largest=1.0):
     """(g', g'') at 0 from the right (side 1) or the left (-1), each a number or ±inf; None where g has no values.
 
-    `scale` is the length on which g changes. None for all if g has no finite value at 0.
+    `scale` is the length on which g changes, and `largest` the size of the numbers in it. None for both if g has no
+    finite value at 0.
     """
     h = mpmath.mpf(scale) * mpmath.mpf(10) ** -18
     try:
         far, near = _quotients(g, side, h), _quotients(g, side, h / 1000)
-        size = abs(_real(g(0))) + abs(_real(g(side * h)))
+        size = abs(_real(g(0))) + abs(_real(g(side * h))) + mpmath.mpf(largest) ** 2
     except (ArithmeticError, ValueError, TypeError):
         return NOTHING
     tiny = [1000 * mpmath.eps * size / (h / 1000) ** k for k in (1, 2)]

@@ -98,7 +98,7 @@ def truth(exact, x, v):
     scale = min([*np.abs(x[x != 0.0]).ravel(), 1.0]) if x.shape else min(abs(float(x)) or 1.0, 1.0)
     largest = max([*np.abs(x).ravel(), 1.0])
     scale /= largest
-    digits = int(120 + 2.2 * (math.log10(largest) - math.log10(scale)))
+    digits = int(190 + 2.2 * (math.log10(largest) - math.log10(scale)))
     with mpmath.workdps(digits):
         start = np.vectorize(mpmath.mpf, otypes=[object])(x)
         step = np.vectorize(mpmath.mpf, otypes=[object])(v)
@@ -106,7 +106,7 @@ def truth(exact, x, v):
         def g(t):
             return exact((start + step * t)[()] if x.shape else start[()] + step[()] * t)
 
-        left, right = one_sided(g, -1, scale), one_sided(g, 1, scale)
+        left, right = one_sided(g, -1, scale, largest), one_sided(g, 1, scale, largest)
         try:
             value = float(g(0))
         except (ArithmeticError, ValueError, TypeError):
@@ -126,7 +126,7 @@ def verdict(got, order, sides, honest):
     low, high = min(limits), max(limits)
     if order == 2 and sides.left and sides.right and not _near(sides.left[0], sides.right[0], 0):
         low, high = min(low, 0), max(high, 0)  # the slope jumps: its convention between the two does not change
-    slack = 1e-13 * abs(sides.value) / max(sides.scale**order, 1e-300) + TINY
+    slack = min(1e-13 * abs(sides.value) / max(sides.scale**order, 1e-150), HUGE) + TINY
     if low - slack - 1e-9 * abs(low) <= got <= high + slack + 1e-9 * abs(high):
         return "right"
     if not math.isfinite(got) and max(abs(low), abs(high)) > HUGE:

@@ -257,7 +257,7 @@ def _ones_like(adj: Value) -> Value:
     return np.ones(shape_of(adj)) if shape_of(adj) else 1.0
 
 
-def zero_wins(part: Value, factor: Value, partial: Value) -> Value:
+def zero_wins(part: Value, factor: Value, partial: Value, *, along: bool = False) -> Value:
     """part = factor · partial with 0 · inf = 0: NaN is replaced by 0 where one factor is an exact zero.
 
     A factor (adjoint or tangent) of 0 wins over any partial; a partial of 0 over an infinite factor.
@@ -266,19 +266,23 @@ def zero_wins(part: Value, factor: Value, partial: Value) -> Value:
     is_zero = (plain == 0.0) | ((slope == 0.0) & np.isinf(plain))
     lost = is_zero & np.isnan(value_of(part))
     known = where(lost, 0.0, part)
-    return known if type(part) in PLAIN else _unknown_again(known, lost, factor, partial)
+    return known if type(part) in PLAIN else _unknown_again(known, lost, factor, partial, along)
 
 
-def _unknown_again(known: Value, lost: Value, factor: Value, partial: Value) -> Value:
+def _unknown_again(known: Value, lost: Value, factor: Value, partial: Value, along: bool) -> Value:
     """Where 0 · inf was replaced in a product that is itself being differentiated: its derivative is not known.
 
-    Of arrays it is, where the zero does not change to first order: most such zeros are of branches not taken.
+    Of arrays it is, where the zero does not change to first order: most such zeros are of branches not taken. A number
+    is a plain 0 there. Other tangents of numbers are NaN (`along`), for their own derivative may be 0 by the same rule.
     """
-    tell = flat if shape_of(known) else is_masked
-    lost = np.logical_and(lost, np.logical_not(np.logical_or(tell(factor), tell(partial))))
+    if shape_of(known):
+        surely = np.logical_or(flat(factor, lost), flat(partial, lost))
+    else:
+        surely = np.logical_or(is_masked(factor), is_masked(partial))
+    lost = np.logical_and(lost, np.logical_not(surely))
     for x in (factor, partial):
         if is_nested(x):
-            known = known + unknown(lost, x)
+            known = known + unknown(lost, x, value=math.nan if along and not shape_of(known) else 0.0)
     return known
 
 
@@ -322,11 +326,13 @@ def careful_part(rule: Rule, i: int, val: Value, tan: Value, inputs: list[Value]
     gradient = rule.forward and rule.forward[i]
     if gradient is None:
         return plain_part(rule, i, val, tan, inputs, params)
+    if type(tan) is float and tan == 0.0 and rule.elementwise:
+        return 0.0
     try:
         part = gradient(val, tan, *inputs, **params)
     except ArithmeticError:
         gradient = with_infinities(gradient)
         part = gradient(val, tan, *inputs, **params)
     if rule.elementwise and may_have_nan(part):
-        return zero_wins(part, tan, gradient(val, 1.0, *inputs, **params))
+        return zero_wins(part, tan, gradient(val, 1.0, *inputs, **params), along=True)
     return part

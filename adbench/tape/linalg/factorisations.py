@@ -348,13 +348,13 @@ def _singular_vectors(a: Value) -> tuple[Value, Value, bool]:
 def _svdvals_back(s: Value, adj: Value, a: Value) -> Value:
     u, v, unknown = _singular_vectors(a)
     back = matmul(u * where(value_of(s) == 0.0, 0.0, adj)[..., None, :], t(v))
-    return back + UNDEFINED(a, axes=tuple(range(len(shape_of(a))))) if unknown else back
+    return back + UNDEFINED(a, axes=tuple(range(len(shape_of(a)))), value=0.0) if unknown else back
 
 
 def _svdvals_along(s: Value, tan: Value, a: Value) -> Value:
     u, v, unknown = _singular_vectors(a)
     along = where(value_of(s) == 0.0, 0.0, sum(u * matmul(tan, v), -2))
-    return along + (UNDEFINED(a, axes=tuple(range(len(shape_of(a))))) + math.nan) if unknown else along
+    return along + UNDEFINED(a, axes=tuple(range(len(shape_of(a)))), value=math.nan) if unknown else along
 
 
 _svdvals = function_gradients(

@@ -25,7 +25,7 @@ from adbench.tape.fast.blocks import LARGE, room
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.function import function
-from adbench.tape.singular import strict, undefined
+from adbench.tape.singular import moving, still, strict, undefined, unknown
 from adbench.tape.values import MINUS_ONE, ONE, PLAIN, all_finite, has_nan, value_of
 
 _LOG2, _LOG10 = math.log(2.0), math.log(10.0)
@@ -49,14 +49,22 @@ reciprocal = function(np.reciprocal, lambda val, adj, _x: -adj * val * val, nati
 
 
 def _absolute_slope(_v: Value, adj: Value, x: Value) -> Value:
-    """adj · sign x; where x and the adjoint are 0 the derivative of this is not known, see `singular`."""
+    """adj · sign x; where x is 0 and the adjoint changes the derivative of this is not known, see `singular`."""
     slope = adj * sign(x)
     if type(x) in PLAIN or not is_nested(x):
         return slope
-    return slope + undefined(np.logical_and(np.equal(value_of(x), 0.0), np.equal(value_of(adj), 0.0)), adj, x)
+    at = np.equal(value_of(x), 0.0)
+    return slope + unknown(np.logical_and(at, np.logical_not(still(adj, at))), x)
+
+
+def _absolute_along(_v: Value, tan: Value, x: Value) -> Value:
+    """The same for tangents: nobody can tell what will become of one, so it is NaN where x is 0 and moves."""
+    along = tan * sign(x)
+    return along if type(x) in PLAIN or not is_nested(x) else along + moving(np.equal(value_of(x), 0.0), tan, x)
 
 
 absolute = function(np.absolute, _absolute_slope, aliases="abs fabs", native="fabs")
+absolute.forward = (_absolute_along,)
 absolute.inner = strict(absolute)
 
 # Selection
@@ -65,7 +73,7 @@ absolute.inner = strict(absolute)
 
 def _if_taken(adj: Value, c: Value, taken: bool) -> Value:
     """The adjoint of a branch; of one that was not taken a plain 0, which nothing later makes into something else."""
-    if isinstance(c, (int, np.bool_)):
+    if isinstance(c, (int, float, np.bool_)):
         return adj if bool(c) is taken else 0.0
     return where(c, adj, 0.0) if taken else where(c, 0.0, adj)
 
@@ -116,6 +124,7 @@ sign: Rule = function(np.sign, _zero, native="sign")
 copysign: Rule = function(
     np.copysign, lambda _v, adj, x, y: _absolute_slope(_v, adj, x) * copysign(1.0, y), _zero, native="copysign"
 )
+copysign.forward = (lambda _v, tan, x, y: _absolute_along(_v, tan, x) * copysign(1.0, y), _zero)
 copysign.inner = strict(copysign, of=(0,))
 floor = function(np.floor, _zero, native="floor")
 ceil = function(np.ceil, _zero, native="ceil")
@@ -145,7 +154,7 @@ def _cbrt_slope(val: Value, adj: Value, _x: Value) -> Value:
 cbrt = function(np.cbrt, _cbrt_slope, native="cbrt")
 
 
-def _hypot_slope(val: Value, adj: Value, part: Value, other: Value, unknown: float = 0.0) -> Value:
+def _hypot_slope(val: Value, adj: Value, part: Value, other: Value, tangent: float = 0.0) -> Value:
     """adj · part / val, and 0 at the origin; the derivative of that 0 is not known, see `singular`."""
     slope = adj * (part / where(val == 0.0, 1.0, val))
     if type(val) in PLAIN or not is_nested(val):
@@ -153,7 +162,7 @@ def _hypot_slope(val: Value, adj: Value, part: Value, other: Value, unknown: flo
     at_origin = np.equal(value_of(val), 0.0)
     for x in (part, other):
         if is_nested(x):
-            slope = slope + undefined(at_origin, adj, x, value=unknown)
+            slope = slope + undefined(at_origin, adj, x, value=tangent)
     return slope
 
 
