@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.forward import Dual
-from adbench.tape.core.node import Scalar
+from adbench.tape.core.node import Recorded, Scalar
 from adbench.tape.core.recording import ASK
 from adbench.tape.core.rule import Active, Rule, Value, function_gradients
 from adbench.tape.lazy import special
@@ -36,7 +36,7 @@ from adbench.tape.rules.predicates import of_both_sides
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum  # numpy's name for it
 from adbench.tape.rules.shapes import flip, matrix_transpose
-from adbench.tape.values import settle, value_of
+from adbench.tape.values import value_of
 
 Made = tuple[Rule, tuple[Value, ...], dict[str, Any]]
 
@@ -56,9 +56,9 @@ def made(x: Value) -> Made | None:
 def _remembering(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
     """The result of a call, which knows the call."""
     result = top.interpret(rule, args, params)
-    if not result.symbolic:
+    if isinstance(result, (Dual, Recorded)):
         result.origin = (result.val, rule, args, params)
-        if not isinstance(result, Dual):
+        if isinstance(result, Recorded):
             result.tape.remembers = True
     return result
 

@@ -115,7 +115,7 @@ def truth(exact, x, v):
 
 
 def verdict(got, order, sides, honest):
-    """"right", "unknown" (NaN, where that is honest) or what is wrong."""
+    """ "right", "unknown" (NaN, where that is honest) or what is wrong."""
     limits = sides.of(order)
     if isinstance(got, Exception):
         return "unknown" if honest and isinstance(got, REFUSALS) else f"{type(got).__name__}: {got}"

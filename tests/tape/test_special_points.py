@@ -205,10 +205,12 @@ KNOWN = {
     "√x²⁴": (lambda x: tape.sum(tape.sqrt(x**24)), lambda x: sum(t**12 for t in x), [np.array([0.0, 1.0])]),
     "|rfft|²": (
         lambda x: tape.sum(abs(tape.fft.rfft(x)) ** 2),
-        lambda x: (x[0] + x[1] + x[2] + x[3]) ** 2
-        + (x[0] - x[2]) ** 2
-        + (x[1] - x[3]) ** 2
-        + (x[0] - x[1] + x[2] - x[3]) ** 2,
+        lambda x: (
+            (x[0] + x[1] + x[2] + x[3]) ** 2
+            + (x[0] - x[2]) ** 2
+            + (x[1] - x[3]) ** 2
+            + (x[0] - x[1] + x[2] - x[3]) ** 2
+        ),
         [np.ones(4), np.zeros(4), np.array([1.0, 0.0, 0.0, 0.0])],
     ),
     "Σ svdvals²": (lambda x: tape.sum(L.svdvals(x) ** 2), _squares, [NOTHING, RANK_ONE, EQUAL_ROWS]),
@@ -232,7 +234,11 @@ KNOWN = {
         [EYE, NOTHING, EQUAL_ROWS],
     ),
     "quad_form": (lambda x: L.quad_form(EYE, x), _squares, [np.zeros(2), np.ones(2)]),
-    "prod": (tape.prod, lambda x: x[0] * x[1] * x[2], [ZERO, np.array([0.0, 2.0, 0.0]), np.array([1e150, 1e-150, 1.0])]),
+    "prod": (
+        tape.prod,
+        lambda x: x[0] * x[1] * x[2],
+        [ZERO, np.array([0.0, 2.0, 0.0]), np.array([1e150, 1e-150, 1.0])],
+    ),
     "cumprod": (
         lambda x: tape.sum(tape.cumprod(x)),
         lambda x: x[0] + x[0] * x[1] + x[0] * x[1] * x[2],
@@ -243,7 +249,11 @@ KNOWN = {
         lambda x: m.log(sum(m.exp(t) for t in x)),
         [ZERO, np.array([1e8, 1e8]), np.array([-1e8, 0.0]), np.array([1.0, -1.0])],
     ),
-    "softmax": (lambda x: tape.softmax(x)[0], lambda x: m.exp(x[0]) / sum(m.exp(t) for t in x), [ZERO, np.full(2, 1e8)]),
+    "softmax": (
+        lambda x: tape.softmax(x)[0],
+        lambda x: m.exp(x[0]) / sum(m.exp(t) for t in x),
+        [ZERO, np.full(2, 1e8)],
+    ),
     "softmax, with max": (
         lambda x: (lambda e: e[0] / tape.sum(e))(tape.exp(x - tape.max(x))),
         lambda x: m.exp(x[0]) / sum(m.exp(t) for t in x),
@@ -257,7 +267,11 @@ KNOWN = {
         _squares,
         [ZERO, np.array([0.0, 1.0, 2.0])],
     ),
-    "(√x)²": (lambda x: tape.sum(tape.sqrt(x) ** 2), lambda x: sum(m.sqrt(t) ** 2 for t in x), [ZERO, np.array([0.0, 1])]),
+    "(√x)²": (
+        lambda x: tape.sum(tape.sqrt(x) ** 2),
+        lambda x: sum(m.sqrt(t) ** 2 for t in x),
+        [ZERO, np.array([0.0, 1])],
+    ),
     "(x^½)²": (lambda x: (x**0.5) ** 2, lambda x: m.sqrt(x) ** 2, [0.0, 1.0]),
     "√x · √x": (lambda x: tape.sqrt(x) * tape.sqrt(x), lambda x: m.sqrt(x) ** 2, [0.0, 1.0]),
     "arccos²": (lambda x: tape.arccos(x) ** 2, lambda x: m.acos(x) ** 2, [1.0, 0.5, 0.999, -0.9, 0.4999999]),

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import Active, AllInputs, Rule, RuleError, TapeError, Value, seen_inside
-from adbench.tape.values import constant, divided_as_numpy, settle, shape_of
+from adbench.tape.core.rule import Active, AllInputs, Rule, RuleError, TapeError, Value
+from adbench.tape.values import constant, divided_as_numpy, seen_inside, settle, shape_of
 
 
 class Dual(Active):

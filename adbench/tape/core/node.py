@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from adbench.tape.core.recording import ASK, LEAF, Cell, Tape, new_cell
-from adbench.tape.core.rule import Active, Rule, Value, seen_inside
-from adbench.tape.values import constant, settle, shape_of
+from adbench.tape.core.rule import Active, Rule, Value
+from adbench.tape.values import constant, seen_inside, settle, shape_of
 
 
 class Recorded(Active):

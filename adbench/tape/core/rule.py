@@ -42,6 +42,7 @@ class Active:
     val: Any  # its value one level down
     gradient: dict[str, Any]  # of the results of `with_gradient` only
     symbolic = False  # whether it represents numbers of calls to come, and has no plain number under it
+    is_differentiated = True  # whether what is computed with it will be
 
     @property
     def level(self) -> int:
@@ -140,16 +141,6 @@ class Rule:
         for i, cell in enumerate(cells):
             if cell is not None and listed[i] is None:
                 raise RuleError(f"{self.name} has no derivative in argument {i}; take its plain value with .val")
-
-
-def is_nested(x: Value) -> bool:
-    """Whether x, which a level of derivatives took for a plain value, is being differentiated itself."""
-    return isinstance(x, Active) and (not x.symbolic or x.tape.is_differentiated)  # type: ignore[attr-defined]
-
-
-def seen_inside(rule: Rule, inputs: Sequence[Value]) -> Rule:
-    """The rule by which a level of derivatives evaluates `rule` on values that may belong to outer levels."""
-    return rule.inner if rule.inner is not None and any(map(is_nested, inputs)) else rule
 
 
 def function_gradients(

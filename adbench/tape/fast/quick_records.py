@@ -18,10 +18,10 @@ import numpy as np
 
 from adbench.tape.core.node import Array, Recorded, Scalar
 from adbench.tape.core.recording import ASK, Cell, Tape
-from adbench.tape.core.rule import AllInputs, Gradient, Rule, Value, seen_inside
+from adbench.tape.core.rule import AllInputs, Gradient, Rule, Value
 from adbench.tape.fast.blocks import full
 from adbench.tape.rules import indexing
-from adbench.tape.values import FLOAT64, PLAIN, constant, settle, shape_of
+from adbench.tape.values import FLOAT64, PLAIN, constant, seen_inside, settle, shape_of
 
 # The values that gradient functions read and a record keeps
 

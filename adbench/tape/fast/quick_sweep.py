@@ -28,7 +28,7 @@ import numpy as np
 
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.recording import ASK, CALLBACK, Cell, Record
-from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value, function_gradients, is_nested
+from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value, function_gradients
 from adbench.tape.core.sweep import contributions
 from adbench.tape.fast.blocks import LARGE, full, product, room
 from adbench.tape.rules.elementwise import where
@@ -38,6 +38,7 @@ from adbench.tape.values import (
     MINUS_ONE,
     ONE,
     PLAIN,
+    is_nested,
     may_have_nan,
     settle,
     shape_of,

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adbench.tape.core.rule import Active, Value, function_gradients, is_nested
+from adbench.tape.core.rule import Active, Value, function_gradients
 from adbench.tape.linalg.solving import diagonal_matrix, square, triangular
 from adbench.tape.linalg.spectrum import (
     EqualEigenvaluesError,
@@ -37,7 +37,7 @@ from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum  # numpy's name for it
 from adbench.tape.rules.shapes import asarray, concatenate, matrix_transpose, reshape, tril
 from adbench.tape.singular import UNDEFINED
-from adbench.tape.values import shape_of, value_of
+from adbench.tape.values import is_nested, shape_of, value_of
 
 t = matrix_transpose
 

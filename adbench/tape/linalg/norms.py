@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import Value, function_gradients, is_nested
+from adbench.tape.core.rule import Value, function_gradients
 from adbench.tape.linalg.factorisations import svdvals
 from adbench.tape.rules.elementwise import absolute, multiply, power, where
 from adbench.tape.rules.reductions import max, min, sum  # numpy's names for them
 from adbench.tape.rules.shapes import Axes, asarray, moveaxis, normal_axes, ravel, reshape
 from adbench.tape.singular import strict, undefined
-from adbench.tape.values import shape_of, value_of
+from adbench.tape.values import is_nested, shape_of, value_of
 
 _TINY, _HUGE = 2.0**-500, 2.0**500
 """Between these a square neither overflows nor loses digits, also in sums of 2⁹⁰ of them."""

@@ -20,13 +20,13 @@ import math
 
 import numpy as np
 
-from adbench.tape.core.rule import Rule, Value, is_nested
+from adbench.tape.core.rule import Rule, Value
 from adbench.tape.fast.blocks import LARGE, room
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.function import function
 from adbench.tape.singular import moving, still, strict, undefined, unknown
-from adbench.tape.values import MINUS_ONE, ONE, PLAIN, all_finite, has_nan, value_of
+from adbench.tape.values import MINUS_ONE, ONE, PLAIN, all_finite, has_nan, is_nested, value_of
 
 _LOG2, _LOG10 = math.log(2.0), math.log(10.0)
 
@@ -68,7 +68,6 @@ absolute.forward = (_absolute_along,)
 absolute.inner = strict(absolute)
 
 # Selection
-
 
 
 def _if_taken(adj: Value, c: Value, taken: bool) -> Value:

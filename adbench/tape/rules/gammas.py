@@ -221,7 +221,10 @@ def _half_step_rest(a: Value, order: float) -> Value:
 
 
 _half_step: Rule = function_gradients(
-    _half_step_rest, (lambda _v, adj, a, order: adj * _half_step(a, order + 1.0), None), name="half_step_rest", fresh=True
+    _half_step_rest,
+    (lambda _v, adj, a, order: adj * _half_step(a, order + 1.0), None),
+    name="half_step_rest",
+    fresh=True,
 )
 
 

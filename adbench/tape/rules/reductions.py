@@ -164,7 +164,9 @@ def _differ_much(x: Value) -> bool:
     if isinstance(x, Active):
         return False
     sizes = np.abs(x)
-    return bool(np.any(np.maximum.reduce(sizes, -1, initial=0.0) > 100.0 * np.minimum.reduce(sizes, -1, initial=np.inf)))
+    return bool(
+        np.any(np.maximum.reduce(sizes, -1, initial=0.0) > 100.0 * np.minimum.reduce(sizes, -1, initial=np.inf))
+    )
 
 
 def _others_over(x: Value, axes: Shape) -> Value:
