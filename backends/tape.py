@@ -7,16 +7,6 @@ from adbench import Namespace, Operator, Unsupported, on_active, tape
 
 LICENCE = "BSD-3-Clause"  # ours
 
-# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
-KNOWN = {
-    "trap_clip_difference": "2: clip has the slope 1 at its bounds, as written at the head of elementwise",
-    "trap_equality_branch": "0",
-    "trap_log1p_exp_overflow": "0: exp overflows in the value too, and 0 · inf is taken as 0",
-    "trap_logistic_far": "0: the quotient's adjoint, 1e-347, underflows before exp multiplies it back",
-    "trap_square_of_angle": "0: where acos is vertical 0 · inf is taken as 0, as x sqrt x needs it",
-    "trap_square_of_sqrt": "0: where sqrt is vertical 0 · inf is taken as 0, as x sqrt x needs it",
-}
-
 # What the traps ask for beyond the array API: the derivative inside a function.
 xp = Namespace(tape, linalg=vars(tape.linalg), derivative=lambda g, x: tape.gradient(g, x)[1])
 

@@ -4,14 +4,15 @@
 see that, because it multiplies 0 by ∞ or by a convention. So a few functions remember the call that made their result
 (`origin`), and others look whether they are given such a result:
 
-    square, x ** 2, x * x      of sqrt, abs, norm, hypot, arccos, arccosh, svdvals (and so of std, matrix_norm, |rfft|, …)
+    square, x ** 2, x * x      of sqrt, abs, norm, hypot, arccos, arccosh, svdvals, x ** 0.5, …
+                               (and so of what is made of them: std, matrix_norm, |rfft|, …)
     x ** 4, x ** 6, …          of abs
     sqrt                       of x ** 4, x ** 6, …
     log1p                      of exp, where exp overflows
     1 / (1 + exp x)            where its square overflows
 
-The value is that of the parts, unless it has overflowed. What is not in this table stays as it is: a convention in first
-order, NaN in second order (`singular`).
+The value is that of the parts, unless it has overflowed. What is not in this table stays as it is: a convention in
+first order, NaN in second order (`singular`).
 """
 
 from __future__ import annotations
@@ -260,7 +261,7 @@ def _divide(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, 
         return _logistic(numerator, x) or result
     if isinstance(numerator, Active) or type(result) is not Dual or type(x) is not Dual:
         return result
-    if type(result.tangent) is float and not result.tangent and x.tangent:
+    if type(result.tangent) is float and not result.tangent and x.tangent and math.isfinite(x.val):
         result.tangent = (x.tangent * result.val) / -x.val
     return result
 

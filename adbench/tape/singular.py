@@ -85,7 +85,7 @@ def _is_stationary(z: Any, where: Value) -> bool:
 
 
 def is_masked(z: Value) -> Value:
-    """Where z is a plain 0, or `where` has put one there and it was only multiplied since (of what can tell: symbols)."""
+    """Where z is a plain 0; for symbols also where `where` has put one, and it was only multiplied since."""
     if not isinstance(z, Active):
         return np.equal(z, 0.0)
     if isinstance(z, Dual) and not getattr(z.val, "symbolic", False):
@@ -103,10 +103,8 @@ def is_masked(z: Value) -> Value:
 
 def undefined(at: Value, adj: Value, x: Value, axes: tuple[int, ...] = (), value: float = 0.0) -> Value:
     """`unknown` where `at` holds, unless the adjoint or tangent is flat there."""
-    if len(shape_of(adj)) > len(shape_of(at)):  # a tangent, which has these axes
-        zero = np.all(flat(adj, True), axes)
-    else:
-        zero = flat(adj, at)
+    is_tangent = len(shape_of(adj)) > len(shape_of(at))  # it has these axes
+    zero = np.all(flat(adj, True), axes) if is_tangent else flat(adj, at)
     return unknown(np.logical_and(at, np.logical_not(zero)), x, axes, value)
 
 

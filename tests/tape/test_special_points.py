@@ -178,6 +178,10 @@ def _trace(a):
     return sum(a[i, i] for i in range(a.rows))
 
 
+def _sum_of_roots_squared(x):
+    return sum(m.sqrt(t) ** 2 for t in x)
+
+
 ZERO, CONSTANT = np.zeros(3), np.full(3, 7.0)
 EYE, NOTHING, RANK_ONE = np.eye(2), np.zeros((2, 2)), np.array([[1.0, 0.0], [0.0, 0.0]])
 EQUAL_ROWS, TALL = np.array([[1.0, 2.0], [1.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])

@@ -319,7 +319,7 @@ def _of_half_turns(x: Value) -> tuple[Value, Value]:
 
 
 def _sinc_near(x: Value, order: int) -> Value:
-    """πⁿ j₀⁽ⁿ⁾(πx) by (2k + 1) j_k' = k j_(k-1) - (k + 1) j_(k+1): nothing is divided by x, so it holds at 0 as well."""
+    """πⁿ j₀⁽ⁿ⁾(πx) by (2k + 1) j_k' = k j_(k-1) - (k + 1) j_(k+1): no division by x, so it holds at 0."""
     weights = {0: math.pi**order}
     for _ in range(order):
         rates: dict[int, float] = {}

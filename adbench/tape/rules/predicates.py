@@ -57,7 +57,7 @@ class MeetingArray(np.ndarray[Any, Any]):
 
 
 def meeting(function: Compare, result: Any) -> Any:
-    """The result of an equality or inequality, marked where its sides are equal: there `where` looks at both branches."""
+    """The result of an equality or inequality, marked if sides are equal: there `where` looks at both branches."""
     holds = _MEETINGS[function]
     if isinstance(result, np.ndarray):
         if np.any(result if holds else ~result):
