@@ -163,7 +163,7 @@ def _tall(a: Value) -> Value:
 _SQUARES: dict[Rule, Callable[..., Value]] = {
     e.absolute: lambda r, x: e.square(x),
     e.power: lambda r, x, y: _OF_POWER(x, 2.0 * y, r),
-    e.copysign: lambda r, x, y: _OF_SQRT(e.square(x), r),
+    e.copysign: lambda r, x, y: e.square(x),
     e.sqrt: lambda r, x: _OF_SQRT(x, r),
     e.hypot: lambda r, x, y: _OF_HYPOT(x, y, r),
     e.arccos: lambda r, x: _OF_ARCCOS(x, r),

@@ -33,7 +33,6 @@ SHAPES = {
     "f²": lambda y, x: y**2,
     "f · f": lambda y, x: y * y,
     "x f": lambda y, x: x * y,
-    "f³": lambda y, x: y * y * y,
 }
 
 

@@ -15,7 +15,8 @@ What rules say for this sweep:
 is infinite or not a number: x √x at 0 has derivative 0, and so has a branch that `where` did not select. Other NaN
 are passed on. The rule costs nothing where no NaN arises: a first sweep multiplies plainly, and only if a NaN
 reaches an independent variable a second one, `careful`, applies the rule at every elementwise node. The price: a
-derivative that is the finite limit of 0 · inf, as of √x · √x at 0, comes out as 0.
+derivative that is the finite limit of 0 · inf, as of √x · √(2x) at 0, comes out as 0. (√x · √x itself is known, see
+`identities`; and a second derivative through such a 0 is NaN, see `singular`.)
 """
 
 from __future__ import annotations

@@ -2,11 +2,12 @@
 
 One gradient function per argument, `(val, adj, *inputs) -> adj · ∂f/∂input`, for both modes.
 
-Conventions where a derivative does not exist (each is an element of the generalised derivative):
+Conventions where a derivative does not exist (each is an element of the generalised derivative; what a second
+derivative is there, `singular` and `identities` say, and the table in docs/engine.md):
 
     abs, sign            0 at 0
     maximum, minimum     arguments that tie share: one half each
-    clip                 1 between its bounds; at a bound that and x share, as for maximum and minimum: one half
+    clip                 1 between its bounds; at a bound that and x share: one half each
     floor, ceil, round, trunc, sign, …     0 everywhere
     hypot, arctan2       0 at the origin
     x ** y               d/dx of x⁰ is 0 also at x = 0; d/dy of 0^y is 0 for y > 0
