@@ -10,12 +10,6 @@ LICENCE = "BSD-3-Clause"  # ours
 # Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
 KNOWN = {
     **dict.fromkeys(("particle", "particle_nested"), "a NaN is lost: a tangent of 0 stays 0, whatever its factor is"),
-    "trap_clip_difference": "2: clip has the slope 1 at its bounds, as written at the head of elementwise",
-    "trap_equality_branch": "0",
-    "trap_log1p_exp_overflow": "0: exp overflows in the value too, and 0 · inf is taken as 0",
-    "trap_logistic_far": "0: the quotient's adjoint, 1e-347, underflows before exp multiplies it back",
-    "trap_square_of_angle": "0: where acos is vertical 0 · inf is taken as 0, as x sqrt x needs it",
-    "trap_square_of_sqrt": "0: where sqrt is vertical 0 · inf is taken as 0, as x sqrt x needs it",
     # Of second order: a key ends in the operators that it is about.
     "trap_atan2_small hvp hessian hvp_*": "nan",
     "trap_equal_eigenvalues h*": "raises, and says so",

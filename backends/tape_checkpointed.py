@@ -6,8 +6,6 @@ from . import tape as plain
 
 VARIANT_OF = "tape"
 
-KNOWN = plain.KNOWN
-
 xp = Namespace(tape, loop=tape.checkpointed_loop, linalg=vars(tape.linalg), derivative=plain.xp.derivative)
 
 prepare, NESTED = plain.prepare, plain.NESTED

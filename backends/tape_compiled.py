@@ -11,9 +11,6 @@ from . import tape as eager
 
 VARIANT_OF = "tape"
 
-# The compiled gear has the eager one's rules, and with them what is known of those.
-KNOWN = eager.KNOWN
-
 # A loop stays a loop.
 xp = Namespace(tape, loop=tape.loop, linalg=vars(tape.linalg), derivative=lambda g, x: tape.gradient(g, x)[1])
 

@@ -11,9 +11,9 @@ VARIANT_OF = "tape"
 
 _NAN = "nan: 0 · inf, which fast math does not see to"
 
-# Beyond what the engine itself is known for, as measured: adbench check -c 'trap_*'.
+# As measured: adbench check -c 'trap_*'.
 # Of `projectile` it is a relation: with a NaN for an angle the comparison that ends the flight may come out either way.
-KNOWN = {case: reason for case, reason in exact.KNOWN.items() if case != "trap_square_of_sqrt"} | {
+KNOWN = {
     "projectile": "a number: an input is NaN, which fast math does not see to where the flight ends",
     "trap_atan2_large": "0: a quotient reordered, and x² + y² overflows",
     "trap_exp_of_log": _NAN,

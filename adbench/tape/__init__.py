@@ -19,6 +19,7 @@ Read it
     core                   the engine: rule, recording, sweep, node, forward, functionals, in this order
     values, trees, levels  next to it: plain values, nests of values, the tapes that are open in a thread
     rules                  functions, one row or rule each, by family; `numpy_names` has the tables that they fill
+    singular, identities   second derivatives where a first one is a convention; functions that undo such points
     operand, variable      operators, methods and numpy's protocols of every active value; `Var`
     fast                   the same results sooner: operators written out, compact records, memory used again
     linalg, densities, ode, draws      more families

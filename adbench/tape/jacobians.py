@@ -13,6 +13,7 @@ from adbench.tape.core.recording import Tape
 from adbench.tape.core.rule import RuleError, Value
 from adbench.tape.core.sweep import propagate
 from adbench.tape.levels import ForwardModeError, on_tape
+from adbench.tape.linalg.spectrum import EqualEigenvaluesError
 from adbench.tape.trees import flatten, outputs
 from adbench.tape.values import asarray, settle, shape_of
 
@@ -107,7 +108,11 @@ def _side_by_side(columns: list[Value], shape: tuple[int, ...], leaf_shape: tupl
 def hessian(f: Function, x: Any) -> tuple[Value, Any, Any]:
     """(f(x), g, H): H[i, j] = ∂²f/∂x_i∂x_j of shape x.shape + x.shape; for a nest x a nest of nests.
 
-    The Jacobian of the gradient, reverse over reverse: one recording, then a sweep for each input.
+    The Jacobian of the gradient, reverse over reverse: one recording, then a sweep for each input. At equal
+    eigenvalues it may have to be forward over reverse: an evaluation for each input.
     """
-    (fx, g), (_, h) = jacobian(lambda point: gradient(f, point), x, "reverse")
+    try:
+        (fx, g), (_, h) = jacobian(lambda point: gradient(f, point), x, "reverse")
+    except EqualEigenvaluesError:
+        (fx, g), (_, h) = jacobian(lambda point: gradient(f, point), x, "forward")
     return fx, g, h

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from adbench.tape import linalg
+from adbench.tape import identities, linalg
 from adbench.tape.core.rule import Active, Value
 from adbench.tape.numpy_names import METHODS, UFUNCS, call_function, call_ufunc, stand_for, stand_for_namesakes
 from adbench.tape.rules import creation, fourier, indexing, products, reductions, shapes  # noqa: F401  # all register
@@ -29,6 +29,14 @@ def _reflected(rule: Callable[..., Value]) -> Callable[[Any, Any], Value]:
 
 def _operator(rule: Callable[..., Value]) -> Callable[[Any, Any], Value]:
     return lambda self, other: rule(self, other)
+
+
+def _times(self: Any, other: Any) -> Value:
+    """self · other; the square of a root is known as one."""
+    if type(other) is type(self) and getattr(self, "origin", None) is not None:
+        known = identities.product(self, other)
+        return e.multiply(self, other) if known is None else known
+    return e.multiply(self, other)
 
 
 def _comparison(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -195,6 +203,7 @@ for _name, _rule in {
     setattr(Operand, f"__r{_name}__", _reflected(_rule))
 for _name, _rule in {"neg": e.negative, "abs": e.absolute}.items():
     setattr(Operand, f"__{_name}__", _method(_rule))
+Operand.__mul__ = _times
 for _compare in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
     setattr(Operand, f"__{_compare.__name__}__", _comparison(_compare))
 for _module, _names in (

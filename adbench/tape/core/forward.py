@@ -10,20 +10,25 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Active, AllInputs, Rule, RuleError, TapeError, Value
-from adbench.tape.values import constant, divided_as_numpy, settle, shape_of
+from adbench.tape.values import constant, divided_as_numpy, seen_inside, settle, shape_of
 
 
 class Dual(Active):
-    """val + tangent ε at one level; both of the same shape, and both may be active values of outer levels."""
+    """val + tangent ε at one level; both of the same shape, and both may be active values of outer levels.
 
-    __slots__ = ("gradient", "level", "tangent", "val")
+    `origin`, where it is set, is (val, rule, args, params): the call that made it, see `identities`.
+    """
+
+    __slots__ = ("gradient", "level", "origin", "tangent", "val")
 
     level: int
+    origin: tuple[Any, ...] | None
 
     def __init__(self, level: int, val: Value, tangent: Value) -> None:
         self.level = level
         self.val = val
         self.tangent = tangent
+        self.origin = None
 
     def __repr__(self) -> str:
         return f"Dual({self.val!r}, {self.tangent!r})"
@@ -35,7 +40,7 @@ class Dual(Active):
             active = isinstance(arg, Dual) and arg.level == self.level
             inputs.append(arg.val if active else constant(arg, rule.name, i, keep=False))
             tans.append(arg.tangent if active else None)
-        val = settle(rule(*inputs, **params))
+        val = settle((rule if rule.inner is None else seen_inside(rule, inputs))(*inputs, **params))
         with np.errstate(all="ignore"):
             if type(rule.forward) is AllInputs:
                 tangent = rule.forward.fn(val, tans, *inputs, **params)
@@ -46,7 +51,10 @@ class Dual(Active):
                         part = self.part(rule, i, val, tan, inputs, params)
                         tangent = part if tangent is None else tangent + part
         tangent = settle(tangent)
-        return Dual(self.level, val, tangent if shape_of(tangent) == shape_of(val) else _fitted(rule, val, tangent))
+        result = Dual(self.level, val, tangent if shape_of(tangent) == shape_of(val) else _fitted(rule, val, tangent))
+        if rule.remembered:
+            result.origin = (val, rule, args, params)
+        return result
 
     @staticmethod
     def part(rule: Rule, i: int, val: Value, tan: Value, inputs: list[Value], params: dict[str, Any]) -> Value:

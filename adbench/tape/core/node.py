@@ -7,13 +7,17 @@ from typing import Any
 
 from adbench.tape.core.recording import ASK, LEAF, Cell, Tape, new_cell
 from adbench.tape.core.rule import Active, Rule, Value
-from adbench.tape.values import constant, settle, shape_of
+from adbench.tape.values import constant, seen_inside, settle, shape_of
 
 
 class Recorded(Active):
-    """A value on a tape: its plain value (or a value of an outer level), the tape, and where its adjoint collects."""
+    """A value on a tape: its plain value (or a value of an outer level), the tape, and where its adjoint collects.
+
+    `origin`, where it is set, is (val, rule, args, params): the call that made it, see `identities`.
+    """
 
     __slots__ = ()
+    origin: tuple[Any, ...]
     tape: Tape
     cell: Any
 
@@ -28,7 +32,7 @@ class Recorded(Active):
         cells = [arg.cell if isinstance(arg, Recorded) and arg.tape is tape else None for arg in args]
         rule.check(cells)
         inputs = [constant(arg, rule.name, i) if cells[i] is None else arg.val for i, arg in enumerate(args)]
-        val = settle(rule(*inputs, **params))
+        val = settle(seen_inside(rule, inputs)(*inputs, **params))
         return push(tape, rule, val, cells, (val, inputs), params)
 
 
@@ -55,7 +59,7 @@ def new_leaf(tape: Tape, val: Value) -> Any:
 class Array(Recorded):
     """An array on a tape, or (of any shape) a value of an outer level: `val` is an ndarray or an active value."""
 
-    __slots__ = ("cell", "gradient", "tape", "val")
+    __slots__ = ("cell", "gradient", "origin", "tape", "val")
 
     cell: Cell
 
@@ -75,7 +79,7 @@ class Array(Recorded):
 class Scalar(Recorded):
     """A float on a tape."""
 
-    __slots__ = ("adj", "gradient", "tape", "val")
+    __slots__ = ("adj", "gradient", "origin", "tape", "val")
 
     adj: Value
 

@@ -34,15 +34,17 @@ class Tape(list[Record]):
     level      orders nested tapes
     observed   None, or a list to which every comparison of a value on this tape adds (compare, left, right, result)
     swept      whether adjoints have to be set to zero before the next sweep
+    remembers  whether values on it know the calls that made them (`identities`), so that operators have to ask
     """
 
-    __slots__ = ("__weakref__", "level", "observed", "swept")
+    __slots__ = ("__weakref__", "level", "observed", "remembers", "swept")
     __hash__ = object.__hash__  # type: ignore[assignment]  # equal only to itself, see __eq__
 
     def __init__(self, level: int) -> None:
         self.level = level
         self.observed: list[tuple[Any, Any, Any, bool]] | None = None
         self.swept = False
+        self.remembers = False
 
     def __eq__(self, other: object) -> bool:
         return self is other

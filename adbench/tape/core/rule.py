@@ -42,6 +42,7 @@ class Active:
     val: Any  # its value one level down
     gradient: dict[str, Any]  # of the results of `with_gradient` only
     symbolic = False  # whether it represents numbers of calls to come, and has no plain number under it
+    is_differentiated = True  # whether what is computed with it will be
 
     @property
     def level(self) -> int:
@@ -75,10 +76,16 @@ class Rule:
     reverse      for each argument (val, adj, *inputs, **params) -> contribution to its adjoint; or `AllInputs`
     forward      for each argument (val, tan, *inputs, **params) -> contribution to the result's tangent; or `AllInputs`
     elementwise  the Jacobian is diagonal up to broadcasting, which the engine undoes
+    special      None, or special(rule, top, args, params) for a call with active arguments: see `identities`
+    inner        None, or the same function as outer levels see it from inside of another derivative: see `singular`
+    remembered   whether every result in forward mode knows the call that made it, for `identities`
     The rest is for fast paths only, see `fast.quick_sweep`.
     """
 
-    __slots__ = ("elementwise", "forward", "fresh", "name", "native", "reads", "reverse", "scatter", "slope", "value")
+    __slots__ = (
+        *("elementwise", "forward", "fresh", "inner", "name", "native", "reads", "remembered", "reverse", "scatter"),
+        *("slope", "special", "value"),
+    )
 
     def __init__(
         self,
@@ -100,6 +107,9 @@ class Rule:
         self.fresh = fresh
         self.scatter = scatter
         self.slope = slope
+        self.special: Callable[..., Value] | None = None
+        self.inner: Rule | None = None
+        self.remembered = False
         self.native: Any = None
         self.reads: dict[tuple[bool, ...], tuple[bool, ...]] = {}
 
@@ -107,12 +117,16 @@ class Rule:
         """The value, recorded or with a tangent if an argument is active."""
         if len(args) == 1:
             top = args[0]
-            return top.interpret(self, args, params) if isinstance(top, Active) else self.value(top, **params)
+            if not isinstance(top, Active):
+                return self.value(top, **params)
+            return top.interpret(self, args, params) if self.special is None else self.special(self, top, args, params)
         top = None
         for arg in args:
             if isinstance(arg, Active) and (top is None or (arg is not top and arg.level > top.level)):
                 top = arg
-        return self.value(*args, **params) if top is None else top.interpret(self, args, params)
+        if top is None:
+            return self.value(*args, **params)
+        return top.interpret(self, args, params) if self.special is None else self.special(self, top, args, params)
 
     def __repr__(self) -> str:
         return f"<rule {self.name}>"

@@ -112,6 +112,8 @@ class Name(Operand):
 
     __slots__ = ("_level", "binds", "text", "val")
 
+    is_differentiated = False
+
     def __init__(self, level: int, val: Value, text: str, binds: int = ATOM) -> None:
         self._level, self.val, self.text, self.binds = level, val, text, binds
 

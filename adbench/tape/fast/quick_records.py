@@ -21,7 +21,7 @@ from adbench.tape.core.recording import ASK, Cell, Tape
 from adbench.tape.core.rule import AllInputs, Gradient, Rule, Value
 from adbench.tape.fast.blocks import full
 from adbench.tape.rules import indexing
-from adbench.tape.values import FLOAT64, PLAIN, constant, settle, shape_of
+from adbench.tape.values import FLOAT64, PLAIN, constant, seen_inside, settle, shape_of
 
 # The values that gradient functions read and a record keeps
 
@@ -81,11 +81,15 @@ _ONE_ACTIVE = (True,)
 def _interpret_one(node: Any, rule: Rule, params: dict[str, Any]) -> Value:
     """`interpret` for a function of one argument, which needs no sorting of arguments."""
     a, cell = node.val, node.cell
-    val = rule.value(a, **params) if type(a) in PLAIN else rule(a, **params)
+    val = rule.value(a, **params) if type(a) in PLAIN else seen_inside(rule, (a,))(a, **params)
     slope = rule.slope
     if slope is not None and type(cell) is Cell and shape_of(val) == (cell.shape if rule.elementwise else ()):
         return push(node.tape, rule, val, (cell,), (slope,), None)
     keep_val, keep_a = kept(rule, _ONE_ACTIVE)
+    if rule.remembered and type(cell) is Cell:
+        result = push(node.tape, rule, val, (cell,), (val if keep_val else None, (a if keep_a else cell,)), params)
+        result.origin = (result.val, rule, (node,), params)
+        return result
     return push(node.tape, rule, val, (cell,), (val if keep_val else None, (a if keep_a else cell,)), params)
 
 
@@ -101,7 +105,10 @@ def _interpret_two(tape: Tape, rule: Rule, a: Value, b: Value, params: dict[str,
         a = constant(a, rule.name, 0, keep=keep_a)
     if b_cell is None and type(b) is not float:
         b = constant(b, rule.name, 1, keep=keep_b)
-    val = rule.value(a, b, **params) if type(a) in PLAIN and type(b) in PLAIN else rule(a, b, **params)
+    if type(a) in PLAIN and type(b) in PLAIN:
+        val = rule.value(a, b, **params)
+    else:
+        val = seen_inside(rule, (a, b))(a, b, **params)
     inputs = (a if keep_a or a_cell is None else a_cell, b if keep_b or b_cell is None else b_cell)
     return push(tape, rule, val, (a_cell, b_cell), (val if keep_val else None, inputs), params)
 

@@ -15,7 +15,8 @@ What rules say for this sweep:
 is infinite or not a number: x √x at 0 has derivative 0, and so has a branch that `where` did not select. Other NaN
 are passed on. The rule costs nothing where no NaN arises: a first sweep multiplies plainly, and only if a NaN
 reaches an independent variable a second one, `careful`, applies the rule at every elementwise node. The price: a
-derivative that is the finite limit of 0 · inf, as of √x · √x at 0, comes out as 0.
+derivative that is the finite limit of 0 · inf, as of √x · √(2x) at 0, comes out as 0. (√x · √x itself is known, see
+`identities`; and a second derivative through such a 0 is NaN, see `singular`.)
 """
 
 from __future__ import annotations
@@ -33,10 +34,12 @@ from adbench.tape.core.sweep import contributions
 from adbench.tape.fast.blocks import LARGE, full, product, room
 from adbench.tape.rules.elementwise import where
 from adbench.tape.rules.shapes import broadcast_to, sum_to
+from adbench.tape.singular import flat, is_masked, unknown
 from adbench.tape.values import (
     MINUS_ONE,
     ONE,
     PLAIN,
+    is_nested,
     may_have_nan,
     settle,
     shape_of,
@@ -256,14 +259,33 @@ def _ones_like(adj: Value) -> Value:
     return np.ones(shape_of(adj)) if shape_of(adj) else 1.0
 
 
-def zero_wins(part: Value, factor: Value, partial: Value) -> Value:
+def zero_wins(part: Value, factor: Value, partial: Value, *, along: bool = False) -> Value:
     """part = factor · partial with 0 · inf = 0: NaN is replaced by 0 where one factor is an exact zero.
 
     A factor (adjoint or tangent) of 0 wins over any partial; a partial of 0 over an infinite factor.
     """
     plain, slope = value_of(factor), value_of(partial)
     is_zero = (plain == 0.0) | ((slope == 0.0) & np.isinf(plain))
-    return where(is_zero & np.isnan(value_of(part)), 0.0, part)
+    lost = is_zero & np.isnan(value_of(part))
+    known = where(lost, 0.0, part)
+    return known if type(part) in PLAIN else _unknown_again(known, lost, factor, partial, along)
+
+
+def _unknown_again(known: Value, lost: Value, factor: Value, partial: Value, along: bool) -> Value:
+    """Where 0 · inf was replaced in a product that is itself being differentiated: its derivative is not known.
+
+    Of arrays it is, where the zero does not change to first order: most such zeros are of branches not taken. A number
+    is a plain 0 there. Other tangents of numbers are NaN (`along`), for their own derivative may be 0 by the same rule.
+    """
+    if shape_of(known):
+        surely = np.logical_or(flat(factor, lost), flat(partial, lost))
+    else:
+        surely = np.logical_or(is_masked(factor), is_masked(partial))
+    lost = np.logical_and(lost, np.logical_not(surely))
+    for x in (factor, partial):
+        if is_nested(x):
+            known = known + unknown(lost, x, value=math.nan if along and not shape_of(known) else 0.0)
+    return known
 
 
 def _zero_wins_at(
@@ -272,6 +294,8 @@ def _zero_wins_at(
     """The contribution of one argument with zero times infinity as zero, as far as the rule tells its factors."""
     if rule.elementwise:
         return zero_wins(part, adj, gradient(val, _ones_like(adj), *inputs, **params))
+    if is_nested(adj):  # a zero of value 0 may have derivatives all the same
+        return where(np.isnan(value_of(part)) & np.logical_not(np.any(value_of(adj))), 0.0, part)
     return part if np.any(value_of(adj)) else 0.0
 
 
@@ -304,11 +328,13 @@ def careful_part(rule: Rule, i: int, val: Value, tan: Value, inputs: list[Value]
     gradient = rule.forward and rule.forward[i]
     if gradient is None:
         return plain_part(rule, i, val, tan, inputs, params)
+    if type(tan) is float and tan == 0.0 and rule.elementwise:
+        return 0.0
     try:
         part = gradient(val, tan, *inputs, **params)
     except ArithmeticError:
         gradient = with_infinities(gradient)
         part = gradient(val, tan, *inputs, **params)
     if rule.elementwise and may_have_nan(part):
-        return zero_wins(part, tan, gradient(val, 1.0, *inputs, **params))
+        return zero_wins(part, tan, gradient(val, 1.0, *inputs, **params), along=True)
     return part

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from adbench.tape import identities
 from adbench.tape.core.node import Array, Scalar
 from adbench.tape.core.recording import ASK, Cell
 from adbench.tape.core.rule import Rule, Value
@@ -39,6 +40,8 @@ def _array_operator(
         kind, tape, cell, mine = type(other), self.tape, self.cell, self.val
         theirs, its_cell, known = other, None, type(mine) is np.ndarray
         if kind is Array:
+            if tape.remembers and partials is None and (square_of_root := identities.product(self, other)) is not None:
+                return square_of_root
             theirs, its_cell = other.val, other.cell
             known = known and other.tape is tape and type(theirs) is np.ndarray and its_cell.shape == cell.shape
         elif kind is Scalar:
@@ -145,12 +148,12 @@ def _divided(self: Any, cell: Any, b: float) -> Value:
 
 def _array_pow(self: Any, other: Any) -> Value:
     if type(other) in (int, float) and other == 2:
-        a = self.val
-        if type(a) is not np.ndarray:
+        a, tape = self.val, self.tape
+        if type(a) is not np.ndarray or tape.remembers:
             return square(self)
         node = Array()
         node.val = a * a if a.size < LARGE else np.square(a, room(a.shape))
-        node.tape = tape = self.tape
+        node.tape = tape
         node.cell = out = Cell()
         out.adj = 0.0
         out.shape = a.shape
@@ -183,7 +186,7 @@ def {name}(self, other):
         if type(other) is Scalar:
             tape = self.tape
             if other.tape is tape:
-                {both}
+                {both}{repeated}
                 node = Scalar()
                 node.adj = 0.0
                 node.tape = tape
@@ -206,7 +209,7 @@ def {name}(self, other):
 def r{name}(self, other):
     try:
         if (kind := type(other)) is float or kind is int:
-            {reflected}
+            {reflected}{underflow}
             node = Scalar()
             node.adj = 0.0
             node.tape = tape = self.tape
@@ -227,6 +230,18 @@ _SCALAR_OPERATORS = (
 )
 
 
+_REPEATED = """
+                if not val and tape.remembers and (square_of_root := known_product(self, other)) is not None:
+                    return square_of_root"""
+"""A product of 0 may be the square of a root."""
+
+
+_UNDERFLOW = """
+            if val and not val / b:
+                return otherwise_reflected(self, other)"""
+"""The partial of a quotient may be what another factor brings back."""
+
+
 def _compiled(name: str, sign: str, rule: Rule, p: str, q: str) -> dict[str, Operator]:
     """self ∘ other and other ∘ self; partials of a quotient cost less at once than when the sweep asks for them."""
     named = {letter for letter in "ab" if letter in p + q}
@@ -240,6 +255,8 @@ def _compiled(name: str, sign: str, rule: Rule, p: str, q: str) -> dict[str, Ope
         name=name,
         rule="rule",
         both=value("self.val", "other.val"),
+        repeated=_REPEATED if rule is multiply else "",
+        underflow=_UNDERFLOW if rule is divide else "",
         constant=value("self.val", "other"),
         reflected=value("other", "self.val"),
         p=p,
@@ -250,6 +267,7 @@ def _compiled(name: str, sign: str, rule: Rule, p: str, q: str) -> dict[str, Ope
     scope: dict[str, Any] = {
         "Scalar": Scalar,
         "rule": rule,
+        "known_product": identities.product,
         "otherwise": _BESIDE_SCALAR.get(name, rule),
         "otherwise_reflected": _BESIDE_SCALAR.get("r" + name, lambda self, other: rule(other, self)),
     }
@@ -268,10 +286,13 @@ def _scalar_neg(self: Any) -> Value:
 
 def _scalar_pow(self: Any, other: Any) -> Value:
     if type(other) in (int, float) and other == 2:
+        a, tape = self.val, self.tape
+        if not a and tape.remembers:
+            return square(self)
         node = Scalar()
         node.adj = 0.0
-        node.tape = tape = self.tape
-        node.val = (a := self.val) * a
+        node.tape = tape
+        node.val = a * a
         tape.append((power, node, self, None, a + a, other))
         return node
     return power(self, other)

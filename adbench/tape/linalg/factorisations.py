@@ -17,6 +17,7 @@ Conventions
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +36,8 @@ from adbench.tape.rules.elementwise import where
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum  # numpy's name for it
 from adbench.tape.rules.shapes import asarray, concatenate, matrix_transpose, reshape, tril
-from adbench.tape.values import shape_of, value_of
+from adbench.tape.singular import UNDEFINED
+from adbench.tape.values import is_nested, shape_of, value_of
 
 t = matrix_transpose
 
@@ -208,6 +210,19 @@ _eigvalsh = function_gradients(
 )
 
 
+def _eigvalsh_back_inside(w: Value, adj: Value, a: Value) -> Value:
+    """`_eigvalsh_back`, where the derivative of one eigenvalue alone may not be taken for that of the group."""
+    plain = value_of(adj)
+    if np.any(equal_pairs(value_of(w)) & (plain[..., None, :] != plain[..., :, None])):
+        raise EqualEigenvaluesError("eigvalsh: a second derivative by reverse mode of reverse mode" + _ADVICE)
+    return _eigvalsh_back(w, adj, a)
+
+
+_eigvalsh.inner = function_gradients(
+    np.linalg.eigvalsh, reverse=(_eigvalsh_back_inside,), forward=(_eigvalsh_along,), name="eigvalsh", fresh=True
+)
+
+
 def eigvalsh(a: Value, UPLO: str = "L") -> Value:
     """The eigenvalues of a symmetric A in ascending order, (..., n, n) -> (..., n); Ā = V diag(w̄) Vᵀ.
 
@@ -318,14 +333,28 @@ def _matrix(name: str, a: Value) -> Value:
     return a
 
 
-def _svdvals_back(s: Value, adj: Value, a: Value) -> Value:
+def _singular_vectors(a: Value) -> tuple[Value, Value, bool]:
+    """(U, V, False); with True where their own derivative is not known, and they are constants."""
+    plain = value_of(a)
+    if is_nested(a) and not isinstance(plain, Active):
+        packed = _svd_value(plain)
+        u, s, v = _blocks(packed, plain.shape[-2])
+        if np.any(equal_pairs(s)) or np.any(zero_pairs(s, plain.shape)):
+            return u, v, True
     u, _, v = _blocks(_svd(a), shape_of(a)[-2])
-    return matmul(u * where(value_of(s) == 0.0, 0.0, adj)[..., None, :], t(v))
+    return u, v, False
+
+
+def _svdvals_back(s: Value, adj: Value, a: Value) -> Value:
+    u, v, unknown = _singular_vectors(a)
+    back = matmul(u * where(value_of(s) == 0.0, 0.0, adj)[..., None, :], t(v))
+    return back + UNDEFINED(a, axes=tuple(range(len(shape_of(a)))), value=0.0) if unknown else back
 
 
 def _svdvals_along(s: Value, tan: Value, a: Value) -> Value:
-    u, _, v = _blocks(_svd(a), shape_of(a)[-2])
-    return where(value_of(s) == 0.0, 0.0, sum(u * matmul(tan, v), -2))
+    u, v, unknown = _singular_vectors(a)
+    along = where(value_of(s) == 0.0, 0.0, sum(u * matmul(tan, v), -2))
+    return along + UNDEFINED(a, axes=tuple(range(len(shape_of(a)))), value=math.nan) if unknown else along
 
 
 _svdvals = function_gradients(

@@ -7,6 +7,7 @@ has derivative 0 everywhere.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from adbench.tape.linalg.factorisations import svdvals
 from adbench.tape.rules.elementwise import absolute, multiply, power, where
 from adbench.tape.rules.reductions import max, min, sum  # numpy's names for them
 from adbench.tape.rules.shapes import Axes, asarray, moveaxis, normal_axes, ravel, reshape
-from adbench.tape.values import shape_of, value_of
+from adbench.tape.singular import strict, undefined
+from adbench.tape.values import is_nested, shape_of, value_of
 
 _TINY, _HUGE = 2.0**-500, 2.0**500
 """Between these a square neither overflows nor loses digits, also in sums of 2⁹⁰ of them."""
@@ -43,13 +45,23 @@ def _ratio(val: Value, x: Value, axes: tuple[int, ...]) -> Value:
     return x / where(value_of(length) == 0.0, 1.0, length)
 
 
-_norm2 = function_gradients(
-    _norm2_value,
-    reverse=(lambda val, adj, x, axes: _ratio(val, x, axes) * _over(adj, x, axes),),
-    forward=(lambda val, tan, x, axes: sum(_ratio(val, x, axes) * tan, axes),),
-    name="norm",
-    fresh=True,
-)
+def _norm2_back(val: Value, adj: Value, x: Value, axes: tuple[int, ...]) -> Value:
+    back = _ratio(val, x, axes) * _over(adj, x, axes)
+    if type(x) is np.ndarray or not is_nested(x):
+        return back
+    unknown = undefined(np.equal(value_of(val), 0.0), adj, x, axes)
+    return back if type(unknown) is float else back + _over(unknown, x, axes)
+
+
+def _norm2_along(val: Value, tan: Value, x: Value, axes: tuple[int, ...]) -> Value:
+    along = sum(_ratio(val, x, axes) * tan, axes)
+    if type(x) is np.ndarray or not is_nested(x):
+        return along
+    return along + undefined(np.equal(value_of(val), 0.0), tan, x, axes, value=math.nan)
+
+
+_norm2 = function_gradients(_norm2_value, reverse=(_norm2_back,), forward=(_norm2_along,), name="norm", fresh=True)
+_norm2.inner = strict(_norm2)
 
 
 def _p_norm(x: Value, p: float, axes: tuple[int, ...]) -> Value:

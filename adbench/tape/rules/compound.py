@@ -307,20 +307,59 @@ std_normal_lcdf = function("scipy.special.log_ndtr", lambda _v, adj, x: adj * _m
 # sin x / x
 
 
-def _bessel_slope(_val: Value, adj: Value, z: Value, order: float) -> Value:
-    """j_n' = (n j_(n-1) - (n+1) j_(n+1)) / (2n + 1): nothing is divided by z, so it holds at 0 as well."""
-    down = order * _spherical_bessel(z, order - 1.0) if order else 0.0
-    return adj * ((down - (order + 1.0) * _spherical_bessel(z, order + 1.0)) / (2.0 * order + 1.0))
+def _of_half_turns(x: Value) -> tuple[Value, Value]:
+    """(sin πx, cos πx), with the whole turns taken off before π is rounded."""
+    r = np.subtract(x, 2.0 * np.rint(np.multiply(x, 0.5)))
+    size = np.abs(r)
+    rest = np.where(size > 0.5, 1.0 - size, size)
+    flat = rest <= 0.25
+    sine = np.where(flat, np.sin(math.pi * rest), np.cos(math.pi * (0.5 - rest)))
+    cosine = np.where(flat, np.cos(math.pi * rest), np.sin(math.pi * (0.5 - rest)))
+    return np.copysign(sine, r), np.where(size > 0.5, -cosine, cosine)
 
 
-_spherical_bessel = function_gradients(
-    lambda z, order: special.spherical_jn(int(order), z), (_bessel_slope, None), name="spherical_bessel", fresh=True
+def _sinc_near(x: Value, order: int) -> Value:
+    """πⁿ j₀⁽ⁿ⁾(πx) by (2k + 1) j_k' = k j_(k-1) - (k + 1) j_(k+1): no division by x, so it holds at 0."""
+    weights = {0: math.pi**order}
+    for _ in range(order):
+        rates: dict[int, float] = {}
+        for k, c in weights.items():
+            if k:
+                rates[k - 1] = rates.get(k - 1, 0.0) + c * k / (2 * k + 1)
+            rates[k + 1] = rates.get(k + 1, 0.0) - c * (k + 1) / (2 * k + 1)
+        weights = rates
+    parts = [c * special.spherical_jn(k, np.multiply(x, math.pi)) for k, c in weights.items()]
+    return np.add.reduce(parts)
+
+
+def _sinc_far(x: Value, order: int) -> Value:
+    """The derivatives of sin πx · 1/(πx), by Leibniz."""
+    sine, cosine = _of_half_turns(x)
+    waves = (sine, cosine, -sine, -cosine)
+    total = 0.0 * sine
+    for k in range(order + 1):
+        rest = order - k
+        factor = math.comb(order, k) * math.factorial(rest) * (-1.0) ** rest * math.pi ** (k - 1)
+        total = total + factor * waves[k % 4] / np.power(x, rest + 1.0)
+    return total
+
+
+def _sinc_value(x: Value, order: float) -> Value:
+    n = int(order)
+    far = np.abs(x) >= 1.0 + 0.5 * n
+    with np.errstate(all="ignore"):
+        distant = np.where(np.isinf(x), 0.0, _sinc_far(np.where(far & np.isfinite(x), x, 1.0), n))
+        return np.where(far, distant, _sinc_near(np.where(far, 0.0, x), n))[()]
+
+
+_sinc: Rule = function_gradients(
+    _sinc_value, (lambda _v, adj, x, order: adj * _sinc(x, order + 1.0), None), name="sinc", fresh=True
 )
 
 
 def sinc(x: Value) -> Value:
-    """sin(πx) / (πx), numpy's definition, with derivatives of every order at 0: j₀(πx), j₀ the spherical Bessel."""
-    return _spherical_bessel(x * math.pi, 0.0)
+    """sin(πx) / (πx), numpy's definition, with derivatives of every order, also at 0 and at 1e8."""
+    return _sinc(x, 0.0)
 
 
 publish(globals(), helpers="warn_outside ratio over_1p_square")

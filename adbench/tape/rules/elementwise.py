@@ -2,11 +2,12 @@
 
 One gradient function per argument, `(val, adj, *inputs) -> adj · ∂f/∂input`, for both modes.
 
-Conventions where a derivative does not exist (each is an element of the generalised derivative):
+Conventions where a derivative does not exist (each is an element of the generalised derivative; what a second
+derivative is there, `singular` and `identities` say, and the table in docs/engine.md):
 
     abs, sign            0 at 0
     maximum, minimum     arguments that tie share: one half each
-    clip                 1 on the interval including its ends
+    clip                 1 between its bounds; at a bound that and x share: one half each
     floor, ceil, round, trunc, sign, …     0 everywhere
     hypot, arctan2       0 at the origin
     x ** y               d/dx of x⁰ is 0 also at x = 0; d/dy of 0^y is 0 for y > 0
@@ -25,7 +26,8 @@ from adbench.tape.fast.blocks import LARGE, room
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.function import function
-from adbench.tape.values import MINUS_ONE, ONE, all_finite, has_nan, value_of
+from adbench.tape.singular import moving, still, strict, undefined, unknown
+from adbench.tape.values import MINUS_ONE, ONE, PLAIN, all_finite, has_nan, is_nested, value_of
 
 _LOG2, _LOG10 = math.log(2.0), math.log(10.0)
 
@@ -45,15 +47,42 @@ negative = function(np.negative, lambda _v, adj, _x: -adj, slope=MINUS_ONE, nati
 positive = function(np.positive, lambda _v, adj, _x: adj, slope=ONE, native="same")
 square = function(np.square, lambda _v, adj, x: adj * (x + x), native="square")
 reciprocal = function(np.reciprocal, lambda val, adj, _x: -adj * val * val, native="reciprocal")
-absolute = function(np.absolute, lambda _v, adj, x: adj * sign(x), aliases="abs fabs", native="fabs")
+
+
+def _absolute_slope(_v: Value, adj: Value, x: Value) -> Value:
+    """adj · sign x; where x is 0 and the adjoint changes the derivative of this is not known, see `singular`."""
+    slope = adj * sign(x)
+    if type(x) in PLAIN or not is_nested(x):
+        return slope
+    at = np.equal(value_of(x), 0.0)
+    return slope + unknown(np.logical_and(at, np.logical_not(still(adj, at))), x)
+
+
+def _absolute_along(_v: Value, tan: Value, x: Value) -> Value:
+    """The same for tangents: nobody can tell what will become of one, so it is NaN where x is 0 and moves."""
+    along = tan * sign(x)
+    return along if type(x) in PLAIN or not is_nested(x) else along + moving(np.equal(value_of(x), 0.0), tan, x)
+
+
+absolute = function(np.absolute, _absolute_slope, aliases="abs fabs", native="fabs")
+absolute.forward = (_absolute_along,)
+absolute.inner = strict(absolute)
 
 # Selection
+
+
+def _if_taken(adj: Value, c: Value, taken: bool) -> Value:
+    """The adjoint of a branch; of one that was not taken a plain 0, which nothing later makes into something else."""
+    if isinstance(c, (int, float, np.bool_)):
+        return adj if bool(c) is taken else 0.0
+    return where(c, adj, 0.0) if taken else where(c, 0.0, adj)
+
 
 where: Rule = function(
     np.where,
     None,
-    lambda _v, adj, c, _x, _y: where(c, adj, 0.0),
-    lambda _v, adj, c, _x, _y: where(c, 0.0, adj),
+    lambda _v, adj, c, _x, _y: _if_taken(adj, c, True),
+    lambda _v, adj, c, _x, _y: _if_taken(adj, c, False),
     numpy=(np.where,),
     native="where",
 )
@@ -79,22 +108,24 @@ minimum = function(
 
 _clip = function(
     np.clip,
-    lambda _v, adj, x, low, high: adj * ((value_of(x) >= value_of(low)) & (value_of(x) <= value_of(high))),
-    lambda _v, adj, x, low, _high: adj * (value_of(x) < value_of(low)),
-    lambda _v, adj, x, _low, high: adj * (value_of(x) > value_of(high)),
+    lambda _v, adj, x, low, high: adj * _share((x > low) & (x < high), (x >= low) & (x <= high)),
+    lambda _v, adj, x, low, _high: adj * _share(x < low, x <= low),
+    lambda _v, adj, x, _low, high: adj * _share(x > high, x >= high),
     native="clip",
 )
 
 
 def clip(x: Value, low: Value = None, high: Value = None) -> Value:
-    """min(max(x, low), high), None for no bound; the derivative in x is 1 on [low, high]."""
+    """min(max(x, low), high), None for no bound; the derivative in x is 1 between the bounds, and at a bound ½."""
     return _clip(x, -np.inf if low is None else low, np.inf if high is None else high)
 
 
 sign: Rule = function(np.sign, _zero, native="sign")
 copysign: Rule = function(
-    np.copysign, lambda _v, adj, x, y: adj * (sign(x) * copysign(1.0, y)), _zero, native="copysign"
+    np.copysign, lambda _v, adj, x, y: _absolute_slope(_v, adj, x) * copysign(1.0, y), _zero, native="copysign"
 )
+copysign.forward = (lambda _v, tan, x, y: _absolute_along(_v, tan, x) * copysign(1.0, y), _zero)
+copysign.inner = strict(copysign, of=(0,))
 floor = function(np.floor, _zero, native="floor")
 ceil = function(np.ceil, _zero, native="ceil")
 trunc = function(np.trunc, _zero, native="trunc")
@@ -112,13 +143,40 @@ remainder = function(
 # Powers
 
 sqrt = function(np.sqrt, lambda val, adj, _x: adj * (0.5 / val), native="sqrt")
-cbrt = function(np.cbrt, lambda val, adj, _x: adj / (3.0 * val * val), native="cbrt")
+
+
+def _cbrt_slope(val: Value, adj: Value, _x: Value) -> Value:
+    """adj / (3 y²), by 1 / y: at 0 the derivative of y² would be 0 · inf."""
+    over = divide(1.0, val)
+    return adj * (over * over / 3.0)
+
+
+cbrt = function(np.cbrt, _cbrt_slope, native="cbrt")
+
+
+def _hypot_slope(val: Value, adj: Value, part: Value, other: Value, tangent: float = 0.0) -> Value:
+    """adj · part / val, and 0 at the origin; the derivative of that 0 is not known, see `singular`."""
+    slope = adj * (part / where(val == 0.0, 1.0, val))
+    if type(val) in PLAIN or not is_nested(val):
+        return slope
+    at_origin = np.equal(value_of(val), 0.0)
+    for x in (part, other):
+        if is_nested(x):
+            slope = slope + undefined(at_origin, adj, x, value=tangent)
+    return slope
+
+
 hypot = function(
     np.hypot,
-    lambda val, adj, x, _y: adj * (x / where(val == 0.0, 1.0, val)),
-    lambda val, adj, _x, y: adj * (y / where(val == 0.0, 1.0, val)),
+    lambda val, adj, x, y: _hypot_slope(val, adj, x, y),
+    lambda val, adj, x, y: _hypot_slope(val, adj, y, x),
     native="hypot",
 )
+hypot.forward = (
+    lambda val, tan, x, y: _hypot_slope(val, tan, x, y, math.nan),
+    lambda val, tan, x, y: _hypot_slope(val, tan, y, x, math.nan),
+)
+hypot.inner = strict(hypot)
 
 
 def _power_base(_val: Value, adj: Value, x: Value, y: Value) -> Value:
@@ -220,19 +278,30 @@ arccos = function(np.arccos, lambda _v, adj, x: -adj / sqrt((1.0 - x) * (1.0 + x
 arctan = function(np.arctan, lambda _v, adj, x: adj / (1.0 + x * x), aliases="atan", native="atan")
 
 
-def _over_squared_radius(part: Value, y: Value, x: Value) -> Value:
-    """part / (x² + y²), in two divisions: the square would leave the range of doubles at 1e-200 and at 1e200."""
+def _arctan2_slope(adj: Value, part: Value, y: Value, x: Value) -> Value:
+    """adj · part / (x² + y²), in two divisions: the square would leave the range of doubles at 1e-200 and at 1e200.
+
+    At the origin it is 0, and the derivative of that is not known.
+    """
     radius = hypot(x, y)
-    safe = where(value_of(radius) == 0.0, 1.0, radius)
-    return part / safe / safe
+    at_origin = np.equal(value_of(radius), 0.0)
+    safe = where(at_origin, 1.0, radius)
+    slope = adj * (part / safe / safe)
+    for z in (x, y):
+        if is_nested(z):
+            slope = slope + undefined(at_origin, adj, z)
+    return slope
 
 
 arctan2 = function(
     np.arctan2,
-    lambda _v, adj, y, x: adj * _over_squared_radius(x, y, x),
-    lambda _v, adj, y, x: -adj * _over_squared_radius(y, y, x),
+    lambda _v, adj, y, x: _arctan2_slope(adj, x, y, x),
+    lambda _v, adj, y, x: -_arctan2_slope(adj, y, y, x),
     aliases="atan2",
     native="atan2",
+)
+arctan2.inner = strict(
+    arctan2, singular=lambda _v, y, x: np.logical_and(np.equal(value_of(y), 0.0), np.equal(value_of(x), 0.0))
 )
 sinh = function(np.sinh, lambda _v, adj, x: adj * cosh(x), native="sinh")
 cosh: Rule = function(np.cosh, lambda _v, adj, x: adj * sinh(x), native="cosh")

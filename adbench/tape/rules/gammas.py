@@ -71,7 +71,7 @@ def deviance(x: Value, m: Value) -> Value:
 
 
 def _lbeta(a: Value, b: Value) -> Value:
-    x, y = np.minimum(a, b), np.maximum(a, b)
+    x, y = np.asarray(np.minimum(a, b), float), np.asarray(np.maximum(a, b), float)
     with np.errstate(all="ignore"):
         total = x + y
         small = special.gammaln(x) + special.gammaln(y) - special.gammaln(total)
@@ -96,6 +96,7 @@ lbeta = function(
 
 def _digamma_rise(a: Value, h: Value) -> Value:
     """By DLMF 5.11.2 from 10 on, each power's difference by expm1; below, the recurrence ψ(x + 1) = ψ(x) + 1/x."""
+    a, h = np.asarray(a, float), np.asarray(h, float)
     below = np.less(a, 10.0)
     with np.errstate(all="ignore"):
         total = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(h)))
@@ -125,6 +126,7 @@ _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617
 def _polygamma_rise_value(a: Value, h: Value, order: int) -> Value:
     """As `_digamma_rise`, for ψ⁽ⁿ⁾, n ≥ 1: DLMF 5.15.8 and the recurrence, every power's difference by expm1."""
     n, steps = order, 10 + 2 * order
+    a, h = np.asarray(a, float), np.asarray(h, float)
 
     def power_rise(x: Value, m: int) -> Value:
         return np.asarray(x) ** float(-m) * np.expm1(-m * np.log1p(h / x))
@@ -200,25 +202,35 @@ def lmgamma(p: int, x: Value) -> Value:
 # What is left of ψ(a + ½) - ψ(a) after its leading term: student_t in its degrees of freedom
 
 
-def _half_step_rest(a: Value) -> Value:
+_HALF_STEP = (1 / 8, -1 / 64, 1 / 128, -17 / 2048, 31 / 2048, -691 / 16384, 5461 / 32768, -929569 / 1048576)
+"""(2 - 2^(1 - 2k)) B_2k / (2k), from DLMF 5.11.2 and its shift by ½."""
+
+
+def _half_step_rest(a: Value, order: float) -> Value:
+    """From 10 on by the series in a⁻²; below by what it is the rest of."""
+    n = int(order)
     large = np.greater_equal(a, 10.0)
-    b = np.where(large, a, 10.0)
-    t = 0.5 / b
-    rise = np.log1p(t)
-    rest = log1p_minus(t) + 0.5 * t / (b + 0.5)
-    for k, c in enumerate(_DIGAMMA, 1):
-        rest = rest - c * b ** (-2.0 * k) * np.expm1(-2.0 * k * rise)
-    small = np.where(large, 1.0, a)
-    return np.where(large, rest, _digamma_rise(small, 0.5) - 0.5 / small)[()]
+    b = np.asarray(np.where(large, a, 10.0))
+    rest = 0.0 * b
+    for k, c in enumerate(_HALF_STEP, 1):
+        rest = rest + c * (-1.0) ** n * math.prod(range(2 * k, 2 * k + n)) * b ** (-2.0 * k - n)
+    small = np.asarray(np.where(large, 1.0, a))
+    leading = 0.5 * (-1.0) ** n * math.factorial(n) / small ** (n + 1.0)
+    rise = _digamma_rise(small, 0.5) if n == 0 else _polygamma_rise_value(small, 0.5, n)
+    return np.where(large, rest, rise - leading)[()]
 
 
-half_step_rest = function_gradients(
+_half_step: Rule = function_gradients(
     _half_step_rest,
-    (lambda _v, adj, a: adj * (polygamma(a + 0.5, 1) - polygamma(a, 1) + 0.5 / (a * a)),),
+    (lambda _v, adj, a, order: adj * _half_step(a, order + 1.0), None),
     name="half_step_rest",
     fresh=True,
 )
-"""ψ(a + ½) - ψ(a) - 1/(2a) ≈ 1/(8a²), for a > 0."""
+
+
+def half_step_rest(a: Value) -> Value:
+    """ψ(a + ½) - ψ(a) - 1/(2a) ≈ 1/(8a²), for a > 0."""
+    return _half_step(a, 0.0)
 
 
 publish(globals(), helpers="stirling_rest log1p_minus deviance multi_polygamma half_step_rest")

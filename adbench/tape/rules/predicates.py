@@ -6,6 +6,7 @@ look at a value is noted down on the tape that holds the value, if that tape wan
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,8 +15,78 @@ import numpy as np
 from adbench.tape.core.rule import Active, Value
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.shapes import Axes, asarray
+from adbench.tape.values import value_of
 
 Compare = Callable[[Any, Any], Any]
+
+_MEETINGS = {operator.eq: True, np.equal: True, operator.ne: False, np.not_equal: False}
+"""Comparison -> what it says where its two sides are equal."""
+
+
+class MeetingNumber(int):
+    """The truth of an equality that holds (1), or of an inequality that does not (0), between numbers."""
+
+    def __invert__(self) -> bool:  # type: ignore[override]
+        return not self
+
+    def __repr__(self) -> str:
+        return repr(bool(self))
+
+
+class MeetingArray(np.ndarray[Any, Any]):
+    """Truths of equalities, or of inequalities, between arrays of which some elements are equal."""
+
+    holds: bool
+    """Whether they are of equalities."""
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.holds = getattr(source, "holds", True)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Plain truths, but for what holds at single points again: the negation, and both of two equalities."""
+        plain = [x.view(np.ndarray) if isinstance(x, MeetingArray) else x for x in inputs]
+        options = {k: tuple(x.view(np.ndarray) for x in v) if k == "out" else v for k, v in options.items()}
+        result = getattr(ufunc, method)(*plain, **options)
+        joins = (np.bitwise_and, np.logical_and) if self.holds else (np.bitwise_or, np.logical_or)
+        negates = ufunc in (np.invert, np.logical_not)
+        if method != "__call__" or not (negates or ufunc in joins) or not isinstance(result, np.ndarray):
+            return result
+        marked = result.view(MeetingArray)
+        marked.holds = self.holds is not negates
+        return marked
+
+
+def meeting(function: Compare, result: Any) -> Any:
+    """The result of an equality or inequality, marked if sides are equal: there `where` looks at both branches."""
+    holds = _MEETINGS[function]
+    if isinstance(result, np.ndarray):
+        if np.any(result if holds else ~result):
+            result = result.view(MeetingArray)
+            result.holds = holds
+    elif isinstance(result, (bool, np.bool_)) and bool(result) is holds:
+        return MeetingNumber(holds)
+    return result
+
+
+def of_both_sides(condition: Any, x: Value, y: Value) -> Any:
+    """A condition of `where` as its derivative needs it.
+
+    where(x = 2, 4, 2x) is 2x, written with a special case. Where an equality picks a branch at single points, and the
+    other branch has the same value there, the derivative is that of the other branch: it is the function round about.
+    """
+    if isinstance(condition, MeetingNumber):
+        holds = bool(condition)
+    elif isinstance(condition, MeetingArray):
+        holds, condition = condition.holds, condition.view(np.ndarray)
+    elif isinstance(condition, Active) and condition.symbolic:
+        made = condition.tape.producer(condition)  # type: ignore[attr-defined]
+        if made is None or made[0].name not in ("equal", "not_equal"):
+            return condition
+        holds = made[0].name == "equal"
+    else:
+        return condition
+    same = np.equal(value_of(x), value_of(y))
+    return np.logical_and(condition, np.logical_not(same)) if holds else np.logical_or(condition, same)
 
 
 def compare(function: Compare, left: Value, right: Value) -> Any:
@@ -29,6 +100,8 @@ def compare(function: Compare, left: Value, right: Value) -> Any:
             x = x.val
         plain.append(x)
     result = function(*plain)
+    if function in _MEETINGS:
+        result = meeting(function, result)
     for tape in watching:
         tape.observed.append((function, _at(tape.level, left), _at(tape.level, right), result))
     return result
@@ -110,4 +183,4 @@ def _numpy_axis(axis: Axes) -> Any:
     return tuple(axis) if isinstance(axis, Sequence) else axis
 
 
-publish(globals(), helpers="compare")
+publish(globals(), helpers="compare meeting of_both_sides MeetingNumber MeetingArray")

@@ -147,16 +147,26 @@ def _others(x: Value) -> Value:
     """For each element of the last axis the product of the others; right with zeros, and differentiable."""
     plain = value_of(x)
     if any_active((x,)):
-        if np.all(plain):
+        if np.all(plain) and not _differ_much(plain):
             return _keep(_prod(x, axes=(plain.ndim - 1,)), plain.shape, (plain.ndim - 1,)) / x
         others: Value = np.ones(plain.shape)
-        for j in range(plain.shape[-1]):  # n products of n elements: only where a zero forbids the quotient
+        for j in range(plain.shape[-1]):  # n products of n elements: only where the quotient does not do
             others = others * where(np.arange(plain.shape[-1]) == j, 1.0, x[..., j : j + 1])
         return others
     before, after = np.ones_like(x), np.ones_like(x)
     np.multiply.accumulate(x[..., :-1], -1, out=before[..., 1:])
     np.multiply.accumulate(x[..., :0:-1], -1, out=after[..., -2::-1])
     return before * after
+
+
+def _differ_much(x: Value) -> bool:
+    """Whether a second derivative by the quotient would lose digits: P/(x_i x_j) beside P/x_i² - P/x_i²."""
+    if isinstance(x, Active):
+        return False
+    sizes = np.abs(x)
+    return bool(
+        np.any(np.maximum.reduce(sizes, -1, initial=0.0) > 100.0 * np.minimum.reduce(sizes, -1, initial=np.inf))
+    )
 
 
 def _others_over(x: Value, axes: Shape) -> Value:
@@ -195,7 +205,13 @@ def _logsumexp_value(x: Value, axes: Shape) -> Value:
 
 
 def _softmax_weights(val: Value, x: Value, axes: Shape) -> Value:
-    return exp_difference(x, _keep(val, shape_of(x), axes))
+    """The softmax. Where the result is so large that its rounding shows, the weights are divided by their sum."""
+    weights = exp_difference(x, _keep(val, shape_of(x), axes))
+    plain = value_of(val)
+    if isinstance(plain, Active) or not np.any((np.abs(plain) > 64.0) & np.isfinite(plain)):
+        return weights
+    total = _keep(_sum(weights, axes=axes), shape_of(x), axes)
+    return weights / where(value_of(total) == 0.0, 1.0, total)
 
 
 _logsumexp = function_gradients(
@@ -289,7 +305,9 @@ def diff(x: Value, n: int = 1, axis: int = -1) -> Value:
 
 def softmax(x: Value, axis: Axes = -1) -> Value:
     """exp x / Σ exp x along an axis."""
-    return exp_difference(x, logsumexp(x, axis, True))
+    x = asarray(x)
+    axes = normal_axes(axis, len(shape_of(x)))
+    return _softmax_weights(_logsumexp(x, axes=axes), x, axes)
 
 
 # The array API's names

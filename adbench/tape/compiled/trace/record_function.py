@@ -149,7 +149,9 @@ class _Recorder:
             return self.forward()
         if operator == "hvp":
             return self.forward_over_reverse()
+        self.trace.is_differentiated = operator != "value"
         y = self.request.f(self.given)
+        self.trace.is_differentiated = False
         if operator == "value":
             ys, rebuild = self.outputs(y)
             return self.finish(ys, rebuild, (), ())

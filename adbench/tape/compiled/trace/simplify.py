@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Rule, Value, function_gradients
+from adbench.tape.identities import KNOWN, product
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import products, reductions, shapes
 from adbench.tape.rules.indexing import put
+from adbench.tape.rules.predicates import of_both_sides
 from adbench.tape.rules.shapes import reshape
+from adbench.tape.singular import UNDEFINED
 from adbench.tape.values import shape_of
 
 Producer = Callable[[Any], "tuple[Rule, tuple[Value, ...], dict[str, Any]] | None"]
@@ -68,11 +71,20 @@ def _multiply(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> 
                 return inputs[1 - i]
             if inputs[i] == -1.0:
                 return e.negative(inputs[1 - i])
-    return None
+    return product(*inputs)
 
 
-def _divide(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> Value:
-    return inputs[0] if type(inputs[1]) is float and inputs[1] == 1.0 else None
+def _divide(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
+    """x / 1; and c / (1 + exp u) where its square overflows, see `identities`. That asks, so not within a loop."""
+    if type(inputs[1]) is float:
+        return inputs[0] if inputs[1] == 1.0 else None
+    total = made(inputs[1]) if type(inputs[0]) is float and shape_of(inputs[1]) == () else None
+    if total is None or total[0] is not e.add or 1.0 not in total[1] or inputs[1].tape.outer is not None:
+        return None
+    exponential = made(total[1][0] if total[1][1] == 1.0 else total[1][1])
+    if exponential is None or exponential[0] is not e.exp or not inputs[1] > 1e150:
+        return None
+    return inputs[0] * e.expit(-exponential[1][0])
 
 
 def _subtract(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> Value:
@@ -132,6 +144,23 @@ def _all_entries(x: Value, made: Producer) -> Value:
     return None
 
 
+def _known(rule: Rule) -> Callable[..., Value]:
+    """What is known of a function of a function, see `identities`."""
+    return lambda inputs, _params, _made: KNOWN[rule](*inputs)
+
+
+def _where(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> Value:
+    """With a condition that holds at single points, see `predicates.of_both_sides`."""
+    condition = of_both_sides(*inputs)
+    return None if condition is inputs[0] else e.where(condition, *inputs[1:])
+
+
+def _undefined(inputs: list[Value], params: dict[str, Any], _made: Producer) -> Value:
+    """The zeros themselves, where no sweep will ask for their derivative."""
+    x = inputs[0]
+    return None if x.tape.is_differentiated else UNDEFINED.value(np.broadcast_to(0.0, x.shape), **params)[()]
+
+
 def _same_shape(inputs: list[Value], params: dict[str, Any], _made: Producer) -> Value:
     return inputs[0] if shape_of(inputs[0]) == params["shape"] else None
 
@@ -141,6 +170,9 @@ def _whole(inputs: list[Value], params: dict[str, Any], _made: Producer) -> Valu
 
 
 _TABLE: dict[Rule, Callable[..., Value]] = {
+    **{rule: _known(rule) for rule in KNOWN},
+    UNDEFINED: _undefined,
+    e.where: _where,
     e.multiply: _multiply,
     e.divide: _divide,
     e.subtract: _subtract,

@@ -75,6 +75,11 @@ class Symbol(Operand):
         return self
 
     @property
+    def is_differentiated(self) -> bool:  # type: ignore[override]
+        """Whether the trace will be swept once what is recorded now is complete."""
+        return bool(self.tape.is_differentiated)
+
+    @property
     def careful(self) -> bool:
         """Whether every node has to handle zero times infinity (see `sweep`)."""
         return bool(self.tape.careful)

@@ -32,9 +32,12 @@ class Trace(Tape):
     guards    (symbol, its outcome at the example point), in the order in which Python asked
     known     operation and operands -> its record: the same operation on the same operands is recorded once
     foreign   whether an active value of another trace was used
+    is_differentiated  whether what is recorded now will be differentiated by a sweep over the trace
     """
 
-    __slots__ = ("_alive", "_constants", "careful", "counter", "foreign", "guards", "known", "outer")
+    __slots__ = (
+        *("_alive", "_constants", "careful", "counter", "foreign", "guards", "is_differentiated", "known", "outer"),
+    )
 
     def __init__(self, *, careful: bool = False, outer: Any = None) -> None:
         super().__init__(next_level())
@@ -42,6 +45,7 @@ class Trace(Tape):
         self.outer = outer
         self.counter: Symbol | None = None
         self.foreign = False
+        self.is_differentiated = False
         self.guards: list[tuple[Symbol, bool]] = []
         self.known: dict[Any, int] = {}
         self._constants: dict[Any, Any] = {}

@@ -1,0 +1,292 @@
+"""Functions of functions that are smoother than their parts, known by what they are made of.
+
+√u has no slope at 0, |u| no second derivative, the norm neither; their squares are u, u² and Σu². The chain rule cannot
+see that, because it multiplies 0 by ∞ or by a convention. So a few functions remember the call that made their result
+(`origin`), and others look whether they are given such a result:
+
+    square, x ** 2, x * x      of sqrt, abs, norm, hypot, arccos, arccosh, svdvals, x ** 0.5, …
+                               (and so of what is made of them: std, matrix_norm, |rfft|, …)
+    x ** 4, x ** 6, …          of abs
+    sqrt                       of x ** 4, x ** 6, …
+    log1p                      of exp, where exp overflows
+    1 / (1 + exp x)            where its square overflows
+
+The value is that of the parts, unless it has overflowed. What is not in this table stays as it is: a convention in
+first order, NaN in second order (`singular`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.forward import Dual
+from adbench.tape.core.node import Recorded, Scalar
+from adbench.tape.core.recording import ASK
+from adbench.tape.core.rule import Active, Rule, Value, function_gradients
+from adbench.tape.lazy import special
+from adbench.tape.linalg.factorisations import _svdvals, eigh
+from adbench.tape.linalg.norms import _norm2, _over
+from adbench.tape.linalg.spectrum import eigenvalue_rates
+from adbench.tape.rules import elementwise as e
+from adbench.tape.rules.compound import log1p_exp
+from adbench.tape.rules.predicates import of_both_sides
+from adbench.tape.rules.products import matmul
+from adbench.tape.rules.reductions import sum  # numpy's name for it
+from adbench.tape.rules.shapes import flip, matrix_transpose
+from adbench.tape.values import value_of
+
+Made = tuple[Rule, tuple[Value, ...], dict[str, Any]]
+
+_t = matrix_transpose
+
+
+def made(x: Value) -> Made | None:
+    """The call that made x, where it is remembered: (rule, args, params)."""
+    if not isinstance(x, Active):
+        return None
+    if x.symbolic:
+        return x.tape.producer(x)  # type: ignore[attr-defined,no-any-return]
+    origin = getattr(x, "origin", None)  # not set on all values
+    return origin[1:] if origin is not None and origin[0] is x.val else None
+
+
+def _remembering(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
+    """The result of a call, which knows the call."""
+    result = top.interpret(rule, args, params)
+    if isinstance(result, (Dual, Recorded)):
+        result.origin = (result.val, rule, args, params)
+        if isinstance(result, Recorded):
+            result.tape.remembers = True
+    return result
+
+
+# Squares: rules of what the root was taken of, and of the root r, for the value alone
+
+
+def _no_slope(_val: Value, _adj: Value, *_inputs: Value, **_params: Any) -> Value:
+    return 0.0
+
+
+def _square_last(*inputs: Value, **_params: Any) -> Value:
+    return np.square(inputs[-1])
+
+
+def _elementwise(name: str, *gradients: Callable[..., Value]) -> Rule:
+    rule = function_gradients(_square_last, (*gradients, _no_slope), name=name, fresh=True)
+    rule.native = lambda k, *inputs: k.binary("fmul", inputs[-1], inputs[-1])
+    return rule
+
+
+_OF_SQRT = _elementwise("square of sqrt", lambda _v, adj, _x, r: e.where(value_of(r) >= 0.0, adj, math.nan))
+_OF_HYPOT = _elementwise(
+    "square of hypot", lambda _v, adj, x, _y, _r: adj * (x + x), lambda _v, adj, _x, y, _r: adj * (y + y)
+)
+_OF_POWER = _elementwise(
+    "square of power",
+    lambda _v, adj, x, y, _r: e._power_base(None, adj, x, y),
+    lambda val, adj, x, y, _r: e._power_exponent(val, adj, x, y),
+)
+
+
+def _angle_ratio_at(x: Value, order: float) -> Value:
+    """Derivatives of h = arccos x / √(1 - x²) = arccosh x / √(x² - 1) = ₂F₁(1, 1; 3/2; (1 - x)/2), which is 1 at 1.
+
+    Near 1 by the hypergeometric function; elsewhere by (1 - x²) h⁽ⁿ⁺¹⁾ = (2n + 1) x h⁽ⁿ⁾ + n² h⁽ⁿ⁻¹⁾, from h' on.
+    """
+    k = int(order)
+    near = np.abs(np.subtract(x, 1.0)) < 0.5
+    z = np.where(near, np.subtract(0.5, np.multiply(0.5, x)), 0.0)
+    factor = (-0.5) ** k * math.factorial(k) ** 2 / math.prod(1.5 + j for j in range(k))
+    close = factor * special.hyp2f1(1.0 + k, 1.0 + k, 1.5 + k, z)
+    with np.errstate(all="ignore"):
+        far = np.where(near, 0.0, x)
+        below = np.arccos(far) / np.sqrt((1.0 - far) * (1.0 + far))
+        h = np.where(far < 1.0, below, np.arccosh(far) / (np.sqrt(far - 1.0) * np.sqrt(far + 1.0)))
+        before, size = 0.0 * h, (1.0 - far) * (1.0 + far)
+        for n in range(k):
+            before, h = h, (far * h - 1.0 if n == 0 else (2.0 * n + 1.0) * far * h + n * n * before) / size
+    return np.where(near, close, h)[()]
+
+
+_angle_ratio: Rule = function_gradients(
+    _angle_ratio_at, (lambda _v, adj, x, order: adj * _angle_ratio(x, order + 1.0), None), name="angle_ratio"
+)
+
+_OF_ARCCOS = _elementwise("square of arccos", lambda _v, adj, x, _r: adj * (-2.0 * _angle_ratio(x, 0.0)))
+_OF_ARCCOSH = _elementwise("square of arccosh", lambda _v, adj, x, _r: adj * (2.0 * _angle_ratio(x, 0.0)))
+
+_OF_NORM = function_gradients(
+    _square_last,
+    reverse=(lambda _v, adj, x, _r, axes: _over(adj, x, axes) * (x + x), _no_slope),
+    forward=(lambda _v, tan, x, _r, axes: sum((x + x) * tan, axes), _no_slope),
+    name="square of norm",
+    fresh=True,
+)
+
+
+def _vectors(a: Value) -> Value:
+    """The right singular vectors of a tall matrix, in the order of its singular values."""
+    return flip(eigh(matmul(_t(a), a)).eigenvectors, -1)
+
+
+def _of_svdvals_back(_v: Value, adj: Value, a: Value, _s: Value) -> Value:
+    if type(adj) is np.ndarray and not np.any(np.ptp(adj, -1)):  # of Σ s², which is that of Σ a²
+        return a * (2.0 * adj[..., :1, None])
+    v = _vectors(a)
+    return matmul(a, matmul(v * (adj + adj)[..., None, :], _t(v)))
+
+
+def _of_svdvals_along(_v: Value, tan: Value, a: Value, s: Value) -> Value:
+    v = _vectors(a)
+    p = matmul(_t(v), matmul(_t(tan), matmul(a, v)))
+    return eigenvalue_rates(e.square(s), p + _t(p))
+
+
+_OF_SVDVALS = function_gradients(
+    _square_last,
+    reverse=(_of_svdvals_back, _no_slope),
+    forward=(_of_svdvals_along, _no_slope),
+    name="square of svdvals",
+    fresh=True,
+)
+
+
+def _tall(a: Value) -> Value:
+    rows, columns = a.shape[-2:]
+    return a if rows >= columns else _t(a)
+
+
+_SQUARES: dict[Rule, Callable[..., Value]] = {
+    e.absolute: lambda r, x: e.square(x),
+    e.power: lambda r, x, y: _OF_POWER(x, 2.0 * y, r),
+    e.copysign: lambda r, x, y: e.square(x),
+    e.sqrt: lambda r, x: _OF_SQRT(x, r),
+    e.hypot: lambda r, x, y: _OF_HYPOT(x, y, r),
+    e.arccos: lambda r, x: _OF_ARCCOS(x, r),
+    e.arccosh: lambda r, x: _OF_ARCCOSH(x, r),
+    _norm2: lambda r, x, axes: _OF_NORM(x, r, axes=axes),
+    _svdvals: lambda r, a: _OF_SVDVALS(_tall(a), r),
+}
+"""Root -> its square, of the root's value and its arguments."""
+
+
+def _squared(x: Value) -> Value:
+    """The square of a root; None for anything else."""
+    call = made(x)
+    if call is None or call[0] not in _SQUARES:
+        return None
+    rule, args, params = call
+    value = e.stop_gradient(x) if x.symbolic else x.val
+    return _SQUARES[rule](value, *args, **params)
+
+
+def product(x: Value, y: Value) -> Value:
+    """The product of a root with itself, or with another result of the same call; None for anything else."""
+    if x is y:
+        return _squared(x)
+    a, b = made(x), made(y)
+    if a is None or b is None or a[0] is not b[0] or a[2] != b[2] or len(a[1]) != len(b[1]):
+        return None
+    return _squared(x) if all(p is q for p, q in zip(a[1], b[1], strict=True)) else None
+
+
+def _even(y: Value) -> float:
+    """The exponent, if it is an even number from 2 on; otherwise 0."""
+    return float(y) if type(y) in (int, float) and y >= 2.0 and y % 2.0 == 0.0 else 0.0
+
+
+def _power(x: Value, y: Value) -> Value:
+    """x ** 2 of a root, and |u| ** 4, …"""
+    even = _even(y)
+    if even == 2.0:
+        return _squared(x)
+    call = made(x) if even else None
+    return e.power(call[1][0], even) if call is not None and call[0] is e.absolute else None
+
+
+def _sqrt(x: Value) -> Value:
+    """√u⁴ = u², √u⁶ = |u³|, …"""
+    call = made(x)
+    half = 0.5 * _even(call[1][1]) if call is not None and call[0] is e.power else 0.0
+    if half < 2.0 or call is None:
+        return None
+    root = e.power(call[1][0], half)
+    return root if _even(half) else e.absolute(root)
+
+
+def _log1p(x: Value) -> Value:
+    """log(1 + exp u) where exp u overflows."""
+    call = made(x)
+    if call is not None and call[0] is e.exp:
+        return log1p_exp(call[1][0])
+    if type(x) is Scalar and x.val == math.inf and len(x.tape):
+        rule, out, cells, *_, ask = x.tape[-1]
+        if ask is ASK and rule is e.exp and out is x:
+            return log1p_exp(cells[0])
+    return None
+
+
+KNOWN: dict[Rule, Callable[..., Value]] = {
+    e.square: _squared,
+    e.power: _power,
+    e.sqrt: _sqrt,
+    e.log1p: _log1p,
+}
+"""Function -> what it is of these arguments, None where nothing better is known than the function itself."""
+
+
+def _knowing(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
+    """What is known of the call; the call itself otherwise, remembered if it is that of a root too."""
+    if not top.symbolic and (found := KNOWN[rule](*args)) is not None:
+        return found
+    is_root = rule is e.sqrt or (rule is e.power and type(args[1]) in (int, float) and 0.0 < args[1] not in (1.0, 2.0))
+    return _remembering(rule, top, args, params) if is_root else top.interpret(rule, args, params)
+
+
+def _where(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
+    """`where` with a condition that holds at single points, see `predicates.of_both_sides`."""
+    condition, x, y = args
+    return top.interpret(rule, (of_both_sides(condition, x, y), x, y), params)
+
+
+def _divide(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
+    """1 / (1 + exp u), whose derivative would be a product of 1 / (1 + exp u)², which underflows, with exp u."""
+    result = top.interpret(rule, args, params)
+    numerator, x = args
+    if type(x) is Scalar and type(numerator) in (int, float) and abs(x.val) > 1e150 and len(x.tape) > 2:
+        return _logistic(numerator, x) or result
+    if isinstance(numerator, Active) or type(result) is not Dual or type(x) is not Dual:
+        return result
+    if type(result.tangent) is float and not result.tangent and x.tangent and math.isfinite(x.val):
+        result.tangent = (x.tangent * result.val) / -x.val
+    return result
+
+
+def _logistic(numerator: float, x: Scalar) -> Value:
+    """numerator · expit(-u) if x is 1 + exp u, made just now; otherwise None."""
+    *_, exponential, total, _quotient = x.tape
+    rule, out, a, b, p, q = total
+    if rule is not e.add or q is ASK or out is not x or exponential[0] is not e.exp or exponential[5] is not ASK:
+        return None
+    one = p if a is None else q if b is None else None
+    if one != 1.0 or exponential[1] is not (b if a is None else a):
+        return None
+    return numerator * e.expit(-exponential[2][0])
+
+
+def install() -> None:
+    """Tells the rules."""
+    e.where.special = _where
+    e.divide.special = _divide
+    for rule in _SQUARES:
+        rule.special = _remembering
+    for rule in KNOWN:
+        rule.special = _knowing
+    e.exp.remembered = True
+
+
+install()

@@ -1,0 +1,394 @@
+"""Every function at special points, alone and within small programs, in all compositions of its derivatives.
+
+The elementwise functions are those of the engine's own table, so that a new one is swept as soon as it has a row (and
+fails until `truth` knows it). A slow test takes all points, shapes and compiled code; the others are a part of it.
+"""
+
+import itertools
+import math
+
+import mpmath as m
+import numpy as np
+import pytest
+
+from adbench import tape
+from adbench.tape.rules.function import ROWS
+
+from . import sweep, truth
+from .test_density_digits import CONTINUOUS, DISCRETE
+
+JUMPS = {"sign", "floor", "ceil", "trunc", "rint", "floor_divide", "remainder", "stop_gradient"}
+"""Constant between jumps, or (`remainder`) continuous between them: the slope at a jump is that beside it, by
+convention. `stop_gradient` has the derivative 0 by definition."""
+
+UNARY = sorted(row.name for row in ROWS if len(row.reverse) == 1 and row.name not in JUMPS)
+BINARY = sorted(row.name for row in ROWS if len(row.reverse) == 2 and row.name not in JUMPS)
+SLOW_TRUTH = {"gammaln", "erfinv", "inv_Phi", "lbeta", "digamma_rise", "binomial_coefficient_log"}
+"""High precision takes too long, or no value, at 1e150."""
+
+POINTS = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e8, -1e8, 1e-150, -1e-150, 1e150, -1e150]
+FEW = [0.0, 1.0, -1.0]
+SHAPES = {
+    "f": lambda y, x: y,
+    "f²": lambda y, x: y**2,
+    "f · f": lambda y, x: y * y,
+    "x f": lambda y, x: x * y,
+}
+
+
+def report(found):
+    return "\n".join(f"{what}, {way}: {fault}" for what, ways in found.items() for way, fault in ways.items())
+
+
+def swept(cases):
+    """Faults of (what, f, exact, x, v, honest, machine), and how many derivatives were judged."""
+    found, total = {}, {"right": 0, "unknown": 0}
+    for what, f, exact, x, v, honest, machine in cases:
+        faults, counts = sweep.faults(f, exact, x, v, honest=honest, machine=machine)
+        if faults:
+            found[what] = faults
+        total = {key: total[key] + counts[key] for key in total}
+    print(total, sum(map(len, found.values())), "wrong")
+    assert found or sum(total.values())
+    return found
+
+
+def unary(name, points, shapes, machine=False):
+    f, exact = getattr(tape, name), getattr(truth.mp, name)
+    for x in points:
+        if name in SLOW_TRUTH and (abs(x) > 1e9 or 0.0 < abs(x) < 1e-9):
+            continue
+        honest = not sweep.truth(exact, x, 1.0).is_smooth()
+        for shape in shapes:
+            of = SHAPES[shape]
+            yield f"{name} {shape} at {x}", _of_one(of, f), _of_one(of, exact), x, 1.0, honest, machine
+
+
+def _of_one(shape, f):
+    return lambda x: shape(f(x), x)
+
+
+def _of_two(shape, f):
+    return lambda x: shape(f(x[0], x[1]), x[0])
+
+
+def binary(name, points, shapes, machine=False):
+    f, exact = getattr(tape, name), getattr(truth.mp, name)
+    for x in itertools.product(points, repeat=2):
+        if (name in SLOW_TRUTH and max(x) > 1e9) or _has_no_truth(name, *x):
+            continue
+        for v in ([1.0, 0.0], [0.0, 1.0], [1.0, 2.0]):
+            honest = not sweep.truth(_of_two(SHAPES["f"], exact), x, v).is_smooth()
+            for shape in shapes:
+                of = SHAPES[shape]
+                yield f"{name} {shape} at {x} along {v}", _of_two(of, f), _of_two(of, exact), x, v, honest, machine
+
+
+def _has_no_truth(name, x, y):
+    """Where mpmath, which has no -0, sees another point; and exponents that swallow 1."""
+    if name in ("copysign", "arctan2"):
+        return y == 0.0 or (x == 0.0 and math.copysign(1.0, x) < 0.0)
+    return name == "power" and not 1e-9 < abs(y) < 1e9 and y != 0.0
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_a_function_of_one_argument_is_right_at_special_points_in_all_compositions(name):
+    assert not (found := swept(unary(name, FEW, ["f", "f²", "x f"]))), report(found)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_a_function_of_two_arguments_is_right_at_special_points_in_all_compositions(name):
+    assert not (found := swept(binary(name, FEW[:2], ["f", "f²"]))), report(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", UNARY)
+def test_a_function_of_one_argument_is_right_everywhere(name):
+    found = swept(itertools.chain(unary(name, POINTS, SHAPES), unary(name, FEW, ["f", "f²"], machine=True)))
+    assert not found, report(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BINARY)
+def test_a_function_of_two_arguments_is_right_everywhere(name):
+    points = [0.0, -0.0, 1.0, -1.0, 2.0, 1e8, 1e-150, 1e150]
+    found = swept(itertools.chain(binary(name, points, SHAPES), binary(name, FEW[:2], ["f", "f²"], machine=True)))
+    assert not found, report(found)
+
+
+# Branches not taken
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_a_branch_that_was_not_taken_adds_nothing_to_any_derivative(name):
+    f, exact = getattr(tape, name), getattr(truth.mp, name)
+    inside = 0.5 if name not in ("arccosh", "log1m_exp") else {"arccosh": 2.0, "log1m_exp": -0.5}[name]
+
+    def masked(x):
+        return tape.where(np.array([False, True]), f(x), 0.0)
+
+    def alone(x):
+        return tape.where(x > 1e9, f(x), 0.0) ** 2 + 3.0 * x
+
+    def cases():
+        for x in (0.0, 1.0, -1.0):
+            yield f"alone at {x}", alone, lambda x: 3 * x, x, 1.0, False, False
+            for what, of in (("", lambda y: y), (" squared", lambda y: y**2)):
+                yield (
+                    *(f"masked{what} at {x}", lambda x, of=of: tape.sum(of(masked(x)))),
+                    *(lambda x, of=of: of(exact(x[1])), [x, inside], [1.0, 2.0], False, False),
+                )
+
+    assert not (found := swept(cases())), report(found)
+
+
+# Reductions and matrices
+
+
+def _squares(x):
+    return sum(t * t for t in np.ravel(x))
+
+
+def _variance(x, axis=None):
+    x = np.asarray(x, object)
+    centred = x - (x.sum(axis, keepdims=True) / (x.size if axis is None else x.shape[axis]))
+    return (centred * centred).sum(axis) / (x.size if axis is None else x.shape[axis])
+
+
+def _norm(x):
+    return m.sqrt(_squares(x))
+
+
+def _matrix(f):
+    return lambda x: f(m.matrix(x.tolist()))
+
+
+def _spectrum(of):
+    """Σ of(λ) of the symmetric matrix in the lower triangle, by the trace of a function of it."""
+
+    def exact(x):
+        lower = np.tril(x) + np.tril(x, -1).T
+        return of(m.matrix(lower.tolist()))
+
+    return exact
+
+
+def _trace(a):
+    return sum(a[i, i] for i in range(a.rows))
+
+
+def _sum_of_roots_squared(x):
+    return sum(m.sqrt(t) ** 2 for t in x)
+
+
+ZERO, CONSTANT = np.zeros(3), np.full(3, 7.0)
+EYE, NOTHING, RANK_ONE = np.eye(2), np.zeros((2, 2)), np.array([[1.0, 0.0], [0.0, 0.0]])
+EQUAL_ROWS, TALL = np.array([[1.0, 2.0], [1.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+L = tape.linalg
+KNOWN = {
+    "½ norm²": (lambda x: 0.5 * L.norm(x) ** 2, lambda x: _squares(x) / 2, [ZERO, np.array([0.0, -0.0]), CONSTANT]),
+    "norm · norm, computed once": (lambda x: (lambda n: n * n)(L.norm(x)), _squares, [ZERO, CONSTANT]),
+    "norm²": (lambda x: L.norm(x) * L.norm(x), _squares, [CONSTANT]),
+    "norm⁴": (lambda x: (L.norm(x) ** 2) ** 2, lambda x: _squares(x) ** 2, [ZERO, CONSTANT]),
+    "norm of rows²": (lambda x: tape.sum(L.norm(x, axis=1) ** 2), _squares, [NOTHING, RANK_ONE, EQUAL_ROWS]),
+    "matrix_norm²": (lambda x: L.matrix_norm(x) ** 2, _squares, [NOTHING, RANK_ONE, EYE]),
+    "sqrt(Σx²)²": (lambda x: tape.sqrt(tape.sum(x * x)) ** 2, _squares, [ZERO, CONSTANT]),
+    "std²": (lambda x: tape.std(x) ** 2, _variance, [CONSTANT, ZERO, np.array([1.0, 1.0, 2.0])]),
+    "std² of rows": (
+        lambda x: tape.sum(tape.std(x, 1) ** 2),
+        lambda x: _variance(x, 1).sum(),
+        [np.full((2, 3), 7.0), np.array([[1.0, 1.0], [1.0, 2.0]])],
+    ),
+    "var": (tape.var, _variance, [CONSTANT, np.array([1e8, 1e8])]),
+    "hypot²": (lambda x: tape.hypot(x[0], x[1]) ** 2, _squares, [np.zeros(2), np.array([0.0, 1.0])]),
+    "|x|²": (lambda x: tape.sum(abs(x) ** 2), _squares, [ZERO, np.array([0.0, 1.0, -0.0])]),
+    "|x|⁴": (lambda x: tape.sum(abs(x) ** 4), lambda x: sum(t**4 for t in x), [ZERO, np.array([0.0, 1.0, -1.0])]),
+    "|x|³": (lambda x: tape.sum(abs(x) ** 3), lambda x: sum(abs(t) ** 3 for t in x), [np.array([1.0, -1.0])]),
+    "√x⁴": (lambda x: tape.sum(tape.sqrt(x**4)), _squares, [ZERO, np.array([0.0, 1.0, -1.0])]),
+    "√x²⁴": (lambda x: tape.sum(tape.sqrt(x**24)), lambda x: sum(t**12 for t in x), [np.array([0.0, 1.0])]),
+    "|rfft|²": (
+        lambda x: tape.sum(abs(tape.fft.rfft(x)) ** 2),
+        lambda x: (
+            (x[0] + x[1] + x[2] + x[3]) ** 2
+            + (x[0] - x[2]) ** 2
+            + (x[1] - x[3]) ** 2
+            + (x[0] - x[1] + x[2] - x[3]) ** 2
+        ),
+        [np.ones(4), np.zeros(4), np.array([1.0, 0.0, 0.0, 0.0])],
+    ),
+    "Σ svdvals²": (lambda x: tape.sum(L.svdvals(x) ** 2), _squares, [NOTHING, RANK_ONE, EQUAL_ROWS]),
+    "expm": (lambda x: tape.sum(L.expm(x)), _matrix(lambda a: sum(m.expm(a))), [EYE, NOTHING, EQUAL_ROWS]),
+    "det": (L.det, _matrix(m.det), [EYE, NOTHING, RANK_ONE, EQUAL_ROWS, np.diag([1e150, 1e-150])]),
+    "log_determinant": (L.log_determinant, _matrix(lambda a: m.log(m.det(a))), [EYE, np.diag([1e8, 1e-8])]),
+    "inv": (lambda x: L.inv(x)[0, 0], _matrix(lambda a: (a**-1)[0, 0]), [EYE, np.diag([1e8, 1.0])]),
+    "solve": (
+        lambda x: tape.sum(L.solve(x, np.ones(2))),
+        _matrix(lambda a: sum(m.lu_solve(a, m.matrix([1, 1])))),
+        [EYE, np.array([[0.0, 1.0], [1.0, 0.0]])],
+    ),
+    "cholesky": (
+        lambda x: tape.sum(L.cholesky(x)),
+        _spectrum(lambda a: sum(m.cholesky(a))),
+        [EYE, np.diag([1e8, 1.0])],
+    ),
+    "matrix_power": (
+        lambda x: tape.sum(L.matrix_power(x, 3)),
+        _matrix(lambda a: sum(a**3)),
+        [EYE, NOTHING, EQUAL_ROWS],
+    ),
+    "quad_form": (lambda x: L.quad_form(EYE, x), _squares, [np.zeros(2), np.ones(2)]),
+    "prod": (
+        tape.prod,
+        lambda x: x[0] * x[1] * x[2],
+        [ZERO, np.array([0.0, 2.0, 0.0]), np.array([1e150, 1e-150, 1.0])],
+    ),
+    "cumprod": (
+        lambda x: tape.sum(tape.cumprod(x)),
+        lambda x: x[0] + x[0] * x[1] + x[0] * x[1] * x[2],
+        [ZERO, np.array([0.0, 2.0, 0.0])],
+    ),
+    "logsumexp": (
+        tape.logsumexp,
+        lambda x: m.log(sum(m.exp(t) for t in x)),
+        [ZERO, np.array([1e8, 1e8]), np.array([-1e8, 0.0]), np.array([1.0, -1.0])],
+    ),
+    "softmax": (
+        lambda x: tape.softmax(x)[0],
+        lambda x: m.exp(x[0]) / sum(m.exp(t) for t in x),
+        [ZERO, np.full(2, 1e8)],
+    ),
+    "softmax, with max": (
+        lambda x: (lambda e: e[0] / tape.sum(e))(tape.exp(x - tape.max(x))),
+        lambda x: m.exp(x[0]) / sum(m.exp(t) for t in x),
+        [ZERO, CONSTANT],
+    ),
+    "mean": (lambda x: tape.mean(x) ** 2, lambda x: (sum(x) / 3) ** 2, [ZERO, CONSTANT]),
+    "x where x ≠ 2": (lambda x: tape.where(x == 2.0, 4.0, 2.0 * x), lambda x: 2 * x, [2.0, 1.0]),
+    "2x where x ≠ 2": (lambda x: tape.where(x != 2.0, x * x, 4.0), lambda x: x * x, [2.0, 1.0]),
+    "x² where x ≠ 0": (
+        lambda x: tape.sum(tape.where(x == 0.0, 0.0, x * x)),
+        _squares,
+        [ZERO, np.array([0.0, 1.0, 2.0])],
+    ),
+    "(√x)²": (
+        lambda x: tape.sum(tape.sqrt(x) ** 2),
+        lambda x: sum(m.sqrt(t) ** 2 for t in x),
+        [ZERO, np.array([0.0, 1])],
+    ),
+    "(x^½)²": (lambda x: (x**0.5) ** 2, lambda x: m.sqrt(x) ** 2, [0.0, 1.0]),
+    "√x · √x": (lambda x: tape.sqrt(x) * tape.sqrt(x), lambda x: m.sqrt(x) ** 2, [0.0, 1.0]),
+    "arccos²": (lambda x: tape.arccos(x) ** 2, lambda x: m.acos(x) ** 2, [1.0, 0.5, 0.999, -0.9, 0.4999999]),
+    "arccosh²": (lambda x: tape.arccosh(x) ** 2, lambda x: m.acosh(x) ** 2, [1.0, 1.001, 2.0, 1e8, 1e150]),
+    "log1p(exp)": (lambda x: tape.log1p(tape.exp(x)), lambda x: m.log1p(m.exp(x)), [800.0, 0.0]),
+    "1 / (1 + exp)": (lambda x: 1.0 / (1.0 + tape.exp(x)), lambda x: 1 / (1 + m.exp(x)), [0.0, 100.0]),
+    "clip - clip": (lambda x: tape.clip(x, 0.0, 1.0) - tape.clip(-x, 0.0, 1.0), lambda x: x, [0.0]),
+    "sinc": (tape.sinc, truth.mp.sinc, [0.0, 1.0, 1e8, -1e8, 12345678.3, 0.5, 1e-150]),
+}
+"""Program -> what it is, what it is exactly, and points at which all derivatives exist: NaN would be a fault."""
+
+UNKNOWN = {
+    "Σ svdvals² of equal ones": (lambda x: tape.sum(L.svdvals(x) ** 2), _squares, [EYE, TALL, TALL.T]),
+    "Σ eigvalsh²": (
+        lambda x: tape.sum(L.eigvalsh(x) ** 2),
+        _spectrum(lambda a: _trace(a * a)),
+        [EYE, NOTHING, RANK_ONE],
+    ),
+    "Σ exp eigvalsh": (
+        lambda x: tape.sum(tape.exp(L.eigvalsh(x))),
+        _spectrum(lambda a: _trace(m.expm(a))),
+        [EYE, NOTHING, RANK_ONE],
+    ),
+    "norm": (L.norm, _norm, [ZERO]),
+    "norm · norm": (lambda x: L.norm(x) * L.norm(x), _squares, [ZERO]),
+    "norm³": (lambda x: L.norm(x) ** 3, lambda x: _norm(x) ** 3, [ZERO]),
+    "norm · x": (lambda x: L.norm(x) * x[0], lambda x: _norm(x) * x[0], [ZERO]),
+    "std": (tape.std, lambda x: m.sqrt(_variance(x)), [CONSTANT]),
+    "hypot": (lambda x: tape.hypot(x[0], x[1]), _norm, [np.zeros(2)]),
+    "|x| x": (lambda x: abs(x) * x, lambda x: abs(x) * x, [0.0]),
+    "|x|³": (lambda x: abs(x) ** 3, lambda x: abs(x) ** 3, [0.0]),
+    "exp |x|": (lambda x: tape.exp(abs(x)), lambda x: m.exp(abs(x)), [0.0]),
+    "log(1 + exp -|x|) + max(x, 0)": (
+        lambda x: tape.log1p(tape.exp(-abs(x))) + tape.maximum(x, 0.0),
+        lambda x: m.log1p(m.exp(x)),
+        [0.0],
+    ),
+    "x √x": (lambda x: x * tape.sqrt(x), lambda x: x * m.sqrt(x), [0.0]),
+    "√(x x x x)": (lambda x: tape.sqrt(x * x * x * x), lambda x: x * x, [0.0]),
+    "Σ svdvals": (
+        lambda x: tape.sum(L.svdvals(x)),
+        _matrix(lambda a: sum(m.sqrt(e) for e in _eigenvalues_of_two(a.T * a))),
+        [EYE],
+    ),
+    "max": (lambda x: tape.max(x), lambda x: max(x), [ZERO]),
+    "relu²": (lambda x: tape.maximum(x, 0.0) ** 2, lambda x: max(x, 0) ** 2, [0.0]),
+}
+"""Programs and points at which something has no derivative, or the engine does not know it: NaN is honest there."""
+
+
+def _eigenvalues_of_two(a):
+    half, square = _trace(a) / 2, m.sqrt(((a[0, 0] - a[1, 1]) / 2) ** 2 + a[0, 1] * a[1, 0])
+    return [half + square, half - square]
+
+
+def programs(table, honest, machine):
+    for name, (f, exact, points) in table.items():
+        for x in points:
+            shape = np.shape(x)
+            v = np.random.default_rng(1).normal(size=shape) if shape else 1.0
+            yield f"{name} at {np.asarray(x).tolist()}", f, exact, x, v, honest, machine
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_program_whose_derivatives_exist_has_them_in_all_compositions(name):
+    assert not (found := swept(programs({name: KNOWN[name]}, honest=False, machine=False))), report(found)
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_what_is_not_known_is_nan_or_right_in_all_compositions(name):
+    assert not (found := swept(programs({name: UNKNOWN[name]}, honest=True, machine=False))), report(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*KNOWN, *UNKNOWN])
+def test_programs_have_the_same_derivatives_in_machine_code(name):
+    table = KNOWN if name in KNOWN else UNKNOWN
+    found = swept(programs({name: table[name]}, honest=table is UNKNOWN, machine=True))
+    assert not found, report(found)
+
+
+# Densities
+
+
+def densities():
+    for name, (exact, points) in CONTINUOUS.items():
+        for point in points:
+            yield name, exact, point, tuple(range(len(point)))
+    for name, (exact, points) in DISCRETE.items():
+        partials = getattr(tape, name).partials
+        for point in points:
+            yield name, exact, point, tuple(i for i, partial in enumerate(partials) if partial is not None)
+    yield "normal_lpdf", CONTINUOUS["normal_lpdf"][0], (1.0, 1.0, 1.0), (0, 1, 2)
+    yield "cauchy_lpdf", CONTINUOUS["cauchy_lpdf"][0], (1.0, 1.0, 1.0), (0, 1, 2)
+    yield "student_t_lpdf", CONTINUOUS["student_t_lpdf"][0], (1.0, 3.0, 1.0, 1.0), (0, 1, 2, 3)
+
+
+@pytest.mark.parametrize(("name", "exact", "point", "active"), list(densities()))
+def test_a_density_is_right_in_all_compositions(name, exact, point, active):
+    density = getattr(tape, name)
+
+    def within(f):
+        def of_active(x):
+            every = list(point)
+            for k, i in enumerate(active):
+                every[i] = x[k]
+            return f(*every)
+
+        return of_active
+
+    x = np.array([point[i] for i in active], float)
+    sizes = np.log10(np.abs(x[x != 0.0]))
+    if sizes.max(initial=0.0) - sizes.min(initial=0.0) > 60:
+        pytest.skip("mpmath's gamma function takes minutes at the precision that this point needs")
+    directions = [*np.eye(len(active)), np.array([1.0, -0.5, 0.25, 2.0][: len(active)])]
+    cases = [(f"along {v}", within(density), within(exact), x, v * np.abs(x), False, False) for v in directions]
+    assert not (found := swept(cases)), report(found)
