@@ -10,6 +10,7 @@ LICENCE = "BSD-3-Clause"  # ours
 # Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
 KNOWN = {
     **dict.fromkeys(("particle", "particle_nested"), "a NaN is lost: a tangent of 0 stays 0, whatever its factor is"),
+    "trap_exp_of_log": "0: where log is vertical 0 · inf is taken as 0, as x log x needs it",
     # Of second order: a key ends in the operators that it is about.
     "trap_atan2_small hvp hessian hvp_*": "nan",
     "trap_equal_eigenvalues h*": "raises, and says so",
