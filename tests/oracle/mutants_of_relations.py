@@ -184,7 +184,9 @@ VECTOR_FAULTS: dict[str, Callable[[Any, Any], Any]] = {
     "the vector of prepare": lambda v, example: example,
     "the vector in single precision": lambda v, example: np.float64(np.float32(v)),
     "the vector without its sign": lambda v, example: np.abs(v) * np.sign(example),
-    "the vector of powers of two": lambda v, example: np.sign(v) * 2.0 ** np.rint(np.log2(np.abs(v) + 1e-30)),
+    "the vector times a power of two": lambda v, example: (
+        np.sign(v) * np.abs(example) * 2.0 ** np.rint(np.log2(np.abs(v / example) + 1e-30))
+    ),
     "NaN for a zero in the vector": lambda v, example: v * (v / np.where(v == 0, np.nan, v)),
     "a small vector is taken as none": lambda v, example: v * (np.abs(v) >= np.abs(example) / 1.5),
     "a vector with an offset": lambda v, example: v + 1e-6 * (v != example) * (np.abs(v) > 0),

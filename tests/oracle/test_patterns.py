@@ -93,6 +93,6 @@ def test_the_verdict_says_it() -> None:
     x = np.array([0.5, 0.7, 0.9])
     known = reference(lambda x: text(np, x), (x,), (0,), text=text)
     wrong = judge(text(np, x), (-np.cos(x),), known)
-    assert wrong.sentence.endswith("it looks like this: sign flipped")
+    assert "it looks like this: sign flipped" in wrong.sentence
     assert "looks like" not in judge(text(np, x), (np.cos(x),), known).sentence
-    assert judge(2 * text(np, x), (np.cos(x),), known).sentence.endswith("twice the right number")
+    assert "twice the right number" in judge(2 * text(np, x), (np.cos(x),), known).sentence
