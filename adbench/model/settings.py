@@ -9,6 +9,10 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+PROGRAMS_VARIABLE = "ADBENCH_PROGRAMS"
+"""In the environment of a worker that checks: the folder of compiled programs. Launches have none, because compiling is
+one of their figures."""
+
 PREFERRED_REFERENCE = "tape"  # the reference backend, if the run measures it and names no other
 
 
@@ -77,10 +81,6 @@ class Settings:
         return replace(self, rigorous=True, launches=20)
 
 
-PROGRAMS = "ADBENCH_PROGRAMS"
-"""The variable in the environment of a worker that checks: the folder of compiled programs."""
-
-
 def cache_folder() -> Path:
     """Where references are kept: $ADBENCH_CACHE, else the user's cache folder. May be thrown away at any time."""
     given = os.environ.get("ADBENCH_CACHE")
@@ -95,6 +95,24 @@ def programs_folder() -> Path:
     return (Path(given) if given else _users_cache()) / "programs" / kind
 
 
+def kept_programs(library: str) -> Path | None:
+    """The folder in which a backend may keep the programs that its library compiles; None where it must not.
+
+    The folder exists, belongs to the user, and nobody else can write to it. It may be deleted at any time.
+    """
+    given = os.environ.get(PROGRAMS_VARIABLE)
+    if not given:
+        return None
+    folder = Path(given) / library
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        about = folder.lstat()
+    except OSError:
+        return None
+    trusted = folder.is_dir() and not folder.is_symlink() and about.st_uid == os.getuid() and not about.st_mode & 0o022
+    return folder if trusted else None
+
+
 def processor_features() -> str:
     """The instructions that the processor has, as the system lists them; machine code depends on these."""
     try:
@@ -106,22 +124,3 @@ def processor_features() -> str:
 
 def _users_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adbench"
-
-
-def kept_programs(library: str) -> Path | None:
-    """The folder in which a backend may keep the programs that its library compiles; None where it must not.
-
-    The folder exists, belongs to the user, and nobody else can write to it. It may be deleted at any time. A launch has
-    none: what compiling takes is among its figures.
-    """
-    given = os.environ.get(PROGRAMS)
-    if not given:
-        return None
-    folder = Path(given) / library
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        about = folder.lstat()
-    except OSError:
-        return None
-    trusted = folder.is_dir() and not folder.is_symlink() and about.st_uid == os.getuid() and not about.st_mode & 0o022
-    return folder if trusted else None

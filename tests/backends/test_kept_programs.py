@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from adbench.model.settings import PROGRAMS, Settings, kept_programs, programs_folder
+from adbench.model.settings import PROGRAMS_VARIABLE, Settings, kept_programs, programs_folder
 
 CHECK = "import adbench; print(adbench.check_cell('normal_log_density', 10, {backend!r}, 'gradient'))"
 
 
 def checked(backend: str, folder: Path) -> str:
     """The verdict of a fresh process that may keep programs in the folder."""
-    environment = {**os.environ, PROGRAMS: str(folder)}
+    environment = {**os.environ, PROGRAMS_VARIABLE: str(folder)}
     command = [sys.executable, "-c", CHECK.format(backend=backend)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return done.stdout
@@ -57,12 +57,12 @@ def test_a_second_check_compiles_nothing_new(backend: str, library: str, tmp_pat
 
 
 def test_nothing_is_kept_where_nobody_allows_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(PROGRAMS, raising=False)
+    monkeypatch.delenv(PROGRAMS_VARIABLE, raising=False)
     assert kept_programs("jax") is None
 
 
 def test_the_folder_belongs_to_the_user_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(PROGRAMS, str(tmp_path))
+    monkeypatch.setenv(PROGRAMS_VARIABLE, str(tmp_path))
     folder = kept_programs("jax")
     assert folder == tmp_path / "jax"
     assert stat.S_IMODE(folder.stat().st_mode) & 0o022 == 0

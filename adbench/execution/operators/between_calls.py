@@ -40,15 +40,15 @@ def first_fault(backend: Backend, operator: str, call: Callable[..., Any], sites
     for site, native, old in zip(sites, inputs, before, strict=True):
         if not _same(_numbers(backend, native), old):
             return f"a call at {site.name} changes its inputs"
+    for site, result, old in zip(sites, results, kept, strict=True):
+        if not _same(_numbers(backend, result), old):
+            return f"a later call changes the result of the one at {site.name}"
     for found, when in ((kept, "called"), (again, "called again, after a call at other inputs,")):
         for site, result in zip(sites, found, strict=True):
             numbers = backend.numpy_result(result) if found is again else result
             verdict = judged(site.at, operator, numbers, site.known, backend.claimed_relative_error)
             if verdict.word == "wrong":
                 return f"prepared at the case's inputs and {when} at {site.name}: {verdict.sentence}"
-    for site, result, old in zip(sites, results, kept, strict=True):
-        if not _same(_numbers(backend, result), old):
-            return f"a later call changes the result of the one at {site.name}"
     return None
 
 

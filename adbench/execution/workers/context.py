@@ -11,7 +11,7 @@ from adbench.execution.workers.supervisor import Supervisor
 from adbench.measure.machine import thread_environment
 from adbench.model.record import Job
 from adbench.model.serialization import to_plain
-from adbench.model.settings import PROGRAMS, Settings, programs_folder
+from adbench.model.settings import PROGRAMS_VARIABLE, Settings, programs_folder
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Context:
         plain = self.plain_start()
         if self.settings.cache is None:
             return plain
-        return replace(plain, environment={**plain.environment, PROGRAMS: str(programs_folder())})
+        return replace(plain, environment={**plain.environment, PROGRAMS_VARIABLE: str(programs_folder())})
 
     def load_request(self, backend: str) -> dict[str, Any]:
         """The request to import a backend."""
@@ -40,12 +40,7 @@ class Context:
     def request(self, job: Job, do: str, **more: Any) -> dict[str, Any]:
         """A request about a job's case at its size."""
         source = to_plain(self.catalog.case_sources[job.case])
-        return {"do": do, "case": source, "size": job.size, "seed": job.seed, "single": self.single(job), **more}
-
-    def single(self, job: Job) -> bool:
-        """Whether the job's backend computes in float32: the case is then taken at inputs that float32 has."""
-        backend = self.catalog.backends.get(job.backend)
-        return backend is not None and backend.precision == "float32"
+        return {"do": do, "case": source, "size": job.size, "seed": job.seed, **more}
 
     def prepare_request(self, job: Job, **more: Any) -> dict[str, Any]:
         """The request to prepare a job's operator and to call it once."""
