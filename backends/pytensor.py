@@ -185,14 +185,15 @@ def size(variables: list[Any]) -> int:
     return len(nodes) + sum(size(graph.outputs) for graph in inner if graph is not None)
 
 
-def refuse(variables: list[Any], most_operations: int) -> None:
-    """Raises Unsupported where their graph is longer."""
-    if (operations := size(variables)) > most_operations:
+def refuse(operations: int, most_operations: int) -> None:
+    """Raises Unsupported where a graph has more."""
+    if operations > most_operations:
         raise Unsupported(f"{operations:,} operations take pytensor long to simplify and to compile")
 
 
-HOLD_GRADIENT = ("gradient", "value_and_gradient", "jacobian", "vjp", "hvp")  # of a scalar
-TOO_LONG: dict[Hashable, str] = {}  # a gradient -> why it was refused; building it again takes seconds
+GRADIENTS = ("gradient", "value_and_gradient", "jacobian")  # of a scalar: one graph
+LIKE_GRADIENTS = ("vjp", "hvp")  # may be a little shorter
+LENGTHS: dict[Hashable, int] = {}  # a gradient -> its operations; building it only to count them takes seconds
 
 
 def of_gradient(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...], most_operations: int) -> Hashable:
@@ -209,8 +210,9 @@ def graph(
         raise Unsupported(f"pytensor has no {operator} of several arguments")
     count = len(args) - (operator in WITH_VECTOR)
     gradients = of_gradient(f, args[:count], wrt, most_operations)
-    if operator in HOLD_GRADIENT and gradients in TOO_LONG:
-        raise Unsupported(TOO_LONG[gradients])
+    known = LENGTHS.get(gradients, 0)
+    if operator in GRADIENTS or (operator in LIKE_GRADIENTS and known > 2 * most_operations):
+        refuse(known, most_operations)
 
     def symbol(leaf: Any) -> Any:
         return leaf if tree.is_static(leaf) else pt.tensor(dtype="float64", shape=np.shape(leaf))
@@ -225,14 +227,12 @@ def graph(
         if "Cannot cast True or False" in str(error):
             raise Unsupported("== asks whether two variables of pytensor's are the same one, not equal") from error
         raise
-    refuse([value], most_operations)
+    refuse(size([value]), most_operations)
     asked = OPERATIONS[operator](value, x, *([tree.leaves(symbols[count:])] if count < len(args) else []))
-    try:
-        refuse(asked, most_operations)
-    except Unsupported as refusal:
-        if not value.ndim and operator in HOLD_GRADIENT and operator != "hvp":
-            TOO_LONG[gradients] = str(refusal)
-        raise
+    operations = size(asked)
+    if not value.ndim and operator in GRADIENTS:
+        LENGTHS[gradients] = operations
+    refuse(operations, most_operations)
     return symbols, asked
 
 
