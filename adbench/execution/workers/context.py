@@ -40,7 +40,12 @@ class Context:
     def request(self, job: Job, do: str, **more: Any) -> dict[str, Any]:
         """A request about a job's case at its size."""
         source = to_plain(self.catalog.case_sources[job.case])
-        return {"do": do, "case": source, "size": job.size, "seed": job.seed, **more}
+        return {"do": do, "case": source, "size": job.size, "seed": job.seed, "single": self.single(job), **more}
+
+    def single(self, job: Job) -> bool:
+        """Whether the job's backend computes in float32: the case is then taken at inputs that float32 has."""
+        backend = self.catalog.backends.get(job.backend)
+        return backend is not None and backend.precision == "float32"
 
     def prepare_request(self, job: Job, **more: Any) -> dict[str, Any]:
         """The request to prepare a job's operator and to call it once."""
