@@ -108,7 +108,9 @@ class Setting:
 
     def judges(self, operator: Operator) -> bool:
         """Whether enough is known to judge the operator."""
-        return {"hvp": self.known.hvp, "hessian": self.known.hessian}.get(operator, self.known.first) is not None
+        if operator == "hessian":
+            return self.known.hessian is not None
+        return self.known.hvp is not None or not needs_second_order(operator)
 
     def native(self, args: Args) -> Args:
         """Fresh copies of arguments in numpy, as the backend wants them: a case may hand out its own arrays."""
