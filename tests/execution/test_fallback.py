@@ -271,3 +271,29 @@ def test_a_shape_that_numpy_cannot_find_out_is_said() -> None:
     problem = array(replace(CASE, f=lambda xp, x, p: xp.no_such(x)))
     with pytest.raises(Unsupported, match="does not run on numpy"):
         problem.result("jacobian", problem.having("jvp"))
+
+
+def test_a_refused_operator_is_not_asked_again_at_the_same_inputs() -> None:
+    asked: list[tuple[str, float]] = []
+
+    def refusing(operator: Operator, f: Any, args: tuple[Any, ...], wrt: tuple[int, ...]) -> Any:
+        asked.append((operator, float(args[0][0])))
+        if operator == "value":
+            return f
+        raise Unsupported(f"too long: {operator}")
+
+    case = Case(f=lambda xp, x: xp.sum(x), inputs=lambda n, rng: {"x": np.ones(2)}, wrt=("x",), sizes=(1,))
+    backend = Backend("refuses", Namespace(np), refusing, np.asarray, np.asarray, None, None)
+
+    def reason(operator: Operator, start: float) -> str:
+        f = function_of(case, ("x",), backend.xp)
+        with pytest.raises(Unsupported) as refusal:
+            prepare(backend, operator, f, (np.array([start, 1.0]),), (0,))
+        return str(refusal.value)
+
+    assert reason("gradient", 0.0) == reason("gradient", 0.0) == "too long: gradient"
+    assert reason("value_and_gradient", 0.0) == "too long: value_and_gradient"
+    assert len(asked) == len(set(asked))  # the parts of fallbacks too
+    before = len(asked)
+    assert reason("gradient", 2.0) == "too long: gradient"  # other inputs: asked again
+    assert len(asked) > before

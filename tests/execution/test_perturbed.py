@@ -38,6 +38,13 @@ def test_entries_move_a_little_and_everything_else_stays() -> None:
     assert x.tolist() == [0.5, 1.5, -2.0, 0.0, 3e-300]
 
 
+def test_inputs_in_float32_stay_so() -> None:
+    x = np.random.default_rng(0).normal(size=20).astype(np.float32).astype(np.float64)
+    (moved,) = perturbed(at(x=x)).args
+    assert (moved != x)[1:].all()
+    assert np.array_equal(moved, moved.astype(np.float32))
+
+
 def test_it_is_the_same_each_time_and_has_other_vectors() -> None:
     here = at(x=np.array([0.5, 1.5, 2.5]))
     first, second = perturbed(here), perturbed(here)

@@ -83,7 +83,7 @@ def instead(
     shape = asked.shape
     for needed, make in ways.get(operator, ()):
         try:
-            calls = {part: asked.part(part) for part in needed}
+            calls = {part: asked.part(part) for part in sorted(needed, key="value".__eq__)}  # what may be refused first
         except (Unsupported, NotImplementedError):
             continue
         return Prepared(_composed(asked, calls, make, shape), f"from {' and '.join(needed)}")
