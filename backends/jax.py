@@ -51,6 +51,8 @@ KNOWN = {
     "trap_unread_entry": "nan",
     "trap_x_sqrt_x": "nan (jax-ml/jax#21723)",
     # Of second order: a key ends in the operators that it is about.
+    "trap_p_norm_zero_entry hessian": "nan: inf · 0 at the zero entry",
+    "trap_power_both hessian": "nan (as jax-ml/jax#14397)",
     "trap_equal_singular_values hvp hessian hvp_*": "nan: 1 / (σ_i² - σ_j²) of equal ones (as pytorch/pytorch#192521)",
     "trap_half_square_hypot hvp hessian hvp_*": "¼ in all entries: the guard of hypot at 0 is differentiated",
     "trap_large_singular_values hvp hessian hvp_forward_*": "nan: inf - inf of σ² (as pytorch/pytorch#194705)",

@@ -35,6 +35,7 @@ KNOWN = {
     "trap_equal_eigenvalues": "nan",
     "trap_exp_of_log": "nan",
     "trap_log_add_exp_equal_large": "nan: inf / inf, for only the value is made safe (pymc-devs/pytensor#2313)",
+    "trap_log_add_exp_far": "nan: inf / inf, for only the value is made safe (pymc-devs/pytensor#2313)",
     "trap_log_add_exp_of_nothing": "1: log(0 + exp(x - inf)) is simplified to x - inf, whose slope is 1",
     "trap_max_tie_sums_to_one": "3: each that ties gets all (as Theano/Theano#4568)",
     "trap_norm_at_zero": "nan (as HIPS/autograd#151)",
@@ -49,6 +50,10 @@ KNOWN = {
     "trap_unread_entry": "nan (as Theano/Theano#1996)",
     "trap_x_sqrt_x": "nan",
     # Of second order: a key ends in the operators that it is about.
+    "trap_equal_singular_values hvp hessian hvp_*": "0 in two entries: 1 / (σ_i² - σ_j²) of equal ones is masked",
+    "trap_power_both hessian": "nan",
+    "trap_square_of_abs hvp hessian hvp_*": "0",
+    "trap_square_of_singular_values hvp hessian hvp_*": "0 in two entries: 1 / (σ_i² - σ_j²) of equal ones is masked",
     "trap_half_square_norm hvp hessian hvp_reverse_*": "nan: 0/0, where the norm is 0 (as pytorch/functorch#1097)",
     "trap_half_square_root hvp hessian hvp_*": "nan",
     "trap_large_singular_values hvp_forward_*": "nan: σ_i² - σ_j² is inf - inf (as pytorch/pytorch#194705)",

@@ -52,6 +52,7 @@ KNOWN = {
     "trap_unread_entry": "nan (pytorch/pytorch#26799)",
     "trap_x_sqrt_x": "nan (pytorch/pytorch#2421)",
     # Of second order: a key ends in the operators that it is about.
+    "trap_p_norm_zero_entry hessian": "nan: |x|^-½ x at 0, differentiated",
     **{
         f"{case} {OVER_FORWARD}": f"terms are missing: {CONSTANT_FACTORS}"
         for case in ("gaussian_process", "log_determinant", "multi_normal", "solve")
