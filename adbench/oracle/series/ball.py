@@ -161,6 +161,11 @@ def no_more_terms() -> bool:
     return _state.how.last
 
 
+def on_edge() -> None:
+    """Says that the direction decides something here."""
+    _state.edged = True
+
+
 def is_series(a: Ball) -> bool:
     """Whether it moves with t."""
     return type(a) is arb_series or type(a) is fmpq_series

@@ -17,7 +17,7 @@ import numpy as np
 from adbench.oracle.leaves import FloatArray, Point
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, Ball, NeedsBits, NeedsRoot, NeedsTerms, Special, arithmetic
-from adbench.oracle.series.namespace import TooSlow, namespace_of
+from adbench.oracle.series.namespace import Balls, TooSlow, namespace_of
 from adbench.oracle.series.number import Real, ball_of
 
 Move = tuple[tuple[tuple[int, float], ...], ...]
@@ -132,6 +132,7 @@ class Evaluations:
     ) -> None:
         self.point, self.deadline, self.count = point, deadline, 0
         self._text, self._numbers = text, numbers
+        Balls.deepest = 0
         self._constants: dict[tuple[bool, type[Real], int], Any] = {}
 
     def value(self, level: int = 0, real: type[Real] = Real) -> Found:
@@ -145,6 +146,7 @@ class Evaluations:
         """
         path = Path()
         while True:
+            depth = Balls.deepest
             try:
                 return self.followed(curve, path, replace(LEVELS[level], guess=guess), real)
             except NeedsBits:
@@ -152,6 +154,8 @@ class Evaluations:
                 if level == len(LEVELS):
                     raise
             except NeedsTerms:
+                if Balls.deepest > depth:
+                    continue
                 if path.last:
                     raise NotTold("too many leading coefficients are zero") from None
                 path = replace(path, more=2 * path.more) if path.more < MOST_TERMS else replace(path, last=True)
@@ -164,7 +168,8 @@ class Evaluations:
         """In exactly this arithmetic. Raises Insufficient where that is not enough, TooSlow after the deadline."""
         if time.thread_time() > self.deadline:
             raise TooSlow
-        how = replace(how, terms=path.more * (curve.power * path.root + 1), last=path.last)
+        terms = path.more * (curve.power * path.root + 1) * 4**Balls.deepest
+        how = replace(how, terms=terms, last=path.last)
         with arithmetic(how) as state:
             self.count += 1
             real.begin()

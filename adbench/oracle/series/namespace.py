@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -106,13 +106,16 @@ class TooSlow(Exception):
 class Balls(Arrays):
     """The namespace for one type of numbers. ``deadline``: a time of `time.thread_time` after which it gives up."""
 
+    deepest: ClassVar[int] = 0
+    """How deep the text nests `derivative`, as far as it is known: each level takes four times as many terms."""
+
     pi, e, inf, nan, newaxis, euler_gamma = math.pi, math.e, math.inf, math.nan, None, 0.5772156649015329
     float64 = float32 = np.float64
     int64 = int32 = np.int64
     bool_ = np.bool_
 
     def __init__(self, real: type[Real], deadline: float = math.inf) -> None:
-        self._depth, self._deepest = 0, 1
+        self._depth = 0
         self.number, self.deadline = real, deadline
         self.linalg, self.fft = Linalg(self), Fourier(self)
         self.special = self
@@ -285,10 +288,10 @@ class Balls(Arrays):
         """
         self._depth += 1
         try:
-            if self._depth > self._deepest:
-                self._deepest = self._depth
+            if self._depth > Balls.deepest:
+                Balls.deepest = self._depth
                 raise NeedsTerms
-            power = ball.terms() >> 2 * (self._deepest - self._depth + 1)  # sin(t) / t has lost a term
+            power = ball.terms() >> 2 * (Balls.deepest - self._depth + 1)  # sin(t) / t has lost a term
             if not power:
                 raise NeedsTerms
             found = np.empty(np.shape(x), dtype=object)

@@ -118,6 +118,8 @@ class Stream:
     def small(self, count: int) -> NDArray[np.float64]:
         """So many u ξ."""
         self._position = (self._position + 1237) % TABLE
+        if count <= TABLE:
+            return self._xi[self._position : self._position + count] * U
         return np.resize(self._xi[self._position :], count) * U
 
 
@@ -468,12 +470,18 @@ def _with_slopes(value: Ball, slopes: Ball) -> Ball:
 # Sums and matrices -----------------------------------------------------------------------------------------------
 
 
+FEW = 16
+"""Sums of fewer terms are those of a loop."""
+
+
 def _total(stream: Stream, terms: Sequence[Any]) -> Ball:
     """Σ terms, with the roundings of sums of three or more numbers in double precision."""
-    values = [stream.float64(ball.start(term)) for term in terms]
+    values = [float(ball.start(term)) for term in terms]  # what they are already
     if not math.isfinite(sum(values)):
         return Special(sum(values))
     xi = stream.small(2 * len(terms)).reshape(2, -1)
+    if len(terms) < FEW:
+        return _brief_total(stream, terms, values, *xi.tolist())
     order = np.argsort(xi[0], kind="stable")  # a random one
     numbers = np.array(values)[order]
     partial = np.cumsum(numbers)
@@ -489,6 +497,35 @@ def _total(stream: Stream, terms: Sequence[Any]) -> Ball:
         noise = _roundings(np.cumsum(parts[order]), xi[1] if k % 2 else xi[1][::-1])
         found.append(sum((term[k] for _, term in moving), ball.ZERO) + noise)
     return stream.rounded(arb_series(found, count) if moving else found[0])
+
+
+def _brief_total(
+    stream: Stream, terms: Sequence[Any], values: list[float], order: list[float], xi: list[float]
+) -> Ball:
+    """`_total` of few terms, without numpy, whose calls would cost more than the sum."""
+    shuffled = [terms[j] for j in sorted(range(len(terms)), key=order.__getitem__)]
+    partial, noise = None, 0.0
+    for term, step in zip(shuffled, xi, strict=True):
+        other = float(ball.start(term))
+        if partial is None:
+            partial = other
+            continue
+        whole = partial + other
+        part = whole - partial
+        if (partial - (whole - part)) + (other - part) != 0:
+            noise += whole * step
+        partial = whole
+    found = [sum(map(arb, values), ball.ZERO) + noise]
+    precisions = [term.prec for term in terms if type(term) is arb_series]
+    for k in range(1, min(precisions, default=1)):
+        total, partial, noise = ball.ZERO, 0.0, 0.0
+        for term, step in zip(shuffled, xi if k % 2 else reversed(xi), strict=True):
+            if type(term) is arb_series:
+                total += term[k]
+                partial += float(term[k])
+            noise += partial * step
+        found.append(total + noise)
+    return stream.rounded(arb_series(found, len(found)) if precisions else found[0])
 
 
 def _divided_product(stream: Stream, terms: Sequence[Any], found: Any) -> Ball:
@@ -508,7 +545,7 @@ def _roundings(partial: NDArray[np.float64], xi: NDArray[np.float64]) -> float:
 
     Libraries add in several lanes, whose partial sums are as many times smaller; loops do not. A quarter is between.
     """
-    return float(partial @ xi) / (1 if len(xi) < 16 else 2 if len(xi) < 64 else 4)
+    return float(partial @ xi) / (1 if len(xi) < FEW else 2 if len(xi) < 64 else 4)
 
 
 def _lost(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -133,6 +133,7 @@ def _of_block(value: Any, block: Matrix, vectors: bool) -> tuple[list[Ball], Row
             raise NeedsTerms
         return [ball.series([value], terms)] * size, _unit(size)
     slopes[0] = arb_mat(size, size) if slopes[0] is None else slopes[0]
+    ball.on_edge()
     values, turns = eigh(Matrix(slopes, terms - 1, size, size).entries(), vectors=vectors)
     return [add(value, ball.shifted(v, 1)) for v in values], turns
 
@@ -230,6 +231,8 @@ def _of_zero(couplings: list[Any], height: int, width: int, vectors: bool) -> Tr
             raise NeedsTerms
         return [row[:width] for row in _unit(height)], [ball.series([ZERO], len(couplings) + 1)] * width, _unit(width)
     couplings[0] = arb_mat(height, width) if couplings[0] is None else couplings[0]
+    if width:
+        ball.on_edge()
     left, values, right = svd(Matrix(couplings, len(couplings), height, width).entries(), vectors=vectors)
     return left, [ball.shifted(value, 1) for value in values], right
 
