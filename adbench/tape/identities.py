@@ -189,7 +189,7 @@ def product(x: Value, y: Value) -> Value:
     if x is y:
         return _squared(x)
     a, b = made(x), made(y)
-    if a is None or b is None or a[0] is not b[0] or a[2] != b[2] or len(a[1]) != len(b[1]):
+    if a is None or b is None or a[0] not in _SQUARES or a[0] is not b[0] or a[2] != b[2]:
         return None
     return _squared(x) if all(p is q for p, q in zip(a[1], b[1], strict=True)) else None
 

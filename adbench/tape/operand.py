@@ -203,7 +203,8 @@ for _name, _rule in {
     setattr(Operand, f"__r{_name}__", _reflected(_rule))
 for _name, _rule in {"neg": e.negative, "abs": e.absolute}.items():
     setattr(Operand, f"__{_name}__", _method(_rule))
-Operand.__mul__ = _times
+for _name in ("__mul__",):
+    setattr(Operand, _name, _times)
 for _compare in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
     setattr(Operand, f"__{_compare.__name__}__", _comparison(_compare))
 for _module, _names in (

@@ -92,8 +92,10 @@ def is_masked(z: Value) -> Value:
         return False
     if isinstance(z, Dual):
         return np.logical_and(is_masked(z.val), is_masked(z.tangent))
-    made = z.tape.producer(z) if z.symbolic else None
-    name, inputs = ("", ()) if made is None else (made[0].name, made[1])
+    made = z.tape.producer(z) if z.symbolic else None  # type: ignore[attr-defined]
+    if made is None:
+        return False
+    name, inputs = made[0].name, made[1]
     if name == "where":
         return np.where(inputs[0], is_masked(inputs[1]), is_masked(inputs[2]))
     if name == "multiply":

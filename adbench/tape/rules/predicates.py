@@ -26,7 +26,7 @@ _MEETINGS = {operator.eq: True, np.equal: True, operator.ne: False, np.not_equal
 class MeetingNumber(int):
     """The truth of an equality that holds (1), or of an inequality that does not (0), between numbers."""
 
-    def __invert__(self) -> bool:  # type: ignore[override]
+    def __invert__(self) -> bool:
         return not self
 
     def __repr__(self) -> str:

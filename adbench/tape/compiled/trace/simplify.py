@@ -79,9 +79,10 @@ def _divide(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Val
     if type(inputs[1]) is float:
         return inputs[0] if inputs[1] == 1.0 else None
     total = made(inputs[1]) if type(inputs[0]) is float and shape_of(inputs[1]) == () else None
-    if total is None or total[0] is not e.add or 1.0 not in total[1] or inputs[1].tape.outer is not None:
+    if total is None or total[0] is not e.add or inputs[1].tape.outer is not None:
         return None
-    exponential = made(total[1][0] if total[1][1] == 1.0 else total[1][1])
+    terms = [x for x in total[1] if type(x) is not float or x != 1.0]
+    exponential = made(terms[0]) if len(terms) == 1 else None
     if exponential is None or exponential[0] is not e.exp or not inputs[1] > 1e150:
         return None
     return inputs[0] * e.expit(-exponential[1][0])
