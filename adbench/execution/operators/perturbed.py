@@ -57,8 +57,8 @@ def _moved(rng: np.random.Generator, active: bool, leaf: Any) -> Any:
     factors = 1 + STEP * rng.uniform(0.5, 1.0, array.shape) * rng.choice([-1.0, 1.0], array.shape)
     moved = array * factors
     with np.errstate(over="ignore"):
-        single = moved.astype(np.float32)
-    if np.array_equal(array, array.astype(np.float32), equal_nan=True) and np.isfinite(single).all():
+        single, given = moved.astype(np.float32), array.astype(np.float32)
+    if np.array_equal(array, given, equal_nan=True) and np.isfinite(single).all():
         moved = single.astype(np.float64)  # the inputs of a library that computes in float32 stay exact there
     if not active:
         moved = np.where(array == np.rint(array), array, moved)
