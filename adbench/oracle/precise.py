@@ -88,53 +88,60 @@ class Examination:
         """Where."""
         return self.subject.point
 
-    def planned(self, rows: int = 1, draws: int = DRAWS) -> Plan:
-        """What fits, if as many rows are examined."""
+    @property
+    def affordable(self) -> float:
+        """Evaluations that fit into the time."""
+        return self.effort.max_seconds / self.seconds
+
+    def planned(self) -> Plan:
+        """What fits."""
         total, directions = sum(self.point.sizes), self.effort.directions_of(self.subject.shape)
-        affordable = self.effort.max_seconds / self.seconds / rows
-        return plan(total, affordable, self.effort.max_entries, directions, draws)
+        return plan(total, self.affordable, self.effort.max_entries, directions)
 
     def rows(self, planned: Plan, along: Move | None = None) -> list[Row]:
         """For each number the row of its value and derivatives; with ``along`` those of its derivative along that."""
         point, seed = self.point, self.effort.seed
         chosen = chosen_entries(point.sizes, planned.entries, seed)
         sample = [(k, index) for k, indices in enumerate(chosen) for index in indices]
-        steps = [entry_step(point, *place) for place in sample]
-        moves = [one_entry(point, *place, step) for place, step in zip(sample, steps, strict=True)]
-        moves += [many_entries(point.steps(seed, number)) for number in range(planned.directions)]
-        scales = steps + [1.0] * planned.directions
+        units = [unit(point, *place) for place in sample]
+        units += [(many_entries(point.steps(seed, number)), 1.0) for number in range(planned.directions)]
         if along is None:
-            value, curves = Curve(()), [Curve.straight(move) for move in moves]
+            wanted = [(Curve(()), 1.0), *((Curve.straight(move), step) for move, step in units)]
         else:
-            value, curves = Curve.straight(along), [Curve.mixed(move, along) for move in moves]
-        wanted = [(value, 1.0), *zip(curves, scales, strict=True)]
-        settled = [self._settled(*pair) for pair in wanted]
-        known = self._noisy(wanted, settled, planned.draws)
+            wanted = [(Curve.straight(along), 1.0), *((Curve.mixed(move, along), step) for move, step in units)]
+        known = self.known(wanted, planned.draws)
         rows = [point.row(seed, of_number[0], chosen, of_number[1:]) for of_number in zip(*known, strict=True)]
-        count = self.truth.evaluations.count
-        noise = NOISE if planned.draws else NO_NOISE
-        return [replace(row, method=METHOD, evaluations=count, noise=noise, proved=True) for row in rows]
+        return [self.named(row, planned.draws) for row in rows]
 
-    def _settled(self, curve: Curve, scale: float) -> list[Settled]:
-        return self.truth.derivatives(curve, scale) if curve.moves else self.truth.values()
+    def named(self, row: Row, draws: int) -> Row:
+        """The row with how it was found."""
+        count, noise = self.truth.evaluations.count, NOISE if draws else NO_NOISE
+        return replace(row, method=METHOD, evaluations=count, noise=noise, proved=True)
 
-    def _noisy(
-        self, curves: Sequence[tuple[Curve, float]], settled: Sequence[Sequence[Settled]], draws: int
-    ) -> list[list[Known]]:
+    def known(self, wanted: Sequence[tuple[Curve, float]], draws: int) -> list[list[Known]]:
+        """For each curve the derivative along it over its scale, for each number."""
+        settled = [self._settled(*pair) for pair in wanted]
         if not draws:
             return [[one.known for one in of_curve] for of_curve in settled]
-        found = noises(self.truth.evaluations, curves, settled, draws=draws, seed=self.effort.seed)
+        found = noises(self.truth.evaluations, wanted, settled, draws=draws, seed=self.effort.seed)
         return [
             [replace(one.known, noise=noise) if math.isfinite(one.known.size) else one.known for one, noise in pairs]
             for pairs in (zip(*both, strict=True) for both in zip(settled, found, strict=True))
         ]
 
+    def _settled(self, curve: Curve, scale: float) -> list[Settled]:
+        return self.truth.derivatives(curve, scale) if curve.moves else self.truth.values()
 
-def entry_step(point: Point, leaf: int, index: int) -> float:
-    """The power of two at or below |x| below one, 1 for larger entries and for zero: derivatives stay in range."""
+
+def unit(point: Point, leaf: int, index: int) -> tuple[Move, float]:
+    """The move of one entry, and its length: a power of two, so that nothing leaves the range of float64.
+
+    At or below |x| below one, 1 for larger entries and for zero.
+    """
     x = float(point.leaves[leaf].values.flat[index])
     exponent = math.frexp(x)[1] - 1 if x != 0 and math.isfinite(x) else 0
-    return math.ldexp(1.0, max(-1022, min(0, exponent)))
+    step = math.ldexp(1.0, max(-1022, min(0, exponent)))
+    return one_entry(point, leaf, index, step), step
 
 
 def examination(subject: Subject, effort: Effort, numbers: Numbers) -> Examination:

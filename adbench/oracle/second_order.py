@@ -7,15 +7,17 @@ Where f's text does not run on series, second order is unknown, and every verdic
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import combinations_with_replacement
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adbench.oracle.leaves import Point, output_weights
-from adbench.oracle.precise import DRAWS, FEWEST_DRAWS, Examination, NotPrecise, entry_step, on_series
+from adbench.oracle.precise import FEWEST_DRAWS, NOISY_COST, TOO_LONG, Examination, NotPrecise, on_series, unit
 from adbench.oracle.reference import Known, Reference, Row
-from adbench.oracle.series.evaluation import Move, many_entries, one_entry
+from adbench.oracle.series.evaluation import Curve, Move, many_entries
 from adbench.oracle.subject import SUMS, Effort, Numbers, Subject, chosen_entries
 
 DIRECTION = 0
@@ -24,65 +26,116 @@ DIRECTION = 0
 MOST_ROWS = 64
 """Of a Hessian that are examined by themselves."""
 
+PATIENCE = 2.0
+"""A Hessian may take so many times the time of another reference: it has n times the numbers."""
+
 UNKNOWN = Known(math.nan, math.nan, math.nan, 0.0, "unknown")
 
 
 def hvp_reference(subject: Subject, effort: Effort) -> Reference:
     """The reference of x -> D_v f(x), whose gradient is H v; f is a scalar."""
     move = many_entries(subject.point.steps(effort.seed, DIRECTION))
-    return Reference((), ((0, _rows(subject, effort, [move])[0]),))
+
+    def examine(found: Examination) -> Reference:
+        return Reference((), ((0, found.rows(found.planned(), move)[0]),))
+
+    def unknown(reason: str) -> Reference:
+        chosen = chosen_entries(subject.point.sizes, effort.max_entries, effort.seed)
+        return Reference((), ((0, _unknown_row(subject.point, effort.seed, chosen, reason)),))
+
+    return _on_series(subject, effort, examine, unknown)
 
 
 def hessian_reference(subject: Subject, effort: Effort) -> Reference:
     """The reference of the gradient as an array of all active entries, in order; its Jacobian is H.
 
-    Some rows of H by themselves (all of them up to `MOST_ROWS`), and wᵀ H for random vectors w.
+    Some rows and columns of H by themselves (all of them up to `MOST_ROWS`, if there is time), and wᵀ H for random
+    vectors w.
     """
-    sizes = subject.point.sizes
-    total = sum(sizes)
-    places = [(leaf, index) for leaf, size in enumerate(sizes) for index in range(size)]
-    (chosen,) = chosen_entries([total], MOST_ROWS, effort.seed)
-    moves = [one_entry(subject.point, *places[k], entry_step(subject.point, *places[k])) for k in chosen]
-    sums = [_along_all(subject.point, output_weights(effort.seed, number, (total,))) for number in range(SUMS)]
-    rows = _rows(subject, effort, moves + sums)
-    scaled = [
-        _over(row, entry_step(subject.point, *places[k])) for k, row in zip(chosen, rows[: len(chosen)], strict=True)
-    ]
-    return Reference((total,), tuple(zip(chosen, scaled, strict=True)), tuple(rows[len(chosen) :]))
+    total = sum(subject.point.sizes)
+
+    def examine(found: Examination) -> Reference:
+        return _hessian(found, min(total, MOST_ROWS, _affordable_rows(found.affordable)))
+
+    def unknown(reason: str) -> Reference:
+        (rows,) = chosen_entries([total], MOST_ROWS, effort.seed)
+        row = _unknown_row(subject.point, effort.seed, _by_leaf(subject.point, rows), reason)
+        return Reference((total,), tuple((index, row) for index in rows))
+
+    if not total:
+        return Reference((0,), (), (_unknown_row(subject.point, effort.seed, [[] for _ in subject.point.sizes], ""),))
+    return _on_series(subject, replace(effort, max_seconds=PATIENCE * effort.max_seconds), examine, unknown)
 
 
-def _rows(subject: Subject, effort: Effort, along: Sequence[Move]) -> list[Row]:
-    """The row of D_v f for each of these v; of unknown numbers where the text does not run on series."""
-
-    def examine(found: Examination) -> list[Row]:
-        planned = found.planned(len(along), DRAWS if len(along) == 1 else FEWEST_DRAWS)
-        return [found.rows(planned, move)[0] for move in along]
-
-    reason = "the function is given as a black box"
-    if subject.text is not None:
-        try:
-            return on_series(subject, effort, Numbers((), effort), examine)
-        except NotPrecise as error:
-            reason = str(error)
-    point = subject.point
-    chosen = chosen_entries(point.sizes, effort.max_entries, effort.seed)
-    row = point.row(effort.seed, UNKNOWN, chosen, [UNKNOWN for indices in chosen for _ in indices])
-    return [replace(row, reason=reason) for _ in along]
+def _on_series(
+    subject: Subject,
+    effort: Effort,
+    examine: Callable[[Examination], Reference],
+    unknown: Callable[[str], Reference],
+) -> Reference:
+    if subject.text is None:
+        return unknown("the function is given as a black box")
+    try:
+        return on_series(subject, effort, Numbers((), effort), examine)
+    except NotPrecise as error:
+        return unknown(str(error))
 
 
-def _along_all(point: Point, weights: np.ndarray) -> Move:
+def _affordable_rows(evaluations: float) -> int:
+    """How many rows and columns: a power of two, so that a slightly slower machine takes the same sample."""
+    pairs = evaluations / (1 + NOISY_COST * FEWEST_DRAWS)
+    rows = int(math.sqrt(2 * pairs + (SUMS + 1.5) ** 2) - (SUMS + 1.5))
+    if rows < 1:
+        raise NotPrecise(TOO_LONG)
+    return rows if rows >= MOST_ROWS else 1 << (rows.bit_length() - 1)
+
+
+def _hessian(found: Examination, count: int) -> Reference:
+    """H at so many entries, each pair once, and the sums."""
+    point, seed = found.point, found.effort.seed
+    total = sum(point.sizes)
+    (chosen,) = chosen_entries([total], count, seed)
+    units = [unit(point, *place) for place in _places(point, chosen)]
+    sums = [(_along_all(point, output_weights(seed, number, (total,))), 1.0) for number in range(SUMS)]
+    pairs = list(combinations_with_replacement(range(len(chosen)), 2))
+    pairs += [(len(chosen) + number, column) for number in range(SUMS) for column in range(len(chosen))]
+    all_moves = units + sums
+    wanted = [(Curve.straight(move), step) for move, step in all_moves]
+    wanted += [(Curve.mixed(all_moves[i][0], all_moves[j][0]), all_moves[i][1] * all_moves[j][1]) for i, j in pairs]
+    known = [of_curve[0] for of_curve in found.known(wanted, FEWEST_DRAWS)]
+    values, of_pairs = known[: len(all_moves)], dict(zip(pairs, known[len(all_moves) :], strict=True))
+    leaves = _by_leaf(point, chosen)
+
+    def row(i: int) -> Row:
+        entries = [of_pairs[(i, j) if (i, j) in of_pairs else (j, i)] for j in range(len(chosen))]
+        return found.named(point.row(seed, values[i], leaves, entries), FEWEST_DRAWS)
+
+    rows = [row(i) for i in range(len(all_moves))]
+    return Reference((total,), tuple(zip(chosen, rows, strict=False)), tuple(rows[len(chosen) :]))
+
+
+def _places(point: Point, chosen: list[int]) -> Iterator[tuple[int, int]]:
+    """(leaf, index in it) of flat indices through all active leaves."""
+    starts = np.cumsum([0, *point.sizes])
+    for flat in chosen:
+        leaf = int(np.searchsorted(starts, flat, side="right")) - 1
+        yield leaf, flat - int(starts[leaf])
+
+
+def _by_leaf(point: Point, chosen: list[int]) -> list[list[int]]:
+    """The same as the indices chosen of each leaf."""
+    found: list[list[int]] = [[] for _ in point.sizes]
+    for leaf, index in _places(point, chosen):
+        found[leaf].append(index)
+    return found
+
+
+def _unknown_row(point: Point, seed: int, chosen: list[list[int]], reason: str) -> Row:
+    row = point.row(seed, UNKNOWN, chosen, [UNKNOWN for indices in chosen for _ in indices])
+    return replace(row, reason=reason)
+
+
+def _along_all(point: Point, weights: NDArray[np.float64]) -> Move:
     """The move Σ_k w_k e_k over all active entries, in order."""
-    ends = np.cumsum(point.sizes)[:-1]
-    parts = np.split(np.asarray(weights, dtype=np.float64), ends)
+    parts = np.split(weights, np.cumsum(point.sizes)[:-1])
     return many_entries([part.reshape(leaf.values.shape) for part, leaf in zip(parts, point.leaves, strict=True)])
-
-
-def _over(row: Row, step: float) -> Row:
-    """The row of a derivative along step times a unit, per unit."""
-
-    def scaled(known: Known) -> Known:
-        if not math.isfinite(known.size):
-            return known
-        return Known(known.lower / step, known.upper / step, known.bar / step, known.noise / step, known.kind)
-
-    return replace(row.with_derivatives(scaled), value=scaled(row.value))
