@@ -26,7 +26,9 @@ DIRECTION = 0
 MOST_ROWS = 64
 """Of a Hessian that are examined by themselves."""
 
-PATIENCE = 2.0
+STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, MOST_ROWS)
+
+PATIENCE = 6.0
 """A Hessian may take so many times the time of another reference: it has n times the numbers."""
 
 UNKNOWN = Known(math.nan, math.nan, math.nan, 0.0, "unknown")
@@ -82,12 +84,12 @@ def _on_series(
 
 
 def _affordable_rows(evaluations: float) -> int:
-    """How many rows and columns: a power of two, so that a slightly slower machine takes the same sample."""
+    """How many rows and columns, in steps, so that a slightly slower machine takes the same sample."""
     pairs = evaluations / (1 + NOISY_COST * FEWEST_DRAWS)
     rows = int(math.sqrt(2 * pairs + (SUMS + 1.5) ** 2) - (SUMS + 1.5))
     if rows < 1:
         raise NotPrecise(TOO_LONG)
-    return rows if rows >= MOST_ROWS else 1 << (rows.bit_length() - 1)
+    return max(step for step in STEPS if step <= rows)
 
 
 def _hessian(found: Examination, count: int) -> Reference:
