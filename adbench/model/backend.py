@@ -143,6 +143,7 @@ class Backend:
     def known_fault(self, case: str, operator: str) -> KnownFault | None:
         """What the file says is wrong with this operator on this case; None where it says nothing."""
         return known_fault(self.known, case, operator)
+
     precision: Literal["float64", "float32"] = "float64"
 
     @property
