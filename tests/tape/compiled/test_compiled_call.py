@@ -36,6 +36,15 @@ def test_operators_give_what_the_eager_engine_gives():
     np.testing.assert_allclose(back, expected[1], rtol=1e-14)
 
 
+def test_a_value_with_a_derivative_inside_treats_zero_times_infinity_as_the_eager_engine():
+    def slope(x):
+        return tape.gradient(lambda y: tape.where(y > 0, tape.sqrt(y), 0.0), x)[1]
+
+    with np.errstate(invalid="ignore"):
+        assert slope(-1.0) == 0.0
+        assert tape.compile(slope, -1.0, operator="value")(-1.0) == 0.0
+
+
 def test_a_nest_of_arguments_and_of_results():
     f = lambda p: tape.sum(p["a"] * p["b"][0]) + p["b"][1] ** 2  # noqa: E731
     p = {"a": np.arange(3.0), "b": [np.ones(3), 2.0]}

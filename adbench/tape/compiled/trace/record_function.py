@@ -154,7 +154,7 @@ class _Recorder:
         self.trace.is_differentiated = False
         if operator == "value":
             ys, rebuild = self.outputs(y)
-            return self.finish(ys, rebuild, (), ())
+            return self.finish(ys, rebuild, (), ys)  # there may be a derivative inside
         if operator == "vjp":
             ys, rebuild = self.outputs(y)
             weights = self.vector(matching(self.request.vector, ys, f"vjp: w for {self.request.name}"))
