@@ -222,6 +222,12 @@ EDGES: dict[str, tuple[Text, Any, list[Any], list[list[Any]]]] = {
     "jump at nothing": (lambda xp, x: xp.where(u(xp, x) > 0, 1.0 + x, x), 3.0, [ANY], [[UNKNOWN]]),
     "floor": (lambda xp, x: xp.floor(x) * x, 2.0, [ANY], [[UNKNOWN]]),
     "angle at 0": (lambda xp, x: xp.atan2(x[0], x[1]), X0, [ANY, ANY], [[UNKNOWN] * 2] * 2),
+    "derivative of |y|^3.5": (
+        lambda xp, x: xp.derivative(lambda y: abs(y) ** 3.5, x),
+        0.0,
+        [0.0],
+        [[UNKNOWN]],
+    ),
     "derivative of relu²": (
         lambda xp, x: xp.derivative(lambda y: xp.maximum(y, 0.0) ** 2, x),
         0.0,

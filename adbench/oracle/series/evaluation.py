@@ -168,7 +168,8 @@ class Evaluations:
         """In exactly this arithmetic. Raises Insufficient where that is not enough, TooSlow after the deadline."""
         if time.thread_time() > self.deadline:
             raise TooSlow
-        terms = path.more * (curve.power * path.root + 1) * 4**Balls.deepest
+        beyond = path.root if Balls.deepest else 1  # the powers of t of inner derivatives are whole, too
+        terms = path.more * (curve.power * path.root + beyond) * 4**Balls.deepest
         how = replace(how, terms=terms, last=path.last)
         with arithmetic(how) as state:
             self.count += 1
