@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.forward import Dual
-from adbench.tape.core.node import Recorded, Scalar
+from adbench.tape.core.node import Array, Scalar
 from adbench.tape.core.recording import ASK
 from adbench.tape.core.rule import Active, Rule, Value, function_gradients
 from adbench.tape.lazy import special
@@ -57,9 +57,12 @@ def made(x: Value) -> Made | None:
 def _remembering(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
     """The result of a call, which knows the call."""
     result = top.interpret(rule, args, params)
-    if isinstance(result, (Dual, Recorded)):
+    kind = type(result)
+    if kind is Scalar and result.val:
+        return result  # no root is singular where it is not 0
+    if kind is Array or kind is Scalar or kind is Dual:
         result.origin = (result.val, rule, args, params)
-        if isinstance(result, Recorded):
+        if kind is not Dual:
             result.tape.remembers = True
     return result
 
@@ -241,6 +244,9 @@ KNOWN: dict[Rule, Callable[..., Value]] = {
 
 def _knowing(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
     """What is known of the call; the call itself otherwise, remembered if it is that of a root too."""
+    x = args[0]
+    if type(x) is Scalar and x.val and x.val - x.val == 0.0:
+        return top.interpret(rule, args, params)  # neither 0 nor infinite: nothing is singular
     if not top.symbolic and (found := KNOWN[rule](*args)) is not None:
         return found
     is_root = rule is e.sqrt or (rule is e.power and type(args[1]) in (int, float) and 0.0 < args[1] not in (1.0, 2.0))

@@ -52,6 +52,11 @@ UNDEFINED = function_gradients(
 """`value`, with the derivative NaN in all elements along the axes; if it is NaN, also along directions that are 0."""
 
 
+def some(at: Value) -> bool:
+    """Whether a condition holds anywhere; of a symbol nobody knows."""
+    return isinstance(at, Active) or bool(np.any(at))
+
+
 def flat(z: Value, at: Value) -> Value:
     """Where z is 0, and at the level of the next derivative does not change to first order; asked where `at` holds."""
     if isinstance(z, Active) and z.symbolic:
@@ -105,6 +110,8 @@ def is_masked(z: Value) -> Value:
 
 def undefined(at: Value, adj: Value, x: Value, axes: tuple[int, ...] = (), value: float = 0.0) -> Value:
     """`unknown` where `at` holds, unless the adjoint or tangent is flat there."""
+    if not some(at):
+        return 0.0
     is_tangent = len(shape_of(adj)) > len(shape_of(at))  # it has these axes
     zero = np.all(flat(adj, True), axes) if is_tangent else flat(adj, at)
     return unknown(np.logical_and(at, np.logical_not(zero)), x, axes, value)
@@ -120,7 +127,7 @@ def unknown(at: Value, x: Value, axes: tuple[int, ...] = (), value: float = 0.0)
 
     It is a number where that is nowhere, otherwise of the shape of `at`.
     """
-    if not isinstance(at, Active) and not np.any(at):
+    if not some(at):
         return 0.0
     return np.where(at, UNDEFINED(x, axes=axes, value=value), 0.0)
 
@@ -142,6 +149,8 @@ def strict(rule: Rule, of: tuple[int, ...] = (0, 1), singular: Callable[..., Val
             if not rule.elementwise:
                 params["axes"] = axes
             part = gradient(val, adj, *inputs, **params)
+            if not some(at):
+                return part
             if back and axes:
                 return part + _everywhere(np.where(at, value_of(adj), 0.0), shape, axes)
             return part + np.where(at, _spoilt(_sizes(adj, axes)), 0.0)

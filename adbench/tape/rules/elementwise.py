@@ -26,7 +26,7 @@ from adbench.tape.fast.blocks import LARGE, room
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.function import function
-from adbench.tape.singular import moving, still, strict, undefined, unknown
+from adbench.tape.singular import moving, some, still, strict, undefined, unknown
 from adbench.tape.values import MINUS_ONE, ONE, PLAIN, all_finite, has_nan, is_nested, value_of
 
 _LOG2, _LOG10 = math.log(2.0), math.log(10.0)
@@ -55,13 +55,17 @@ def _absolute_slope(_v: Value, adj: Value, x: Value) -> Value:
     if type(x) in PLAIN or not is_nested(x):
         return slope
     at = np.equal(value_of(x), 0.0)
+    if not some(at):
+        return slope
     return slope + unknown(np.logical_and(at, np.logical_not(still(adj, at))), x)
 
 
 def _absolute_along(_v: Value, tan: Value, x: Value) -> Value:
     """The same for tangents: nobody can tell what will become of one, so it is NaN where x is 0 and moves."""
     along = tan * sign(x)
-    return along if type(x) in PLAIN or not is_nested(x) else along + moving(np.equal(value_of(x), 0.0), tan, x)
+    if type(x) in PLAIN or not is_nested(x) or not some(at := np.equal(value_of(x), 0.0)):
+        return along
+    return along + moving(at, tan, x)
 
 
 absolute = function(np.absolute, _absolute_slope, aliases="abs fabs", native="fabs")
@@ -160,6 +164,8 @@ def _hypot_slope(val: Value, adj: Value, part: Value, other: Value, tangent: flo
     if type(val) in PLAIN or not is_nested(val):
         return slope
     at_origin = np.equal(value_of(val), 0.0)
+    if not some(at_origin):
+        return slope
     for x in (part, other):
         if is_nested(x):
             slope = slope + undefined(at_origin, adj, x, value=tangent)
