@@ -7,14 +7,15 @@ Where f's text does not run on series, second order is unknown, and every verdic
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations_with_replacement
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adbench.oracle.leaves import Point, output_weights
+from adbench.oracle.differences import UNIT_ROUNDOFF
+from adbench.oracle.leaves import Point, output_weights, power_of_two
 from adbench.oracle.precise import FEWEST_DRAWS, NOISY_COST, TOO_LONG, Examination, NotPrecise, on_series, unit
 from adbench.oracle.reference import Known, Reference, Row
 from adbench.oracle.series.evaluation import Curve, Move, many_entries
@@ -34,12 +35,18 @@ PATIENCE = 6.0
 UNKNOWN = Known(math.nan, math.nan, math.nan, 0.0, "unknown")
 
 
-def hvp_reference(subject: Subject, effort: Effort) -> Reference:
-    """The reference of x -> D_v f(x), whose gradient is H v; f is a scalar."""
+def hvp_reference(subject: Subject, first: Row, effort: Effort) -> Reference:
+    """The reference of x -> D_v f(x), whose gradient is H v; f is a scalar.
+
+    first   f's own row
+    """
     move = many_entries(subject.point.steps(effort.seed, DIRECTION))
 
     def examine(found: Examination) -> Reference:
-        return Reference((), ((0, found.rows(found.planned(), move)[0]),))
+        row = found.rows(found.planned(), move)[0]
+        # v is as large as x, so that H v is as large as the gradient.
+        floor = UNIT_ROUNDOFF * _largest([*row.derivatives, *first.derivatives])
+        return Reference((), ((0, row.with_derivatives(lambda known: _with_floor(known, floor))),))
 
     def unknown(reason: str) -> Reference:
         chosen = chosen_entries(subject.point.sizes, effort.max_entries, effort.seed)
@@ -107,13 +114,33 @@ def _hessian(found: Examination, count: int) -> Reference:
     known = [of_curve[0] for of_curve in found.known(wanted, FEWEST_DRAWS)]
     values, of_pairs = known[: len(all_moves)], dict(zip(pairs, known[len(all_moves) :], strict=True))
     leaves = _by_leaf(point, chosen)
+    scales = [_size_of(point, *place) for place in _places(point, chosen)] + [1.0] * SUMS
+    # Relative to x, so that entries of all inputs are comparable.
+    relative = [scales[i] * scales[j] * _largest([one]) for (i, j), one in of_pairs.items()]
+    floor = UNIT_ROUNDOFF * max(
+        [*relative, *(scale * _largest([one]) for scale, one in zip(scales, values, strict=True))]
+    )
 
     def row(i: int) -> Row:
         entries = [of_pairs[(i, j) if (i, j) in of_pairs else (j, i)] for j in range(len(chosen))]
-        return found.named(point.row(seed, values[i], leaves, entries), FEWEST_DRAWS)
+        floored = [_with_floor(one, floor / scales[i] / scales[j]) for j, one in enumerate(entries)]
+        return found.named(point.row(seed, values[i], leaves, floored), FEWEST_DRAWS)
 
     rows = [row(i) for i in range(len(all_moves))]
     return Reference((total,), tuple(zip(chosen, rows, strict=False)), tuple(rows[len(chosen) :]))
+
+
+def _with_floor(known: Known, floor: float) -> Known:
+    """A true zero with the noise of the numbers around it.
+
+    It is the difference of such numbers in most programs: where ours adds zeros, another one's cancel to rounding.
+    """
+    return replace(known, noise=max(known.noise, floor)) if known.size == 0 else known
+
+
+def _largest(known: Iterable[Known]) -> float:
+    """The size of the largest finite number, or 0."""
+    return max((one.size for one in known if math.isfinite(one.size)), default=0.0)
 
 
 def _places(point: Point, chosen: list[int]) -> Iterator[tuple[int, int]]:
@@ -122,6 +149,12 @@ def _places(point: Point, chosen: list[int]) -> Iterator[tuple[int, int]]:
     for flat in chosen:
         leaf = int(np.searchsorted(starts, flat, side="right")) - 1
         yield leaf, flat - int(starts[leaf])
+
+
+def _size_of(point: Point, leaf: int, index: int) -> float:
+    """The power of two at or below |x|; 1 for zero."""
+    x = float(point.leaves[leaf].values.flat[index])
+    return power_of_two(x) if x != 0 and math.isfinite(x) else 1.0
 
 
 def _by_leaf(point: Point, chosen: list[int]) -> list[list[int]]:

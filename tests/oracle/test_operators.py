@@ -39,7 +39,7 @@ HERE = Subject.of(plain, ARGS, WRT, text=text)
 FIRST = reference(HERE)
 V = [HERE.point.direction(0, DIRECTION)]
 SECOND = {
-    "hvp": hvp_reference(HERE, Effort()),
+    "hvp": hvp_reference(HERE, FIRST.scalar, Effort()),
     "hessian": hessian_reference(HERE, Effort()),
 }
 
@@ -157,7 +157,7 @@ def test_where_the_text_does_not_run_on_series_nothing_is_claimed() -> None:
     def opaque(xp: Any, x: Any, b: Any) -> Any:
         return text(np, np.asarray(x, dtype=float), float(b))
 
-    second = hvp_reference(Subject.of(plain, ARGS, WRT, text=opaque), Effort())
+    second = hvp_reference(Subject.of(plain, ARGS, WRT, text=opaque), FIRST.scalar, Effort())
     assert second.scalar.method != METHOD
     assert judge_operator("hvp", RIGHT["hvp"], second).word == "blind"
 

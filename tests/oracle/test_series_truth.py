@@ -412,7 +412,7 @@ def test_the_operators_of_second_order_hold_these_numbers() -> None:
     whole = hessian_reference(subject, Effort())
     rows = [[told(entry.derivative) for entry in row.leaves[0].entries] for _, row in whole.outputs]
     assert rows == [[6.0, 0.0], [0.0, -12.0]]
-    product = hvp_reference(subject, Effort()).scalar
+    product = hvp_reference(subject, reference(subject).scalar, Effort()).scalar
     step = subject.point.steps(0, 0)[0]
     assert step is not None
     assert [told(e.derivative) for e in product.leaves[0].entries] == [6.0 * step[0], -12.0 * step[1]]

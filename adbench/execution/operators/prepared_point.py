@@ -172,7 +172,7 @@ def known_at(
     _refuse_false_pattern(at, first)
     if first.shape or not second_order:
         return Known(first)
-    hvp = remember("hvp", lambda: hvp_reference(at.subject, effort))
+    hvp = remember("hvp", lambda: hvp_reference(at.subject, first.scalar, effort))
     if not hessian:
         return Known(first, hvp)
     return Known(first, hvp, remember("hessian", lambda: hessian_reference(at.subject, effort)))
