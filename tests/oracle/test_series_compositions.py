@@ -1,7 +1,7 @@
 """Random compositions at the places where functions end, jump or are infinite: no claim that quotients contradict."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, arithmetic
 from adbench.oracle.series.evaluation import Curve, Evaluations, NotTold, one_entry, one_number
 from adbench.oracle.series.functions import UNARY
-from adbench.oracle.series.namespace import TooSlow, namespace_of
+from adbench.oracle.series.namespace import TooSlow, lift_deadlines, namespace_of
 from adbench.oracle.series.number import Real
 from adbench.oracle.series.truth import Truth
 
@@ -43,6 +43,12 @@ OUTER: tuple[Callable[[Any, Any, Any], Any], ...] = (
 )
 NAMES = sorted(set(UNARY) - {"zeta"})
 H = arb(2) ** -160
+
+
+@pytest.fixture(autouse=True)
+def all_the_time_afterwards() -> Iterator[None]:
+    yield
+    lift_deadlines()
 
 
 def quotients(f: Callable[[Any, Any], Any], x: float) -> tuple[list[float], list[float]]:
