@@ -61,7 +61,7 @@ def quotients(f: Callable[[Any, Any], Any], x: float) -> tuple[list[float], list
             return None
         return None if isinstance(found, ball.Special) else ball.ball(found)
 
-    with arithmetic(Arithmetic(1600)):
+    with arithmetic(Arithmetic(1600)), np.errstate(all="ignore"):
         at = {side: value(side) for side in (-2, -1, 0, 1, 2)}
         if at[0] is None:
             return [], []
