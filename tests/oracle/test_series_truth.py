@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +14,7 @@ from adbench.oracle import Effort, Known, Subject
 from adbench.oracle.leaves import Point
 from adbench.oracle.second_order import hessian_reference, hvp_reference
 from adbench.oracle.series.evaluation import Curve, Evaluations, many_entries, one_entry, one_number
+from adbench.oracle.series.namespace import lift_deadlines
 from adbench.oracle.series.truth import Truth
 from cases import saddle
 from tests.oracle import expressions
@@ -25,6 +26,12 @@ INF, PI = math.inf, math.pi
 ANY = (-INF, INF)
 UNKNOWN = None
 """What the oracle must not claim to know."""
+
+
+@pytest.fixture(autouse=True)
+def all_the_time_afterwards() -> Iterator[None]:
+    yield
+    lift_deadlines()
 
 
 def truth(text: Text, *args: Any) -> tuple[Truth, Point]:

@@ -105,6 +105,7 @@ class _State:
 
     how = Arithmetic()
     edged = False
+    flat = False
     known = math.inf
 
 
@@ -120,13 +121,13 @@ def arithmetic(how: Arithmetic) -> Iterator[_State]:
     other side may differ), and below which power of t coefficients are known.
     """
     with _lock:
-        before = ctx.prec, ctx.cap, _state.how, _state.edged, _state.known
+        before = ctx.prec, ctx.cap, _state.how, _state.edged, _state.flat, _state.known
         ctx.prec, ctx.cap, _state.how = how.bits, how.terms, how
-        _state.edged, _state.known = False, math.inf
+        _state.edged, _state.flat, _state.known = False, False, math.inf
         try:
             yield _state
         finally:
-            ctx.prec, ctx.cap, _state.how, _state.edged, _state.known = before
+            ctx.prec, ctx.cap, _state.how, _state.edged, _state.flat, _state.known = before
 
 
 def constant(number: Any) -> Ball | None:
@@ -164,6 +165,17 @@ def no_more_terms() -> bool:
 def on_edge() -> None:
     """Says that the direction decides something here."""
     _state.edged = True
+
+
+def on_flat() -> None:
+    """Says that a number like exp(-1/t) is there: a series of zeros may be one."""
+    _state.flat = True
+
+
+def _take_for_zero(a: Ball) -> None:
+    """Raises NeedsTerms for a series of zeros that may not be zero: cut short, or like exp(-1/t)."""
+    if not _state.how.last or _state.flat or 2 * a.prec < _state.how.terms:
+        raise NeedsTerms
 
 
 def is_series(a: Ball) -> bool:
@@ -229,8 +241,7 @@ def sign(a: Ball) -> int:
                 _state.edged = True
             return found
     _state.edged = True
-    if not _state.how.last:
-        raise NeedsTerms
+    _take_for_zero(a)
     return 0
 
 
@@ -256,8 +267,7 @@ def valuation(a: Ball) -> int:
     for k in range(a.prec):
         if sign_of_constant(a[k]):
             return k
-    if not _state.how.last:
-        raise NeedsTerms
+    _take_for_zero(a)
     return -1
 
 

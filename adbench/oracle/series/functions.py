@@ -25,6 +25,10 @@ FLAT = frozenset({"erf", "erfc", "exp", "expit", "expm1", "log1p_exp", "ndtr", "
 """Functions that approach a finite limit at an infinity faster than any power."""
 
 
+FAST = frozenset({"cosh", "exp", "exp2", "expm1", "log1p_exp", "sinh"})
+"""Functions that are infinite at an infinity, and grow no slower than a power."""
+
+
 def _special_value(name: str, *operands: Ball) -> Ball:
     """The function at infinities and NaN, as numpy and scipy have it."""
     import scipy.special
@@ -44,8 +48,12 @@ def _special_value(name: str, *operands: Ball) -> Ball:
         return arb.pi() * round(found / (math.pi / 4)) / 4
     flat = name in FLAT and all(isinstance(a, Special) and a.moves <= ball.POLE for a in operands)
     if flat and math.isfinite(found) and not still:  # exp(-1/t) is zero to any power of t; yet it moves
+        ball.on_flat()
         return arb_series([found], ball.terms())
-    return ball.special(found, *operands)
+    if math.isfinite(found) or still or name in FAST:
+        return ball.special(found, *operands)
+    wild = name in ("gammaln", "digamma") and operands[0].value < 0  # through pole after pole
+    return ball.NOT_KNOWN if wild else Special(found, ball.LOST)
 
 
 def _moved(found: Ball, *operands: Ball) -> Ball:
