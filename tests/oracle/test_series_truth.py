@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import sympy
 
-from adbench.oracle import Effort, Known, Subject
+from adbench.oracle import Effort, Known, Subject, reference
 from adbench.oracle.leaves import Point
 from adbench.oracle.second_order import hessian_reference, hvp_reference
 from adbench.oracle.series.evaluation import Curve, Evaluations, many_entries, one_entry, one_number
