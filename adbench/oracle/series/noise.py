@@ -55,15 +55,15 @@ def _errors(
                 sides[truth.mirrored] = evaluations.followed(there, truth.found.path, how, real)
             except ball.Insufficient:
                 sides[truth.mirrored] = None
-    first = curve.power == 1
-    return [_error(which, sides.get(truth.mirrored), truth, scale, first) for which, truth in enumerate(truths)]
+    second = curve.power > 1
+    return [_error(which, sides.get(truth.mirrored), truth, scale, second) for which, truth in enumerate(truths)]
 
 
-def _error(which: int, found: Found | None, truth: Settled, scale: float, first_order: bool) -> float:
+def _error(which: int, found: Found | None, truth: Settled, scale: float, second_order: bool) -> float:
     """How far a noisy coefficient is from the truth's.
 
-    One that is lost although the value is not: a formula of a derivative is out of the range of float64 here. For first
-    order there are other formulas, so a finite result must have three digits.
+    One that is lost although it is a number: float64 overflows here in the formulas at hand. There are others for the
+    value and for first order, so a finite result must have three digits.
     """
     if truth.coefficient is None or found is None:
         return math.inf
@@ -71,6 +71,6 @@ def _error(which: int, found: Found | None, truth: Settled, scale: float, first_
     with arithmetic(COMPARING):
         if value is None or isinstance(value, float) or not arb(value).is_finite():
             lost = isinstance(start, ball.Special) and math.isnan(start.value)
-            return math.inf if lost or not first_order else LOST * truth.known.size
+            return math.inf if lost or second_order else LOST * truth.known.size
         value = -value if truth.mirrored else value
         return float((arb(value) - arb(truth.coefficient)).mid() / arb(scale))
