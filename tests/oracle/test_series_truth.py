@@ -259,6 +259,10 @@ LOST: dict[str, tuple[Text, float]] = {
     "x^0.3 on one side": (lambda xp, x: xp.where(x > 0, xp.where(x > 0, x, 1.0) ** 0.3, x), 0.0),
     "exp(-(1+x)^(1/x))": (lambda xp, x: xp.exp(-((1 + x) ** (1 / x))), 0.0),
     "max with what is lost": (lambda xp, x: xp.where(x > 0, xp.maximum(xp.exp(xp.log(x)), -1.0), 0.0), 0.0),
+    "erfc(1/x²) > 0": (lambda xp, x: xp.where(xp.erfc(1 / x**2) > 0, 0.0, x), 0.0),
+    "exp(-|asinh(1/x)|)": (lambda xp, x: xp.exp(-abs(xp.asinh(1 / x))), 0.0),
+    "clipped lgamma(-1/x²)": (lambda xp, x: xp.clip(xp.lgamma(-1 / x**2), -1.0, 1.0) * x, 0.0),
+    "sin x^0.3 > 0": (lambda xp, x: xp.where(xp.sin(x**0.3) > 0, 0.5 * x, x), 0.0),
     "derivative at a kink": (lambda xp, x: xp.derivative(lambda y: xp.maximum(x, y) ** 2, x), 1.0),
     "derivative of y log y": (
         lambda xp, x: xp.derivative(lambda y: xp.where(y > 0, y * xp.log(xp.where(y > 0, y, 1.0)), 0.0), x),
