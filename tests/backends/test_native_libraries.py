@@ -16,6 +16,7 @@ from adbench.catalog.discovery import builtin_folder, catalog, load
 from adbench.execution.session import prepare
 from adbench.model.backend import Backend, from_module
 from adbench.model.case import function_of
+from adbench.model.operator import COMPOSITIONS
 from tests.backends import native_case
 from tests.support.marks import mostly_slow
 
@@ -56,7 +57,8 @@ def records(case: Path, name: str, seeds: int = 2) -> dict[tuple[str, int], Any]
 def test_operators_and_relations_are_right_on_a_users_own_case(name: str, tmp_path: Path) -> None:
     backend(name)
     found = records(native_case.write(tmp_path), name)
-    assert {record.status for record in found.values()} == {"ok"}, [r for r in found.values() if r.status != "ok"]
+    asked = [record for (operator, _), record in found.items() if operator not in COMPOSITIONS]
+    assert {record.status for record in asked} == {"ok"}, [record for record in asked if record.status != "ok"]
     own = {operator for (operator, _), record in found.items() if record.how == "native"}
     assert own >= {"value", "gradient", "value_and_gradient", "jacobian", "jvp", "vjp", "hvp", "relations"}
     assert ("hessian" in own) == (name != "sacado")

@@ -214,7 +214,8 @@ def test_a_library_in_float32_is_checked_from_end_to_end(factor: str, word: str,
         assert verdict is not None, found[operator]
         assert verdict.word in ((word, "verified") if word == "right" else (word,)), (operator, verdict.sentence)
         assert verdict.sentence.startswith("in float32: ")
-    assert found["relations"].status == ("ok" if word == "right" else "wrong"), found["relations"].reason
+    # Where operators are wrong by themselves, relations do not say it again.
+    assert found["relations"].status == "ok", found["relations"].reason
 
 
 def test_inputs_of_the_users_in_float32_are_refused() -> None:

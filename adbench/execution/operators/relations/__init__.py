@@ -26,7 +26,7 @@ from adbench.execution.operators.relations.setting import (
 )
 from adbench.model.backend import Call
 from adbench.model.errors import Unsupported
-from adbench.model.operator import Operator
+from adbench.model.operator import OPERATORS, Operator
 from adbench.model.record import Relations
 
 __all__ = ["CHEAP", "Interruption", "Kept", "Setting", "cheap", "related", "sentences", "subsets_of"]
@@ -85,10 +85,10 @@ def sentences(found: Relations, said: Collection[str] = ()) -> list[str]:
 
 
 def _subjects(setting: Setting, found: _Findings) -> dict[Operator, Subject]:
-    """The backend's own operators, prepared and called."""
+    """The backend's own operators, prepared and called; compositions of its modes are the harness's, and no state."""
     subjects: dict[Operator, Subject] = {}
     refusals = []
-    for operator in setting.case.possible_operators:
+    for operator in (operator for operator in setting.case.possible_operators if operator in OPERATORS):
         try:
             subject = subjects[operator] = prepared(setting, operator)
         except (Unsupported, NotImplementedError) as refusal:
