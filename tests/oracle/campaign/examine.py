@@ -9,8 +9,9 @@ import numpy as np
 from adbench import Case
 from adbench.execution.operators import fallback
 from adbench.execution.operators.prepared_point import Known, judged, known_at, operator_named, point
-from adbench.execution.operators.relations import Setting, violations
+from adbench.execution.operators.relations import Setting, related, sentences
 from adbench.model.backend import Backend
+from adbench.model.errors import Unsupported
 from tests.oracle.campaign import cases as at
 from tests.oracle.campaign.fault import Fault
 
@@ -42,7 +43,10 @@ def words(backend: Backend, case: Case, operators: tuple[str, ...], seed: int) -
                 found[operator] = f"raises {type(error).__name__}"
                 continue
             found[operator] = judged(here, operator, result, truth, None).word
-        broken = violations(Setting(backend, case, 1, seed, truth.first))
+        try:
+            broken = sentences(related(Setting(backend, case, 1, seed, truth)))
+        except Unsupported:
+            broken = []
         found["relations"] = "wrong" if broken else "right"
     return found
 
