@@ -32,6 +32,7 @@ from adbench.model.record import Relations
 __all__ = ["CHEAP", "Interruption", "Kept", "Setting", "cheap", "related", "sentences", "subsets_of"]
 
 BY_PREPARING = ("subsets", "elsewhere", "overwritten", "interleaved")
+MOST_ENTRIES = 4_000_000  # of a matrix, 32 MB: relations keep several results
 MOST_SECONDS = 60.0  # for one backend on one case; the record lists the relations that are left out after that
 
 
@@ -89,6 +90,9 @@ def _subjects(setting: Setting, found: _Findings) -> dict[Operator, Subject]:
     subjects: dict[Operator, Subject] = {}
     refusals = []
     for operator in (operator for operator in setting.case.possible_operators if operator in OPERATORS):
+        if (entries := setting.entries(operator)) > MOST_ENTRIES:
+            found.leave_out("all", operator, f"the result has {entries:.1g} entries")
+            continue
         try:
             subject = subjects[operator] = prepared(setting, operator)
         except (Unsupported, NotImplementedError) as refusal:

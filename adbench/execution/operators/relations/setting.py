@@ -81,6 +81,11 @@ class Setting:
             raise NotApplicable("the inputs of another seed have other shapes")
         return self._other
 
+    def entries(self, operator: Operator) -> int:
+        """Numbers in a dense result of the operator that is a matrix; 0 for others."""
+        total = sum(self.at.subject.point.sizes)
+        return {"hessian": total**2, "jacobian": total * self.known.first.size}.get(operator, 0)
+
     def vector(self, operator: Operator) -> Args:
         """The standard vector of the operator, in numpy; none for an operator without."""
         return self.at.vector(operator)
