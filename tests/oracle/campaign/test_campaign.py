@@ -1,8 +1,9 @@
 """Every kind of fault is caught where double precision can tell; the few that get past are listed with the reason."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import groupby
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,16 @@ GETS_PAST = {
 RIGHT_CASES = {name: value for name, value in vars(at).items() if name.isupper() and hasattr(value, "f")}
 
 
-@pytest.mark.parametrize("name", RIGHT_CASES)
+def quick(names: Iterable[str], is_large: Callable[[str], bool]) -> list[Any]:
+    """The names as parameters; the large ones are slow."""
+    return [pytest.param(name, marks=pytest.mark.slow) if is_large(name) else name for name in names]
+
+
+def is_large(kind: str) -> bool:
+    return any(str(size) in kind for size in (300, "1e5", 100000))
+
+
+@pytest.mark.parametrize("name", quick(RIGHT_CASES, lambda name: name.startswith(("LARGE", "LONG"))))
 def test_the_right_backends_are_right_on_the_cases_of_the_campaign(name: str) -> None:
     case = RIGHT_CASES[name]
     operators = case.operators or ("value", "gradient", "value_and_gradient", "jvp", "vjp", "hvp", "hessian")
@@ -69,7 +79,7 @@ def outcomes(faults: list[Fault], record_property: Callable[[str, object], None]
     return count
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", quick(KINDS, is_large))
 def test_a_fault_of_each_kind_is_caught(kind: str, record_property: Callable[[str, object], None]) -> None:
     """One instance of each: a few seconds for all of them."""
     outcomes(KINDS[kind][:1], record_property)
