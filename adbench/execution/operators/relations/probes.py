@@ -28,7 +28,7 @@ from adbench.model.errors import Unsupported
 from adbench.model.namespace import Namespace
 
 NUDGE = 2.0**-10
-FACTORS = (-1.7, 0.003)
+FACTORS = (-1.7, 0.003, 1_000_003.0)
 
 
 def twice(subject: Subject) -> Iterator[str]:
