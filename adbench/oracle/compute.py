@@ -69,8 +69,7 @@ def _settled_otherwise(row: Row, instead: Callable[[int, int], Known]) -> Row:
         return replace(entry, derivative=instead(which, entry.index)) if unknown else entry
 
     leaves = [replace(leaf, entries=tuple(settled(k, e) for e in leaf.entries)) for k, leaf in enumerate(row.leaves)]
-    proved = not any(math.isnan(entry.derivative.size) for leaf in row.leaves for entry in leaf.entries)
-    return replace(row, leaves=tuple(leaves), proved=proved)
+    return replace(row, leaves=tuple(leaves))
 
 
 def _by_differences(f: Callable[..., float], point: Point, effort: Effort, max_directions: int, reason: str) -> Row:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from adbench.oracle.leaves import Point
 from adbench.oracle.reference import Known, Row
 from adbench.oracle.series.ball import Insufficient
-from adbench.oracle.series.evaluation import Curve, Evaluations, Move, many_entries, one_entry
+from adbench.oracle.series.evaluation import Curve, Evaluations, Move, NotTold, many_entries, one_entry
 from adbench.oracle.series.namespace import TooSlow, lift_deadlines
 from adbench.oracle.series.noise import noises
 from adbench.oracle.series.truth import Settled, Truth
@@ -49,19 +49,18 @@ class NotPrecise(Exception):
 
 @dataclass(frozen=True)
 class Plan:
-    """How many entries (all of them: whole) and directions fit into the time, and the draws of the noise."""
+    """How many entries and directions fit into the time, and the draws of the noise."""
 
     entries: int
     directions: int
     draws: int
-    whole: bool
 
 
 def plan(total: int, evaluations: float, max_entries: int, max_directions: int, draws: int = DRAWS) -> Plan:
     """What fits into the time of so many evaluations; raises NotPrecise where that is next to nothing."""
     each = 1 + NOISY_COST * draws
     if total <= max_entries and (1 + total) * each <= evaluations:
-        return Plan(total, 0, draws, True)
+        return Plan(total, 0, draws)
     if draws > FEWEST_DRAWS:
         return plan(total, evaluations, max_entries, max_directions, FEWEST_DRAWS)
     directions = max_directions
@@ -74,7 +73,7 @@ def plan(total: int, evaluations: float, max_entries: int, max_directions: int, 
         raise NotPrecise(TOO_LONG)
     # Powers of two, so that a slightly slower machine takes the same sample.
     few = 1 << (entries.bit_length() - 1) if entries < min(total, max_entries) else entries
-    return Plan(few, directions, draws, False)
+    return Plan(few, directions, draws)
 
 
 @dataclass(frozen=True)
@@ -117,9 +116,10 @@ class Examination:
         return [self.named(row, planned.draws) for row in rows]
 
     def named(self, row: Row, draws: int) -> Row:
-        """The row with how it was found."""
+        """The row with how it was found; proved where every number of it is known."""
         count, noise = self.truth.evaluations.count, NOISE if draws else NO_NOISE
-        return replace(row, method=METHOD, evaluations=count, noise=noise, proved=True)
+        proved = not any(math.isnan(known.size) for known in (row.value, *row.derivatives))
+        return replace(row, method=METHOD, evaluations=count, noise=noise, proved=proved)
 
     def known(self, wanted: Sequence[tuple[Curve, float]], draws: int) -> list[list[Known]]:
         """For each curve the derivative along it over its scale, for each number."""
@@ -173,6 +173,8 @@ def on_series(subject: Subject, effort: Effort, numbers: Numbers, examine: Calla
         raise NotPrecise(TOO_LONG) from None
     except NotPrecise:
         raise
+    except (Insufficient, NotTold) as error:
+        raise NotPrecise("power series do not tell its value here, at any precision") from error
     except Exception as error:  # the text is anybody's: whatever it raises is the reason, and differences take over
         first_line = (str(error).splitlines() or [""])[0]
         raise NotPrecise(f"the text does not run on power series: {type(error).__name__}: {first_line}") from error

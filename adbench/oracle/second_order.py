@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from adbench.oracle.differences import UNIT_ROUNDOFF
 from adbench.oracle.leaves import Point, output_weights, power_of_two
 from adbench.oracle.precise import FEWEST_DRAWS, NOISY_COST, TOO_LONG, Examination, NotPrecise, on_series, unit
-from adbench.oracle.reference import Known, Reference, Row
+from adbench.oracle.reference import UNKNOWN, Known, Reference, Row
 from adbench.oracle.series.evaluation import Curve, Move, many_entries
 from adbench.oracle.subject import SUMS, Effort, Numbers, Subject, chosen_entries
 
@@ -31,8 +31,6 @@ STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, MOST_ROWS)
 
 PATIENCE = 6.0
 """A Hessian may take so many times the time of another reference: it has n times the numbers."""
-
-UNKNOWN = Known(math.nan, math.nan, math.nan, 0.0, "unknown")
 
 
 def hvp_reference(subject: Subject, first: Row, effort: Effort) -> Reference:

@@ -129,9 +129,9 @@ def test_the_sample_is_seeded_spread_over_the_leaves_and_holds_the_ends() -> Non
 
 def test_the_plan_takes_fewer_entries_rather_than_longer() -> None:
     everything = plan(total=10, evaluations=1e6, max_entries=64, max_directions=4, draws=6)
-    assert (everything.entries, everything.whole, everything.directions) == (10, True, 0)
+    assert (everything.entries, everything.directions) == (10, 0)
     sampled = plan(total=1000, evaluations=1e6, max_entries=64, max_directions=4, draws=6)
-    assert (sampled.entries, sampled.whole, sampled.directions) == (64, False, 4)
+    assert (sampled.entries, sampled.directions) == (64, 4)
     costs = [plan(1000, n, 64, 4, 6).entries for n in (80, 150, 300, 1000)]
     assert costs == sorted(costs)
     with pytest.raises(NotPrecise, match="too long"):

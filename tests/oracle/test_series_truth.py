@@ -427,3 +427,12 @@ def test_the_operators_of_second_order_hold_these_numbers() -> None:
     step = subject.point.steps(0, 0)[0]
     assert step is not None
     assert [told(e.derivative) for e in product.leaves[0].entries] == [6.0 * step[0], -12.0 * step[1]]
+
+
+def test_a_row_with_a_number_that_is_not_known_is_not_proved() -> None:
+    def is_proved(text: Any) -> bool:
+        subject = Subject.of(lambda x: text(np, x), (0.0,), (0,), text=text)
+        return hvp_reference(subject, reference(subject).scalar, Effort()).scalar.proved
+
+    assert is_proved(lambda xp, x: x * x)
+    assert not is_proved(lambda xp, x: abs(x))

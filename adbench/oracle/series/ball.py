@@ -424,8 +424,6 @@ def sqrt(a: Ball) -> Ball:
         return ZERO
     if sign(a) != 1:
         return NAN
-    if not is_series(a):
-        return ball(a).sqrt()
     if power == 0:
         return ball(a).sqrt()
     _state.edged = True

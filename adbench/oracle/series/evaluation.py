@@ -135,10 +135,6 @@ class Evaluations:
         Balls.deepest = 0
         self._constants: dict[tuple[bool, type[Real], int], Any] = {}
 
-    def value(self, level: int = 0, real: type[Real] = Real) -> Found:
-        """The numbers at the point itself."""
-        return self.along(Curve(()), level, real)
-
     def along(self, curve: Curve, level: int = 0, real: type[Real] = Real, guess: int | None = None) -> Found:
         """The coefficients along a curve, at this level or at the first above it that can compute them at all.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from flint import arb, fmpq
 
-from adbench.oracle.reference import Known
+from adbench.oracle.reference import UNKNOWN, Known
 from adbench.oracle.series.ball import Arithmetic, Ball, NeedsBits, arithmetic
 from adbench.oracle.series.evaluation import LEVELS, Curve, Evaluations, Found, NotTold
 
@@ -22,7 +22,6 @@ SMALLEST_POWER = -1200
 COMPARING = Arithmetic(3300)
 """For what is done with coefficients of any precision."""
 
-UNKNOWN = Known(math.nan, math.nan, math.nan, 0.0, "unknown")
 ANYTHING = Known(-math.inf, math.inf, 0.0, 0.0, "infinite")
 
 
