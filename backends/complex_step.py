@@ -17,13 +17,14 @@ LICENCE = "BSD-3-Clause"  # ours
 KNOWN = {
     "trap_atan2_large": "nan: x² + y² overflows",
     "trap_complex_modulus": "0: it needs the imaginary part for itself",
-    "trap_det_of_zero": "fourteen digits: a factorisation whose pivot is the step",
-    "trap_det_singular": "fourteen digits: a factorisation whose pivot is the step",
     "trap_log1p_exp_overflow": "0: exp overflows in the value too",
     "trap_log_add_exp_of_nothing": "nan",
     "trap_log_add_exp_with_nothing": "nan: inf - inf in the exponent",
     "trap_p_norm_zero_entry": "3e-51 where the truth is 0: |x|^1.5 at the step itself",
+    "trap_power_both": "-1e-200 where the truth is 0: x² at the step itself",
+    "trap_power_three_halves": "7e-51 where the truth is 0: x^1.5 at the step itself",
     "trap_relu_difference": "2",
+    "trap_x_sqrt_x": "7e-51 where the truth is 0: √x at the step itself",
 }
 
 STEP = 1e-100  # its square is 0: no truncation, and no difference that could cancel

@@ -58,7 +58,20 @@ def absolute(x: Any) -> Any:
     return -x if x < 0.0 else x
 
 
-OURS = {"power": np.frompyfunc(power, 2, 1), "absolute": np.frompyfunc(absolute, 1, 1)}
+def least(x: Any, y: Any) -> Any:
+    return x if x <= y or x != x else y
+
+
+def largest(x: Any, y: Any) -> Any:
+    return x if x >= y or x != x else y
+
+
+OURS = {
+    "power": np.frompyfunc(power, 2, 1),
+    "absolute": np.frompyfunc(absolute, 1, 1),
+    "minimum": np.frompyfunc(least, 2, 1),  # numpy's of objects loses a NaN
+    "maximum": np.frompyfunc(largest, 2, 1),
+}
 
 
 def bare(x: Any) -> Any:
@@ -186,6 +199,13 @@ def vector_norm(x: Any, *, axis: int | None = None, ord: float = 2) -> Any:
     return np.sum(np.abs(x) ** ord, axis=axis) ** (1 / ord) if ord != 2 else np.sqrt(np.sum(x * x, axis=axis))
 
 
+def reduction(name: str) -> Callable[..., Any]:
+    def reduced(x: Any, *, axis: int | None = None, keepdims: bool = False) -> Any:
+        return dressed(OURS[name].reduce(np.asarray(bare(x), dtype=object), axis=axis, keepdims=keepdims))
+
+    return reduced
+
+
 def stop_gradient(x: Any) -> Any:
     plain = np.frompyfunc(lambda entry: entry.value if is_dual(entry) else entry, 1, 1)
     return np.asarray(plain(bare(x)), dtype=np.float64)[()]
@@ -198,6 +218,8 @@ def derivative(*_: Any) -> Any:
 xp = Namespace(
     np,
     linalg={"vector_norm": vector_norm},
+    min=reduction("minimum"),
+    max=reduction("maximum"),
     asarray=lambda x: dressed(np.asarray(bare(x))),
     derivative=derivative,
     stop_gradient=stop_gradient,

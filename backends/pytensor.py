@@ -12,6 +12,7 @@ import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
 from pytensor.graph.traversal import ancestors
 from pytensor.link.vm import VMLinker
+from pytensor.scan.op import Scan
 
 from adbench import Namespace, Operator, Unsupported, phase
 from adbench.model import tree
@@ -96,10 +97,22 @@ def loop(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:
     return tree.filled(state, [leaf[-1] for leaf in (found if isinstance(found, list) else [found])])
 
 
+def value_at(g: Callable[..., Any], at: Any) -> Any:
+    """g there, to be derived in `at`, which is no root of the graph. Raises Unsupported where g has a scan.
+
+    A scan takes all that leads from the roots to its body inside: derivatives in `at` would be 0.
+    """
+    value = g(at)
+    parts = [pt.as_tensor(part, dtype="float64") for part in (value if isinstance(value, (list, tuple)) else [value])]
+    if any(isinstance(getattr(variable.owner, "op", None), Scan) for variable in ancestors(parts)):
+        raise Unsupported("pytensor's scan has no derivative within another derivative")
+    return parts if isinstance(value, (list, tuple)) else parts[0]
+
+
 def derivative(g: Callable[[Any], Any], x: Any) -> Any:
     """∇g(x) at a variable of its own: g may hold x as a constant."""
     at = pt.as_tensor(x, dtype="float64").copy()
-    return gradient(g(at), [at])[0]
+    return gradient(value_at(g, at), [at])[0]
 
 
 def fft(*_: Any) -> Any:
@@ -158,18 +171,14 @@ OPERATIONS: dict[Operator, Callable[..., list[Any]]] = {
 def forward(g: Callable[..., Any], x: Any, v: Any) -> Any:
     """J v at variables of its own: g may hold x as a constant."""
     at = [pt.as_tensor(leaf, dtype="float64").copy() for leaf in x]
-    value = g(at)
-    if isinstance(value, (list, tuple)):
-        return [along(part, at, v)[0] for part in value]
-    return along(pt.as_tensor(value, dtype="float64"), at, v)[0]
+    value = value_at(g, at)
+    return [along(part, at, v)[0] for part in value] if isinstance(value, list) else along(value, at, v)[0]
 
 
 def reverse(g: Callable[..., Any], x: Any, w: Any) -> Any:
     """wᵀ J so."""
     at = [pt.as_tensor(leaf, dtype="float64").copy() for leaf in x]
-    return pytensor.gradient.pullback(
-        pt.as_tensor(g(at), dtype="float64"), at, pt.as_tensor(w), disconnected_inputs="ignore"
-    )
+    return pytensor.gradient.pullback(value_at(g, at), at, pt.as_tensor(w), disconnected_inputs="ignore")
 
 
 NESTED = {"jvp": forward, "vjp": reverse}

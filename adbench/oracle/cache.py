@@ -42,8 +42,10 @@ def reference_key(text: str, args: tuple[Any, ...], wrt: Sequence[int], seed: in
 def cached(folder: Path, key: str, compute: Callable[[], Reference]) -> Reference:
     """Reads the reference of that key from ``folder`` or from the package, or computes it and writes it to ``folder``.
 
-    A folder that cannot be written costs the next run time, nothing else.
+    A folder that cannot be written costs the next run time, nothing else. What an oracle with other source code
+    wrote is not read: `folder` has a subfolder for each.
     """
+    folder /= _text_of_oracle()
     file = folder / f"{key}.json"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         return Reference.from_plain(json.loads(file.read_text(encoding="utf-8")))
@@ -54,6 +56,13 @@ def cached(folder: Path, key: str, compute: Callable[[], Reference]) -> Referenc
         folder.mkdir(parents=True, exist_ok=True)
         _write(file, json.dumps(found.to_plain(), allow_nan=False))
     return found
+
+
+@functools.cache
+def _text_of_oracle() -> str:
+    """A digest of the text of this package."""
+    here = Path(__file__).parent
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(here.rglob("*.py")))).hexdigest()[:16]
 
 
 @functools.cache
@@ -74,7 +83,7 @@ def pack(folder: Path, file: Path) -> int:
     """Put every reference that is kept in the folder into one compressed file; their number."""
     import lzma
 
-    found = {path.stem: json.loads(path.read_bytes()) for path in sorted(folder.glob("*.json"))}
+    found = {path.stem: json.loads(path.read_bytes()) for path in sorted(folder.rglob("*.json"))}
     text = json.dumps(found, allow_nan=False, separators=(",", ":"))
     file.write_bytes(lzma.compress(text.encode(), preset=9))
     return len(found)

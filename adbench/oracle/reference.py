@@ -13,7 +13,7 @@ from itertools import repeat
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
 ORACLE_VERSION = 5
-"""Changes whenever a reference computed earlier would come out differently: old cached ones are then ignored."""
+"""Changes whenever a reference that is shipped would come out differently: it is then ignored."""
 
 
 @dataclass(frozen=True)

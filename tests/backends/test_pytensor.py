@@ -10,6 +10,9 @@ import pytest
 
 from adbench import Unsupported
 from adbench.catalog.discovery import catalog, load
+from adbench.execution.operators.fallback import prepare
+from adbench.execution.operators.prepared_point import point
+from adbench.model.operator import COMPOSITIONS
 from tests.backends.loaded import backend
 
 X = np.array([2.0, 3.0])
@@ -84,3 +87,13 @@ def test_a_sum_of_more_arrays_than_one_operation_takes_is_unsupported() -> None:
     used = backend("pytensor")
     with pytest.raises(Unsupported, match="31 arrays"):
         used.prepare("value", lambda x: pt.sum(sum((pt.sin(k * x) for k in range(2, 42)), 0.0 * x)), (X,), (0,))
+
+
+def test_a_scan_within_nested_derivatives_is_refused() -> None:
+    """It would give 0: a scan takes in what leads to its body, and a derivative in something between finds no way."""
+    used, made = backend("pytensor"), catalog().cases["normal_log_density_loop"]
+    at = point(made, 1, 0)
+    args = at.native(used, "hvp")[1]
+    for composition in COMPOSITIONS:
+        with pytest.raises(Unsupported, match="scan"):
+            prepare(used, composition, used.function(made, at.names, 1), args, at.wrt)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.oracle import Effort, Reference, Subject, cached, reference_key
+from adbench.oracle import Effort, Reference, Subject, cache, cached, reference_key
 from adbench.oracle import reference as of_any_shape
 from adbench.oracle.compute import DIFFERENCES
 from adbench.oracle.precise import METHOD, NOISE, NotPrecise, plan
@@ -157,11 +157,24 @@ def test_a_reference_is_computed_once_and_damage_is_mended(tmp_path: Path) -> No
     first = cached(tmp_path / "cache", key, compute)
     assert cached(tmp_path / "cache", key, compute) == first
     assert len(calls) == 1
-    (file,) = (tmp_path / "cache").iterdir()
+    (file,) = (tmp_path / "cache").rglob("*.json")
     for damage in ("", "{", "[]", "null", '{"value": 3}', file.read_text()[:-9], '{"shape": [], "outputs": [[0]]}'):
         file.write_text(damage)
         assert cached(tmp_path / "cache", key, compute) == first
     assert len(calls) == 8
+
+
+def test_what_another_text_of_the_oracle_computed_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def compute() -> Reference:
+        calls.append(1)
+        return of_any_shape(Subject.of(plain, (X,), (0,), text=text), Effort())
+
+    for digest in ("before", "after", "after"):
+        monkeypatch.setattr(cache, "_text_of_oracle", lambda digest=digest: digest)
+        cached(tmp_path, "key", compute)
+    assert len(calls) == 2
 
 
 def test_a_folder_that_cannot_be_written_only_costs_time(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_what_is_shipped_is_what_would_be_computed(name: str, tmp_path: Path, mo
     assert not list(tmp_path.iterdir()), f"nothing is shipped for {name}, or it is stale; {ANEW}"
     monkeypatch.setattr(cache, "SHIPPED", tmp_path / "none.xz")
     assert agree(asked(request, tmp_path), found), f"{name}: its reference is another by now; {ANEW}"
-    assert list(tmp_path.glob("*.json")), "it was computed, and kept"
+    assert list(tmp_path.rglob("*.json")), "it was computed, and kept"
 
 
 @pytest.mark.parametrize("settings", references.SETTINGS)
@@ -82,7 +82,7 @@ def test_what_cannot_be_read_is_computed(damage: str, tmp_path: Path, monkeypatc
         assert cache.pack(tmp_path / "other", file) == len(keys)
     monkeypatch.setattr(cache, "SHIPPED", file)
     assert agree(asked(request, tmp_path / "kept"), expected)
-    assert list((tmp_path / "kept").glob("*.json")), "computed anew"
+    assert list((tmp_path / "kept").rglob("*.json")), "computed anew"
 
 
 def test_a_changed_case_or_oracle_finds_nothing_that_is_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
