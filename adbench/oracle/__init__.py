@@ -3,7 +3,7 @@
 from adbench.oracle.cache import cached, reference_key
 from adbench.oracle.compute import declared, reference
 from adbench.oracle.evidence import EntryEvidence
-from adbench.oracle.operators import Nonzeros, cotangent, judge_operator
+from adbench.oracle.operators import Nonzeros, cotangent, judge_entries, judge_operator
 from adbench.oracle.reference import Direction, Entry, Known, Leaf, Reference, Row
 from adbench.oracle.second_order import hessian_reference, hvp_reference
 from adbench.oracle.subject import Effort, Subject
@@ -27,6 +27,7 @@ __all__ = [
     "declared",
     "hessian_reference",
     "hvp_reference",
+    "judge_entries",
     "judge_operator",
     "reference",
     "reference_key",

@@ -18,11 +18,13 @@ from dataclasses import dataclass, replace
 
 UNIT_ROUNDOFF = 2.0**-53
 CENTRAL_WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+SECOND_WEIGHTS = (8 / 5, -1 / 5, 8 / 315, -1 / 560)
 FORWARD_WEIGHTS = (-25 / 12, 4.0, -3.0, 4 / 3, -1 / 4)
 
 # Sum of |weights|, both signs: how a rounding error of one value of f grows into one of h f'.
 CENTRAL_GROWTH = 2 * sum(map(abs, CENTRAL_WEIGHTS))
 FORWARD_GROWTH = sum(map(abs, FORWARD_WEIGHTS))
+SECOND_GROWTH = 4 * sum(map(abs, SECOND_WEIGHTS))
 
 # A step may end this many halvings below the scale of x; further down nothing is left of f' but rounding.
 DEEPEST = 26
@@ -99,6 +101,21 @@ def slope(f: Callable[[float], float], size: float, *, longest: int = LONGEST_LA
     return _interval(sides, "one-sided", line.evaluations)
 
 
+def curvature(f: Callable[[float], float], *, longest: int = LONGEST_LADDER) -> Slope:
+    """The second derivative of t -> f(t) at 0, from nine points, where t is added to a number of about one.
+
+    "unknown" where f has a kink there, or its slope has.
+    """
+    line = Line(f)
+    if math.isfinite(line(0.0)) and not _kinked(line, 1.0) and not _bent(line):
+        floor = SECOND_GROWTH * _quantum(line)
+        rungs = _ladder(line, 1.0, 0.0, longest, _second)
+        best = _chosen([replace(rung, rounding=max(rung.rounding, floor / rung.step**2)) for rung in rungs])
+        if best is not None:
+            return _interval([best], "smooth", line.evaluations)
+    return Slope(math.nan, math.nan, math.nan, "unknown", line.evaluations)
+
+
 def _interval(found: list[tuple[float, float] | None], kind: str, evaluations: int) -> Slope:
     finite = [pair for pair in found if pair is not None]
     if not finite:
@@ -107,15 +124,18 @@ def _interval(found: list[tuple[float, float] | None], kind: str, evaluations: i
     return Slope(min(derivatives), max(derivatives), max(bars), kind, evaluations)
 
 
-def _ladder(line: Line, size: float, side: float, longest: int) -> list[_Rung]:
+def _ladder(
+    line: Line, size: float, side: float, longest: int, central: Callable[[Line, float, float], _Rung] | None = None
+) -> list[_Rung]:
     """Estimates at h = S/4, S/8, ...: central for side 0, else from that side only (side = ±1)."""
+    central = central or _central
     largest = math.ldexp(1.0, math.frexp(max(1.0, size))[1] - 3)
     smallest = (size if size > 0 else 1.0) * 2.0**-DEEPEST
     rungs: list[_Rung] = []
     best_error, risen = math.inf, 0
     step = largest
     while step >= smallest and len(rungs) < longest:
-        rung = _central(line, step, size) if side == 0 else _one_sided(line, step * side, size)
+        rung = central(line, step, size) if side == 0 else _one_sided(line, step * side, size)
         rungs.append(rung)
         if len(rungs) >= 2:
             error = abs(rung.derivative - rungs[-2].derivative) + rung.rounding
@@ -123,21 +143,22 @@ def _ladder(line: Line, size: float, side: float, longest: int) -> list[_Rung]:
             # and then the way down is the way out.
             worse = error > 4 * best_error and error < 1e3 * rung.rounding
             risen = risen + 1 if worse else 0
-            if risen == 4 and _holds_below(line, rungs, side, size):
+            if risen == 4 and (central is _second or _holds_below(line, rungs, side, size)):
                 break
             best_error = min(best_error, error) if math.isfinite(error) else best_error
         step /= 2
-    growth = CENTRAL_GROWTH if side == 0 else FORWARD_GROWTH
-    return [_with_noise(rung, rungs[min(k + SMALLER, len(rungs) - SMALLER) :], growth) for k, rung in enumerate(rungs)]
+    order, growth = (2, SECOND_GROWTH) if central is _second else (1, FORWARD_GROWTH if side else CENTRAL_GROWTH)
+    smaller = [rungs[min(k + SMALLER, len(rungs) - SMALLER) :] for k in range(len(rungs))]
+    return [_with_noise(*pair, growth, order) for pair in zip(rungs, smaller, strict=True)]
 
 
-def _with_noise(rung: _Rung, smaller: list[_Rung], growth: float) -> _Rung:
+def _with_noise(rung: _Rung, smaller: list[_Rung], growth: float, order: int) -> _Rung:
     """The rung with a rounding error that covers the noise seen at smaller steps.
 
     A function that computes in float32 inside, or iterates to a tolerance, is far noisier than double precision.
     """
     noise = max((other.noise for other in smaller if math.isfinite(other.noise)), default=0.0)
-    return replace(rung, rounding=max(rung.rounding, growth * noise / rung.step))
+    return replace(rung, rounding=max(rung.rounding, growth * noise / rung.step**order))
 
 
 def _holds_below(line: Line, rungs: list[_Rung], side: float, size: float) -> bool:
@@ -176,6 +197,49 @@ def _central(line: Line, step: float, size: float) -> _Rung:
     largest = max(abs(value) for pair in values for value in pair)
     ordered = [*(down for _, down in reversed(values)), line(0.0), *(up for up, _ in values)]
     return _Rung(step, derivative, _rounding(largest, derivative, step, size, CENTRAL_GROWTH), _noise(ordered))
+
+
+def _second(line: Line, step: float, size: float) -> _Rung:
+    """The same for the second derivative."""
+    values = [(line(k * step), line(-k * step)) for k in (1, 2, 3, 4)]
+    centre, largest = line(0.0), max(abs(value) for pair in values for value in pair)
+    if not all(math.isfinite(up) and math.isfinite(down) for up, down in values):
+        return _Rung(step, math.nan, math.nan, math.nan)
+    sums = math.fsum(
+        w * ((up - centre) + (down - centre)) for w, (up, down) in zip(SECOND_WEIGHTS, values, strict=True)
+    )
+    ordered = [*(down for _, down in reversed(values)), centre, *(up for up, _ in values)]
+    # Of each point x + kh, too, whose rounding is one of t.
+    rounding = UNIT_ROUNDOFF * (SECOND_GROWTH * (largest + abs(centre)) + 4 * size * abs(sums)) / step**2
+    return _Rung(step, sums / step**2, rounding, _noise(ordered))
+
+
+def _quantum(line: Line) -> float:
+    """The smallest change of f from 0 on: where f is flat below, as at a minimum, small steps see no other noise."""
+    centre, found = line(0.0), 0.0
+    for side in (1.0, -1.0):
+        near, far = 60, 2  # powers: f is taken to be as at 0 for t below 2^-near, and to differ beyond 2^-far
+        while near - far > 1:
+            middle = (near + far) // 2
+            near, far = (near, middle) if line(side * 2.0**-middle) != centre else (middle, far)
+        change = abs(line(side * 2.0**-far) - centre)
+        found = max(found, change) if math.isfinite(change) else found
+    return found
+
+
+def _bent(line: Line) -> bool:
+    """Whether f has no second derivative at 0: those of the two sides stay apart as steps get small, or both grow."""
+    gaps, middles, centre = [], [], line(0.0)
+    for power in (7, 9, 11):
+        step = math.ldexp(1.0, -power)
+        sides = [2 * centre - 5 * line(k * step) + 4 * line(2 * k * step) - line(3 * k * step) for k in (1, -1)]
+        gaps.append(abs(sides[0] - sides[1]) / step**2)
+        middles.append((line(step) - 2 * centre + line(-step)) / step**2)
+    if not all(map(math.isfinite, (*gaps, *middles))):
+        return True
+    noise = 50 * 24 * UNIT_ROUNDOFF * max(abs(line(k * step)) for k in (-3, 0, 3)) / step**2
+    first, last = (abs(after - before) for before, after in itertools.pairwise(middles))
+    return gaps[2] > max(noise, 0.5 * gaps[0]) or last > max(noise, 0.3 * first)
 
 
 def _one_sided(line: Line, step: float, size: float) -> _Rung:

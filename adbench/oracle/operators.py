@@ -131,23 +131,41 @@ def judge_operator(
     nonzeros  the declared pattern of the Jacobian of a function whose value is an array
     single    float32 is accepted, and a result that has any is judged by the noise of float32
     """
+    return judge_entries(
+        operator, result, known, nonzeros=nonzeros, claimed_relative_error=claimed_relative_error, single=single
+    )[0]
+
+
+def judge_entries(
+    operator: str,
+    result: Any,
+    known: Reference,
+    *,
+    nonzeros: Nonzeros | None = None,
+    claimed_relative_error: float | None = None,
+    single: bool = False,
+) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
+    """The same with every number that was compared: the value, entries and sums; none where the structure is wrong."""
     if not (single and holds_single(result)):
         with judging_in(DOUBLE):
             return _judged(operator, result, known, nonzeros, claimed_relative_error)
     with judging_in(SINGLE):
-        verdict = _judged(operator, in_double(result), known, nonzeros, claimed_relative_error)
-    return replace(verdict, sentence=f"in {SINGLE.name}: {verdict.sentence}")
+        verdict, entries = _judged(operator, in_double(result), known, nonzeros, claimed_relative_error)
+    return replace(verdict, sentence=f"in {SINGLE.name}: {verdict.sentence}"), entries
 
 
-def _judged(operator: str, result: Any, known: Reference, nonzeros: Nonzeros | None, claim: float | None) -> Verdict:
-    """The verdict in the arithmetic that was chosen."""
+def _judged(
+    operator: str, result: Any, known: Reference, nonzeros: Nonzeros | None, claim: float | None
+) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
+    """The verdict in the arithmetic that was chosen, and what was compared."""
     try:
         with np.errstate(all="ignore"):  # a gradient of 1e300s is somebody's wrong answer, not our warning
             found = _compared(operator, result, known, nonzeros, claim)
-            return conclude(found, known.all_outputs, claim)
+            entries = [item for one in found for item in ([one.value] if one.value else []) + one.evidence]
+            return conclude(found, known.all_outputs, claim), tuple(entries)
     except Misshapen as error:
         row = known.all_outputs
-        return Verdict("wrong", str(error), None, None, 0, 0, 0, 0, row.method, row.reason)
+        return Verdict("wrong", str(error), None, None, 0, 0, 0, 0, row.method, row.reason), ()
 
 
 def _compared(

@@ -1,7 +1,8 @@
 """References of second order, from the mixed coefficient of the text on power series (`adbench.oracle.series`).
 
 H v is the gradient of x -> D_v f(x), and H the Jacobian of the gradient: both are references like those of first order.
-Where f's text does not run on series, second order is unknown, and every verdict on it says so.
+Where f's text does not run on series, second order comes from second differences in double precision, if the effort
+allows that; otherwise it is unknown and the verdict blind.
 """
 
 from __future__ import annotations
@@ -12,10 +13,9 @@ from dataclasses import replace
 from itertools import combinations_with_replacement
 
 import numpy as np
-from numpy.typing import NDArray
 
-from adbench.oracle.differences import UNIT_ROUNDOFF
-from adbench.oracle.leaves import Point, output_weights, power_of_two
+from adbench.oracle.differences import UNIT_ROUNDOFF, curvature, slope
+from adbench.oracle.leaves import FloatArray, Point, output_weights, power_of_two
 from adbench.oracle.precise import FEWEST_DRAWS, NOISY_COST, TOO_LONG, Examination, NotPrecise, on_series, unit
 from adbench.oracle.reference import UNKNOWN, Known, Reference, Row
 from adbench.oracle.series.evaluation import Curve, Move, many_entries
@@ -28,6 +28,9 @@ MOST_ROWS = 64
 """Of a Hessian that are examined by themselves."""
 
 STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, MOST_ROWS)
+
+SECOND_DIFFERENCES = "nine-point second differences in double precision"
+EVALUATIONS_PER_CURVATURE = 100
 
 PATIENCE = 6.0
 """A Hessian may take so many times the time of another reference: it has n times the numbers."""
@@ -47,6 +50,8 @@ def hvp_reference(subject: Subject, first: Row, effort: Effort) -> Reference:
         return Reference((), ((0, row.with_derivatives(lambda known: _with_floor(known, floor))),))
 
     def unknown(reason: str) -> Reference:
+        if effort.second_differences:
+            return _Bends(subject, effort, reason).hvp()
         chosen = chosen_entries(subject.point.sizes, effort.max_entries, effort.seed)
         return Reference((), ((0, _unknown_row(subject.point, effort.seed, chosen, reason)),))
 
@@ -65,6 +70,8 @@ def hessian_reference(subject: Subject, effort: Effort) -> Reference:
         return _hessian(found, min(total, MOST_ROWS, _affordable_rows(found.affordable)))
 
     def unknown(reason: str) -> Reference:
+        if effort.second_differences:
+            return _Bends(subject, effort, reason).hessian()
         (rows,) = chosen_entries([total], MOST_ROWS, effort.seed)
         row = _unknown_row(subject.point, effort.seed, _by_leaf(subject.point, rows), reason)
         return Reference((total,), tuple((index, row) for index in rows))
@@ -86,6 +93,100 @@ def _on_series(
         return on_series(subject, effort, Numbers((), effort), examine)
     except NotPrecise as error:
         return unknown(str(error))
+
+
+class _Bends:
+    """Second derivatives of a black box: uᵀ H w = ¼ (D²f(u + w) - D²f(u - w)), each from nine points along a line."""
+
+    def __init__(self, subject: Subject, effort: Effort, reason: str) -> None:
+        self.point, self.effort, self.reason = subject.point, effort, reason
+        (self.f,) = Numbers((), effort).functions(subject.plain)
+        self.total, self.calls = sum(self.point.sizes), 0
+
+    def hvp(self) -> Reference:
+        """The reference of x -> D_v f(x)."""
+        affordable = max(1, self.effort.max_evaluations // (2 * EVALUATIONS_PER_CURVATURE))
+        chosen = chosen_entries(self.point.sizes, min(self.effort.max_entries, affordable), self.effort.seed)
+        v = self.point.steps(self.effort.seed, DIRECTION)
+        entries = [self.mixed(v, self.unit(k, index)) for k, indices in enumerate(chosen) for index in indices]
+        return Reference((), ((0, self.row(self.slope(v), chosen, entries)),))
+
+    def hessian(self) -> Reference:
+        """The reference of the gradient as an array."""
+        affordable = math.isqrt(self.effort.max_evaluations // EVALUATIONS_PER_CURVATURE)
+        (chosen,) = chosen_entries([self.total], max(1, min(self.total, MOST_ROWS, affordable)), self.effort.seed)
+        units = [self.unit(*place) for place in _places(self.point, chosen)]
+        leaves = _by_leaf(self.point, chosen)
+        pairs = {(i, j): self.mixed(units[i], units[j]) for i, j in combinations_with_replacement(range(len(units)), 2)}
+
+        def row(i: int) -> Row:
+            return self.row(self.slope(units[i]), leaves, [pairs[min(i, j), max(i, j)] for j in range(len(units))])
+
+        rows = tuple((index, row(i)) for i, index in enumerate(chosen))
+        if len(chosen) == self.total:
+            return Reference((self.total,), rows)
+        sums = []
+        for number in range(SUMS):
+            weights = np.split(
+                output_weights(self.effort.seed, number, (self.total,)), np.cumsum(self.point.sizes)[:-1]
+            )
+            w = [part.reshape(leaf.values.shape) for part, leaf in zip(weights, self.point.leaves, strict=True)]
+            sums.append(self.row(self.slope(w), leaves, [self.mixed(w, u) for u in units]))
+        return Reference((self.total,), rows, tuple(sums))
+
+    def unit(self, leaf: int, index: int) -> list[FloatArray]:
+        """One entry's direction, of length 1."""
+        direction = [np.zeros(one.values.shape) for one in self.point.leaves]
+        direction[leaf].flat[index] = 1.0
+        return direction
+
+    def row(self, value: Known, chosen: list[list[int]], entries: list[Known]) -> Row:
+        """The row of these numbers."""
+        made = self.point.row(self.effort.seed, value, chosen, entries)
+        return replace(made, method=SECOND_DIFFERENCES, reason=self.reason, evaluations=self.calls)
+
+    def slope(self, direction: list[FloatArray]) -> Known:
+        """The derivative along a direction."""
+        length = self.length(direction)
+        found = slope(self.along([part * length for part in direction]), 1.0)
+        self.calls += found.evaluations
+        return Known(found.lower / length, found.upper / length, found.bar / length, 0.0, found.kind)
+
+    def mixed(self, u: list[FloatArray], w: list[FloatArray]) -> Known:
+        """uᵀ H w."""
+        scales = self.length(u), self.length(w)
+        ends = []
+        for sign in (1.0, -1.0):
+            steps = [scales[0] * a + sign * scales[1] * b for a, b in zip(u, w, strict=True)]
+            if not any(step.any() for step in steps):  # u - w of two equal ones
+                ends.append((0.0, 0.0))
+                continue
+            found = curvature(self.along(steps))
+            self.calls += found.evaluations
+            ends.append((found.lower, found.bar))
+        factor = 4 * scales[0] * scales[1]
+        middle, bar = (ends[0][0] - ends[1][0]) / factor, (ends[0][1] + ends[1][1]) / factor
+        return UNKNOWN if math.isnan(middle) or math.isnan(bar) else Known(middle, middle, bar)
+
+    def length(self, direction: list[FloatArray]) -> float:
+        """How far to go along it: an entry moves by about its own size."""
+        sizes = [
+            _size_of(self.point, k, int(index)) / abs(part.flat[index])
+            for k, part in enumerate(direction)
+            for index in np.flatnonzero(part)
+        ]
+        return power_of_two(min(sizes, default=1.0))
+
+    def along(self, steps: list[FloatArray]) -> Callable[[float], float]:
+        """f on the line through the point."""
+
+        def value(t: float) -> float:
+            try:
+                return self.f(*self.point.moved([t * part for part in steps]))
+            except (ArithmeticError, ValueError):  # outside the domain
+                return math.nan
+
+        return value
 
 
 def _affordable_rows(evaluations: float) -> int:
@@ -168,7 +269,12 @@ def _unknown_row(point: Point, seed: int, chosen: list[list[int]], reason: str) 
     return replace(row, reason=reason)
 
 
-def _along_all(point: Point, weights: NDArray[np.float64]) -> Move:
+def _along_all(point: Point, weights: FloatArray) -> Move:
     """The move Σ_k w_k e_k over all active entries, in order."""
+    return many_entries(_parts(point, weights))
+
+
+def _parts(point: Point, weights: FloatArray) -> list[FloatArray]:
+    """The same numbers as one array for each leaf."""
     parts = np.split(weights, np.cumsum(point.sizes)[:-1])
-    return many_entries([part.reshape(leaf.values.shape) for part, leaf in zip(parts, point.leaves, strict=True)])
+    return [part.reshape(leaf.values.shape) for part, leaf in zip(parts, point.leaves, strict=True)]

@@ -58,6 +58,7 @@ class Effort:
     max_outputs      of an array; where there are more, the first, the last and some drawn
     max_evaluations  calls of f that differences plan for
     max_seconds      that series plan for
+    second_differences   whether differences tell second derivatives where series do not; else they are unknown
     """
 
     seed: int = 0
@@ -66,6 +67,7 @@ class Effort:
     max_outputs: int = 12
     max_evaluations: int = 20_000
     max_seconds: float = 3.0
+    second_differences: bool = False
 
     def directions_of(self, shape: tuple[int, ...]) -> int:
         """The most directions of each number of a value of this shape."""

@@ -4,9 +4,10 @@ import math
 import random
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
-from adbench.oracle.differences import Slope, slope
+from adbench.oracle.differences import Slope, curvature, slope
 
 
 def at(f: Callable[[float], float], x: float) -> Slope:
@@ -107,3 +108,27 @@ def test_the_ladder_is_bounded() -> None:
     noise = random.Random(3)
     found = slope(lambda t: noise.random(), 1.0)
     assert found.evaluations < 400
+
+
+# Second derivatives
+
+CURVES: dict[str, tuple[Callable[[float], float], float]] = {
+    "sine": (lambda t: 3 * math.sin(40 * (0.1 + t)), -4800 * math.sin(4.0)),
+    "a maximum in float32": (lambda t: float(np.float32(math.cos(3 * t))), -9.0),
+    "cancellation": (lambda t: (1e6 + math.cos(t)) - 1e6, -1.0),
+    "a cube of the size": (lambda t: abs(t) ** 3, 0.0),
+    "a line": (lambda t: 1e5 + 3 * t, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_a_second_derivative_lies_within_its_bar(name: str) -> None:
+    f, truth = CURVES[name]
+    found = curvature(f)
+    assert abs(found.lower - truth) <= 25 * found.bar
+    assert found.bar < 0.2 * (abs(truth) or 1e6)
+
+
+@pytest.mark.parametrize("f", [abs, lambda t: t * abs(t), lambda t: max(t, 0.0) ** 2, lambda t: abs(t) ** 1.5])
+def test_where_the_slope_has_a_kink_there_is_no_second_derivative(f: Callable[[float], float]) -> None:
+    assert curvature(f).kind == "unknown"

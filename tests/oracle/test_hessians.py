@@ -7,10 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench import Case
+from adbench import Case, tape
 from adbench.execution.operators.prepared_point import Known, judged, known_at, point
 from adbench.model import tree
-from adbench.oracle import Reference, Verdict, judge_operator
+from adbench.oracle import (
+    Effort,
+    Reference,
+    Subject,
+    Verdict,
+    hessian_reference,
+    hvp_reference,
+    judge_operator,
+    reference,
+)
 from adbench.oracle.leaves import Point
 from tests.oracle import closed_forms
 
@@ -184,3 +193,29 @@ def test_second_order_of_a_declared_gradient_is_blind_and_says_why() -> None:
         assert "the truth is not known for" in verdict.sentence
         assert "(the case declares its gradient and not its second derivatives)" in verdict.sentence
         assert judged(at, operator, None, found, None).word == "wrong"
+
+
+def test_a_black_box_has_second_derivatives_from_differences_where_that_is_asked_for() -> None:
+    x = np.linspace(0.5, 1.5, 20)  # more than differences can afford rows for: sums see the others
+
+    def f(x: Any) -> Any:
+        return np.sum(np.sin(x[1:] * x[:-1])) ** 2
+
+    def text(xp: Any, x: Any) -> Any:
+        return xp.sum(xp.sin(x[1:] * x[:-1])) ** 2
+
+    black, white = (Subject.of(f, (x,), (0,), text=known_text) for known_text in (None, text))
+    effort = Effort(second_differences=True)
+    truth = tape.hessian(lambda x: tape.sum(tape.sin(x[1:] * x[:-1])) ** 2, x)[2]
+    assert judge_operator("hessian", ((truth,),), hessian_reference(white, effort)).word == "right"
+    for error, word in ((0.0, "verified"), (1e-6, "wrong")):
+        changed = truth.copy()
+        changed[3, 4] *= 1 + error  # whichever rows are examined
+        found = judge_operator("hessian", ((changed,),), hessian_reference(black, effort))
+        assert found.word == word, found.sentence
+        assert found.method == "nine-point second differences in double precision"
+    v = Point((x,), (0,), ("x",)).direction(0, 0)[0]
+    along = hvp_reference(black, reference(black, effort).scalar, effort)
+    assert judge_operator("hvp", (truth @ v,), along).word in ("right", "verified")
+    assert judge_operator("hvp", (truth @ v * (1 + 1e-6),), along).word == "wrong"
+    assert judge_operator("hvp", (truth @ v,), hvp_reference(black, along.scalar, Effort())).word == "blind"

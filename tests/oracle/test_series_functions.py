@@ -189,3 +189,12 @@ def test_angles_at_infinity_have_all_digits() -> None:
         quarter = UNARY["atan"](ball.constant(math.inf))
         assert (quarter * 2 - arb.pi()).contains(0)
         assert quarter.rel_accuracy_bits() > 390
+
+
+def test_a_whole_power_of_a_ball_around_zero_is_a_ball_around_zero() -> None:
+    with arithmetic(Arithmetic(BITS)):
+        nearly = arb(1) / 9 - arb(1) / 9
+        for exponent in (0, 1, 2, 3, 7):
+            found = ball.power(nearly, arb(exponent))
+            assert found.is_finite()
+            assert found.contains(0**exponent)

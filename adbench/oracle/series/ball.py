@@ -134,7 +134,7 @@ def constant(number: Any) -> Ball | None:
     """A real number of Python or numpy as a constant, exactly; None for everything else."""
     if isinstance(number, float):
         if not math.isfinite(number):
-            return Special(number)
+            return Special(float(number))  # numpy's float64 is a float too, but its comparisons are no ints
         return fmpq(*number.as_integer_ratio()) if _state.how.exact else arb(number)
     if isinstance(number, int):
         return fmpq(number) if _state.how.exact else arb(number)
@@ -491,8 +491,20 @@ def _whole_power(a: Ball, exponent: int) -> Ball:
         return div(ONE, _whole_power(a, -exponent))
     if abs(exponent) > 2**20:  # thousands of bits of fractions, and nothing is gained
         a = ball(a)
+    if type(a) is arb and a.contains(0):  # python-flint's power of such a ball is NaN
+        return _product_power(a, exponent)
     found = a**exponent
     return shortened(found) if _state.how.exact else found
+
+
+def _product_power(a: Any, exponent: int) -> Any:
+    """a ** exponent by squaring, for exponent >= 0."""
+    found = ONE
+    while exponent:
+        if exponent & 1:
+            found = found * a
+        a, exponent = a * a, exponent >> 1
+    return found
 
 
 def _special_power(a: Ball, b: Ball) -> Ball:

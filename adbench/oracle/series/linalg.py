@@ -142,6 +142,10 @@ class Linalg:
         """The inverse."""
         return self._each(lambda rows: (fac.inverse(rows),), a)[0]
 
+    def expm(self, a: Any) -> Any:
+        """The exponential of square matrices."""
+        return self._each(lambda rows: (fac.exponential(rows),), a, mixing=True)[0]
+
     def lstsq(self, a: Any, b: Any) -> Any:
         """The least-squares solution by the normal equations: balls can afford their square of the condition."""
         transposed = np.swapaxes(self._xp.reals(a), -1, -2)
@@ -154,6 +158,16 @@ class Linalg:
         if a.shape[-2] >= a.shape[-1]:
             return self.matmul(self.inv(self.matmul(transposed, a)), transposed)
         return self.matmul(transposed, self.inv(self.matmul(a, transposed)))
+
+    def lu(self, a: Any) -> tuple[Any, Any]:
+        """L and U in one matrix with P A = L U, and the order of A's rows in P A."""
+
+        def compute(rows: Rows) -> tuple[Rows, Rows]:
+            packed, order, _ = fac.lu(rows)
+            return packed, [[ball.constant(row) for row in order]]
+
+        packed, order = self._each(compute, a)
+        return packed, np.array(np.frompyfunc(int, 1, 1)(order[..., 0, :]), dtype=np.int64)
 
     def cholesky(self, a: Any, *, upper: Any = False) -> Any:
         """L with L L' = A, or with ``upper`` L'; reads that triangle only. NaN where A is not positive definite."""

@@ -7,8 +7,9 @@ of t, and among those the largest.
 from __future__ import annotations
 
 import functools
+import itertools
 
-from flint import fmpq
+from flint import arb_mat, fmpq
 
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.coefficients import Matrix, Rows, determinant_parts, solved
@@ -129,6 +130,25 @@ def inverse(rows: Rows) -> Rows:
     """A^-1."""
     n = _square(rows)
     return solve(rows, [[ball.constant(int(i == j)) for j in range(n)] for i in range(n)])
+
+
+def exponential(rows: Rows) -> Rows:
+    """exp A: the first row of blocks of the exponential of T, whose block (i, j) is the coefficient j - i of A.
+
+    Products of such matrices T are those of the series, so that flint's exponential of numbers is enough.
+    """
+    n, a = _square(rows), Matrix.of(rows)
+    if a is None:
+        return [[NAN] * n for _ in range(n)]
+    terms = a.terms or 1
+    whole = arb_mat(n * terms, n * terms)
+    for k, part in enumerate(a.parts):
+        for i, j in itertools.product(range(n), range(n)) if part is not None else ():
+            for block in range(terms - k):
+                whole[block * n + i, (block + k) * n + j] = ball.ball(part[i, j])
+    found = whole.exp()
+    parts = [arb_mat([[found[i, k * n + j] for j in range(n)] for i in range(n)]) for k in range(terms)]
+    return Matrix(parts, a.terms, n, n).entries()
 
 
 def determinant(rows: Rows) -> Ball:
