@@ -1,0 +1,1 @@
+"""Functions of jax on the oracle's numbers."""

@@ -1,0 +1,322 @@
+"""jax's primitives of whole arrays over the oracle's numbers: reductions, sorting, products, decompositions.
+
+`adbench.functions.from_jax.jax_primitives` says how a rule is called, and has the other primitives.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from adbench.functions.from_jax.positions import boxed, taken, windows
+from adbench.model.errors import Unsupported
+from adbench.oracle.series.arrays import COMPLEX, holds_complex, matmul
+
+Rule = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Equation:
+    """A primitive of a jaxpr with its parameters; inputs and outputs are jax's abstract values (shape, dtype).
+
+    kept: results that a rule needs in every evaluation, like positions.
+    """
+
+    name: str
+    params: Mapping[str, Any]
+    inputs: Sequence[Any]
+    outputs: Sequence[Any]
+    bind: Callable[..., Any]
+    kept: dict[Any, Any] = field(default_factory=dict)
+
+    def remembered(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """compute(), once for each key."""
+        if key not in self.kept:
+            if len(self.kept) > MOST_KEPT:
+                self.kept.clear()
+            self.kept[key] = compute()
+        return self.kept[key]
+
+
+MOST_KEPT = 4096
+"""Different indices of one equation whose positions are remembered: those of a loop."""
+
+
+# Reductions ------------------------------------------------------------------------------------------------------
+
+
+def _reduction(name: str) -> Rule:
+    def rule(xp: Any, equation: Equation, x: Any) -> Any:
+        axes = tuple(equation.params["axes"])
+        return getattr(xp, name)(x, axes) if axes else x
+
+    return rule
+
+
+def _best_index(function: Callable[..., Any]) -> Rule:
+    def rule(_: Any, equation: Equation, x: Any) -> Any:
+        (axis,) = equation.params["axes"]
+        return np.asarray(function(boxed(x), axis)).astype(equation.params["index_dtype"])[()]
+
+    return rule
+
+
+def _running(name: str) -> Rule:
+    """Of all entries up to each, along an axis; in reverse from the other end."""
+
+    def rule(xp: Any, equation: Equation, x: Any) -> Any:
+        axis = equation.params["axis"]
+        step = np.add if name == "sum" else np.frompyfunc(getattr(xp, name), 2, 1)
+        array = np.flip(x, axis) if equation.params["reverse"] else x
+        found = step.accumulate(np.asarray(array, dtype=object), axis=axis, dtype=object)
+        return np.flip(found, axis) if equation.params["reverse"] else found
+
+    return rule
+
+
+def _windowed(name: str, nothing: float) -> Rule:
+    """A reduction over the entries that a moving window sees; padding counts as ``nothing``."""
+
+    def rule(xp: Any, equation: Equation, x: Any) -> Any:
+        params = equation.params
+        sizes = tuple(params["window_dimensions"])
+        where = equation.remembered(
+            "where",
+            lambda: windows(
+                np.shape(x),
+                sizes,
+                params["window_strides"],
+                params["padding"],
+                params["base_dilation"],
+                params["window_dilation"],
+            ),
+        )
+        return getattr(xp, name)(taken(where, [x], xp.number.of(nothing)), tuple(range(-len(sizes), 0)))
+
+    return rule
+
+
+def _order(numbers: Sequence[Sequence[Any]]) -> list[int]:
+    """The stable order of rows of keys, the first of them first; NaN after all numbers."""
+
+    def compared(i: int, j: int) -> int:
+        for row in numbers:
+            a, b = row[i], row[j]
+            if a < b or (b != b and a == a):
+                return -1
+            if b < a or (a != a and b == b):
+                return 1
+        return 0
+
+    return sorted(range(len(numbers[0])), key=functools.cmp_to_key(compared))
+
+
+def _sort(_: Any, equation: Equation, *operands: Any) -> Any:
+    """All operands in the order of the first ones, along one axis."""
+    axis, keys = equation.params["dimension"], equation.params["num_keys"]
+    rows = [np.moveaxis(boxed(operand), axis, -1) for operand in operands]
+    found = [np.empty_like(row) for row in rows]
+    for place in np.ndindex(rows[0].shape[:-1]):
+        order = _order([row[place] for row in rows[:keys]])
+        for made, row in zip(found, rows, strict=True):
+            made[place] = row[place][order]
+    return [np.moveaxis(made, -1, axis) for made in found]
+
+
+def _top_k(_: Any, equation: Equation, x: Any) -> Any:
+    """The k largest numbers in descending order, and their indices; of equals the first ones first."""
+    axis, k = equation.params.get("axis", -1), equation.params["k"]
+    rows = np.moveaxis(boxed(x), axis, -1)
+    values = np.empty((*rows.shape[:-1], k), dtype=object)
+    indices = np.empty(values.shape, dtype=equation.outputs[1].dtype)
+    for place in np.ndindex(rows.shape[:-1]):
+        best = _order([[-number for number in rows[place]]])[:k]
+        values[place], indices[place] = rows[place][best], best
+    return [np.moveaxis(made, -1, axis) for made in (values, indices)]
+
+
+REDUCTIONS: Mapping[str, Rule] = {
+    "argmax": _best_index(np.argmax),
+    "argmin": _best_index(np.argmin),
+    "cumlogsumexp": _running("logaddexp"),
+    "cummax": _running("maximum"),
+    "cummin": _running("minimum"),
+    "cumprod": _running("multiply"),
+    "cumsum": _running("sum"),
+    "reduce_max": _reduction("max"),
+    "reduce_min": _reduction("min"),
+    "reduce_prod": _reduction("prod"),
+    "reduce_sum": _reduction("sum"),
+    "reduce_window_max": _windowed("max", -np.inf),
+    "reduce_window_min": _windowed("min", np.inf),
+    "reduce_window_sum": _windowed("sum", 0.0),
+    "sort": _sort,
+    "top_k": _top_k,
+}
+
+
+# Products --------------------------------------------------------------------------------------------------------
+
+
+def _product(xp: Any, a: Any, b: Any) -> Any:
+    """a @ b of arrays of numbers, also complex ones."""
+    xp.check_time()
+    if not (holds_complex(a) or holds_complex(b)):
+        return boxed(matmul(xp.number, a, b))
+    (ar, ai), (br, bi) = ((xp.real(x), xp.imag(x)) for x in (a, b))
+    product = functools.partial(matmul, xp.number)
+    return COMPLEX(product(ar, br) - product(ai, bi), product(ar, bi) + product(ai, br))
+
+
+def _dot_general(xp: Any, equation: Equation, a: Any, b: Any) -> Any:
+    """Σ over the contracted axes, for each place of the batch axes; then a's other axes, then b's."""
+    (over_a, over_b), (batch_a, batch_b) = equation.params["dimension_numbers"]
+    a, b = (boxed(xp.reals(x) if boxed(x).dtype != object else x) for x in (a, b))
+    free_a = [k for k in range(a.ndim) if k not in (*over_a, *batch_a)]
+    free_b = [k for k in range(b.ndim) if k not in (*over_b, *batch_b)]
+    batch = [a.shape[k] for k in batch_a]
+    size = int(np.prod([a.shape[k] for k in over_a], dtype=np.int64))
+    sides = [int(np.prod([x.shape[k] for k in free], dtype=np.int64)) for x, free in ((a, free_a), (b, free_b))]
+    left = a.transpose([*batch_a, *free_a, *over_a]).reshape([*batch, sides[0], size])
+    right = b.transpose([*batch_b, *over_b, *free_b]).reshape([*batch, size, sides[1]])
+    return boxed(_product(xp, left, right)).reshape(equation.outputs[0].shape)[()]
+
+
+def _convolution(xp: Any, equation: Equation, x: Any, kernel: Any) -> Any:
+    """Σ over channels and window of x times kernel, as a product of the matrix of windows."""
+    params = equation.params
+    if params["batch_group_count"] != 1:
+        raise Unsupported("jax's primitive `conv_general_dilated` with groups of the batch")
+    spec = params["dimension_numbers"]
+    x, kernel = boxed(x).transpose(spec.lhs_spec), boxed(kernel).transpose(spec.rhs_spec)
+    where = equation.remembered(
+        "where",
+        lambda: windows(
+            x.shape[2:],
+            kernel.shape[2:],
+            params["window_strides"],
+            params["padding"],
+            params["lhs_dilation"],
+            params["rhs_dilation"],
+        ),
+    )
+    axes = len(kernel.shape) - 2
+    places, groups = where.shape[:axes], params["feature_group_count"]
+    count, channels, out = x.shape[0], kernel.shape[1], kernel.shape[0] // groups
+    zeros = np.broadcast_to(xp.number.of(0), (*x.shape[:2], 1))
+    seen = np.concatenate([x.reshape(*x.shape[:2], -1), zeros], axis=2)[:, :, where]  # (n, channel, place…, window…)
+    made = []
+    for group in range(groups):
+        part = np.moveaxis(seen[:, group * channels : (group + 1) * channels], 1, axes + 1)
+        weights = kernel[group * out : (group + 1) * out].reshape(out, -1)
+        product = _product(xp, part.reshape(-1, weights.shape[1]), weights.T)
+        made.append(boxed(product).reshape(count, *places, out))
+    found = np.moveaxis(np.concatenate(made, axis=-1), -1, 1)
+    return found.transpose(np.argsort(spec.out_spec))
+
+
+def _fft(xp: Any, equation: Equation, x: Any) -> Any:
+    """Fourier's sums over the last axes: complex, of real numbers, or back to real ones."""
+    lengths, kind = tuple(equation.params["fft_lengths"]), int(equation.params["fft_type"])
+    axes = list(range(-len(lengths), 0))
+    whole = xp.fft.ifft if kind in (1, 3) else xp.fft.fft
+    if kind == 2:
+        x = xp.fft.rfft(x, n=lengths[-1], axis=-1)
+    for axis in axes if kind < 2 else axes[:-1]:
+        x = whole(x, axis=axis)
+    return xp.fft.irfft(x, n=lengths[-1], axis=-1) if kind == 3 else x
+
+
+# Decompositions --------------------------------------------------------------------------------------------------
+
+
+def _cholesky(xp: Any, _: Any, a: Any) -> Any:
+    return xp.linalg.cholesky(a)
+
+
+def _triangle(xp: Any, params: Mapping[str, Any], a: Any) -> Any:
+    """The triangle that jax reads."""
+    a = np.tril(a) if params["lower"] else np.triu(a)
+    if params["unit_diagonal"]:
+        a = np.where(np.eye(a.shape[-1], dtype=np.bool_), xp.number.of(1), a)
+    return xp.reals(a)
+
+
+def _triangular_solve(xp: Any, equation: Equation, a: Any, b: Any) -> Any:
+    """x with a x = b, or x a = b; ``transpose_a``: with the transpose of a."""
+    params = equation.params
+    a, left = _triangle(xp, params, a), params["left_side"]
+    if params["transpose_a"] == left:  # x a = b is aᵀ xᵀ = bᵀ
+        a = np.swapaxes(a, -1, -2)
+    found = xp.linalg.solve(a, b if left else np.swapaxes(b, -1, -2))
+    return found if left else np.swapaxes(found, -1, -2)
+
+
+def _lu(xp: Any, equation: Equation, a: Any) -> Any:
+    """L and U in one matrix, LAPACK's row exchanges, and the order of the rows."""
+    if a.shape[-1] != a.shape[-2]:
+        raise Unsupported("jax's primitive `lu` of a matrix that is not square")
+    packed, order = xp.linalg.lu(a)
+    exchanges = np.empty_like(order)
+    for place in np.ndindex(order.shape[:-1]):
+        rows = list(range(order.shape[-1]))
+        for k, row in enumerate(order[place]):
+            exchanges[(*place, k)] = other = rows.index(row)
+            rows[k], rows[other] = rows[other], rows[k]
+    kinds = [aval.dtype for aval in equation.outputs[1:]]
+    return [packed, exchanges.astype(kinds[0]), order.astype(kinds[1])]
+
+
+def _eigh(xp: Any, equation: Equation, a: Any) -> Any:
+    """Eigenvectors, and eigenvalues in ascending order."""
+    if equation.params.get("subset_by_index") is not None:
+        raise Unsupported("jax's primitive `eigh` of some eigenvalues")
+    found = xp.linalg.eigh(a if equation.params["lower"] else np.swapaxes(a, -1, -2))
+    return [found.eigenvectors, found.eigenvalues]
+
+
+def _svd(xp: Any, equation: Equation, a: Any) -> Any:
+    """Singular values in descending order; with ``compute_uv`` also U and the transpose of V."""
+    params = equation.params
+    if not params["compute_uv"]:
+        return [xp.linalg.svdvals(a)]
+    if params["full_matrices"] and a.shape[-1] != a.shape[-2]:
+        raise Unsupported("jax's primitive `svd` with the full matrices")
+    found = xp.linalg.svd(a)
+    return [found.S, found.U, found.Vh]
+
+
+def _qr(xp: Any, equation: Equation, a: Any) -> Any:
+    params = equation.params
+    if params.get("pivoting") or (params["full_matrices"] and a.shape[-2] > a.shape[-1]):
+        raise Unsupported("jax's primitive `qr` with pivots or the full Q")
+    return list(xp.linalg.qr(a))
+
+
+def _tridiagonal_solve(xp: Any, _: Any, lower: Any, diagonal: Any, upper: Any, b: Any) -> Any:
+    """x with a x = b, for the diagonals of a; the first of the lower and the last of the upper one do not count."""
+    n = diagonal.shape[-1]
+    a = np.array(np.broadcast_to(xp.number.of(0), (*diagonal.shape, n)), dtype=object)
+    k = np.arange(n)
+    a[..., k, k] = diagonal
+    a[..., k[1:], k[:-1]] = lower[..., 1:]
+    a[..., k[:-1], k[1:]] = upper[..., :-1]
+    return xp.linalg.solve(a, b)
+
+
+LINEAR_ALGEBRA: Mapping[str, Rule] = {
+    "cholesky": _cholesky,
+    "conv_general_dilated": _convolution,
+    "dot_general": _dot_general,
+    "eigh": _eigh,
+    "fft": _fft,
+    "lu": _lu,
+    "qr": _qr,
+    "svd": _svd,
+    "triangular_solve": _triangular_solve,
+    "tridiagonal_solve": _tridiagonal_solve,
+}

@@ -1,0 +1,441 @@
+"""What jax's primitives are over the oracle's numbers: the table behind `adbench.functions.from_jax.jaxprs`.
+
+A rule is called as rule(xp, equation, *inputs). Floating-point values are a `Real`, or an array of them; whole numbers,
+booleans and keys stay numpy's or jax's. A rule returns a value, or a list where the primitive has several results.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from adbench.functions.from_jax.jax_arrays import LINEAR_ALGEBRA, REDUCTIONS, Equation
+from adbench.functions.from_jax.positions import boxed, combined, padded, sources, taken, unboxed
+from adbench.model.errors import Unsupported
+from adbench.oracle.series import ball
+from adbench.oracle.series.arrays import COMPLEX, holds_complex
+from adbench.oracle.series.complex_numbers import Complex
+
+Rule = Callable[..., Any]
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
+# Elementwise -----------------------------------------------------------------------------------------------------
+
+
+def _named(name: str) -> Rule:
+    """A function of the namespace."""
+    return lambda xp, _, *inputs: getattr(xp, name)(*inputs)
+
+
+def _operator(function: Callable[..., Any]) -> Rule:
+    return lambda xp, _, *inputs: function(*inputs)
+
+
+def _quotient_remainder(a: Any, b: Any) -> Any:
+    """a - b trunc(a / b): the sign of a, as C has it."""
+    found = abs(a) % abs(b)
+    return -found if a < 0 else found
+
+
+_REMAINDER = np.frompyfunc(_quotient_remainder, 2, 1)
+
+
+def _convert(xp: Any, equation: Equation, x: Any) -> Any:
+    """Floats to whole numbers by truncation; what becomes a float is exact."""
+    kind = equation.outputs[0].dtype.kind
+    if kind == "c":
+        return xp.reals(x) if holds_complex(x) else COMPLEX(xp.reals(x), xp.number.of(0))
+    if kind == "f":
+        return xp.real(x) if equation.inputs[0].dtype.kind == "c" else xp.reals(x)
+    if kind == "b":
+        return boxed(x != xp.number.of(0)).astype(np.bool_)[()]
+    return _WHOLE(boxed(x)).astype(equation.outputs[0].dtype) if np.shape(x) else equation.outputs[0].dtype.type(int(x))
+
+
+_WHOLE = np.frompyfunc(int, 1, 1)
+
+
+def _bits(xp: Any, equation: Equation, x: Any) -> Any:
+    """The bits of the nearest float64; of one that moves from there, those of its neighbour. Or a float64 from bits."""
+    if equation.outputs[0].dtype.kind == "f":
+        return xp.reals(np.asarray(x).view(np.float64)[()])
+
+    def nearest(number: Any) -> float:
+        start = ball.start(number.ball)
+        if isinstance(start, ball.Special):
+            return start.value
+        found = float(ball.ball(start).mid())
+        moved = ball.sub(number.ball, ball.constant(found))
+        if ball.is_series(moved) and ball.sign_of_constant(ball.start(moved)) == 0:
+            return math.nextafter(found, math.inf * sign) if (sign := ball.sign(moved)) else found
+        return found
+
+    floats = np.asarray(np.frompyfunc(nearest, 1, 1)(x), dtype=np.float64)
+    return floats.view(equation.outputs[0].dtype).reshape(equation.outputs[0].shape)[()]
+
+
+def _select(xp: Any, equation: Equation, which: Any, *cases: Any) -> Any:
+    """The case whose number ``which`` tells, entry by entry."""
+    if not np.ndim(which):
+        return cases[int(which)]
+    chosen = np.empty(np.shape(which), dtype=object)
+    for number, case in enumerate(cases):
+        here = np.asarray(which) == number
+        chosen[here] = boxed(case)[here] if np.ndim(case) else case
+    return chosen
+
+
+def _clamp(xp: Any, _: Equation, low: Any, x: Any, high: Any) -> Any:
+    return xp.minimum(xp.maximum(x, low), high)
+
+
+def _round(xp: Any, equation: Equation, x: Any) -> Any:
+    if int(equation.params["rounding_method"]) == 1:
+        return xp.round(x)
+    return xp.sign(x) * xp.floor(xp.abs(x) + 0.5)
+
+
+def _reduce_precision(_: Any, equation: Equation, x: Any) -> Any:
+    """Nothing, for double precision; `refused` has refused fewer bits."""
+    return x
+
+
+def _stopped(number: Any) -> Any:
+    """The number as a constant: jax's derivatives take it for one."""
+    if isinstance(number, Complex):
+        return Complex(_stopped(number.real), _stopped(number.imag))
+    here = ball.start(number.ball)
+    return type(number)(ball.Special(here.value) if isinstance(here, ball.Special) else here)
+
+
+_STOPPED = np.frompyfunc(_stopped, 1, 1)
+
+
+def _scaled_bessel(name: str) -> Rule:
+    return lambda xp, _, x: xp.exp(-xp.abs(x)) * getattr(xp, name)(x)
+
+
+def _negative(xp: Any, _: Equation, x: Any) -> Any:
+    return -x
+
+
+ELEMENTWISE: Mapping[str, Rule] = {
+    **{
+        name: _operator(function)
+        for name, function in {
+            "add": operator.add,
+            "add_any": operator.add,
+            "sub": operator.sub,
+            "mul": operator.mul,
+            "div": operator.truediv,
+            "pow": operator.pow,
+            "lt": operator.lt,
+            "le": operator.le,
+            "gt": operator.gt,
+            "ge": operator.ge,
+            "eq": operator.eq,
+            "ne": operator.ne,
+            "lt_to": operator.lt,
+            "le_to": operator.le,
+            "eq_to": operator.eq,
+            "neg": operator.neg,
+            "rem": _REMAINDER,
+            "stop_gradient": _STOPPED,
+            "complex": COMPLEX,
+        }.items()
+    },
+    **{
+        name: _named(name)
+        for name in words(
+            "abs acos acosh asin asinh atan atan2 atanh cbrt ceil conj cos cosh digamma erf erfc exp exp2 expm1 "
+            "floor imag lgamma log log1p polygamma real sign sin sinh sqrt tan tanh zeta"
+        )
+    },
+    **{
+        name: _named(ours)
+        for name, ours in {
+            "erf_inv": "erfinv",
+            "igamma": "gammainc",
+            "igammac": "gammaincc",
+            "is_finite": "isfinite",
+            "logistic": "expit",
+            "max": "maximum",
+            "min": "minimum",
+            "regularized_incomplete_beta": "betainc",
+        }.items()
+    },
+    "bessel_i0e": _scaled_bessel("i0"),
+    "bessel_i1e": _scaled_bessel("i1"),
+    "bitcast_convert_type": _bits,
+    "clamp": _clamp,
+    "convert_element_type": _convert,
+    "integer_pow": lambda xp, equation, x: x ** equation.params["y"],
+    "reduce_precision": _reduce_precision,
+    "round": _round,
+    "rsqrt": lambda xp, _, x: xp.reciprocal(xp.sqrt(x)),
+    "select_n": _select,
+    "square": lambda xp, _, x: x * x,
+}
+
+
+# Structure -------------------------------------------------------------------------------------------------------
+#
+# These only move entries: they are right for arrays of anything, and xp is not used.
+
+
+def _structural(function: Any) -> Rule:
+    """function(params, *arrays) as a rule."""
+
+    def rule(_: Any, equation: Equation, *inputs: Any) -> Any:
+        found = function(equation.params, *map(boxed, inputs))
+        return list(map(unboxed, found)) if isinstance(found, list) else unboxed(found)
+
+    return rule
+
+
+def _broadcast_in_dim(params: Any, x: Any, *_: Any) -> Any:
+    shape = [1] * len(params["shape"])
+    for axis, size in zip(params["broadcast_dimensions"], x.shape, strict=True):
+        shape[axis] = size
+    return np.broadcast_to(x.reshape(shape), params["shape"])
+
+
+def _slice(params: Any, x: Any) -> Any:
+    strides = params["strides"] or (1,) * x.ndim
+    return x[tuple(map(slice, params["start_indices"], params["limit_indices"], strides))]
+
+
+def _reshape(params: Any, x: Any, *_: Any) -> Any:
+    order = params.get("dimensions")
+    return (x if order is None else x.transpose(order)).reshape(params["new_sizes"])
+
+
+def _split(params: Any, x: Any) -> list[Any]:
+    return np.split(x, np.cumsum(params["sizes"])[:-1], axis=params["axis"])
+
+
+def _unstack(params: Any, x: Any) -> list[Any]:
+    return list(np.moveaxis(x, params["axis"], 0))
+
+
+def _starts(shape: Sequence[int], sizes: Sequence[int], starts: Sequence[Any]) -> tuple[slice, ...]:
+    """Where a dynamic slice begins and ends: jax moves it inside the array."""
+    inside = [min(max(int(s), 0), n - size) for s, n, size in zip(starts, shape, sizes, strict=True)]
+    return tuple(slice(first, first + size) for first, size in zip(inside, sizes, strict=True))
+
+
+def _dynamic_slice(params: Any, x: Any, *starts: Any) -> Any:
+    return x[_starts(x.shape, params["slice_sizes"], starts)]
+
+
+def _dynamic_update_slice(_: Any, x: Any, update: Any, *starts: Any) -> Any:
+    made = x.copy()
+    made[_starts(x.shape, update.shape, starts)] = update
+    return made
+
+
+STRUCTURAL: Mapping[str, Rule] = {
+    name: _structural(function)
+    for name, function in {
+        "broadcast_in_dim": _broadcast_in_dim,
+        "concatenate": lambda params, *parts: np.concatenate(parts, axis=params["dimension"]),
+        "copy": lambda _, x: x,
+        "copy_p": lambda _, x: x,
+        "dynamic_slice": _dynamic_slice,
+        "dynamic_update_slice": _dynamic_update_slice,
+        "expand_dims": lambda params, x: np.expand_dims(x, params["dimensions"]),
+        "name": lambda _, x: x,
+        "reshape": _reshape,
+        "rev": lambda params, x: np.flip(x, params["dimensions"]),
+        "slice": _slice,
+        "split": _split,
+        "squeeze": lambda params, x: np.squeeze(x, axis=tuple(params["dimensions"])),
+        "stack": lambda params, *parts: np.stack(parts, axis=params["axis"]),
+        "tile": lambda params, x: np.tile(x, params["reps"]),
+        "transpose": lambda params, x: x.transpose(params["permutation"]),
+        "unstack": _unstack,
+    }.items()
+}
+
+
+def _pad(_: Any, equation: Equation, x: Any, value: Any) -> Any:
+    where = equation.remembered("where", lambda: padded(np.shape(x), equation.params["padding_config"]))
+    return taken(where, [x], value)
+
+
+def _gather(xp: Any, equation: Equation, x: Any, indices: Any) -> Any:
+    indices = np.asarray(indices)
+    params = {**equation.params, "fill_value": -1}
+    where = equation.remembered(
+        indices.tobytes(), lambda: sources(lambda at: equation.bind(at, indices, **params), np.shape(x))
+    )
+    fill = equation.params["fill_value"]
+    return taken(where, [x], xp.reals(np.nan if fill is None else fill))
+
+
+def _scatter_parameters(equation: Equation) -> dict[str, Any]:
+    return {name: equation.params[name] for name in ("indices_are_sorted", "unique_indices", "mode")}
+
+
+def _scatter(_: Any, equation: Equation, x: Any, indices: Any, updates: Any) -> Any:
+    """x with the updates instead of its entries."""
+    import jax.lax
+
+    indices, params = np.asarray(indices), equation.params
+    if params.get("update_jaxpr") is not None:
+        raise Unsupported("jax's primitive `scatter` with a function of the entry (`.at[…].apply`)")
+
+    def put(target: Any, numbers: Any) -> Any:
+        return jax.lax.scatter(
+            target, indices, numbers, params["dimension_numbers"], **_scatter_parameters(equation)
+        )  # fmt: skip
+
+    where = equation.remembered(indices.tobytes(), lambda: sources(put, np.shape(x), np.shape(updates)))
+    return taken(where, [x, updates])
+
+
+def _landing(equation: Equation, indices: Any) -> Any:
+    """The position in the result on which each update lands: the transpose of a scatter-add, run on positions."""
+    import jax
+
+    shape, updates = equation.inputs[0].shape, equation.inputs[2]
+
+    def add(numbers: Any) -> Any:
+        return jax.lax.scatter_add(
+            np.zeros(shape), indices, numbers, equation.params["dimension_numbers"], **_scatter_parameters(equation)
+        )
+
+    numbered = np.arange(1.0, 1 + np.prod(shape)).reshape(shape)  # 0: lands nowhere
+    (found,) = jax.vjp(add, np.zeros(updates.shape))[1](numbered)
+    return np.asarray(found).astype(np.int64) - 1
+
+
+def _scatter_by(total: Callable[[Any], Callable[[list[Any]], Any]]) -> Rule:
+    """The updates combined with the entries on which they land."""
+
+    def rule(xp: Any, equation: Equation, x: Any, indices: Any, updates: Any) -> Any:
+        indices = np.asarray(indices)
+        where = equation.remembered(indices.tobytes(), lambda: _landing(equation, indices))
+        return combined(x, where, updates, total(xp))
+
+    return rule
+
+
+def _sum_of(xp: Any) -> Callable[[list[Any]], Any]:
+    def total(numbers: list[Any]) -> Any:
+        if any(isinstance(number, Complex) for number in numbers):
+            return functools.reduce(operator.add, numbers)
+        return xp.number(xp.number.total([number.ball for number in numbers]))
+
+    return total
+
+
+def _product_of(xp: Any) -> Callable[[list[Any]], Any]:
+    return lambda numbers: xp.number(xp.number.product([number.ball for number in numbers]))
+
+
+def _first_minus_rest(xp: Any) -> Callable[[list[Any]], Any]:
+    return lambda numbers: numbers[0] - _sum_of(xp)(numbers[1:])
+
+
+INDEXING: Mapping[str, Rule] = {
+    "gather": _gather,
+    "pad": _pad,
+    "scatter": _scatter,
+    "scatter-add": _scatter_by(_sum_of),
+    "scatter-max": _scatter_by(lambda xp: functools.partial(functools.reduce, xp.maximum)),
+    "scatter-min": _scatter_by(lambda xp: functools.partial(functools.reduce, xp.minimum)),
+    "scatter-mul": _scatter_by(_product_of),
+    "scatter-sub": _scatter_by(_first_minus_rest),
+}
+
+
+# Whole numbers ---------------------------------------------------------------------------------------------------
+
+
+def _native(function: Callable[..., Any]) -> Rule:
+    return lambda _, *inputs: function(*inputs)
+
+
+def _whole_quotient(equation: Equation, a: Any, b: Any) -> Any:
+    """Towards zero; -1 for b = 0, as XLA has it."""
+    found = np.floor_divide(np.abs(a), np.abs(b)) * np.sign(a) * np.sign(b)
+    return np.where(np.equal(b, 0), -1, found)
+
+
+def _whole_reduction(function: Any) -> Rule:
+    return lambda equation, x: function(x, axis=tuple(equation.params["axes"]))
+
+
+def _whole_select(equation: Equation, which: Any, *cases: Any) -> Any:
+    if not np.ndim(which):
+        return cases[int(which)]
+    found = np.array(np.broadcast_to(cases[0], np.shape(which)))
+    for number, case in enumerate(cases[1:], 1):
+        found = np.where(np.asarray(which) == number, case, found)
+    return found
+
+
+NATIVE: Mapping[str, Rule] = {
+    **{
+        name: _native(function)
+        for name, function in {
+            "abs": np.abs,
+            "add": np.add,
+            "and": np.bitwise_and,
+            "eq": np.equal,
+            "ge": np.greater_equal,
+            "gt": np.greater,
+            "le": np.less_equal,
+            "lt": np.less,
+            "max": np.maximum,
+            "min": np.minimum,
+            "mul": np.multiply,
+            "ne": np.not_equal,
+            "neg": np.negative,
+            "not": np.invert,
+            "or": np.bitwise_or,
+            "rem": np.fmod,
+            "sub": np.subtract,
+            "xor": np.bitwise_xor,
+        }.items()
+    },
+    **{
+        name: _whole_reduction(function)
+        for name, function in {
+            "reduce_and": np.bitwise_and.reduce,
+            "reduce_max": np.max,
+            "reduce_min": np.min,
+            "reduce_or": np.bitwise_or.reduce,
+            "reduce_sum": np.sum,
+        }.items()
+    },
+    "clamp": lambda _, low, x, high: np.minimum(np.maximum(x, low), high),
+    "convert_element_type": lambda _, x: x,
+    "select_n": _whole_select,
+}
+"""numpy's functions of whole numbers and booleans; jax itself computes what is missing here."""
+
+RULES: Mapping[str, Rule] = {**ELEMENTWISE, **STRUCTURAL, **INDEXING, **REDUCTIONS, **LINEAR_ALGEBRA}
+"""By the primitive's name, for equations with floating-point or complex numbers."""
+
+EXACT = frozenset(STRUCTURAL) | words(
+    "abs bitcast_convert_type convert_element_type eq floor ge gt is_finite le lt max min ne neg pad select_n sign"
+)
+"""Primitives without rounding: of constants, jax itself may compute them."""
+
+COMPLEX_RULES = frozenset(STRUCTURAL) | words(
+    "abs add add_any complex conj convert_element_type cumsum div dot_general eq exp fft gather imag integer_pow mul "
+    "ne neg pad real reduce_sum scatter scatter-add select_n square stop_gradient sub"
+)
+"""Those that are right for complex numbers too."""

@@ -1,0 +1,544 @@
+"""jax functions as texts for the oracle: traced to a jaxpr, which then runs on the oracle's numbers.
+
+`jax_text` traces a function at its examples and builds a `Program`: a list of steps, each a rule of `jax_primitives`.
+Calls (`jit`, `checkpoint`, `custom_jvp`, `custom_vjp`) are written out in place, so custom derivatives play no part.
+Loops and branches follow the comparisons of the numbers given. What depends on whole numbers, booleans and random
+keys alone is computed once, by jax.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from adbench.functions.from_jax.jax_arrays import Equation
+from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATIVE, RULES, STRUCTURAL, words
+from adbench.functions.from_jax.positions import boxed
+from adbench.model.errors import Unsupported
+from adbench.oracle.series import ball
+from adbench.oracle.series.arrays import RealArray
+from adbench.oracle.series.namespace import Balls
+
+Step = tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...], bool]
+"""function(xp, *inputs), the places of the inputs, those of the outputs, and whether it returns a list."""
+
+CALLS = words(
+    "call checkpoint closed_call composite core_call custom_jvp_call custom_lin_call custom_vjp_call "
+    "custom_vjp_call_jaxpr custom_vmap_call jit pjit remat remat2 remat_call"
+)
+"""Primitives that only evaluate a jaxpr."""
+
+OF_CALLS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call")
+"""The parameters under which they have it."""
+
+IDENTITIES = words("device_put optimization_barrier pin pvary reshard sharding_constraint unpin")
+"""Primitives that return their inputs; they are about devices."""
+
+PRINTING = frozenset({"debug_callback", "debug_print"})
+
+
+def jax_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..., Any]:
+    """text(xp, *leaves): ``flat`` on the numbers of the namespace xp (the oracle's `Balls`, or numpy).
+
+    flat        a function of arrays and numbers that jax can trace; of its leaves only shape and dtype count
+    examples    the leaves in numpy, float64: the function is traced for double precision
+
+    Raises Unsupported for a primitive without a rule, for a function that computes in single precision inside, and for
+    one that jax cannot trace. Where only one branch of a `cond` has such a primitive, the text raises it.
+    """
+    import jax
+
+    with _double_precision():
+        try:
+            closed = jax.make_jaxpr(flat)(*map(np.asarray, examples))
+        except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
+            raise Unsupported(f"jax cannot trace the function: {str(error).splitlines()[0]}") from error
+        reads_bits = any(_is_bitcast(equation, to_floats=False) for equation in _equations(closed.jaxpr))
+        program = Program(closed.jaxpr, closed.consts, [False] * len(examples), Manner(reads_bits=reads_bits))
+
+    def in_double_precision(*leaves: Any) -> Any:
+        found = jax.core.eval_jaxpr(closed.jaxpr, closed.consts, *map(np.asarray, leaves))
+        return tuple(map(np.asarray, found))
+
+    def text(xp: Any, *leaves: Any) -> Any:
+        with _double_precision():
+            found = program.run(xp, leaves) if isinstance(xp, Balls) else in_double_precision(*leaves)
+        results = [x.view(RealArray) if isinstance(x, np.ndarray) and x.dtype == object else x for x in found]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return text
+
+
+def _double_precision() -> contextlib.AbstractContextManager[Any]:
+    import jax
+
+    found: contextlib.AbstractContextManager[Any]
+    if hasattr(jax, "enable_x64"):
+        found = jax.enable_x64(True)
+    else:
+        from jax.experimental import enable_x64
+
+        found = enable_x64()
+    return found
+
+
+# Kinds of values -------------------------------------------------------------------------------------------------
+
+
+def _kind(aval: Any) -> str:
+    """f, c: double precision, real or complex; low: less than that; n: whole numbers, booleans, keys, tokens."""
+    import jax.numpy as jnp
+
+    dtype = getattr(aval, "dtype", None)
+    if dtype is None or not isinstance(dtype, np.dtype):
+        return "n"
+    if not jnp.issubdtype(dtype, jnp.inexact):
+        return "n"
+    return {"float64": "f", "complex128": "c"}.get(dtype.name, "low")
+
+
+def _is_active_kind(aval: Any) -> bool:
+    return _kind(aval) in ("f", "c")
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a jaxpr and those inside are run.
+
+    stops        whether `stop_gradient` makes a constant; inside a function with a custom derivative it does not
+    reads_bits   whether whole numbers may hold the bits of moving floats, so that no float may be made from bits
+    """
+
+    stops: bool = True
+    reads_bits: bool = False
+
+
+def _is_bitcast(equation: Any, *, to_floats: bool) -> bool:
+    """Whether it makes floats from bits, or bits from floats."""
+    if equation.primitive.name != "bitcast_convert_type":
+        return False
+    return _is_active_kind(equation.outvars[0].aval if to_floats else equation.invars[0].aval)
+
+
+class Program:
+    """A jaxpr as steps over numbered places. A place holds a `Real`, an array of them, or a native value.
+
+    jaxpr, consts   as jax has them
+    fixed           for each input, whether it depends on none of the function's leaves
+    manner          what holds in the jaxprs inside, too
+    """
+
+    def __init__(self, jaxpr: Any, consts: Sequence[Any], fixed: Sequence[bool], manner: Manner) -> None:
+        self._size = 0
+        self._steps: list[Step] = []
+        self._known: dict[int, Any] = {}
+        self._kinds: dict[int, str] = {}
+        self._fixed: set[int] = set()
+        self._made_by: dict[int, tuple[Any, tuple[int, ...], int]] = {}
+        self._unstopped: dict[int, int] = {}
+        self._manner = manner
+        self._lifted: dict[Any, list[Any]] = {}
+        self._inputs = [self._place(var.aval) for var in jaxpr.invars]
+        self._fixed.update(place for place, is_fixed in zip(self._inputs, fixed, strict=True) if is_fixed)
+        self._outputs = self._written_out(jaxpr, consts, self._inputs)
+        self._steps = _needed(self._steps, self._outputs)
+
+    # Evaluation --------------------------------------------------------------------------------------------------
+
+    def run(self, xp: Any, inputs: Sequence[Any]) -> list[Any]:
+        """The outputs for these inputs."""
+        places = self._constants(xp).copy()
+        for place, value in zip(self._inputs, inputs, strict=True):
+            places[place] = self._number(xp, place, value)
+        for function, sources, targets, several in self._steps:
+            found = function(xp, *[places[k] for k in sources])
+            if several:
+                for target, value in zip(targets, found, strict=True):
+                    places[target] = value
+            else:
+                places[targets[0]] = found
+        return [places[place] for place in self._outputs]
+
+    def _number(self, xp: Any, place: int, value: Any) -> Any:
+        """An input as this class keeps it."""
+        if self._kinds[place] == "n" or type(value) is xp.number:
+            return value
+        if isinstance(value, np.ndarray) and value.dtype == object:
+            return value[()]
+        return xp.reals(value)
+
+    def _constants(self, xp: Any) -> list[Any]:
+        """All places with the constants in theirs, made once for each kind of numbers."""
+        key = xp.number, type(ball.constant(1))
+        if key not in self._lifted:
+            made: list[Any] = [None] * self._size
+            for place, value in self._known.items():
+                made[place] = xp.reals(value) if self._kinds[place] in ("f", "c") else value
+            self._lifted[key] = made
+        return self._lifted[key]
+
+    # Construction ------------------------------------------------------------------------------------------------
+
+    def _place(self, aval: Any, known: Any = None, fixed: bool = False) -> int:
+        place, self._size = self._size, self._size + 1
+        self._kinds[place] = _kind(aval)
+        if known is not None:
+            self._known[place] = known
+        if fixed or known is not None:
+            self._fixed.add(place)
+        return place
+
+    def _written_out(self, jaxpr: Any, consts: Sequence[Any], inputs: Sequence[int]) -> list[int]:
+        """The steps of a jaxpr on these places; the places of its outputs."""
+        where = dict(zip(jaxpr.invars, inputs, strict=True))
+        for var, value in zip(jaxpr.constvars, consts, strict=True):
+            where[var] = self._place(var.aval, _native(var.aval, value))
+
+        def place_of(atom: Any) -> int:
+            if hasattr(atom, "val"):
+                return self._place(atom.aval, _native(atom.aval, atom.val))
+            found: int = where[atom]
+            return found
+
+        for equation in jaxpr.eqns:
+            made = self._emitted(equation, tuple(map(place_of, equation.invars)))
+            where.update(zip(equation.outvars, made, strict=True))
+        return [place_of(atom) for atom in jaxpr.outvars]
+
+    def _emitted(self, equation: Any, sources: tuple[int, ...]) -> list[int]:
+        """The places of the results of one equation."""
+        name, params = equation.primitive.name, equation.params
+        fixed = all(place in self._fixed for place in sources)
+        if name in PRINTING:
+            return []
+        if name in IDENTITIES:
+            return list(sources)
+        if name == "stop_gradient" and not self._manner.stops:
+            return list(sources)
+        folded = self._folded(equation, sources)
+        if folded is not None:
+            return folded
+        if name in CALLS:
+            return self._called(equation, sources)
+        if name == "custom_linear_solve":
+            return self._linear_solve(params, sources)
+        if name == "cond" and sources[0] in self._known:
+            branch = _chosen(params["branches"], self._known[sources[0]])
+            return self._written_out(branch.jaxpr, branch.consts, sources[1:])
+        if name not in RULES and name not in LOOPS:
+            inside = _inside(equation)
+            if inside is not None:
+                return self._written_out(inside.jaxpr, inside.consts, sources)
+        function = self._function(equation, fixed, sources)
+        targets = [self._place(var.aval, fixed=fixed) for var in equation.outvars]
+        self._steps.append((function, sources, tuple(targets), equation.primitive.multiple_results))
+        for number, target in enumerate(targets):
+            self._made_by[target] = equation, sources, number
+        return targets
+
+    def _folded(self, equation: Any, sources: Sequence[int]) -> list[int] | None:
+        """The results of an equation of known values that jax computes exactly, or that are no float64 anyhow."""
+        if any(place not in self._known for place in sources) or not equation.outvars:
+            return None
+        name = equation.primitive.name
+        values = [self._known[place] for place in sources]
+        floats_in = any(_is_active_kind(var.aval) for var in equation.invars)
+        floats_out = any(_is_active_kind(var.aval) for var in equation.outvars)
+        simple = name not in CALLS and name not in LOOPS
+        if floats_in and not (simple and (name in EXACT or name not in RULES)):
+            return None
+        if floats_out and not simple:
+            return None
+        found = _evaluated(equation, values)
+        return [
+            self._place(var.aval, _native(var.aval, value))
+            for var, value in zip(equation.outvars, found, strict=True)
+        ]  # fmt: skip
+
+    def _called(self, equation: Any, sources: tuple[int, ...]) -> list[int]:
+        """The steps of a call, in its place."""
+        params, manner = equation.params, self._manner
+        called = next(params[key] for key in OF_CALLS if key in params)
+        jaxpr, consts = _opened(called)
+        if getattr(getattr(jaxpr, "debug_info", None), "func_name", "") == "_custom_root":
+            raise Unsupported("jax.lax.custom_root, whose derivative is that of an equation and not of its solver")
+        if equation.primitive.name.startswith("custom"):
+            self._manner = replace(manner, stops=False)
+        try:
+            return self._written_out(jaxpr, consts, sources)
+        finally:
+            self._manner = manner
+
+    def _linear_solve(self, params: Any, sources: Sequence[int]) -> list[int]:
+        """x = solve(b). jax stops the gradient of what `solve` uses, as it differentiates the equation instead."""
+        solve, lengths = params["jaxprs"].solve, params["const_lengths"]
+        if any(equation.primitive.name == "while" for equation in _equations(solve.jaxpr)):
+            raise Unsupported("jax.lax.custom_linear_solve with an iterative solver")
+        first, total = lengths.matvec + lengths.vecmat, sum(lengths)
+        used = [self._without_stops(place) for place in sources[first : first + lengths.solve]]
+        return self._written_out(solve.jaxpr, solve.consts, [*used, *sources[total:]])
+
+    def _without_stops(self, place: int) -> int:
+        """The place of the same value that moves although a `stop_gradient` was on its way."""
+        if place not in self._made_by:
+            return place
+        if place not in self._unstopped:
+            equation, sources, number = self._made_by[place]
+            if equation.primitive.name == "stop_gradient":
+                self._unstopped[place] = self._without_stops(sources[0])
+            else:
+                moving = tuple(map(self._without_stops, sources))
+                results = self._emitted(equation, moving) if moving != sources else None
+                self._unstopped[place] = place if results is None else results[number]
+        return self._unstopped[place]
+
+    def _function(self, equation: Any, fixed: bool, sources: Sequence[int]) -> Callable[..., Any]:
+        """What computes the results of an equation from its inputs."""
+        name: str = equation.primitive.name
+        if name in LOOPS:
+            return LOOPS[name](equation.params, [place in self._fixed for place in sources], self._manner)
+        kinds = {_kind(var.aval) for var in (*equation.invars, *equation.outvars)}
+        if "low" in kinds:
+            found = next(var.aval.dtype for var in (*equation.outvars, *equation.invars) if _kind(var.aval) == "low")
+            raise Unsupported(f"the function computes in {found.name} inside: jax's primitive `{name}`")
+        described = _described(equation)
+        if _is_bitcast(equation, to_floats=True) and self._manner.reads_bits:
+            raise Unsupported("jax's primitive `bitcast_convert_type` to a floating-point number")
+        if kinds <= {"n"}:
+            if equation.effects:
+                raise Unsupported(f"jax's primitive `{name}`")
+            return _on_whole_numbers(described)
+        if name not in RULES:
+            if fixed:
+                return _in_double_precision(described)
+            raise Unsupported(f"jax's primitive `{name}`")
+        if "c" in kinds and name not in COMPLEX_RULES:
+            raise Unsupported(f"jax's primitive `{name}` of complex numbers")
+        _check(described)
+        rule = RULES[name]
+        return lambda xp, *inputs: rule(xp, described, *inputs)
+
+
+def _needed(steps: Sequence[Step], outputs: Sequence[int]) -> list[Step]:
+    """The steps on which these places depend. Others may have no value, like the square root of an unused residual."""
+    wanted, found = set(outputs), []
+    for step in reversed(steps):
+        if not wanted.isdisjoint(step[2]):
+            wanted.update(step[1])
+            found.append(step)
+    return found[::-1]
+
+
+def _native(aval: Any, value: Any) -> Any:
+    """A constant in numpy; keys as jax has them."""
+    dtype = getattr(aval, "dtype", None)
+    if not isinstance(dtype, np.dtype):
+        return value
+    return np.asarray(value, dtype=dtype)[()]
+
+
+def _described(equation: Any) -> Equation:
+    return Equation(
+        equation.primitive.name,
+        equation.params,
+        [var.aval for var in equation.invars],
+        [var.aval for var in equation.outvars],
+        equation.primitive.bind,
+    )
+
+
+def _evaluated(equation: Any, values: Sequence[Any]) -> Sequence[Any]:
+    """The results of an equation in jax, or in numpy where that is the same and quicker."""
+    name, several = equation.primitive.name, equation.primitive.multiple_results
+    described = _described(equation)
+    if name in STRUCTURAL:
+        found = STRUCTURAL[name](None, described, *values)
+    elif {_kind(var.aval) for var in (*equation.invars, *equation.outvars)} <= {"n"}:
+        found = _on_whole_numbers(described)(None, *values)
+    elif name == "convert_element_type" and all(isinstance(var.aval.dtype, np.dtype) for var in equation.outvars):
+        found = np.asarray(values[0]).astype(equation.outvars[0].aval.dtype)
+    else:
+        found = _bound(equation.primitive, equation.params, values)
+    return found if several else [found]
+
+
+def _bound(primitive: Any, params: Any, values: Sequence[Any]) -> Any:
+    """The primitive, evaluated by jax."""
+    import jax
+
+    with jax.ensure_compile_time_eval():
+        return primitive.bind(*values, **params)
+
+
+def _on_whole_numbers(equation: Equation) -> Callable[..., Any]:
+    """An equation without floats, by numpy where it has the same function, else by jax."""
+    name, dtypes = equation.name, [aval.dtype for aval in equation.outputs]
+    if name in STRUCTURAL and all(isinstance(aval.dtype, np.dtype) for aval in equation.inputs):
+        return lambda xp, *inputs: STRUCTURAL[name](xp, equation, *inputs)
+    if name not in NATIVE or not all(isinstance(dtype, np.dtype) for dtype in dtypes):
+        return lambda _, *inputs: _as_numpy(equation.bind(*inputs, **equation.params))
+    function, dtype = NATIVE[name], dtypes[0]
+
+    def apply(_: Any, *inputs: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(equation, *inputs), dtype=dtype)[()]
+
+    return apply
+
+
+def _as_numpy(found: Any) -> Any:
+    if isinstance(found, list | tuple):
+        return [_as_numpy(part) for part in found]
+    return np.asarray(found)[()] if isinstance(getattr(found, "dtype", None), np.dtype) else found
+
+
+def _in_double_precision(equation: Equation) -> Callable[..., Any]:
+    """A primitive without a rule, of numbers that depend on none of the leaves: nothing is lost."""
+    nearest = np.frompyfunc(_nearest, 1, 1)
+
+    def apply(xp: Any, *inputs: Any) -> Any:
+        floats = [
+            np.asarray(nearest(boxed(value)), dtype=np.float64) if _kind(aval) == "f" else value
+            for value, aval in zip(inputs, equation.inputs, strict=True)
+        ]
+        found = _as_numpy(equation.bind(*floats, **equation.params))
+        several = isinstance(found, list)
+        lifted = [
+            xp.reals(part) if _is_active_kind(aval) else part
+            for part, aval in zip(found if several else [found], equation.outputs, strict=True)
+        ]
+        return lifted if several else lifted[0]
+
+    return apply
+
+
+def _nearest(number: Any) -> float:
+    value = ball.start(number.ball)
+    return float(value.value) if isinstance(value, ball.Special) else float(ball.ball(value).mid())
+
+
+def _inside(equation: Any) -> Any:
+    """The program of jax's own primitives that another package's primitive runs; None where it is none."""
+    import jax
+
+    primitive, avals = equation.primitive, [var.aval for var in equation.invars]
+    if getattr(primitive.impl, "__module__", "jax").partition(".")[0] in ("jax", "functools", "jaxlib"):
+        return None
+    shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
+    try:
+        closed = jax.make_jaxpr(functools.partial(primitive.impl, **equation.params))(*shapes)
+    except Exception:  # it is more than a program of primitives
+        return None
+    for inner in _equations(closed.jaxpr):
+        if inner.primitive is primitive or _is_bitcast(inner, to_floats=False):
+            return None
+    return closed
+
+
+def _check(equation: Equation) -> None:
+    """Raises Unsupported where a primitive rounds to fewer bits than float64 has."""
+    if equation.name == "reduce_precision":
+        bits = equation.params["exponent_bits"], equation.params["mantissa_bits"]
+        if bits[0] < 11 or bits[1] < 52:
+            raise Unsupported(
+                "the function computes with fewer than 64 bits inside: jax's primitive `reduce_precision`"
+            )
+
+
+def _opened(jaxpr: Any) -> tuple[Any, Sequence[Any]]:
+    """A jaxpr with its constants."""
+    return (jaxpr.jaxpr, jaxpr.consts) if hasattr(jaxpr, "jaxpr") else (jaxpr, ())
+
+
+def _equations(jaxpr: Any) -> Iterator[Any]:
+    """All equations of a jaxpr and of those inside."""
+    import jax
+
+    for equation in jaxpr.eqns:
+        yield equation
+        for part in jax.tree.leaves(equation.params, is_leaf=lambda x: hasattr(x, "eqns")):
+            if hasattr(part, "eqns"):
+                yield from _equations(_opened(part)[0])
+
+
+# Loops and branches ----------------------------------------------------------------------------------------------
+
+
+def _chosen(branches: Sequence[Any], index: Any) -> Any:
+    """The branch with this number, the nearest one for a number out of range."""
+    return branches[min(max(int(index), 0), len(branches) - 1)]
+
+
+def _cond(params: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., Any]:
+    def compiled(branch: Any) -> Program | Unsupported:
+        try:
+            return Program(branch.jaxpr, branch.consts, fixed[1:], manner)
+        except Unsupported as error:  # another branch may be taken
+            return error
+
+    branches = [compiled(branch) for branch in params["branches"]]
+
+    def apply(xp: Any, index: Any, *inputs: Any) -> Any:
+        branch = _chosen(branches, index)
+        if isinstance(branch, Unsupported):
+            raise branch
+        return branch.run(xp, inputs)
+
+    return apply
+
+
+def _while(params: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., Any]:
+    first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
+    carried = [all(fixed)] * (len(fixed) - second)
+    holds = Program(*_opened(params["cond_jaxpr"]), [*fixed[:first], *carried], manner)
+    body = Program(*_opened(params["body_jaxpr"]), [*fixed[first:second], *carried], manner)
+
+    def apply(xp: Any, *inputs: Any) -> Any:
+        state = list(inputs[second:])
+        while holds.run(xp, [*inputs[:first], *state])[0]:
+            xp.check_time()
+            state = body.run(xp, [*inputs[first:second], *state])
+        return state
+
+    return apply
+
+
+def _scan(params: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., Any]:
+    first, second, length = params["num_consts"], params["num_consts"] + params["num_carry"], params["length"]
+    avals = params["jaxpr"].out_avals[params["num_carry"] :]
+    carried = [all(fixed)] * params["num_carry"]
+    body = Program(*_opened(params["jaxpr"]), [*fixed[:first], *carried, *fixed[second:]], manner)
+    order = range(length - 1, -1, -1) if params["reverse"] else range(length)
+
+    def apply(xp: Any, *inputs: Any) -> Any:
+        state, rows = list(inputs[first:second]), inputs[second:]
+        made: list[Any] = [[None] * length for _ in avals]
+        for k in order:
+            xp.check_time()
+            found = body.run(xp, [*inputs[:first], *state, *(row[k] for row in rows)])
+            state = found[: len(state)]
+            for results, value in zip(made, found[len(state) :], strict=True):
+                results[k] = value
+        return [*state, *map(_stacked, made, avals)]
+
+    return apply
+
+
+def _stacked(values: Sequence[Any], aval: Any) -> Any:
+    """Values of the same shape along a new first axis."""
+    if not isinstance(aval.dtype, np.dtype):
+        import jax.numpy as jnp
+
+        return jnp.stack(values)
+    made = np.empty((len(values), *aval.shape), dtype=object if _is_active_kind(aval) else aval.dtype)
+    for k, value in enumerate(values):
+        made[k] = value
+    return made
+
+
+LOOPS: dict[str, Callable[..., Callable[..., Any]]] = {"cond": _cond, "while": _while, "scan": _scan}

@@ -1,0 +1,102 @@
+"""Operations that only move numbers, on arrays of anything: a library runs them on positions, once.
+
+A position is an index into the operands' entries, one operand after the other. `FILLED` marks an entry that comes from
+no operand: padding, or an index out of bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Positions = NDArray[np.int64]
+
+FILLED = -1
+
+
+def boxed(value: Any) -> Any:
+    """The value as an array; a number that numpy does not know becomes an array of shape ()."""
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, np.generic | bool | int | float | complex):
+        return np.asarray(value)
+    made = np.empty((), dtype=object)
+    made[()] = value
+    return made
+
+
+def unboxed(array: Any) -> Any:
+    """The number of an array of shape (); every other array as it is."""
+    return array[()] if isinstance(array, np.ndarray) else array
+
+
+def sources(operation: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
+    """Where the entries of ``operation(*operands)`` come from, for operands of these shapes.
+
+    The operation is run on arrays of int64. It returns one array or a list, and so does this.
+    """
+    sizes = [math.prod(shape) for shape in shapes]
+    firsts = np.cumsum([0, *sizes])
+    numbered = [
+        np.arange(first, first + size, dtype=np.int64).reshape(shape)
+        for first, size, shape in zip(firsts, sizes, shapes, strict=False)
+    ]
+    found = operation(*numbered)
+    return [np.asarray(part) for part in found] if isinstance(found, list | tuple) else np.asarray(found)
+
+
+def taken(where: Positions, operands: Sequence[Any], fill: Any = None) -> Any:
+    """The entries at these positions; ``fill`` where the position is `FILLED`. A scalar for the shape ()."""
+    parts = [boxed(operand).ravel() for operand in operands]
+    if fill is not None:
+        parts.append(boxed(fill).ravel())  # the last entry: that of the index -1
+    entries = np.concatenate(parts) if len(parts) > 1 else parts[0]
+    return entries[where]
+
+
+def combined(target: Any, where: Positions, updates: Any, total: Callable[[list[Any]], Any]) -> Any:
+    """target with ``total([entry, update, …])`` in each entry on which updates land; a `FILLED` one lands nowhere."""
+    made = np.array(boxed(target), dtype=object)
+    entries = made.reshape(-1)
+    landing: dict[int, list[Any]] = {}
+    for position, update in zip(where.ravel().tolist(), boxed(updates).ravel(), strict=True):
+        if position != FILLED:
+            landing.setdefault(position, []).append(update)
+    for position, numbers in landing.items():
+        entries[position] = total([entries[position], *numbers])
+    return made[()]
+
+
+def padded(shape: tuple[int, ...], widths: Sequence[tuple[int, int, int]]) -> Positions:
+    """Positions of an array with (before, after, between) entries of padding on each axis; negative: cut off."""
+    where: Positions = sources(lambda x: x, shape)
+    for axis, (before, after, between) in enumerate(widths):
+        size = where.shape[axis]
+        spread = np.full(size + between * max(0, size - 1), FILLED)
+        spread[:: between + 1] = np.arange(size)
+        rows = np.pad(spread, (max(0, before), max(0, after)), constant_values=FILLED)
+        rows = rows[max(0, -before) : len(rows) - max(0, -after)]
+        nothing = np.full((*where.shape[:axis], 1, *where.shape[axis + 1 :]), FILLED)  # the row of the index -1
+        where = np.take(np.concatenate([where, nothing], axis=axis), rows, axis=axis)
+    return where
+
+
+def windows(
+    shape: tuple[int, ...],
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+    window_dilation: Sequence[int],
+) -> Positions:
+    """Positions of the entries that a window sees at each place: (place …, entry of the window …)."""
+    where = padded(shape, [(low, high, d - 1) for (low, high), d in zip(padding, dilation, strict=True)])
+    reach = tuple((size - 1) * d + 1 for size, d in zip(window, window_dilation, strict=True))
+    if any(n < r for n, r in zip(where.shape, reach, strict=True)):
+        return np.zeros((*(max(0, n - r + 1) for n, r in zip(where.shape, reach, strict=True)), *window), np.int64)
+    views = np.lib.stride_tricks.sliding_window_view(where, reach)
+    return views[tuple(slice(None, None, step) for step in (*strides, *window_dilation))]
