@@ -1,0 +1,447 @@
+"""numpy's functions that make, arrange and reduce arrays, with numpy's signatures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from adbench.functions.from_numpy.name_table import FUNCTIONS, Function, known_as, namesake, unsupported
+
+CREATION = frozenset(f"numpy.{name}" for name in ("array", "empty", "eye", "full", "identity", "ones", "zeros"))
+"""Functions that make float64 arrays without being given an active number. A program may write one into them."""
+
+
+@known_as("numpy.array", "numpy.asarray", "numpy.asanyarray", "numpy.ascontiguousarray", "numpy.asfortranarray")
+def _array(xp: Any, x: Any, dtype: Any = None, ndmin: int = 0) -> Any:
+    found = xp.asarray(x, dtype) if dtype is not None else xp.reals(x)
+    return np.array(found, dtype=object, ndmin=ndmin) if ndmin else found
+
+
+@known_as("numpy.copy")
+def _copy(xp: Any, a: Any) -> Any:
+    return np.array(xp.reals(a), dtype=object)
+
+
+@known_as("numpy.require", "numpy.asarray_chkfinite")
+def _unchanged(_xp: Any, a: Any, *_: Any) -> Any:
+    return a
+
+
+for _name in ("zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like"):
+
+    def _made(xp: Any, *args: Any, _name: str = _name, dtype: Any = None, shape: Any = None) -> Any:
+        options = {} if dtype is None else {"dtype": dtype}
+        if shape is not None and _name.endswith("_like"):
+            return getattr(xp, _name.removesuffix("_like"))(shape, *args[1:], **options)
+        return getattr(xp, _name)(*args, *(() if shape is None else (shape,)), **options)
+
+    FUNCTIONS[f"numpy.{_name}"] = _made
+
+
+@known_as("numpy.eye", "numpy.identity")
+def _eye(xp: Any, N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64) -> Any:
+    return xp.eye(N, M, k=k, dtype=dtype)
+
+
+@known_as("numpy.linspace")
+def _linspace(xp: Any, start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Any:
+    return xp.linspace(start, stop, num, endpoint)
+
+
+@known_as("numpy.logspace")
+def _logspace(xp: Any, start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0) -> Any:
+    return xp.exp(xp.log(base) * xp.linspace(start, stop, num, endpoint))
+
+
+@known_as("numpy.geomspace")
+def _geomspace(xp: Any, start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Any:
+    return xp.exp(xp.linspace(xp.log(start), xp.log(stop), num, endpoint))
+
+
+@known_as("numpy.concatenate", "numpy.concat")
+def _concatenate(xp: Any, arrays: Sequence[Any], axis: int | None = 0) -> Any:
+    return xp.concat(arrays, axis)
+
+
+@known_as("numpy.stack")
+def _stack(xp: Any, arrays: Sequence[Any], axis: int = 0) -> Any:
+    return xp.stack(arrays, axis)
+
+
+@known_as("numpy.where")
+def _where(xp: Any, condition: Any, *values: Any) -> Any:
+    return xp.where(condition, *values) if values else np.nonzero(condition)
+
+
+@known_as("numpy.copyto")
+def _copyto(xp: Any, dst: Any, src: Any, casting: Any = None, where: Any = True) -> None:
+    del casting
+    dst[...] = xp.where(where, src, dst)
+
+
+@known_as("numpy.fill_diagonal")
+def _fill_diagonal(xp: Any, a: Any, val: Any, wrap: bool = False) -> None:
+    np.fill_diagonal(a, np.asarray(xp.reals(val), dtype=object), wrap)
+
+
+# Reductions ----
+
+
+@known_as("numpy.sum")
+def _sum(
+    xp: Any,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = 0,
+    where: Any = True,
+) -> Any:
+    _no(dtype, out)
+    found = xp.sum(a if where is True else xp.where(where, a, 0.0), axis, keepdims=keepdims)
+    return found if initial is None or (isinstance(initial, int) and initial == 0) else found + initial
+
+
+@known_as("numpy.prod")
+def _prod(
+    xp: Any,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = 1,
+    where: Any = True,
+) -> Any:
+    _no(dtype, out)
+    found = xp.prod(a if where is True else xp.where(where, a, 1.0), axis, keepdims=keepdims)
+    return found if initial is None or (isinstance(initial, int) and initial == 1) else found * initial
+
+
+def _no(*options: Any) -> None:
+    """Raises Unsupported where an option is given that has no meaning here."""
+    if any(option is not None for option in options):
+        raise unsupported("dtype= or out=")
+
+
+def _extreme(name: str, better: str) -> Function:
+    def found(
+        xp: Any,
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> Any:
+        _no(out)
+        chosen = a if where is True else xp.where(where, a, initial)
+        result = getattr(xp, name)(chosen, axis, keepdims=keepdims)
+        return result if initial is None else getattr(xp, better)(result, initial)
+
+    return found
+
+
+FUNCTIONS["numpy.max"] = FUNCTIONS["numpy.amax"] = _extreme("max", "maximum")
+FUNCTIONS["numpy.min"] = FUNCTIONS["numpy.amin"] = _extreme("min", "minimum")
+
+
+@known_as("numpy.ptp")
+def _ptp(xp: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    _no(out)
+    return xp.max(a, axis, keepdims=keepdims) - xp.min(a, axis, keepdims=keepdims)
+
+
+@known_as("numpy.mean")
+def _mean(
+    xp: Any,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    where: Any = True,
+) -> Any:
+    _no(dtype, out)
+    if where is True:
+        return xp.mean(a, axis, keepdims=keepdims)
+    count = np.sum(np.broadcast_to(where, np.shape(a)), axis=axis, keepdims=bool(keepdims))
+    return xp.sum(xp.where(where, a, 0.0), axis, keepdims=keepdims) / count
+
+
+def _spread(name: str) -> Function:
+    def found(
+        xp: Any,
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: Any = 0,
+        keepdims: Any = False,
+        correction: Any = None,
+    ) -> Any:
+        _no(dtype, out)
+        return getattr(xp, name)(a, axis, keepdims=keepdims, ddof=ddof if correction is None else correction)
+
+    return found
+
+
+FUNCTIONS["numpy.var"], FUNCTIONS["numpy.std"] = _spread("var"), _spread("std")
+
+
+@known_as("numpy.average")
+def _average(
+    xp: Any, a: Any, axis: Any = None, weights: Any = None, returned: Any = False, keepdims: Any = False
+) -> Any:
+    if returned:
+        raise unsupported("numpy.average with returned=")
+    if weights is None:
+        return xp.mean(a, axis, keepdims=keepdims)
+    weights = xp.reals(weights)
+    if np.shape(weights) != np.shape(a) and axis is not None:
+        shape = [1] * np.ndim(a)
+        shape[axis] = -1
+        weights = np.broadcast_to(weights.reshape(shape), np.shape(a))
+    return xp.sum(xp.reals(a) * weights, axis, keepdims=keepdims) / xp.sum(weights, axis, keepdims=keepdims)
+
+
+def _running(name: str) -> Function:
+    def found(xp: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        _no(dtype, out)
+        return getattr(xp, name)(np.ravel(a) if axis is None else a, axis=0 if axis is None else axis)
+
+    return found
+
+
+FUNCTIONS["numpy.cumsum"] = _running("cumsum")
+FUNCTIONS["numpy.cumprod"] = _running("cumprod")
+
+
+@known_as("numpy.cumulative_sum")
+def _cumulative_sum(xp: Any, x: Any, axis: Any = None) -> Any:
+    return FUNCTIONS["numpy.cumsum"](xp, x, axis)
+
+
+@known_as("numpy.cumulative_prod")
+def _cumulative_prod(xp: Any, x: Any, axis: Any = None) -> Any:
+    return FUNCTIONS["numpy.cumprod"](xp, x, axis)
+
+
+@known_as("numpy.quantile")
+def _quantile(xp: Any, a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
+    if method != "linear" or keepdims or np.ndim(q):
+        raise unsupported("numpy.quantile with an array of quantiles, or with method= or keepdims=")
+    ordered = np.sort(np.ravel(a) if axis is None else np.moveaxis(np.asarray(a), axis, 0), axis=0)
+    place = float(np.asarray(q)) * (len(ordered) - 1)
+    lower = min(math.floor(place), max(len(ordered) - 2, 0))
+    upper = min(lower + 1, len(ordered) - 1)
+    return ordered[lower] + (ordered[upper] - ordered[lower]) * (place - lower)
+
+
+@known_as("numpy.percentile")
+def _percentile(xp: Any, a: Any, q: Any, axis: Any = None, **options: Any) -> Any:
+    return _quantile(xp, a, np.asarray(q) / 100, axis, **options)
+
+
+@known_as("numpy.median")
+def _median(xp: Any, a: Any, axis: Any = None) -> Any:
+    ordered = np.sort(np.ravel(a) if axis is None else np.moveaxis(np.asarray(a), axis, 0), axis=0)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def _nan_to(xp: Any, a: Any, value: float) -> Any:
+    return xp.where(xp.isnan(a), value, a)
+
+
+@known_as("numpy.nansum")
+def _nansum(xp: Any, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    return xp.sum(_nan_to(xp, a, 0.0), axis, keepdims=keepdims)
+
+
+@known_as("numpy.nanmean")
+def _nanmean(xp: Any, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    count = np.sum(~np.asarray(xp.isnan(a), dtype=np.bool_), axis=axis, keepdims=bool(keepdims))
+    return _nansum(xp, a, axis, keepdims) / count
+
+
+@known_as("numpy.nanvar")
+def _nanvar(xp: Any, a: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
+    count = np.sum(~np.asarray(xp.isnan(a), dtype=np.bool_), axis=axis, keepdims=bool(keepdims))
+    gap = xp.reals(a) - _nanmean(xp, a, axis, keepdims=True)
+    return _nansum(xp, gap * gap, axis, keepdims) / (count - ddof)
+
+
+@known_as("numpy.nanstd")
+def _nanstd(xp: Any, a: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
+    return xp.sqrt(_nanvar(xp, a, axis, ddof, keepdims))
+
+
+@known_as("numpy.cov")
+def _cov(xp: Any, m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None) -> Any:
+    rows = np.atleast_2d(np.asarray(xp.reals(m), dtype=object))
+    rows = rows if rowvar or np.ndim(m) < 2 else rows.T
+    if y is not None:
+        other = np.atleast_2d(np.asarray(xp.reals(y), dtype=object))
+        rows = np.concatenate([rows, other if rowvar or np.ndim(y) < 2 else other.T])
+    gap = xp.centred(rows, xp.mean(rows, 1, keepdims=True))
+    freedom = rows.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
+    return np.squeeze(np.asarray(xp.matmul(gap, np.asarray(gap).T) / freedom))
+
+
+@known_as("numpy.corrcoef")
+def _corrcoef(xp: Any, x: Any, y: Any = None, rowvar: bool = True) -> Any:
+    found = np.asarray(_cov(xp, x, y, rowvar))
+    if not found.ndim:
+        return found / found
+    deviation = np.asarray(xp.sqrt(np.diagonal(found)))
+    return found / deviation[:, None] / deviation[None, :]
+
+
+@known_as("numpy.bincount")
+def _bincount(xp: Any, x: Any, weights: Any = None, minlength: int = 0) -> Any:
+    found = np.asarray(xp.zeros(max(int(np.max(x, initial=-1)) + 1, minlength)))
+    np.add.at(found, np.asarray(x), np.asarray(xp.reals(weights)))
+    return found
+
+
+@known_as("numpy.any")
+def _any(_xp: Any, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    return np.any(np.asarray(a, dtype=np.bool_), axis=axis, keepdims=bool(keepdims))
+
+
+@known_as("numpy.all")
+def _all(_xp: Any, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    return np.all(np.asarray(a, dtype=np.bool_), axis=axis, keepdims=bool(keepdims))
+
+
+REDUCTIONS: Mapping[str, Function] = {
+    "add": _sum,
+    "logaddexp": lambda xp, a, axis=None, keepdims=False: xp.logsumexp(a, axis, keepdims=keepdims),
+    "logical_and": _all,
+    "logical_or": _any,
+    "maximum": FUNCTIONS["numpy.max"],
+    "minimum": FUNCTIONS["numpy.min"],
+    "multiply": _prod,
+}
+"""`ufunc.reduce` by the ufunc's name. It goes along the first axis unless told otherwise."""
+
+ACCUMULATIONS: Mapping[str, Function] = {
+    "add": FUNCTIONS["numpy.cumsum"],
+    "multiply": FUNCTIONS["numpy.cumprod"],
+    "maximum": lambda xp, a, axis=0: _along(xp.maximum, a, axis),
+    "minimum": lambda xp, a, axis=0: _along(xp.minimum, a, axis),
+}
+"""`ufunc.accumulate` by the ufunc's name."""
+
+
+def _along(function: Function, a: Any, axis: int) -> Any:
+    parts = np.moveaxis(np.asarray(a), axis, 0)
+    found = np.empty(parts.shape, dtype=object)
+    for k, part in enumerate(parts):
+        found[k] = part if k == 0 else function(found[k - 1], part)
+    return np.moveaxis(found, 0, axis)
+
+
+# Values and intervals ----
+
+
+@known_as("numpy.clip")
+def _clip(xp: Any, a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:
+    return xp.clip(a, a_min if min is None else min, a_max if max is None else max)
+
+
+@known_as("numpy.round", "numpy.around")
+def _round(xp: Any, a: Any, decimals: int = 0) -> Any:
+    return xp.round(xp.reals(a) * 10**decimals) / 10**decimals if decimals > 0 else _round_to(xp, a, 10**-decimals)
+
+
+def _round_to(xp: Any, a: Any, unit: int) -> Any:
+    return xp.round(xp.reals(a) / unit) * unit if unit > 1 else xp.round(a)
+
+
+for _name in ("sinc", "i0", "real", "imag", "fabs"):
+    FUNCTIONS[f"numpy.{_name}"] = namesake(_name)
+
+
+@known_as("numpy.angle")
+def _angle(xp: Any, z: Any, deg: bool = False) -> Any:
+    found = xp.atan2(xp.imag(z), xp.real(z))
+    return xp.degrees(found) if deg else found
+
+
+@known_as("numpy.fix")
+def _fix(xp: Any, x: Any) -> Any:
+    return xp.trunc(x)
+
+
+@known_as("numpy.nan_to_num")
+def _nan_to_num(xp: Any, x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    largest = float(np.finfo(np.float64).max)
+    x = xp.where(xp.isnan(x), nan, x)
+    infinite = np.asarray(xp.isinf(x), dtype=np.bool_)
+    above = np.asarray(np.asarray(x) > 0, dtype=np.bool_)
+    x = xp.where(infinite & above, largest if posinf is None else posinf, x)
+    return xp.where(infinite & ~above, -largest if neginf is None else neginf, x)
+
+
+@known_as("numpy.isclose")
+def _isclose(xp: Any, a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8) -> Any:
+    a, b = xp.reals(a), xp.reals(b)
+    return np.asarray(abs(a - b) <= atol + rtol * abs(b), dtype=np.bool_)[()]
+
+
+@known_as("numpy.allclose")
+def _allclose(xp: Any, a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8) -> bool:
+    return bool(np.all(_isclose(xp, a, b, rtol, atol)))
+
+
+@known_as("numpy.array_equal")
+def _array_equal(xp: Any, a1: Any, a2: Any) -> bool:
+    return np.shape(a1) == np.shape(a2) and bool(np.all(np.asarray(xp.reals(a1)) == np.asarray(xp.reals(a2))))
+
+
+for _name in ("result_type", "common_type"):
+    FUNCTIONS[f"numpy.{_name}"] = lambda _xp, *_arrays: np.dtype(np.float64)
+
+
+@known_as("numpy.iscomplexobj")
+def _iscomplexobj(_xp: Any, _x: Any) -> bool:
+    return False
+
+
+@known_as("numpy.isrealobj")
+def _isrealobj(_xp: Any, _x: Any) -> bool:
+    return True
+
+
+@known_as("numpy.interp")
+def _interp(xp: Any, x: Any, at: Any, values: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    if period is not None:
+        raise unsupported("numpy.interp with period=")
+    x, at, values = (np.asarray(xp.reals(part), dtype=object) for part in (x, at, values))
+    upper = np.clip(np.searchsorted(at, x, side="right"), 1, len(at) - 1)
+    lower = upper - 1
+    found = values[lower] + (values[upper] - values[lower]) / (at[upper] - at[lower]) * (x - at[lower])
+    found = xp.where(x < at[0], values[0] if left is None else left, found)
+    found = xp.where(x > at[-1], values[-1] if right is None else right, found)
+    return xp.where(x == at[-1], values[-1], found)
+
+
+@known_as("numpy.gradient")
+def _gradient(xp: Any, f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    f = np.asarray(xp.reals(f), dtype=object)
+    if edge_order != 1 or any(np.ndim(h) for h in spacing) or len(spacing) > 1:
+        raise unsupported("numpy.gradient with arrays of coordinates, several spacings, or edge_order=2")
+    h = spacing[0] if spacing else 1.0
+    axes = range(f.ndim) if axis is None else np.atleast_1d(axis)
+    found = []
+    for along in axes:
+        g = np.moveaxis(f, along, 0)
+        parts = [(g[1:2] - g[:1]) / h, (g[2:] - g[:-2]) / (2 * h), (g[-1:] - g[-2:-1]) / h]
+        found.append(np.moveaxis(np.concatenate(parts), 0, along))
+    return found[0] if len(found) == 1 else tuple(found)

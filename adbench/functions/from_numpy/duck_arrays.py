@@ -1,0 +1,382 @@
+"""Plain numpy functions on the oracle's numbers: numpy asks its arguments first, and these answer (NEP 13 and 18).
+
+A number of the oracle becomes a `Number`, an array of them `Numbers`. Both do what a float64 number or array does;
+numpy's and scipy's functions of them come from the tables of this package. What would turn one into a float raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from adbench.functions.from_numpy.array_functions import ACCUMULATIONS, REDUCTIONS
+from adbench.functions.from_numpy.name_table import FUNCTIONS
+from adbench.functions.from_numpy.number_functions import ELEMENTWISE, SAME_AS
+from adbench.model.errors import Unsupported
+from adbench.oracle.series import ball
+from adbench.oracle.series.arrays import RealArray
+from adbench.oracle.series.complex_numbers import Complex
+from adbench.oracle.series.namespace import namespace_of
+from adbench.oracle.series.number import LostPrecision, Real
+
+FLOAT64 = np.dtype(np.float64)
+IGNORED = ("casting", "order", "subok", "copy", "like", "device", "overwrite_a", "overwrite_b", "check_finite")
+"""Options that say nothing about the values of exact numbers."""
+
+LESS = frozenset("efF")
+"""Characters of numpy's types with less than double precision."""
+
+NARROW = (np.float32, np.float16, np.complex64, "float32", "float16", "complex64", "f4", "f2", "single", "half")
+"""How a program asks for one of them."""
+
+METHODS = frozenset(
+    (
+        *("all", "any", "argmax", "argmin", "argsort", "astype", "clip", "copy", "cumprod"),
+        *("cumsum", "dot", "fill", "flatten", "item", "max", "mean", "min", "nonzero", "prod", "ptp", "ravel"),
+        *("repeat", "reshape", "round", "squeeze", "std", "sum", "take", "tolist", "trace", "transpose", "var", "view"),
+    )
+)
+"""Methods that numpy's numbers have, too."""
+
+OF_ELEMENTS = frozenset(
+    (
+        *("arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "cbrt", "ceil", "cos", "cosh"),
+        *("deg2rad", "degrees", "exp", "exp2", "expm1", "fabs", "floor", "fmod", "hypot", "log", "log10", "log1p"),
+        *("log2", "rad2deg", "radians", "rint", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
+    )
+)
+"""Functions that numpy calls on the elements of an array of objects, as methods of this name."""
+
+
+class Calls:
+    """What numpy's functions are on one type of numbers: `number`, `array` and the namespace `xp` belong together."""
+
+    def __init__(self, real: type[Real]) -> None:
+        made: Any = type(f"Number{real.__name__}", (Number, real), {"__slots__": (), "calls": self})
+        self.number: type[Real] = made
+        self.array: Any = type(f"Numbers{real.__name__}", (Numbers,), {"calls": self})
+        self.xp = namespace_of(self.number)
+
+    # Numbers and arrays, in and out ----------------------------------------------------------------------------
+
+    def entered(self, leaf: Any) -> Any:
+        """An argument of the text as the function gets it. Arrays are new ones: the function may write into them."""
+        if isinstance(leaf, Real):
+            return self.number(leaf.ball)
+        if isinstance(leaf, np.ndarray) and leaf.dtype == object:
+            return self.dressed(_each(lambda element: self.number.of(element))(np.asarray(leaf)))
+        return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
+
+    def dressed(self, found: Any) -> Any:
+        """A result as numpy would give it: arrays of numbers as `Numbers`, of one entry without axes as the entry."""
+        if isinstance(found, np.ndarray):
+            if found.dtype != object:
+                return found.view(np.ndarray) if type(found) is not np.ndarray else found
+            if not found.ndim:
+                return self.dressed(found[()])
+            return found.view(self.array)
+        if isinstance(found, tuple | list):
+            parts = [self.dressed(part) for part in found]
+            return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
+        return found
+
+    def complete(self, found: Any) -> Any:
+        """The same, with the floats among the numbers of an array made numbers: 1 / 0.0 is an error in Python."""
+        if isinstance(found, np.ndarray) and found.dtype == object:
+            known = all(isinstance(element, Real | Complex) for element in found.flat)
+            return found if known else self.xp.reals(found)
+        return [self.complete(part) for part in found] if type(found) is list else found
+
+    # numpy's protocols -----------------------------------------------------------------------------------------
+
+    def ufunc(self, ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+        """``ufunc.method(*inputs, **options)``. Raises Unsupported for a function that the oracle does not have."""
+        self.xp.check_time()
+        out = _only(options.pop("out", None))
+        chosen = options.pop("where", True) if method != "reduce" else True
+        options = _cleaned(ufunc.__name__, options)
+        _refuse_single(ufunc.__name__, inputs)
+        found = self._of_ufunc(ufunc, method, [bare(part, np.ndarray) for part in inputs], options)
+        if chosen is not True:
+            if out is None:
+                raise Unsupported(f"numpy.{ufunc.__name__} with where= needs out=: the other entries have no value")
+            found = self.xp.where(chosen, found, bare(out))
+        return self.dressed(found) if out is None else self._stored(found, out)
+
+    def _of_ufunc(self, ufunc: Any, method: str, inputs: list[Any], options: dict[str, Any]) -> Any:
+        name, xp = ufunc.__name__, self.xp
+        if method == "__call__":
+            return self._elementwise(ufunc, inputs, options)
+        if method in ("reduce", "accumulate"):
+            table = REDUCTIONS if method == "reduce" else ACCUMULATIONS
+            if name not in table:
+                raise Unsupported(f"numpy.{name}.{method} has no translation to the oracle's numbers")
+            return self._handled(f"numpy.{name}.{method}", table[name], inputs, {"axis": 0, **options})
+        if method == "outer":
+            a, b = (np.asarray(xp.reals(part)) for part in inputs)
+            return self._elementwise(ufunc, [a.reshape(a.shape + (1,) * b.ndim), b], options)
+        if np.asarray(inputs[0]).dtype != object:
+            raise LostPrecision("the function writes an active number into a float64 array")
+        return getattr(ufunc, method)(*inputs, **options)
+
+    def _elementwise(self, ufunc: Any, inputs: list[Any], options: dict[str, Any]) -> Any:
+        name = ufunc.__name__
+        if name in ELEMENTWISE:
+            return self._handled(name, ELEMENTWISE[name], inputs, options)
+        if ufunc is np.power or set("".join(ufunc.types)) <= set("O->"):  # the operator; or made by frompyfunc
+            return ufunc(*inputs, **options)
+        known = SAME_AS.get(name, name)
+        if not known.startswith("_") and (function := getattr(self.xp, known, None)) is not None:
+            return function(*inputs, **options)
+        module = "numpy" if getattr(np, name, None) is ufunc else "scipy.special"
+        raise Unsupported(f"{module}.{name} has no translation to the oracle's numbers")
+
+    def function(self, path: str, function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        """``function(*args, **options)`` by the function's full name. Raises Unsupported for an unknown function."""
+        self.xp.check_time()
+        out = _only(options.pop("out", None))
+        for arg in args:
+            if isinstance(arg, type | np.dtype | str) and arg in NARROW:
+                raise Unsupported(f"the function computes in {np.dtype(arg)} inside: {path} with {np.dtype(arg)}")
+        if path in FUNCTIONS:
+            options = _cleaned(path, options)
+            args, options = bare(tuple(args)), {name: bare(value) for name, value in options.items()}
+            found = self._handled(path, FUNCTIONS[path], args, options)
+        elif path.startswith("numpy.") and hasattr(function, "_implementation") and path.count(".") == 1:
+            args = bare(tuple(args), np.ndarray)
+            options = {name: bare(value, np.ndarray) for name, value in options.items()}
+            found = self.complete(function._implementation(*args, **options))
+        else:
+            raise Unsupported(f"{path} has no translation to the oracle's numbers")
+        return self.dressed(found) if out is None else self._stored(found, out)
+
+    def _handled(self, name: str, handler: Callable[..., Any], args: Sequence[Any], options: dict[str, Any]) -> Any:
+        try:
+            return handler(self.xp, *args, **options)
+        except TypeError as error:
+            if "argument" in str(error) and handler.__name__ in str(error):
+                told = str(error).partition(") ")[2]
+                raise Unsupported(f"{name} {told or error}: it has no translation with these options") from error
+            raise
+
+    def _stored(self, found: Any, out: Any) -> Any:
+        """The result written into an array of the program's own."""
+        if not isinstance(out, Numbers) and out.dtype != object and np.asarray(found).dtype == object:
+            raise LostPrecision("the function writes an active number into a float64 array")
+        out[...] = found
+        return out
+
+
+_MADE: dict[type[Real], Calls] = {}
+
+
+def calls_of(real: type[Real]) -> Calls:
+    """The one of a type of numbers."""
+    if real not in _MADE:
+        _MADE[real] = Calls(real)
+    return _MADE[real]
+
+
+def _each(function: Callable[[Any], Any]) -> Any:
+    return np.frompyfunc(function, 1, 1)
+
+
+def _only(out: Any) -> Any:
+    return out[0] if isinstance(out, tuple) and len(out) == 1 else out
+
+
+def bare(value: Any, number: Any = None) -> Any:
+    """Arrays of numbers as plain arrays of objects, also in lists; with ``number``, numbers as arrays without axes."""
+    if isinstance(value, Numbers):
+        return value.view(np.ndarray)
+    if number is not None and isinstance(value, Number):
+        array = np.empty((), dtype=object)
+        array[()] = value
+        return array
+    if type(value) in (list, tuple):
+        return type(value)(bare(part, number) for part in value)
+    return value
+
+
+def _cleaned(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that say something. Raises Unsupported for types of less precision."""
+    kept = {}
+    for key, value in options.items():
+        if key in IGNORED or value is np._NoValue or (key in ("dtype", "where", "initial") and value is None):
+            continue
+        if key == "where" and value is True:
+            continue
+        if key == "dtype" and is_double(name, value):
+            continue
+        kept[key] = value
+    return kept
+
+
+def _refuse_single(name: str, inputs: Sequence[Any]) -> None:
+    """Raises Unsupported where a number meets float32: numpy computes in float32 where the number is Python's."""
+    if any(isinstance(part, Number) for part in inputs):
+        for part in inputs:
+            if isinstance(part, np.ndarray | np.generic) and part.dtype.char in LESS:
+                raise Unsupported(f"the function computes in {part.dtype} inside: {name} of {part.dtype} and a number")
+
+
+def is_double(name: str, dtype: Any) -> bool:
+    """Whether a type is float64; not, if it is one of whole numbers or booleans. Raises Unsupported for others."""
+    kind = np.dtype(dtype)
+    if kind.char in LESS:
+        raise Unsupported(f"the function computes in {kind} inside: {name} with dtype={kind}")
+    return kind.kind in "fO"
+
+
+class Number:
+    """A number of the oracle with the protocols of numpy's float64. It is mixed into a type of `Real`."""
+
+    __slots__ = ()
+    calls: ClassVar[Calls]
+    ball: Any
+    dtype: ClassVar[Any] = FLOAT64
+    itemsize: ClassVar[int] = 8
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return self.calls.ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, _types: Any, args: Any, options: Any) -> Any:
+        return self.calls.function(f"{function.__module__}.{function.__name__}", function, args, dict(options))
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """To `isinstance`, a float: a function that asks for one must go the same way as with a float."""
+        return np.float64
+
+    def __float__(self) -> float:
+        _refuse()
+
+    def __hash__(self) -> int:
+        """Refused: a value remembered from one evaluation, with its arithmetic, must not enter another one."""
+        raise TypeError("an active number is no key of a dict or of a cache")
+
+    def __round__(self, digits: int | None = None) -> Any:
+        found = self.calls.xp.round(self)
+        if digits is None:
+            return int(found)
+        return self.calls.function("numpy.round", np.round, (self, digits), {})
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __format__(self, spec: str) -> str:
+        return format(self._shown(), spec)
+
+    def __repr__(self) -> str:
+        return repr(self._shown())
+
+    __str__ = __repr__
+
+    def _shown(self) -> float:
+        """For a message or a print."""
+        start = ball.start(self.ball)
+        return start.value if isinstance(start, ball.Special) else float(ball.ball(start).mid())
+
+
+def _of_array(name: str) -> Callable[..., Any]:
+    """A method of numpy's arrays as one of a number."""
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        array = np.empty((), dtype=object)
+        array[()] = self
+        return getattr(array.view(self.calls.array), name)(*args, **options)
+
+    return method
+
+
+def _of_number(name: str) -> Callable[..., Any]:
+    """A function of a number as a method: numpy calls it on the elements of an array of objects."""
+    return lambda self, *others: self.calls.ufunc(getattr(np, name), "__call__", (self, *others), {})
+
+
+for _name in METHODS:
+    setattr(Number, _name, _of_array(_name))
+for _name in OF_ELEMENTS:
+    setattr(Number, _name, _of_number(_name))
+
+
+def _refuse() -> NoReturn:
+    raise LostPrecision("the function turns an active number into a float: float(), math, or a float64 array")
+
+
+class Numbers(RealArray):
+    """An array of `Number`s that is a float64 array to the program that computes with it."""
+
+    calls: ClassVar[Calls]
+
+    def __array_finalize__(self, source: Any) -> None:
+        """Nothing to carry along."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return self.calls.ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, _types: Any, args: Any, options: Any) -> Any:
+        return self.calls.function(f"{function.__module__}.{function.__name__}", function, args, dict(options))
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.calls.ufunc(np.matmul, "__call__", (self, other), {})
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return self.calls.ufunc(np.matmul, "__call__", (other, self), {})
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        numbers = value if isinstance(value, Number) else self.calls.xp.reals(bare(value))
+        super().__setitem__(index, numbers)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return found if isinstance(found, Number) or found.ndim else self.calls.dressed(found)
+
+    @property
+    def dtype(self) -> Any:
+        """float64, to the program."""
+        return FLOAT64
+
+    @property  # type: ignore[misc]
+    def real(self) -> Any:
+        """The real parts."""
+        return self.calls.dressed(self.calls.xp.real(bare(self)))
+
+    @property  # type: ignore[misc]
+    def imag(self) -> Any:
+        """The imaginary parts."""
+        return self.calls.dressed(self.calls.xp.imag(bare(self)))
+
+    def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
+        """Itself for float64, whole numbers by truncation. Raises Unsupported for types of less precision."""
+        if is_double("astype", dtype):
+            return self.copy()
+        return self.calls.dressed(self.calls.xp.astype(bare(self), dtype))
+
+    def copy(self, *_: Any, **__: Any) -> Any:
+        """Other memory."""
+        return self.calls.dressed(np.array(bare(self), dtype=object))
+
+    def tobytes(self, *_: Any, **__: Any) -> bytes:
+        """Refused: the bytes of objects are addresses, and no key for a cache."""
+        _refuse()
+
+    def item(self, *place: Any) -> Any:
+        """One entry."""
+        return self.view(np.ndarray).item(*place)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+
+    def method(self: Numbers, *args: Any, **options: Any) -> Any:
+        return self.calls.function(f"numpy.{name}", function, (self, *args), options)
+
+    return method
+
+
+for _name in ("all", "any", "clip", "cumprod", "cumsum", "dot", "max", "mean", "min", "prod", "round", "std", "sum"):
+    setattr(Numbers, _name, _method(_name))
+Numbers.var = _method("var")  # type: ignore[method-assign]

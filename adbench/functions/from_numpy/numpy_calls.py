@@ -1,0 +1,175 @@
+"""The text of a function in plain numpy, scipy, math, autograd or adbench.tape."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adbench.functions.from_numpy import CREATION, FUNCTIONS
+from adbench.functions.from_numpy.duck_arrays import FLOAT64, Calls, Number, Numbers, bare, calls_of
+from adbench.functions.from_numpy.rebinding import Rebinding
+from adbench.model.errors import Unsupported
+from adbench.oracle.series.arrays import RealArray
+from adbench.oracle.series.ball import Insufficient
+from adbench.oracle.series.namespace import Balls, TooSlow
+from adbench.oracle.series.number import LostPrecision
+
+_CURRENT: ContextVar[Calls] = ContextVar("calls")
+"""Of the evaluation that is running, for the stand-ins of copied functions."""
+
+
+def numpy_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..., Any]:
+    """text(xp, *leaves): flat on the numbers of the namespace xp, the oracle's `Balls` or numpy.
+
+    flat   of floats and float64 arrays, written with numpy, scipy, math, autograd.numpy or adbench.tape. Of functions
+           with custom derivatives (autograd's `primitive`, `tape.function_gradients`) only the value is used
+
+    It runs as it is first. Where that needs a float, a copy takes over (`rebinding`). The text raises Unsupported, with
+    the function or the line, for what cannot be translated.
+    """
+    del examples
+    return _Text(flat)
+
+
+class _Text:
+    def __init__(self, flat: Callable[..., Any]) -> None:
+        self._flat = flat
+        self._copy: Callable[..., Any] | None = None
+
+    def __call__(self, xp: Any, *leaves: Any) -> Any:
+        """The value. Raises Unsupported."""
+        if not isinstance(xp, Balls):
+            return self._flat(*leaves)
+        calls = calls_of(xp.number)
+        calls.xp.deadline = xp.deadline
+        if self._copy is not None:
+            return self._value(self._copy, calls, leaves)
+        try:
+            return self._value(self._flat, calls, leaves)
+        except (Insufficient, TooSlow):
+            raise
+        except Exception as error:
+            rebinding = Rebinding(_called)
+            made = rebinding.of(self._flat)
+            if not rebinding.copied:
+                raise _told(error) from error
+            self._copy = made
+            xp.number.begin()  # the noise of an operation belongs to its place in the run
+            return self._value(made, calls, leaves)
+
+    @staticmethod
+    def _value(function: Callable[..., Any], calls: Calls, leaves: Sequence[Any]) -> Any:
+        reset = _CURRENT.set(calls)
+        try:
+            found = function(*map(calls.entered, leaves))
+        except (LostPrecision, Unsupported) as error:
+            raise _told(error) from error
+        finally:
+            _CURRENT.reset(reset)
+        return found.view(RealArray) if isinstance(found, Numbers) else found
+
+
+def _called(path: str, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """A call of a library's function by a copied function."""
+    if path in INNER:
+        return INNER[path](_CURRENT.get(), *args, **options)
+    calls, active = _CURRENT.get(), _is_active((args, tuple(options.values())))
+    makes = path in CREATION and _makes_floats(path, args, options)
+    if not (active or makes):
+        return function(*args, **options)
+    if isinstance(function, np.ufunc):
+        return calls.ufunc(function, "__call__", args, options)
+    if path in FUNCTIONS:
+        return calls.function(path, function, args, options)
+    if path.startswith("scipy."):
+        raise Unsupported(f"{path} has no translation to the oracle's numbers")
+    try:
+        return function(*args, **options)
+    except (TypeError, AttributeError):
+        namesake = _namesake(path)
+        if namesake is None:
+            raise
+        return calls.function(*namesake, args, options)
+
+
+def _with_gradient(calls: Calls, f: Callable[..., Any], x: Any) -> tuple[Any, Any]:
+    """f(x) and its gradient there, both exact. Raises Unsupported for an x that is no number or array."""
+    if not isinstance(x, float | int | np.ndarray):
+        raise Unsupported(f"a derivative inside of the function, in {type(x).__name__}, has no translation")
+    number = calls.xp.reals(bare(x))
+    found = calls.xp.derivative(lambda t: bare(f(calls.dressed(t))), number)
+    return f(calls.dressed(number)), calls.dressed(found)
+
+
+def _of_autograd(part: slice | int) -> Callable[..., Any]:
+    """autograd's operator: a function that gives this part of (value, gradient)."""
+
+    def operator(calls: Calls, f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
+        def derived(*args: Any) -> Any:
+            def in_one(x: Any) -> Any:
+                return f(*args[:argnum], x, *args[argnum + 1 :])
+
+            return _with_gradient(calls, in_one, args[argnum])[part]
+
+        return derived
+
+    return operator
+
+
+INNER: Mapping[str, Callable[..., Any]] = {
+    "adbench.tape.gradient": _with_gradient,
+    "autograd.grad": _of_autograd(1),
+    "autograd.value_and_grad": _of_autograd(slice(2)),
+}
+"""Derivatives that a function takes inside."""
+
+
+def _namesake(path: str) -> tuple[str, Any] | None:
+    """numpy's function of the same name as one of adbench.tape's."""
+    name = path.rpartition(".")[2]
+    if path.startswith("adbench.tape.") and name not in ("gradient", "put", "shape"):  # not numpy's
+        for module in ("numpy", "numpy.linalg", "numpy.fft"):
+            if f"{module}.{name}" in FUNCTIONS or hasattr(getattr(sys.modules[module], name, None), "_implementation"):
+                return f"{module}.{name}", getattr(sys.modules[module], name, None)
+    return None
+
+
+def _makes_floats(path: str, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether a function that makes an array makes one of floats."""
+    dtype = options.get("dtype", args[1] if path != "numpy.eye" and path != "numpy.full" and len(args) > 1 else None)
+    if dtype is not None:
+        return bool(np.dtype(dtype) == FLOAT64)
+    return path != "numpy.array" or np.asarray(args[0]).dtype.kind == "f"
+
+
+def _is_active(value: Any) -> bool:
+    if isinstance(value, tuple | list):
+        return any(map(_is_active, value))
+    return isinstance(value, Number | Numbers) or (isinstance(value, np.ndarray) and value.dtype == object)
+
+
+def _told(error: Exception) -> Exception:
+    """The error with the user's line that raised it."""
+    if not isinstance(error, LostPrecision | Unsupported) or getattr(error, "told", False):
+        return error
+    own = str(Path(__file__).parents[2])
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((own, "<")) and "site-packages" not in frame.filename
+    ]
+    place = ""
+    if frames:
+        at = frames[-1]
+        line = linecache.getline(at.filename, at.lineno or 0).strip()
+        place = f" ({Path(at.filename).name}, line {at.lineno}: {line})"
+    told = Unsupported(f"{error}{place}")
+    told.told = True  # type: ignore[attr-defined]
+    return told
