@@ -7,6 +7,7 @@ import numpy as np
 import optree
 import torch
 from torch.autograd import forward_ad
+from torch.autograd.function import once_differentiable
 
 from adbench import Unsupported
 
@@ -45,7 +46,28 @@ def reverse(g: Callable[..., Any], x: Any, w: Any) -> Any:
     value = g(leaves)
     if not getattr(value, "requires_grad", False):  # it does not depend on them, which autograd.grad refuses
         return tuple(map(torch.zeros_like, leaves))
+    if any(leaf.requires_grad for leaf in x):  # inside of another reverse mode
+        refuse_once_differentiable(value.grad_fn)
     return torch.autograd.grad(value, leaves, w, create_graph=True, materialize_grads=True)
 
+
+def refuse_once_differentiable(node: Any) -> None:
+    """Raises Unsupported if a custom function of the graph says that its backward has no derivative.
+
+    torch itself raises only where the result would depend on it, and else counts that derivative as 0.
+    """
+    waiting, seen = [node], {None}
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen.add(node)
+            waiting += [before for before, _ in node.next_functions]
+            own: Any = getattr(type(node), "_forward_cls", None)
+            if getattr(getattr(own, "backward", None), "__code__", None) is ONCE:
+                raise Unsupported(f"the backward of {own.__name__} is marked once_differentiable")
+
+
+ONCE = once_differentiable(len).__code__
+"""The code of each backward that is marked so."""
 
 NESTED = {"jvp": forward, "vjp": reverse}

@@ -1,0 +1,223 @@
+"""Tensors of the oracle's numbers: torch sees their shape and type, the entries are `Real` and `Complex` numbers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import torch
+
+from adbench.model.errors import Unsupported
+from adbench.oracle.series import ball
+from adbench.oracle.series.complex_numbers import Complex
+from adbench.oracle.series.number import LostPrecision
+
+DOUBLE = (torch.float64, torch.complex128)
+
+
+@dataclass
+class Storage:
+    """The memory that a tensor shares with its views.
+
+    numbers  one-dimensional; float64 or complex128: constants, exactly; objects: `Real` and `Complex`
+    active   some of them may depend on the function's arguments
+    copied   a copy of memory that torch shares: nothing may be written to either
+    """
+
+    numbers: Any
+    active: bool = False
+    copied: bool = False
+
+
+class NumbersTensor(torch.Tensor):  # type: ignore[misc]  # torch is not typed here
+    """A float64 or complex128 tensor without memory. Its entries are `storage.numbers[positions]`.
+
+    stopped: it is a constant to the derivative (`detach`, `no_grad`): its entries do not move.
+    """
+
+    storage: Storage
+    positions: Any
+    stopped: bool
+
+    @staticmethod
+    def __new__(cls, storage: Storage, positions: Any, stopped: bool, dtype: Any) -> NumbersTensor:
+        """A tensor with the geometry of ``positions``, an int64 tensor."""
+        made: NumbersTensor = torch.Tensor._make_wrapper_subclass(
+            cls,
+            positions.shape,
+            strides=positions.stride(),
+            storage_offset=positions.storage_offset(),
+            dtype=dtype,
+            device="cpu",
+        )
+        made.storage, made.positions, made.stopped = storage, positions, stopped
+        return made
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.detach:
+            return args[0].detach()
+        with torch._C.DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise Unsupported(f"torch's operation `{func}` runs outside of the function's evaluation")
+
+    def detach(self) -> NumbersTensor:
+        """The same memory as a constant to the derivative."""
+        stopped = self.stopped or not in_custom_function()
+        return NumbersTensor(self.storage, self.positions, stopped, self.dtype)
+
+    @property
+    def data(self) -> NumbersTensor:
+        """As `detach`."""
+        return self.detach()
+
+    def detach_(self) -> NumbersTensor:
+        """Makes it a constant to the derivative."""
+        raise Unsupported("torch's operation `detach_`; use `detach`")
+
+    def _number(self) -> Any:
+        if self.numel() != 1:
+            raise RuntimeError(f"one number is needed; the tensor has the shape {tuple(self.shape)}")
+        return entries(self).reshape(-1)[0]
+
+    def __bool__(self) -> bool:
+        return bool(self._number())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    __index__ = None  # as for tensors of floats
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def tolist(self) -> Any:
+        """The entries as floats, where they are constants."""
+        return constants(self, "tolist").tolist()
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """The entries in numpy, where they are constants."""
+        return constants(self, "numpy").numpy()
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self.numpy(), dtype=dtype)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"NumbersTensor(shape={tuple(self.shape)}, dtype={self.dtype})"
+
+    def __format__(self, specification: str) -> str:
+        """About the number, for messages."""
+        return format(_nearest(self._number()), specification) if self.ndim == 0 else repr(self)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.clone()
+
+
+def entries(tensor: NumbersTensor) -> Any:
+    """The entries in numpy, in the shape of the tensor: float64 or complex128 of constants, else objects."""
+    numbers = tensor.storage.numbers[tensor.positions.numpy().reshape(-1)]
+    numbers = stopped_numbers(numbers) if tensor.stopped and numbers.dtype == object else numbers
+    return numbers.reshape(tensor.shape)
+
+
+def _without_motion(number: Any) -> Any:
+    if isinstance(number, Complex):
+        return Complex(_without_motion(number.real), _without_motion(number.imag))
+    value = number.ball
+    if isinstance(value, ball.Special):
+        return number if ball.is_lost(value) else type(number)(ball.Special(value.value))
+    return type(number)(ball.start(value)) if ball.is_series(value) else number
+
+
+stopped_numbers = np.frompyfunc(_without_motion, 1, 1)
+
+
+def moves(numbers: Any) -> bool:
+    """Whether one of these numbers moves with the infinitesimal."""
+    return any(
+        ball.is_series(part.ball)
+        for number in np.asarray(numbers).flat
+        for part in ((number.real, number.imag) if isinstance(number, Complex) else (number,))
+    )
+
+
+def _with_value(old: Any, new: Any) -> Any:
+    """The value of one number with the motion of another: what torch makes of a write that it does not record."""
+    if isinstance(old, Complex) or isinstance(new, Complex):
+        raise Unsupported("torch writes complex numbers without recording it (detach or no_grad)")
+    new = _without_motion(new)
+    return old - _without_motion(old) + new if ball.is_series(old.ball) else new
+
+
+replaced = np.frompyfunc(_with_value, 2, 1)
+
+
+def constants(tensor: NumbersTensor, wanted: str) -> Any:
+    """A plain torch tensor of the entries. Raises LostPrecision where they may depend on the function's arguments."""
+    if tensor.storage.active:
+        raise LostPrecision(f"the function turns an active tensor into floats ({wanted}): its derivative would be lost")
+    numbers = entries(tensor)
+    if numbers.dtype == object:
+        numbers = np.asarray(np.frompyfunc(_nearest, 1, 1)(numbers))
+    return torch.from_numpy(numbers.astype(np.complex128 if tensor.dtype == torch.complex128 else np.float64))
+
+
+def _nearest(number: Any) -> complex | float:
+    if isinstance(number, (float, complex)):
+        return number
+    if isinstance(number, Complex):
+        return complex(_nearest(number.real), _nearest(number.imag))
+    value = ball.start(number.ball)
+    return value.value if isinstance(value, ball.Special) else float(ball.ball(value).mid())
+
+
+def in_custom_function() -> bool:
+    """Whether the forward of a `torch.autograd.Function` runs: there torch records nothing, whatever is detached."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code is _APPLY:
+            return True
+        frame = frame.f_back
+    return False
+
+
+_APPLY = torch.autograd.Function.apply.__func__.__code__
+
+
+def tensors_in(values: Any) -> Iterator[Any]:
+    """All tensors in nested lists and tuples."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from tensors_in(value)
+
+
+def mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """Nested lists and tuples with ``function`` of every tensor."""
+    if isinstance(value, torch.Tensor):
+        return function(value)
+    if isinstance(value, (list, tuple)):
+        return (
+            type(value)([mapped(function, part) for part in value])
+            if type(value) in (list, tuple)
+            else tuple(mapped(function, part) for part in value)
+        )
+    return value
+
+
+def places_of(value: Any) -> Any:
+    """The positions of a tensor of numbers."""
+    return value.positions if isinstance(value, NumbersTensor) else value
+
+
+def active_in(values: Any) -> bool:
+    """Whether one of the tensors may depend on the function's arguments."""
+    return any(tensor.storage.active for tensor in tensors_in(values) if isinstance(tensor, NumbersTensor))

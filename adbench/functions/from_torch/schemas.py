@@ -1,0 +1,76 @@
+"""What torch's schema of an operation tells: its name, and which memory it writes and shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+NEW_GEOMETRY = frozenset(["as_strided_", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_"])
+"""Operations that show the memory of their tensor in another shape."""
+
+LIKE = frozenset(
+    [
+        "empty_like",
+        "full_like",
+        "new_empty",
+        "new_empty_strided",
+        "new_full",
+        "new_ones",
+        "new_zeros",
+        "ones_like",
+        "rand_like",
+        "randint_like",
+        "randn_like",
+        "zeros_like",
+    ]
+)
+"""Operations that take only shape and type from a tensor."""
+
+OTHER_TYPES = {"_conj", "_neg_view", "view_as_complex", "view_as_real"}
+"""Views in torch whose entries are other numbers: here they are copies that cannot be written."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An overload of an ATen operation, and what its schema tells.
+
+    writes  it changes its first argument; `functional` gives the same result in new memory
+    out     it writes its result into the keyword argument `out`
+    view    its result shares the memory of its first argument
+    whole   torch composes it of other operations, which say more
+    """
+
+    name: str
+    key: str
+    writes: bool
+    out: bool
+    view: bool
+    whole: bool
+    functional: Any
+    random: bool
+
+
+@cache
+def operation(func: Any) -> Operation:
+    """What is known about an overload."""
+    schema, name = func._schema, func.overloadpacket.__name__
+    written = [a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
+    aliases = [a for a in schema.returns if a.alias_info is not None]
+    writes = name.endswith("_") and not name.endswith("__") and bool(written)
+    functional = None
+    if writes:
+        packet = getattr(torch.ops.aten, name.removesuffix("_"), None)
+        functional = getattr(packet, func._overloadname, packet)
+    return Operation(
+        name,
+        f"{name}.{func._overloadname}",
+        writes,
+        out="out" in written,
+        view=bool(aliases) and not written,
+        whole=torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"),
+        functional=functional,
+        random=torch.Tag.nondeterministic_seeded in func.tags,
+    )

@@ -1,0 +1,490 @@
+"""A torch function on the oracle's numbers: tensors that hold `Real` numbers, and torch's own dispatcher.
+
+The function runs eagerly. Every ATen operation that it calls arrives here and is computed in one of these ways:
+
+* from the table in `adbench.functions.from_torch.torch_operations`, by the namespace over balls;
+* an operation that only arranges entries (view, index, cat): by torch itself, on tensors of flat positions;
+* by torch's decomposition into other operations.
+
+A tensor has its entries in a `Storage` that its views share, as in torch: writing through a view shows in its base.
+Python control flow follows the numbers: comparisons give bool tensors, and `bool(t)` is decided by the oracle.
+Importing this module imports torch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch._decomp import decomposition_table
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from adbench.functions.from_torch.number_tensors import (
+    DOUBLE,
+    NumbersTensor,
+    Storage,
+    active_in,
+    constants,
+    entries,
+    in_custom_function,
+    mapped,
+    moves,
+    places_of,
+    replaced,
+    stopped_numbers,
+    tensors_in,
+)
+from adbench.functions.from_torch.schemas import LIKE, NEW_GEOMETRY, OTHER_TYPES, Operation, operation
+from adbench.functions.from_torch.torch_operations import ARRANGING, RANDOM_IN_PLACE, TABLE
+from adbench.model.errors import Unsupported
+from adbench.oracle.series.arrays import RealArray
+from adbench.oracle.series.complex_numbers import Complex
+from adbench.oracle.series.namespace import Balls
+from adbench.oracle.series.number import Real
+
+
+class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed here
+    """One evaluation of a function on numbers of the namespace ``xp``. Enter it, and every operation comes here."""
+
+    def __init__(self, xp: Balls) -> None:
+        super().__init__()
+        self.xp = xp
+        self._outside: dict[int, tuple[Any, Storage]] = {}
+        self._last: tuple[Any, Storage] | None = None
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """torch asks; True would import its compiler, which takes seconds."""
+        return False
+
+    # Between numbers and tensors --------------------------------------------------------------------------------
+
+    def leaf(self, value: Any) -> Any:
+        """An argument of the text as a tensor; whole numbers, booleans and everything static stay."""
+        if isinstance(value, Real) or (isinstance(value, np.ndarray) and value.dtype == object):
+            return self.made(np.array(value, dtype=object), active=True)
+        if isinstance(value, (float, np.floating)) or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
+            return self.made(np.array(value, dtype=np.float64), active=False)
+        return torch.from_numpy(np.array(value)) if isinstance(value, np.ndarray) else value
+
+    def value(self, result: Any) -> Any:
+        """The function's result as numbers. Raises Unsupported where it has fewer digits than float64."""
+        if isinstance(result, NumbersTensor):
+            return self.array(result)[()]
+        if isinstance(result, torch.Tensor):
+            _refuse_less(result.dtype, "its value")
+            return self.xp.reals(result.detach().numpy())
+        if isinstance(result, (list, tuple)):
+            raise TypeError(f"the function must return one tensor, it returned a {type(result).__name__}")
+        return result
+
+    def made(self, numbers: Any, active: bool, like: Any = None) -> Any:
+        """A new tensor of these numbers, with the order of axes in memory that ``like`` has; one of whole numbers or
+        booleans is torch's own."""
+        numbers = np.asarray(numbers)
+        if numbers.dtype.kind in "biu":
+            return torch.from_numpy(np.array(numbers))
+        is_complex = numbers.dtype.kind == "c" or (
+            numbers.dtype == object and any(type(number) is Complex for number in numbers.flat)
+        )
+        if active and numbers.dtype == object and _records_nothing():
+            numbers = np.asarray(stopped_numbers(numbers), dtype=object)
+        places = torch.arange(numbers.size).reshape(numbers.shape)
+        if like is not None and like.shape == places.shape and not like.is_contiguous():
+            places = places.reshape(-1).as_strided(places.shape, torch.empty_like(like).stride())
+        flat = np.empty(numbers.size, dtype=numbers.dtype)
+        flat[places.numpy().reshape(-1)] = numbers.reshape(-1)
+        return NumbersTensor(Storage(flat, active), places, False, DOUBLE[is_complex])
+
+    def lifted(self, tensor: Any) -> Any:
+        """A float64 or complex128 tensor from outside of the function, with memory shared among its views."""
+        if isinstance(tensor, NumbersTensor) or tensor.dtype not in DOUBLE:
+            return tensor
+        if tensor.device.type != "cpu":
+            raise Unsupported(f"the function computes on the device {tensor.device}; the oracle needs the CPU")
+        if tensor.layout != torch.strided:
+            raise Unsupported(f"the function has a tensor of the layout {tensor.layout}")
+        tensor = tensor.detach().resolve_conj().resolve_neg()
+        memory = tensor.untyped_storage()
+        if memory._cdata not in self._outside:
+            flat = torch.empty(0, dtype=tensor.dtype).set_(memory)
+            self._outside[memory._cdata] = memory, Storage(flat.numpy())
+        storage = self._outside[memory._cdata][1]
+        whole = torch.arange(len(storage.numbers))
+        places = whole.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+        return NumbersTensor(storage, places, False, tensor.dtype)
+
+    def array(self, tensor: Any) -> Any:
+        """A tensor's entries in numpy: `Real` and `Complex` numbers, whole numbers or booleans."""
+        if isinstance(tensor, NumbersTensor):
+            found = entries(tensor)
+            return (found if found.dtype == object else np.asarray(self.xp.reals(found), dtype=object)).view(RealArray)
+        found = tensor.detach().resolve_conj()
+        if tensor.dtype.is_floating_point:
+            return np.asarray(self.xp.reals(found.double().numpy()), dtype=object).view(RealArray)
+        return found.numpy()
+
+    # Dispatch ---------------------------------------------------------------------------------------------------
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.xp.check_time()
+        return self.run(func, args, kwargs or {})
+
+    def run(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """The result of an operation."""
+        op = operation(func)
+        given = list(tensors_in((*args, *kwargs.values())))
+        numbers = [tensor for tensor in given if isinstance(tensor, NumbersTensor) or tensor.dtype in DOUBLE]
+        if not numbers:
+            return self._without_numbers(func, op, args, kwargs, given)
+        args, kwargs = mapped(self.lifted, args), {key: mapped(self.lifted, value) for key, value in kwargs.items()}
+        if op.name in LIKE:
+            return self._constant(func, args, kwargs)
+        if op.writes:
+            return self._written(func, op, args, kwargs)
+        if op.out:
+            return self._written_out(func, args, kwargs)
+        deterministic = op.whole or op.name in TABLE or op.name.startswith("_scaled_dot_product")
+        if op.random and not deterministic:
+            return self._random(func, args, kwargs)
+        self._check_types(func, args, kwargs)
+        return self._computed(func, op, args, kwargs)
+
+    def _computed(self, func: Any, op: Operation, args: Any, kwargs: dict[str, Any]) -> Any:
+        """The result in new memory, or as a view."""
+        special = getattr(self, f"_on_{op.name}", None)
+        if special is not None:
+            return special(*args, **kwargs)
+        if op.key in TABLE or op.name in TABLE:
+            return self._from_table(op, args, kwargs)
+        if op.whole:
+            with self:
+                return func.decompose(*args, **kwargs)
+        if op.key == "view.dtype":
+            raise Unsupported("torch's operation `aten.view.dtype`: the bits of a number as another type")
+        if op.view and op.name not in OTHER_TYPES:
+            return self._view(func, args, kwargs)
+        if op.name in ARRANGING:
+            return self._arranged(func, args, kwargs)
+        with self:
+            found = decomposition_table.get(func, _not_implemented)(*args, **kwargs)
+        if found is NotImplemented:
+            raise Unsupported(f"the oracle has no torch operation `{func}`")
+        return found
+
+    def _from_table(self, op: Operation, args: Any, kwargs: dict[str, Any]) -> Any:
+        given = list(tensors_in((*args, *kwargs.values())))
+        active = active_in(given)
+        first = next((tensor.positions for tensor in given if isinstance(tensor, NumbersTensor)), None)
+        arrays = mapped(self.array, args), {key: mapped(self.array, value) for key, value in kwargs.items()}
+        function = TABLE[op.key] if op.key in TABLE else TABLE[op.name]
+        result = function(self.xp, *arrays[0], **arrays[1])
+        if isinstance(result, tuple):
+            return tuple(self.made(part, active) for part in result)
+        return self.made(result, active, first)
+
+    def _without_numbers(self, func: Any, op: Operation, args: Any, kwargs: dict[str, Any], given: list[Any]) -> Any:
+        """Of whole numbers, booleans and shapes: by torch. The oracle computes floats from whole numbers."""
+        result = func(*args, **kwargs)
+        if isinstance(result, torch.Tensor) and result.dtype == torch.float64 and given and op.name in TABLE:
+            return self._from_table(op, args, kwargs)
+        return mapped(self._new_constant, result)
+
+    def _new_constant(self, tensor: Any) -> Any:
+        if tensor.dtype not in DOUBLE:
+            return tensor
+        return self.lifted(tensor)
+
+    def _constant(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """By torch, from tensors of which only shape and type count."""
+
+        def shape_of(tensor: Any) -> Any:
+            if not isinstance(tensor, NumbersTensor):
+                return tensor
+            return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
+
+        def fill(value: Any) -> Any:
+            return constants(value, str(func)) if isinstance(value, NumbersTensor) else value
+
+        first, *others = args
+        return mapped(self._new_constant, func(shape_of(first), *mapped(fill, others), **kwargs))
+
+    def _random(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Drawn by torch's generator from constants."""
+
+        def drawn_from(tensor: Any) -> Any:
+            if isinstance(tensor, NumbersTensor) and tensor.storage.active:
+                raise Unsupported(f"torch's operation `{func}` draws random numbers that depend on active numbers")
+            return constants(tensor, str(func)) if isinstance(tensor, NumbersTensor) else tensor
+
+        plain = {key: mapped(drawn_from, value) for key, value in kwargs.items()}
+        return mapped(self._new_constant, func(*mapped(drawn_from, args), **plain))
+
+    def _check_types(self, func: Any, args: Any, kwargs: dict[str, Any]) -> None:
+        """Raises Unsupported where the result of active numbers has fewer digits than float64."""
+        given = list(tensors_in((*args, *kwargs.values())))
+        numbers = [tensor for tensor in given if isinstance(tensor, NumbersTensor)]
+        if not any(tensor.storage.active for tensor in numbers):
+            return
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, torch.dtype):
+                _refuse_less(value, f"`{func}` converts to it")
+        if all(tensor.ndim == 0 for tensor in numbers):
+            for tensor in given:
+                if tensor.ndim:
+                    _refuse_less(tensor.dtype, f"`{func}` takes an array of it")
+
+    # Memory -----------------------------------------------------------------------------------------------------
+
+    def _view(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """The same memory with another geometry, which torch finds with tensors of positions."""
+        base, *others = args
+
+        def sharing(positions: Any) -> Any:
+            return NumbersTensor(base.storage, positions, stopped, base.dtype)
+
+        stopped = base.stopped or _records_nothing()
+        return mapped(sharing, func(base.positions, *mapped(places_of, others), **kwargs))
+
+    def _arranged(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """New memory with entries of all tensors, of numbers to fill with, and zeros."""
+        parts: list[Any] = [np.zeros(1)]
+        active = False
+
+        def places(value: Any) -> Any:
+            nonlocal active
+            start = sum(map(len, parts))
+            if isinstance(value, NumbersTensor):
+                active = active or value.storage.active
+                parts.append(entries(value).reshape(-1))
+                return torch.arange(start, start + value.numel(), dtype=torch.float64).reshape(value.shape)
+            if isinstance(value, torch.Tensor) and value.dtype.is_floating_point:
+                return places(self.made(value.detach().double().numpy(), active=False))
+            return value
+
+        def numbered(name: str, value: Any) -> Any:
+            if name == "value" and isinstance(value, (int, float)):
+                parts.append(np.array([float(value)]))
+                return sum(map(len, parts)) - 1
+            return mapped(places, value)
+
+        names = [argument.name for argument in func._schema.arguments]
+        arranged = [numbered(name, value) for name, value in zip(names, args, strict=False)]
+        found = func(*arranged, **{name: numbered(name, value) for name, value in kwargs.items()})
+        joined = np.concatenate(parts if all(part.dtype != object for part in parts) else [*map(self._objects, parts)])
+
+        def taken(positions: Any) -> Any:
+            if not positions.dtype.is_floating_point:
+                return positions
+            return self.made(joined[positions.long().numpy()], active, positions)
+
+        return mapped(taken, found)
+
+    def _objects(self, numbers: Any) -> Any:
+        """Numbers of the namespace, as an array of objects."""
+        return numbers if numbers.dtype == object else np.asarray(self.xp.reals(numbers), dtype=object)
+
+    def _written(self, func: Any, op: Operation, args: Any, kwargs: dict[str, Any]) -> Any:
+        """An in-place operation: the result of the functional one, written to the memory of the first argument."""
+        target, *others = args
+        if op.name in NEW_GEOMETRY:
+            return self._reshaped(func, target, others)
+        if op.name in RANDOM_IN_PLACE:
+            drawn = torch.empty_strided(target.shape, target.stride(), dtype=target.dtype)
+            return self.write(func, target, self._random(func, (drawn, *others), kwargs))
+        if op.name == "copy_":
+            return self.write(func, target, others[0])
+        if op.name in ("fill_", "zero_"):
+            return self.write(func, target, others[0] if others else 0.0)
+        if op.functional is None:
+            raise Unsupported(f"the oracle has no in-place operation `{func}` of torch")
+        return self.write(func, target, self.run(op.functional, args, kwargs))
+
+    def _reshaped(self, func: Any, target: NumbersTensor, arguments: Any) -> Any:
+        """The tensor itself in another shape."""
+        target.positions = func(torch.ops.aten.alias(target.positions), *arguments)
+        with torch._C._DisableTorchDispatch():
+            func(target, *arguments)
+        return target
+
+    def _written_out(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """An operation with `out=`."""
+        target = kwargs.pop("out")
+        with self:
+            return self.write(func, target, func.overloadpacket(*args, **kwargs))
+
+    def write(self, func: Any, target: Any, value: Any) -> Any:
+        """Writes a tensor or a number to the memory of ``target``, and returns that."""
+        active = isinstance(value, NumbersTensor) and value.storage.active
+        if not isinstance(target, NumbersTensor):
+            return self._write_plain(func, target, value, active)
+        storage = target.storage
+        if storage.copied:
+            raise Unsupported(f"torch's in-place operation `{func}` on a conjugate or complex view")
+        numbers = self.array(value) if isinstance(value, torch.Tensor) else self.xp.reals(value)
+        numbers = np.broadcast_to(np.asarray(self.xp.reals(numbers), dtype=object), target.shape).reshape(-1)
+        if storage.numbers.dtype != object:
+            storage.numbers = np.asarray(self.xp.reals(storage.numbers), dtype=object).view(np.ndarray)
+        at = target.positions.numpy().reshape(-1)
+        if target.stopped and not _records_nothing() and moves(numbers):
+            raise Unsupported(f"torch's in-place operation `{func}` writes active numbers to a detached tensor")
+        if target.stopped or _records_nothing():
+            numbers = replaced(storage.numbers[at], numbers)
+        storage.numbers[at] = numbers
+        storage.active = storage.active or active
+        return target
+
+    def _write_plain(self, func: Any, target: Any, value: Any, active: bool) -> Any:
+        """To whole numbers, booleans or fewer digits."""
+        if active and target.dtype.is_floating_point:
+            _refuse_less(target.dtype, f"`{func}` writes to it")
+        if isinstance(value, NumbersTensor) and value.storage.active:
+            value = torch.from_numpy(np.array(self.xp.astype(self.array(value), np.int64)))
+        elif isinstance(value, NumbersTensor):
+            value = constants(value, str(func))
+        return target.copy_(value) if isinstance(value, torch.Tensor) else target.fill_(value)
+
+    # Operations that need tensors instead of arrays ----------------------------------------------------------------
+
+    def _on_detach(self, tensor: NumbersTensor) -> Any:
+        # By torch itself, which keeps results for its derivatives; `detach` in Python is the tensor's method.
+        return NumbersTensor(tensor.storage, tensor.positions, tensor.stopped, tensor.dtype)
+
+    def _on_lift_fresh(self, tensor: Any) -> Any:
+        return tensor
+
+    def _on_clone(self, tensor: NumbersTensor, *, memory_format: Any = torch.preserve_format) -> Any:
+        like = tensor.positions if memory_format == torch.preserve_format else None
+        return self.made(entries(tensor), tensor.storage.active, like)
+
+    def _on__to_copy(self, tensor: NumbersTensor, *, dtype: Any = None, device: Any = None, **_: Any) -> Any:
+        if device is not None and torch.device(device).type != "cpu":
+            raise Unsupported(f"the function computes on the device {device}; the oracle needs the CPU")
+        if dtype is None or dtype == tensor.dtype:
+            return self._on_clone(tensor)
+        if dtype == torch.complex128:
+            return self.made(self.array(tensor) + np.array(0j, dtype=object), tensor.storage.active, tensor.positions)
+        if dtype.is_floating_point or dtype.is_complex:
+            return constants(tensor, str(dtype)).to(dtype)
+        if dtype == torch.bool:
+            return torch.from_numpy(np.array(self.array(tensor) != 0, dtype=np.bool_))
+        return torch.from_numpy(np.array(self.xp.astype(self.array(tensor), np.int64))).to(dtype)
+
+    def _on__local_scalar_dense(self, tensor: NumbersTensor) -> Any:
+        return constants(tensor, "item").item()
+
+    def _on_is_same_size(self, a: Any, b: Any) -> bool:
+        return bool(a.shape == b.shape)
+
+    def _on__has_same_storage_numel(self, a: Any, b: Any) -> bool:
+        return len(a.storage.numbers) == len(b.storage.numbers)
+
+    def _on__fused_sdp_choice(self, *_: Any, **__: Any) -> int:
+        return 0
+
+    def _on__conj(self, tensor: NumbersTensor) -> Any:
+        return self._other_numbers(tensor, self.xp.conj(self.array(tensor)))
+
+    def _on_view_as_real(self, tensor: NumbersTensor) -> Any:
+        array = self.array(tensor)
+        parts = [np.asarray(part(array), dtype=object) for part in (self.xp.real, self.xp.imag)]
+        return self._other_numbers(tensor, np.stack(parts, axis=-1))
+
+    def _on_view_as_complex(self, tensor: NumbersTensor) -> Any:
+        array = np.asarray(self.array(tensor))
+        made = np.frompyfunc(Complex, 2, 1)(array[..., 0], array[..., 1])
+        return self._other_numbers(tensor, np.asarray(made, dtype=object))
+
+    def _other_numbers(self, tensor: NumbersTensor, numbers: Any) -> Any:
+        """A view in torch that is a copy here: neither may be written any more."""
+        made = self.made(numbers, tensor.storage.active)
+        made.storage.copied = tensor.storage.copied = True
+        return made
+
+
+def _not_implemented(*_: Any, **__: Any) -> Any:
+    return NotImplemented
+
+
+def _refuse_less(dtype: Any, where: str) -> None:
+    if (dtype.is_floating_point or dtype.is_complex) and dtype not in DOUBLE:
+        raise Unsupported(f"the function computes in {str(dtype).removeprefix('torch.')} inside: {where}")
+
+
+def _records_nothing() -> bool:
+    """Whether `torch.no_grad()` or its like makes constants of the results."""
+    return not torch.is_grad_enabled() and not in_custom_function()
+
+
+def torch_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..., Any]:
+    """text(xp, *leaves): ``flat``, a function of tensors, on the numbers of the namespace xp.
+
+    flat(*leaves) takes tensors (0-dimensional ones of numbers) and returns one; examples are the same leaves in numpy.
+    The forward of a `torch.autograd.Function` counts, its backward does not. A detached tensor, and what is computed
+    under `torch.no_grad()`, is a constant to the derivative.
+
+    Where the function differentiates inside (`torch.autograd.grad`, `torch.func`), torch's own formulas for that inner
+    derivative are part of its value.
+
+    The text raises Unsupported for an operation that the oracle lacks, and for one in float32 or less; LostPrecision
+    where it turns an active number into a float.
+    """
+    recording = False  # whether the function needs arguments with `requires_grad`
+
+    def text(xp: Any, *leaves: Any) -> Any:
+        nonlocal recording
+        with _in_float64():
+            if not isinstance(xp, Balls):
+                return _plain(flat, leaves, recording)
+            try:
+                return _evaluated(flat, xp, leaves, recording)
+            except RuntimeError as error:
+                if recording or "does not require grad" not in str(error):
+                    raise
+                recording = True
+                return _evaluated(flat, xp, leaves, recording)
+
+    return text
+
+
+def _evaluated(flat: Callable[..., Any], xp: Balls, leaves: Sequence[Any], recording: bool) -> Any:
+    """One evaluation on the numbers of the namespace."""
+    evaluation = Evaluation(xp)
+    with torch.enable_grad():
+        tensors = [evaluation.leaf(leaf) for leaf in leaves]
+        for tensor in tensors:
+            if recording and isinstance(tensor, NumbersTensor):
+                tensor.requires_grad_()
+        with evaluation:
+            result = flat(*tensors)
+    return evaluation.value(result)
+
+
+def _plain(flat: Callable[..., Any], leaves: Sequence[Any], recording: bool) -> Any:
+    """The same in float64 by torch."""
+    floats = [isinstance(leaf, (float, np.floating)) or getattr(leaf, "dtype", None) == np.float64 for leaf in leaves]
+    given = [
+        torch.tensor(leaf, requires_grad=recording) if is_float else leaf
+        for leaf, is_float in zip(leaves, floats, strict=True)
+    ]
+    result = flat(*given)
+    if isinstance(result, torch.Tensor):
+        _refuse_less(result.dtype, "its value")
+        return result.detach().numpy()[()]
+    return result
+
+
+@contextlib.contextmanager
+def _in_float64() -> Iterator[None]:
+    """New tensors are float64, and compiled functions run eagerly."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.compiler.set_stance("force_eager") if "torch._dynamo" in sys.modules else contextlib.nullcontext():
+            yield
+    finally:
+        torch.set_default_dtype(before)
