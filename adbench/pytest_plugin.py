@@ -5,11 +5,13 @@ def test_my_gradient(assert_gradients):
 
 def test_speed(adbench_cell):
     adbench_cell("normal_log_density", 1000, "jax")     # checked first, then timed by pytest-benchmark
+
+A test made by `@adbench.check_gradients(…)` needs no fixture. If it fails, pytest shows the table alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def assert_gradients() -> Callable[..., None]:
     """`adbench.assert_gradients`; imported when it is asked for, since this file is loaded with every pytest."""
-    from adbench.execution.in_process import assert_gradients
+    from adbench.execution.check_function import assert_gradients
 
     return assert_gradients
 
@@ -67,6 +69,23 @@ def adbench_cell(request: pytest.FixtureRequest) -> Callable[..., ReadyCell]:
         return one
 
     return check_and_time
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """The table of a check that found something wrong, without a traceback: every frame of it would be ours."""
+    report: pytest.TestReport = yield
+    if report.failed and call.excinfo is not None and getattr(getattr(item, "obj", None), "is_adbench_check", False):
+        from adbench.execution.check_function import WrongGradient
+
+        if call.excinfo.errisinstance(WrongGradient):
+            table: Any = call.excinfo.getrepr(style="value")
+            report.longrepr = table
+            if table.reprcrash is not None:  # for the line of pytest's summary
+                table.reprcrash.message = str(call.excinfo.value)
+    return report
 
 
 def _extra_info(one: ReadyCell) -> dict[str, Any]:

@@ -6,20 +6,17 @@ be right to seven digits only, and right libraries would be called wrong.
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import importlib.util
 import os
 import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from adbench.model import tree
 from adbench.model.errors import UsageError
 
 LESS = ("float32", "float16", "bfloat16", "complex64", "float8")
@@ -46,27 +43,6 @@ def import_in_double() -> None:
         sys.meta_path.insert(0, _Torch())
 
 
-def in_double(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f of numpy inputs, its value in numpy. f may be written for numpy, jax or torch.
-
-    Raises LessThanDouble where the value is float32 or less.
-    """
-
-    def plain(*args: Any) -> Any:
-        with _x64_of_jax():
-            try:
-                value = f(*args)
-            except (TypeError, AttributeError):
-                # A function for torch refuses numpy arrays.
-                if "torch" not in sys.modules:
-                    raise
-                value = f(*_tensors(args))
-        value = value.detach().cpu() if hasattr(value, "detach") else value
-        return refuse_less(value)
-
-    return plain
-
-
 def refuse_less(value: Any) -> Any:
     """The value. Raises LessThanDouble where its type is float32 or less."""
     kind = str(getattr(value, "dtype", "")).rpartition(".")[2]
@@ -76,27 +52,6 @@ def refuse_less(value: Any) -> Any:
             "remove the conversion, and convert arrays and parameters that it uses to float64"
         )
     return value if isinstance(value, float) or type(value).__module__ != "torch" else value.numpy()
-
-
-def _x64_of_jax() -> contextlib.AbstractContextManager[Any]:
-    jax = sys.modules.get("jax")
-    if jax is None:
-        return contextlib.nullcontext()
-    context: contextlib.AbstractContextManager[Any]
-    if hasattr(jax, "enable_x64"):
-        context = jax.enable_x64(True)
-    else:  # before jax 0.8
-        context = importlib.import_module("jax.experimental").enable_x64()
-    return context
-
-
-def _tensors(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    torch = sys.modules["torch"]
-
-    def tensor(leaf: Any) -> Any:
-        return leaf if tree.is_static(leaf) else torch.tensor(np.asarray(leaf), dtype=torch.float64)
-
-    return tuple(tree.map_leaves(tensor, arg) for arg in args)
 
 
 def _set_double(torch: ModuleType) -> None:

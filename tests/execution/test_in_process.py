@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import adbench
-from adbench.catalog import ad_hoc
 from adbench.execution.session import prepare
 from tests.support.files import CASE, RIGHT, write
 
@@ -24,7 +23,7 @@ def test_a_users_function_is_checked_on_any_backend() -> None:
 
 def test_a_function_that_does_not_run_on_series_is_checked_by_differences() -> None:
     def opaque(x: Any) -> Any:
-        return np.sum(x * x) if isinstance(getattr(x, "val", x), np.ndarray) and x.dtype == float else 1 / 0
+        return np.sum(x * x) if type(x).__module__.startswith(("numpy", "adbench.tape")) else 1 / 0
 
     verdict = adbench.check(opaque, X)
     assert verdict.word in ("right", "verified")
@@ -50,7 +49,7 @@ def test_a_wrong_ninth_digit_fails_an_assertion_that_names_the_entry(tmp_path: P
     def softplus(xp: Any, x: Any) -> Any:
         return xp.sum(xp.log1p(xp.exp(x)))
 
-    with pytest.raises(adbench.WrongGradient, match=r"gradient of softplus: 1 of 3 wrong.*x0\[2\].*digits correct"):
+    with pytest.raises(adbench.WrongGradient, match=r"(?s)gradient of softplus.*✗ x\[2\].*1 of 3 wrong"):
         adbench.assert_gradients(softplus, X, backend=str(folder / "off.py"))
     adbench.assert_gradients(softplus, X)
 
@@ -84,44 +83,6 @@ def test_the_fixture_is_there_wherever_adbench_is_installed(pytester: pytest.Pyt
         """
     )
     pytester.runpytest_subprocess("-q").assert_outcomes(passed=1)
-
-
-ASKED: list[tuple[tuple[str | None, str | None, tuple[str, ...], dict[str, Any]], str]] = [
-    (("f", "1", (), {}), "not of the form module:function"),
-    (("m:f", None, (), {}), "needs a point"),
-    (("m:f", "x", (), {}), "'x' is none"),
-    ((None, "1", (), {}), "name it with --function"),
-    ((None, None, ("--frob",), {}), "no option or argument '--frob'"),
-    (("m:f", "1", (), {"cases": ("a",)}), "does not go with --case"),
-]
-
-
-@pytest.mark.parametrize(("asked", "message"), ASKED)
-def test_a_function_asked_for_wrongly_says_what_to_write(asked: Any, message: str) -> None:
-    with pytest.raises(adbench.UsageError, match=message), ad_hoc.asking_for(*asked):
-        pass
-
-
-def test_the_command_checks_a_users_function(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = "import numpy as np\ndef f(a, b): return a * np.sin(b)\ndef g(x): return np.sum(np.exp(x) * x)\n"
-    write(tmp_path, mine=text)
-    monkeypatch.chdir(tmp_path)
-
-    def run(*args: str) -> int:
-        from adbench.cli import main
-
-        monkeypatch.setattr("sys.argv", ["adbench", "check", *args])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return int(left.value.code or 0)
-
-    assert run("--function", "mine:f", "--at", "1.0", "-2.0") == 0
-    assert run("--function", "mine:g", "--at", "1.0", "2.0", "--operator", "gradient", "--junit", "j.xml") == 0
-    assert 'tests="1" failures="0"' in (tmp_path / "j.xml").read_text()
-    assert run("--function", "mine:nope", "--at", "1") == 2
-    assert "has no attribute 'nope'" in capsys.readouterr().err
 
 
 def test_a_gradient_that_is_wrong_here_and_there_is_found_at_many_points(tmp_path: Path) -> None:

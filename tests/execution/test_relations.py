@@ -223,8 +223,9 @@ def test_a_users_array_valued_function_is_checked_by_its_jacobian() -> None:
 
     for operator in ("jacobian", "jvp", "vjp", "value"):
         assert check(mine, [0.5, 1.5], backend="autograd", operator=operator).word == "right"
-    with pytest.raises(Unsupported, match="the value is an array, which has no gradient"):
-        check(mine, [0.5, 1.5], backend="autograd")
+    assert check(mine, [0.5, 1.5], backend="autograd").deciding.mode == "jacobian"
+    with pytest.raises(UsageError, match="the value is an array, which has no gradient"):
+        check(mine, [0.5, 1.5], backend="autograd", operator="gradient")
 
 
 def test_numpy_alone_is_a_backend_of_values() -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from adbench.catalog.ad_hoc import at_size
 from adbench.catalog.double_precision import LessThanDouble, refuse_less
+from adbench.functions.user_function import UserFunction
 from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.model.case import Case, function_of
-from adbench.model.errors import UnknownName, UsageError
+from adbench.model.errors import UnknownName, Unsupported, UsageError
 from adbench.model.namespace import Namespace
 from adbench.model.operator import (
     EVERY_OPERATOR,
@@ -23,6 +27,7 @@ from adbench.model.operator import (
 )
 from adbench.oracle import (
     Effort,
+    EntryEvidence,
     Nonzeros,
     Reference,
     Subject,
@@ -31,9 +36,11 @@ from adbench.oracle import (
     declared,
     hessian_reference,
     hvp_reference,
+    judge_entries,
     judge_operator,
     reference,
 )
+from adbench.oracle.compute import DIFFERENCES
 from adbench.oracle.second_order import DIRECTION, MOST_ROWS
 
 MOST_EVALUATIONS = 20_000  # of a case in double precision, for its reference: 300 entries or so
@@ -135,6 +142,7 @@ class Point:
 
 def point(case: Case, size: int, seed: int, *, single: bool = False) -> Point:
     """The case at this size and seed. Raises UsageError as `Case.bind` does."""
+    case = at_size(case, size)
     names, args, wrt = case.bind(size, seed)
     return Point(case, size, seed, names, tree.map_leaves(_rounded, args) if single else args, wrt, single)
 
@@ -165,11 +173,22 @@ def known_at(
     if at.case.declared and at.case.gradient is not None:
         gradient = at.case.gradient(**dict(zip(at.names, at.args, strict=True)))
         value = float(at.text(Namespace(np), *at.args))
-        return _declared(declared(value, gradient, at.args, at.wrt, at.names))
+        first = declared(value, gradient, at.args, at.wrt, at.names)
+        unknown = first.unknown("the case declares its gradient and not its second derivatives")
+        return _with_unknown(first, unknown)
     _refuse_low_precision(at)
-    effort = Effort(seed=at.seed, max_evaluations=MOST_EVALUATIONS, max_seconds=seconds)
+    own = isinstance(at.case.f, UserFunction)
+    effort = Effort(at.seed, max_evaluations=_evaluations(at, seconds), max_seconds=seconds, second_differences=own)
     first = remember("first", lambda: reference(at.subject, effort))
+    if why := _another_value(at, first):
+        black_box = at.case.f.untranslated(why)  # type: ignore[attr-defined]  # it is a UserFunction
+        at = replace(at, case=replace(at.case, f=black_box))
+        return known_at(at, second_order=second_order, hessian=hessian, seconds=seconds)
     _refuse_false_pattern(at, first)
+    if isinstance(at.case.f, UserFunction) and first.all_outputs.method == DIFFERENCES and at.case.f.stops:
+        reason = f"{first.all_outputs.reason}, and differences of its values see through {at.case.f.stops}"
+        unknown = first.unknown(reason)
+        return _with_unknown(unknown, unknown)
     if first.shape or not second_order:
         return Known(first)
     hvp = remember("hvp", lambda: hvp_reference(at.subject, first.scalar, effort))
@@ -178,12 +197,43 @@ def known_at(
     return Known(first, hvp, remember("hessian", lambda: hessian_reference(at.subject, effort)))
 
 
-def _declared(first: Reference) -> Known:
-    """Of a declared gradient nothing is known of second order: structure is judged there, and nothing else."""
-    unknown = first.unknown("the case declares its gradient and not its second derivatives")
-    total = sum(leaf.size for leaf in first.scalar.leaves)
-    rows = tuple((index, unknown.scalar) for index in range(min(total, MOST_ROWS)))
+def _with_unknown(first: Reference, unknown: Reference) -> Known:
+    """First order, and nothing of second order: structure is judged there, and nothing else."""
+    total = sum(leaf.size for leaf in first.all_outputs.leaves)
+    rows = tuple((index, unknown.scalar) for index in range(min(total, MOST_ROWS))) if not first.shape else ()
     return Known(first, unknown, Reference((total,), rows) if rows else unknown)
+
+
+def _evaluations(at: Point, seconds: float) -> int:
+    """The most evaluations of differences: of a user's function those that fit into the time.
+
+    A user's function is translated here, so that the time of its evaluations on series is only theirs.
+    """
+    if not isinstance(at.case.f, UserFunction):
+        return MOST_EVALUATIONS
+    if at.case.f.translated:
+        with suppress(Unsupported):
+            at.case.f.text(at.args)
+    started = time.thread_time()
+    with suppress(Exception), np.errstate(all="ignore"):
+        at.plain(*at.args)
+    each = max(1e-7, time.thread_time() - started)
+    return int(max(200, min(MOST_EVALUATIONS, 3 * seconds / each)))
+
+
+def _another_value(at: Point, first: Reference) -> str:
+    """Why the truth does not count: it is from a translation whose value is not the function's own. "" else."""
+    made = at.case.f
+    if not isinstance(made, UserFunction) or not made.translated:
+        return ""
+    with np.errstate(all="ignore"):
+        value = np.asarray(at.plain(*at.args), dtype=np.float64)
+    if np.isfinite(value).all() and any(row.value.kind == "unknown" for _, row in first.outputs):
+        return "its translation has no value here"
+    if not first.all_outputs.proved:
+        return ""
+    verdict = judge_operator("value", value, first)
+    return f"its translation has another value: {verdict.sentence}" if verdict.word == "wrong" else ""
 
 
 def _refuse_low_precision(at: Point) -> None:
@@ -240,7 +290,14 @@ def _refuse_false_pattern(at: Point, known: Reference) -> None:
 
 def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None) -> Verdict:
     """The verdict on what the operator returned, in numpy."""
-    return judge_operator(
+    return examined(at, operator, result, known, claimed_relative_error)[0]
+
+
+def examined(
+    at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None
+) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
+    """The same with every number that was compared."""
+    return judge_entries(
         operator,
         result,
         known.of(operator),

@@ -1,0 +1,80 @@
+"""What `@adbench.check_gradients(…)` makes of a function: a test of its derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Any
+
+from adbench.execution.check_function import assert_gradients
+from adbench.model.errors import UsageError
+
+FIRST = {"self", "xp"}
+"""First parameters that no argument of the decorator is for: pytest passes `self`, `adbench.check` passes `xp`."""
+
+
+def check_gradients(
+    *args: Any,
+    points: int = 5,
+    modes: str | Sequence[str] = "all",
+    backend: str | None = None,
+    wrt: Any = None,
+    allow_blind: bool = False,
+    **kwargs: Any,
+) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+    """Turn a function into a test of its derivatives, for pytest or to be called by hand.
+
+        @adbench.check_gradients(np.array([0.3, 1.2]), points=5)
+        def test_softplus(x):
+            return jnp.sum(my_softplus(x))
+
+    args, kwargs   the point: the first arguments of the function, and its keyword arguments
+    points         how many points to check: this one, and random ones around it
+    modes          "all", or the names of modes, as for `adbench.check`
+    backend, wrt, allow_blind   as for `adbench.assert_gradients`
+
+    The function's other parameters are the test's: pytest fills them by `parametrize` or from fixtures, and no
+    derivative is taken in them. The test raises WrongGradient, with the table that `adbench.check` prints. Raises
+    UsageError if the function does not take these arguments.
+    """
+
+    def decorate(f: Callable[..., Any]) -> Callable[..., None]:
+        @wraps(f)
+        def test(*owner: Any, **given: Any) -> None:
+            __tracebackhide__ = True
+
+            @wraps(f)
+            def function(*inputs: Any, **named: Any) -> Any:
+                return f(*owner, *inputs, **given, **named)
+
+            function.__signature__ = _without(f, {"self", *given})  # type: ignore[attr-defined]
+            options = {"points": points, "modes": modes, "backend": backend, "wrt": wrt, "allow_blind": allow_blind}
+            assert_gradients(function, *args, **options, **kwargs)
+
+        test.__signature__ = _of_the_test(f, args, kwargs)  # type: ignore[attr-defined]  # which pytest reads
+        test.is_adbench_check = True  # type: ignore[attr-defined]  # how the plugin knows it
+        return test
+
+    return decorate
+
+
+def _of_the_test(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Signature:
+    """What remains of a function's parameters once these arguments are given."""
+    parameters = list(signature(f).parameters.values())
+    first = [p.name for p in parameters[:2] if p.name in FIRST]
+    try:
+        given = signature(f).bind_partial(*first, *args, **kwargs).arguments
+    except TypeError as error:
+        raise UsageError(f"{f.__name__} does not take the arguments given to check_gradients: {error}") from None
+    rest = [p for p in parameters if p.name not in given and p.default is p.empty and p.kind not in VARIADIC]
+    owner = [p for p in parameters[:1] if p.name == "self"]
+    return Signature([*owner, *(p.replace(kind=Parameter.KEYWORD_ONLY) for p in rest)])
+
+
+VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+
+
+def _without(f: Callable[..., Any], names: set[str]) -> Signature:
+    whole = signature(f)
+    return whole.replace(parameters=[p for p in whole.parameters.values() if p.name not in names])

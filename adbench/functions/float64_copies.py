@@ -1,0 +1,92 @@
+"""A torch function with float64 copies of the modules and tensors that it finds in its globals and its closure.
+
+torch creates parameters in float32, and `lambda x: net(x).sum()` of float64 numbers would raise. The user's own objects
+stay as they are.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable
+from types import CellType, CodeType, FunctionType, MethodType
+from typing import Any
+
+LESS = ("torch.float32", "torch.float16", "torch.bfloat16")
+
+
+def in_float64(f: Callable[..., Any]) -> tuple[Callable[..., Any], tuple[str, ...]]:
+    """The function with copies, and the names of the copied objects; f itself if all of them are in float64."""
+    if "torch" not in sys.modules:
+        return f, ()
+    copies = _Copies()
+    return copies.of_function(f), tuple(dict.fromkeys(copies.names))
+
+
+class _Copies:
+    """Remembers what was copied: two functions that share a module share its copy."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._known: dict[int, Any] = {}
+        self._kept: list[Any] = []  # an id belongs to a living object
+
+    def of_function(self, f: Any) -> Any:
+        """A Python function, or a method of an ordinary object, with copies."""
+        if isinstance(f, MethodType):
+            function = self.of_function(f.__func__)
+            return f if function is f.__func__ else MethodType(function, f.__self__)
+        if not isinstance(f, FunctionType) or f.__module__.partition(".")[0] in ("torch", "numpy", "builtins"):
+            return f
+        if id(f) in self._known:
+            return self._known[id(f)]
+        self._known[id(f)] = f  # a function that calls itself
+        self._kept.append(f)
+        names = {name for name in _names_in(f.__code__) if name in f.__globals__}
+        changed = {name: self.of(f.__globals__[name], name) for name in sorted(names)}
+        changed = {name: value for name, value in changed.items() if value is not f.__globals__[name]}
+        cells = tuple(map(self._cell, f.__closure__ or (), f.__code__.co_freevars))
+        if not changed and all(new is old for new, old in zip(cells, f.__closure__ or (), strict=True)):
+            return f
+        made = FunctionType(f.__code__, {**f.__globals__, **changed}, f.__name__, f.__defaults__, cells)
+        made.__kwdefaults__, made.__qualname__ = f.__kwdefaults__, f.__qualname__
+        made.__dict__.update(f.__dict__)
+        self._known[id(f)] = made
+        return made
+
+    def _cell(self, cell: CellType, name: str) -> CellType:
+        try:
+            found = cell.cell_contents
+        except ValueError:  # not yet filled
+            return cell
+        made = self.of(found, name)
+        return cell if made is found else CellType(made)
+
+    def of(self, value: Any, name: str) -> Any:
+        """A module, a tensor, or a function that uses such; everything else stays."""
+        torch = sys.modules["torch"]
+        if isinstance(value, FunctionType):
+            return self.of_function(value)
+        if not isinstance(value, torch.nn.Module | torch.Tensor):
+            return value
+        if id(value) not in self._known:
+            self._known[id(value)] = self._doubled(value)
+            self._kept.append(value)
+        made = self._known[id(value)]
+        if made is not value:
+            self.names.append(name)
+        return made
+
+    def _doubled(self, value: Any) -> Any:
+        torch = sys.modules["torch"]
+        if isinstance(value, torch.Tensor):
+            return value.detach().cpu().double() if str(value.dtype) in LESS else value
+        tensors = [*value.parameters(), *value.buffers()]
+        if not any(str(tensor.dtype) in LESS for tensor in tensors):
+            return value
+        return copy.deepcopy(value).cpu().double()
+
+
+def _names_in(code: CodeType) -> set[str]:
+    inner = (const for const in code.co_consts if isinstance(const, CodeType))
+    return set(code.co_names).union(*map(_names_in, inner))

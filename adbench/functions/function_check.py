@@ -1,0 +1,344 @@
+"""The result of `adbench.check`: a verdict for each derivative, as a table, HTML or a dict."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from adbench.oracle import EntryEvidence, Verdict
+from adbench.oracle.evidence import BADNESS
+from adbench.oracle.verdict import whole_digits
+
+MOST_ENTRIES = 10
+"""Entries that a table shows: the worst ones where there are more."""
+
+WIDTH = 80
+SIGNS = {"right": "✓", "approximate": "≈", "verified": "~", "inconclusive": "?", "blind": "?", "wrong": "✗"}
+NOT_HAD = "∅"
+
+
+@dataclass(frozen=True)
+class CheckedMode:
+    """One derivative at one point.
+
+    mode      an operator of adbench/model/operator.py
+    point     "the given point", "zeros", "random point 1", ...
+    verdict   None if the derivative does not exist, for the `reason` given
+    entries   every number that was compared
+    how       "native", or "from ..." with the operators that it is made from
+    more      how many more numbers were compared, none worse than `entries`
+    """
+
+    mode: str
+    point: str
+    verdict: Verdict | None
+    entries: tuple[EntryEvidence, ...] = ()
+    how: str = ""
+    reason: str = ""
+    more: int = 0
+
+    @classmethod
+    def wrong(cls, mode: str, point: str, reason: str) -> CheckedMode:
+        """One that is wrong for a reason other than its numbers."""
+        return cls(mode, point, Verdict("wrong", reason, None, None, 0, 0, 0, 0, "", ""))
+
+    @property
+    def sign(self) -> str:
+        """✓ right, ~ fewer than nine digits, ? blind, ✗ wrong, ∅ not there."""
+        return NOT_HAD if self.verdict is None else SIGNS[self.verdict.word]
+
+    @property
+    def told(self) -> str:
+        """The verdict in a sentence, or the reason why the derivative does not exist."""
+        return self.reason if self.verdict is None else self.verdict.sentence
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        of_verdict = {} if self.verdict is None else {"digits": self.verdict.digits, "proved": self.verdict.proved}
+        return {
+            "mode": self.mode,
+            "point": self.point,
+            "word": "unsupported" if self.verdict is None else self.verdict.word,
+            "sentence": self.told,
+            "how": self.how,
+            **of_verdict,
+            "entries": [_entry_to_dict(entry) for entry in self.entries],
+        }
+
+
+@dataclass(frozen=True)
+class FunctionCheck:
+    """Whether a function's derivatives are right. `print` it, look at it in a notebook, or take `to_dict()`.
+
+    function   its name
+    backend    what took the derivatives
+    library    what the function is written for, with its version
+    rows       one for each point and mode
+    values     the function's value at each point, compared in the same way
+    outside    points that were left out, because the function has no finite value there
+    notes      what was converted or is worth knowing, one sentence each
+
+    The attributes of the deciding verdict (the worst of all) are here too: `word`, `sentence`, `worst`, `proved`,
+    `method`, `reason`. The word is "right", "verified" (to fewer than nine digits), "blind" (rounding hides the answer,
+    or the truth is unknown) or "wrong".
+    """
+
+    function: str
+    backend: str
+    library: str
+    rows: tuple[CheckedMode, ...]
+    values: tuple[CheckedMode, ...] = ()
+    outside: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def deciding(self) -> CheckedMode:
+        """The worst row; a value that is wrong is worse than all derivatives."""
+        judged = [row for row in self.rows if row.verdict is not None]
+        judged = [row for row in self.values if row.verdict and row.verdict.word == "wrong"] + judged
+        return max(judged, key=_badness)
+
+    @property
+    def verdict(self) -> Verdict:
+        """That of the worst row."""
+        found = self.deciding.verdict
+        assert found is not None
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in Verdict.__dataclass_fields__:
+            raise AttributeError(f"a FunctionCheck has no attribute {name!r}")
+        return getattr(self.verdict, name)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every derivative is right, to as many digits as can be verified."""
+        return self.verdict.word in ("right", "verified", "approximate")
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether a derivative or the value is wrong."""
+        return bool(self.verdict.word == "wrong")
+
+    @property
+    def lacking(self) -> tuple[CheckedMode, ...]:
+        """The derivatives that the function or the library does not have, each with the reason."""
+        return tuple(row for row in self.rows if row.verdict is None)
+
+    @property
+    def entries(self) -> tuple[EntryEvidence, ...]:
+        """The numbers of the deciding row."""
+        return self.deciding.entries
+
+    def to_dict(self) -> dict[str, Any]:
+        """Dicts, lists, numbers and texts only: valid JSON, where NaN and infinities are texts."""
+        verdict = self.verdict
+        return {
+            "function": self.function,
+            "backend": self.backend,
+            "library": self.library,
+            "word": verdict.word,
+            "sentence": verdict.sentence,
+            "proved": verdict.proved,
+            "method": verdict.method,
+            "reason": verdict.reason,
+            "digits": verdict.digits,
+            "values": [row.to_dict() for row in self.values],
+            "rows": [row.to_dict() for row in self.rows],
+            "outside": list(self.outside),
+            "notes": list(self.notes),
+        }
+
+    @property
+    def title(self) -> str:
+        """The verdict in one line."""
+        verdict, row = self.verdict, self.deciding
+        words = {"right": "right", "verified": f"right to {whole_digits(verdict.digits or 0)} digits",
+                 "approximate": "within its claim", "blind": self._why_blind}  # fmt: skip
+        truth = "truth proved" if verdict.proved else "truth not proved"
+        by = self.library if self.library.split()[0] == self.backend else f"{self.backend} ({self.library})"
+        many = f"{len(self.rows) - len(self.lacking)} derivatives" if len(self.rows) > 1 else row.mode
+        if verdict.word == "wrong" and len(self.rows) > 1:
+            wrong = sum(one.verdict is not None and one.verdict.word == "wrong" for one in (*self.rows, *self.values))
+            many = f"{wrong} of {len(self.rows)} derivatives"
+        return f"{row.sign} {words.get(verdict.word, verdict.word)}: {many} of {self.function} by {by}; {truth}"
+
+    @property
+    def _why_blind(self) -> str:
+        number = self.verdict.worst
+        unknown = number is None or math.isnan(number.bound)
+        return "blind: the truth is not known" if unknown else "blind: rounding hides the answer"
+
+    @property
+    def footnotes(self) -> tuple[str, ...]:
+        """What belongs below the table."""
+        verdict, found = self.verdict, list(self.notes)
+        if verdict.word in ("wrong", "blind"):
+            found.insert(0, verdict.sentence)
+        if not verdict.proved and verdict.reason:
+            why = verdict.reason.replace(": Unsupported: ", ": ")
+            found.append(f"truth from {verdict.method}: {why}" if verdict.method else why)
+        for why in dict.fromkeys(row.reason for row in self.lacking):
+            modes = dict.fromkeys(row.mode for row in self.lacking if row.reason == why)
+            found.append(f"{NOT_HAD} {', '.join(modes)}: {why}")
+        if self.outside:
+            many = f"{len(self.outside)} point{'s' if len(self.outside) > 1 else ''}"
+            found.append(f"{many} outside the function's domain left out: {', '.join(self.outside)}")
+        return tuple(found)
+
+    def __str__(self) -> str:
+        lines = textwrap.wrap(self.title, WIDTH, subsequent_indent="  ")
+        if len(self.rows) > 1:
+            lines += ["", *self._modes(), ""]
+            lines.append(f"{self.deciding.mode} at {self.deciding.point}:")
+        lines += self._numbers()
+        for note in self.footnotes:
+            lines += textwrap.wrap(note, WIDTH, initial_indent="  ", subsequent_indent="    ")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def summary(self) -> list[tuple[str, str, str, str]]:
+        """Sign, mode, points and verdict: one for each mode, with the worst of its points.
+
+        A derivative that exists at some of the points only is listed twice. The points are "" where there is one.
+        """
+        found, several = [], len({row.point for row in self.rows}) > 1
+        for mode in dict.fromkeys(row.mode for row in self.rows):
+            judged = [row for row in self.rows if row.mode == mode and row.verdict is not None]
+            lacking = [row for row in self.lacking if row.mode == mode]
+            for rows in filter(None, (judged, lacking)):
+                row = max(rows, key=_badness) if judged is rows else rows[0]
+                words = [row.verdict.word, _digits(row.verdict.digits)] if row.verdict else ["not available"]
+                words += [f"({row.how})"] if row.how.startswith("from ") else []
+                many = f"{len(rows)} point{'s' if len(rows) > 1 else ''}" if several else ""
+                found.append((row.sign, mode, many, " ".join(filter(None, words))))
+        return found
+
+    def _modes(self) -> list[str]:
+        """One line for each of the summary, in columns."""
+        rows = self.summary()
+        modes, points = (max(len(row[k]) for row in rows) for k in (1, 2))
+        between = 2 if points else 0
+        return [_cut(f"{sign} {mode:<{modes}}  {point:<{points + between}}{what}") for sign, mode, point, what in rows]
+
+    def shown(self) -> tuple[list[EntryEvidence], int]:
+        """The numbers that a table shows, the value first, and how many it leaves out."""
+        row = self.deciding
+        places = {entry.place for entry in row.entries}
+        values = [one.entries[0] for one in self.values if one.point == row.point and one.entries]
+        value = [one for one in values if one.place not in places]
+        entries = worst_entries(row.entries)
+        return value + entries, len(row.entries) + row.more - len(entries)
+
+    def _numbers(self) -> list[str]:
+        entries, left_out = self.shown()
+        if not entries:
+            return []
+        cells = [(self._sign(e), e.place, number(e.got), expected(e), _digits(e.digits_correct)) for e in entries]
+        head = ("", "", "got", "expected", "digits")
+        widest = [max(len(row[k]) for row in (head, *cells)) for k in range(5)]
+        widest[1] = min(widest[1], WIDTH - 8 - sum(widest[2:]))
+        lines = []
+        for sign, place, got, truth, digits in (head, *cells):
+            name = place if len(place) <= widest[1] else "…" + place[1 - widest[1] :]
+            lines.append(
+                _cut(f"{sign:1} {name:<{widest[1]}}  {got:>{widest[2]}}  {truth:>{widest[3]}}  {digits:>{widest[4]}}")
+            )
+        if left_out:
+            kinds = {e.word for e in self.deciding.entries} - {"right"}
+            all_right = ", all right" if not kinds or all(e.word == "right" for e in _rest(self, entries)) else ""
+            lines.append(f"  ... and {left_out} more{all_right}")
+        return lines
+
+    def _sign(self, entry: EntryEvidence) -> str:
+        """The entry's; what is not exact by design is judged as a whole."""
+        return SIGNS["approximate" if self.verdict.word == "approximate" and entry.word == "wrong" else entry.word]
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        entries, left_out = self.shown()
+        parts = [f"<p><b>{escape(self.title)}</b></p>"]
+        if len(self.rows) > 1:
+            parts.append(_html_table(("", "derivative", "", "verdict"), self.summary()))
+            parts.append(f"<p>{escape(self.deciding.mode)} at {escape(self.deciding.point)}:</p>")
+        if entries:
+            cells = [(self._sign(e), e.place, number(e.got), expected(e), _digits(e.digits_correct)) for e in entries]
+            parts.append(_html_table(("", "entry", "got", "expected", "digits"), cells))
+        if left_out:
+            parts.append(f"<p>... and {left_out} more</p>")
+        parts += [f"<p>{escape(note)}</p>" for note in self.footnotes]
+        return "<div>" + "".join(parts) + "</div>"
+
+
+def worst_entries(entries: Sequence[EntryEvidence], most: int = MOST_ENTRIES) -> list[EntryEvidence]:
+    """The worst of these numbers, in their order; all of them where there are no more than `most`."""
+    ranked = sorted(range(len(entries)), key=lambda k: _badness_of(entries[k]), reverse=True)
+    return [entries[k] for k in sorted(ranked[:most])]
+
+
+def number(x: float) -> str:
+    """A number as tables show it: 15 digits."""
+    return f"{x:.15g}"
+
+
+def expected(entry: EntryEvidence) -> str:
+    """The true number, or the interval of all that are true."""
+    if math.isnan(entry.expected):
+        return "finite" if entry.interval[0] == -math.inf else "unknown"
+    low, high = entry.interval
+    return f"{low:g} to {high:g}" if low < high else number(entry.expected)
+
+
+def _rest(check: FunctionCheck, shown: Sequence[EntryEvidence]) -> list[EntryEvidence]:
+    return [entry for entry in check.deciding.entries if entry not in shown]
+
+
+def _badness_of(entry: EntryEvidence) -> tuple[int, float]:
+    error = abs(entry.got - entry.expected)
+    return BADNESS[entry.word], math.inf if math.isnan(error) else error / (entry.bound or 1.0)
+
+
+def _badness(row: CheckedMode) -> tuple[float, ...]:
+    assert row.verdict is not None
+    verdict = row.verdict
+    number = verdict.worst
+    excess = abs(number.got - number.expected) / (number.bound or 1.0) if number is not None else math.inf
+    digits = 0.0 if verdict.digits is None else verdict.digits
+    return BADNESS[verdict.word], -digits, math.inf if math.isnan(excess) else excess
+
+
+def _digits(digits: float | None) -> str:
+    return "" if digits is None else f"{digits:.1f}"
+
+
+def _cut(line: str) -> str:
+    return line.rstrip() if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
+
+
+def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    def line(cells: Sequence[str], tag: str) -> str:
+        return (
+            "<tr>"
+            + "".join(f"<{tag} style='text-align:left;white-space:nowrap'>{escape(cell)}</{tag}>" for cell in cells)
+            + "</tr>"
+        )
+
+    return "<table>" + line(head, "th") + "".join(line(row, "td") for row in rows) + "</table>"
+
+
+def _entry_to_dict(entry: EntryEvidence) -> dict[str, Any]:
+    def plain(x: float) -> Any:
+        return x if math.isfinite(x) else str(x)
+
+    return {
+        "entry": entry.place,
+        "got": plain(entry.got),
+        "expected": plain(entry.expected),
+        "digits": entry.digits_correct,
+        "word": entry.word,
+    }

@@ -1,0 +1,396 @@
+"""What users pass to a function, as named floating-point leaves in numpy, and back.
+
+A leaf is a float or a float64 array. Its name is the way to it: ``x``, ``params['w'][0]``, ``model.weight``. Everything
+else (whole numbers, texts, functions, None, ...) is static: the function gets it unchanged.
+
+Containers are dicts, lists, tuples, named tuples, dataclasses, pytrees that jax knows, and torch.nn.Module, whose
+parameters are leaves. A list of numbers is one array if it holds a float.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adbench.model.errors import UsageError
+
+Leaf = float | NDArray[np.float64]
+Make = Callable[[Sequence[Any]], Any]
+"""make(leaves) -> the value with these leaves."""
+
+Wrt = int | str | Sequence[int | str] | None
+
+
+@dataclass(frozen=True)
+class Made:
+    """A function, its arguments and the names of the positional ones."""
+
+    function: Callable[..., Any]
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    names: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of one call.
+
+    names     of the leaves, in order
+    values    float or float64 array, each
+    active    the names of the leaves to differentiate in
+    notes     what was converted, one sentence each
+    """
+
+    names: tuple[str, ...]
+    values: tuple[Leaf, ...]
+    active: tuple[str, ...]
+    notes: tuple[str, ...]
+    _make: Callable[[Sequence[Any]], Made] = field(repr=False)
+    _modules: tuple[tuple[Any, Mapping[str, int]], ...] = field(default=(), repr=False)
+
+    def call(self, leaves: Sequence[Any], *first: Any) -> Any:
+        """The function's value at these leaves; `first` are arguments before all others."""
+        return self._called(leaves, self._make(leaves), first)
+
+    def watched(self, leaves: Sequence[Any], *first: Any) -> Any:
+        """The same. Raises UsageError where the call changes an argument."""
+        made = self._make(leaves)
+        before = _snapshot(made, self.active)
+        value = self._called(leaves, made, first)
+        after = _snapshot(made, self.active)
+        for name in dict.fromkeys((*before, *after)):
+            if name not in before or name not in after or not np.array_equal(before[name], after[name], equal_nan=True):
+                raise UsageError(
+                    f"{name_of(made.function)} changes its argument {name} in place, and adbench calls it many times; "
+                    "let it work on a copy"
+                )
+        return value
+
+    def _called(self, leaves: Sequence[Any], made: Made, first: Sequence[Any]) -> Any:
+        if not self._modules:
+            return made.function(*first, *made.args, **made.kwargs)
+        torch = sys.modules["torch"]
+        holder, parameters = torch.nn.Module(), dict[str, Any]()
+        for number, (module, slots) in enumerate(self._modules):
+            setattr(holder, f"m{number}", module)
+            parameters |= {f"m{number}.{name}": leaves[slot] for name, slot in slots.items()}
+        holder.forward = lambda: made.function(*first, *made.args, **made.kwargs)
+        return torch.func.functional_call(holder, parameters, ())
+
+
+def _snapshot(made: Made, whole: Sequence[str]) -> dict[str, Any]:
+    """Copies of the leaves that the arguments hold now, by name."""
+    found = _Leaves(whole)
+    for name, value in {**dict(zip(made.names, made.args, strict=False)), **made.kwargs}.items():
+        if not _is_module(value):  # its parameters are set for the call only
+            found.take(value, name)
+    return {name: np.array(value) for name, value in zip(found.names, found.values, strict=True)}
+
+
+def arguments_of(
+    f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], wrt: Wrt = None, *, xp: bool = False
+) -> Arguments:
+    """The arguments of ``f(*args, **kwargs)``; with `xp` f takes a namespace before them.
+
+    wrt   which to differentiate in: positions, names, or the names of leaves below them; by default every leaf
+
+    Raises UsageError if f does not take these arguments, if `wrt` names none, or if nothing is floating-point.
+    """
+    names = _names(f, args, kwargs, xp=xp)
+    wanted = None if wrt is None else _wanted(wrt, names, len(args))
+    found = _Leaves(wanted or ())
+    function = found.function(f)
+    positional = [found.take(arg, name) for arg, name in zip(args, names, strict=False)]
+    named = {name: found.take(arg, name) for name, arg in kwargs.items()}
+    active = tuple(found.names)
+    if wanted is not None:
+        active = tuple(name for name in found.names if _is_below(name, wanted))
+        if missing := [way for way in wanted if not any(_is_below(name, (way,)) for name in found.names)]:
+            there_are = f"there are: {', '.join(found.names)}" if found.names else "all arguments are static"
+            raise UsageError(f"wrt names {missing[0]!r}, which is no floating-point argument; {there_are}")
+    if not active:
+        raise UsageError(_nothing_to_differentiate(args, kwargs))
+
+    def make(leaves: Sequence[Any]) -> Made:
+        given = {key: part(leaves) for key, part in named.items()}
+        return Made(function(leaves), [part(leaves) for part in positional], given, names)
+
+    return Arguments(tuple(found.names), tuple(found.values), active, found.notes, make, tuple(found.modules.values()))
+
+
+def _nothing_to_differentiate(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    every = [*args, *kwargs.values()]
+    if not every:
+        return "there are no arguments to differentiate in; pass the point after the function: check(f, 1.0)"
+    kinds = ", ".join(dict.fromkeys(_kind(arg) for arg in every))
+    hint = "; write 3.0 instead of 3, or name the argument in wrt" if any(_is_whole(arg) for arg in every) else ""
+    if any(np.iscomplexobj(arg) for arg in every if isinstance(arg, complex | np.ndarray)):
+        hint = "; pass the real and the imaginary part as two arguments"
+    return f"no argument is floating-point, so there is nothing to differentiate in; they are: {kinds}{hint}"
+
+
+def _kind(value: Any) -> str:
+    dtype = getattr(value, "dtype", None)
+    return type(value).__name__ + (f" of {str(dtype).removeprefix('torch.')}" if dtype is not None else "")
+
+
+def _names(f: Any, args: Sequence[Any], kwargs: Mapping[str, Any], *, xp: bool) -> list[str]:
+    """The names of the positional arguments. Raises UsageError where f does not take these."""
+    try:
+        signature = signature_of(f)
+    except (TypeError, ValueError):  # written in C: it tells nothing about its arguments
+        return [f"x{i}" for i in range(len(args))]
+    given = (None, *args) if xp else tuple(args)
+    try:
+        signature.bind(*given, **kwargs)
+    except TypeError as error:
+        raise UsageError(f"{name_of(f)} cannot be called with these arguments: {error}") from None
+    names: list[str] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            names.append(parameter.name)
+        elif parameter.kind == parameter.VAR_POSITIONAL:
+            names += [f"{parameter.name}[{i}]" for i in range(len(given) - len(names))]
+    return names[1 if xp else 0 : len(given)]
+
+
+def signature_of(f: Any) -> inspect.Signature:
+    """The parameters of f; of a torch.nn.Module and a torch.autograd.Function those of `forward`.
+
+    Raises TypeError or ValueError where f does not tell.
+    """
+    if _is_module(f):
+        return inspect.signature(f.forward)
+    if _is_rule_of_torch(f):
+        found = inspect.signature(f.__self__.forward)
+        torch = sys.modules["torch"]
+        if f.__self__.setup_context is torch.autograd.Function.setup_context:  # forward(ctx, *inputs)
+            return found.replace(parameters=list(found.parameters.values())[1:])
+        return found
+    return inspect.signature(f)
+
+
+def _is_rule_of_torch(f: Any) -> bool:
+    """Whether f is the `apply` of a torch.autograd.Function."""
+    if not isinstance(f, MethodType) or "torch" not in sys.modules or not isinstance(f.__self__, type):
+        return False
+    return issubclass(f.__self__, sys.modules["torch"].autograd.Function)
+
+
+def name_of(f: Any) -> str:
+    """What messages call a function."""
+    if _is_rule_of_torch(f):
+        return f"{f.__self__.__name__}.apply"
+    while hasattr(f, "func") and not hasattr(f, "__name__"):  # functools.partial
+        f = f.func
+    own = getattr(f, "__name__", None) or type(f).__name__
+    name = str(getattr(f, "__qualname__", None) or own).rpartition("<locals>.")[2]
+    return name if name.endswith(own) else own  # autograd's wrappers set one of the two
+
+
+def _wanted(wrt: Wrt, names: Sequence[str], count: int) -> tuple[str, ...]:
+    """The ways that `wrt` names."""
+    every = (wrt,) if isinstance(wrt, int | str) else tuple(wrt or ())
+    if not every:
+        raise UsageError("wrt is empty; name at least one argument to differentiate in")
+    if any(isinstance(way, int) and not 0 <= way < count for way in every):
+        raise UsageError(f"wrt is {wrt}, but there are {count} arguments; the first has position 0")
+    return tuple(names[way] if isinstance(way, int) else way for way in every)
+
+
+def _is_below(name: str, ways: Sequence[str]) -> bool:
+    """Whether a leaf's name is one of these ways, or below one."""
+    return any(name == way or (name.startswith(way) and name[len(way)] in ".[") for way in ways)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+class _Leaves:
+    """Collects leaves while `take` walks through values. Whole numbers are leaves only where these names name them."""
+
+    def __init__(self, whole: Sequence[str]) -> None:
+        self.whole = whole
+        self.names: list[str] = []
+        self.values: list[Leaf] = []
+        self.converted: dict[str, list[str]] = {}
+        self.modules: dict[int, tuple[Any, Mapping[str, int]]] = {}
+
+    def function(self, f: Any) -> Make:
+        """The function itself: a torch.nn.Module and a callable pytree of jax have leaves, and so has their method."""
+        if isinstance(f, MethodType) and (_is_module(f.__self__) or is_pytree(f.__self__)):
+            owner, function = self.take(f.__self__, "self"), f.__func__
+            return lambda leaves: MethodType(function, owner(leaves))
+        if _is_module(f):
+            return self.take(f, "model")
+        if not isinstance(f, FunctionType) and is_pytree(f):
+            return self.take(f, "self")
+        return lambda leaves: f
+
+    def take(self, value: Any, name: str) -> Make:
+        """A function that builds such a value from leaves; the value's own leaves are collected."""
+        if isinstance(value, np.ndarray | np.generic | float | int) and not isinstance(value, bool):
+            return self._number(value, name)
+        if _is_tensor(value) or _is_jax_array(value):
+            return self._array(value, name)
+        if _is_module(value):
+            return self._module(value, name)
+        if isinstance(value, list) and _is_numbers(value, whole=name in self.whole):
+            return self._leaf(np.asarray(value, dtype=np.float64), name)
+        if isinstance(value, dict):
+            return self._dict(value, name)
+        if isinstance(value, list | tuple):
+            return self._sequence(value, name)
+        if is_pytree(value):
+            return self._pytree(value, name)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return self._dataclass(value, name)
+        return lambda leaves: value
+
+    def _leaf(self, value: Leaf, name: str) -> Make:
+        slot = len(self.names)
+        self.names.append(name)
+        self.values.append(value)
+        return lambda leaves: leaves[slot]
+
+    def _number(self, value: Any, name: str) -> Make:
+        array = np.asarray(value)
+        if array.dtype.kind == "f":
+            self._note(array.dtype, name)
+        elif array.dtype.kind not in "iu" or name not in self.whole:
+            return lambda leaves: value
+        return self._leaf(array.astype(np.float64) if array.ndim else float(array), name)
+
+    def _array(self, value: Any, name: str) -> Make:
+        """A tensor of torch or an array of jax."""
+        kind = str(value.dtype).removeprefix("torch.")
+        if not kind.startswith(("float", "bfloat")) and not (kind.startswith(("int", "uint")) and name in self.whole):
+            return lambda leaves: value
+        self._note(kind, name)
+        if _is_tensor(value):
+            if value.device.type != "cpu":
+                self.converted.setdefault(f"on {value.device}", []).append(name)
+            value = value.double().numpy(force=True)
+        array = np.array(value, dtype=np.float64)
+        return self._leaf(array if array.ndim else float(array), name)
+
+    def _module(self, value: Any, name: str) -> Make:
+        """A torch.nn.Module: a copy of it in float64, whose parameters `Arguments.call` sets."""
+        if id(value) not in self.modules:
+            own = copy.deepcopy(value).cpu()
+            for parameter, tensor in own.named_parameters():
+                self._note(str(tensor.dtype).removeprefix("torch."), f"{name}.{parameter}")
+            own = own.double()
+            first = len(self.names)
+            slots = {}
+            for number, (parameter, tensor) in enumerate(own.named_parameters()):
+                array = tensor.detach().numpy().copy()
+                self._leaf(array if array.ndim else float(array), f"{name}.{parameter}")
+                slots[parameter] = first + number
+            self.modules[id(value)] = (own, slots)
+        own = self.modules[id(value)][0]
+        return lambda leaves: own
+
+    def _dict(self, value: dict[Any, Any], name: str) -> Make:
+        parts = {key: self.take(part, f"{name}[{key!r}]") for key, part in value.items()}
+
+        def make(leaves: Sequence[Any]) -> Any:
+            made = copy.copy(value)  # also of a subclass
+            made.update({key: part(leaves) for key, part in parts.items()})
+            return made
+
+        return make
+
+    def _sequence(self, value: Any, name: str) -> Make:
+        fields = getattr(type(value), "_fields", None)  # of a named tuple
+        ways = [f".{one}" for one in fields] if fields else [f"[{i}]" for i in range(len(value))]
+        parts = [self.take(part, name + way) for part, way in zip(value, ways, strict=True)]
+        if fields:
+            return lambda leaves: type(value)(*(part(leaves) for part in parts))
+        kind = list if isinstance(value, list) else tuple
+        return lambda leaves: kind(part(leaves) for part in parts)
+
+    def _dataclass(self, value: Any, name: str) -> Make:
+        parts = {
+            one.name: self.take(getattr(value, one.name), f"{name}.{one.name}") for one in dataclasses.fields(value)
+        }
+
+        def make(leaves: Sequence[Any]) -> Any:
+            made = copy.copy(value)
+            for key, part in parts.items():
+                object.__setattr__(made, key, part(leaves))  # also of a frozen one
+            return made
+
+        return make
+
+    def _pytree(self, value: Any, name: str) -> Make:
+        """One level of a container that jax knows."""
+        util = sys.modules["jax"].tree_util
+        pairs, structure = util.tree_flatten_with_path(value, is_leaf=lambda part: part is not value)
+        ways = [re.sub(r"<flat index (\d+)>", r"\1", util.keystr(path)) for path, _ in pairs]
+        parts = [self.take(part, name + way) for way, (_, part) in zip(ways, pairs, strict=True)]
+        return lambda leaves: structure.unflatten([part(leaves) for part in parts])
+
+    def _note(self, kind: Any, name: str) -> None:
+        if str(kind) != "float64":
+            self.converted.setdefault(str(kind), []).append(name)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was converted, one sentence for each kind."""
+        return tuple(
+            f"checked in float64 on the processor, but given {kind}: {_listed(names)}"
+            for kind, names in self.converted.items()
+        )
+
+
+def _listed(names: Sequence[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _is_numbers(value: Any, *, whole: bool) -> bool:
+    """Whether a list holds numbers only, in rows of equal length; one of them must be a float, unless `whole`."""
+
+    def leaves(part: Any) -> list[Any]:
+        return [leaf for one in part for leaf in leaves(one)] if isinstance(part, list) else [part]
+
+    every = leaves(value)
+    if not (whole or any(isinstance(leaf, float | np.floating) for leaf in every)):
+        return False
+    if not all(isinstance(leaf, float | np.floating) or _is_whole(leaf) for leaf in every):
+        return False
+    try:
+        np.asarray(value, dtype=np.float64)
+    except ValueError:  # rows of different lengths
+        return False
+    return True
+
+
+def _is_tensor(value: Any) -> bool:
+    return "torch" in sys.modules and isinstance(value, sys.modules["torch"].Tensor)
+
+
+def _is_module(value: Any) -> bool:
+    return "torch" in sys.modules and isinstance(value, sys.modules["torch"].nn.Module)
+
+
+def _is_jax_array(value: Any) -> bool:
+    return "jax" in sys.modules and isinstance(value, sys.modules["jax"].Array)
+
+
+def is_pytree(value: Any) -> bool:
+    """Whether jax knows the value as a container."""
+    if "jax" not in sys.modules or value is None:
+        return False
+    return not sys.modules["jax"].tree_util.all_leaves([value])

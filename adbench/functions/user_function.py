@@ -1,0 +1,375 @@
+"""A user's function as a case: checked by `adbench.check`, by the command line and by `adbench.run`.
+
+Seed 0 is the point that the user gave. Other seeds are points around it and special ones (`point_name`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import io
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from adbench.functions.float64_copies import in_float64
+from adbench.functions.libraries import (
+    Library,
+    double_precision,
+    in_double,
+    library_of,
+    library_of_value,
+    takes_xp,
+    translator_of,
+)
+from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of, name_of
+from adbench.model import tree
+from adbench.model.case import Case
+from adbench.model.errors import AdbenchError, Unsupported, UsageError
+from adbench.model.namespace import Namespace
+from adbench.oracle.leaves import power_of_two
+from adbench.oracle.series import ball
+from adbench.oracle.series.number import Real
+
+SPECIAL: Mapping[str, Callable[[Any], Any]] = {
+    "zeros": np.zeros_like,
+    "ones": np.ones_like,
+    "minus the given point": np.negative,
+    "equal entries": lambda x: np.full_like(x, np.ravel(x)[0] if np.size(x) else 0.0),
+}
+"""Points where derivatives by hand go wrong, from the given one."""
+
+STOPS = ("detach", "stop_gradient", "no_grad", "inference_mode")
+"""Names by which libraries make a number a constant for derivatives."""
+
+
+def function_case(
+    f: Callable[..., Any],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    wrt: Wrt = None,
+    *,
+    seed: int = 0,
+) -> Case:
+    """The case of ``f(*args, **kwargs)``, of one size. Its inputs are the floating-point leaves of the arguments.
+
+    f      returns a number or an array; written for jax, torch, autograd, adbench.tape or numpy, or with a first
+           parameter `xp` for all of them
+    args   floats, arrays of any of these libraries, nested containers and torch.nn.Module; the rest is static
+    wrt    which arguments to differentiate in: positions, names (``x``, ``params['w']``); by default all
+    seed   chooses the random points
+
+    The case's `f` is a `UserFunction`. Raises UsageError, in one line, where the function cannot be checked.
+    """
+    library = library_of(f, args, kwargs)
+    function = _user_function(f, library, args, kwargs or {}, wrt)
+    value = function.probed()
+    if library.name == "numpy" and (returned := library_of_value(value)) is not None:
+        # It calls a package that is built on another library, and neither names that nor takes its arrays.
+        function = _user_function(f, returned, args, kwargs or {}, wrt)
+        value = function.probed()
+    arguments = function.arguments
+
+    def inputs(n: int, rng: np.random.Generator) -> dict[str, Any]:
+        entropy = getattr(rng.bit_generator.seed_seq, "entropy", 0)
+        number = int(entropy[0]) if isinstance(entropy, Sequence) else 0
+        return point_of(arguments, number, seed)
+
+    case = Case(
+        f=function, inputs=inputs, wrt=arguments.active, sizes=(1,), name=function.__name__, summary=function.__name__
+    )
+    return replace(case, operators=("value", "jacobian")) if np.shape(value) else case
+
+
+def case_of(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Case:
+    """The same for positional arguments."""
+    return function_case(f, args, wrt=wrt)
+
+
+def _user_function(
+    f: Callable[..., Any], library: Library, args: Sequence[Any], kwargs: Mapping[str, Any], wrt: Wrt
+) -> UserFunction:
+    own, copied = in_float64(f) if library.name == "torch" else (f, ())
+    function = UserFunction(f, library, arguments_of(own, args, kwargs, wrt, xp=takes_xp(f)))
+    if copied:
+        function.notes.append(f"the function runs with copies in float64 of these objects: {', '.join(copied)}")
+    return function
+
+
+class UserFunction:
+    """``f(xp, **inputs)`` of a case: the user's function of its floating-point leaves.
+
+    On plain numpy it runs in its own library in float64; on the oracle's numbers its translation runs; on anything
+    else the function itself. `library`, `arguments` and `notes` say what it is.
+    """
+
+    def __init__(self, f: Callable[..., Any], library: Library, arguments: Arguments) -> None:
+        self.f, self.library, self.arguments = f, library, arguments
+        self.__name__ = name_of(f)
+        self.notes: list[str] = list(arguments.notes)
+        self.prints = False
+        self._plain = in_double(library, arguments.call)
+        self._refused = ""
+        self._ran: set[CodeType] = set()
+        self._texts: dict[bytes, Callable[..., Any] | Unsupported] = {}
+
+    @property
+    def translated(self) -> bool:
+        """Whether the oracle's truth comes from a translation, which may be wrong where the function is right."""
+        return self.library.translator is not None and not self._refused
+
+    def untranslated(self, why: str) -> UserFunction:
+        """The same function as a black box, for this reason."""
+        made = copy.copy(self)
+        made._refused = why
+        return made
+
+    def __call__(self, xp: Any, **inputs: Any) -> Any:
+        """The value, of the kind that the inputs have."""
+        leaves = tuple(inputs.values())
+        if self.library.name == "xp":
+            return self.arguments.call(leaves, xp)
+        if any(map(_is_of_oracle, leaves)):
+            return self.text(leaves)(xp, *leaves)
+        if all(map(_is_plain, leaves)):
+            return self._plain(*leaves)
+        return self.arguments.call(leaves)
+
+    def plain(self, leaves: Sequence[Leaf]) -> Any:
+        """The value in numpy, by the function's own library in float64."""
+        return self(Namespace(np), **dict(zip(self.arguments.names, leaves, strict=True)))
+
+    def probed(self) -> Any:
+        """The value at the given point. Raises UsageError where it is not one number or array, always the same."""
+        first_arguments = (Namespace(np),) if self.library.name == "xp" else ()
+        watched = in_double(self.library, lambda leaves: self.arguments.watched(leaves, *first_arguments))
+        output = _Output()
+        with double_precision(), np.errstate(all="ignore"):
+            try:
+                with contextlib.redirect_stdout(output), _recording(self._ran):
+                    first = watched(*self.arguments.values)
+                self.prints = output.used
+                with self.silent():
+                    second = self.plain(self.arguments.values)
+            except AdbenchError:
+                raise
+            except Exception as error:
+                raise UsageError(f"{self.__name__} raises {told(error)}{_hint(error)}") from error
+        _refuse_value(first, self.__name__)
+        if not np.array_equal(np.asarray(first), np.asarray(second), equal_nan=True):
+            raise UsageError(
+                f"{self.__name__} is random: two calls at the same point gave {_short(first)} and {_short(second)}; "
+                "seed its generator inside the function, or pass the random numbers as an argument"
+            )
+        if self.prints:
+            self.notes.append("the function prints; its output is shown once")
+        return first
+
+    @property
+    def stops(self) -> str:
+        """What the user's own code stops derivatives with; "" for nothing. Its values do not show that."""
+        names = {name for code in self._ran if _is_theirs(code) for name in code.co_names}
+        return next((name for name in STOPS if name in names), "")
+
+    def is_of_value(self, error: BaseException) -> bool:
+        """Whether an exception comes from code that computes the value, and not from a rule for its derivative."""
+        found = _innermost(error)
+        return found is not None and found[0] in self._ran
+
+    def silent(self) -> contextlib.AbstractContextManager[Any]:
+        """Where a function that prints does not: it is called many times."""
+        return contextlib.redirect_stdout(io.StringIO()) if self.prints else contextlib.nullcontext()
+
+    def text(self, leaves: Sequence[Any]) -> Callable[..., Any]:
+        """text(xp, *leaves): the function on the oracle's numbers, translated at the point where these leaves are.
+
+        Raises Unsupported, with the reason, where it cannot be translated.
+        """
+        if self._refused:
+            raise Unsupported(self._refused)
+        examples = [_example(leaf) for leaf in leaves]
+        key = b"|".join(np.asarray(example).tobytes() for example in examples)
+        if key not in self._texts:
+            try:
+                with double_precision():
+                    self._texts[key] = self._translated(examples)
+            except Unsupported as refusal:
+                self._texts[key] = refusal
+        found = self._texts[key]
+        if isinstance(found, Unsupported):
+            raise found
+        return found
+
+    def _translated(self, examples: Sequence[Leaf]) -> Callable[..., Any]:
+        try:
+            translate = translator_of(self.library)
+        except Unsupported:
+            if self.library.name in ("numpy", "tape", "autograd"):
+                return lambda xp, *leaves: self.arguments.call(leaves)
+            raise
+
+        arguments = self.arguments  # not self, which holds earlier translations
+
+        def flat(*leaves: Any) -> Any:
+            return arguments.call(leaves)
+
+        try:
+            made: Callable[..., Any] = translate(flat, examples)
+        except Unsupported:
+            raise
+        except Exception as error:  # a library's while it traces, for example a branch that depends on data
+            raise Unsupported(f"its translation raises {told(error)}") from error
+        return made
+
+
+class _Output(io.TextIOBase):
+    """Standard output that remembers whether anything was written."""
+
+    used = False
+
+    def __init__(self) -> None:
+        self._real = sys.stdout
+
+    def write(self, text: str) -> int:
+        """Passes the text on."""
+        self.used = True
+        return self._real.write(text)
+
+    def flush(self) -> None:
+        """Passes it on."""
+        self._real.flush()
+
+
+def _hint(error: Exception) -> str:
+    """What to do about exceptions that everybody meets."""
+    words = str(error).lower()
+    if "cuda" in words or "gpu" in words:
+        return "; adbench checks on the processor: let the function take its device from its arguments"
+    if "dtype" in words or "same type" in words:
+        return "; everything is checked in float64: convert arrays and parameters that the function uses to float64"
+    return ""
+
+
+def point_of(arguments: Arguments, number: int, seed: int) -> dict[str, Leaf]:
+    """The leaves by name at the point of this number: 0 is the given one."""
+    given = dict(zip(arguments.names, arguments.values, strict=True))
+    if number == 0:
+        return {name: leaf.copy() if isinstance(leaf, np.ndarray) else leaf for name, leaf in given.items()}
+    which = point_name(number)
+    rng = np.random.default_rng([seed, number])
+    move = SPECIAL.get(which) or functools.partial(_near, rng, number % 4 == 1)
+    return given | {name: _like(given[name], move(np.asarray(given[name]))) for name in arguments.active}
+
+
+def point_name(number: int) -> str:
+    """ "the given point", "random point 1", "zeros", ...: special points and random ones take turns."""
+    if number == 0:
+        return "the given point"
+    if number % 2 == 0 and number // 2 <= len(SPECIAL):
+        return tuple(SPECIAL)[number // 2 - 1]
+    return f"random point {number}"
+
+
+def _near(rng: np.random.Generator, same_signs: bool, x: Any) -> Any:
+    """Random numbers around x: of the same signs and other sizes, or moved by about half their size."""
+    draw = rng.normal(size=np.shape(x))
+    sizes = np.abs(x[x != 0])
+    scale = power_of_two(float(np.median(sizes))) if sizes.size else 1.0
+    return np.where(x == 0, 0.5 * scale, x) * np.exp(0.5 * draw) if same_signs else x + 0.5 * scale * draw
+
+
+def _like(given: Leaf, moved: Any) -> Leaf:
+    return np.asarray(moved, dtype=np.float64) if isinstance(given, np.ndarray) else float(moved)
+
+
+def told(error: BaseException) -> str:
+    """An exception's type, first line and place in the user's code."""
+    first_line = (str(error).strip().splitlines() or [""])[0]
+    found = _innermost(error)
+    place = f" ({Path(found[0].co_filename).name}, line {found[1]})" if found else ""
+    return f"{type(error).__name__}: {first_line}{place}"
+
+
+def _innermost(error: BaseException) -> tuple[CodeType, int] | None:
+    """The last function of the user's that the exception passed, and the line; None if it passed none."""
+    walked = traceback.walk_tb(error.__traceback__)
+    frames = [(frame.f_code, line) for frame, line in walked if _is_theirs(frame.f_code)]
+    return frames[-1] if frames else None
+
+
+def _is_theirs(code: CodeType) -> bool:
+    """Whether the user wrote it: not a library, and not adbench."""
+    package = Path(__file__).parents[1]
+    ours = (str(package), str(package.parent / "backends"), "<frozen")
+    return not code.co_filename.startswith(ours) and "site-packages" not in code.co_filename
+
+
+@contextlib.contextmanager
+def _recording(ran: set[CodeType]) -> Iterator[None]:
+    """Adds the Python functions that run inside."""
+    before = sys.getprofile()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            ran.add(frame.f_code)
+
+    sys.setprofile(note)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+def _refuse_value(value: Any, name: str) -> None:
+    """Raises UsageError for anything but one real floating-point number or array."""
+    if value is None:
+        raise UsageError(f"{name} returns None; end it with `return` and a number or an array")
+    if isinstance(value, tuple | list | dict):
+        parts = f"{type(value).__name__} of {len(value)} parts"
+        raise UsageError(f"{name} returns a {parts}; return one number or one array, for example by lambda x: f(x)[0]")
+    if isinstance(value, str | bytes) or (not hasattr(value, "dtype") and not isinstance(value, int | float | complex)):
+        raise UsageError(f"{name} returns {type(value).__name__}; return a number or an array")
+    kind = np.asarray(value).dtype
+    if kind.kind == "c":
+        raise UsageError(f"{name} returns complex numbers; return their real part, imaginary part or absolute value")
+    if kind.kind in "iub":
+        raise UsageError(f"{name} returns {kind}, which has no derivative; return floating-point numbers")
+    if kind.kind != "f":
+        raise UsageError(f"{name} returns an array of {kind}; return floating-point numbers")
+
+
+def _short(value: Any) -> str:
+    array = np.asarray(value)
+    return f"{float(array):.6g}" if array.ndim == 0 else f"an array that begins with {array.flat[0]:.6g}"
+
+
+def _is_of_oracle(leaf: Any) -> bool:
+    return isinstance(leaf, Real) or (isinstance(leaf, np.ndarray) and leaf.dtype == object)
+
+
+def _is_plain(leaf: Any) -> bool:
+    """Whether an input is of Python or numpy, not of a library that differentiates."""
+    if isinstance(leaf, np.ndarray | np.generic):
+        return leaf.dtype.kind in "biuf"
+    return isinstance(leaf, float) or tree.is_static(leaf)
+
+
+def _example(leaf: Any) -> Leaf:
+    """The floats behind the oracle's numbers."""
+    if isinstance(leaf, np.ndarray) and leaf.dtype == object:
+        return np.reshape([_example(one) for one in leaf.ravel()], leaf.shape).astype(np.float64)
+    if isinstance(leaf, Real):
+        return _nearest(leaf)
+    return leaf if isinstance(leaf, np.ndarray) else float(leaf)
+
+
+def _nearest(number: Real) -> float:
+    value = number.ball
+    return float(value.value) if isinstance(value, ball.Special) else float(ball.ball(ball.start(value)).mid())

@@ -1,0 +1,479 @@
+"""`adbench.check` of a function as people have it: any library, any arguments, and what cannot be checked."""
+
+import dataclasses
+import functools
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import autograd.numpy as anp
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+import adbench
+from adbench import FunctionCheck, UsageError
+from adbench.functions import user_function
+from adbench.functions.libraries import library_of
+from adbench.functions.user_function import SPECIAL, function_case, point_name
+
+X = np.array([0.3, -1.2, 0.7])
+
+
+class Pair(NamedTuple):
+    left: Any
+    right: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Scales:
+    w: Any
+    b: float
+    name: str = "scales"
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Registered:
+    w: Any
+    power: int = dataclasses.field(metadata={"static": True}, default=2)
+
+
+@jax.tree_util.register_pytree_node_class
+class Unnamed:
+    def __init__(self, w: Any) -> None:
+        self.w = w
+
+    def tree_flatten(self) -> Any:
+        return (self.w,), None
+
+    @classmethod
+    def tree_unflatten(cls, _: Any, children: Any) -> Any:
+        return cls(*children)
+
+
+@pytest.fixture
+def own_defaults() -> Any:
+    """jax and torch as a user has them: in single precision."""
+    before = jax.config.jax_enable_x64, torch.get_default_dtype()
+    jax.config.update("jax_enable_x64", False)
+    torch.set_default_dtype(torch.float32)
+    yield
+    jax.config.update("jax_enable_x64", before[0])
+    torch.set_default_dtype(before[1])
+
+
+def places(found: FunctionCheck) -> list[str]:
+    return [entry.place for entry in found.entries]
+
+
+# Arguments
+
+
+def test_every_floating_point_argument_is_differentiated_in() -> None:
+    """It was the first only: a wrong second gradient passed."""
+
+    def f(xp: Any, x: Any, n: int, y: float, *, z: Any, mode: str = "sum") -> Any:
+        return getattr(xp, mode)(x**n) * y + z["a"][0] * z["b"]
+
+    found = adbench.check(f, X, 2, 1.5, z={"a": [np.float64(0.5), "text"], "b": np.array(0.25)})
+    assert places(found) == ["x[0]", "x[1]", "x[2]", "y", "z['a'][0]", "z['b']"]
+    assert found.word == "right"
+    assert found.proved
+
+
+ARGUMENTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], str, list[str]]] = {
+    "a list of numbers": (lambda xp, x: xp.sum(x * x), ([1.0, 2],), "xp", ["x[0]", "x[1]"]),
+    "a list of rows": (lambda xp, x: x[1, 0] * x[0, 1], ([[1.0, 2.0], [3.0, 4.0]],), "xp",
+                       ["x[0, 0]", "x[0, 1]", "x[1, 0]", "x[1, 1]"]),
+    "a named tuple": (lambda xp, p: p.left * p.right, (Pair(2.0, 3.0),), "xp", ["p.left", "p.right"]),
+    "a dataclass": (lambda xp, p: xp.sum(p.w) * p.b, (Scales(X, 2.0),), "xp",
+                    ["p.w[0]", "p.w[1]", "p.w[2]", "p.b"]),
+    "a pytree of jax": (lambda p: jnp.sum(p.w**p.power), (Registered(jnp.ones(2)),), "jax", ["p.w[0]", "p.w[1]"]),
+    "a pytree without names": (lambda p: p.w * 2, (Unnamed(jnp.array(1.5)),), "jax", ["p[0]"]),
+    "arrays of jax": (lambda p, k: p["w"][k] * 3, ({"w": jnp.ones(2)}, jnp.array(1)), "jax",
+                      ["p['w'][0]", "p['w'][1]"]),
+    "tensors of torch": (lambda x, i: x[i].prod(), (torch.ones(2, requires_grad=True), torch.tensor([0, 1])), "torch",
+                         ["x[0]", "x[1]"]),
+    "None and functions": (lambda xp, x, g, none: g(x), (2.0, lambda y: y * y, None), "xp", ["x"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ARGUMENTS)
+def test_arguments_are_what_the_users_of_a_library_pass(kind: str, own_defaults: None) -> None:
+    f, args, library, expected = ARGUMENTS[kind]
+    assert library_of(f, args).name == library
+    found = adbench.check(f, *args)
+    assert found.word == "right", found
+    assert places(found) == expected
+
+
+def test_the_parameters_of_a_module_are_arguments(own_defaults: None) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(2, 1), torch.nn.Tanh())
+    before = model[0].weight.detach().clone()
+
+    def loss(model: Any, x: Any) -> Any:
+        return model(x).sum()
+
+    x = torch.tensor([0.3, 0.7])
+    expected = ["model.0.weight[0, 0]", "model.0.weight[0, 1]", "model.0.bias[0]", "x[0]", "x[1]"]
+    assert places(adbench.check(loss, model, x)) == expected
+    whole = adbench.check(model, x)
+    assert places(whole) == [f"output[0], {place.replace('x[', 'input[')}" for place in expected]
+    assert model[0].weight.dtype == torch.float32
+    assert torch.equal(model[0].weight, before)
+    assert model[0].weight.grad is None
+
+
+def test_modules_and_tensors_that_a_function_uses_are_copied_to_float64(own_defaults: None) -> None:
+    model, weights = torch.nn.Linear(2, 2), torch.tensor([0.1, 0.2])
+
+    def helper(y: Any) -> Any:
+        return (y * weights).sum()
+
+    found = adbench.check(lambda x: helper(model(x)), torch.tensor([0.3, 0.7]))
+    assert found.word == "right"
+    assert "copies in float64 of these objects: weights, model" in found.notes[-1]
+    assert model.weight.dtype == weights.dtype == torch.float32
+
+
+def test_a_check_leaves_the_defaults_of_jax_and_torch(own_defaults: None) -> None:
+    threads = torch.get_num_threads()
+    adbench.check(lambda xp, x: xp.sum(xp.sin(x)), X, backend="jax")
+    adbench.check(lambda xp, x: xp.sum(xp.sin(x)), X, backend="torch")
+    assert (jnp.ones(1).dtype, torch.ones(1).dtype) == (jnp.float32, torch.float32)
+    assert torch.get_num_threads() == threads
+
+
+WRT = [
+    (0, ["x[0]", "x[1]"]), ("p", ["p['a']", "p['b'][0]"]), ("p['b'][0]", ["p['b'][0]"]),
+    ((0, "p['a']"), ["x[0]", "x[1]", "p['a']"]), ("n", ["n"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wrt", "expected"), WRT)
+def test_wrt_restricts_by_position_and_name(wrt: Any, expected: list[str]) -> None:
+    def f(xp: Any, x: Any, p: Any, n: int) -> Any:
+        return xp.sum(x) * p["a"] * p["b"][0] * n
+
+    assert places(adbench.check(f, X[:2], {"a": 1.5, "b": (2.0, 7)}, 3, wrt=wrt)) == expected
+
+
+# Which library
+
+
+def of_numpy(x: Any) -> Any:
+    return np.sum(x)
+
+
+def of_autograd(x: Any) -> Any:
+    return anp.sum(anp.sin(x))
+
+
+def of_tape(x: Any) -> Any:
+    from adbench import tape
+
+    return tape.sum(tape.sin(x))
+
+
+def of_jax_inside(x: Any) -> Any:
+    import jax.numpy as inside
+
+    return inside.sum(x)
+
+
+class Callable_:  # noqa: N801
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+
+    def __call__(self, x: Any) -> Any:
+        return self.scale * jnp.sum(x)
+
+    def method(self, x: Any) -> Any:
+        return self.scale * torch.sum(x)
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * g
+
+
+class Broken(Cube):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * ctx.nothing
+
+
+LIBRARIES = {
+    "numpy": (of_numpy, lambda x: x * x, len),
+    "autograd": (of_autograd, lambda x: of_autograd(x)),
+    "tape": (of_tape,),
+    "jax": (of_jax_inside, jnp.sum, jax.jit(lambda x: x), jax.custom_jvp(lambda x: x), Callable_(1.0),
+            functools.partial(of_jax_inside)),
+    "torch": (torch.sum, Callable_(1.0).method, torch.nn.Linear(1, 1), Cube.apply),
+    "xp": (lambda xp, x: x,),
+}  # fmt: skip
+
+
+def test_the_library_is_recognised_from_the_code() -> None:
+    for name, functions in LIBRARIES.items():
+        for f in functions:
+            assert library_of(f).name == name, f  # type: ignore[operator]
+
+
+def test_a_function_runs_on_the_backend_of_its_library() -> None:
+    for f, name in ((of_numpy, "tape"), (of_autograd, "autograd"), (of_tape, "tape"), (Callable_(2.0), "jax")):
+        found = adbench.check(f, X)
+        assert (found.word, found.backend) == ("right", name), found
+
+
+# Modes and points
+
+
+def test_a_custom_derivative_is_held_to_the_function_in_every_mode() -> None:
+    found = adbench.check(Cube.apply, torch.tensor(1.5), modes="all", points=2)
+    assert found.word == "right"
+    assert {row.mode for row in found.rows} >= {"gradient", "vjp", "hvp_reverse_over_reverse", "hvp"}
+    lacking = {row.mode: row.reason for row in found.lacking}
+    assert "setup_context" in lacking["jvp"]
+    assert "∅ jvp, hvp, hessian: RuntimeError" in str(found)
+
+
+def test_a_custom_rule_that_is_wrong_in_the_fifth_digit_is_wrong() -> None:
+    @jax.custom_vjp
+    def cube(x: Any) -> Any:
+        return x**3
+
+    cube.defvjp(lambda x: (cube(x), x), lambda x, g: (3.0001 * x * x * g,))
+    with pytest.raises(adbench.WrongGradient) as caught:
+        adbench.assert_gradients(cube, 2.0)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "jax's gradient of cube"
+    assert lines[1].startswith("✗ wrong: gradient of cube by jax")
+    assert lines[4].split() == ["✗", "x", "12.0004", "12", "4.5"]
+    with pytest.raises(adbench.WrongGradient, match="forward-mode"):  # named, and not there
+        adbench.assert_gradients(cube, 2.0, modes=("value", "jvp"))
+
+
+def test_points_are_the_given_one_then_random_and_special_ones() -> None:
+    case = function_case(lambda x, k: np.sum(x * x) * k, (X, 2), wrt="x", seed=3)
+
+    def at(seed: int) -> Any:
+        return case.inputs(1, np.random.default_rng([seed, 1]))["x"]
+
+    assert np.array_equal(at(0), X)
+    assert [point_name(k) for k in (0, 1, 2, 4, 6, 8, 10)] == [
+        "the given point", "random point 1", *SPECIAL, "random point 10",
+    ]  # fmt: skip
+    assert [at(k).tolist() for k in (2, 4, 6, 8)] == [[0] * 3, [1] * 3, (-X).tolist(), [X[0]] * 3]
+    assert np.array_equal(np.sign(at(1)), np.sign(X))
+    assert not np.array_equal(at(1), at(3))
+    assert np.array_equal(at(3), at(3))
+
+
+def test_an_error_at_zero_only_is_found_and_points_outside_the_domain_are_counted() -> None:
+    def relu(x: Any) -> Any:
+        return jnp.where(x > 0, x**2, x**3)
+
+    wrong_at_zero = jax.custom_jvp(relu)
+    wrong_at_zero.defjvp(lambda x, v: (relu(*x), jnp.where(x[0] == 0, 1.0, jax.grad(relu)(*x)) * v[0]))
+    assert adbench.check(wrong_at_zero, 0.5).word == "right"
+    found = adbench.check(wrong_at_zero, 0.5, points=3)
+    assert (found.word, found.deciding.point) == ("wrong", "zeros")
+    found = adbench.check(lambda xp, x: xp.log(x), 0.5, points=3)
+    assert (found.word, found.outside) == ("right", ("zeros",))
+    assert "1 point outside the function's domain left out: zeros" in str(found)
+
+
+def test_blind_fails_an_assertion_unless_it_is_allowed() -> None:
+    def cancels(xp: Any, x: Any) -> Any:
+        return (1.0 + x * x) - 1.0 - x * x + 1e-300 * x
+
+    with pytest.raises(adbench.WrongGradient, match=r"\? blind: rounding hides the answer"):
+        adbench.assert_gradients(cancels, 0.3)
+    adbench.assert_gradients(cancels, 0.3, allow_blind=True)
+
+
+# Its table, page and dict
+
+
+def test_a_check_is_a_table_a_page_and_a_dict() -> None:
+    def f(xp: Any, many: Any) -> Any:
+        return xp.sum(many**2)
+
+    found = adbench.check(f, {"<b>": np.arange(1.0, 41.0)}["<b>"])
+    lines = str(found).splitlines()
+    assert lines[0].startswith("✓ right: gradient of f by tape")
+    assert lines[0].endswith("truth proved")
+    assert lines[-1] == "  ... and 30 more, all right"
+    assert len(lines) == 1 + 1 + 1 + 10 + 1
+    assert max(map(len, lines)) <= 80
+    assert repr(found) == str(found)
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["word"] == "right"
+    named = adbench.check(lambda xp, p: xp.sum(p["<b>"] ** 2), {"<b>": X})
+    assert "&lt;b&gt;" in named._repr_html_()
+    assert "<b>'" not in named._repr_html_()
+    with pytest.raises(AttributeError, match="no attribute 'wrod'"):
+        _ = found.wrod
+
+
+def test_long_tables_are_no_wider_than_a_terminal() -> None:
+    def f(xp: Any, the_first_of_the_arguments: Any) -> Any:
+        return xp.stack([xp.sum(leaf) for leaf in the_first_of_the_arguments["a rather long name of a parameter"]])
+
+    argument = {"a rather long name of a parameter": (X / 3, X / 7)}
+    found = adbench.check(f, argument, modes="all", points=2)
+    assert max(map(len, str(found).splitlines())) <= 80, found
+
+
+# Functions that cannot be checked
+
+
+def reads_its_arguments_in_place(x: Any) -> Any:
+    x += 1
+    return np.sum(x * x)
+
+
+BAD: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
+    (lambda x: (x, x), (1.0,), "returns a tuple of 2 parts; return one number or one array"),
+    (lambda x: {"loss": x}, (1.0,), "returns a dict of 1 parts"),
+    (lambda x: None, (1.0,), "returns None; end it with `return`"),
+    (lambda x: "text", (1.0,), "returns str; return a number or an array"),
+    (lambda x: 1j * x, (1.0,), "returns complex numbers; return their real part"),
+    (lambda x: 3, (1.0,), "returns int64, which has no derivative"),
+    (lambda x: x > 0, (1.0,), "returns bool, which has no derivative"),
+    (lambda x: object(), (1.0,), "returns object; return a number"),
+    (lambda: 3.0, (), "there are no arguments to differentiate in"),
+    (lambda n: 2.0 * n, (3,), "no argument is floating-point.*they are: int; write 3.0 instead of 3"),
+    (lambda z: abs(z), (1j,), "the real and the imaginary part as two arguments"),
+    (lambda x, y: x, (1.0,), "cannot be called with these arguments: missing a required argument: 'y'"),
+    (lambda x: x * random.random(), (1.0,), "is random: two calls at the same point gave"),
+    (lambda x: torch.nn.functional.dropout(x).sum(), (torch.arange(40.0).exp(),), "is random"),
+    (reads_its_arguments_in_place, (X,), r"changes its argument x in place"),
+    (lambda p: p.pop("a") * 2.0, ({"a": 1.0},), r"changes its argument p\['a'\] in place"),
+    (lambda x: x.mul_(2).sum(), (torch.ones(2),), "changes its argument x in place"),
+    (lambda x: 1 / (x - x), (1.0,), r"raises ZeroDivisionError: .*\(test_check.py, line \d+\)"),
+    (lambda x: x.cuda().sum(), (torch.ones(2),), "raises .*; adbench checks on the processor"),
+    (lambda x: x.to(torch.float32).sum(), (torch.ones(2),), "computes in float32"),
+    (3, (1.0,), "int 3 cannot be called"),  # type: ignore[list-item]
+]
+
+
+@pytest.mark.parametrize(("f", "args", "line"), BAD)
+def test_what_cannot_be_checked_is_one_line(f: Callable[..., Any], args: tuple[Any, ...], line: str) -> None:
+    with pytest.raises(UsageError, match=line) as caught:
+        adbench.check(f, *args)
+    assert "\n" not in str(caught.value)
+
+
+OPTIONS: list[tuple[dict[str, Any], str]] = [
+    ({"wrt": "y"}, "wrt names 'y', which is no floating-point argument; there are: x"),
+    ({"wrt": (1,)}, "but there are 1 arguments"),
+    ({"wrt": ()}, "wrt is empty"),
+    ({"modes": ()}, "modes is empty"),
+    ({"modes": "hesian"}, "no operator 'hesian'"),
+    ({"modes": "hvp", "operator": "hvp"}, "ask for two things"),
+    ({"points": 0}, "points is 0"),
+    ({"backend": "nope"}, "no backend 'nope'"),
+    ({"backend": "torch"}, "is written for jax, and the backend torch cannot differentiate that"),
+]
+
+
+@pytest.mark.parametrize(("options", "line"), OPTIONS)
+def test_options_that_make_no_sense_are_one_line(options: dict[str, Any], line: str) -> None:
+    with pytest.raises(UsageError, match=line):
+        adbench.check(lambda x: jnp.sin(x), 1.0, **options)
+
+
+def test_numpy_on_the_backend_of_another_library_says_what_to_do() -> None:
+    with pytest.raises(UsageError, match="the function calls numpy: leave jax out, or write the function for jax"):
+        adbench.check(lambda x: np.sin(x), 1.0, backend="jax")
+    assert adbench.check(lambda x: x * x, 1.5, backend="jax").word == "right"
+
+
+def test_lambdas_methods_partials_and_functions_that_read_files_are_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "scale").write_text("2.5")
+    torch_method = Callable_(3.0).method
+
+    def reads(x: Any) -> Any:
+        return float((tmp_path / "scale").read_text()) * x * x
+
+    def prints(x: Any) -> Any:
+        print("hello")
+        return x * x
+
+    for f in (reads, prints, functools.partial(lambda k, x: k * x * x, 3), lambda x: x * x):
+        found = adbench.check(f, 1.5)
+        assert found.word == "right", found
+    assert capsys.readouterr().out == "hello\n"
+    assert adbench.check(prints, 1.5).notes == ("the function prints; its output is shown once",)
+    assert adbench.check(torch_method, torch.ones(2)).word == "right"
+    assert adbench.check(functools.partial(lambda x, seed: x * seed, seed=3), 1.5).word == "right"
+
+
+def test_a_function_that_differentiates_inside_is_checked() -> None:
+    def slope(x: Any) -> Any:
+        return torch.autograd.grad((x**3).sum(), x, create_graph=True)[0].sum()
+
+    found = adbench.check(slope, torch.tensor([1.0, 2.0], requires_grad=True))
+    assert found.is_right
+    assert [entry.expected for entry in found.entries] == pytest.approx([6, 12])
+
+
+def test_what_fails_where_the_value_is_computed_is_the_librarys_limit_and_not_a_wrong_rule() -> None:
+    """Batch normalisation writes into its buffers, which torch.func refuses."""
+    model = torch.nn.BatchNorm1d(2)
+    found = adbench.check(lambda x: model(x).pow(3).sum(), torch.randn(4, 2), modes=("gradient", "jvp"))
+    assert (found.word, [row.mode for row in found.lacking]) == ("right", ["jvp"])
+    with pytest.raises(UsageError, match="has no attribute 'nothing'"):
+        adbench.check(Broken.apply, torch.tensor(1.5))
+    found = adbench.check(Broken.apply, torch.tensor(1.5), modes=("value", "gradient"))
+    assert (found.word, found.deciding.mode) == ("wrong", "gradient")
+
+
+def test_a_branch_that_depends_on_data_is_no_obstacle_in_jax() -> None:
+    found = adbench.check(lambda x: x**2 if x > 0 else x**3, jnp.array(1.5))
+    assert (found.backend, found.is_right) == ("jax_eager", True)
+
+
+def test_a_point_where_the_function_is_not_defined_is_said() -> None:
+    assert adbench.check(lambda xp, x: xp.log(x), -1.0).notes[-1].startswith("the function has no finite value here")
+
+
+def test_a_translation_with_another_value_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault of ours must not become a fault of the user's function."""
+
+    def wrong(library: Any) -> Any:
+        return lambda flat, examples: lambda xp, x: xp.sum(x * x) * (1 + 1e-6)
+
+    monkeypatch.setattr(user_function, "translator_of", wrong)
+    found = adbench.check(lambda x: jnp.sum(x * x), X)
+    assert found.word in ("right", "verified")
+    assert not found.proved
+    assert "its translation has another value" in found.reason
+    assert "truth from nine-point differences" in str(found)
+
+
+def test_what_stops_derivatives_is_not_judged_by_differences() -> None:
+    """The values do not show a `detach`, so that a right library would be called wrong."""
+    torch = pytest.importorskip("torch")
+
+    def f(x: Any) -> Any:
+        return (x * x.detach()).sum() + 0 * torch.linalg.eigvals(torch.outer(x, x)).abs().sum()
+
+    found = adbench.check(f, torch.tensor([0.3, 1.2], dtype=torch.float64))
+    assert (found.word, found.proved) == ("blind", False)
+    assert "differences of its values see through detach" in str(found).replace("\n    ", " ")
