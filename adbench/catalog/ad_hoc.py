@@ -1,88 +1,279 @@
-"""`--function module:f --at 1.0 2.0`: a user's function as a case, in a temporary file."""
+"""`--function module:f --at 1.0 2.0`: a user's function and its arguments, by their texts on the command line."""
 
 from __future__ import annotations
 
+import hashlib
+import importlib
+import importlib.util
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from inspect import Parameter, isclass, isfunction, signature
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import Any
 
+import numpy as np
+
+from adbench.catalog import argument_values
+from adbench.catalog.argument_values import nearest
 from adbench.catalog.dependencies import dependencies, digest, file_of
-from adbench.model.errors import UsageError
-
-TEXT = '''"""{function} at {numbers}."""
-# What the function depends on: {depends}
-import importlib
-import sys
-
-sys.path[:0] = {path!r}
+from adbench.catalog.discovery import first_line
 from adbench.catalog.double_precision import import_in_double
-from adbench.execution.in_process import case_of
+from adbench.catalog.generated_files import file_stem, generated_file
+from adbench.model.case import Case
+from adbench.model.errors import BadFile, UnknownName, UsageError
 
-import_in_double()
+TEXT = '''"""{title}"""
+# The files that hold the function and its arguments: {depends}
+from adbench.catalog.ad_hoc import AdHoc
+from adbench.functions.user_function import function_case
 
-function = importlib.import_module({module!r})
-for part in {name!r}.split("."):
-    function = getattr(function, part)
-from inspect import signature
-
-names = [name for name in signature(function).parameters if name != "xp"]
-numbers = {numbers!r}
-if len(numbers) == 1 or len(names) != len(numbers):  # one number, or a vector
-    CASE = case_of(function, (numbers[0],) if len(numbers) == 1 else (list(numbers),), (0,))
-else:
-    CASE = case_of(function, numbers, tuple(range(len(numbers))))
+CASE = {asked!r}.case(function_case)
 '''
+SIZES = (10, 100, 1000)
+"""Of a function whose arguments another function makes."""
+SIZE = "the size"
+"""The name of the input that is the size."""
+
+Make = Callable[..., Case]
+"""make(f, args, kwargs, wrt) -> the case of one point."""
 
 
-@contextmanager
-def case_file(function: str, at: Sequence[float]) -> Iterator[Path]:
-    """The path of a case file for `module:function` at these numbers: one for each argument, or else one vector.
+@dataclass(frozen=True)
+class AdHoc:
+    """A function by its name, and its arguments, as texts of the command line: the same in every process.
 
-    Modules are found from the working folder first, as with `python -m`. Raises UsageError if the text does not have
-    that form or there is no number.
+    name    module:f, file.py:f, or with dots: module:object.method
+    path    where modules are found, before sys.path
+    at      the values of positional arguments (argument_values.py)
+    arg     name=VALUE of keyword arguments
+    wrt     the arguments to differentiate in; none: every floating-point one
+    inputs  the name of a function, in the same forms: inputs(n) returns the arguments for size n
     """
-    module, colon, name = function.partition(":")
-    if not (colon and module and name):
-        raise UsageError(f"--function {function!r} is not of the form module:function")
-    if not at:
-        raise UsageError("--function needs a point: --at 1.0 2.0")
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / f"{name.replace('.', '_')}.py"
-        path = [str(Path.cwd()), *(entry for entry in sys.path if entry)]
-        source = file_of(module, path)
-        depends = digest(dependencies(source, path)) if source else "unknown"
-        text = TEXT.format(function=function, module=module, name=name, numbers=tuple(at), path=path, depends=depends)
-        file.write_text(text, encoding="utf-8")
-        yield file
+
+    name: str
+    path: tuple[str, ...]
+    at: tuple[str, ...] = ()
+    arg: tuple[str, ...] = ()
+    wrt: tuple[str, ...] = ()
+    inputs: str | None = None
+
+    def function(self) -> Callable[..., Any]:
+        """The function, its module imported with float64 defaults. Raises UsageError in one line if there is none."""
+        return named_function(self.name, self.path, "--function")
+
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The positional and the keyword arguments. Raises UsageError in one line where they do not fit."""
+        values, by_name = argument_values.positional(self.at)
+        keywords = argument_values.named(self.arg)
+        if twice := sorted(set(by_name) & set(keywords)):
+            raise UsageError(f"both --at and --arg give {twice[0]!r}; remove one")
+        return fitted(self.function(), values, {**by_name, **keywords}, self.name)
+
+    def case(self, make: Make) -> Case:
+        """The function at these arguments; with `inputs` at any size. Raises UsageError as the others do."""
+        f, wrt = self.function(), self.wrt or None
+        if self.inputs is None:
+            return make(f, *self.arguments(), wrt)
+        inputs = named_function(self.inputs, self.path, "--inputs")
+        f_sized = Sized(lambda n: make(f, *self._arguments_of_size(inputs, n), wrt), self.inputs)
+        return replace(f_sized.of_size(SIZES[0]), f=f_sized, inputs=f_sized.inputs, sizes=SIZES)
+
+    def _arguments_of_size(self, inputs: Callable[..., Any], n: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """What inputs(n) returns: a tuple is the positional arguments, all else is one argument."""
+        try:
+            found = inputs(n)
+        except Exception as error:  # a user's function may raise anything
+            raise UsageError(f"{self.inputs}({n}) raises {type(error).__name__}: {first_line(error)}") from error
+        return (found if isinstance(found, tuple) else (found,)), argument_values.named(self.arg)
+
+    def case_file(self) -> Path:
+        """A case file for it, in the cache: `adbench.check_cell` repeats a cell with it from any folder."""
+        path = list(self.path)
+        sources = [_source(name, path) for name in (self.name, self.inputs) if name]
+        depends = [digest(dependencies(source, path)) if source else "unknown" for source in sources]
+        depends.append(argument_values.files_digest((*self.at, *self.arg)))
+        title = f"{self.name} at {' '.join(self.at)}".replace("\\", "/").replace('"""', "'''").split("\n")[0]
+        text = TEXT.format(title=title, depends=" ".join(depends), asked=self)
+        return generated_file("cases", file_stem(_split(self.name, "--function")[1]), text)
 
 
-@contextmanager
-def asking_for(
-    function: str | None, at: str | None, more: Sequence[str], asked: Mapping[str, Any]
-) -> Iterator[dict[str, Any]]:
-    """The options, with a case for the user's function as `cases` if one is given.
+def ad_hoc(
+    name: str, at: Sequence[str] = (), arg: Sequence[str] = (), wrt: Sequence[str] = (), inputs: str | None = None
+) -> AdHoc:
+    """The same with all paths from the root; modules are found from the working folder first, as with `python -m`."""
+    path = tuple(dict.fromkeys([str(Path.cwd()), *(entry for entry in sys.path if entry)]))
+    at, arg = (tuple(map(argument_values.absolute, texts)) for texts in (at, arg))
+    return AdHoc(_absolute(name), path, at, arg, tuple(wrt), _absolute(inputs) if inputs else None)
 
-    at, more   the first number of the point, and the arguments that followed it on the command line
+
+class Sized:
+    """`f(xp, **inputs)` of a case of many sizes, from one case for each; at a size the case is that one.
+
+    Raises UsageError where another size has other arguments to differentiate in. `name` is for this message.
     """
-    if more and (at is None or function is None):
-        raise UsageError(f"there is no option or argument {more[0]!r}; see adbench check --help")
-    if function is None:
-        if at is not None:
-            raise UsageError("--at says where a function is checked; name it with --function module:f")
-        yield dict(asked)
-        return
-    if asked.get("cases"):
-        raise UsageError("--function is the case; it does not go with --case")
-    with case_file(function, _numbers(" ".join((at or "", *more)))) as file:
-        yield {**asked, "cases": (str(file),), "backends": tuple(asked.get("backends") or ("tape",))}
+
+    def __init__(self, of_size: Callable[[int], Case], name: str) -> None:
+        self.of_size, self.name = cache(of_size), name
+        self.__name__ = self.__qualname__ = self.of_size(SIZES[0]).name
+
+    def __call__(self, xp: Any, /, **inputs: Any) -> Any:
+        """The value; an input is the size, because the function's other inputs depend on it."""
+        return self.of_size(inputs.pop(SIZE)).f(xp, **inputs)
+
+    def inputs(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
+        """The inputs at this size."""
+        first, this = self.of_size(SIZES[0]), self.of_size(n)
+        if this.wrt != first.wrt:
+            both = f"{', '.join(this.wrt)} for {n}, {', '.join(first.wrt)} for {SIZES[0]}"
+            raise UsageError(f"{self.name} returns arguments of another structure for another size: {both}")
+        return {SIZE: n, **this.inputs(n, rng)}
 
 
-def _numbers(text: str) -> list[float]:
+def at_size(case: Case, size: int) -> Case:
+    """The case of this size alone, of a case that is made from one for each; any other case as it is."""
+    if not isinstance(case.f, Sized):
+        return case
+    return replace(case.f.of_size(size), name=case.name, file=case.file, sizes=(size,))
+
+
+def named_function(name: str, path: Sequence[str], option: str) -> Callable[..., Any]:
+    """The function of that name. Raises UsageError in one line for a fault in its module, or if it is no function."""
+    where, attributes = _split(name, option)
+    sys.path[:0] = [entry for entry in path if entry not in sys.path[: len(path)]]
+    import_in_double()
+    found: Any = _module(where, path)
+    for attribute in attributes.split("."):
+        holder, known = found, [each for each in dir(found) if not each.startswith("_")]
+        try:
+            found = getattr(holder, attribute)
+        except AttributeError:
+            raise UnknownName(f"function or object in {where}", attribute, _callables(holder, known)) from None
+        if isclass(holder) and isfunction(found) and next(iter(signature(found).parameters), "") == "self":
+            raise UsageError(
+                f"{name} is a method that needs an object; write `made = {holder.__name__}(...)` in {where} and name "
+                f"{where}:made.{attribute}"
+            )
+    if isclass(found):
+        raise UsageError(f"{name} is a class; name a function, or a method of an object in {where}")
+    if not callable(found):
+        raise UsageError(f"{name} is no function but of type {type(found).__name__}; name a function in {where}")
+    return found  # type: ignore[no-any-return]
+
+
+def fitted(
+    f: Callable[..., Any], values: Sequence[Any], named: Mapping[str, Any], name: str
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments as the function takes them. Plain numbers are one argument each, or else one vector.
+
+    Raises UsageError in one line for another number of arguments than the function takes, and for an unknown name.
+    """
     try:
-        return [float(part) for part in text.replace(",", " ").split()]
-    except ValueError as error:
-        word = str(error).rpartition(":")[2].strip()
-        raise UsageError(f"--at takes numbers, and {word} is none; write --at 1.0 2.0") from None
+        parameters = list(signature(getattr(f, "forward", f)).parameters.values())  # of a torch.nn.Module
+    except (TypeError, ValueError):  # written in C: nothing is known about its arguments
+        return tuple(values), dict(named)
+    parameters = parameters[1:] if parameters and parameters[0].name == "xp" else parameters
+    if not parameters:
+        raise UsageError(f"{name} takes no arguments, so there is nothing to differentiate in")
+    kinds = {each.kind for each in parameters}
+    by_name = [each for each in parameters if each.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)]
+    known = [each.name for each in by_name]
+    if unknown := [each for each in named if each not in known and Parameter.VAR_KEYWORD not in kinds]:
+        raise UnknownName(f"argument of {name}", unknown[0], known)
+    free = [each for each in parameters if each.kind in _POSITIONAL and each.name not in named]
+    least = sum(each.default is Parameter.empty for each in free)
+    most = max(len(values), len(free)) if Parameter.VAR_POSITIONAL in kinds else len(free)
+    takes = ", ".join(each.name for each in free)
+    if not values and least:
+        raise UsageError(f"{name} needs a value for {takes}: give one with --at, for example --at 1.0")
+    if len(values) > most and least <= 1 <= most and all(isinstance(each, float) for each in values):
+        values = [np.array(values)]
+    if not least <= len(values) <= most:
+        many = str(most) if least == most else f"{least} to {most}"
+        raise UsageError(f"--at gives {len(values)} arguments, but {name} takes {many} ({takes or 'all by --arg'})")
+    needed = [each.name for each in by_name if each.kind is Parameter.KEYWORD_ONLY and each.default is Parameter.empty]
+    if missing := [each for each in needed if each not in named]:
+        raise UsageError(f"{name} needs {missing[0]!r} too: give it with --arg {missing[0]}=VALUE")
+    together = len([each for each in parameters if each.kind in _POSITIONAL][: len(values)])
+    in_order = [each.name for each in parameters[:together]] == [each.name for each in free[:together]]
+    if in_order:
+        return tuple(values), dict(named)
+    return (), {**{each.name: value for each, value in zip(free, values, strict=False)}, **named}
+
+
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _callables(holder: Any, names: Sequence[str]) -> list[str]:
+    """The names of what can be called, or, in a module without functions, all names."""
+    return [name for name in names if callable(getattr(holder, name, None))] or list(names)
+
+
+def _split(name: str, option: str) -> tuple[str, str]:
+    module, colon, attribute = name.rpartition(":")
+    if not (colon and module and all(part.isidentifier() for part in attribute.split("."))):
+        raise UsageError(f"{option} {name!r} is not of the form module:function or file.py:function")
+    return module, attribute
+
+
+def _is_file(module: str) -> bool:
+    return module.endswith(".py") or "/" in module
+
+
+def _absolute(name: str) -> str:
+    module, colon, attribute = name.rpartition(":")
+    return f"{Path(module).resolve()}{colon}{attribute}" if colon and _is_file(module) else name
+
+
+def _source(name: str, path: Sequence[str]) -> Path | None:
+    """The file of the function's module, if it is Python."""
+    module = _split(name, "--function")[0]
+    return Path(module) if _is_file(module) else file_of(module, path)
+
+
+def _module(where: str, path: Sequence[str]) -> ModuleType:
+    """Import a module by its name, or a file. Raises BadFile, in one line, for whatever the import raises."""
+    if _is_file(where) and not Path(where).is_file():
+        raise BadFile(f"there is no file {where!r}{nearest(where, map(str, Path(where).parent.glob('*.py')))}")
+    try:
+        return _import_file(Path(where)) if _is_file(where) else importlib.import_module(where)
+    except ModuleNotFoundError as error:
+        if not _is_file(where) and error.name and f"{where}.".startswith(f"{error.name}."):
+            known = (file.stem for file in Path(path[0]).glob("*.py"))
+            raise UsageError(
+                f"there is no module {error.name!r} in {path[0]}, and none is installed{nearest(error.name, known)}"
+            ) from None
+        raise BadFile(f"{where} cannot be imported: {first_line(error)}") from error
+    except (Exception, SystemExit) as error:  # report any fault of a user's module
+        raise BadFile(f"{where} cannot be imported: {type(error).__name__}: {first_line(error)}") from error
+
+
+def _import_file(file: Path) -> ModuleType:
+    """Import a file: by its full name if it is in a package, else under a name that no other module has.
+
+    So a file called `random.py` hides no module. Its folder is on the path, as with `python file.py`.
+    """
+    parts, folder = [file.stem], file.parent
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    if len(parts) > 1:
+        return importlib.import_module(".".join(parts))
+    name = f"adbench_function_{file_stem(file.stem)}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise BadFile(f"{file}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

@@ -6,14 +6,14 @@ the protocol; nothing of that is imported here.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from adbench.model.errors import BadFile, BadOutput, UsageError
+from adbench.catalog.generated_files import file_stem, generated_file
+from adbench.model.errors import BadFile, UsageError
 
 PROTOCOLS: Mapping[str, str] = {
     "gradbench": "adbench.interop.gradbench.tool_backend",
@@ -25,7 +25,6 @@ from {module} import driven
 
 prepare = driven({command!r}, {folder!r})
 '''
-MOST_NAME = 60  # characters
 
 
 def protocol_of(text: str) -> str | None:
@@ -48,22 +47,14 @@ def command_file(protocol: str, command: str, folder: Path, cache: Path, name: s
     Raises UsageError for an unreadable command or a missing program; BadOutput if the file cannot be written.
     """
     words = _words(protocol, command, folder)
-    slug = re.sub(r"[\W_]+", "_", "_".join(Path(word).name for word in words)).strip("_")[:MOST_NAME] or "command"
-    called = name or f"{protocol}_{slug}"
+    called = name or f"{protocol}_{file_stem('_'.join(Path(word).name for word in words))}"
     text = TEXT.format(
         summary=f"{protocol}: {' '.join(command.split())}".replace("\\", "/").replace('"', "'")[:200],
         module=PROTOCOLS[protocol],
         command=command,
         folder=str(folder.resolve()),
     )
-    file = cache / "commands" / hashlib.sha256(text.encode()).hexdigest()[:12] / f"{called}.py"
-    try:
-        if not file.is_file() or file.read_text(encoding="utf-8") != text:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadOutput(f"{file}: cannot be written: {error.strerror}; set ADBENCH_CACHE to where it can") from error
-    return file
+    return generated_file("commands", called, text, cache=cache)
 
 
 def configured(file: Path, table: Mapping[str, object], cache: Path) -> list[Path]:

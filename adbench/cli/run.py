@@ -16,11 +16,13 @@ from adbench.cli.support.execute import (
     refuse_contradictions,
     report_inactive_inputs,
 )
+from adbench.cli.support.function_options import FunctionCommand, function_options, print_function, with_function
 from adbench.cli.support.options import PATH, quantity, selection_options, share_option, worker_options
 
 
-@click.command()
+@click.command(cls=FunctionCommand)
 @selection_options
+@function_options
 @click.option("--operator", "operators", multiple=True, metavar="NAME", help="Default: each case's own.")
 @click.option("--quick", is_flag=True, help="Fewer sizes, launches and epochs: a first look in under two minutes.")
 @click.option("--rigorous", is_flag=True, help="20 launches: figures that others will hold you to.")
@@ -51,6 +53,8 @@ def run(
     \b
     adbench run --quick
     adbench run -c 'normal_*' -n 1000 -b jax -b autograd -o out
+    adbench run --function mymodule:f --at 1.0 2.0
+    adbench run --function mymodule:f --inputs mymodule:g -n 10 100
     adbench run --budget 10m
     adbench run --resume out
     """
@@ -60,7 +64,8 @@ def run(
     from adbench.results.store import PAGE, default_folder, write_run
 
     refuse_contradictions(context)
-    session = sessions.resume(resume, on) if resume else make_session(asked, time=True)
+    everything, own = with_function(asked)
+    session = sessions.resume(resume, on) if resume else make_session(everything, time=True)
     if not resume:
         report_inactive_inputs(session)
     if plan_only:
@@ -72,7 +77,10 @@ def run(
     )
     data = write_run(folder, found)  # before the page: a fault in drawing it must not cost what was measured
     write_whole(folder / PAGE, report_module("html.page").render(found))
-    print_run(found, as_json)
+    if own is not None:
+        code = print_function(own, found, code, as_json)
+    if own is None or not as_json:
+        print_run(found, as_json)
     click.echo(f"data: {data}\npage: {folder / PAGE}", err=as_json)
     if code > 128:
         click.echo(

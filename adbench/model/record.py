@@ -6,14 +6,16 @@ never 0.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from statistics import median, quantiles
+from statistics import StatisticsError, median, quantiles
 from typing import Literal, TypeVar
 
 from adbench.measure.clock import Round
 from adbench.measure.memory import Figure
-from adbench.oracle import Verdict
+from adbench.oracle import EntryEvidence, Verdict
 
 __all__ = [
     "OUTCOMES",
@@ -163,6 +165,9 @@ class Launch:
         """The median over rounds."""
         return median(r.ns / r.calls for r in self.rounds) * 1e-9
 
+    def __repr__(self) -> str:
+        return f"<Launch {self.number}: {len(self.rounds)} rounds>"
+
 
 @dataclass(frozen=True)
 class Time:
@@ -218,6 +223,9 @@ class Time:
         """How many launches were not steady when their warm-up ended."""
         return sum(launch.steady is False for launch in self.launches)
 
+    def __repr__(self) -> str:
+        return f"<Time of {len(self.launches)} launches{_in_words(self)}>"
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -270,6 +278,8 @@ class Record:
     summary   of the result that was checked; the first result of every launch must agree with it
     host      of a run on a cluster, the machine that measured this; None for this machine
 
+    entries   of a user's own function: the worst of the numbers that were compared, in order
+
     unperturbed   why the timed calls had the case's own inputs only, instead of taking turns with perturbed ones
     """
 
@@ -288,6 +298,7 @@ class Record:
     host: str | None = None
     unperturbed: str | None = None
     relations: Relations | None = None  # between calls, where the job asks for them
+    entries: tuple[EntryEvidence, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
@@ -309,6 +320,12 @@ class Record:
     def may_be_timed(self) -> bool:
         """Whether a launch may time it: a result that is not wrong, and no reason to leave it out."""
         return self.outcome.is_measured and self.summary is not None and self.reason is None
+
+    def __repr__(self) -> str:
+        """In one line: the fields hold thousands of numbers."""
+        job = self.job
+        cell = f"{job.case!r} {job.size} {job.backend!r} {job.operator!r}"
+        return f"<Record {cell}: {self.outcome.word}{_in_words(self.time)}>"
 
 
 @dataclass(frozen=True)
@@ -333,6 +350,21 @@ class Run:
     reference_backend: str | None = None
     loop_overhead_ns: float | None = None
     flops: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """In one line: the records hold hundreds of thousands of characters."""
+        words = Counter(record.outcome.word for record in self.records)
+        found = ", ".join(f"{words[word]} {word}" for word in OUTCOMES if word in words) or "nothing was measured"
+        counts = ((len(self.cases), "case"), (len(self.versions), "backend"), (len(self.records), "record"))
+        size = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts)
+        return f"<Run {self.created!r}: {size}: {found}>"
+
+
+def _in_words(time: Time | None) -> str:
+    """ ", 1.2e-05 s per call"; nothing without rounds, which only a damaged file lacks."""
+    with suppress(StatisticsError, ZeroDivisionError):
+        return "" if time is None else f", {time.seconds_per_call:.3g} s per call"
+    return ""
 
 
 def _quartiles(values: Sequence[float]) -> tuple[float, float]:

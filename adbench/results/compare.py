@@ -9,6 +9,7 @@ only if that is asked for.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -133,6 +134,11 @@ class Comparison:
     rows: tuple[Row, ...]
     untimed: int
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """In one line: the samples hold thousands of numbers."""
+        words = ", ".join(f"{count} {word}" for word, count in Counter(row.word for row in self.rows).items())
+        return f"<Comparison of {self.new.name!r} with {self.old.name!r}: {len(self.rows)} cells: {words}>"
 
 
 def compare(

@@ -70,8 +70,8 @@ class Journal:
             file = path.open("r+b" if _holds_nothing(path) else "x+b", buffering=0)
         except FileExistsError:
             raise BadOutput(
-                f"{folder}: already holds a run, or is a file; give another folder with -o, or resume it with "
-                f"--resume {folder}"
+                f"{folder}: already holds a run, or is a file; choose another output folder, or resume it: "
+                f"adbench run --resume {folder}"
             ) from None
         except OSError as error:
             raise BadOutput(f"{folder}: cannot be written: {error.strerror}; give another folder with -o") from error

@@ -123,7 +123,9 @@ def test_every_verb_has_an_example() -> None:
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the examples speak of: a backend, a function, and runs."""
     folder = tmp_path_factory.mktemp("examples")
-    write(folder, softplus=CASE, my_backend=RIGHT, mymodule="def f(x, y):\n    return x * y\n")
+    functions = "def f(x, y):\n    return x * y\ndef g(n):\n    return 1.0, 2.0 * n\n"
+    functions += "def loss(p, n):\n    return p['w'][0] ** n * p['w'][1]\n"
+    write(folder, softplus=CASE, my_backend=RIGHT, mymodule=functions)
     files = ["-c", "softplus.py", "-b", "my_backend.py"]
     done = adbench(folder, "run", "--quick", "--launches", "1", *files, "-n", "10", "-o", "out")
     assert done.code == 0, done.err

@@ -100,8 +100,8 @@ def test_a_crash_is_exit_code_4_and_a_wrong_derivative_beside_it_1(folder: Path)
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["run", "-c", "nope"], "no case 'nope'; there are: "),
-        (["check", "-b", "nope"], "no backend 'nope'; there are: "),
+        (["run", "-c", "nope"], "no case 'nope'; adbench list cases shows all "),
+        (["check", "-b", "nope"], "no backend 'nope'; adbench list backends shows all "),
         (["run", "-n", "0"], "size '0' is not a positive whole number"),
         (["run", "-n", "x"], "size 'x' is not a positive whole number"),
         (["check", "-c", "product_plus_constant", "-n", "2"], "product_plus_constant has no size 2; it has: 1"),

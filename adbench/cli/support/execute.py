@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+import sys
+from contextlib import closing, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,8 @@ def make_session(asked: dict[str, Any], **settings: Any) -> Session:
     """The session that the command line asks for; reports on stderr what the plan leaves out."""
     from adbench.execution.session import prepare
 
-    session = prepare(**asked, **settings)
+    with redirect_stdout(sys.stderr):  # a user's function may print: that is no result
+        session = prepare(**asked, **settings)
     for text in session.plan.left_out:
         click.echo(f"adbench: left out: {text}", err=True)
     return session
@@ -27,9 +29,11 @@ def make_session(asked: dict[str, Any], **settings: Any) -> Session:
 
 def report_inactive_inputs(session: Session, word: str = "warning") -> bool:
     """Print the inactive inputs of the user's cases on stderr; returns whether there is one."""
-    for notice in session.remarks:
+    with redirect_stdout(sys.stderr):
+        remarks = session.remarks
+    for notice in remarks:
         click.echo(f"adbench: {word if notice.inactive else 'warning'}: {notice.text}", err=True)
-    return any(notice.inactive for notice in session.remarks)
+    return any(notice.inactive for notice in remarks)
 
 
 def refuse_contradictions(context: click.Context) -> None:

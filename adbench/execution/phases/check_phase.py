@@ -18,7 +18,7 @@ from adbench.model.case import Case
 from adbench.model.events import Checked, Cost, Event, Started
 from adbench.model.record import Job, Record, Relations, Summary
 from adbench.model.serialization import from_plain
-from adbench.oracle import Verdict
+from adbench.oracle import EntryEvidence, Verdict
 
 BUILD_SECONDS = 900.0  # for what a job needs compiled, once
 
@@ -103,6 +103,7 @@ class CheckPhase:
             text=found["text"],
             summary=from_plain(found["summary"], Summary),
             unperturbed=unperturbed,
+            entries=tuple(from_plain(entry, EntryEvidence) for entry in found["entries"]),
         )
         call = found["call_seconds"]
         return Checked(

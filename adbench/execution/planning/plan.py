@@ -54,6 +54,8 @@ def plan(catalog: Catalog, request: Request) -> Plan:
         points = 1 if case.is_trap else request.points
         for size, operator in _cells(case, request):
             for seed in range(request.seed, request.seed + points):
+                if seed in request.seeds_left_out:
+                    continue
                 jobs += [Job(name, size, backend, operator, seed) for backend in backends]
     if not jobs:
         raise UsageError("; ".join(left_out) or "nothing is selected: there are no cases or no backends")

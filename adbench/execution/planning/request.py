@@ -30,6 +30,7 @@ class Request:
     launches, budget, mem_limit     None: the default; the budget in seconds, the limit in bytes
     reference                       the backend that is measured twice, as the control
     points                          the number of seeds to check at, beginning with `seed`
+    seeds_left_out                  those among them that are not checked
 
     A quick request or a run that names no backend has one backend of each library, and none that needs a compiler.
     """
@@ -51,6 +52,7 @@ class Request:
     reference: str | None = None
     seed: int = 0
     points: int = 1
+    seeds_left_out: Sequence[int] = ()
     threads: int = 1
     timeout: float = 60.0
     mem_limit: int | None = None

@@ -29,6 +29,8 @@ from adbench.execution.operators.perturbed import perturbed
 from adbench.execution.workers.channel import Channel, Closed
 from adbench.execution.workers.remote_call import Bound, bound
 from adbench.execution.workers.timed_call import TimedCall
+from adbench.functions.function_check import worst_entries
+from adbench.functions.user_function import UserFunction
 from adbench.measure import clock, memory, phases
 from adbench.model import backend as contract
 from adbench.model import tree
@@ -185,7 +187,9 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     }
     if "reference" in request:
         known, claimed = _known(request, at), backend.claimed_relative_error
-        answer["verdict"] = to_plain(prepared_point.judged(at, operator, numbers, known, claimed))
+        verdict, entries = prepared_point.examined(at, operator, numbers, known, claimed)
+        answer["verdict"] = to_plain(verdict)
+        answer["entries"] = to_plain(worst_entries(entries) if isinstance(at.case.f, UserFunction) else [])
     del result, numbers
     if request.get("cost") and answer["verdict"]["word"] != "wrong":
         sites = _sites(at, [request["reference"], request.get("perturbed")])

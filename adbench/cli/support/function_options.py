@@ -1,0 +1,163 @@
+"""The options of `adbench check` and `adbench run` for a user's function, and its results as a table."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from adbench.cli.support.options import combined
+from adbench.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from adbench.cli.support.function_table import OwnFunction
+    from adbench.functions.user_function import UserFunction
+    from adbench.model.case import Case
+    from adbench.model.record import Run
+
+SEVERAL = ("--at", "--wrt", "--arg", "-n", "--size")
+OWN = ("at", "arg", "wrt", "inputs")
+CANNOT_TELL = 5  # exit code where nothing is wrong, but rounding hides an answer
+
+function_options = combined(
+    click.option("--function", metavar="MODULE:F", help="Your function: module:f, file.py:f, module:object.f."),
+    click.option(
+        "--at",
+        multiple=True,
+        metavar="VALUE ...",
+        help="Its arguments: numbers, JSON, @file.npz, @file.npz:key, @file.npy or @file.json. Several numbers are one "
+        "argument each, or else a vector. Whole numbers become floats.",
+    ),
+    click.option(
+        "--arg",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="A keyword argument. A whole number stays one, so it is not differentiated in. Text is a text.",
+    ),
+    click.option(
+        "--wrt", multiple=True, metavar="NAME", help="Differentiate in this argument; default: in all floats."
+    ),
+    click.option("--inputs", metavar="MODULE:G", help="Take the arguments for size n from g(n) instead of --at."),
+)
+"""A user's function instead of --case."""
+
+
+class FunctionCommand(click.Command):
+    """A command whose --at takes several values: `--at 1.0 -2.0` means `--at 1.0 --at -2.0`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments, with an option before each of several values."""
+        return super().parse_args(ctx, spread(args))
+
+
+def spread(args: Sequence[str]) -> list[str]:
+    """The arguments with the option repeated before each of its further values."""
+    found: list[str] = []
+    option = ""
+    for before, text in zip(("", *args), args, strict=False):
+        is_value = bool(option) and (not text.startswith("-") or _is_number(text))
+        found += [option, text] if is_value and before != option else [text]
+        if not is_value:
+            option = text if text in SEVERAL else ""
+    return found
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", " ").split()[0])
+    except (ValueError, IndexError):
+        return False
+    return True
+
+
+def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction | None]:
+    """The options, with `--function` and its arguments as a case and the backends that can take it.
+
+    Raises UsageError, in one line, for whatever is wrong with the function, its arguments or the backends.
+    """
+    from adbench.catalog.ad_hoc import ad_hoc
+    from adbench.cli.support.function_table import OwnFunction
+    from adbench.functions.user_function import function_case
+
+    kept = {name: value for name, value in asked.items() if name not in (*OWN, "function")}
+    of_function = {name: asked[name] for name in OWN if asked[name]}
+    if asked["function"] is None:
+        if of_function:
+            option = next(iter(of_function))
+            raise UsageError(f"--{option} is about your function; name it with --function module:f")
+        return kept, None
+    if kept.get("cases") or kept.get("suites"):
+        raise UsageError("--function is the case; it does not go with --case or --suite")
+    if asked["inputs"] and asked["at"]:
+        raise UsageError("--at and --inputs both give the arguments; remove one")
+    wanted = ad_hoc(asked["function"], **of_function)
+    with redirect_stdout(sys.stderr):  # its own output is no result
+        case = wanted.case(function_case)
+        own = OwnFunction(case, _outside(case, range(kept["seed"] + 1, kept["seed"] + kept.get("points", 1))))
+    chosen = {
+        **kept,
+        "cases": (str(wanted.case_file()),),
+        "backends": _backends(own.function, kept),
+        "operators": () if "all" in kept["operators"] else kept["operators"] or case.operators,
+        "seeds_left_out": own.outside,
+    }
+    return chosen, own
+
+
+def _outside(case: Case, seeds: Sequence[int]) -> tuple[int, ...]:
+    """The seeds of the points where the function has no finite value: there is no derivative to check."""
+    from adbench.execution.check_function import is_inside
+    from adbench.execution.operators.prepared_point import point
+
+    return tuple(seed for seed in seeds if not is_inside(point(case, case.sizes[0], seed)))
+
+
+def _backends(function: UserFunction, asked: Mapping[str, Any]) -> tuple[str, ...]:
+    """The named backends, or those of the function's library: all installed ones of a function that takes `xp`.
+
+    Raises UsageError for a backend of another library.
+    """
+    from adbench.catalog.discovery import select
+    from adbench.catalog.selection import resolve
+    from adbench.execution.check_function import refuse_another_library
+    from adbench.execution.planning.plan import is_for_a_first_look
+
+    given = asked["backends"]
+    chosen = resolve(backends=given, backend_folders=asked["backend_folders"])
+    if given:
+        for backend in select("backend", chosen.catalog.backends, chosen.backends):
+            refuse_another_library(backend, function)
+        return tuple(given)
+    if function.library.name != "xp":
+        return (function.library.backend,)
+    every = chosen.catalog.backends.items()
+    there = [name for name, source in every if is_for_a_first_look(source) and not source.missing]
+    return tuple(name for name in there if not name.endswith("_hand"))  # they only have gradients by hand
+
+
+def print_function(own: OwnFunction, found: Run, code: int, as_json: bool) -> int:
+    """Print value and derivatives next to the truth, a table for each backend, or JSON; returns the exit code.
+
+    It is 5 where nothing is wrong but rounding hides an answer, and 4 where no derivative could be checked.
+    """
+    from adbench.cli.support import function_table
+    from adbench.results.store import dumps
+
+    checks = function_table.checks(found, own)
+    if as_json:
+        click.echo(dumps(found), nl=False)
+    else:
+        click.echo(f"{function_table.text(found, own, checks)}\nagain: {again()}")
+    if code or not checks:
+        return code or 4
+    return CANNOT_TELL if any(check.word == "blind" for check in checks) else 0
+
+
+def again() -> str:
+    """A shell's line that repeats this command from any folder."""
+    return f"cd {shlex.quote(str(Path.cwd()))} && adbench {shlex.join(sys.argv[1:])}"
