@@ -42,7 +42,8 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("ADBENCH_BUILDS", str(ROOT / ".venv" / "builds"))
         if not hasattr(config, "workerinput"):  # once, not in each process of pytest-xdist
             # What one run of the tests learnt must not act on the next.
-            shutil.rmtree(references() / "commands", ignore_errors=True)
+            for folder in ("cases", "commands"):
+                shutil.rmtree(references() / folder, ignore_errors=True)
             (references() / "costs.json").unlink(missing_ok=True)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from adbench.model.errors import BadOutput
 
 
-def write_whole(path: Path, text: str, *, kept: str = "") -> None:
+def write_whole(path: Path, content: str | bytes, *, kept: str = "") -> None:
     """Write a file so that a reader sees the old one or the new one, never a part (temporary file, fsync, rename).
 
     Raises BadOutput, with `kept` as what is not lost, where it cannot be written.
@@ -18,8 +18,8 @@ def write_whole(path: Path, text: str, *, kept: str = "") -> None:
     try:
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogatepass") as file:
-                file.write(text)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
                 file.flush()
                 os.fsync(file.fileno())
             umask = os.umask(0)

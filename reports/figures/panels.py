@@ -76,7 +76,7 @@ def time_figures(cells: Cells) -> list[CaseFigure]:
     operators = [op for op in SHOWN_OPERATORS if op in cells.operators] or list(cells.operators)
 
     def figure(number: int, case: str) -> CaseFigure | None:
-        series = [_series(cells, case, partial(_time, cells, op)) for op in operators]
+        series = [series_of(cells, case, partial(time_point, cells, op)) for op in operators]
         panels = [Panel(f"t{number}-{k}", _title(op), "seconds", series[k]) for k, op in enumerate(operators)]
         lines: list[Line] = [(formatting.short(op, 30).replace("_", " "), op, "seconds") for op in operators]
         return _figure(cells, number, panels, lines, shared=True)
@@ -91,7 +91,7 @@ def memory_figures(cells: Cells) -> list[CaseFigure]:
         if len(cells.sizes[case]) < 2:
             return None
         panels = [
-            Panel(f"m{number}-{method}", title, "bytes", _series(cells, case, partial(_memory, method)))
+            Panel(f"m{number}-{method}", title, "bytes", series_of(cells, case, partial(memory_point, method)))
             for method, title in MEMORY_METHODS
         ]
         lines: list[Line] = [(title.lower(), cells.operator_of(case), method) for method, title in MEMORY_METHODS]
@@ -106,7 +106,7 @@ def memory_bytes(cell: Cell, method: str) -> tuple[float | None, str | None]:
         return None, None  # the cell's own reason says it
     memory = cell.record.memory if cell.record else None
     if memory is None:
-        return None, "memory was not measured in this run"
+        return None, "its memory was not measured"
     return known(getattr(memory, method))
 
 
@@ -116,7 +116,8 @@ def _title(operator: str) -> str:
     return f"{name[:1].upper()}{name[1:]}, time per call".encode("ascii", "backslashreplace").decode()
 
 
-def _time(cells: Cells, operator: str, cell: Cell) -> Point | None:
+def time_point(cells: Cells, operator: str, cell: Cell) -> Point | None:
+    """The time of that operator at the cell's place; None where it has none, or any operator is wrong."""
     single = cells.single(replace(cell.job, operator=operator))
     if single.spread is None or cell.word == "wrong":
         return None
@@ -124,13 +125,13 @@ def _time(cells: Cells, operator: str, cell: Cell) -> Point | None:
     return Point(cell.job.size, spread.median, spread.low, spread.high, single.ranked)
 
 
-def _memory(method: str, cell: Cell) -> Point | None:
+def memory_point(method: str, cell: Cell) -> Point | None:
     """A point; None for no figure and for nothing at all, which a logarithmic axis cannot show."""
     found, _ = memory_bytes(cell, method)
     return Point(cell.job.size, found, found, found, cell.word == "right") if found and found > 0 else None
 
 
-def _series(cells: Cells, case: str, point: Callable[[Cell], Point | None]) -> tuple[Series, ...]:
+def series_of(cells: Cells, case: str, point: Callable[[Cell], Point | None]) -> tuple[Series, ...]:
     """A line for each backend that has a point; None where one is missing, so that no line bridges the gap."""
     found: list[Series] = []
     for number, backend in enumerate(cells.backends):
@@ -150,15 +151,15 @@ def _figure(
     if not drawn:
         return None
     sizes = [size for size in cells.sizes[case] if size > 0]
-    every = [x for panel in drawn for x in _values(panel)]
-    svgs = [plots.draw(panel, sizes, plots.y_limits(every if shared else _values(panel))) for panel in drawn]
+    every = [x for panel in drawn for x in values_of(panel)]
+    svgs = [plots.draw(panel, sizes, plots.y_limits(every if shared else values_of(panel))) for panel in drawn]
     how = sorted({(series.number, point.ranked) for p in drawn for series in p.series for point in series.there})
     there = dict.fromkeys(number for number, _ in how)
     keys = tuple(
         Key(name, k, (k, True) in how, (k, False) in how, tuple(_slope(cells, case, name, line) for line in fitted))
         for k, name in ((k, cells.backends[k]) for k in there)
     )
-    return CaseFigure(case, number, tuple(svgs), keys, tuple(_left_out(cells, case, panels)))
+    return CaseFigure(case, number, tuple(svgs), keys, tuple(left_out(cells, case, panels)))
 
 
 def _slope(cells: Cells, case: str, backend: str, line: Line) -> Slope:
@@ -173,12 +174,13 @@ def _slope(cells: Cells, case: str, backend: str, line: Line) -> Slope:
     return Slope(label, formatting.power(found.exponent), None, constant, misfit)
 
 
-def _values(panel: Panel) -> list[float]:
+def values_of(panel: Panel) -> list[float]:
+    """Everything that the y axis has to reach, above 0."""
     points = [point for series in panel.series for point in series.there]
     return [x for point in points for x in (point.middle, point.low, point.high) if x > 0]
 
 
-def _left_out(cells: Cells, case: str, panels: Sequence[Panel]) -> Iterator[str]:
+def left_out(cells: Cells, case: str, panels: Sequence[Panel]) -> Iterator[str]:
     """The gaps of the figure: cells that were not measured, by word; then the points that one panel lacks."""
     columns = {backend: [cells.cell(case, size, backend) for size in cells.sizes[case]] for backend in cells.backends}
     for backend, column in columns.items():

@@ -19,6 +19,7 @@ from . import svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
     from matplotlib.path import Path
 
 WIDTH, HEIGHT = 5.6, 3.5  # inches of 72 points; the page scales the figure to its column
@@ -114,7 +115,7 @@ def draw(panel: Panel, sizes: Sequence[int], limits: tuple[float, float]) -> str
     figure.patch.set_visible(False)
     _prepare_axes(axes, panel, sizes, limits)
     for series in panel.series:
-        _draw_series(axes, series)
+        draw_series(axes, series)
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None})
     spans = f"n from {formatting.count(min(sizes))} to {formatting.count(max(sizes))}"
@@ -155,7 +156,8 @@ def x_ticks(sizes: Sequence[int]) -> list[tuple[float, str]]:
     return [(10.0**k, formatting.power_of_ten(k)) for k in range(first, last + 1, step)]
 
 
-def _prepare_axes(axes: Axes, panel: Panel, sizes: Sequence[int], limits: tuple[float, float]) -> None:
+def set_scales(axes: Axes, panel: Panel, sizes: Sequence[int], limits: tuple[float, float]) -> list[float]:
+    """Make both axes logarithmic, with our ticks; returns the ticks of the y axis."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
     axes.set_xscale("log")
@@ -169,6 +171,11 @@ def _prepare_axes(axes: Axes, panel: Panel, sizes: Sequence[int], limits: tuple[
         axis.set_major_locator(FixedLocator(ticks))
         axis.set_major_formatter(FixedFormatter(texts))
         axis.set_minor_locator(NullLocator())
+    return y
+
+
+def _prepare_axes(axes: Axes, panel: Panel, sizes: Sequence[int], limits: tuple[float, float]) -> None:
+    y = set_scales(axes, panel, sizes, limits)
     axes.tick_params(length=0, pad=5)
     axes.patch.set_visible(False)
     for spine in axes.spines.values():
@@ -178,8 +185,12 @@ def _prepare_axes(axes: Axes, panel: Panel, sizes: Sequence[int], limits: tuple[
     axes.text(1.0, -0.135, "n", transform=axes.transAxes, ha="right", va="baseline", gid=f"{svg.CLASS}axis-name")
 
 
-def _draw_series(axes: Axes, series: Series) -> None:
-    """A band and whiskers for the spread, a line and filled markers where ranked; hollow markers on dots where not."""
+def draw_series(axes: Axes, series: Series, colour: str = INK, *, clip: bool = False) -> list[Line2D]:
+    """A band and whiskers for the spread, a line and filled markers where ranked; hollow markers on dots where not.
+
+    Returns the lines, for a legend.
+    """
+    drawn = []
     number = series.number
     corners = MARKERS[number % len(MARKERS)]
     dashes = DASHES[number // COLOURS % len(DASHES)]
@@ -190,22 +201,23 @@ def _draw_series(axes: Axes, series: Series) -> None:
         x = [p.size for p in points]
         name = f"{svg.CLASS}series s{number % COLOURS} {'ranked' if ranked else 'unranked'}"
         middle, low, high = ([getattr(p, f) for p in points] for f in ("middle", "low", "high"))
-        axes.fill_between(x, low, high, alpha=0.1, linewidth=0, color=INK, clip_on=False, gid=f"{name} band")
-        axes.vlines(x, low, high, linewidth=1.1, color=INK, clip_on=False, gid=f"{name} spread")
-        axes.plot(
+        axes.fill_between(x, low, high, alpha=0.1, linewidth=0, color=colour, clip_on=clip, gid=f"{name} band")
+        axes.vlines(x, low, high, linewidth=1.1, color=colour, clip_on=clip, gid=f"{name} spread")
+        drawn += axes.plot(
             x,
             middle,
             linestyle=dashes if ranked else LOOSE,
             linewidth=1.6 if ranked else 1.1,
             marker=_marker(corners),
             markersize=MARKER_SIZE * max(abs(c) for corner in corners for c in corner),  # matplotlib scales to this
-            color=INK,
-            markerfacecolor=INK if ranked else "none",
-            markeredgecolor="none" if ranked else INK,
+            color=colour,
+            markerfacecolor=colour if ranked else "none",
+            markeredgecolor="none" if ranked else colour,
             markeredgewidth=0 if ranked else 1.1,
-            clip_on=False,
+            clip_on=clip,
             gid=name,
         )
+    return drawn
 
 
 def _marker(corners: Sequence[tuple[float, float]]) -> Path:

@@ -1,9 +1,12 @@
-"""A progress bar and the live table on stderr during a run; nothing if stderr is not a terminal."""
+"""A progress bar and the live table on stderr during a run; a line in a notebook; else nothing."""
 
 from __future__ import annotations
 
+import importlib
+import sys
 from time import monotonic
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -17,6 +20,8 @@ from ..content.cells import outcome
 from ..content.formatting import OUTCOMES
 from . import planned
 from .live_table import LiveTable
+
+LINE_SECONDS = 0.2  # between two texts of a notebook's line
 
 
 class Bar:
@@ -83,6 +88,50 @@ class Bar:
     ) -> None:
         if self._console.is_terminal:
             self._live.stop()
+
+
+class Line:
+    """The same for a notebook, which has no terminal: one line below the cell, which changes."""
+
+    def __init__(self) -> None:
+        self._doing = ""
+        self._started = self._last = monotonic()
+        self._shown: Any = None
+
+    def show(self, event: Event, remaining: float) -> None:
+        """Show the current step and how long the rest takes, a few times a second."""
+        if isinstance(event, Started):
+            self._doing = _doing(event)
+            if monotonic() - self._last > LINE_SECONDS:
+                self._write(f"{planned.duration(remaining)} left, {self._doing}")
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        self._write(text)
+        self._shown = None
+
+    def _write(self, text: str) -> None:
+        line = {"text/plain": f"adbench: {formatting.visible(text)}"}
+        if self._shown is None:
+            display = importlib.import_module("IPython.display").display
+            self._shown = display(line, raw=True, display_id=True)
+        else:
+            self._shown.update(line, raw=True)
+        self._last = monotonic()
+
+    def __enter__(self) -> Line:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        how = "done" if kind is None else "stopped"
+        self._write(f"{how} after {planned.duration(monotonic() - self._started)}")
+
+
+def shown(left_out: str | None = None) -> Bar | Line:
+    """The bar; in the kernel of a notebook the line."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return Line() if hasattr(shell, "kernel") else Bar(left_out)
 
 
 def _doing(event: Started) -> str:

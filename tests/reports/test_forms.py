@@ -87,7 +87,7 @@ def test_every_form_shows_how_many_digits_are_verified() -> None:
     assert "| verified | ~ 6 digits |" in text
     assert "| blind | ? blind |" in text
     rows = {row["backend"]: row for row in _table(run)}
-    assert [rows[word]["digits"] for word in ("right", "verified", "blind")] == ["", "6", ""]
+    assert [rows[word]["digits"] for word in ("right", "verified", "blind")] == ["11", "6", "0"]
 
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)

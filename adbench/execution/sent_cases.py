@@ -1,0 +1,196 @@
+"""Functions and cases of the user's process, as case files that worker processes load.
+
+A worker is a fresh interpreter: it has nothing of the process that started it. A file tells it where to import the
+function from, has its source text, or reads its pickle. Files stay in the cache, so that `adbench.check_cell` repeats a
+cell later, from any folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import io
+import os
+import pickle
+import sys
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from adbench.catalog.dependencies import dependencies, digest, file_of
+from adbench.catalog.discovery import first_line
+from adbench.catalog.double_precision import import_in_double
+from adbench.catalog.generated_files import file_stem, generated_file
+from adbench.execution.source_text import importable, source_text
+from adbench.execution.workers.process import MARK
+from adbench.functions.user_function import function_case
+from adbench.model.case import Case
+from adbench.model.errors import UnknownName, UsageError
+
+Send = Literal["import", "source", "pickle"]
+"""How a function gets to the workers: they import it from its module, or get its source text or its pickle."""
+
+INSTEAD: Mapping[Send, str] = {
+    "import": "put it in a module, or use send='source' or send='pickle' (which needs cloudpickle)",
+    "source": "use send='pickle' (which needs cloudpickle), or put it in a module",
+    "pickle": "put it in a module",
+}
+DATA = "case.pickle"
+TEXT = '''"""{title}"""
+# Sent by {send}. Digest of its dependencies: {depends}
+from adbench.execution.sent_cases import {needs}
+{source}
+CASE = {case}
+'''
+
+
+def sent_case(given: Case | tuple[Any, ...], send: Send) -> Path:
+    """A case file for a Case, or for a function at its arguments: (f, *arguments).
+
+    send   "import" for functions of modules; "source" for functions that use modules, constants and each other only;
+           "pickle" for everything that cloudpickle can serialise
+
+    Raises UsageError if it cannot be sent like that, and says what else to do.
+    """
+    if send not in get_args(Send):
+        raise UnknownName("way to send a function", str(send), get_args(Send))
+    parts, path, name = _parts(given), _path(), _name(given)
+    module = getattr(parts["f"], "__module__", None)
+    title = f"{name}, from Python"
+    if send == "import" and (place := _attribute(given)) is not None:
+        case = f"imported({module!r}, {place!r}, {path!r})"
+        text = TEXT.format(title=title, send=send, depends=_depends(module), needs="imported", source="", case=case)
+        return generated_file("cases", name, text)
+    functions = {key: value for key, value in parts.items() if callable(value)} if send == "source" else {}
+    data = pickled({key: value for key, value in parts.items() if key not in functions}, send)
+    source = f"\n{source_text(functions)}\n" if functions else ""
+    depends = f"{_depends(module)} {hashlib.sha256(data).hexdigest()}"
+    case = f"received(__file__, {path!r}{''.join(f', {key}={f.__name__}' for key, f in functions.items())})"
+    text = TEXT.format(title=title, send=send, depends=depends, needs="received", source=source, case=case)
+    return generated_file("cases", name, text, {DATA: data})
+
+
+def received(file: str, path: Sequence[str], **functions: Callable[..., Any]) -> Case:
+    """The case of a file that `sent_case` wrote, from the data next to it; `functions` are those of its text."""
+    _prepare_imports(path)
+    parts = {**pickle.loads(Path(file).with_name(DATA).read_bytes()), **functions}  # noqa: S301 - code, like the file
+    return function_case(**parts) if "args" in parts else Case(**parts)
+
+
+def imported(module: str, attribute: str, path: Sequence[str]) -> Case:
+    """The case that is called `attribute` in a module."""
+    _prepare_imports(path)
+    case: Case = getattr(importlib.import_module(module), attribute)
+    return case
+
+
+def _prepare_imports(path: Sequence[str]) -> None:
+    """Modules are found as in the process that sent the case. The user's process keeps its libraries' defaults."""
+    sys.path[:0] = [entry for entry in path if entry not in sys.path]
+    if MARK in os.environ:
+        import_in_double()
+
+
+def _parts(given: Case | tuple[Any, ...]) -> dict[str, Any]:
+    """The arguments of `function_case` or `Case` that make the same case again."""
+    if isinstance(given, tuple):
+        if not given or not callable(given[0]):
+            raise UsageError(f"{given!r} is no case; write (f, *arguments), the name of a case, or a Case")
+        return {"f": given[0], "args": given[1:]}
+    return {each.name: value for each in fields(given) if (value := getattr(given, each.name)) != _default(each)}
+
+
+def _default(field: Any) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def _name(given: Case | tuple[Any, ...]) -> str:
+    """The case's own name, or its name in its module, or that of its function."""
+    f = given[0] if isinstance(given, tuple) else given.f
+    own = given.name if isinstance(given, Case) else ""
+    attribute = "" if own else _attribute(given)
+    if attribute == "CASE":  # the only one of its file, which is called after it
+        attribute = f.__module__.rpartition(".")[2]
+    name = own or attribute or getattr(f, "__name__", "") or getattr(getattr(f, "func", f), "__name__", "")
+    return file_stem((name or type(f).__name__).replace("<lambda>", "function"))
+
+
+def _attribute(given: Case | tuple[Any, ...]) -> str | None:
+    """The name under which the module of the case's function has this very case; None if it does not."""
+    module = sys.modules.get(getattr(given.f, "__module__", None) or "") if isinstance(given, Case) else None
+    if module is None or module.__name__ == "__main__":
+        return None
+    return next((name for name, value in vars(module).items() if value is given), None)
+
+
+def _path() -> list[str]:
+    """Where this process finds modules that are not installed."""
+    installed = [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    folders = dict.fromkeys(Path(entry).resolve() for entry in sys.path)
+    return [str(folder) for folder in folders if folder.is_dir() and not any(map(folder.is_relative_to, installed))]
+
+
+def _depends(module: str | None) -> str:
+    """A digest of the module's file and of everything that it imports."""
+    source = file_of(module, sys.path) if module and module != "__main__" else None
+    return digest(dependencies(source, sys.path)) if source else "unknown"
+
+
+class _Unimportable(Exception):
+    """Something that no other process can import."""
+
+
+class _Pickler(pickle.Pickler):
+    """Functions and classes go by the names of their modules, and never by those of __main__."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Refuse what another process cannot import."""
+        if getattr(obj, "__module__", None) == "__main__" and hasattr(obj, "__qualname__"):
+            raise _Unimportable(f"{obj.__qualname__} is defined in __main__ or in a notebook")
+        return _reduced_wrapper(obj)
+
+
+def _reduced_wrapper(obj: Any) -> Any:
+    """How to pickle an object that wraps a function: by its name in its module, if it has one. NotImplemented for
+    others, which pickle as they do."""
+    if "__wrapped__" not in getattr(obj, "__dict__", {}):
+        return NotImplemented
+    if (place := importable(obj)) is not None:
+        return place[1]
+    if type(obj).__name__ in ("custom_vjp", "custom_jvp") and type(obj).__module__.startswith("jax."):
+        return _empty, (type(obj),), vars(obj)  # jax's own way forgets the function
+    return NotImplemented
+
+
+def _empty(kind: type) -> Any:
+    return object.__new__(kind)
+
+
+def pickled(parts: Mapping[str, Any], send: Send) -> bytes:
+    """The pickle of the parts, by cloudpickle for "pickle". Raises UsageError in one line."""
+    kind = _Pickler if send != "pickle" else _cloud_pickler()
+    buffer = io.BytesIO()
+    try:
+        kind(buffer).dump(dict(parts))
+    except _Unimportable as error:
+        raise UsageError(f"the worker processes cannot import it: {error}; {INSTEAD[send]}") from None
+    except Exception as error:  # an object's own method may raise anything
+        raise UsageError(f"it cannot be pickled: {first_line(error)}; {INSTEAD[send]}") from error
+    return buffer.getvalue()
+
+
+def _cloud_pickler() -> Callable[[io.BytesIO], pickle.Pickler]:
+    """cloudpickle's class. Raises UsageError if it is not installed."""
+    try:
+        import cloudpickle
+    except ImportError:
+        raise UsageError("send='pickle' needs cloudpickle: pip install cloudpickle") from None
+
+    class CloudPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
+        def reducer_override(self, obj: Any) -> Any:
+            found = _reduced_wrapper(obj)
+            return super().reducer_override(obj) if found is NotImplemented else found
+
+    return CloudPickler
