@@ -12,6 +12,7 @@ AdbenchError
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import SequenceMatcher
 
 
 class AdbenchError(Exception):
@@ -21,13 +22,49 @@ class AdbenchError(Exception):
 class UsageError(AdbenchError):
     """The request is impossible. The text says what was wrong, what was found, and what to do."""
 
+    def _render_traceback_(self) -> list[str]:
+        """In a notebook the text is enough: the fault is not in the code between."""
+        return [f"{type(self).__name__}: {self}"]
+
+
+MOST_LISTED = 20
+"""So many names at most stand in a message."""
+
+ALIKE = 0.55
+"""The similarity from which on a name is suggested for another one."""
+
 
 class UnknownName(UsageError, LookupError):
-    """No such case or backend; the message lists those there are."""
+    """No such case, backend, operator or suite; the message lists the names if they are few, else the three nearest."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        there_are = ", ".join(sorted(known)) or "none"
-        super().__init__(f"no {kind} {name!r}; there are: {there_are}")
+        names = sorted(known)
+        told = [f"no {kind} {name!r}"]
+        if len(names) <= MOST_LISTED:
+            told.append(f"there are: {', '.join(names) or 'none'}")
+        else:
+            if nearest := nearest_names(name, names):
+                told.append(f"did you mean {' or '.join(', '.join(nearest).rsplit(', ', 1))}?")
+            is_listed = kind in ("case", "backend")
+            told.append(f"adbench list {kind}s shows all {len(names)}" if is_listed else f"there are {len(names)}")
+        super().__init__("; ".join(told).replace("?;", "?"))
+
+
+def nearest_names(name: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """The known names that someone who wrote ``name`` may have meant, the most similar first."""
+    wanted = name.lower().strip("*?")
+    scored = sorted((-_similarity(wanted, other.lower()), other) for other in known)
+    return [other for score, other in scored[:most] if -score >= ALIKE]
+
+
+def _similarity(wanted: str, other: str) -> float:
+    """From 0 to 1: that of the letters in order, or more where one is the beginning or a part of the other."""
+    found = SequenceMatcher(None, wanted, other).ratio()
+    if len(wanted) > 1 and (other.startswith(wanted) or wanted.startswith(other)):
+        return 0.9 + found / 10
+    if len(wanted) > 2 and wanted in other:
+        return 0.8 + found / 10
+    return found
 
 
 class BadFile(UsageError):

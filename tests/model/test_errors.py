@@ -1,0 +1,39 @@
+"""Messages about names that there are not."""
+
+import pytest
+
+from adbench.catalog.selection import resolve
+from adbench.model.errors import UnknownName, nearest_names
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "expected"),
+    [
+        ("case", "choleski", "no case 'choleski'; did you mean cholesky"),
+        ("case", "Rosenbrock", "no case 'Rosenbrock'; did you mean rosenbrock"),
+        ("backend", "jx", "no backend 'jx'; did you mean jax"),
+        ("backend", "pytorch", "no backend 'pytorch'; did you mean torch, pytensor"),
+        ("backend", "stan*math", "no backend 'stan*math'; did you mean stan_math"),
+    ],
+)
+def test_a_name_that_there_is_not_suggests_the_nearest(kind: str, name: str, expected: str) -> None:
+    catalog = resolve().catalog
+    told = str(UnknownName(kind, name, catalog.cases if kind == "case" else catalog.backends))
+    assert told.startswith(expected)
+    assert f"adbench list {kind}s shows all " in told
+    assert len(told) < 160
+
+
+def test_a_name_like_none_says_where_all_of_them_are() -> None:
+    names = [f"case_{number:02d}" for number in range(40)]
+    assert str(UnknownName("case", "xyzzy", names)) == "no case 'xyzzy'; adbench list cases shows all 40"
+
+
+def test_few_names_are_listed() -> None:
+    assert str(UnknownName("suite", "quck", ["quick", "all"])) == "no suite 'quck'; there are: all, quick"
+    assert str(UnknownName("suite", "quck", [])) == "no suite 'quck'; there are: none"
+
+
+def test_a_beginning_comes_before_a_similar_name() -> None:
+    assert nearest_names("log_sum", ["lagsum", "log_sum_exp_loop", "log_sum_exp"])[0] == "log_sum_exp"
+    assert nearest_names("sum", ["a_sum_of_things", "gum"]) == ["a_sum_of_things", "gum"]
