@@ -18,7 +18,7 @@ from adbench.cli import cli
 from adbench.model.backend import from_module
 from adbench.model.case import function_of
 from adbench.model.errors import UsageError
-from adbench.model.operator import OF_SECOND_ORDER
+from adbench.model.operator import EVERY_OPERATOR
 from adbench.oracle import Row, declared
 from tests.oracle.scalars import judge, reference
 
@@ -186,7 +186,7 @@ def test_what_a_backend_is_known_to_get_wrong_is_a_case_with_a_reason(name: str)
     for key, reason in from_module(name, discovery.load(source)).known.items():
         case, *operators = key.split()
         assert case in CATALOG.cases
-        assert all(fnmatch.filter(OF_SECOND_ORDER, pattern) for pattern in operators)
+        assert all(fnmatch.filter(EVERY_OPERATOR, pattern) for pattern in operators)
         outcome, _, why = CATALOG.cases[case].known_fault(reason).partition(": ")
         assert outcome
         assert len(why) > 10

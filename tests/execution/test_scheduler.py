@@ -96,6 +96,7 @@ MISBEHAVIOUR: dict[str, tuple[str, str, Status, str]] = {
 }
 
 
+@pytest.mark.slow
 def test_every_misbehaviour_is_a_record_and_the_others_go_on(tmp_path: Path) -> None:
     texts = {name: misbehaving(statement, where=where) for name, (statement, where, _, _) in MISBEHAVIOUR.items()}
     found = records(session(tmp_path, timeout=8.0, hand=RIGHT, **texts))

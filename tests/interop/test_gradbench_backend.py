@@ -100,7 +100,7 @@ def test_a_tool_is_judged_timed_and_its_memory_measured(tmp_path: Path) -> None:
         ("shape", "failed", "not of its form"),
         ("garbage", "failed", "Welcome to my tool!"),
         ("crash", "failed", "died of SIGSEGV"),
-        ("silent", "timed_out", "no answer within"),
+        pytest.param("silent", "timed_out", "no answer within", marks=pytest.mark.slow),
     ],
 )
 def test_a_bad_tool_is_a_record(tmp_path: Path, mischief: str, status: str, reason: str) -> None:

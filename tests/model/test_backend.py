@@ -77,6 +77,7 @@ def test_relations_that_only_repeat_a_fault_alone_are_wrong_for_it(tmp_path: Pat
     assert (record.reason or "").startswith("wrong by itself (value, gradient")
 
 
+@pytest.mark.slow
 def test_each_relation_has_the_time_of_a_step(tmp_path: Path) -> None:
     """A library that takes long to prepare is prepared anew for each of them: together that is no one step."""
     slow = RIGHT.replace(
