@@ -9,6 +9,7 @@ import contextlib
 import copy
 import functools
 import io
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,6 +49,10 @@ SPECIAL: Mapping[str, Callable[[Any], Any]] = {
 
 STOPS = ("detach", "stop_gradient", "no_grad", "inference_mode")
 """Names by which libraries make a number a constant for derivatives."""
+
+_LIBRARY = re.compile(
+    r"(site|dist)-packages[/\\](jax|jaxlib|torch|numpy|scipy|autograd)[/\\]|[/\\]adbench[/\\]functions[/\\]"
+)
 
 
 def function_case(
@@ -174,8 +179,12 @@ class UserFunction:
 
     @property
     def stops(self) -> str:
-        """What the user's own code stops derivatives with; "" for nothing. Its values do not show that."""
-        names = {name for code in self._ran if _is_theirs(code) for name in code.co_names}
+        """What the code that ran stops derivatives with; "" for nothing. Its values do not show that.
+
+        The libraries' own code does not count: their softmax stops what adds nothing to a derivative.
+        """
+        theirs = (code for code in self._ran if not _LIBRARY.search(code.co_filename))
+        names = {name for code in theirs for name in code.co_names}
         return next((name for name in STOPS if name in names), "")
 
     def is_of_value(self, error: BaseException) -> bool:
