@@ -60,6 +60,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[adbench
         yield run, events, folder
 
 
+@pytest.mark.slow
 def test_a_run_from_python_checks_and_measures_in_worker_processes(measured: Any) -> None:
     run, events, _ = measured
     assert isinstance(run, adbench.Run)
@@ -70,6 +71,7 @@ def test_a_run_from_python_checks_and_measures_in_worker_processes(measured: Any
     assert sum(isinstance(event, Checked) for event in events) == len(run.records)
 
 
+@pytest.mark.slow
 def test_a_run_is_read_again_from_its_folder_and_its_cells_repeat_from_anywhere(
     measured: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -209,6 +209,7 @@ def test_torch_marks_no_tensor_of_the_callers_and_keeps_no_graph() -> None:
     assert not any(tensor.requires_grad or tensor.grad is not None for tensor in (*given, value, *gradient))
 
 
+@pytest.mark.slow
 def test_importing_a_backend_prints_nothing_and_does_not_warn() -> None:
     program = (
         f"from adbench.catalog.discovery import catalog, load\nfor name in {NAMES}: load(catalog().backends[name])"

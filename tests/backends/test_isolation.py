@@ -48,6 +48,7 @@ print(open("/proc/self/maps").read())
 """
 
 
+@pytest.mark.slow
 def test_each_backend_has_workers_of_its_own_in_a_check_and_in_a_run(tmp_path: Path) -> None:
     text = TELLING + files.RIGHT.partition("\n")[2]
     folder = files.write(tmp_path, first=text, second=text)

@@ -218,6 +218,7 @@ def lines_of_code(file: Path) -> int:
     return sum(1 for line in text.splitlines() if line.strip() and not line.lstrip().startswith(("#!", "//", "# ")))
 
 
+@pytest.mark.slow
 def test_a_library_of_ones_own_is_a_header_and_a_file_from_outside_the_repository(tmp_path: Path) -> None:
     """Adding a C++ library touches nothing but its own two files, which are short."""
     files = [EXAMPLES / f"dual_numbers.{suffix}" for suffix in ("hpp", "py")]

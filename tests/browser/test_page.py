@@ -17,6 +17,7 @@ from reports.html import page as html
 from tests.browser.conftest import Opened
 from tests.reports import runs
 from tests.reports.test_hostile import HOSTILE
+from tests.support.marks import one_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -59,6 +60,7 @@ def _head(page: Page, name: str) -> Locator:
     return page.locator("table.verdicts thead th").filter(has_text=name)
 
 
+@pytest.mark.slow
 def test_a_click_sorts_up_a_second_one_down_and_what_has_no_figure_stays_last(opened: Open, text: str) -> None:
     page = opened(text).page
     before = _rows(page)
@@ -130,7 +132,7 @@ def test_filters_take_parts_of_names_and_escape_clears_them(opened: Open, text: 
     assert page.get_by_role("status").inner_text() == ""
 
 
-@pytest.mark.parametrize("key", ["click", "Enter", "Space"])
+@pytest.mark.parametrize("key", one_in(3, ["click", "Enter", "Space"]))
 def test_the_theme_follows_the_system_until_it_is_chosen(opened: Open, text: str, key: str) -> None:
     page = opened(text, color_scheme="dark").page
 
@@ -173,7 +175,7 @@ def test_without_script_everything_is_there_to_read(opened: Open, text: str) -> 
     assert page.locator("table.verdicts thead button").count() == 0
 
 
-@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("name", one_in(5, [pytest.param(name, id=key) for key, name in HOSTILE.items()]))
 def test_hostile_names_are_text(opened: Open, name: str) -> None:
     records = [
         runs.record(case, n, b, memory=runs.memory()) for case in (name, "p") for n in (1, 2) for b in (name, "q")

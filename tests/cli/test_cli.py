@@ -165,6 +165,7 @@ def test_what_a_case_lacks_is_left_out_with_a_word_on_stderr(folder: Path) -> No
     assert done.code == 0
 
 
+@pytest.mark.slow
 def test_a_user_file_called_like_a_library_does_not_hide_it(folder: Path) -> None:
     """`torch.py` in the working folder must not be what the torch backend imports."""
     write(folder, autograd="raise RuntimeError('the wrong file')")

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from adbench.execution.session import resume
 from adbench.measure import machine
 from adbench.model.events import Checked, MemoryMeasured, Timed
@@ -38,6 +40,7 @@ def test_reading_applies_the_same_events_as_a_run_does() -> None:
     assert run.reference_backend == "tape"
 
 
+@pytest.mark.slow
 def test_an_interrupted_one_is_resumed_where_it_ended(tmp_path: Path) -> None:
     head, *rest = lines()
     head["run"]["machine"] = machine.describe()  # type: ignore[index]

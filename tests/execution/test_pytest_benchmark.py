@@ -59,6 +59,7 @@ def test_a_wrong_derivative_fails_and_is_not_timed(pytester: pytest.Pytester, fi
     assert not data.get("benchmarks")
 
 
+@pytest.mark.slow
 def test_what_a_backend_cannot_do_is_skipped_with_its_reason(pytester: pytest.Pytester, files: Path) -> None:
     result, _ = run(pytester, a_test("projectile", "jax"), "-rs")
     result.assert_outcomes(skipped=1)
@@ -78,6 +79,7 @@ def test_without_pytest_benchmark_the_fixture_says_what_to_install(pytester: pyt
     result.stdout.fnmatch_lines(["*pip install pytest-benchmark*"])
 
 
+@pytest.mark.slow
 def test_compare_and_histogram_of_pytest_benchmark_work_on_cases(pytester: pytest.Pytester, files: Path) -> None:
     text = a_test(str(files / "softplus.py"), str(files / "right.py"), ", memory=False")
     run(pytester, text, "--benchmark-save=before")

@@ -67,6 +67,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_not_timed_and_says_why(tmp_path: Path) -> None:
     right = "1 / (1 + np.exp(-x))\n"
     texts = {name: RIGHT.replace(right, formula + "\n") for name, formula in WRONG.items()}

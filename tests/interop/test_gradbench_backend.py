@@ -80,6 +80,7 @@ def records(command: str, **settings: Any) -> dict[str, Any]:
     return {record.job.operator: record for record in session.result().records}
 
 
+@pytest.mark.slow
 def test_a_tool_is_judged_timed_and_its_memory_measured(tmp_path: Path) -> None:
     found = records(tool(tmp_path), quick=True)
     assert found["value"].status == found["gradient"].status == "ok"

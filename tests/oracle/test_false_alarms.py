@@ -216,7 +216,7 @@ class Perfect:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("family", mostly_slow(FAMILIES, fast=("saturation",)))
+@pytest.mark.parametrize("family", mostly_slow(FAMILIES, fast=()))
 def test_no_library_is_called_wrong_at_difficult_points(
     family: str, nightly: int, tally: Tally, record_property: Record
 ) -> None:

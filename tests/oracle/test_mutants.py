@@ -28,6 +28,7 @@ from tests.oracle.mutant import Mutant
 from tests.oracle.mutants import MUTANTS
 from tests.oracle.planting import in_reverse, scaled, with_planted
 from tests.oracle.subjects import sines
+from tests.support.marks import one_in
 
 TAPE = with_planted(from_module("tape", importlib.import_module("backends.tape")))
 UNRESOLVED = ("verified", "blind")
@@ -65,7 +66,7 @@ def parameters(mutant: Mutant) -> Any:
     return pytest.param(mutant, id=str(mutant), marks=marks)
 
 
-@pytest.mark.parametrize("mutant", [parameters(mutant) for mutant in MUTANTS])
+@pytest.mark.parametrize("mutant", one_in(4, [parameters(mutant) for mutant in MUTANTS]))
 def test_a_wrong_rule_is_caught_and_the_right_one_is_not(
     mutant: Mutant, nightly: int, record_property: Callable[[str, object], None]
 ) -> None:

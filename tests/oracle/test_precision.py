@@ -17,10 +17,13 @@ from adbench.model.record import Record
 from adbench.oracle import Reference, Subject, Verdict, judge_operator, reference
 from tests.model.test_backend import backend
 from tests.support.files import RIGHT, write
+from tests.support.marks import mostly_slow
 
-OF_JAX = "import jax.numpy as jnp\nW = jnp.array([0.1, 0.2, 0.3])\ndef f(x): return jnp.sum(W * jnp.sin(x) ** 2)\n"
-OF_TORCH = "import torch\nL = torch.nn.Linear(3, 4)\ndef f(x): return torch.sum(torch.tanh(L(x)) ** 2)\n"
-OF_NUMPY = "from near import power\nimport numpy as np\ndef f(x): return np.sum(np.sin(x) ** power())\n"
+OF = {
+    "jax": "import jax.numpy as jnp\nW = jnp.array([0.1, 0.2, 0.3])\ndef f(x): return jnp.sum(W * jnp.sin(x) ** 2)\n",
+    "torch": "import torch\nL = torch.nn.Linear(3, 4)\ndef f(x): return torch.sum(torch.tanh(L(x)) ** 2)\n",
+    "autograd": "from near import power\nimport numpy as np\ndef f(x): return np.sum(np.sin(x) ** power())\n",
+}
 IN_SINGLE = "import jax.numpy as jnp\ndef f(x): return jnp.sum(jnp.sin(x.astype(jnp.float32)) ** 2)\n"
 AT_RANDOM = "import numpy as np\nW = np.random.default_rng().normal(size=3)\ndef f(x): return np.sum(W * x)\n"
 X = np.array([0.3, -1.2, 0.7])
@@ -53,12 +56,12 @@ def word(record: Record) -> str:
     return "none" if record.verdict is None else record.verdict.word
 
 
-@pytest.mark.parametrize(("name", "text"), [("jax", OF_JAX), ("torch", OF_TORCH), ("autograd", OF_NUMPY)])
+@pytest.mark.parametrize("name", mostly_slow(OF, fast=("jax",)))
 def test_the_reference_of_a_users_function_is_in_double_precision(
-    name: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """x64 is off in the worker of the reference, and torch creates float32: the right library was called wrong."""
-    write(tmp_path, mine=text, near="def power(): return 2\n")
+    write(tmp_path, mine=OF[name], near="def power(): return 2\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ADBENCH_CACHE", str(tmp_path / "cache"))
     found = of_command("mine:f", name)
@@ -90,7 +93,7 @@ def test_a_change_in_a_neighbouring_file_makes_a_new_reference(tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ADBENCH_CACHE", str(tmp_path / "cache"))
     for power in (2, 3):
-        write(tmp_path, mine=OF_NUMPY, near=f"def power(): return {power}\n")
+        write(tmp_path, mine=OF["autograd"], near=f"def power(): return {power}\n")
         assert word(of_command("mine:f", "autograd")["gradient"]) == "right"
 
 
@@ -200,6 +203,7 @@ CASE = Case(f=f, inputs=lambda n, rng: {"x": 10 * rng.normal(size=n)}, wrt=("x",
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("factor", "word"), [("1", "right"), ("(1 + 1e-3)", "wrong")])
 def test_a_library_in_float32_is_checked_from_end_to_end(factor: str, word: str, tmp_path: Path) -> None:
     """At inputs that float32 has: otherwise sin at 30 would differ by the rounding of its argument."""

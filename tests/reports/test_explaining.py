@@ -145,6 +145,7 @@ def test_the_page_allows_nothing_from_elsewhere_and_is_the_same_twice(everything
     assert page(found) == page(told(everything, "hypot"))
 
 
+@pytest.mark.slow
 def test_another_process_makes_the_same_page(tmp_path):
     made = []
     for seed in ("1", "2"):

@@ -382,6 +382,7 @@ def test_a_picosecond_and_a_million_million_seconds_stand_side_by_side() -> None
     assert page.cell(found, "verdicts", "quadratic", "1", "slow").one(class_="figure").words == "1.00·10¹² s"
 
 
+@pytest.mark.slow
 def test_a_page_of_two_thousand_records_stays_small_and_draws_no_more_than_can_be_looked_at() -> None:
     records = [
         runs.record(f"case{c}", n, f"backend{b}", operator, seconds=1e-6 * n * (b + 1))

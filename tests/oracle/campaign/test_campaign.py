@@ -15,6 +15,7 @@ from tests.oracle.campaign.of_calls import CALLS
 from tests.oracle.campaign.of_results import RESULTS
 from tests.oracle.campaign.of_rules import RULES
 from tests.oracle.campaign.of_second_order import SECOND_ORDER
+from tests.support.marks import one_in
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -59,7 +60,7 @@ def outcomes(faults: list[Fault], record_property: Callable[[str, object], None]
     return count
 
 
-@pytest.mark.parametrize("kind", quick(KINDS, is_large))
+@pytest.mark.parametrize("kind", one_in(3, quick(KINDS, is_large)))
 def test_a_fault_of_each_kind_is_caught(kind: str, record_property: Callable[[str, object], None]) -> None:
     """One instance of each: a few seconds for all of them."""
     outcomes(KINDS[kind][:1], record_property)
