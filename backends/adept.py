@@ -1,4 +1,4 @@
-"""Adept 2: records operations anew at every call by expression templates; reverse and forward."""
+"""Adept 2: records operations at every call by expression templates; reverse and forward."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""ADOL-C: records a tape of operations anew at every call, and sweeps it back."""
+"""ADOL-C: records a tape of operations at every call, and sweeps it back."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Records Python operations on numpy arrays, anew at every call."""
+"""Records Python operations on numpy arrays, at every call."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""CoDiPack 2 and 3: records a tape of Jacobians anew at every call by expression templates; reverse and forward."""
+"""CoDiPack 2 and 3: records a tape of Jacobians at every call by expression templates; reverse and forward."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""CppAD: records a tape of operations anew at every call, and sweeps it back."""
+"""CppAD: records a tape of operations at every call, and sweeps it back."""
 
 from pathlib import Path
 

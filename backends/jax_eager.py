@@ -1,4 +1,4 @@
-"""Operation by operation: traced anew at every call, nothing compiled as a whole, in double precision."""
+"""Operation by operation: traced at every call, nothing compiled as a whole, in double precision."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tensors on numpy's arrays: records anew at every call and sweeps back."""
+"""Tensors on numpy's arrays: records at every call and sweeps back."""
 
 from collections.abc import Callable
 from typing import Any

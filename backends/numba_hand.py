@@ -13,6 +13,7 @@ from adbench import Operator, Unsupported, phase
 
 REQUIRES = ("numba",)
 LICENCE = "BSD-2-Clause"
+DEFAULT = False  # it differentiates nothing
 
 NESTED = "a gradient by hand is no mode of a library"
 

@@ -1,4 +1,4 @@
-"""Sacado of Trilinos: records operations anew at every call; reverse by Rad, forward by Fad."""
+"""Sacado of Trilinos: records operations at every call; reverse by Rad, forward by Fad."""
 
 from pathlib import Path
 

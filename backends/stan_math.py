@@ -1,4 +1,4 @@
-"""Stan Math: records scalar operations anew at every call, in an arena, and sweeps them back."""
+"""Stan Math: records scalar operations at every call, in an arena, and sweeps them back."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""adbench's own reference engine: records scalars and arrays on a tape anew at every call, then sweeps it back."""
+"""adbench's own reference engine: records scalars and arrays on a tape at every call, then sweeps it back."""
 
 from collections.abc import Callable
 from typing import Any

@@ -201,7 +201,7 @@ def refusing(call: Callable[..., Any]) -> Callable[..., Any]:
         except (TypeError, AttributeError) as error:
             raise Unsupported(f"numpy has this for numbers of its own only: {error}") from error
         except (ValueError, ArithmeticError) as error:
-            raise Unsupported(f"Python's numbers have no infinity to go on with here: {error}") from error
+            raise Unsupported(f"Python's floats raise here, instead of continuing with infinity: {error}") from error
 
     return honest
 

@@ -10,6 +10,7 @@ from adbench.model.settings import kept_programs
 from . import tape as eager
 
 VARIANT_OF = "tape"
+DEFAULT = True  # the way to use the tape for a function that is called often
 
 KNOWN = {key: reason for key, reason in eager.KNOWN.items() if key.startswith("trap_")}  # the rules are the same
 

@@ -1,4 +1,4 @@
-"""Eager: records tensor operations anew at every call, in double precision."""
+"""Eager: records tensor operations at every call, in double precision."""
 
 from collections.abc import Callable
 from typing import Any

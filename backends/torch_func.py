@@ -1,4 +1,4 @@
-"""Function transforms: torch.func's grad, vjp, jvp and jacrev, composed; recorded anew at every call."""
+"""Function transforms: torch.func's grad, vjp, jvp and jacrev, composed; recorded at every call."""
 
 from collections.abc import Callable
 from typing import Any

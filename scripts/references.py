@@ -1,8 +1,9 @@
-"""Compute the shipped references: built-in cases at the sizes of a first look and the default seed.
+"""Compute the shipped references: built-in cases at the sizes of a check and of a quick run, and the default seed.
 
-Those at the perturbed inputs of timed calls are among them.
+Those at the perturbed inputs of timed calls are among them. With --keep, only those that are not shipped yet.
 
-Each is asked for as `adbench check` and `adbench run` ask for it, so that they find it by the same key.
+Each is asked for as `adbench check` and `adbench run` ask for it, so that they find it by the same key. The large sizes
+of a quick run get more time here than there, so that more of their expected values are proved.
 """
 
 from __future__ import annotations
@@ -21,37 +22,44 @@ from adbench.execution.workers.resident_worker import PERTURBED_SHARE
 from adbench.execution.workers.supervisor import Supervisor
 from adbench.execution.workers.worker import WorkerState, answer
 from adbench.model.settings import Settings
-from adbench.oracle.cache import SHIPPED, pack
+from adbench.oracle.cache import SHIPPED, pack, shipped
 
 SETTINGS = (Settings().for_a_first_look(), Settings())  # of `check` and `run --quick`, and of `run`
+EFFORT_SECONDS = 60.0  # for a reference at a size of a quick run
 
 
 def requests(known: Catalog, settings: Settings) -> list[dict[str, Any]]:
-    """What a run of every built-in case at its quick sizes asks for, each once; with second order before without."""
+    """What a check of every built-in case asks for, and a quick run, each once; with second order before without."""
+    asked = {}
+    for request in (Request(backends=["tape"], quick=True, time=time) for time in (False, True)[: 1 + settings.quick]):
+        for job in plan(known, request).jobs:
+            asked[job.case, job.size, *needs(job.operator).values()] = job, request.time
     context = Context(Supervisor(), known, settings)
-    planned = plan(known, Request(backends=["tape"], quick=True, time=False))
-    jobs = {(job.case, job.size, *needs(job.operator).values()): job for job in planned.jobs}
-    seconds = settings.reference_seconds
     found = []
-    for _, job in sorted(jobs.items(), key=lambda item: item[0][2:], reverse=True):
+    for _, (job, is_timed) in sorted(asked.items(), key=lambda item: item[0][2:], reverse=True):
         if known.case_sources[job.case].builtin:
-            asked = context.request(job, "reference", **needs(job.operator))
-            found.append(asked | {"reference_seconds": seconds})
+            effort = {"effort_seconds": EFFORT_SECONDS} if is_timed else {}
+            one = context.request(job, "reference", **needs(job.operator), **effort)
+            found.append(one | {"reference_seconds": settings.reference_seconds})
             if not known.cases[job.case].is_trap:
-                found.append(asked | {"reference_seconds": seconds * PERTURBED_SHARE, "perturbed": True})
+                found.append(
+                    one | {"reference_seconds": settings.reference_seconds * PERTURBED_SHARE, "perturbed": True}
+                )
     return found
 
 
 def main() -> None:
     """Compute all of them in a folder of their own, and pack it."""
-    SHIPPED.unlink(missing_ok=True)  # what is in it would be found, not computed
+    kept = dict(shipped(SHIPPED)) if "--keep" in sys.argv[1:] else {}
+    if not kept:
+        SHIPPED.unlink(missing_ok=True)  # what is in it would be found, not computed
     with tempfile.TemporaryDirectory() as folder:
         for settings in SETTINGS:
             for request in requests(catalog(), settings):
                 found = answer(WorkerState(), request | {"cache": folder})
                 if "value" not in found and "unsupported" not in found:  # the latter: nothing can be perturbed
                     sys.exit(f"{request['case']['name']} at size {request['size']}: {found}")
-        count = pack(Path(folder), SHIPPED)
+        count = pack(Path(folder), SHIPPED, kept)
     print(f"{SHIPPED}: {count} references, {SHIPPED.stat().st_size:_} bytes")
 
 

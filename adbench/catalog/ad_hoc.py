@@ -159,7 +159,7 @@ def named_function(name: str, path: Sequence[str], option: str) -> Callable[...,
     if isclass(found):
         raise UsageError(f"{name} is a class; name a function, or a method of an object in {where}")
     if not callable(found):
-        raise UsageError(f"{name} is no function but of type {type(found).__name__}; name a function in {where}")
+        raise UsageError(f"{name} has type {type(found).__name__} and cannot be called; name a function in {where}")
     return found  # type: ignore[no-any-return]
 
 

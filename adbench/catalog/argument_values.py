@@ -176,7 +176,7 @@ def _in_file(place: InFile, option: str, *, whole: bool) -> Any:
     if path.suffix in (".npy", ".npz"):
         return _arrays(place, option)
     if path.suffix != ".json":
-        raise BadFile(f"{option}: {str(path)!r} is neither .json, .npy nor .npz")
+        raise BadFile(f"{option}: {str(path)!r} is not a .json, .npy or .npz file; save the values as one of these")
     try:
         found = _from_json(path.read_text(encoding="utf-8"), f"{option}: {path}", whole=whole)
     except (OSError, UnicodeDecodeError) as error:
@@ -209,14 +209,14 @@ def _arrays(place: InFile, option: str) -> Any:
 def _array(found: np.ndarray, option: str, place: InFile) -> Any:
     """As an argument: float64, or what is not differentiated in. An array without axes is a number."""
     if found.dtype.kind not in "fiub":
-        raise BadFile(f"{option}: {place} holds {found.dtype}; adbench takes real numbers")
+        raise BadFile(f"{option}: {place} holds {found.dtype}; save real numbers")
     made = found.astype(np.float64) if found.dtype.kind == "f" else found
     return made if made.shape else made.item()
 
 
 def _entry(found: Any, place: InFile, option: str) -> Any:
     if not isinstance(found, Mapping):
-        raise BadFile(f"{option}: {place.path} holds no names, so it has no {place.key!r}")
+        raise BadFile(f"{option}: {place.path} has no named entries; remove ':{place.key}'")
     if place.key not in found:
         raise UnknownName(f"entry of {place.path}", place.key, found)
     return found[place.key]

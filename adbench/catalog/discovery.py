@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from adbench.catalog.installed import installed_version, packages_of_debian
+from adbench.catalog.installed import OURS, extras, installed_version, packages_of_debian
 from adbench.model.case import Case
 from adbench.model.errors import BadFile, UnknownName, UsageError
 
@@ -43,6 +43,7 @@ class Source:
     licence     of the library, as an SPDX expression
     builds      whether it needs a compiler of the system's
     precision   "float32" where it computes in single precision
+    default     whether a run that names no backend has it; None where the file does not say: see `is_default`
     """
 
     kind: Kind
@@ -57,6 +58,18 @@ class Source:
     licence: str | None = None
     builds: bool = False
     precision: str = "float64"
+    default: bool | None = None
+
+    @property
+    def is_default(self) -> bool:
+        """Whether a run that names no backend has this one, if it is installed.
+
+        The file decides by DEFAULT. Otherwise a user's own is in it, and of the built-in ones those that are no variant
+        and need no compiler.
+        """
+        if self.default is not None:
+            return self.default
+        return not self.builtin or (self.variant_of is None and not self.builds)
 
     @property
     def own_copy(self) -> bool:
@@ -177,6 +190,12 @@ def select(kind: str, known: Mapping[str, object], patterns: Iterable[str]) -> t
     return tuple(name for name in known if not wanted or any(fnmatchcase(name, p) for p in wanted))
 
 
+def requirement(backend: Source) -> str:
+    """What `pip install` needs for a backend: our extra for its library, or its distributions where there is none."""
+    library = backend.variant_of or backend.name
+    return f"{OURS}[{library}]" if backend.builtin and library in extras() else " ".join(backend.requires)
+
+
 def first_line(error: BaseException) -> str:
     """The first non-empty line of an exception's text, of a length that a person reads."""
     try:
@@ -255,6 +274,10 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value)
 
 
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool)
+
+
 # name in a backend's file -> whether a value is right, and what it must be
 LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "REQUIRES": (_is_texts, "a tuple of distribution names, as plain texts"),
@@ -263,7 +286,8 @@ LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "HOME": (_is_text, "the name of a variable, as a plain text"),
     "LICENCE": (_is_text, "an SPDX expression, as a plain text"),
     "PRECISION": (lambda value: value in ("float64", "float32"), '"float64" or "float32"'),
-    "BUILDS": (lambda value: isinstance(value, bool), "True or False"),
+    "BUILDS": (_is_bool, "True or False"),
+    "DEFAULT": (_is_bool, "True or False"),
 }
 
 

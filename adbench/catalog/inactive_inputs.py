@@ -69,8 +69,8 @@ def inactive_inputs(case: Case, size: int, seed: int = 0) -> list[str]:
             moves = max((move for move in again if np.isfinite(move)), default=0.0)
             if not moves > NEGLIGIBLE * most:
                 found.append(
-                    f"input {leaf.path} does nothing at size {size}: the value moves by {moves / (most or 1):.1g} of "
-                    "itself, so that a wrong derivative in it would not be seen"
+                    f"input {leaf.path} does nothing at size {size}: the value changes by a share of only "
+                    f"{moves / (most or 1):.1g}, so a wrong derivative would go unnoticed; check your function"
                 )
     return found
 
@@ -94,7 +94,7 @@ def of_own_cases(catalog: Catalog, sizes: Mapping[str, Sequence[int]], seed: int
         begun = monotonic()
         for size in sorted(wanted):
             if monotonic() - begun > MOST_SECONDS:
-                text = f"{name}: from size {size} on nobody looked for inputs that do nothing: that takes too long"
+                text = f"{name}: inputs that do nothing were searched only below size {size}: it takes too long"
                 yield Notice(text, inactive=False)
                 break
             try:

@@ -8,6 +8,9 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from functools import cache
 
+OURS = "autodiff-bench"  # the distribution that adbench is installed as
+MOST_EXTRAS = 3  # that are named in a command
+
 
 def installed_version(distribution: str) -> str | None:
     """The version of an installed distribution, without importing it."""
@@ -15,6 +18,25 @@ def installed_version(distribution: str) -> str | None:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def pip_command(requirements: Iterable[str]) -> str:
+    """The one command that installs these; the extra `all` instead of more than three of ours."""
+    every = dict.fromkeys(requirements)
+    names = [text.removeprefix(f"{OURS}[").removesuffix("]") for text in every if text.startswith(f"{OURS}[")]
+    others = [text for text in every if not text.startswith(f"{OURS}[")]
+    ours = [f"'{OURS}[{','.join(names) if len(names) <= MOST_EXTRAS else 'all'}]'"] if names else []
+    return f"pip install {' '.join(ours + others)}"
+
+
+@cache
+def extras() -> frozenset[str]:
+    """The names of our extras, as modules are called."""
+    try:
+        given = importlib.metadata.metadata(OURS).get_all("Provides-Extra") or []
+    except importlib.metadata.PackageNotFoundError:  # a checkout that is not installed
+        return frozenset()
+    return frozenset(name.replace("-", "_") for name in given)
 
 
 def has_dpkg() -> bool:

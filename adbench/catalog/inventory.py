@@ -72,7 +72,7 @@ def formula(about: str) -> str:
 
 def backend_rows(catalog: Catalog) -> list[dict[str, Any]]:
     """name, version, command that installs what is missing, variable that names the user's copy, library of which it is
-    a variant, licence, summary and file of each backend."""
+    a variant, whether a run has it without naming it, licence, summary and file of each backend."""
     return [
         {
             "name": name,
@@ -81,6 +81,7 @@ def backend_rows(catalog: Catalog) -> list[dict[str, Any]]:
             "install": command(source.missing_of_debian, source.missing),
             "home": source.home,
             "variant_of": source.variant_of,
+            "default": source.is_default,
             "licence": source.licence,
             "builtin": source.builtin,
             "summary": source.summary,

@@ -71,7 +71,7 @@ def _configured(file: Path, name: str, entry: object, cache: Path) -> Path:
         raise BadFile(f"{where} must have one of {', '.join(keys)}")
     ((key, value),) = entry.items()
     if not isinstance(value, str):
-        raise BadFile(f"{where} {key} must be a text; got {value!r}")
+        raise BadFile(f"{where} {key} must be a string; got {value!r}")
     if key == "path":
         return file.parent / value
     if not re.fullmatch(r"\w[\w.+-]*", name):

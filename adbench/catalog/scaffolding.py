@@ -39,12 +39,12 @@ def scaffold(kind: str, name: str, folder: Path) -> NewFile:
     written.
     """
     if not NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name for a {kind}; write small letters, digits and _, as my_{kind}")
+        raise UsageError(f"{name!r} is not a valid name for a {kind}; use lowercase letters, digits and _: my_{kind}")
     if (builtin_folder("cases" if kind == "case" else "backends") / f"{name}.py").exists():
-        raise UsageError(f"there is a built-in {kind} {name}, which yours would hide; choose another name")
+        raise UsageError(f"a built-in {kind} is called {name}, and yours would hide it; choose another name")
     file = folder / f"{name}.py"
     if file.exists() or file.is_symlink():
-        raise BadOutput(f"{file}: is there already, and stays as it is; choose another name")
+        raise BadOutput(f"{file} already exists; choose another name, or remove the file")
     text = (STARTERS / f"{kind}.txt").read_text(encoding="utf-8")
     write_whole(file, text.replace("NAME", name))
     return NewFile(file, tuple(command.format(file=file) for command in COMMANDS[kind]))

@@ -87,7 +87,7 @@ def find_cell(case: str, backend: str) -> tuple[Selection, str, str]:
     backends = select("backend", chosen.catalog.backends, chosen.backends)
     for kind, names in (("case", cases), ("backend", backends)):
         if len(names) != 1:
-            raise UsageError(f"one {kind} is wanted, but these are {len(names)}: {', '.join(names)}")
+            raise UsageError(f"expected one {kind}, got {len(names)}: {', '.join(names)}; name one of them")
     return chosen, cases[0], backends[0]
 
 

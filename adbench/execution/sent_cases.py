@@ -97,7 +97,7 @@ def _parts(given: Case | tuple[Any, ...]) -> dict[str, Any]:
     """The arguments of `function_case` or `Case` that make the same case again."""
     if isinstance(given, tuple):
         if not given or not callable(given[0]):
-            raise UsageError(f"{given!r} is no case; write (f, *arguments), the name of a case, or a Case")
+            raise UsageError(f"{given!r} is not a case; pass (f, *arguments), the name of a case, or a Case")
         return {"f": given[0], "args": given[1:]}
     return {each.name: value for each in fields(given) if (value := getattr(given, each.name)) != _default(each)}
 

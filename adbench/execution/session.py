@@ -13,6 +13,7 @@ from typing import Any
 from adbench.catalog import inactive_inputs
 from adbench.catalog.discovery import Catalog
 from adbench.catalog.selection import resolve
+from adbench.execution import known_bugs
 from adbench.execution.cluster.dask_cluster import Cluster
 from adbench.execution.planning import costs as kept
 from adbench.execution.planning.budget import fit
@@ -53,7 +54,8 @@ class Session:
         sizes: Mapping[str, Sequence[int]] | None = None,
         journal: Journal | None = None,
     ) -> None:
-        self.plan, self.catalog, self.settings = Plan(progress.head.plan, left_out), catalog, settings
+        self.plan = Plan(progress.head.plan, left_out, progress.head.run.not_installed)
+        self.catalog, self.settings = catalog, settings
         self._progress, self._journal = progress, journal
         self._sizes = sizes_by_case(self.plan.jobs) if sizes is None else sizes
         self._costs = kept.read(cache_folder(), progress.head.run.machine)
@@ -136,7 +138,7 @@ def prepare(**asked: Any) -> Session:
     if request.reference is not None and request.reference not in selected:
         raise UnknownName("selected backend", request.reference, selected)
     described = machine.describe()  # before the load that we make ourselves
-    if settings.budget_seconds is not None:
+    if request.budget is not None:  # that of a quick run is held to what the checks find, and not to guesses
         costs = kept.read(cache_folder(), described)
         planned, settings = _fitted(planned, chosen.catalog, settings, costs)
     head = _head(planned, chosen.catalog, settings, described)
@@ -170,7 +172,7 @@ def _fitted(planned: Plan, catalog: Catalog, settings: Settings, costs: Costs) -
         )
     left_out = tuple(f"to fit into {budget:g} s: {text}" for text in found.left_out)
     settings = replace(found.settings, left_out="; ".join(found.left_out) or None)
-    return Plan(found.jobs, planned.left_out + left_out), settings
+    return replace(planned, jobs=found.jobs, left_out=planned.left_out + left_out), settings
 
 
 def missing(catalog: Catalog, jobs: Iterable[Job]) -> frozenset[str]:
@@ -212,6 +214,8 @@ def _head(planned: Plan, catalog: Catalog, settings: Settings, described: dict[s
         records=(),
         traps=tuple(name for name in cases if catalog.cases[name].is_trap),
         flops=flops_of(catalog, planned.jobs),
+        known_bugs=known_bugs.of_no_backend(catalog.cases, cases),
+        not_installed=planned.not_installed,
     )
     return Head(run, planned.jobs, files_of(catalog, backends, cases))
 

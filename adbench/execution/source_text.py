@@ -32,7 +32,7 @@ def _add(function: Callable[..., Any], found: dict[str, tuple[Any, str]]) -> Non
     name = getattr(function, "__name__", type(function).__name__)
     plain = inspect.unwrap(function)
     if not inspect.isfunction(plain):
-        raise UsageError(f"{name} is no Python function, so it has no source text; {INSTEAD}")
+        raise UsageError(f"{name} is not a Python function, so it has no source text; {INSTEAD}")
     if hasattr(function, "defvjp") or hasattr(function, "defjvp"):
         raise UsageError(f"{name} has a custom rule, which is not in its source text; {INSTEAD}")
     if _is_there(name, function, found):

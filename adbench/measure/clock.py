@@ -147,7 +147,7 @@ def calls_per_epoch(
     """
     calls, crossed = max(1, first), 0
     while True:
-        ns = epoch_with_results(call, calls, sets, clock=clock)[0].ns
+        ns = epoch_with_results(call, calls, sets, collect=False, clock=clock)[0].ns
         crossed = crossed + 1 if ns >= target_ns else 0
         if crossed == 2 or (crossed and calls == 1):
             return max(1, round(calls * target_ns / ns))

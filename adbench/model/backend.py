@@ -64,8 +64,11 @@ __all__ = [
     "WITH_VECTOR",
     "Backend",
     "Call",
+    "KnownBug",
+    "KnownBugs",
     "KnownFault",
     "Operator",
+    "Trap",
     "from_module",
     "known_fault",
     "of_active",
@@ -73,6 +76,8 @@ __all__ = [
 ]
 
 Call = Callable[..., Any]
+HERE = ". Here: "
+"""In the reason of a record, after the reason that the backend's file gives: what was found this time."""
 
 
 def of_active(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Callable[[tuple[Any, ...]], Any]:
@@ -119,6 +124,52 @@ def known_fault(known: Mapping[str, str], case: str, operator: str) -> KnownFaul
         if name == case and any(fnmatchcase(operator, pattern) for pattern in operators):
             return KnownFault(reason, is_certain=operator in operators)
     return KnownFault(known[case], is_certain=operator == "gradient") if case in known else None
+
+
+@dataclass(frozen=True)
+class Trap:
+    """A function at a point where some libraries are wrong: its family, itself in words, and its true gradient there.
+
+    Empty where the case does not say it.
+    """
+
+    family: str
+    function: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class KnownBug:
+    """An entry of KNOWN about a trap, in parts.
+
+    operators  names or globs of the operators that are wrong; none: all of them
+    got        what the backend returns, in the words of its file: "nan", "0", "raises"
+    thread     where it is discussed, as owner/repository#number; "as …" is a thread of another library, on the same bug
+    """
+
+    trap: str
+    operators: tuple[str, ...]
+    got: str
+    reason: str
+    thread: str
+
+    def concerns(self, operator: str) -> bool:
+        """Whether this operator is wrong."""
+        return not self.operators or any(fnmatchcase(operator, pattern) for pattern in self.operators)
+
+
+@dataclass(frozen=True)
+class KnownBugs:
+    """What the files of a run's backends say about the traps.
+
+    families   family -> how many traps there are; a family is a file: that of trap_kinks.py is "kinks"
+    traps      those that the run checks, and those with a bug
+    backends   backend -> its bugs; a backend without traps in its KNOWN has none, one that could not be loaded no key
+    """
+
+    families: dict[str, int] = field(default_factory=dict)
+    traps: dict[str, Trap] = field(default_factory=dict)
+    backends: dict[str, tuple[KnownBug, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

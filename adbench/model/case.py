@@ -19,8 +19,21 @@ if TYPE_CHECKING:  # numpy is not imported by the parent until it has to be
     import numpy as np
 
 Inputs = Mapping[str, Any]
-DISCUSSED_IN = re.compile(r" \((?:as )?[\w.-]+/[\w.-]+#\d+\)$")
+ARROW = " → "
+"""In the summary of a trap: the function and the point, the arrow, the true gradient."""
+THREAD = re.compile(r"[\w.-]+/[\w.-]+#\d+")
+DISCUSSED_IN = re.compile(rf" \((?:as )?{THREAD.pattern}\)$")
 """Where a fault is discussed: an issue of the library, or "as" an issue of another one with the same fault."""
+
+
+def parts_of_reason(text: str) -> tuple[str, str, str]:
+    """(what is returned, why, thread) of a reason in KNOWN; "nan: 0/0 (as a/b#7)" is ("nan", "0/0", "as a/b#7").
+
+    The last two are empty where the reason does not have them.
+    """
+    thread = DISCUSSED_IN.search(text)
+    outcome, _, why = (text[: thread.start()] if thread else text).partition(": ")
+    return outcome, why, thread.group().strip(" ()") if thread else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,11 +97,9 @@ class Case:
         if not self.wrt:
             raise UsageError("wrt is empty; name at least one input to differentiate in")
         if self.declared and self.gradient is None:
-            raise UsageError("declared says that `gradient` is the truth, but there is no gradient")
+            raise UsageError("declared needs a `gradient`, which is the truth; add it, or remove declared")
         if not self.sizes or any(not isinstance(n, int) or n < 1 for n in (*self.sizes, *self.quick)):
-            raise UsageError(
-                f"sizes must be positive whole numbers, at least one; there are: {self.sizes} {self.quick}"
-            )
+            raise UsageError(f"sizes must be positive whole numbers, at least one; got {self.sizes} {self.quick}")
         if unfit := [n for n in (*self.sizes, *self.quick) if not self.accepts(n) and len(self.sizes) > 1]:
             raise UsageError(f"sizes and quick have {unfit[0]}, but the least is {self.least} and the most {self.most}")
         if unknown := [name for name in self.operators if name not in EVERY_OPERATOR]:
@@ -177,7 +188,7 @@ class Case:
         names = tuple(inputs)
         for name in self.wrt:
             if name not in inputs:
-                raise UsageError(f"wrt names {name!r}, which is no input; there are: {', '.join(names)}")
+                raise UsageError(f"wrt names {name!r}, which is not an input; there are: {', '.join(names)}")
             if not all(tree.is_active(leaf) for leaf in tree.leaves(inputs[name])):
                 raise UsageError(
                     f"input {name!r} is active, so it must hold floats or float64 arrays; got {inputs[name]!r}"

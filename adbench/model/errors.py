@@ -28,7 +28,7 @@ class UsageError(AdbenchError):
 
 
 MOST_LISTED = 20
-"""So many names at most stand in a message."""
+"""The most names that a message lists."""
 
 ALIKE = 0.55
 """The similarity from which on a name is suggested for another one."""

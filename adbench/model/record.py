@@ -15,6 +15,7 @@ from typing import Literal, TypeVar
 
 from adbench.measure.clock import Round
 from adbench.measure.memory import Figure
+from adbench.model.backend import KnownBugs
 from adbench.oracle import EntryEvidence, Verdict
 
 __all__ = [
@@ -55,7 +56,8 @@ unsupported   the backend cannot do it, or is not installed, and says why
 failed        an exception
 crashed       the process died
 timed_out     no answer within the limit
-skipped       not tried, because a smaller size timed out or the backend crashed twice on this case
+skipped       not tried, because a smaller size timed out, the backend crashed twice on this case, or calls would take
+              too long for a quick run
 """
 
 Word = Literal[
@@ -122,7 +124,7 @@ OUTCOMES: Mapping[Word, Outcome] = {
         Outcome("failed", is_fault=True, exit_code=4),
         Outcome("crashed", is_fault=True, exit_code=4),
         Outcome("timed_out", is_fault=True, exit_code=4),
-        Outcome("skipped", exit_code=4),
+        Outcome("skipped"),  # where something failed before, its own record has the exit code
         Outcome("not_run"),
     )
 }
@@ -335,6 +337,7 @@ class Run:
     reference_backend   the backend that is measured twice in every launch, the second time as the control
     loop_overhead_ns    time of an empty call in the clock's own loop, in this session
     flops               case -> size, as text -> elementary operations of one evaluation, where the case knows them
+    not_installed       backend that nobody named and that is not installed -> what `pip install` needs for it
     """
 
     schema_version: int
@@ -350,6 +353,8 @@ class Run:
     reference_backend: str | None = None
     loop_overhead_ns: float | None = None
     flops: dict[str, dict[str, float]] = field(default_factory=dict)
+    not_installed: dict[str, str] = field(default_factory=dict)
+    known_bugs: KnownBugs = field(default_factory=KnownBugs)  # of its backends, on traps: also those it did not check
 
     def __repr__(self) -> str:
         """In one line: the records hold hundreds of thousands of characters."""

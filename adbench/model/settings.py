@@ -25,8 +25,10 @@ class Settings:
     epoch_ns            about how long an epoch takes; a call over it is an epoch
     warm_ns             a call is warmed up for at least this, and at most `warm_at_most_ns`
     cell_ns             a slow cell gets fewer rounds, but at least one, rather than more than this in a launch
+    longest_call_seconds   a cell whose call takes longer is left out; None for no limit
     weighings           calls whose memory is measured; the figure is their median
     weigh_values        whether to measure the memory of `value` too if a derivative is measured
+    weigh_by_one_method   whether to measure memory by the first method only that has a figure
     weigh_all_in_one    whether one process measures the memory of all cases of a backend by one method, or of one case
     mem_limit_bytes     the most memory of a worker and its children before they are ended; None for no limit
     margin              times that differ by less count as equal
@@ -48,8 +50,10 @@ class Settings:
     warm_ns: int = 200_000_000
     warm_at_most_ns: int = 2_000_000_000
     cell_ns: int = 2_000_000_000
+    longest_call_seconds: float | None = None
     weighings: int = 3
     weigh_values: bool = True
+    weigh_by_one_method: bool = False
     weigh_all_in_one: bool = False
     margin: float = 0.02
     reference_backend: str | None = None
@@ -72,6 +76,7 @@ class Settings:
             cell_ns=30_000_000,
             weighings=1,
             weigh_values=False,
+            weigh_by_one_method=True,
             weigh_all_in_one=True,
             reference_seconds=2.0,
         )

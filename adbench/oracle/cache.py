@@ -79,11 +79,11 @@ def shipped(file: Path) -> Mapping[str, dict[str, Any]]:
     return found
 
 
-def pack(folder: Path, file: Path) -> int:
-    """Put every reference that is kept in the folder into one compressed file; their number."""
+def pack(folder: Path, file: Path, more: Mapping[str, dict[str, Any]] | None = None) -> int:
+    """Put every reference that is kept in the folder, and `more` by key, into one compressed file; their number."""
     import lzma
 
-    found = {path.stem: json.loads(path.read_bytes()) for path in sorted(folder.rglob("*.json"))}
+    found = dict(more or {}) | {path.stem: json.loads(path.read_bytes()) for path in sorted(folder.rglob("*.json"))}
     text = json.dumps(found, allow_nan=False, separators=(",", ":"))
     file.write_bytes(lzma.compress(text.encode(), preset=9))
     return len(found)

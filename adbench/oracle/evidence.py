@@ -88,15 +88,19 @@ class EntryEvidence:
         """The entry as one would index it: ``params[0]['w'][2, 3]``."""
         return _indexed(self.where, self.index)
 
-    def __str__(self) -> str:
-        truth = repr(self.expected)
+    @property
+    def truth(self) -> str:
+        """What was expected, in words where it is not one number."""
         if math.isnan(self.expected):
-            truth = "a finite number" if self.interval[0] == -math.inf else "a number that is not known"
-        elif self.interval[0] < self.interval[1]:
-            truth = f"any value in [{self.interval[0]!r}, {self.interval[1]!r}]"
+            return "a finite number" if self.interval[0] == -math.inf else "a number that is not known"
+        if self.interval[0] < self.interval[1]:
+            return f"any value in [{self.interval[0]!r}, {self.interval[1]!r}]"
+        return repr(self.expected)
+
+    def __str__(self) -> str:
         weaker = "; the two precisions disagree, so this is from differences" if self.kind == "unsure" else ""
         return (
-            f"{self.place}: got {self.got!r}, expected {truth} "
+            f"{self.place}: got {self.got!r}, expected {self.truth} "
             f"({self.digits_correct:.1f} digits correct, {self.digits_resolvable:.1f} resolvable{weaker})"
         )
 

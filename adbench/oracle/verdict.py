@@ -14,7 +14,7 @@ A result is as good as the worst number in it. Files of earlier versions have "i
 A backend that declares float32 is judged with u = 2^-24, 2^29 times the noise and 1e-4 instead of 0.5e-9; its sentences
 begin with "in float32".
 
-The bound belongs to the entry: a large neighbour excuses nothing. A true zero has no digits; it counts as right when
+Tolerances apply to each entry, not to the norm. A true zero has no digits; it counts as right when
 its tau is below 0.5e-9 of the largest entry.
 
 Of large arguments a sample is compared entry by entry, and all entries in sums with random weights. The verdict says

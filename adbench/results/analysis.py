@@ -53,8 +53,10 @@ class Ratio:
 
     interval   of the ratio (not its logarithm), over launches; None with a reason where there are too few
     p          adjusted by Holm for every pair of the run that is compared; None without an interval
-    word       of a against b, for the given margin; "inconclusive" without an interval
+    word       of a against b, for the given margin; "inconclusive" without an interval, and where a difference is
+               smaller than the noise floor
     floor      the noise floor of the same group, as a share (0.01 is 1 %); None without a control
+    reason     why there is no interval, or why a significant difference is "inconclusive"
     """
 
     case: str
@@ -131,13 +133,15 @@ def ratios(run: Run, margin: float = 0.02) -> tuple[Ratio, ...]:
     """Every pair of right and timed backends of each group, in the order of the run.
 
     Holm's family is all of them: of runs without any difference, at most one in twenty finds a pair faster or slower.
-    A run with fewer pairs therefore has more power for each.
+    A run with fewer pairs therefore has more power for each. A difference that is smaller than the noise floor, of its
+    group or of the run, is inconclusive however certain: two processes of identical code differ by as much.
 
     Raises ValueError for a margin that is not positive.
     """
     check_margin(margin)
     right = comparable(run.records)
     floors = {(f.case, f.size, f.operator, f.seed): f.reach for f in _controls(right)}
+    usual = _median_reach(floors.values()) or 0.0
     pairs = [pair for group in groups(right).values() for pair in _pairs(group)]
     intervals, p = _over_launches([differences for _, _, differences in pairs])
     adjusted = iter(holm([value for value in p if value is not None]))
@@ -145,10 +149,10 @@ def ratios(run: Run, margin: float = 0.02) -> tuple[Ratio, ...]:
     for (a, b, differences), interval in zip(pairs, intervals, strict=True):
         key, held = group_of(a.job), None if interval is None else next(adjusted)
         word: Word = "inconclusive"
+        reason: str | None = _too_few(differences)
         if interval is not None and held is not None:
-            word = verdict_word(interval, held, margin)
+            word, reason = _judged(interval, verdict_word(interval, held, margin), max(floors.get(key) or 0.0, usual))
         names, shown = (a.job.backend, b.job.backend), interval and interval.exp()
-        reason = None if interval else _too_few(differences)
         found.append(Ratio(*key, *names, shown, held, word, floors.get(key), len(differences), reason))
     return tuple(found)
 
@@ -164,14 +168,27 @@ def floor(run: Run, margin: float = 0.02) -> Floor:
     check_margin(margin)
     found = tuple(_controls(comparable(run.records)))
     known = [(group.reach, group.interval) for group in found if group.reach is not None and group.interval is not None]
-    if not known:
+    reach = _median_reach(at for at, _ in known)
+    if reach is None:
         reason = found[0].reason if found else "nothing that is right was measured twice in the same rounds"
         return Floor(found, None, None, None, 0, 0, reason)
-    reach = median_high(at for at, _ in known)
     middle = next(interval for at, interval in known if at == reach)
     above = sum(at > margin for at, _ in known)
     off = sum(not interval.low <= 1 <= interval.high for _, interval in known)
     return Floor(found, middle, reach, reach > margin, above, off)
+
+
+def _judged(difference: Interval, word: Word, reach: float) -> tuple[Word, str | None]:
+    """The word, and why it is no longer "faster" or "slower" where the difference (a logarithm) is below the floor."""
+    if word in ("faster", "slower") and abs(difference.estimate) <= math.log1p(reach):
+        return "inconclusive", f"the difference is smaller than the noise floor of {100 * reach:.2g} %"
+    return word, None
+
+
+def _median_reach(reaches: Iterable[float | None]) -> float | None:
+    """The noise floor of the run: of its groups the upper median; None where no group has one."""
+    known = [reach for reach in reaches if reach is not None]
+    return median_high(known) if known else None
 
 
 def break_even(run: Run, compared: Sequence[Ratio] | None = None) -> tuple[BreakEven, ...]:

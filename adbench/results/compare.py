@@ -155,7 +155,8 @@ def compare(
     """
     if not old.samples.keys() & new.samples.keys():
         raise UsageError(
-            f"{new.name} has no cell in common with {old.name}; the first is called {_first(new)}, there {_first(old)}"
+            f"{old.name} and {new.name} have no cell in common (the first cells are {_first(old)} and {_first(new)}); "
+            "compare runs of the same cases, sizes and backends"
         )
     differ = tuple(differences(old.machine, new.machine))
     timed = pairs(old, new)
@@ -194,7 +195,7 @@ def gates_of(text: str | None) -> tuple[str, ...]:
     gates = tuple(dict.fromkeys(name.strip() for name in (text or "").split(","))) if text is not None else ()
     for name in gates:
         if name not in GATES:
-            raise UsageError(f"--fail-on {name!r}: there is no such gate; there are: {', '.join(GATES)}")
+            raise UsageError(f"--fail-on {name!r} is unknown; choose from {', '.join(GATES)}")
     return gates
 
 
@@ -230,11 +231,11 @@ def _timed(pair: Pair, moved: Change | None, margin: float, *, clock: bool) -> R
     )
     if moved is None:
         return replace(
-            row, reason="no other backend was measured with it, so the machine's drift would count as its own"
+            row, reason="no other backend was measured in the same run, so drift of the machine cannot be separated"
         )
     row = replace(row, launches=(len(moved.old), len(moved.new)))
     if min(row.launches) < FEWEST:
-        return replace(row, reason=f"needs {FEWEST} launches of either run; there are {_listed(row.launches)}")
+        return replace(row, reason=f"needs {FEWEST} launches in each run; there are {_listed(row.launches)}")
     return replace(row, ratio=shift(moved.new, moved.old).exp())
 
 
@@ -255,7 +256,9 @@ def _corrected(rows: Sequence[Row], changes: dict[Key, tuple[Pair, Change | None
             row = replace(row, word=word, reason=reason, p=p, unclear=unclear)
         old, new = changes[row.key][0].old.how, changes[row.key][0].new.how
         if old != new:
-            row = replace(row, reason="; ".join(filter(None, (row.reason, f"made another way: {old} → {new}"))))
+            row = replace(
+                row, reason="; ".join(filter(None, (row.reason, f"differentiated by another method: {old} → {new}")))
+            )
         found.append(row)
     return _cleared(found, changes)
 
@@ -272,7 +275,7 @@ def _cleared(rows: Sequence[Row], changes: dict[Key, tuple[Pair, Change | None]]
     for row in rows:
         other = changes[row.key][1] if row.unclear else None
         if other and isinstance(row.key, Job) and replace(row.key, backend=other.compared_to[0]) in moved:
-            row = replace(row, unclear=False, reason=f"it is {other.compared_to[0]} that moved")
+            row = replace(row, unclear=False, reason=f"{other.compared_to[0]} changed, not this backend")
         found.append(row)
     return found
 
@@ -282,9 +285,9 @@ def _judged(ratio: Interval, p: float, sign: int, moved: Change, edge: float, te
     if p <= SIGNIFICANT:
         if moved.by_clock_too(sign, edge):
             return ("regression" if sign > 0 else "improvement"), None
-        reason = f"{'slower' if sign > 0 else 'faster'} against {against}, but not by the clock"
+        reason = f"{'slower' if sign > 0 else 'faster'} relative to {against}, but not in seconds"
         if moved.other is not None:
-            reason += ": either may have changed, or the machine; measure a third backend with them"
+            reason += ": either backend or the machine may have changed; measure a third backend in the same run"
         return "inconclusive", reason
     if ratio.level >= 0.9 and -edge <= math.log(ratio.low) and math.log(ratio.high) <= edge:
         return "same", None
@@ -356,17 +359,18 @@ def _undecided(old: ComparisonInput, new: ComparisonInput, rows: Sequence[Row], 
     """Why this comparison finds no regression, whatever happened; None if it could."""
     for side in (old, new):
         if side.quick:
-            return f"{side.name} was made with --quick, which is for a first look"
+            return f"{side.name} was measured with --quick, which is only a first look"
         if side.floor is not None and side.floor > margin:
-            return f"noisy: in {side.name} two that are the same differ by {side.floor * 100:.3g} %, over the margin"
+            differed = f"two runs of identical code differed by {side.floor * 100:.1f} %"
+            return f"too noisy: in {side.name} {differed}, more than the margin"
     if not rows:
-        return "no cell that is right was timed in both runs"
+        return "no correct cell was timed in both runs"
     tested = [row for row in rows if row.p is not None]
     if not tested:
         reasons = [row.reason or "" for row in rows]
         return max(set(reasons), key=reasons.count)
     if all(least_p(*row.launches) * len(tested) > SIGNIFICANT for row in tested):
-        return f"too few launches for {len(tested)} cells: more of the one, or fewer of the other"
+        return f"too few launches for {len(tested)} cells; measure with more launches, or fewer cells"
     return None
 
 
@@ -378,12 +382,12 @@ def _notes(old: ComparisonInput, new: ComparisonInput, reference: str | None) ->
     ]
     found = [f"other versions: {', '.join(changed)}"] if changed else []
     if reference and old.conditions.get(reference) != new.conditions.get(reference):
-        found.append(f"{reference}, against which the others are held, is of another version itself")
+        found.append(f"the reference backend {reference} has changed its version")
     return found
 
 
 def _first(side: ComparisonInput) -> str:
-    return repr(name_of(next(iter(side.samples)))) if side.samples else "nothing: it holds no cell"
+    return repr(name_of(next(iter(side.samples)))) if side.samples else "missing: it holds no cell"
 
 
 def _listed(values: Collection[object]) -> str:

@@ -47,7 +47,7 @@ def history(folder: Path) -> list[Entry]:
     Raises BadFile if there is no such folder. Links to folders are not followed.
     """
     if not folder.is_dir():
-        raise BadFile(f"{folder}: no such folder; give one that runs were written to, as with adbench run -o")
+        raise BadFile(f"{folder}: no such folder; pass a folder with runs, for example that of adbench run -o")
     return sorted((_entry(path) for path in _runs(folder)), key=lambda entry: (entry.created or "", str(entry.path)))
 
 

@@ -6,6 +6,7 @@
                                                                 one group in one launch: the unit that is kept
     {"kind": "memory", "job": …, "memory": …}
     {"kind": "facts", "facts": {…}}                             fields of the Run that became known later
+    {"kind": "known", "backend": …, "bugs": […], "traps": {…}}  what a backend's file says about the traps
     {"kind": "end"}                                             everything planned has been done
 
 Each line after the head is an event (model/events.py). Reading applies the events to the progress of the run, as
@@ -26,7 +27,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from adbench.model.errors import BadFile, BadOutput
-from adbench.model.events import Checked, Ended, Event, Learned, MemoryMeasured, Timed
+from adbench.model.events import Checked, Ended, Event, KnownBugsRead, Learned, MemoryMeasured, Timed
 from adbench.model.record import SCHEMA_VERSION, Run
 from adbench.model.run_progress import Head, Progress, apply
 from adbench.model.serialization import from_plain, to_plain
@@ -38,6 +39,7 @@ KINDS: dict[str, type[Event]] = {
     "launch": Timed,
     "memory": MemoryMeasured,
     "facts": Learned,
+    "known": KnownBugsRead,
     "end": Ended,
 }
 """What the lines after the head are called, and the events that they hold."""
@@ -96,7 +98,7 @@ class Journal:
         except FileNotFoundError:
             raise BadFile(f"{path}: no such journal; give --resume the folder that an earlier run wrote") from None
         except OSError as error:
-            raise BadOutput(f"{path}: cannot be written: {error.strerror}; a run goes on in its own folder") from error
+            raise BadOutput(f"{path}: cannot be written: {error.strerror}; resume it in its own folder") from error
         journal = cls(path, file)
         try:
             progress, whole = _read(path)
@@ -134,7 +136,7 @@ class Journal:
             with contextlib.suppress(OSError):  # the torn line; `resume` would cut it off as well
                 self._file.truncate(self._file.seek(start))
             raise BadOutput(
-                f"{self.path}: cannot be written: {error.strerror}; what was measured before is kept: make room, then "
+                f"{self.path}: cannot be written: {error.strerror}; earlier results are kept; free disk space, then "
                 f"adbench run --resume {self.path.parent}"
             ) from error
 
@@ -220,10 +222,10 @@ def _read(path: Path) -> tuple[Progress, int]:
                 apply(event_of(data), progress)
         except (ValueError, KeyError, TypeError) as error:
             what = " ".join(str(error).split()) or type(error).__name__
-            raise BadFile(f"line {number} of {path} is damaged, or no line of a journal: {what}") from error
+            raise BadFile(f"line {number} of {path} is damaged, or not from a journal: {what}") from error
         whole += len(line)
     if progress is None:
-        raise BadFile(f"{path}: holds nothing: its run was ended before it began; run it again")
+        raise BadFile(f"{path} is empty: the run ended before its first result; run it again")
     return progress, whole
 
 

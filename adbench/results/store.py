@@ -69,7 +69,7 @@ def load(path: Path) -> Any:
             raise BadFile(f"{path}: larger than {MAX_BYTES // 2**20} MiB; adbench writes no such file")
         text = path.read_bytes()
     except OSError as error:
-        raise BadFile(f"{path}: cannot be read: {error.strerror}") from error
+        raise BadFile(f"{path}: cannot be read: {error.strerror}; pass the folder of a run, or a file in it") from error
     # Quotes within texts are written \\", so that only keys are counted; before parsing, which takes the memory.
     if (records := text.count(b'"status":')) > MOST_RECORDS:
         raise BadFile(f"{path}: holds {records} records; adbench reads at most {MOST_RECORDS}")

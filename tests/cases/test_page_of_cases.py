@@ -75,7 +75,7 @@ def test_the_list_of_a_suite_has_its_cases_only() -> None:
             ["cases", "--suite", "pq"],
             "no suite 'pq'; there are: ablations, adbench, all, fastad, gradbench, pqr, quick",
         ),
-        (["backends", "--suite", "pqr"], "--suite is for cases, and these are backends"),
+        (["backends", "--suite", "pqr"], "--suite selects cases, not backends"),
     ],
 )
 def test_a_suite_that_is_not_there_is_told_in_a_line(

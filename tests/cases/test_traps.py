@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import re
 from functools import cache
 from typing import Any
 
@@ -15,8 +14,9 @@ from click.testing import CliRunner
 from adbench import Case, Namespace, Unsupported
 from adbench.catalog import discovery
 from adbench.cli import cli
+from adbench.execution.known_bugs import read
 from adbench.model.backend import from_module
-from adbench.model.case import function_of
+from adbench.model.case import THREAD, function_of
 from adbench.model.errors import UsageError
 from adbench.model.operator import EVERY_OPERATOR
 from adbench.oracle import Row, declared
@@ -36,7 +36,6 @@ UNRESOLVED = {
     "trap_equal_eigenvalues": "the noise of eigenvectors that are not determined",
     "trap_atan2_small": "the noise of x² + y², which underflows",
 }
-THREAD = re.compile(r"[\w.-]+/[\w.-]+#\d+")
 
 
 @cache
@@ -183,13 +182,18 @@ def test_what_a_backend_is_known_to_get_wrong_is_a_case_with_a_reason(name: str)
     source = CATALOG.backends[name]
     if source.missing:
         pytest.skip(f"{', '.join(source.missing)} is not installed")
-    for key, reason in from_module(name, discovery.load(source)).known.items():
+    listed = from_module(name, discovery.load(source)).known
+    for key, reason in listed.items():
         case, *operators = key.split()
         assert case in CATALOG.cases
         assert all(fnmatch.filter(EVERY_OPERATOR, pattern) for pattern in operators)
         outcome, _, why = CATALOG.cases[case].known_fault(reason).partition(": ")
         assert outcome
         assert len(why) > 10
+    of_traps = [key for key in listed if key.split()[0] in TRAPS]
+    bugs = read(name, listed, CATALOG.cases).bugs
+    assert [" ".join([bug.trap, *bug.operators]) for bug in bugs] == of_traps
+    assert all(bug.got and bug.reason and THREAD.fullmatch(bug.thread.removeprefix("as ") or "a/b#1") for bug in bugs)
 
 
 def test_a_fault_that_libraries_share_is_named_by_its_outcome() -> None:

@@ -74,7 +74,7 @@ WRONG_NAMES = [
     ("nowhere.py:f", "there is no file"),
     ("mine_of_e:g", "no function or object in mine_of_e 'g'"),
     ("mine_of_e:made.g", "no function or object in mine_of_e 'g'"),
-    ("mine_of_e:number", "mine_of_e:number is no function but of type float"),
+    ("mine_of_e:number", "mine_of_e:number has type float and cannot be called"),
     ("mine_of_e:Made", "mine_of_e:Made is a class"),
     ("mine_of_e:Made.loss", "is a method that needs an object"),
     ("broken:f", "broken cannot be imported: No module named 'nope_of_e'"),

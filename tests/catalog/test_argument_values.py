@@ -84,9 +84,9 @@ FAULTS: list[tuple[Texts, str]] = [
     (("@a.npz:y",), "no entry of a.npz 'y'"),
     (("@o.json:y",), "no entry of o.json 'y'"),
     (("@objects.npz",), "@objects.npz holds no array of numbers, and adbench never loads pickled objects"),
-    (("@complex.npz",), "@complex.npz:z holds complex128; adbench takes real numbers"),
+    (("@complex.npz",), "@complex.npz:z holds complex128; save real numbers"),
     (("@torn.npz",), "@torn.npz cannot be read|holds no array of numbers"),
-    (("@words.txt",), "'words.txt' is neither .json, .npy nor .npz"),
+    (("@words.txt",), "'words.txt' is not a .json, .npy or .npz file"),
 ]
 
 

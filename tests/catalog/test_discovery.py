@@ -91,6 +91,7 @@ def test_requirements_must_be_plain_texts(tmp_path: Path, value: str) -> None:
         "HOME = 7",
         "LICENCE = name",
         "BUILDS = 'yes'",
+        "DEFAULT = 1",
     ],
 )
 def test_what_a_backend_says_of_itself_must_be_a_literal_of_its_type(tmp_path: Path, line: str) -> None:
@@ -104,11 +105,12 @@ def test_a_variant_has_what_its_library_says_and_may_import_from_its_file(tmp_pa
         tmp_path,
         mine='REQUIRES = ["adbench-none"]\nDEBIAN = ("libnone-dev",)\nHOME = "NONE_HOME"\nLICENCE: str = "MIT"\n'
         + RIGHT,
-        mine_eager='"""Eager."""\nVARIANT_OF = "mine"\nBUILDS = True\nfrom .mine import prepare\n',
+        mine_eager='"""Eager."""\nVARIANT_OF = "mine"\nBUILDS = True\nDEFAULT = False\nfrom .mine import prepare\n',
     )
     found = catalog(backend_paths=[folder]).backends
     variant, library = found["mine_eager"], found["mine"]
     assert (variant.variant_of, variant.builds, library.variant_of, library.builds) == ("mine", True, None, False)
+    assert (variant.is_default, library.is_default) == (False, True)
     assert variant.requires == library.requires == variant.missing == ("adbench-none",)
     assert variant.debian == library.debian == ("libnone-dev",)
     assert (variant.licence, variant.home) == ("MIT", "NONE_HOME")

@@ -25,7 +25,7 @@ SESSION = Path(__file__).parents[1] / "interop" / "gradbench_session.jsonl"
 def test_a_new_file_works_by_the_commands_that_are_printed(tmp_path: Path, kind: str) -> None:
     begun = adbench(tmp_path, "new", kind, f"my_{kind}")
     assert (begun.code, begun.err) == (0, "")
-    assert begun.out.startswith(f"my_{kind}.py: change it")
+    assert begun.out.startswith(f"Wrote my_{kind}.py. Change it")
     text = (tmp_path / f"my_{kind}.py").read_text("utf-8")
     assert "NAME" not in text
     commands = [shlex.split(line) for line in begun.out.splitlines() if line.strip().startswith("adbench ")]
@@ -52,7 +52,7 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("precious")
     done = adbench(tmp_path, "new", "case", "mine")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert "mine.py: is there already" in done.err
+    assert "mine.py already exists" in done.err
     assert (tmp_path / "mine.py").read_text() == "precious"
     (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere")
     assert adbench(tmp_path, "new", "case", "gone").code == 2
@@ -62,11 +62,11 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "name", "said"),
     [
-        ("case", "hypot", "there is a built-in case hypot"),
-        ("backend", "jax", "there is a built-in backend jax"),
-        ("case", "../mine", "'../mine' is no name for a case; write small letters"),
-        ("backend", "Mine", "'Mine' is no name for a backend"),
-        ("case", "", "'' is no name"),
+        ("case", "hypot", "a built-in case is called hypot"),
+        ("backend", "jax", "a built-in backend is called jax"),
+        ("case", "../mine", "'../mine' is not a valid name for a case; use lowercase letters"),
+        ("backend", "Mine", "'Mine' is not a valid name for a backend"),
+        ("case", "", "'' is not a valid name"),
         ("report", "mine", "report"),
     ],
 )

@@ -61,6 +61,17 @@ def test_a_slow_cell_is_bounded_by_its_share_of_a_launch() -> None:
     assert one == pytest.approx(5 + 7 + 5 + 5, abs=0.1)
 
 
+def test_what_a_quick_run_leaves_out_as_too_slow_takes_no_time_and_preparing_is_shared() -> None:
+    costs = Costs({}, {("slow", "other", "gradient"): {1: Cost(4.0, 0.05, 0.05)}})
+    job = Job("slow", 1, "other", "gradient")
+    whole, limited = (Estimate(Settings(longest_call_seconds=limit), costs) for limit in (None, 0.04))
+    assert whole.launch(job) > 4
+    assert whole.memory(job) > 4
+    assert limited.launch(job) == limited.memory(job) == 0
+    quick = Estimate(Settings(quick=True), costs)
+    assert whole.launch(job) - quick.launch(job) == pytest.approx(4.05 * (1 - 1 / quick.workers))
+
+
 def test_what_is_not_installed_and_what_is_checked_take_no_time() -> None:
     every = Estimate(Settings(), known()).of(JOBS)
     assert Estimate(Settings(), known(), missing=["tape", "other"]).of(JOBS).total == 0

@@ -40,7 +40,9 @@ if "ADBENCH_PADDING" in os.environ:
 """
 
 
-def session(folder: Path, *, memory: bool = False, launches: int = LAUNCHES, **backends: str) -> Session:
+def session(
+    folder: Path, *, memory: bool = False, quick: bool = True, launches: int = LAUNCHES, **backends: str
+) -> Session:
     """Softplus at size 10 with these backends, a few short rounds in each launch."""
     write(folder / "cases", softplus=CASE)
     paths = write(folder / "backends", **backends)
@@ -49,7 +51,7 @@ def session(folder: Path, *, memory: bool = False, launches: int = LAUNCHES, **b
         backends=[str(paths / f"{name}.py") for name in backends],
         sizes=["10"],
         operators=["gradient"],
-        quick=True,
+        quick=quick,
         launches=launches,
         memory=memory,
     )
@@ -202,7 +204,7 @@ def test_each_method_weighs_in_a_process_of_its_own(tmp_path: Path) -> None:
         "    pids.write(f'{os.getpid()} {\"MALLOC_ARENA_MAX\" in os.environ}\\n')\n"
     )
     noting = RIGHT.replace("import numpy as np", f"import numpy as np\n{note}")
-    made = session(tmp_path, memory=True, launches=1, hand=noting)
+    made = session(tmp_path, memory=True, quick=False, launches=1, hand=noting)
     events, _, records = told(made)
     memory = records["hand"].memory
     assert memory is not None

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from adbench import Case, Job, UsageError
-from adbench.catalog.discovery import Catalog, Source
-from adbench.execution.planning.plan import check_inputs, plan, positive, sizes_of
+from adbench.catalog import discovery, inventory
+from adbench.catalog.discovery import Catalog, Source, requirement
+from adbench.catalog.installed import pip_command
+from adbench.execution.planning.plan import FIRST_LOOK, check_inputs, plan, positive, sizes_by_case, sizes_of
 from adbench.execution.planning.request import RELATIONS, Request
 from adbench.model.errors import UnknownName
 from adbench.model.operator import COMPOSITIONS
@@ -54,23 +56,97 @@ def test_a_size_that_one_case_lacks_is_left_out_with_a_word_and_one_that_all_lac
         plan(both, Request(cases=["b"], sizes=["10"]))
 
 
-def test_a_quick_plan_has_one_backend_of_each_library_and_builds_nothing_unless_told() -> None:
+def backend(name: str, *missing: str, **facts: object) -> Source:
+    """A built-in backend that needs distributions which nobody has."""
+    return Source("backends", name, "", **{"builtin": True, "requires": missing, **facts})  # type: ignore[arg-type]
+
+
+VARIED = (
+    backend("left_eager", variant_of="left"),
+    backend("left_compiled", variant_of="left", default=True),
+    backend("by_hand", default=False),
+    backend("builds", builds=True),
+    backend("mine", builtin=False, variant_of="left", builds=True),
+    backend("mine_slow", builtin=False, default=False),
+)
+
+
+def with_backends(*more: Source) -> Catalog:
     known = catalog_of(a=case(1))
-    more = {
-        "left_eager": Source("backends", "left_eager", "", builtin=True, variant_of="left"),
-        "compiled": Source("backends", "compiled", "", builtin=True, builds=True),
-        "mine": Source("backends", "mine", "", builtin=False, variant_of="left", builds=True),
-    }
-    every = replace(known, backends={**known.backends, **more})
-    made = plan(every, Request(quick=True))
-    assert {job.backend for job in made.jobs} == {"left", "right", "mine"}
-    assert len(made.left_out) == 1
-    assert made.left_out[0].startswith("left_eager, compiled: variants")
+    return replace(known, backends={**known.backends, **{source.name: source for source in more}})
+
+
+def test_a_run_that_names_no_backend_has_the_default_ones_by_what_their_files_say() -> None:
+    every = with_backends(*VARIED)
+    default = {"left", "right", "left_compiled", "mine"}
+    for request in (Request(quick=True), Request(), Request(quick=True, time=False)):
+        assert {job.backend for job in plan(every, request).jobs} == default
     assert {job.backend for job in plan(every, Request(time=False)).jobs} == set(every.backends)
-    assert {job.backend for job in plan(every, Request()).jobs} == {"left", "right", "mine"}
-    named = plan(every, Request(quick=True, time=False, backends=["left*", "compiled"]))
-    assert {job.backend for job in named.jobs} == {"left", "left_eager", "compiled"}
-    assert not named.left_out
+    named = plan(every, Request(quick=True, backends=["left*", "builds"]))
+    assert {job.backend for job in named.jobs} == {"left", "left_eager", "left_compiled", "builds"}
+
+
+def test_what_is_not_installed_is_left_out_in_one_line_unless_it_is_named() -> None:
+    gone = [backend("casadi", "adbench-none"), backend("mine", "adbench-none", "adbench-no", builtin=False)]
+    every = with_backends(*gone, backend("casadi_c", "adbench-none", variant_of="casadi"))
+    made = plan(every, Request(quick=True))
+    assert {job.backend for job in made.jobs} == {"left", "right"}
+    assert list(made.not_installed) == ["casadi", "mine"]
+    assert made.not_installed["mine"] == "adbench-none adbench-no"
+    (line,) = made.sentences
+    assert line.startswith("not installed: casadi, mine; pip install ")
+    assert line.endswith(" adbench-none adbench-no")
+    many = plan(with_backends(*(backend(f"b{k}", "adbench-none") for k in range(8))), Request(quick=True))
+    assert many.sentences == ("not installed: 8 more backends; pip install adbench-none",)
+    named = plan(every, Request(quick=True, backends=["casadi"]))
+    assert {job.backend for job in named.jobs} == {"casadi"}
+    assert (named.not_installed, named.sentences) == ({}, ())
+
+
+def test_the_command_that_installs_names_few_extras_and_the_one_of_all_for_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("adbench.catalog.discovery.extras", lambda: frozenset({"torch", "casadi", "num_dual"}))
+    needed = [requirement(backend(name, name, **more)) for name, more in NEEDED.items()]
+    assert needed == ["autodiff-bench[torch]", "autodiff-bench[casadi]", "autodiff-bench[casadi]", "numba", "torch"]
+    assert pip_command(needed) == "pip install 'autodiff-bench[torch,casadi]' numba torch"
+    ours = [f"autodiff-bench[{name}]" for name in ("a", "b", "c", "d")]
+    assert pip_command(ours) == "pip install 'autodiff-bench[all]'"
+    assert pip_command(ours[:3]) == "pip install 'autodiff-bench[a,b,c]'"
+
+
+NEEDED: dict[str, dict[str, object]] = {
+    "torch": {},
+    "casadi": {},
+    "casadi_c": {"variant_of": "casadi"},
+    "numba": {},  # no extra of this name here
+    "mine": {"builtin": False, "requires": ("torch",)},
+}
+
+
+def test_the_default_set_is_one_way_of_each_library_and_both_ways_of_the_tape() -> None:
+    known = discovery.catalog().backends
+    default = {name for name, source in known.items() if source.is_default}
+    assert {"tape", "tape_compiled", "jax", "torch", "autograd", "casadi", "complex_step"} <= default
+    assert not default & {"numba_hand", "jax_eager", "tape_closures", "cppad", "stan_math"}
+    rows = {row["name"]: row["default"] for row in inventory.backend_rows(discovery.catalog())}
+    assert {name for name, is_default in rows.items() if is_default} == default
+
+
+def test_a_quick_run_has_few_cases_at_three_realistic_sizes_and_measures_their_gradients() -> None:
+    known = discovery.catalog()
+    quick = plan(known, Request(quick=True, backends=["tape"])).jobs
+    assert {job.operator for job in quick} == {"gradient"}
+    assert sizes_by_case(quick) == {name: list(sizes) for name, sizes in FIRST_LOOK.items()}
+    for name, sizes in FIRST_LOOK.items():
+        assert len(sizes) == 3
+        assert set(sizes) <= set(known.cases[name].sizes)
+    one = plan(known, Request(quick=True, backends=["tape"], cases=["lotka_volterra"])).jobs
+    assert {(job.size, job.operator) for job in one} >= {(1000, "value"), (1000, "gradient")}
+    check = plan(known, Request(quick=True, time=False, backends=["tape"], cases=["lotka_volterra"])).jobs
+    assert {job.size for job in check} == {1, 10}
+    small = plan(known, Request(quick=True, backends=["tape"], cases=["lotka_volterra"], sizes=["2"])).jobs
+    assert {job.size for job in small} == {2}
 
 
 def test_a_plan_of_few_cases_has_those_of_a_first_look_and_the_users_own_until_others_are_named() -> None:
@@ -79,7 +155,7 @@ def test_a_plan_of_few_cases_has_those_of_a_first_look_and_the_users_own_until_o
     known = replace(known, case_sources=builtin)
     few = plan(known, Request())
     assert {(job.case, job.size) for job in few.jobs} == {("projectile", 1), ("projectile", 10), ("mine", 1)}
-    assert few.left_out == ("1 more cases: -c NAME or --suite NAME has them, --suite all every one",)
+    assert few.sentences == ("left out: 1 more cases; select them with -c NAME or --suite NAME",)
     assert {job.case for job in plan(known, Request(suites=["all"])).jobs} == {"projectile", "mine", "other"}
     assert {job.case for job in plan(known, Request(cases=["other"])).jobs} == {"other"}
 
@@ -151,5 +227,5 @@ def test_a_users_inputs_are_tried_before_anything_is_measured() -> None:
     with pytest.raises(UsageError, match=r"/mine/a\.py: inputs\(3, rng\) raises KeyError"):
         check_inputs(asked, plan(asked, Request()).jobs, seed=0)
     asked = catalog_of(a=case(3, inputs=lambda n, rng: {"z": 1.0}))
-    with pytest.raises(UsageError, match=r"/mine/a\.py: wrt names 'x', which is no input; there are: z"):
+    with pytest.raises(UsageError, match=r"/mine/a\.py: wrt names 'x', which is not an input; there are: z"):
         check_inputs(asked, plan(asked, Request()).jobs, seed=0)

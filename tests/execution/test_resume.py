@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from adbench.execution.session import Session, prepare, resume
 from adbench.model.errors import BadFile, BadOutput
 from adbench.model.events import Checked, Event, MemoryMeasured, Started, Timed
 from adbench.model.record import group_of
+from adbench.model.run_progress import Head
 from adbench.results import run_files
+from adbench.results.journal import Journal
+from adbench.results.store import JOURNAL, read_run, write_run
 from tests.support.files import CASE, RIGHT, write
 
 LAUNCHES = 2
@@ -162,6 +166,20 @@ def test_what_is_no_journal_is_refused(tmp_path: Path, interrupted: Path) -> Non
     (tmp_path / "journal.jsonl").write_text(lines.replace('"weighings"', '"weightings"'))
     with pytest.raises(BadFile, match=r"not the journal of this adbench: .*weightings"):
         resume(tmp_path)
+
+
+def test_what_is_not_installed_stays_in_the_run_its_file_and_its_journal(tmp_path: Path) -> None:
+    write(tmp_path / "backends", gone='REQUIRES = ("adbench-none",)\n' + RIGHT)
+    made = prepare(cases=["hypot"], backend_folders=[str(tmp_path / "backends")], quick=True, budget=1e6)
+    run = made.result()
+    assert run.not_installed["gone"] == "adbench-none"
+    assert "gone" not in run.versions
+    assert read_run(write_run(tmp_path, run)).not_installed == run.not_installed
+    with closing(Journal.create(tmp_path / JOURNAL, Head(run, made.plan.jobs))):
+        pass
+    journal, progress = Journal.resume(tmp_path / JOURNAL)
+    journal.close()
+    assert progress.head.run.not_installed == run.not_installed
 
 
 def test_a_session_that_starts_nothing_tells_nothing(tmp_path: Path) -> None:

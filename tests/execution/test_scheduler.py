@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from adbench.execution.phases.memory_phase import LEFT_OUT
 from adbench.execution.session import Session, exit_code, prepare
 from adbench.model.errors import BadFile
 from adbench.model.events import Checked
@@ -52,7 +53,9 @@ def test_a_right_backend_is_checked_timed_and_weighed(tmp_path: Path) -> None:
     low, high = record.time.quartiles
     assert 0 < low <= record.time.seconds_per_call <= high
     assert record.memory is not None
-    assert record.memory.python_peak_bytes.value
+    figures = [getattr(record.memory, f"{name}_peak_bytes") for name in ("allocated", "python", "resident")]
+    assert [figure for figure in figures if figure.value is not None or figure == LEFT_OUT][-1] == LEFT_OUT
+    assert sum(figure.value is not None for figure in figures) == 1
     assert exit_code(tuple(found.values())) == 0
 
 

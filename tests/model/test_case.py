@@ -66,7 +66,7 @@ def test_a_case_that_makes_no_sense_says_so_when_it_is_made(changes: dict[str, A
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"wrt": ("z",)}, "wrt names 'z', which is no input; there are: x, scale, steps"),
+        ({"wrt": ("z",)}, "wrt names 'z', which is not an input; there are: x, scale, steps"),
         ({"wrt": ("steps",)}, "input 'steps' is active, so it must hold floats"),
         ({"inputs": lambda n, rng: {"x": np.arange(n)}, "wrt": ("x",)}, "input 'x' is active"),
     ],

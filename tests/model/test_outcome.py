@@ -47,7 +47,8 @@ def test_every_word_has_an_outcome_and_a_sign() -> None:
 def test_a_wrong_derivative_weighs_more_than_a_crash_in_the_exit_code() -> None:
     crash, wrong = record("crashed"), record("wrong")
     assert exit_code([]) == exit_code([record("ok", "approximate"), record("known"), record("unsupported")]) == 0
-    assert exit_code([record("ok", "right"), crash]) == exit_code([record("skipped")]) == 4
+    assert exit_code([record("ok", "right"), crash]) == exit_code([crash, record("skipped")]) == 4
+    assert exit_code([record("ok", "right"), record("skipped")]) == 0  # too slow for a quick run
     assert exit_code([crash, wrong]) == exit_code([record("surprise"), crash]) == 1
 
 

@@ -101,6 +101,24 @@ def test_which_is_called_a_changes_nothing_but_the_direction(rng: np.random.Gene
     assert one.p == other.p
 
 
+def test_a_certain_difference_below_the_noise_floor_is_inconclusive(rng: np.random.Generator) -> None:
+    """The floor is the larger one of the group's own and the run's: only the groups at 10 and 20 have a control."""
+
+    def group(size: int, control: float | None) -> list[Record]:
+        twice = None if control is None else time(control, rng, layout=0.001)
+        slow = record("slow", time(1.1e-6, rng, layout=0.001), size=size)
+        return [record("fast", time(1e-6, rng, layout=0.001), size=size, control=twice), slow]
+
+    quiet = ratios(run([*group(10, 1e-6), *group(20, 1e-6), *group(30, None)]))
+    assert [found.word for found in quiet] == ["faster"] * 3
+    own = ratios(run([*group(10, 1.3e-6), *group(20, 1e-6), *group(30, 1e-6)]))
+    assert [found.word for found in own] == ["inconclusive", "faster", "faster"]
+    assert own[0].reason is not None
+    assert own[0].reason.startswith("the difference is smaller than the noise floor of ")
+    noisy = ratios(run([*group(10, 1.3e-6), *group(20, 1e-6), *group(30, None)]))
+    assert [found.word for found in noisy] == ["inconclusive"] * 3
+
+
 @pytest.mark.parametrize(
     ("status", "word"),
     [

@@ -114,7 +114,7 @@ def test_every_prefix_of_a_journal_is_read_and_loses_at_most_one_line(tmp_path: 
     for size in range(0, len(text), 7):
         path.write_bytes(text[:size])
         if size < head:
-            with pytest.raises(BadFile, match="before it began"):
+            with pytest.raises(BadFile, match="before its first result"):
                 read(path)
         else:
             lines = text[:size].count(b"\n") - 1
@@ -192,7 +192,7 @@ def test_a_full_disk_costs_the_line_that_did_not_fit_and_no_other(
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
-        with pytest.raises(BadOutput, match=r"No space left on device; what was measured before is kept.*--resume"):
+        with pytest.raises(BadOutput, match=r"No space left on device; earlier results are kept.*--resume"):
             journal.write(Checked(Record(B, "ok")))
     assert path.read_bytes() == before
     journal.write(Checked(replace(Record(B, "ok"), reason="later")))

@@ -259,7 +259,7 @@ def units(line: dict[str, Any]) -> list[str]:
             return [f"launch {line['number']} {c['control']} {sorted(c['job'].items())}" for c in line["cells"]]
         case "memory":
             return [f"memory {sorted(line['job'].items())}"]
-        case "facts":  # told again where a run is gone on with; nothing is measured for them twice
+        case "facts" | "known":  # told again in a resumed run; nothing is measured for them twice
             return []
         case kind:
             return [kind]

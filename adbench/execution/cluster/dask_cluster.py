@@ -14,8 +14,9 @@ from typing import Any
 from uuid import uuid4
 
 from adbench.execution.cluster.host import events_of, on_host
+from adbench.model.backend import KnownBugs
 from adbench.model.errors import AdbenchError, UsageError
-from adbench.model.events import Checked, Event, Learned
+from adbench.model.events import Checked, Event, KnownBugsRead, Learned
 from adbench.model.record import Job, Record, grouped
 from adbench.model.run_progress import Progress, applied
 from adbench.model.serialization import to_plain
@@ -32,7 +33,7 @@ def address_of(text: str) -> str:
     """tcp://HOST:PORT of dask://HOST:PORT. Raises UsageError if the text is no such address."""
     found = ADDRESS.fullmatch(text)
     if found is None:
-        raise UsageError(f"{text!r} is no address of a cluster; write dask://HOST:PORT, as the scheduler prints it")
+        raise UsageError(f"{text!r} is not a cluster's address; write dask://HOST:PORT, as the scheduler prints it")
     return f"tcp://{found['host']}:{found['port']}"
 
 
@@ -97,7 +98,7 @@ class Cluster:
             raise UsageError(f"{self.address}: no scheduler answers there; start one: dask scheduler") from error
         if not client.scheduler_info(n_workers=-1)["workers"]:
             client.close()
-            raise UsageError(f"{self.address}: it has no worker; on each host: dask worker {where} --nthreads 1")
+            raise UsageError(f"{self.address}: it has no worker; run on each host: dask worker {where} --nthreads 1")
         return client
 
     def _left(self) -> list[tuple[Job, ...]]:
@@ -128,7 +129,7 @@ class Cluster:
         versions = {name: version for name, version in run.versions.items() if name in backends}
         head = replace(
             self.progress.head,
-            run=replace(run, cases=cases, versions=versions, loop_overhead_ns=None, flops={}),
+            run=replace(run, cases=cases, versions=versions, loop_overhead_ns=None, flops={}, known_bugs=KnownBugs()),
             plan=group,
             asked=_of_group(self.progress.head.asked, {*cases}, backends),
         )
@@ -149,7 +150,10 @@ class Cluster:
         except AdbenchError as error:
             raise UsageError(f"{self.address}: {error}") from error
         yield Learned(self._facts(answer))
-        yield from events_of(answer)
+        told = self.progress.head.run.known_bugs.backends  # each host reads every file again
+        for event in events_of(answer):
+            if not (isinstance(event, KnownBugsRead) and event.backend in told):
+                yield event
 
     def _facts(self, answer: Facts) -> Facts:
         """What is known of the machines: the facts that all hosts share, and every value of the others."""

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
+from adbench.execution.known_bugs import read
 from adbench.execution.operators.relations import MOST_SECONDS, sentences
 from adbench.execution.phases.failure_policy import FailurePolicy
 from adbench.execution.planning.request import RELATIONS
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.resident_worker import References, ResidentWorker
-from adbench.model.backend import KnownFault, known_fault
+from adbench.model.backend import HERE, KnownFault, known_fault
 from adbench.model.case import Case
 from adbench.model.events import Checked, Cost, Event, Started
 from adbench.model.record import Job, Record, Relations, Summary
@@ -34,9 +35,10 @@ class CheckPhase:
         self, jobs: Sequence[Job], before: Sequence[Record], enough: Callable[[], bool] = lambda: False
     ) -> Iterator[Event]:
         """Check the jobs of one backend, in order, until it is `enough`; `before` are its records from before."""
-        catalog, failures = self.context.catalog, FailurePolicy(before)
+        catalog, failures = self.context.catalog, FailurePolicy(before, self.context.settings.longest_call_seconds)
         asked = frozenset(jobs)
         faulty = {record.job for record in before if _is_faulty(record)}
+        is_loaded = False
         with ResidentWorker(self.context, jobs[0].backend, self.context.checking_start()) as worker:
             for job in jobs:
                 if enough():
@@ -47,11 +49,17 @@ class CheckPhase:
                 unbuilt = self._unbuilt(worker, job) if source.builds and not source.missing else None
                 yield Started(job, "check")
                 checked = unbuilt or self._check(worker, failures, job, asked)
-                failures.note(checked.record)
+                call = checked.cost.call if checked.cost else None
+                if not is_loaded and worker.open_seconds is not None:
+                    is_loaded = True
+                    yield read(job.backend, worker.known, catalog.cases)
+                failures.note(checked.record, call)
                 if _is_faulty(checked.record):
                     faulty.add(job)
                 known = known_fault(worker.known, job.case, job.operator)
                 record = _as_known(_folded(checked.record, faulty), known, catalog.cases[job.case])
+                if record.may_be_timed and (slow := failures.too_slow(job, call)):
+                    record = replace(record, reason=f"not timed: {slow}")
                 if record.outcome.is_fault or record.outcome.word == "wrong":
                     record = replace(record, reproduce=self.context.reproduce(job))
                 yield replace(checked, record=record, open_seconds=worker.open_seconds)
@@ -152,7 +160,7 @@ def _as_known(record: Record, known: KnownFault | None, case: Case) -> Record:
         return record
     reason, outcome = case.known_fault(known.reason), record.outcome
     if outcome.word in ("wrong", "failed", "crashed"):  # a time-out may be the machine's
-        return replace(record, status="known", reason=f"{reason}. Here: {record.reason}")
+        return replace(record, status="known", reason=f"{reason}{HERE}{record.reason}")
     if known.is_certain and outcome.word in ("right", "approximate") and len(case.sizes) == 1:
         return replace(record, status="surprise", reason=f"right, but its file says that it is known to be: {reason}")
     return record

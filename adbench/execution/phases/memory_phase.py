@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -19,6 +19,7 @@ from adbench.model.serialization import from_plain
 from adbench.model.settings import Settings
 
 METHODS: Sequence[memory.Method] = ("allocated", "python", "resident")
+LEFT_OUT = Figure(None, "a quick run measures memory by one method")  # where the settings ask for one
 
 
 def measure_memory(
@@ -26,20 +27,21 @@ def measure_memory(
 ) -> Iterator[Event]:
     """Measure the memory of the jobs of one backend, until it is `enough`.
 
-    One process for each method and case, or one for each method with all cases in it, as the settings say.
+    One process for each method and case, or one for each method with all cases in it, as the settings say. They may
+    load the programs that the check compiled: the measured call comes after a warming one.
     """
-    shared = context.settings.weigh_all_in_one
+    shared, one = context.settings.weigh_all_in_one, context.settings.weigh_by_one_method
     for group in [jobs] if shared else [list(group) for _, group in groupby(jobs, lambda job: job.case)]:
         with ExitStack() as stack:
-            methods = [
-                MemoryMethod(context, method, stack.enter_context(_worker(context, method, group[0].backend)))
-                for method in METHODS
-            ]
+            methods = {
+                name: MemoryMethod(context, name, stack.enter_context(_worker(context, name, group[0].backend)))
+                for name in METHODS
+            }
             for job in group:
                 if enough():
                     return
                 yield Started(job, "memory")
-                yield MemoryMeasured(job, Memory(*(method.measure(job) for method in methods)))
+                yield MemoryMeasured(job, Memory(*figures(methods, job, one=one)))
 
 
 def jobs_to_measure(jobs: Sequence[Job], settings: Settings) -> list[Job]:
@@ -72,7 +74,16 @@ class MemoryMethod:
             return Figure(None, no.reason)
 
 
+def figures(methods: Mapping[memory.Method, MemoryMethod], job: Job, *, one: bool) -> Iterator[Figure]:
+    """The figure of each method; with `one`, those after the first one that has a value are left out."""
+    found = False
+    for method in methods.values():
+        figure = LEFT_OUT if one and found else method.measure(job)
+        found = found or figure.value is not None
+        yield figure
+
+
 def _worker(context: Context, method: memory.Method, backend: str) -> ResidentWorker:
-    plain = context.plain_start()
-    environment = dict(plain.environment) | dict(memory.environment(method))
-    return ResidentWorker(context, backend, replace(plain, environment=environment))
+    start = context.checking_start()
+    environment = dict(start.environment) | dict(memory.environment(method))
+    return ResidentWorker(context, backend, replace(start, environment=environment))

@@ -123,10 +123,7 @@ class TimePhase:
         by_backend = {record.job.backend: record for record in records}
         cells = [TimedCell(by_backend[key.backend], key, workers[key]) for key in self._keys(by_backend)]
         first = number % len(cells)  # so that not always the same is prepared first
-        for cell in (*cells[first:], *cells[:first]):
-            cell.lost = self.failures.skipped(cell.record.job)
-            if cell.lost is None:
-                cell.attempt(self._make_ready)
+        self._make_ready([*cells[first:], *cells[:first]])
         for turn in range(self.context.settings.rounds):
             for place in turns(len(cells), turn + number):
                 if cells[place].wants_more(self.context.settings):
@@ -142,17 +139,44 @@ class TimePhase:
         )
         return Timed(number, tuple(launched), tuple(lost.values()))
 
-    def _make_ready(self, cell: TimedCell) -> None:
-        """Prepare, call once, warm up, calibrate."""
+    def _make_ready(self, cells: Sequence[TimedCell]) -> None:
+        """Prepare, call once, warm up, calibrate. A quick run prepares in parallel, as all runs import."""
+        for cell in cells:
+            cell.lost = self.failures.skipped(cell.record.job)
+        if self.context.settings.quick:
+            self._prepare_in_parallel([cell for cell in cells if cell.lost is None])
+        for cell in cells:
+            if cell.lost is None and not cell.prepared:
+                cell.attempt(self._prepare)
+            if cell.lost is None:
+                cell.attempt(self._warm_up)
+
+    def _prepare_in_parallel(self, cells: Sequence[TimedCell]) -> None:
+        """Prepare these cells on all processors; then their workers are back on those that measure."""
+
+        def preparing(cell: TimedCell) -> Iterator[None]:
+            cell.worker.move(usable_cpus())
+            cell.attempt(self._prepare)
+            yield
+
+        for _ in in_parallel(map(preparing, cells), self.context):
+            pass
+        for cell in cells:
+            cell.worker.move(self.cpus)
+
+    def _prepare(self, cell: TimedCell) -> None:
+        """Prepare and call once; the result must be the checked one."""
         job, settings = cell.record.job, self.context.settings
         rotate = self.references.near(job)[0] is not None
-        cell.prepared = cell.worker.ask(self.context.prepare_request(job, rotate=rotate))
+        cell.prepared = cell.worker.ask(self.context.prepare_request(job, rotate=rotate, freeze=settings.quick))
         allowed = rounding(cell.record.verdict, cell.prepared["claimed"])
         fault = differs(cell.record.summary, from_plain(cell.prepared["summary"], Summary), allowed)
         if fault is not None:
             cell.lost = Record(job, "wrong", fault)
-            return
-        asked = {name: getattr(settings, name) for name in ("warm_ns", "warm_at_most_ns", "epoch_ns")}
+
+    def _warm_up(self, cell: TimedCell) -> None:
+        """Warm up, and find out how many calls make an epoch."""
+        asked = {name: getattr(self.context.settings, name) for name in ("warm_ns", "warm_at_most_ns", "epoch_ns")}
         found = cell.worker.ask({"do": "warm_up", **asked})
         cell.warm_up, cell.calls = from_plain(found["warm_up"], WarmUp), found["calls"]
 

@@ -23,7 +23,7 @@ from adbench.model.serialization import from_plain, to_plain
 FILE = "costs.json"
 MOST_BYTES = 64 * 2**20
 START_SECONDS = 0.3  # a process, Python, numpy and the harness
-IMPORT_SECONDS = 1.0  # of a library that nobody has imported here yet: numpy's takes 0.1 s, torch's 2 s
+IMPORT_SECONDS = 0.5  # of a library that nobody has imported here yet: numpy's takes 0.1 s, torch's 2 s
 UNKNOWN = Cost(prepare=0.02, first_call=0.01, call=1e-3)  # of a cell of which nothing is known
 
 Cell = tuple[str, str, str]

@@ -100,7 +100,7 @@ class Estimate:
 
     def launch(self, job: Job) -> float:
         """One job in one launch, with its control where it has one."""
-        if job.backend in self._missing:
+        if job.backend in self._missing or self._is_too_slow(job):
             return 0.0
         cost, s = self.costs.of(job), self.settings
         epoch, most = s.epoch_ns * 1e-9, s.warm_at_most_ns * 1e-9
@@ -110,7 +110,8 @@ class Estimate:
             calibrate = cost.call if cost.call <= 4 * epoch else 0.0
         round_ = max(epoch, cost.call)
         rounds = min(s.rounds, -(-s.cell_ns * 1e-9 // round_))
-        once = cost.prepare + cost.first_call + warm + calibrate + rounds * (round_ + ASK_SECONDS) + 2 * ASK_SECONDS
+        preparing = (cost.prepare + cost.first_call) / (self.workers if s.quick else 1)  # in parallel, if quick
+        once = preparing + warm + calibrate + rounds * (round_ + ASK_SECONDS) + 2 * ASK_SECONDS
         once += JUDGE_TIMED_SECONDS + min(2 * cost.call, max(cost.call, 0.2))
         return once * (2 if job.backend == self._reference else 1)
 
@@ -125,17 +126,26 @@ class Estimate:
 
     def memory(self, job: Job) -> float:
         """One job by all methods, the processes not included."""
-        if not self.settings.memory or job.backend in self._missing:
+        if not self.settings.memory or job.backend in self._missing or self._is_too_slow(job):
             return 0.0
         cost, calls = self.costs.of(job), 1 + self.settings.weighings
-        return len(METHODS) * MEMORY_SLOWS_DOWN * (cost.prepare + cost.first_call + calls * cost.call + ASK_SECONDS)
+        return self._methods * MEMORY_SLOWS_DOWN * (cost.prepare + cost.first_call + calls * cost.call + ASK_SECONDS)
 
     def memory_processes(self, jobs: Sequence[Job]) -> float:
         """Starting the processes that measure the memory of these jobs."""
         if not self.settings.memory:
             return 0.0
         pairs = dict.fromkeys((job.backend, "" if self.settings.weigh_all_in_one else job.case) for job in jobs)
-        return len(METHODS) * sum(START_SECONDS + self.costs.of_import(backend) for backend, _ in pairs)
+        return self._methods * sum(START_SECONDS + self.costs.of_import(backend) for backend, _ in pairs)
+
+    def _is_too_slow(self, job: Job) -> bool:
+        """Whether the check will leave it out."""
+        longest = self.settings.longest_call_seconds
+        return longest is not None and self.costs.of(job).call > longest
+
+    @property
+    def _methods(self) -> int:
+        return 1 if self.settings.weigh_by_one_method else len(METHODS)
 
     @property
     def _reference(self) -> str:

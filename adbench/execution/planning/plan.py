@@ -3,36 +3,55 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from adbench.catalog.discovery import Catalog, Source, select
+from adbench.catalog.discovery import Catalog, requirement, select
+from adbench.catalog.installed import pip_command
 from adbench.execution.planning.request import RELATIONS, Request
 from adbench.model.case import Case
 from adbench.model.errors import UnknownName, UsageError
 from adbench.model.operator import EVERY_OPERATOR, OF_SECOND_ORDER
 from adbench.model.record import Job, grouped
 
-FIRST_LOOK = (
-    "log_determinant",
-    "lotka_volterra",
-    "matrix_product",
-    "normal_log_density",
-    "normal_log_density_loop",
-    "product_plus_constant",
-    "projectile",
-)
-"""The cases of a run that names none: scalar and array code, an equation, linear algebra, and a branch that depends
-on data."""
+FIRST_LOOK: Mapping[str, tuple[int, ...]] = {
+    "log_determinant": (8, 32, 128),
+    "logistic_regression": (100, 1_000, 10_000),
+    "lotka_volterra": (10, 100, 1_000),
+    "matrix_product": (8, 32, 96),
+    "normal_log_density": (100, 10_000, 1_000_000),
+    "projectile": (10, 100, 1_000),
+}
+"""The cases of a run that names none: linear algebra, a regression, an equation, array code, and a branch that depends
+on data; and their sizes in a quick run. If that names no case, it measures their gradients only."""
+
+
+MOST_NAMES = 3  # of backends that are not installed, in a line
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Jobs in the order in which they run, and in words the missing parts of the request."""
+    """Jobs in the order in which they run, and in words the missing parts of the request.
+
+    not_installed   backend that it would have -> what `pip install` needs for it
+    """
 
     jobs: tuple[Job, ...]
     left_out: tuple[str, ...] = ()
+    not_installed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The missing parts, a line for each: those that are not installed with the command that installs them."""
+        return tuple(f"left out: {text}" for text in self.left_out) + tuple(_not_installed(self.not_installed))
+
+
+def _not_installed(missing: Mapping[str, str]) -> Iterator[str]:
+    """One line: the names where they are few, else their number."""
+    if missing:
+        what = ", ".join(missing) if len(missing) <= MOST_NAMES else f"{len(missing)} more backends"
+        yield f"not installed: {what}; {pip_command(missing.values())}"
 
 
 def plan(catalog: Catalog, request: Request) -> Plan:
@@ -45,33 +64,35 @@ def plan(catalog: Catalog, request: Request) -> Plan:
         if name not in EVERY_OPERATOR and name != RELATIONS:
             raise UnknownName("operator", name, (*EVERY_OPERATOR, RELATIONS))
     left_out: list[str] = []
-    backends = _backends(catalog, request, left_out)
+    backends, not_installed = _backends(catalog, request)
     jobs: list[Job] = []
     for name in _cases(catalog, request, left_out):
-        case = catalog.cases[name]
-        if not sizes_of(case, request.sizes, quick=request.quick):
+        case, cells = catalog.cases[name], _cells(catalog, name, request)
+        if not cells:
             left_out.append(f"{name} has no size {' or '.join(request.sizes)}; it has: {case.takes}")
         points = 1 if case.is_trap else request.points
-        for size, operator in _cells(case, request):
+        for size, operator in cells:
             for seed in range(request.seed, request.seed + points):
                 if seed in request.seeds_left_out:
                     continue
                 jobs += [Job(name, size, backend, operator, seed) for backend in backends]
     if not jobs:
         raise UsageError("; ".join(left_out) or "nothing is selected: there are no cases or no backends")
-    return Plan(tuple(jobs), tuple(left_out))
+    return Plan(tuple(jobs), tuple(left_out), not_installed)
 
 
-def _backends(catalog: Catalog, request: Request, left_out: list[str]) -> list[str]:
-    """The backends of a request; adds to `left_out`, in words, those that it has only if it names them."""
+def _backends(catalog: Catalog, request: Request) -> tuple[list[str], dict[str, str]]:
+    """The backends of a request, and those that it would have if they were installed: backend -> what pip needs.
+
+    One that names none has the default ones that are installed; a check that is not quick has all of these.
+    """
     names = select("backend", catalog.backends, request.backends)
-    later = []
-    if (request.quick or request.time) and not request.backends:
-        later = [name for name in names if not is_for_a_first_look(catalog.backends[name])]
-    if later:
-        what = "variants, and what needs a compiler: -b NAME has them, -b '*' all"
-        left_out.append(f"{', '.join(later)}: {what}")
-    return [name for name in names if name not in later]
+    if request.backends:
+        return list(names), {}
+    by_default = request.quick or request.time
+    wanted = [catalog.backends[name] for name in names if catalog.backends[name].is_default or not by_default]
+    missing = {s.name: requirement(s) for s in wanted if s.missing}
+    return [source.name for source in wanted if source.name not in missing], missing
 
 
 def _cases(catalog: Catalog, request: Request, left_out: list[str]) -> list[str]:
@@ -83,21 +104,26 @@ def _cases(catalog: Catalog, request: Request, left_out: list[str]) -> list[str]
         return list(names)
     found = [name for name in names if name in FIRST_LOOK or not catalog.case_sources[name].builtin]
     if more := len(names) - len(found):
-        left_out.append(f"{more} more cases: -c NAME or --suite NAME has them, --suite all every one")
+        left_out.append(f"{more} more cases; select them with -c NAME or --suite NAME")
     return found
 
 
-def _cells(case: Case, request: Request) -> list[tuple[int, str]]:
-    """(size, operator) of each cell of a case. A trap is asked for its gradient and all that is of second order."""
-    sizes, named = sizes_of(case, request.sizes, quick=request.quick), request.own_operators
+def _cells(catalog: Catalog, name: str, request: Request) -> list[tuple[int, str]]:
+    """(size, operator) of each cell of a case. A trap is asked for its gradient and all that is of second order, a case
+    of a first look for its gradient at sizes of its own."""
+    case, named = catalog.cases[name], request.own_operators
+    sizes, own = sizes_of(case, request.sizes, quick=request.quick), case.operators
     if case.is_trap:
         own = tuple(name for name in case.possible_operators if name == "gradient" or name in OF_SECOND_ORDER)
         return [(size, operator) for size in sizes for operator in (own if named is None else named)]
+    if request.quick and request.time and catalog.case_sources[name].builtin and name in FIRST_LOOK:
+        sizes = sizes if request.sizes else FIRST_LOOK[name]
+        own = own if request.cases or request.suites else ("gradient",)
     found = []
     for size in sizes:
         thorough = not request.time and size == sizes[0]
-        own = case.possible_operators if thorough else case.operators
-        found += [(size, operator) for operator in (own if named is None else named)]
+        wanted = case.possible_operators if thorough else own
+        found += [(size, operator) for operator in (wanted if named is None else named)]
         if request.relations and size == sizes[0]:  # while its operators are prepared
             found.append((size, RELATIONS))
     return found
@@ -113,12 +139,6 @@ def in_suites(catalog: Catalog, names: Sequence[str], suites: Sequence[str]) -> 
         if suite not in known:
             raise UnknownName("suite", suite, known)
     return tuple(name for name in names if not suites or members[name] & set(suites))
-
-
-def is_for_a_first_look(source: Source) -> bool:
-    """Whether a run has the backend without naming it: a user's own, or a built-in one that is no variant and builds
-    nothing."""
-    return not source.builtin or (source.variant_of is None and not source.builds)
 
 
 def sizes_of(case: Case, wanted: Sequence[str], *, quick: bool) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from threading import Lock
 from time import monotonic
@@ -73,6 +73,13 @@ class ResidentWorker:
             self._process.close()
             self._process = None
 
+    def move(self, cpus: Sequence[int], process: WorkerProcess | None = None) -> None:
+        """Let the process run on these processors from now on; none: where it is."""
+        process = process or self._process
+        if cpus and process is not None:
+            with suppress(OSError):  # it is gone, as the next request will find
+                machine.pin(process.pid, tuple(cpus))
+
     def _load(self, process: WorkerProcess, backend: str) -> None:
         try:
             loaded = process.ask(self._context.load_request(backend), self._context.settings.timeout_seconds)
@@ -81,9 +88,7 @@ class ResidentWorker:
             self._refusal = type(no)(no.status, f"importing it: {no.reason}", no.stderr)
             raise self._refusal from no
         self.known, self.import_seconds = loaded["known"], loaded["import_seconds"]
-        if self._cpus:
-            with suppress(OSError):  # it is gone, as the next request will find
-                machine.pin(process.pid, self._cpus)
+        self.move(self._cpus, process)
 
 
 class References:

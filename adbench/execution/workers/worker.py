@@ -41,7 +41,7 @@ from adbench.oracle import Reference, cached, reference_key
 
 MOST_TRACEBACK = 8192  # characters
 WORTH_COLLECTING = 2**26  # bytes by which a worker's memory has grown since the last collection
-SLOW_NS = 100_000_000  # a call over this is not made again only to know what it costs
+SLOW_NS = 10_000_000_000  # a first call over this is not made again only to know what it costs
 
 
 @dataclass
@@ -58,10 +58,12 @@ class WorkerState:
     kept: tuple[Any, dict[str, relations.Kept]] = (None, {})
     resident: int = 0  # bytes, after the last collection of garbage
 
-    def forget_last_cell(self, *, thoroughly: bool) -> None:
+    def forget_last_cell(self, *, thoroughly: bool, frozen: bool = False) -> None:
         """Collect the last cell's tapes and arrays, which are not the next one's. In a check only where they are large:
-        a collection takes 50 ms where a library has made many objects, more than most cells."""
+        a collection takes 50 ms where a library has made many objects, more than most cells. `frozen`: by `prepare`."""
         if thoroughly or _resident_bytes() > self.resident + WORTH_COLLECTING:
+            if frozen:
+                gc.unfreeze()
             gc.collect()
             self.resident = _resident_bytes()
 
@@ -120,8 +122,12 @@ def load(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The reference of the case at its inputs (prepared_point.py), from the cache that the request names."""
+    """The reference of the case at its inputs (prepared_point.py), from the cache that the request names.
+
+    It takes about `reference_seconds`, by which it is found again, or `effort_seconds` where it is made to be shipped.
+    """
     at, seconds = _point(request), float(request["reference_seconds"])
+    effort = float(request.get("effort_seconds", seconds))
     text = discovery.text_of(Path(request["case"]["path"]))
     if not request["case"]["builtin"]:
         text += digest(dependencies(Path(request["case"]["path"]))) + prepared_point.fingerprint(at)
@@ -135,7 +141,7 @@ def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         return cached(Path(request["cache"]), reference_key(text, at.args, at.wrt, at.seed, **named), compute)
 
     asked = {name: bool(request[name]) for name in ("second_order", "hessian")}
-    return prepared_point.known_at(at, **asked, seconds=seconds, remember=remember).to_plain()
+    return prepared_point.known_at(at, **asked, seconds=effort, remember=remember).to_plain()
 
 
 def build(state: WorkerState, request: Mapping[str, Any]) -> None:
@@ -154,10 +160,13 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
 
     If the request has a reference, the result is judged. If it asks for the cost, so are further calls, also at the
     perturbed point if it has a reference of that; and one is timed, unless the first was so slow that it stands for it.
-    If it says `rotate`, the timed calls take turns between the case's inputs and perturbed ones.
+    If it says `rotate`, the timed calls take turns between the case's inputs and perturbed ones. If it says `freeze`,
+    collections before epochs leave out what the library made to prepare: they are shorter, and it stays until memory
+    has grown.
     """
     state.call = state.timed = state.remote = None
-    state.forget_last_cell(thoroughly="reference" not in request)
+    freeze = bool(request.get("freeze"))
+    state.forget_last_cell(thoroughly="reference" not in request and not freeze, frozen=freeze)
     at, backend, operator = _point(request), _loaded(state), request["operator"]
     if request.get("rotate") is not None:
         at = at.copied()  # its arrays will be written to
@@ -191,6 +200,8 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         answer["verdict"] = to_plain(verdict)
         answer["entries"] = to_plain(worst_entries(entries) if isinstance(at.case.f, UserFunction) else [])
     del result, numbers
+    if freeze:
+        gc.freeze()
     if request.get("cost") and answer["verdict"]["word"] != "wrong":
         sites = _sites(at, [request["reference"], request.get("perturbed")])
         answer["between_calls"] = first_fault(backend, operator, state.timed.call, sites)
@@ -207,8 +218,10 @@ def _kept(state: WorkerState, at: prepared_point.Point) -> dict[str, relations.K
 
 
 def _seconds_of(call: Callable[[], Any], first_call_ns: int) -> float:
-    """About what a call takes: a first one includes what is done once, but is not made again where it was slow."""
-    return min(first_call_ns, first_call_ns if first_call_ns > SLOW_NS else clock.once(call)[1]) * 1e-9
+    """About what a call takes: the fastest of a few. A first one includes what is done once; after a slow one, fewer
+    are made, or none."""
+    few = 0 if first_call_ns > SLOW_NS else 1 if first_call_ns > SLOW_NS // 100 else 3
+    return min([first_call_ns, *(clock.once(call)[1] for _ in range(few))]) * 1e-9
 
 
 def summary_of(result: Any) -> Summary:

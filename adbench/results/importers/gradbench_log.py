@@ -115,7 +115,7 @@ def read_log(path: Path) -> Run:
             reason = _text(each.response.error, "the tool does not have it, and gives no reason")
             records.append(Record(job, "unsupported", reason))
     if not records:
-        raise BadFile(f"{path}: no log of gradbench's: nothing in it is evaluated; gradbench run … -o LOG makes one")
+        raise BadFile(f"{path}: not a gradbench log: it holds no evaluation; write one with gradbench run … -o LOG")
     return Run(
         schema_version=SCHEMA_VERSION,
         created=datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds"),
