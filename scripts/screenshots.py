@@ -17,7 +17,7 @@ from reports.html import page as html
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
-WIDTH, SCREEN, COLOURS = 1280, 1000, 64
+WIDTH, SCREEN, COLOURS = 1280, 900, 64
 SHOTS = (
     # (name, page, colour scheme, what is shown: a part of the page, or its first screen)
     ("first-screen", "report", "light", None),

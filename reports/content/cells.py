@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -95,6 +96,12 @@ class Cells:
         self.backends = tuple(dict.fromkeys(job.backend for job in self._by_job))
         self.operators = tuple(dict.fromkeys(job.operator for job in self._by_job))
         self.operator = next((op for op in LEADING_OPERATORS if op in self.operators), (*self.operators, "gradient")[0])
+
+    def arranged(self, backends: Iterable[str]) -> Cells:
+        """The same cells with the backends in that order."""
+        found = copy(self)
+        found.backends, found._rows = tuple(backends), {}
+        return found
 
     @cached_property
     def sizes(self) -> dict[str, tuple[int, ...]]:

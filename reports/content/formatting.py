@@ -30,23 +30,26 @@ class Outcome:
 
 
 OUTCOMES: dict[Word, Outcome] = {
-    "right": Outcome("✓", "right", "agrees with the reference"),
-    "approximate": Outcome("≈", "approximate", "agrees only as far as its method promises; never ranked"),
-    "verified": Outcome("~", "verified", "right to the digits shown, rounding hides the others; never ranked"),
-    "blind": Outcome("?", "blind", "rounding hides the answer, zero would pass too; never ranked"),
-    "inconclusive": Outcome("?", "inconclusive", "the reference cannot tell; never ranked"),
-    "unchecked": Outcome("○", "unchecked", "measured without a check; never ranked"),
-    "wrong": Outcome("✗", "wrong", "a wrong, NaN or mis-shaped result; never ranked", bad=True),
-    "surprise": Outcome("‽", "surprise", "a fault its file says is known, but it is gone", bad=True),
-    "known": Outcome("⊗", "known", "wrong or failing as it is known to be; never ranked"),
+    "right": Outcome("✓", "right", "correct: agrees with the reference"),
+    "approximate": Outcome("≈", "approximate", "inexact by design, as finite differences are"),
+    "verified": Outcome("~", "verified", "correct to the digits shown; rounding hides the others"),
+    "blind": Outcome("?", "blind", "rounding hides the answer: zero would pass too"),
+    "inconclusive": Outcome("?", "inconclusive", "rounding hides the answer: fewer than nine digits can be verified"),
+    "unchecked": Outcome("○", "unchecked", "measured, but not checked"),
+    "wrong": Outcome("✗", "wrong", "a wrong, NaN or mis-shaped result", bad=True),
+    "surprise": Outcome("‽", "surprise", "known bug that no longer occurs: update the backend's file", bad=True),
+    "known": Outcome("⊗", "known", "known bug, listed in the backend's file"),
     "crashed": Outcome("†", "crashed", "the process died", bad=True),
     "failed": Outcome("!", "failed", "raised an error", bad=True),
-    "timed_out": Outcome("◷", "timed out", "no answer within the limit", bad=True),
-    "unsupported": Outcome("∅", "unsupported", "the backend cannot do this, and says why"),
-    "skipped": Outcome("»", "skipped", "not tried, because of what happened before"),
+    "timed_out": Outcome("◷", "timed out", "no answer within the time limit", bad=True),
+    "unsupported": Outcome("∅", "unsupported", "the backend cannot do this"),
+    "skipped": Outcome("»", "skipped", "not tried: too slow for a quick run, or a smaller size failed"),
     "not_run": Outcome("·", "not run", "not part of this run"),
 }
-"""In the order of the legend: measured cells first, then by weight. Only older files have "inconclusive"."""
+"""In the order of the legend: measured cells first, then by weight. Only "right" cells are ranked.
+
+Only older files have "inconclusive".
+"""
 
 
 def legend(word: Word) -> str:
@@ -86,6 +89,16 @@ def ratio(value: float) -> str:
     return f"{digits(value, 2)}×"
 
 
+def slowdown(value: float) -> str:
+    """A time relative to the fastest: 1.0 -> "1.0", 1.04 -> "1.04", 9.87 -> "9.9", 4123 -> "4100"."""
+    if not math.isfinite(value) or value <= 0:
+        return MISSING
+    if 1.0005 <= value < 1.095:
+        return f"{value:.2f}"
+    rounded = float(f"{value:.1e}")
+    return f"{rounded:.0f}" if 10 <= rounded < 1e5 else digits(rounded, 2)
+
+
 def between(found: Interval) -> str:
     """A ratio with its interval, in as many digits as that gives: "1.053 (1.045–1.063)"."""
     low, high = found.low, found.high
@@ -121,6 +134,12 @@ def calls(number: float) -> str:
 def count(n: int) -> str:
     """A whole number in groups of three: 1000000 -> "1 000 000"."""
     return f"{n:,}".replace(",", "\u202f")
+
+
+def short_count(n: int) -> str:
+    """The same in few columns: large powers of ten as such; 1000000 -> "10⁶"."""
+    exponent = len(str(n)) - 1
+    return power_of_ten(exponent) if exponent > 4 and n == 10**exponent else count(n)
 
 
 def tick(value: float, quantity: Literal["seconds", "bytes"]) -> str:

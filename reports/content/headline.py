@@ -1,16 +1,22 @@
-"""What the first screen says, as plain values: who is right, who is fastest, what a gradient costs, and the floor."""
+"""What a report says first, as plain values: who is correct, who is fastest, what a gradient costs, and the noise."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from adbench.measure.statistics import Interval
+from adbench.model.record import Run
 from adbench.results.analysis import Floor
 
-from . import ranking
-from .cells import Cells
+from . import formatting, ranking
+from .cells import Cell, Cells
+from .formatting import Word
 from .ranking import Failure, Lead, Score
+
+OURS = "autodiff-bench"
+"""The distribution whose extras install libraries; its extra "all" has every library."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,47 @@ class Headline:
     floor: Floor
     margin: float
 
+    def backends(self, word: Word) -> list[str]:
+        """The backends whose gravest result is that word: "wrong", "right" or "approximate"; each in one of them."""
+        graver: dict[Word, tuple[Word, ...]] = {"wrong": (), "right": ("wrong",), "approximate": ("wrong", "right")}
+        return [s.backend for s in self.scores if s.words[word] and not any(s.words[w] for w in graver[word])]
+
+    @property
+    def broken(self) -> int:
+        """How many cells crashed, failed or took too long."""
+        return sum(len(failure.cells) for failure in self.failures if failure.word not in ("wrong", "surprise"))
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A wrong result, for a banner: its entry, the result, the expected value, and the command that reproduces it."""
+
+    cell: Cell
+    entry: str
+    got: str
+    expected: str
+    digits: str
+    reason: str
+    reproduce: str | None
+    more: int
+
+
+def alarms(cells: Cells) -> list[Alarm]:
+    """One for each backend with a wrong result: its first; `more` counts its others. Known bugs are no alarm."""
+    wrong = [failure for failure in ranking.failures(cells) if failure.word == "wrong"]
+    return [_alarm(failure.cells) for failure in wrong]
+
+
+def _alarm(found: Sequence[Cell]) -> Alarm:
+    cell, record = found[0], found[0].record
+    verdict = record.verdict if record else None
+    worst = (verdict.worst or verdict.value) if verdict else None
+    evidence = ("", "", "", "")
+    if worst:
+        digits = f"{max(worst.digits_correct, 0):.0f} of {worst.digits_resolvable:.0f}"
+        evidence = (worst.place, repr(worst.got), worst.truth, digits)
+    return Alarm(cell, *evidence, cell.reason or "", record.reproduce if record else None, len(found) - 1)
+
 
 def headline(cells: Cells) -> Headline:
     """Who is right on how much, who is fastest, who failed."""
@@ -60,8 +107,8 @@ def headline(cells: Cells) -> Headline:
         scores=found,
         leads=races,
         wins=_wins(races),
-        ties=sum(len(race.leaders) > 1 for race in races),
-        contested=sum(race.contested for race in races),
+        ties=sum(bool(race.compared) for race in races),
+        contested=sum(bool(race.winner or race.compared) for race in races),
         gradient_costs=_gradient_costs(cells),
         growing_costs=_growing_costs(cells),
         failures=ranking.failures(cells),
@@ -102,3 +149,12 @@ def _growing_costs(cells: Cells) -> dict[str, list[str]]:
 def _range(backend: str, cases: int, intervals: Iterable[Interval | None]) -> Range:
     found = sorted((x for x in intervals if x is not None), key=lambda x: x.estimate)
     return Range(backend, cases, found[0] if found else None, found[-1] if found else None)
+
+
+def install_command(run: Run) -> str:
+    """One line for a shell; empty where nothing is missing."""
+    needed = list(dict.fromkeys(run.not_installed.values()))
+    extras = [name for name in needed if name.startswith(f"{OURS}[")]
+    if len(extras) > 1:
+        needed = [f"{OURS}[all]", *(name for name in needed if name not in extras)]
+    return formatting.visible(f"pip install {shlex.join(needed)}") if needed else ""

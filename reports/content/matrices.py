@@ -15,20 +15,23 @@ SIGNS = {"faster": "", "slower": "", "equivalent": " =", "inconclusive": " ?"}
 
 @dataclass(frozen=True)
 class Pair:
-    """A row's backend compared with a column's: `word` picks the colour, `text` has its sign; the diagonal is empty."""
+    """A row's backend compared with a column's: `word` picks the colour, `text` has its sign; the diagonal is empty.
+
+    break_even   from which call on the row costs no more in total than the column, as text
+    """
 
     text: str
     word: str = ""
     interval: str = ""
+    break_even: str = ""
 
 
 @dataclass(frozen=True)
 class Matrix:
     """Backends from fast to slow, the first of `of`; `floor` is that of the group, as a share.
 
-    ratios[i][j]      time of i divided by that of j
-    break_even[i][j]  the call from which i costs no more than j in total
-    decided           how many of the pairs have a word other than "inconclusive"; undecided: why the first has no ratio
+    ratios[i][j]   time of i divided by that of j
+    decided        how many of the pairs have a word other than "inconclusive"; undecided: why the first has no ratio
     """
 
     case: str
@@ -37,7 +40,6 @@ class Matrix:
     backends: tuple[str, ...]
     of: int
     ratios: tuple[tuple[Pair, ...], ...]
-    break_even: tuple[tuple[Pair, ...], ...]
     floor: float | None
     decided: int
     pairs: int
@@ -61,11 +63,10 @@ def _matrix(cells: Cells, number: int, race: ranking.Lead) -> Matrix:
         backends=tuple(cell.job.backend for cell in ranked),
         of=len(race.ranked),
         ratios=tuple(tuple(_ratio(cells, a, b) for b in ranked) for a in ranked),
-        break_even=tuple(tuple(_break_even(cells, a, b) for b in ranked) for a in ranked),
         floor=next((pair.floor for pair in compared if pair.floor is not None), None),
         decided=sum(pair.word != "inconclusive" for pair in compared),
         pairs=len(pairs),
-        undecided=next((pair.reason for pair in compared if pair.reason), None),
+        undecided=next((pair.reason for pair in compared if pair.reason and not pair.interval), None),
     )
 
 
@@ -73,16 +74,14 @@ def _ratio(cells: Cells, a: Cell, b: Cell) -> Pair:
     found = None if a is b else ranking.pair(cells, a, b)
     if found is None:
         return Pair("" if a is b else formatting.MISSING)
+    paid = _break_even(cells, a, b)
     if found.interval is None:
-        return Pair("?", found.word)
+        return Pair("?", found.word, break_even=paid)
     estimate, _, interval = formatting.between(found.interval).partition(" ")
-    return Pair(estimate + SIGNS[found.word], found.word, interval.strip("()"))
+    return Pair(estimate + SIGNS[found.word], found.word, interval.strip("()"), paid)
 
 
-def _break_even(cells: Cells, a: Cell, b: Cell) -> Pair:
-    found = cells.findings.break_even(a.record.job, b.record.job) if a is not b and a.record and b.record else None
-    if found is None:
-        return Pair("")  # where b starts slower, the pair (b, a) has the call
-    if found.calls is not None:
-        return Pair(formatting.calls(found.calls), "faster")
-    return Pair("never", "slower") if (found.reason or "").startswith("never") else Pair("?", "inconclusive")
+def _break_even(cells: Cells, a: Cell, b: Cell) -> str:
+    """The call from which a, which starts slower, has cost no more; "" where that is the first, or none, or unknown."""
+    found = cells.findings.break_even(a.record.job, b.record.job) if a.record and b.record else None
+    return f"from call {formatting.calls(found.calls)}" if found and found.calls and found.calls > 1 else ""

@@ -8,11 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from adbench.results.analysis import Ratio
 
 from .cells import Cell, Cells
 from .formatting import OUTCOMES, Word
+
+Place = Literal["fastest", "tie", ""]
+
+COMMON = 0.5
+"""A size is common if at least this share of the backends is ranked at it, of as many as at any size of the case."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,7 @@ class Lead:
 
     leaders   the fastest cell and its ties, which are not significantly slower (over launches, corrected for multiple
               comparisons)
+    compared  the leaders that could be compared with the first: too few launches allow no comparison
     behind    the next cell after the leaders, compared with the first: how many times its time
     """
 
@@ -29,6 +36,14 @@ class Lead:
     ranked: tuple[Cell, ...]
     leaders: tuple[Cell, ...]
     behind: Ratio | None = None
+    compared: tuple[Cell, ...] = ()
+
+    def place(self, cell: Cell) -> Place:
+        """Where the cell stands: ★ for "fastest", ☆ for "tie"; "" where it follows or nothing is known."""
+        if self.winner:
+            return "fastest" if cell is self.winner else ""
+        there = self.compared and (cell is self.leaders[0] or cell in self.compared)
+        return "tie" if there else ""
 
     @property
     def next(self) -> Cell | None:
@@ -78,7 +93,10 @@ def race(cells: Cells, case: str, size: int) -> Lead | None:
     first = next((a for a in ranked if not any(_slower(cells, a, b) for b in ranked)), ranked[0])
     leaders = [first, *(cell for cell in ranked if cell is not first and not _slower(cells, cell, first))]
     behind = next((cell for cell in ranked if cell not in leaders), None)
-    return Lead(case, size, tuple(ranked), tuple(leaders), pair(cells, behind, first) if behind else None)
+    pairs = {cell.job.backend: pair(cells, cell, first) for cell in ranked if cell is not first}
+    compared = [cell for cell in leaders[1:] if (found := pairs[cell.job.backend]) and found.interval]
+    against = pairs[behind.job.backend] if behind else None
+    return Lead(case, size, tuple(ranked), tuple(leaders), against, tuple(compared))
 
 
 def pair(cells: Cells, a: Cell, b: Cell) -> Ratio | None:
@@ -92,9 +110,12 @@ def _slower(cells: Cells, a: Cell, b: Cell) -> bool:
 
 
 def lead(cells: Cells, case: str) -> Lead | None:
-    """The race at the largest common size: the largest of those at which most backends are right and timed."""
+    """The race at the largest common size: the largest at which two backends are right and timed, and at least half as
+    many as at any other size."""
     races = [found for size in cells.sizes[case] if (found := race(cells, case, size))]
-    return max(races, key=lambda r: (len(r.ranked), r.size), default=None)
+    most = max((len(found.ranked) for found in races), default=0)
+    enough = max(min(most, 2), COMMON * most)
+    return max((found for found in races if len(found.ranked) >= enough), key=lambda r: r.size, default=None)
 
 
 def leads(cells: Cells) -> tuple[Lead, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from adbench.model.record import Run
 from adbench.results.analysis import bytes_per_operation
@@ -14,7 +14,7 @@ from ..figures import panels
 from . import formatting, ranking
 from .cells import Cell, Cells
 from .footnotes import Footnotes
-from .ranking import Lead
+from .ranking import Lead, Place
 
 NO_GROWTH = "no growth"
 """For a peak of 0 bytes: the call reused memory that was there before, which is not the same as using none."""
@@ -38,7 +38,7 @@ class Entry:
     value: float | None = None
     spread: str = ""
     more: str = ""
-    place: Literal["fastest", "tie", ""] = ""
+    place: Place = ""
     note: int | None = None
     missing: int | None = None
     others: tuple[tuple[str, Cell, int | None], ...] = ()
@@ -46,7 +46,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a case. `label` instead of a size where the line is about all of them, `backend` where about one."""
+    """One line of a case. `label` is its method, `backend` its backend, if it has one; size 0: all sizes."""
 
     size: int
     entries: tuple[Entry, ...]
@@ -75,13 +75,14 @@ def verdict_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
     return _groups(run, cells, rows)
 
 
-def memory_table(run: Run, cells: Cells, footnotes: Footnotes, method: Quantity) -> list[Group]:
-    """One row for each case and size, one entry for each backend: the bytes of one call by one method.
+def memory_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
+    """For each case a row for each method and size, one entry for each backend: the bytes of one call.
 
-    Below them the bytes per elementary operation, where the case tells how many operations it takes.
+    Below them the bytes per elementary operation, where the case tells how many operations it takes. A method without
+    any figure in a case has no rows there; see `without_memory`.
     """
 
-    def entry(cell: Cell) -> Entry:
+    def entry(cell: Cell, method: Quantity) -> Entry:
         found, reason = panels.memory_bytes(cell, method)
         text = None if found is None else formatting.byte_size(found) if found else NO_GROWTH
         each = bytes_per_operation(cell.record, run.flops, method).value if found and cell.record else None
@@ -89,10 +90,28 @@ def memory_table(run: Run, cells: Cells, footnotes: Footnotes, method: Quantity)
         return replace(_figure(footnotes, cell, text, reason), value=found, more=more)
 
     def rows(case: str) -> Iterator[Row]:
-        for size in cells.sizes[case]:
-            yield Row(size, tuple(entry(cell) for cell in cells.row(case, size)))
+        for method, title in panels.MEMORY_METHODS:
+            if _has_memory(cells, case, method):
+                for size in cells.sizes[case]:
+                    yield Row(size, tuple(entry(cell, method) for cell in cells.row(case, size)), label=title.lower())
 
-    return _groups(run, cells, rows)
+    return [group for group in _groups(run, cells, rows) if group.rows]
+
+
+def without_memory(cells: Cells) -> list[tuple[str, str]]:
+    """(method, its most frequent reason) for each method of which the run has no figure at all."""
+    found = []
+    for method, title in panels.MEMORY_METHODS:
+        if not any(_has_memory(cells, case, method) for case in cells.subjects):
+            every = (panels.memory_bytes(cell, method)[1] for place in cells.places for cell in cells.row(*place))
+            reasons = Counter(reason for reason in every if reason)
+            found.append((title, reasons.most_common(1)[0][0] if reasons else NOT_TIMED))
+    return found
+
+
+def _has_memory(cells: Cells, case: str, method: Quantity) -> bool:
+    every = (cell for size in cells.sizes[case] for cell in cells.row(case, size))
+    return any(panels.memory_bytes(cell, method)[0] is not None for cell in every)
 
 
 def cost_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
@@ -102,7 +121,7 @@ def cost_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
         cost = cells.findings.cost.get((cell.job.case, cell.job.backend))
         here = next((at for at in cost.at if at.size == cell.job.size), None) if cost else None
         if here is None or here.ratio is None:
-            reason = here.reason if here else "gradient and primal were not both timed here"
+            reason = here.reason if here else "gradient and function were not both timed here"
             return _figure(footnotes, cell, None, reason)
         return Entry(formatting.between(here.ratio), cell, here.ratio.estimate)
 
@@ -137,15 +156,6 @@ def phase_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
     return _groups(run, cells, rows)
 
 
-def trap_table(cells: Cells, footnotes: Footnotes) -> list[tuple[str, tuple[Entry, ...]]]:
-    """(trap, an entry for each backend)."""
-    found = []
-    for trap in cells.traps:
-        row = cells.row(trap, cells.sizes[trap][0])
-        found.append((trap, tuple(Entry("", cell, note=footnotes.number(cell)) for cell in row)))
-    return found
-
-
 def _verdict(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | None) -> Entry:
     others = []
     for operator in cells.operators:
@@ -153,15 +163,13 @@ def _verdict(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | None) 
         if other.word not in {cell.word, "right", "not_run"}:
             others.append((operator, other, footnotes.number(other)))
     text = spread = more = ""
-    place: Literal["fastest", "tie", ""] = ""
     if cell.spread:
         text = formatting.seconds(cell.spread.median)
         spread = formatting.seconds_range(cell.spread.low, cell.spread.high, like=cell.spread.median)
-    if race and race.contested and cell in race.leaders:
-        place = "fastest" if race.winner else "tie"
     if race and cell.ranked and cell is not race.leaders[0]:
         pair = ranking.pair(cells, cell, race.leaders[0])
         more = formatting.times(pair.interval) if pair and pair.interval else ""
+    place = race.place(cell) if race else ""
     missing = footnotes.missing_number(NOT_TIMED) if cell.measured and not cell.spread else None
     value = cell.spread.median if cell.spread else None
     note = footnotes.number(cell)
@@ -170,7 +178,7 @@ def _verdict(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | None) 
 
 def _phases(footnotes: Footnotes, cell: Cell) -> Iterator[Entry]:
     time = cell.time
-    reason = NOT_TIMED if time is None else "the file does not tell"
+    reason = NOT_TIMED if time is None else "not recorded in this file"
     figures = (time.import_seconds, time.prepare_seconds, time.first_call_seconds) if time else (None, None, None)
     for number, figure in enumerate((*figures, cell.spread.median if cell.spread else None)):
         entry = _figure(footnotes, cell, None if figure is None else formatting.seconds(figure), reason)
@@ -191,15 +199,15 @@ def _break_even(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | Non
     if quickest is None or cell.record is None or quickest.record is None or not cell.ranked:
         return Entry(formatting.MISSING, cell)
     if cell is quickest:
-        return Entry("first result first", cell)
+        return Entry("earliest first result", cell)
     found = cells.findings.break_even(cell.record.job, quickest.record.job)
     if found is None:
         return Entry(formatting.MISSING, cell, missing=footnotes.missing_number("the two were not compared"))
     if found.calls is None:
         never = (found.reason or "").startswith("never")
         missing = footnotes.missing_number(found.reason or "no reason")
-        return Entry("never" if never else "not told", cell, missing=missing)
-    more = f"against {formatting.short(quickest.job.backend, 24)}"
+        return Entry("never" if never else "unknown", cell, missing=missing)
+    more = f"compared with {formatting.short(quickest.job.backend, 24)}"
     return Entry(f"from call {formatting.calls(found.calls)}", cell, found.calls, more=more)
 
 

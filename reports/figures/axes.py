@@ -11,14 +11,11 @@ from adbench.model.record import Run
 from ..content import formatting
 from ..content.cells import Cell, Cells
 from ..content.sections import NOT_TIMED
-from . import panels, plots
+from . import looks, panels, plots
 from .plots import Panel, Point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-PALETTE = ("#0072b2", "#d55e00", "#008a66", "#b8578c", "#a87300", "#3a93cc", "#4a4f55", "#857b00")
-"""The colours of the page on light paper (page.css)."""
 
 WHAT: dict[str, str] = {"time": "time per call", **{method: title.lower() for method, title in panels.MEMORY_METHODS}}
 MOST_NAME = 40  # characters
@@ -89,7 +86,7 @@ def _draw(axes: Axes, panel: Panel, cells: Cells, left_out: list[str], *, outsid
 
     handles, labels = [], []
     for series in panel.series:
-        lines = plots.draw_series(axes, series, PALETTE[series.number % plots.COLOURS], clip=True)
+        lines = plots.draw_series(axes, series, looks.COLOURS[series.look.colour][0], clip=True)
         some = [point.ranked for point in series.there]
         note = "" if all(some) else " (hollow: not ranked)" if any(some) else " (not ranked)"
         handles.append(lines[0])

@@ -6,7 +6,7 @@ readers read: its operation, its value, and its adjoint where the sweep has left
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +19,7 @@ from . import layers
 MOST_NODES = 60
 """A larger graph is drawn from the value down until so many are there; the rest is three dots."""
 ROW, COLUMN, EDGE = 74.0, 15.0, 12.0  # pixels; a column is about a letter and a half
+PARALLEL = 12.0  # pixels between two lines that join the same nodes
 MOST_LETTERS = 14
 
 
@@ -37,7 +38,9 @@ class Circle:
 
 @dataclass(frozen=True)
 class Graph:
-    """A drawing. A line is (x1, y1, x2, y2), from an operand up to its user; `left_out` counts the nodes not drawn."""
+    """A drawing. A line is (x1, y1, x2, y2), from an operand up to its user, one for each use: x * x has two lines.
+    `left_out` counts the nodes that are not drawn.
+    """
 
     circles: tuple[Circle, ...]
     lines: tuple[tuple[float, float, float, float], ...]
@@ -66,7 +69,7 @@ def graph(explained: Explanation, adjoints: Mapping[str, str]) -> Graph:
             operands[stub] = []
             left_out = ("…", "more", f"{operand}, not drawn")
             labels[stub] = left_out if operand in nodes else (operand, "constant", operand)
-        operands[name] = list(dict.fromkeys(drawn))
+        operands[name] = drawn
         kind = "operation" if node.operands else "input"
         value = f" = {text_of(node.value)}" if node.operands else ""
         adjoint = f"; adjoint {adjoints[name]}" if adjoints.get(name) else ""
@@ -104,9 +107,15 @@ def _drawn(operands: Mapping[str, list[str]], labels: Mapping[str, tuple[str, st
         for name, place in places.items()
     }
     lines = [
-        (circles[other].x, round(circles[other].y - 16, 1), circles[name].x, round(circles[name].y + 16, 1))
+        (
+            round(circles[other].x + shift, 1),
+            round(circles[other].y - 16, 1),
+            round(circles[name].x + shift, 1),
+            round(circles[name].y + 16, 1),
+        )
         for name, below in operands.items()
-        for other in below
+        for other, uses in Counter(below).items()
+        for shift in (PARALLEL * (k - (uses - 1) / 2) for k in range(uses))
     ]
     width = max((c.x + c.radius for c in circles.values()), default=0.0) + EDGE
     height = max((c.y for c in circles.values()), default=0.0) + ROW * 0.5

@@ -15,10 +15,8 @@ from ..content import formatting
 from ..content.cells import Cell, Cells, known
 from ..content.formatting import OUTCOMES
 from . import plots
+from .looks import Look, look
 from .plots import Panel, Point, Series
-
-Line = tuple[str, str, Quantity]
-"""What a panel's lines are: its label in words, the operator, the quantity."""
 
 MEMORY_METHODS: tuple[tuple[Quantity, str], ...] = (
     ("allocated_peak_bytes", "Allocated peak"),
@@ -27,26 +25,26 @@ MEMORY_METHODS: tuple[tuple[Quantity, str], ...] = (
 )
 SHOWN_OPERATORS = ("value", "gradient")
 
-MOST_FIGURES = 40
-"""Of each kind on one page: a figure takes twenty milliseconds or more, and nobody looks at hundreds."""
+MOST_SERIES = 8
+"""Of a drawn panel, the first in the order of the page: nobody reads forty lines. The page's script adds the others."""
 
-MOST_LINES = 1500
-"""Of each kind on one page, for the same reason: forty backends make forty lines in each panel."""
+MOST_FIGURES = 60
+"""On one page: each takes twenty milliseconds or more, and nobody looks at hundreds."""
 
 
 @dataclass(frozen=True)
-class Key:
-    """One entry of a legend: a backend, and the number that picks its colour, marker and dashes.
+class Chart:
+    """A panel of a case with the series of every backend, and what its lines are: operator and quantity of the fit."""
 
-    ranked: whether any of its points is; hollow: whether any of its points is not. `slopes`: the fitted growth of its
-    line in each panel, in words, or the reason why it is missing.
-    """
+    panel: Panel
+    label: str
+    operator: str
+    quantity: Quantity | None
 
-    backend: str
-    number: int
-    ranked: bool
-    hollow: bool
-    slopes: tuple[Slope, ...] = ()
+    @property
+    def drawn(self) -> Panel:
+        """The panel with as many series as one can read."""
+        return replace(self.panel, series=self.panel.series[:MOST_SERIES])
 
 
 @dataclass(frozen=True)
@@ -61,43 +59,97 @@ class Slope:
 
 
 @dataclass(frozen=True)
-class CaseFigure:
-    """Panels of one case side by side on the same axes, their legend, and a sentence for each thing left out."""
+class Key:
+    """One entry of a legend: a backend, its look, and whether any of its points is ranked, and any is not.
 
-    case: str
-    number: int
-    svgs: tuple[str, ...]
+    slopes: the fitted growth of its line in each panel, in words, or the reason why it is missing.
+    """
+
+    backend: str
+    look: Look
+    ranked: bool
+    hollow: bool
+    slopes: tuple[Slope, ...] = ()
+
+
+@dataclass(frozen=True)
+class CaseFigure:
+    """What the page shows of a case: the small chart, the other charts, their legend, and what is left out of them."""
+
+    svg: str
+    more: tuple[str, ...]
     keys: tuple[Key, ...]
     left_out: tuple[str, ...]
+    charts: tuple[Chart, ...]
+    sizes: tuple[int, ...]
 
+    @property
+    def first(self) -> set[int]:
+        """The backends in the small chart, by their numbers."""
+        return {series.number for series in self.charts[0].drawn.series}
 
-def time_figures(cells: Cells) -> list[CaseFigure]:
-    """Seconds per call against n, one figure for each case, one panel for each operator."""
-    operators = [op for op in SHOWN_OPERATORS if op in cells.operators] or list(cells.operators)
-
-    def figure(number: int, case: str) -> CaseFigure | None:
-        series = [series_of(cells, case, partial(time_point, cells, op)) for op in operators]
-        panels = [Panel(f"t{number}-{k}", _title(op), "seconds", series[k]) for k, op in enumerate(operators)]
-        lines: list[Line] = [(formatting.short(op, 30).replace("_", " "), op, "seconds") for op in operators]
-        return _figure(cells, number, panels, lines, shared=True)
-
-    return _all(cells, figure)
-
-
-def memory_figures(cells: Cells) -> list[CaseFigure]:
-    """Bytes of one call against n, for the cases with at least two sizes, one panel for each method."""
-
-    def figure(number: int, case: str) -> CaseFigure | None:
-        if len(cells.sizes[case]) < 2:
-            return None
-        panels = [
-            Panel(f"m{number}-{method}", title, "bytes", series_of(cells, case, partial(memory_point, method)))
-            for method, title in MEMORY_METHODS
+    @property
+    def data(self) -> dict[str, object]:
+        """What the page's script draws: for each chart its series, for each of these a point at each size, or 0."""
+        charts = [
+            {
+                "title": chart.panel.title,
+                "bytes": chart.panel.quantity == "bytes",
+                "series": [[s.number, [_numbers(point) for point in s.points]] for s in chart.panel.series],
+            }
+            for chart in self.charts
         ]
-        lines: list[Line] = [(title.lower(), cells.operator_of(case), method) for method, title in MEMORY_METHODS]
-        return _figure(cells, number, panels, lines, shared=False)
+        return {"sizes": self.sizes, "charts": charts}
 
-    return _all(cells, figure)
+
+def case_figures(cells: Cells, *, small: bool) -> dict[int, CaseFigure]:
+    """The charts of each case, by its number; nothing for a case without any figure. `small`: draw the first only."""
+    found: dict[int, CaseFigure] = {}
+    with plots.style():
+        for number, case in enumerate(cells.subjects):
+            charts = charts_of(cells, number)
+            if not charts or len(found) == MOST_FIGURES:
+                continue
+            sizes = sizes_of(cells, case)
+            svgs = [_draw(chart.drawn, sizes) for chart in (charts[:1] if small else charts)]
+            gaps = tuple(left_out(cells, case, [chart.panel for chart in charts]))
+            keys = tuple(_keys(cells, case, charts))
+            found[number] = CaseFigure(svgs[0], tuple(svgs[1:]), keys, gaps, charts, tuple(sizes))
+    return found
+
+
+def charts_of(cells: Cells, number: int) -> tuple[Chart, ...]:
+    """The charts of a case against n that have points: the time of its operator, of others, memory, preparation."""
+    case = cells.subjects[number]
+    lead = cells.operator_of(case)
+    found: list[Chart] = []
+
+    def add(title: str, label: str, operator: str, quantity: Quantity | None, point: PointOf) -> bool:
+        unit = "bytes" if quantity and quantity.endswith("_bytes") else "seconds"
+        series = series_of(cells, case, point)
+        if series:
+            panel = Panel(f"c{number}-{len(found)}", title, unit, series)  # type: ignore[arg-type]
+            found.append(Chart(panel, label, operator, quantity))
+        return bool(series)
+
+    for operator in dict.fromkeys((lead, *(op for op in SHOWN_OPERATORS if op in cells.operators))):
+        name = formatting.short(operator, 30).replace("_", " ")
+        add(
+            f"{_ascii(name)}: time per call",
+            f"time of {name}",
+            operator,
+            "seconds",
+            partial(time_point, cells, operator),
+        )
+    for method, title in MEMORY_METHODS:
+        what = f"Memory of a call, {title.lower()}"
+        if add(what, title.lower(), lead, method, partial(memory_point, method)):
+            break
+    add("Preparation: time until the first result", "preparation", lead, None, preparation_point)
+    return tuple(found)
+
+
+PointOf = Callable[[Cell], Point | None]
 
 
 def memory_bytes(cell: Cell, method: str) -> tuple[float | None, str | None]:
@@ -108,12 +160,6 @@ def memory_bytes(cell: Cell, method: str) -> tuple[float | None, str | None]:
     if memory is None:
         return None, "its memory was not measured"
     return known(getattr(memory, method))
-
-
-def _title(operator: str) -> str:
-    """In ASCII: a file may hold any name for an operator, and the font that measures the title has not every letter."""
-    name = formatting.short(operator, 30).replace("_", " ")
-    return f"{name[:1].upper()}{name[1:]}, time per call".encode("ascii", "backslashreplace").decode()
 
 
 def time_point(cells: Cells, operator: str, cell: Cell) -> Point | None:
@@ -131,47 +177,27 @@ def memory_point(method: str, cell: Cell) -> Point | None:
     return Point(cell.job.size, found, found, found, cell.word == "right") if found and found > 0 else None
 
 
-def series_of(cells: Cells, case: str, point: Callable[[Cell], Point | None]) -> tuple[Series, ...]:
+def preparation_point(cell: Cell) -> Point | None:
+    """What the first result takes: tracing, compiling and whatever else the backend does once, and the first call."""
+    if cell.time is None:
+        return None
+    seconds = cell.time.prepare_seconds + cell.time.first_call_seconds
+    return Point(cell.job.size, seconds, seconds, seconds, cell.ranked) if seconds > 0 else None
+
+
+def series_of(cells: Cells, case: str, point: PointOf) -> tuple[Series, ...]:
     """A line for each backend that has a point; None where one is missing, so that no line bridges the gap."""
     found: list[Series] = []
     for number, backend in enumerate(cells.backends):
-        points = tuple(point(cells.cell(case, size, backend)) for size in cells.sizes[case] if size > 0)
+        points = tuple(point(cells.cell(case, size, backend)) for size in sizes_of(cells, case))
         if any(points):
-            found.append(Series(number, points))
+            found.append(Series(number, look(backend), points))
     return tuple(found)
 
 
-def _figure(
-    cells: Cells, number: int, panels: Sequence[Panel], lines: Sequence[Line], *, shared: bool
-) -> CaseFigure | None:
-    """Draws the panels, on a `shared` y axis where their figures may be compared; None where nothing is to be drawn."""
-    case = cells.subjects[number]
-    fitted = [line for line, panel in zip(lines, panels, strict=True) if panel.series]
-    drawn = [panel for panel in panels if panel.series]
-    if not drawn:
-        return None
-    sizes = [size for size in cells.sizes[case] if size > 0]
-    every = [x for panel in drawn for x in values_of(panel)]
-    svgs = [plots.draw(panel, sizes, plots.y_limits(every if shared else values_of(panel))) for panel in drawn]
-    how = sorted({(series.number, point.ranked) for p in drawn for series in p.series for point in series.there})
-    there = dict.fromkeys(number for number, _ in how)
-    keys = tuple(
-        Key(name, k, (k, True) in how, (k, False) in how, tuple(_slope(cells, case, name, line) for line in fitted))
-        for k, name in ((k, cells.backends[k]) for k in there)
-    )
-    return CaseFigure(case, number, tuple(svgs), keys, tuple(left_out(cells, case, panels)))
-
-
-def _slope(cells: Cells, case: str, backend: str, line: Line) -> Slope:
-    label, operator, quantity = line
-    found = cells.findings.growth(case, backend, operator, quantity)
-    if found is None or found.exponent is None:
-        return Slope(label, formatting.MISSING, (found.reason if found else None) or "there are no figures to fit")
-    constant = ""
-    if found.constant:
-        constant = formatting.seconds(found.constant) if quantity == "seconds" else formatting.byte_size(found.constant)
-    misfit = formatting.percent(found.misfit) if found.misfit is not None else ""
-    return Slope(label, formatting.power(found.exponent), None, constant, misfit)
+def sizes_of(cells: Cells, case: str) -> list[int]:
+    """The places on the x axis: a logarithmic one has no 0."""
+    return [size for size in cells.sizes[case] if size > 0]
 
 
 def values_of(panel: Panel) -> list[float]:
@@ -181,7 +207,7 @@ def values_of(panel: Panel) -> list[float]:
 
 
 def left_out(cells: Cells, case: str, panels: Sequence[Panel]) -> Iterator[str]:
-    """The gaps of the figure: cells that were not measured, by word; then the points that one panel lacks."""
+    """The gaps of the figure: cells without a measurement, by word; then the points that one panel lacks."""
     columns = {backend: [cells.cell(case, size, backend) for size in cells.sizes[case]] for backend in cells.backends}
     for backend, column in columns.items():
         for word in dict.fromkeys(cell.word for cell in column if not cell.measured):
@@ -197,18 +223,47 @@ def left_out(cells: Cells, case: str, panels: Sequence[Panel]) -> Iterator[str]:
             yield f"no figure above 0 in “{panel.title}”: {', '.join(lacking)}"
 
 
+def _draw(panel: Panel, sizes: Sequence[int]) -> str:
+    return plots.draw(panel, sizes, plots.y_limits(values_of(panel)))
+
+
+def _keys(cells: Cells, case: str, charts: Sequence[Chart]) -> Iterator[Key]:
+    """Of each backend that has a point in any chart."""
+    fitted = [chart for chart in charts if chart.quantity]
+    every = [(series.number, p.ranked) for c in charts for series in c.panel.series for p in series.there]
+    there = set(every)
+    for number in sorted({number for number, _ in every}):
+        backend = cells.backends[number]
+        slopes = tuple(_slope(cells, case, backend, chart) for chart in fitted)
+        yield Key(backend, look(backend), (number, True) in there, (number, False) in there, slopes)
+
+
+def _slope(cells: Cells, case: str, backend: str, chart: Chart) -> Slope:
+    assert chart.quantity is not None
+    found = cells.findings.growth(case, backend, chart.operator, chart.quantity)
+    if found is None or found.exponent is None:
+        reason = (found.reason if found else None) or "there are no figures to fit"
+        return Slope(chart.label, formatting.MISSING, reason)
+    constant = ""
+    if found.constant:
+        as_text = formatting.seconds if chart.quantity == "seconds" else formatting.byte_size
+        constant = as_text(found.constant)
+    misfit = formatting.percent(found.misfit) if found.misfit is not None else ""
+    return Slope(chart.label, formatting.power(found.exponent), None, constant, misfit)
+
+
+def _numbers(point: Point | None) -> list[float] | int:
+    if point is None:
+        return 0
+    spread = [] if point.low == point.middle == point.high else [point.low, point.high]
+    return [float(f"{x:.4g}") for x in (point.middle, *spread)] + ([] if point.ranked else [0.0])
+
+
+def _ascii(name: str) -> str:
+    """In ASCII: a file may hold any name for an operator, and the font that measures the title has not every letter."""
+    return f"{name[:1].upper()}{name[1:]}".encode("ascii", "backslashreplace").decode()
+
+
 def _place(backend: str, sizes: Sequence[int], of: int) -> str:
     name = formatting.short(backend, 40)
     return name if len(sizes) == of else f"{name} at {formatting.sizes(sizes)}"
-
-
-def _all(cells: Cells, figure: Callable[[int, str], CaseFigure | None]) -> list[CaseFigure]:
-    """A figure for each case that has one, until there are enough."""
-    found: list[CaseFigure] = []
-    with plots.style():
-        for number, case in enumerate(cells.subjects):
-            if len(found) == MOST_FIGURES or sum(len(f.keys) * len(f.svgs) for f in found) > MOST_LINES:
-                break
-            drawn = figure(number, case)
-            found += [drawn] if drawn else []
-    return found

@@ -1,7 +1,7 @@
 """Log–log plots as SVG text, by matplotlib. panels.py decides the contents; no name of a user gets in here.
 
-The same panel gives the same bytes. Colours come from the page's style sheet, by class: `s0` … `s7` for series,
-`grid-lines` for the rest.
+The same panel gives the same bytes. Colours come from the page's style sheet, by class: `s0`, `s1`, … for series (see
+looks.py), `grid-lines` for the rest.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..content import formatting
 from . import svg
+from .looks import Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.path import Path
 
 WIDTH, HEIGHT = 5.6, 3.5  # inches of 72 points; the page scales the figure to its column
-COLOURS = 8
 MARKER_SIZE = 6.2
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
+Segment = tuple[tuple[float, float], tuple[float, float]]
 INK = "#123456"  # any colour but black, which matplotlib leaves unsaid: the page puts its own in its place
 LOOSE = (0, (1.5, 3))  # between points that are not ranked
 
@@ -47,7 +48,7 @@ MARKERS = (
     _polygon(6, 0, 1.1),  # hexagon
     _polygon(8, 0, 1.5, 0.4),  # four-pointed star
 )
-"""One shape for each colour, as corners: the legend on the page draws the same ones."""
+"""The shapes of looks.py, as corners: the legend and the script of the page draw the same ones."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """The points of one backend, None where a size has none.
-
-    `number` picks colour, marker and dashes and is the same in every figure of a page.
-    """
+    """The points of one backend, None where a size has none. `number` is its place among the backends of the page."""
 
     number: int
+    look: Look
     points: tuple[Point | None, ...]
 
     @property
@@ -180,7 +179,9 @@ def _prepare_axes(axes: Axes, panel: Panel, sizes: Sequence[int], limits: tuple[
     axes.patch.set_visible(False)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    axes.hlines(y, *axes.get_xlim(), linewidth=0.7, clip_on=False, gid=f"{svg.CLASS}grid-lines")
+    left, right = axes.get_xlim()
+    rules = [((left, at), (right, at)) for at in y]
+    _draw_segments(axes, rules, 0.7, INK, f"{svg.CLASS}grid-lines")
     axes.set_title(panel.title, loc="left", fontsize=10.5, y=1.035, parse_math=False, gid=f"{svg.CLASS}heading")
     axes.text(1.0, -0.135, "n", transform=axes.transAxes, ha="right", va="baseline", gid=f"{svg.CLASS}axis-name")
 
@@ -191,18 +192,20 @@ def draw_series(axes: Axes, series: Series, colour: str = INK, *, clip: bool = F
     Returns the lines, for a legend.
     """
     drawn = []
-    number = series.number
-    corners = MARKERS[number % len(MARKERS)]
-    dashes = DASHES[number // COLOURS % len(DASHES)]
+    look = series.look
+    corners, dashes = MARKERS[look.marker], DASHES[look.dashes]
     for ranked, group in groupby(series.points, key=lambda p: p and p.ranked):
         points = [point for point in group if point is not None]
         if not points:
             continue
         x = [p.size for p in points]
-        name = f"{svg.CLASS}series s{number % COLOURS} {'ranked' if ranked else 'unranked'}"
+        name = f"{svg.CLASS}series s{look.colour} {'ranked' if ranked else 'unranked'}"
         middle, low, high = ([getattr(p, f) for p in points] for f in ("middle", "low", "high"))
-        axes.fill_between(x, low, high, alpha=0.1, linewidth=0, color=colour, clip_on=clip, gid=f"{name} band")
-        axes.vlines(x, low, high, linewidth=1.1, color=colour, clip_on=clip, gid=f"{name} spread")
+        if low != high:
+            band = [*x, *x[::-1]], [*low, *high[::-1]]
+            axes.fill(*band, alpha=0.1, linewidth=0, color=colour, clip_on=clip, gid=f"{name} band")
+            whiskers = [((p.size, p.low), (p.size, p.high)) for p in points]
+            _draw_segments(axes, whiskers, 1.1, colour, f"{name} spread", clip=clip)
         drawn += axes.plot(
             x,
             middle,
@@ -218,6 +221,15 @@ def draw_series(axes: Axes, series: Series, colour: str = INK, *, clip: bool = F
             gid=name,
         )
     return drawn
+
+
+def _draw_segments(
+    axes: Axes, segments: Sequence[Segment], width: float, colour: str, name: str, *, clip: bool = False
+) -> None:
+    """Straight lines in one path: a path for each would make half of the elements of a page."""
+    x = [value for (a, _), (b, _) in segments for value in (a, b, math.nan)]
+    y = [value for (_, a), (_, b) in segments for value in (a, b, math.nan)]
+    axes.plot(x, y, linewidth=width, color=colour, clip_on=clip, solid_capstyle="butt", gid=name)
 
 
 def _marker(corners: Sequence[tuple[float, float]]) -> Path:

@@ -44,6 +44,7 @@ def embedded(text: str, key: str, title: str, description: str) -> str:
         _round(element)
         _trim(element)
     _drop_empty(root)
+    _unwrap(root)
     for name in ("width", "height", "version"):
         root.attrib.pop(name, None)
     root.attrib |= {"class": "plot", "role": "img", "aria-labelledby": f"{key}-title {key}-desc"}
@@ -67,6 +68,15 @@ def _drop_empty(parent: ElementTree.Element) -> None:
         _drop_empty(child)
         if child.tag in {f"{{{SVG}}}g", f"{{{SVG}}}defs"} and len(child) == 0:
             parent.remove(child)
+
+
+def _unwrap(parent: ElementTree.Element) -> None:
+    """Puts the children of groups that say nothing in the places of these groups: a tenth of the elements is left."""
+    for child in list(parent):
+        _unwrap(child)
+        if child.tag == f"{{{SVG}}}g" and not child.attrib:
+            place = list(parent).index(child)
+            parent[place : place + 1] = list(child)
 
 
 def _rename_ids(root: ElementTree.Element, key: str) -> None:
@@ -115,8 +125,10 @@ def _round(element: ElementTree.Element) -> None:
     """Two decimals are a hundredth of a point: half the size of the page at no visible cost."""
     for name in ("d", "x", "y", "transform", "viewBox"):
         if name in element.attrib:
-            element.attrib[name] = NUMBER.sub(_two_decimals, element.attrib[name]).replace("  ", " ").strip()
+            element.attrib[name] = NUMBER.sub(_shorter, element.attrib[name]).replace("  ", " ").strip()
 
 
-def _two_decimals(match: re.Match[str]) -> str:
-    return f"{float(match.group()):.2f}".rstrip("0").rstrip(".")
+def _shorter(match: re.Match[str]) -> str:
+    """Four digits: a tenth of a unit is a hundredth of a line's width, and markers are drawn in units near 0."""
+    number = float(match.group())
+    return f"{number:.{1 if abs(number) >= 10 else 2}f}".rstrip("0").rstrip(".")

@@ -25,10 +25,10 @@ class Embedded:
 
 def embedded(run: Run) -> Embedded:
     """The run as its `run.json`, byte for byte the same for the same run."""
-    packed = _packed(run)
-    if len(packed) <= MOST_BYTES:
-        return Embedded(packed, True)
-    return Embedded(_packed(without_rounds(run)), False)
+    text = packed(dumps(run))
+    if len(text) <= MOST_BYTES:
+        return Embedded(text, True)
+    return Embedded(packed(dumps(without_rounds(run))), False)
 
 
 def without_rounds(run: Run) -> Run:
@@ -45,8 +45,9 @@ def plain_json(value: object) -> str:
     return text
 
 
-def _packed(run: Run) -> str:
-    return base64.b64encode(gzip.compress(dumps(run).encode(), 9, mtime=0)).decode()
+def packed(text: str) -> str:
+    """gzip in base64."""
+    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 
 def _thinned(time: Time | None) -> Time | None:

@@ -150,12 +150,16 @@ def final_adjoints(explanation: Explanation) -> dict[str, str]:
 
 def _code_parts(code: Listing, colour: bool) -> list[str]:
     if code.eager:
-        return [_headed("Compiled", f"not compiled, it runs in the eager engine: {code.eager}", colour)]
+        return [_headed("Compiled", f"not compiled; the eager engine runs it: {code.eager}", colour)]
     operations = [f"{name:<6}{text}" for name, text in code.operations]
-    guards = list(code.guards) or ["none: this recording holds everywhere"]
+    guards = list(code.guards) or ["none: this recording is valid everywhere"]
     parts = [
         _headed("Compiled: the recording of value and gradient", _clipped(operations, 0), colour),
-        _headed("Guards: what has to be so at another point, or it is recorded anew", _clipped(guards, 0), colour),
+        _headed(
+            "Guards: conditions on other points; if one fails, adbench records again",
+            _clipped(guards, 0),
+            colour,
+        ),
     ]
     if code.python:
         parts.append(_headed("Called in Python", ", ".join(code.python), colour))
@@ -233,7 +237,7 @@ def _number(value: Any) -> Any:
 def page(found: Explained) -> str:
     """The page: complete in itself, no request to anywhere."""
     recorded = found.tape
-    style = html.asset("page.css") + html.asset("explain.css")
+    style = html.style("explain.css")
     script = html.asset("explain.js")
     context = {
         "found": found,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from adbench.model.record import Run
 
-from ..content import ranking
+from ..content import ranking, standings
 from ..content.cells import Cell, Cells
 from ..content.footnotes import Footnotes
 from ..content.formatting import OUTCOMES, Word, seconds
@@ -34,8 +34,8 @@ class Shown(NamedTuple):
 
 
 def render(run: Run) -> str:
-    """The table of the first rows, with a row for each case and size and a column for each backend."""
-    cells = Cells(run)
+    """The table of the first rows: a row for each case and size, a column for each backend, the fastest first."""
+    cells = standings.arranged(Cells(run))
     places = [(case, size) for case in cells.cases for size in cells.sizes[case]]
     failures = [note for note in Footnotes(cells).failures if OUTCOMES[note.word].bad]
     shown = [(case, size, _row(cells, case, size)) for case, size in places[:MOST_ROWS]]
@@ -55,9 +55,8 @@ def render(run: Run) -> str:
 
 def _row(cells: Cells, case: str, size: int) -> list[Shown]:
     race = ranking.race(cells, case, size)
-    leaders = race.leaders if race and race.contested else ()
-    leading = "★" if race and race.winner else "☆"
-    return [_shown(cell, leading if cell in leaders else "") for cell in cells.row(case, size)]
+    signs = {"fastest": "★", "tie": "☆", "": ""}
+    return [_shown(cell, signs[race.place(cell)] if race else "") for cell in cells.row(case, size)]
 
 
 def _shown(cell: Cell, leading: str) -> Shown:

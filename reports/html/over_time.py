@@ -67,7 +67,7 @@ def render(runs: Sequence[tuple[str, Run]], margin: float = 0.05) -> str:
         by_machine.setdefault(side.machine, []).append(side)
     cases, backends = (list(dict.fromkeys(getattr(job, name) for job in _jobs(sides))) for name in ("case", "backend"))
     machines = [_machine(same, {case: k for k, case in enumerate(cases)}, margin) for same in by_machine.values()]
-    style, script = page.asset("page.css"), page.asset("page.js")
+    style, script = page.style(), page.asset("page.js")
     names = {"cases": list(map(formatting.visible, cases)), "backends": list(map(formatting.visible, backends))}
     context = {
         "machines": machines,

@@ -14,63 +14,108 @@ from typing import TYPE_CHECKING
 
 from adbench.model.record import Run
 
-from ..content import ablations, formatting, headline, matrices, operator_support, sections
+from ..content import ablations, formatting, headline, heat_map, matrices, operator_support, sections, standings
 from ..content.cells import Cells
 from ..content.footnotes import Footnotes
-from ..figures import panels, plots
+from ..content.traps import trap_map
+from ..figures import looks, panels, plots
 from . import embedding
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
-NO_VERSION = f"{formatting.MISSING} (no library behind it, a copy of your own, or not installed)"
-LARGE = 2000
-"""From so many records on, browsers lay out the page piece by piece, as it comes into view."""
+NO_VERSION = f"{formatting.MISSING} (no library, or no version known)"
+LARGE = 300
+"""From so many cells on, the tables are packed and unfold by script: forty backends would make 100,000 elements."""
+MOST_NOTES = 12
+"""Of the reasons that are always in sight; the others are folded away."""
 TEMPLATES = Path(__file__).with_name("templates")
+
+
+class Folds:
+    """The parts of a page that open on demand: in place, or packed if the page is `large`, for its script to unfold."""
+
+    def __init__(self, *, large: bool) -> None:
+        self.large = large
+        self._packed: dict[str, str] = {}
+
+    def keep(self, key: str, markup: Markup) -> Markup:
+        """What the page has in this place."""
+        if not self.large:
+            return markup
+        self._packed[key] = str(markup)
+        return type(markup)("")
+
+    @property
+    def packed(self) -> str:
+        """What is packed so far, in one text: the page ends in it."""
+        return embedding.packed(embedding.plain_json(self._packed))
 
 
 def render(run: Run) -> str:
     """The page. Every valid Run has one: an empty one, one of failures only, one full of hostile names."""
     from markupsafe import Markup
 
-    cells = Cells(run)
+    cells = standings.arranged(Cells(run))
     footnotes = Footnotes(cells)
-    style, script = (asset(name) for name in ("page.css", "page.js"))
+    css, script = style("trap_map.css"), asset("page.js") + asset("charts.js")
     data = embedding.embedded(run)
     offers = operator_support.offers(cells)
+    folds = Folds(large=cells.total * len(cells.backends) > LARGE)
+    figures = panels.case_figures(cells, small=folds.large)
+    found = headline.headline(cells)
     context = {
         "run": run,
         "cells": cells,
-        "headline": headline.headline(cells),
+        "headline": found,
+        "alarms": headline.alarms(cells),
+        "map": heat_map.heat_map(cells, footnotes),
+        "not_installed": list(run.not_installed),
+        "install": headline.install_command(run),
+        "figures": figures,
+        "drawn": [b for k, b in enumerate(cells.backends) if any(k in figure.first for figure in figures.values())],
+        "scores": sorted(found.scores, key=lambda score: cells.backends.index(score.backend)),
         "verdicts": sections.verdict_table(run, cells, footnotes),
         "matrices": matrices.matrices(cells),
-        "time_figures": panels.time_figures(cells),
         "cost": sections.cost_table(run, cells, footnotes),
         "ablations": ablations.rows(cells, footnotes),
-        "memory": [
-            (method, title, sections.memory_table(run, cells, footnotes, method))
-            for method, title in panels.MEMORY_METHODS
-        ],
-        "memory_figures": panels.memory_figures(cells),
+        "memory": sections.memory_table(run, cells, footnotes),
+        "without_memory": sections.without_memory(cells),
         "phases": sections.phase_table(run, cells, footnotes),
-        "traps": sections.trap_table(cells, footnotes),
+        "traps": trap_map.trap_map(cells),
         "operators": [op for op in cells.operators if any(key[1] == op for key in offers)],
         "offers": offers,
         "footnotes": footnotes,
+        "most_notes": MOST_NOTES,
         "machine": [(name.replace("_", " "), fact(name, value)) for name, value in run.machine.items()],
         "versions": [(name, setting(value) if value else NO_VERSION) for name, value in run.versions.items()],
         "settings": _settings(run),
         "disturbed": _disturbed(run),
-        "large": len(run.records) > LARGE,
+        "folds": folds,
         # Ours, not the run's: these, and the figures, are the only texts that are not escaped.
-        "style": Markup(style),
+        "style": Markup(css),
         "script": Markup(script),
         "data": Markup(data.text),
         "all_rounds": data.whole,
         "names_json": Markup(_names(cells)),
-        "policy": policy(style, script),
+        "charts": Markup(_charts(cells, figures)),
+        "policy": policy(css, script),
     }
     return environment().get_template("page.html").render(context)
+
+
+def _charts(cells: Cells, figures: dict[int, panels.CaseFigure]) -> str:
+    """What the script draws from: the backends' looks, the shapes of the markers, the figures of the cases."""
+    every = [looks.look(backend) for backend in cells.backends]
+    markers = [[[round(4 * x, 2), round(-4 * y, 2)] for x, y in corners] for corners in plots.MARKERS]
+    found = {
+        "looks": [[look.colour, look.marker, look.dashes] for look in every],
+        "markers": [" ".join(f"{x:g},{y:g}" for x, y in corners) for corners in markers],
+        "shown": panels.MOST_SERIES,
+        "cases": {str(number): figure.data for number, figure in figures.items()},
+    }
+    return embedding.packed(embedding.plain_json(found))
 
 
 def _names(cells: Cells) -> str:
@@ -88,8 +133,8 @@ def _settings(run: Run) -> list[tuple[str, str]]:
     reference = formatting.visible(run.reference_backend) if run.reference_backend else formatting.MISSING
     return [
         ("seed", setting(run.seed)),
-        ("the clock's loop, a call", overhead),
-        ("measured twice, as the control", reference),
+        ("clock overhead of a call", overhead),
+        ("reference backend, measured twice", reference),
         *asked,
     ]
 
@@ -102,14 +147,19 @@ def _disturbed(run: Run) -> tuple[int, int, int, int]:
     return sum(t.disturbed for t in times), rounds, sum(t.unsteady for t in times), len(launches)
 
 
-def policy(style: str, script: str) -> str:
+def policy(css: str, script: str) -> str:
     """The Content-Security-Policy that allows exactly this style sheet and this script."""
-    allowed = f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"
+    allowed = f"style-src '{_hash(css)}'; script-src '{_hash(script)}'"
     return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def style(*more: str) -> str:
+    """The style sheet of every page, with the colours of the libraries, and the sheets of these names after it."""
+    return looks.style_rules() + "".join(asset(name) for name in ("page.css", *more))
 
 
 def asset(name: str) -> str:
@@ -137,10 +187,10 @@ def environment() -> Environment:
         "plural": formatting.plural,
         "ratio": formatting.ratio,
         # A line that ends within an interval is hard to read.
-        "between": lambda found: Markup('<span class="nowrap">{}</span>').format(formatting.between(found)),
         "times": lambda found: Markup('<span class="nowrap">{}</span>').format(formatting.times(found)),
         "percent": formatting.percent,
         "seconds": formatting.seconds,
+        "slowdown": formatting.slowdown,
         "short": formatting.short,
         "sizes": formatting.sizes,
         "visible": formatting.visible,
@@ -148,7 +198,7 @@ def environment() -> Environment:
         "setting": setting,
         "svg": Markup,
     }
-    environment.globals |= {"OUTCOMES": formatting.OUTCOMES, "MARKERS": plots.MARKERS, "COLOURS": plots.COLOURS}
+    environment.globals |= {"OUTCOMES": formatting.OUTCOMES, "MARKERS": plots.MARKERS, "look": looks.look}
     return environment
 
 

@@ -127,7 +127,7 @@ def test_equal_runs_say_so_in_one_line_of_names() -> None:
     rng = np.random.default_rng(0)
     made = input_of("made", times(rng, THREE, layout=0.002, cases=6))
     shown = comparison.text(compare(made, made), width=100, colour=False)
-    assert "= 18 cells same: within the margin, for certain" in shown
+    assert "= 18 cells same: the whole interval is within the margin" in shown
     assert "and 15 more" in shown
 
 
@@ -159,4 +159,12 @@ def test_a_list_of_runs_fits_and_nothing_acts(width: int) -> None:
     assert "2026-01-01" in flat
     assert "unreadable:" in flat
     assert json.loads(json.dumps(history.data(entries)))[1]["state"] == "resumable"
-    assert history.text([], width) == "No run is there.\n"
+    assert history.text([], width) == "No runs found.\n"
+
+
+@pytest.mark.parametrize(
+    ("floor", "shown"), [(0.004, "< 1 %"), (0.023, "2 %"), (0.12, "12 %"), (1.38, "138 %"), (9.994, "999 %")]
+)
+def test_the_list_of_runs_has_the_noise_floor_in_whole_percents(floor: float, shown: str) -> None:
+    for width in (60, 160):
+        assert f" {shown}" in history.text([Entry(Path("out"), "finished", floor=floor)], width)

@@ -13,7 +13,7 @@ FOUND = Examination(
     findings=(
         Finding("load", "0.1 over the last minute", "ok", "Other work takes time."),
         Finding("governor", "powersave", "warning", "The rate follows the load.", "sudo cpupower frequency-set"),
-        Finding("heat", "not told", "unknown", "Heat slows."),
+        Finding("heat", "unknown", "unknown", "Heat slows."),
     ),
     memory=(Finding("numpy", "allocated 64; python 64; resident 12 (!)", "warning", "MB read", "do not quote"),),
     backends=(
@@ -38,7 +38,7 @@ def test_a_warning_says_why_and_what_to_do_and_the_rest_is_one_line() -> None:
         "→ sudo cpupower frequency-set",
     ]
     assert "✓  load      0.1 over the last minute" in lines
-    assert "—  heat      not told" in lines
+    assert "—  heat      unknown" in lines
     assert "Other work" not in text()
     assert lines[-1] == "2 warnings; nothing was changed"
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 import subprocess
 import sys
+from dataclasses import replace
+from itertools import combinations
 from xml.etree import ElementTree
 
 import pytest
 
+from adbench.catalog import discovery
 from adbench.model.record import Record
 from reports.content.cells import Cells
-from reports.figures import panels, plots
+from reports.figures import looks, panels, plots
 from reports.html import page as html
 from tests.reports import page, runs
 
@@ -19,6 +25,11 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def _plots(records: list[Record]) -> list[ElementTree.Element]:
     return [ElementTree.fromstring(text) for text in page.figures(html.render(runs.run(records)))]
+
+
+def _plot(records: list[Record]) -> ElementTree.Element:
+    """The small chart of the only case: the time of a gradient."""
+    return _plots(records)[0]
 
 
 def _series(plot: ElementTree.Element, *classes: str) -> list[ElementTree.Element]:
@@ -45,35 +56,55 @@ def test_a_plot_takes_its_colours_from_the_page() -> None:
 
 
 def test_a_plot_says_in_words_what_it_is() -> None:
-    (plot,) = _plots(_right())
+    plot = _plot(_right())
     title, description = plot[0], plot[1]
-    assert (title.tag, title.text) == (f"{SVG}title", "Gradient, time per call")
+    assert (title.tag, title.text) == (f"{SVG}title", "Gradient: time per call")
     assert (description.tag, description.text) == (
         f"{SVG}desc",
         "1 line, n from 1 to 100, both axes logarithmic. The tables hold the numbers.",
     )
 
 
-def test_value_and_gradient_stand_side_by_side_on_one_scale() -> None:
-    records = _right() + [runs.record(size=n, operator="value", seconds=1e-9 * n) for n in (1, 10, 100)]
-    plots = _plots(records)
-    labels = [[t.text for t in plot.iter(f"{SVG}text") if "s" in (t.text or "").split("\u00a0")[-1]] for plot in plots]
-    assert len(plots) == 2
-    assert [t for t in labels[0] if t and "\u00a0" in t] == [t for t in labels[1] if t and "\u00a0" in t]
+def test_a_case_has_charts_of_time_memory_and_preparation() -> None:
+    records = _right(memory=runs.memory()) + [runs.record(size=n, operator="value", seconds=1e-9 * n) for n in (1, 10)]
+    titles = [plot[0].text for plot in _plots(records)]
+    assert titles == [
+        "Gradient: time per call",
+        "Value: time per call",
+        "Memory of a call, resident peak",
+        "Preparation: time until the first result",
+    ]
+
+
+def test_a_chart_draws_the_eight_fastest_and_the_script_has_all() -> None:
+    records = [r for k in range(11) for r in _right(f"b{k}")]
+    records = [replace(r, time=runs.time(1e-6 * (11 - int(r.job.backend[1:])))) for r in records]
+    text = html.render(runs.run(records))
+    found = page.read(text)
+    legend = [li.words for li in found.one("section", id="cases").one("ul", class_="legend").all("li")]
+    assert legend == [f"b{k}" for k in range(10, 2, -1)]
+    assert len(_series(_plot(records))) == panels.MOST_SERIES == 8
+    data = json.loads(gzip.decompress(base64.b64decode(found.one("script", id="charts").text)))
+    assert len(data["cases"]["0"]["charts"][0]["series"]) == len(data["looks"]) == 11
 
 
 def test_a_wrong_result_is_not_drawn() -> None:
     wrong = [runs.record(size=n, backend="liar", status="wrong") for n in (1, 10, 100)]
-    (plot,) = _plots([*_right(), *wrong])
+    plot = _plot([*_right(), *wrong])
     assert len(_series(plot)) == 1
-    assert "liar: wrong" in page.read(html.render(runs.run([*_right(), *wrong]))).one("figcaption").words
+    assert (
+        "liar: wrong"
+        in page.read(html.render(runs.run([*_right(), *wrong])))
+        .one("section", id="cases")
+        .one("p", class_="left-out")
+        .words
+    )
 
 
 @pytest.mark.parametrize("word", ["approximate", "verified", "blind", "inconclusive"])
 def test_what_is_not_ranked_is_hollow_and_on_no_plain_line(word: str) -> None:
-    (plot,) = _plots([*_right(), *_right("other", word=word)])
-    (other,) = _series(plot, "s1")
-    assert "unranked" in other.attrib["class"].split()
+    plot = _plot([*_right(), *_right("other", word=word)])
+    (other,) = (group for group in _series(plot) if "unranked" in group.attrib["class"].split())
     line = other.find(f"{SVG}path")
     assert line is not None
     assert "stroke-dasharray" in line.attrib
@@ -86,48 +117,48 @@ def test_a_line_does_not_bridge_a_size_that_came_out_differently() -> None:
         runs.record(size=n, seconds=1e-6 * n, word="inconclusive" if n == 100 else "right")
         for n in (1, 10, 100, 1000, 10000)
     ]
-    (plot,) = _plots(records)
+    plot = _plot(records)
     assert [len(list(group.iter(f"{SVG}use"))) for group in _series(plot, "ranked")] == [2, 2]
     assert [len(list(group.iter(f"{SVG}use"))) for group in _series(plot, "unranked")] == [1]
 
 
 def test_a_line_does_not_bridge_a_size_without_a_figure() -> None:
     records = [runs.record(size=n, seconds=1e-6 * n, status="failed" if n == 100 else "ok") for n in (1, 10, 100, 1000)]
-    (plot,) = _plots(records)
+    plot = _plot(records)
     assert [len(list(group.iter(f"{SVG}use"))) for group in _series(plot, "ranked")] == [2, 1]
 
 
 def test_no_growth_is_left_out_of_a_logarithmic_plot_and_said() -> None:
     records = [runs.record(size=n, memory=runs.memory(1024.0, 0.0 if n == 10 else 4096.0)) for n in (1, 10, 100)]
     found = page.read(html.render(runs.run(records)))
-    assert page.cell(found, "resident peak", "quadratic", "10", "tape").words == "no growth"
-    caption = found.one("section", id="memory").one("figcaption").words
-    assert "no figure above 0 in “Resident peak”: tape at n = 10" in caption
+    assert page.cell(found, "memory", "quadratic", "10", "tape").words == "no growth"
+    caption = found.one("section", id="cases").one("p", class_="left-out").words
+    assert "no figure above 0 in “Memory of a call, resident peak”: tape at n = 10" in caption
 
 
 def test_the_spread_is_drawn() -> None:
-    (plot,) = _plots(_right(spread=0.3))
+    plot = _plot(_right(spread=0.3))
     groups = [group.attrib.get("class", "") for group in plot.iter(f"{SVG}g")]
     assert any("band" in name for name in groups)
     assert any("spread" in name for name in groups)
 
 
-def test_memory_is_drawn_from_two_sizes_on_and_never_for_null() -> None:
-    def drawn(sizes: tuple[int, ...], resident: float | None) -> list[str]:
-        records = [runs.record(size=n, memory=runs.memory(None, resident, "none")) for n in sizes]
-        found = panels.memory_figures(Cells(runs.run(records)))
-        return [text for figure in found for text in figure.svgs]
+def test_memory_is_drawn_by_the_first_method_that_has_a_figure_and_never_for_null() -> None:
+    def drawn(python: float | None, resident: float | None) -> list[str]:
+        records = [runs.record(size=n, memory=runs.memory(python, resident, "none")) for n in (1, 10)]
+        charts = panels.charts_of(Cells(runs.run(records)), 0)
+        return [chart.panel.title for chart in charts if chart.panel.quantity == "bytes"]
 
-    assert not drawn((1,), 4096.0)
-    assert not drawn((1, 10), None)
-    assert len(drawn((1, 10), 4096.0)) == 1
+    assert drawn(1.0, 4096.0) == ["Memory of a call, resident peak"]
+    assert drawn(1.0, None) == ["Memory of a call, python-visible peak"]
+    assert drawn(None, None) == drawn(0.0, 0.0) == []
 
 
 def test_a_panel_gives_the_same_bytes_in_another_process() -> None:
     code = (
         "from reports.figures import plots as f\n"
         "points = f.Point(1, 1e-6, 9e-7, 2e-6), f.Point(10, 1e-5, 1e-5, 1e-5)\n"
-        "p = f.Panel('k', 'T', 'seconds', (f.Series(9, points),))\n"
+        "p = f.Panel('k', 'T', 'seconds', (f.Series(9, f.Look(9, 3, 1), points),))\n"
         "with f.style(): print(f.draw(p, (1, 10), (1e-7, 1e-4)))\n"
     )
     results = {
@@ -172,3 +203,42 @@ def test_an_axis_has_between_two_and_nine_ticks_inside_its_limits(low: float, fa
 )
 def test_the_sizes_stand_on_the_axis_where_they_fit(sizes: tuple[int, ...], labels: list[str]) -> None:
     assert [label for _, label in plots.x_ticks(sizes)] == labels
+
+
+def test_no_two_known_backends_look_alike_and_a_library_has_one_colour() -> None:
+    assert not [(a, b) for a, b in combinations(looks.KNOWN, 2) if looks.look(a) == looks.look(b)]
+    for library in ("tape", "jax", "torch", "casadi", "stan_math"):
+        family = [name for name in looks.KNOWN if name.startswith(library)]
+        assert len(family) > 2
+        assert len({looks.look(name).colour for name in family}) == 1
+    assert len(plots.MARKERS) == looks.MARKERS
+    assert len(plots.DASHES) == looks.DASHES
+
+
+def test_every_backend_that_comes_with_adbench_has_a_look_of_its_own() -> None:
+    assert set(discovery.catalog().backends) <= set(looks.KNOWN)
+
+
+@pytest.mark.parametrize("name", ["mine", "", "jax_mine", "\udcff", "x" * 5000])
+def test_the_look_of_a_users_backend_follows_from_its_name_alone(name: str) -> None:
+    found = looks.look(name)
+    assert (found.colour < len(looks.COLOURS), found.marker < looks.MARKERS, found.dashes < looks.DASHES) == (True,) * 3
+    assert looks.look("jax_mine").colour == looks.look("jax").colour
+
+
+@pytest.mark.parametrize("paper", [("#fdfdfb", 0), ("#15181b", 1)], ids=["light", "dark"])
+def test_every_colour_stands_out_from_its_paper(paper: tuple[str, int]) -> None:
+    for pair in looks.COLOURS:
+        assert _contrast(pair[paper[1]], paper[0]) >= 3
+
+
+def _contrast(a: str, b: str) -> float:
+    """By the rules of WCAG 2."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        r, g, b = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+    least, most = sorted((luminance(a), luminance(b)))
+    return (most + 0.05) / (least + 0.05)

@@ -70,12 +70,13 @@ def test_no_character_of_a_name_acts_on_the_page(name: str) -> None:
 @pytest.mark.parametrize("width", [16, 40, 60, 80])
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_name_neither_colours_nor_widens_the_terminal(name: str, width: int) -> None:
-    table = terminal.table(_run(name), width=width)
-    assert max(cell_len(line) for line in table.splitlines()) <= width
-    assert not set(table) & set("\u202e\u2066\u200f\x1b\x07\x00\u2028\r")
-    table.encode()
+    for details in (False, True):
+        table = terminal.table(_run(name), width=width, details=details)
+        assert max(cell_len(line) for line in table.splitlines()) <= width
+        assert not set(table) & set("\u202e\u2066\u200f\x1b\x07\x00\u2028\r")
+        table.encode()
 
 
 def test_markup_in_a_name_stays_text_in_the_terminal() -> None:
     table = terminal.table(_run("[red]x[/]"), width=80)
-    assert "Time per call of [red]x[/], median" in table
+    assert "Slowdown of the [red]x[/] relative to the fastest" in table

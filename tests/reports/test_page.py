@@ -14,6 +14,7 @@ import pytest
 from adbench.catalog import discovery
 from adbench.model.record import Round, Run, Time
 from adbench.model.serialization import from_plain
+from adbench.oracle import EntryEvidence
 from reports.html import page as html
 from tests.reports import page, runs
 
@@ -99,8 +100,8 @@ def test_every_id_is_unique_and_every_link_has_its_target(mixed: page.Element) -
 
 def test_the_sections_come_in_the_order_in_which_they_are_asked_for(mixed: page.Element) -> None:
     assert [s.attributes["id"] for s in mixed.all("section")] == [
+        "cases",
         "verdicts",
-        "time",
         "pairs",
         "cost",
         "memory",
@@ -125,35 +126,83 @@ def test_both_colour_schemes_and_paper_are_provided_for(mixed: page.Element) -> 
     assert "@media print" in style
 
 
-def test_a_cell_shows_the_word_and_the_time_with_its_spread(mixed: page.Element) -> None:
+def test_the_first_screen_says_who_is_correct_and_how_much_noise_there_is(mixed: page.Element) -> None:
+    state = mixed.one("p", class_="state").words
+    assert state.startswith("✓ 2 backends correct · ≈ 1 approximate · ✗ 1 wrong · 1 failure · noise unknown")
+
+
+def _map(found: page.Element) -> dict[tuple[str, str], page.Element]:
+    """(case, backend) -> its cell of the heat map."""
+    table = found.one("table", class_="map")
+    heads = [head.words for head in table.one("thead").all("th")]
+    rows = table.one("tbody").all("tr")
+    return {(r.one("th").words, heads[k + 1]): cell for r in rows for k, cell in enumerate(r.all("td"))}
+
+
+def test_the_heat_map_has_the_slowdown_of_what_is_ranked_and_the_reason_of_what_is_not(mixed: page.Element) -> None:
+    found = _map(mixed)
+    assert [backend for _, backend in found] == [
+        *("n", "fast", "tape", "differences", "unsure", "blind", "liar", "frail"),
+        *("time of the fastest", "memory of the fastest"),
+    ]
+    assert found["quadratic", "n"].words == "100"
+    assert found["quadratic", "fast"].words == "★ 1.0"
+    assert found["quadratic", "tape"].words == "2.0"
+    assert found["quadratic", "tape"].classes == {"h1"}
+    assert found["quadratic", "time of the fastest"].words == "100 µs"
+    assert found["quadratic", "tape"].one("a").attributes["href"] == "#case-0"
+    assert [found["quadratic", b].words for b in ("differences", "unsure", "blind", "liar")] == ["≈", "~6", "?", "✗"]
+    reason = found["quadratic", "differences"].one("a").attributes["href"].removeprefix("#")
+    assert runs.SENTENCES["approximate"] in mixed.one("li", id=reason).words
+
+
+def test_columns_come_in_the_order_of_the_standings_everywhere(mixed: page.Element) -> None:
+    for table in (table for table in mixed.all("table") if "data-lead" in table.attributes):
+        lead = int(table.attributes["data-lead"])
+        assert [head.words for head in table.one("thead").all("th")][lead : lead + 3] == ["fast", "tape", "differences"]
+
+
+def test_a_wrong_result_is_a_banner_with_what_was_got_and_expected_and_the_command() -> None:
+    evidence = EntryEvidence("params", (2,), 3.0, 2.0, (2.0, 2.0), 1e-9, "wrong", 0.3, 12.0)
+    liar = runs.record(backend="liar", status="wrong")
+    assert liar.verdict is not None
+    liar = replace(liar, verdict=replace(liar.verdict, worst=evidence), reproduce="adbench check -b liar")
+    found = page.read(html.render(runs.run([*runs.race([("tape", 2e-6)]), liar])))
+    words = found.one("div", class_="alarm").words
+    assert words.startswith("✗ Wrong: liar on quadratic at n = 10 (gradient). params[2]: got 3.0, expected 2.0, ")
+    assert "0 of 12 digits correct" in words
+    assert found.one("div", class_="alarm").one("pre").text == "adbench check -b liar"
+    assert not page.read(html.render(runs.run([runs.record()]))).all("div", class_="alarm")
+
+
+def test_libraries_that_are_not_installed_are_one_line_with_the_command() -> None:
+    missing = {"jax": "autodiff-bench[jax]", "torch": "autodiff-bench[torch]", "mine": "my-library"}
+    found = page.read(html.render(runs.run([runs.record()], not_installed=missing))).one("header").words
+    assert "3 more libraries are supported (jax, torch, mine): pip install 'autodiff-bench[all]' my-library" in found
+    one = page.read(html.render(runs.run([runs.record()], not_installed={"jax": "autodiff-bench[jax]"})))
+    assert "1 more library is supported (jax): pip install 'autodiff-bench[jax]'" in one.one("header").words
+
+
+def test_a_cell_shows_the_time_with_its_spread_and_the_slowdown(mixed: page.Element) -> None:
     found = page.cell(mixed, "verdicts", "quadratic", "10", "tape")
     assert found.one(class_="figure").words == "20.0 µs"
     assert found.one(class_="spread").words == "19.0–21.0"
-    assert found.one(class_="word").words == "✓ right"
+    assert found.one(class_="more-figure").words == "2.00× (2.00–2.00)"
 
 
-def test_only_the_fastest_right_result_is_called_the_fastest(mixed: page.Element) -> None:
+def test_only_the_fastest_right_result_has_a_star(mixed: page.Element) -> None:
     crowned = {
         backend
         for backend in ("tape", "fast", "differences", "unsure", "blind", "liar")
         for size in ("1", "10", "100")
-        if page.cell(mixed, "verdicts", "quadratic", size, backend).all(class_="crown")
+        if "★" in page.cell(mixed, "verdicts", "quadratic", size, backend).words
     }
     assert crowned == {"fast"}
 
 
-def test_the_quotable_sentences_rank_only_what_is_right(mixed: page.Element) -> None:
-    right, fastest, price = (p.words for p in mixed.one(class_="quotes").all("p"))
-    failed = mixed.one("p", class_="failed").words
-    assert right.startswith("tape and fast are right on all 3 cells")
-    assert "differences is approximate and not ranked" in right
-    assert fastest == (
-        "Fastest right gradient at the largest common size: fast on the only case, "
-        "where the next takes 2.00× (2.00–2.00) its time."
-    )
-    assert price == "A gradient costs tape 1.00 (1.00–1.00) calls of the primal, fast 1.00 (1.00–1.00)."
-    assert "Wrong: liar on 3 cells" in failed
-    assert "frail crashed on 1 cell" in failed
+def test_the_cost_of_a_gradient_is_a_sentence(mixed: page.Element) -> None:
+    words = mixed.one("section", id="cost").one("p", class_="lead").words
+    assert words.startswith("Computing a gradient costs 1.0 function calls with fast, 1.0 with tape.")
 
 
 def test_a_wrong_result_shows_no_time_even_where_it_was_timed() -> None:
@@ -162,7 +211,7 @@ def test_a_wrong_result_shows_no_time_even_where_it_was_timed() -> None:
     cell = page.cell(found, "verdicts", "quadratic", "10", "liar")
     assert cell.words.startswith("✗ wrong")
     assert not cell.all(class_="figure")
-    assert page.cell(found, "resident peak", "quadratic", "10", "liar").words.startswith("—")
+    assert not found.one("section", id="memory").all("table")
     assert "1.00 ps" not in found.one("main").words.replace("\u00a0", " ")
 
 
@@ -174,8 +223,9 @@ def test_a_gradient_beside_a_wrong_value_is_wrong() -> None:
     ]
     found = page.read(html.render(runs.run(records)))
     assert page.cell(found, "verdicts", "quadratic", "10", "liar").one(class_="word").words == "✗ wrong"
-    assert "other on the only case" in found.one(class_="quotes").words
-    assert not found.one("figure").all("g", class_="s0")
+    assert _map(found)["quadratic", "other"].words == "★ 1.0"
+    assert _map(found)["quadratic", "liar"].words == "✗"
+    assert "liar: wrong" in found.one("section", id="cases").one("p", class_="left-out").words
 
 
 def test_an_approximate_result_is_marked_and_explained(mixed: page.Element) -> None:
@@ -201,21 +251,32 @@ def test_the_reason_of_a_failure_is_one_link_away_with_the_end_of_stderr(mixed: 
 
 
 def test_a_missing_figure_is_a_dash_with_its_reason_and_never_zero(mixed: page.Element) -> None:
-    for kind in ("resident peak", "python-visible peak"):
-        found = page.cell(mixed, kind, "quadratic", "10", "fast")
+    for method in ("resident peak", "python-visible peak"):
+        found = _memory(mixed, method, "fast")
         assert found.words.startswith("—")
         assert "0" not in found.words
         reason = mixed.one("li", id=found.one("a").attributes["href"].removeprefix("#"))
         assert "this system has no clear_refs" in reason.words
 
 
-def test_memory_is_shown_by_method_with_its_unit(mixed: page.Element) -> None:
-    assert page.cell(mixed, "resident peak", "quadratic", "10", "tape").words == "8.19 kB"
-    assert page.cell(mixed, "python-visible peak", "quadratic", "10", "tape").words == "1.02 kB"
+def _memory(found: page.Element, method: str, backend: str, size: str = "10") -> page.Element:
+    """The cell of the table of memory."""
+    table = found.one("div", **{"aria-label": "memory"}).one("table")
+    heads = [head.words for head in table.one("thead").all("th")]
+    (row,) = (r for r in table.one("tbody").all("tr") if [td.words for td in r.all("td")[:2]] == [size, method])
+    return row.all("td")[heads.index(backend) - 1]
+
+
+def test_memory_is_shown_by_method_with_its_unit_and_a_method_without_figures_is_one_line(mixed: page.Element) -> None:
+    assert _memory(mixed, "resident peak", "tape").words == "8.19 kB"
+    assert _memory(mixed, "python-visible peak", "tape").words == "1.02 kB"
+    section = mixed.one("section", id="memory")
+    assert "No allocated peak: memray is not installed." in section.words
+    assert len(section.one("tbody").all("tr")) == 6
 
 
 def test_a_figure_that_is_not_ranked_carries_its_sign_in_every_table(mixed: page.Element) -> None:
-    assert "≈" in page.cell(mixed, "resident peak", "quadratic", "10", "differences").words
+    assert "≈" in _memory(mixed, "resident peak", "differences").words
     rows = [r for r in mixed.one("section", id="phases").all("tr") if "differences" in r.words]
     assert rows
     assert all("≈" in cell.words for row in rows for cell in row.all("td")[2:6])
@@ -234,9 +295,9 @@ def test_the_parts_of_a_preparation_are_told_and_when_it_has_paid() -> None:
     found = page.read(html.render(runs.run([replace(dear, time=Time(launches)), cheap])))
     rows = {r.all("td")[0].words: r.all("td") for r in found.one("section", id="phases").one("tbody").all("tr")}
     assert rows["dear"][3].words == "2.00 s compile 1.50 s"
-    assert rows["cheap"][6].words == "first result first"
+    assert rows["cheap"][6].words == "earliest first result"
     # 2 s more, and 2 µs less each time: from about the millionth call on.
-    assert rows["dear"][6].words == "from call 999\u202f951 against cheap".replace("\u202f", " ")
+    assert rows["dear"][6].words == "from call 999\u202f951 compared with cheap".replace("\u202f", " ")
 
 
 def test_machine_versions_settings_and_seed_are_shown(mixed: page.Element) -> None:
@@ -273,27 +334,27 @@ def test_a_large_run_is_held_with_the_middle_round_of_each_launch(monkeypatch: p
     assert "one round of each launch" in found.one("p", class_="download").words
 
 
-def test_the_floor_stands_beside_the_claims_and_a_noisy_session_says_so() -> None:
-    def session(wobble: float) -> str:
-        control = runs.time(2e-6, wobble=wobble)
+def test_noise_is_one_grey_line_and_a_noisy_machine_gets_one_sentence_of_advice() -> None:
+    def session(wobble: float) -> page.Element:
         records = runs.race([("tape", 2e-6), ("fast", 1e-6)])
-        records[0] = replace(records[0], control=control)
-        return page.read(html.render(runs.run(records, reference_backend="tape"))).one("p", class_="floor").words
+        records[0] = replace(records[0], control=runs.time(2e-6, wobble=wobble))
+        return page.read(html.render(runs.run(records, reference_backend="tape")))
 
     quiet, noisy = session(0.004), session(0.2)
-    assert quiet.startswith("Noise floor 0.40 %, margin 2.0 %.")
-    assert "noisy" not in quiet
-    assert noisy.startswith("This session is noisy. It reports, and nothing should be gated by it: Noise floor 2")
-    assert "No noise floor" in page.read(html.render(MIXED)).one("p", class_="floor").words
+    assert quiet.one("p", class_="state").words.endswith("· noise 0.40 % (smaller differences are ties)")
+    assert noisy.one("p", class_="state").words.endswith("· noise 25 % (smaller differences are ties)")
+    assert "differed by 0.40 % in the median group" in quiet.one("p", id="noise").words
+    assert not quiet.all("p", id="noisy")
+    assert "adbench doctor" in noisy.one("p", id="noisy").words
 
 
-def test_two_that_are_not_told_apart_share_the_lead() -> None:
+def test_two_that_tie_share_the_lead() -> None:
     shaky = runs.record(backend="shaky", seconds=0.99e-6, wobble=0.1)
     found = page.read(html.render(runs.run([*runs.race([("tape", 1e-6), ("slow", 4e-6)]), shaky])))
-    assert not found.all(class_="crown")
-    ties = [
-        b for b in ("tape", "slow", "shaky") if page.cell(found, "verdicts", "quadratic", "10", b).all(class_="tie")
-    ]
+    words = {b: page.cell(found, "verdicts", "quadratic", "10", b).words for b in ("tape", "slow", "shaky")}
+    assert "★" not in "".join(words.values())
+    assert _map(found)["quadratic", "tape"].words == "☆ 1.02"
+    ties = [backend for backend, text in words.items() if "☆" in text]
     assert ties == ["tape", "shaky"]
     matrix = found.one("section", id="pairs").all("table", class_="matrix")[0]
     pairs = {
@@ -307,7 +368,7 @@ def test_two_that_are_not_told_apart_share_the_lead() -> None:
     assert "?" in pairs["tape", "shaky"].words
 
 
-def test_a_price_that_grows_with_n_is_said_so() -> None:
+def test_a_gradient_cost_that_grows_with_n_is_in_the_text() -> None:
     records = [
         runs.record(size=n, backend=b, operator=op, seconds=1e-6 * n ** (2 if (b, op) == ("bad", "gradient") else 1))
         for n in (10, 100, 1000, 10000)
@@ -315,41 +376,40 @@ def test_a_price_that_grows_with_n_is_said_so() -> None:
         for op in ("value", "gradient")
     ]
     found = page.read(html.render(runs.run(records)))
-    assert "the price grows with n for bad on 1 case." in found.one(class_="quotes").words
+    assert "The cost grows with n for bad on 1 case." in found.one("section", id="cost").words
     trends = next(r for r in found.one("div", **{"aria-label": "cost"}).all("tr") if "trend" in r.words).all("td")
-    assert [("grows with n" in td.words) for td in trends[1:]] == [True, False]
-    legend = {li.words.split()[0]: li.words for li in found.one("section", id="time").one("ul").all("li")}
-    assert "gradient n^2.00 (2.00–2.00)" in legend["bad"]
-    assert "value n^1.00 (1.00–1.00)" in legend["bad"]
+    assert [("grows with n" in td.words) for td in trends[1:]] == [False, True]
+    fits = {r.one("th").words: r.all("td") for r in found.one("section", id="cases").one("tbody").all("tr")}
+    for td, shown in zip(fits["bad"], ("n^2.00 (2.00–2.00)", "n^1.00 (1.00–1.00)"), strict=False):
+        assert td.words.startswith(shown)
 
 
 def test_bytes_per_operation_stand_below_the_bytes() -> None:
     found = page.read(html.render(runs.run([runs.record(memory=runs.memory())], flops={"quadratic": {"10": 1024.0}})))
-    assert page.cell(found, "resident peak", "quadratic", "10", "tape").words == "8.19 kB 8.00 B per operation"
+    assert _memory(found, "resident peak", "tape").words == "8.19 kB 8.00 B per operation"
 
 
-def test_traps_have_a_table_of_their_own() -> None:
+def test_traps_have_a_section_of_their_own() -> None:
     records = [runs.record(), runs.record(case="trap_sinc", size=1, status="wrong", reason="nan")]
     found = page.read(html.render(runs.run(records, traps=("trap_sinc",))))
-    assert "tape is right on the only cell" in found.one(class_="quotes").words
+    assert found.one("p", class_="state").words.startswith("✓ 1 backend correct · ≈ 0 approximate · ✗ 0 wrong")
     row = found.one("section", id="traps").one("tbody").one("tr")
-    assert row.one("th").words == "trap_sinc"
-    assert row.one("td").words.startswith("✗ wrong".replace(" ", ""))
+    assert [cell.words for cell in row.children] == ["tape", "1 of 1", "1"]
 
 
 @pytest.mark.parametrize(
     ("run", "says"),
     [
         (runs.run(), "Nothing was measured"),
-        (runs.run([runs.record()]), "tape is right on the only cell"),
-        (runs.run([runs.record(status="failed")]), "No backend is right on any of 1 cell"),
-        (runs.run([runs.record(seconds=None, memory=runs.memory(None, None, "no /proc"))]), "nothing is ranked"),
-        (runs.run([runs.record(word=None)]), "nothing is ranked"),
-        (runs.run([replace(runs.record(), time=replace(runs.time(), launches=()))]), "nothing is ranked"),
-        (runs.run([runs.record(backend="a"), runs.record(backend="b")]), "are not told apart on the only case"),
+        (runs.run([runs.record()]), "✓ 1 backend correct"),
+        (runs.run([runs.record(status="failed")]), "✓ 0 backends correct · ≈ 0 approximate · ✗ 0 wrong · 1 failure"),
+        (runs.run([runs.record(seconds=None, memory=runs.memory(None, None, "no /proc"))]), "✓ 1 backend correct"),
+        (runs.run([runs.record(word=None)]), "✓ 0 backends correct"),
+        (runs.run([replace(runs.record(), time=replace(runs.time(), launches=()))]), "✓ 1 backend correct"),
+        (runs.run([runs.record(backend="a"), runs.record(backend="b")]), "☆ 1.0 ☆ 1.0"),
         (
             runs.run([replace(r, time=runs.time(launches=2)) for r in runs.race([("a", 1.0), ("b", 2.0)])]),
-            "are not told apart on the only case",
+            "10 1.0 1.0",
         ),
         (runs.run([runs.record(case="trap_x")], traps=("trap_x",)), "Only traps were checked"),
     ],
@@ -367,7 +427,8 @@ def test_traps_have_a_table_of_their_own() -> None:
 )
 def test_a_run_of_little_has_a_page_that_says_so(run: Run, says: str) -> None:
     found = page.read(html.render(run))
-    assert says in found.one(class_="quotes").words
+    cells = [td.words for table in found.all("table", class_="map") for td in table.one("tbody").all("td")]
+    assert says in found.one("p", class_="state").words + " ".join(cells)
     assert len(found.all("section")) == 9 + bool(run.traps)
 
 
@@ -378,25 +439,46 @@ def test_a_picosecond_and_a_million_million_seconds_stand_side_by_side() -> None
         for backend, seconds in (("fast", 1e-12), ("slow", 1e12))
     ]
     found = page.read(html.render(runs.run(records)))
-    assert page.cell(found, "verdicts", "quadratic", "1", "fast").one(class_="figure").words == "1.00 ps fastest"
+    assert page.cell(found, "verdicts", "quadratic", "1", "fast").one(class_="figure").words == "★ 1.00 ps"
     assert page.cell(found, "verdicts", "quadratic", "1", "slow").one(class_="figure").words == "1.00·10¹² s"
 
 
-@pytest.mark.slow
-def test_a_page_of_two_thousand_records_stays_small_and_draws_no_more_than_can_be_looked_at() -> None:
-    records = [
-        runs.record(f"case{c}", n, f"backend{b}", operator, seconds=1e-6 * n * (b + 1))
-        for c in range(10)
-        for n in (1, 10, 100, 1000, 10000)
-        for b in range(20)
+def _large(cases: int, backends: int) -> Run:
+    return runs.run(
+        runs.record(f"case{c}", n, f"b{b}", operator, seconds=1e-6 * n * (b + 1), memory=runs.memory())
+        for c in range(cases)
+        for n in (1, 10, 100)
+        for b in range(backends)
         for operator in ("value", "gradient")
-    ]
-    found = html.render(runs.run(records))
-    assert len(found) < 4_000_000
-    assert len(page.figures(found)) == 20
-    matrix = page.read(found).one("section", id="pairs").all("table", class_="matrix")[0]
-    assert len(matrix.one("tbody").all("tr")) == 16
-    assert "of the 16 fastest of 20" in found
+    )
+
+
+def test_the_tables_of_a_large_run_are_packed_and_what_matters_is_in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "LARGE", 1)
+    monkeypatch.setattr(html, "MOST_NOTES", 1)
+    broken = [runs.record(backend=b, status="failed", reason=f"no {b}") for b in ("x", "y")]
+    found = page.read(html.render(runs.run([*runs.race([("tape", 1e-6), ("other", 2e-6)]), *broken])))
+    assert _map(found)["quadratic", "tape"].words == "★ 1.0"
+    assert len(found.all("svg", class_="plot")) == 1
+    assert not found.all("table", class_="verdicts")
+    folds = json.loads(gzip.decompress(base64.b64decode(found.one("script", id="folds").text)))
+    keys = {e.attributes["data-fold"] for e in found.all("details") if "data-fold" in e.attributes}
+    assert keys == folds.keys() == {"case-0", "verdicts", "pairs-0", "phases", "operators", "reasons", "missing"}
+    ids = {e.attributes["id"] for text in folds.values() for e in page.read(text).all() if "id" in e.attributes}
+    ids |= {e.attributes["id"] for e in found.all() if "id" in e.attributes}
+    assert {e.attributes["href"].removeprefix("#") for e in found.all() if "href" in e.attributes} <= ids
+    assert "no y" in folds["reasons"]
+    assert "no x" in found.one("ol", class_="notes").words
+
+
+@pytest.mark.slow
+def test_a_page_of_forty_backends_and_thirty_cases_stays_light() -> None:
+    text = html.render(_large(30, 40))
+    assert len(text.encode()) < 2_000_000
+    found = page.read(text)
+    assert len(found.all()) < 20_000
+    assert len(found.all("svg", class_="plot")) == 30
+    assert "of the 16 fastest of 40" in found.one("section", id="pairs").words
 
 
 def _hash(text: str) -> str:

@@ -14,6 +14,7 @@ from reports.text.progress import Bar
 from tests.reports import runs
 
 JOB = Job("softplus", 10, "tape", "gradient")
+ROW = ("softplus", 10)
 WRONG = Record(JOB, "wrong", "1 of 2 wrong")
 
 
@@ -43,7 +44,7 @@ def test_off_a_terminal_there_is_no_bar_but_what_is_left_out_is_said() -> None:
 def test_on_a_terminal_the_bar_tells_what_is_under_way_and_trouble_stands_above_it() -> None:
     text = shown(terminal=True)
     assert "75 s left" in text
-    assert "softplus  10  gradient" in " ".join(text.split(" ")).replace("   ", "  ")
+    assert "softplus             10" in text
     assert "launch 3: softplus 10 gradient" in text
     assert "wrong: tape, softplus 10, gradient: 1 of 2 wrong" in text
     assert "in launch 3: died of SIGSEGV" in text
@@ -55,15 +56,25 @@ def test_the_table_grows_from_verdicts_to_times() -> None:
     ok = runs.record("softplus", 10, "tape", "gradient", seconds=2e-6)
     assert ok.time is not None
     live.note(Checked(replace(ok, time=None)))
-    assert live.cell(ok.job) == "✓"
+    assert live.cell(ROW, "tape") == "✓"
     for launch in ok.time.launches:
         live.note(Timed(launch.number, (Launched(ok.job, launch), Launched(ok.job, launch, control=True))))
-    assert live.cell(ok.job) == "✓ 2.00\N{NO-BREAK SPACE}µs"
+    value = replace(ok, job=replace(JOB, operator="value"), time=None)
+    live.note(Checked(value))
+    assert live.cell(ROW, "tape") == "✓ 2.00\N{NO-BREAK SPACE}µs"  # of the gradient, also where value is later
+    live.note(Checked(replace(value, status="wrong")))
+    assert live.cell(ROW, "tape").startswith("✗")  # of any operator
     live.note(Timed(9, (), (Record(ok.job, "crashed", "died"),)))
-    assert live.cell(ok.job) == "†"  # what is lost has no time any more
-    table = live.table(console)
-    assert [column.header for column in table.columns[:3]] == ["case", "n", "operator"]
-    assert table.row_count == 1
+    assert live.cell(ROW, "tape") == "✗"  # what is lost has no time any more
+    assert live.table(console).row_count == 1
+
+
+def test_the_table_has_its_first_row_with_the_first_verdict() -> None:
+    live = LiveTable()
+    console = Console(file=io.StringIO(), width=80, height=24)
+    assert live.table(console).row_count == 0
+    live.note(Checked(WRONG))
+    assert live.table(console).row_count == 1
 
 
 def test_a_table_that_does_not_fit_shows_what_changed_last_and_counts_the_backends_left_out() -> None:
@@ -72,13 +83,13 @@ def test_a_table_that_does_not_fit_shows_what_changed_last_and_counts_the_backen
         for backend in range(30):
             live.note(Checked(runs.record(f"case{case}", 1, f"b{backend:02}", "gradient", seconds=1e-6)))
     out = io.StringIO()
-    console = Console(file=out, width=90, height=14)
+    console = Console(file=out, width=80, height=14)
     console.print(live.table(console))
     lines = out.getvalue().splitlines()
     assert len(lines) == 1 + 14 - MARGIN
-    assert max(map(len, lines)) <= 90
+    assert max(map(len, lines)) <= 80
     assert "case99" in lines[-1]
-    assert "+27 more" in lines[0]
+    assert "+26 more" in lines[0]
 
 
 @pytest.mark.parametrize(

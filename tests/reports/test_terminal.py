@@ -1,85 +1,317 @@
-"""The table at the end of a run: readable in 80 and in 60 columns, with and without colour."""
+"""The end of a run in the terminal: a screen that fits, and the details on request; with and without colour."""
 
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
-from adbench.model.record import Relations, Run
+from adbench.model.record import Record, Relations, Run
 from reports.text import terminal
 from reports.text.drawing import NARROWEST
+from reports.text.terminal import Ending
 from tests.reports import runs
 
-FIVE = ("tape", "finite_differences", "autograd", "jax", "torch")
-USUAL = runs.run(
-    [
+SIX = ("tape_compiled", "tape", "finite_differences", "autograd", "jax", "torch")
+CASES = ("normal_log_density", "matrix_product", "lotka_volterra", "log_determinant")
+
+
+def _records(backends: Sequence[str] = SIX, cases: Sequence[str] = CASES) -> list[Record]:
+    """The first backend is the fastest; finite differences are approximate."""
+    return [
         runs.record(
             case,
             n,
             backend,
-            seconds=(k + 1) * 1.5e-6 * n,
+            operator,
+            seconds=(4.1**k if operator == "gradient" else 0.5) * 1.5e-6 * n,
             word="approximate" if backend == "finite_differences" else "right",
+            memory=runs.memory(),
         )
-        for case in ("normal_log_density", "matrix_product")
-        for n in (1, 1000, 1_000_000)
-        for k, backend in enumerate(FIVE)
+        for case in cases
+        for n in (1, 1000, 100_000)
+        for k, backend in enumerate(backends)
+        for operator in ("value", "gradient")
     ]
-)
+
+
+USUAL = runs.run(_records())
+ENDING = Ending(Path("out/report.html"), "adbench report out --details", CASES)
 
 
 def _widest(text: str) -> int:
     return max(cell_len(line) for line in text.splitlines())
 
 
-@pytest.mark.parametrize("width", [60, 80, 200])
-def test_five_backends_fit_side_by_side(width: int) -> None:
-    text = terminal.table(USUAL, width=width)
-    assert _widest(text) <= width
-    if width >= 80:
-        assert len(re.findall(r"^1 000 000 .*ms.*ms|^1 000 000 .*s", text, flags=re.M)) == 2
+def _line(text: str, start: str) -> str:
+    """The words of the line that starts so, with those of the lines that continue it."""
+    found = re.search(rf"^{re.escape(start)}.*(?:\n  +.*)*", text, re.M)
+    return " ".join(found[0].split()) if found else ""
 
 
-@pytest.mark.parametrize("width", [1, 16, 20, 30, 45])
-def test_a_narrow_terminal_gets_the_backends_below_each_other(width: int) -> None:
-    text = terminal.table(USUAL, width=width)
+def _lone(*records: Record, width: int = 80, details: bool = False, **changes: object) -> str:
+    return terminal.table(runs.run(records, **changes), width=width, details=details)
+
+
+# The first screen.
+
+
+def test_it_fits_eighty_columns_and_a_screen_and_ends_with_what_to_type_next() -> None:
+    text = terminal.table(USUAL, width=80, ending=ENDING)
+    assert _widest(text) <= 80
+    assert text.count("\n") <= 24
+    assert _line(text, "log_determinant") == "log_determinant 10⁵ ★ 1.0 4.1 69 280 1200 ≈ 17 150 ms 8.19 kB"
+    assert _line(text, "Correct") == "Correct 5 backends in all 12 tests; finite_differences: 12 approximate"
+    means = "mean slowdown: tape_compiled 1.0 · tape 4.1"
+    assert _line(text, "Fastest").startswith(f"Fastest tape_compiled in 4 of 4 cases; {means}")
+    assert _line(text, "Gradient cost").startswith("Gradient cost in function calls: tape_compiled 2.0 · tape 8.2")
+    lines = text.splitlines()
+    page = lines.index("Page           out/report.html")
+    assert lines[page + 1] == "Details        adbench report out --details"
+    assert lines[page + 2] == "Next           adbench run -c normal_log_density -n 100000 --rigorous"
+    assert lines[page + 3] == "               adbench check --function mymodule:f --at 1.0 2.0"
+
+
+@pytest.mark.parametrize("width", [1, 16, 20, 30, 39, 40, 60, 200])
+@pytest.mark.parametrize("details", [False, True])
+def test_no_line_is_wider_than_the_terminal(width: int, details: bool) -> None:
+    text = terminal.table(USUAL, width=width, details=details)
     assert _widest(text) <= max(width, NARROWEST)
-    assert text.count("matr") >= 2
+    assert text.count("matr") >= 1
 
 
-def test_the_fastest_right_result_is_marked_by_a_sign() -> None:
-    text = terminal.table(runs.run(runs.race([("tape", 3e-6), ("jax", 1e-6)])), width=80)
-    assert "★ 1.00 µs" in text
-    assert "✓ 3.00 µs" in text
-    assert "★ right and fastest" in text
+def test_backends_that_do_not_fit_are_named_and_the_best_ranked_ones_are_shown() -> None:
+    text = terminal.table(runs.run(_records([f"backend_{k:02}" for k in reversed(range(40))], CASES[:1])), width=80)
+    assert _widest(text) <= 80
+    assert re.search(r"^ +n +39 +38 +37 +36", text, re.M)
+    assert "Not shown, as the line is full: backend_34, backend_33" in text
+    assert "Fastest        backend_39 in 1 of 1 case;" in text
+
+
+def test_a_tie_and_a_winner_have_their_signs_and_the_others_plain_numbers() -> None:
+    shaky = runs.record(backend="shaky", seconds=0.99e-6, wobble=0.1)
+    text = _lone(*runs.race([("tape", 1e-6), ("slow", 4.123e-3)]), shaky)
+    assert re.search(r"^quadratic +10 +☆ 1.0 +☆ 1.\d+ +4[12]00 ", text, re.M)
+    assert "★" not in text
+    assert "☆ correct, tied for fastest" in text
+    assert "tied in 1 case: nobody is significantly faster than all others" in _line(text, "Fastest")
 
 
 @pytest.mark.parametrize("word", ["approximate", "verified", "blind", "inconclusive", "wrong", None])
-def test_nothing_but_right_gets_the_mark(word: str | None) -> None:
+def test_nothing_but_right_gets_a_star(word: str | None) -> None:
     quick = runs.record(backend="quick", word=word, seconds=1e-9)
-    text = terminal.table(runs.run([quick, *runs.race([("tape", 3e-6), ("jax", 1e-6)])]), width=80)
+    text = _lone(quick, *runs.race([("tape", 3e-6), ("jax", 1e-6)]))
+    assert re.search(r"^ +n +jax +tape +quick", text, re.M)
     assert text.count("★") == 2  # in the table and in the legend
-    assert "★ 1.00 ns" not in text
+    assert _line(text, "quadratic").startswith("quadratic 10 ★ 1.0 3.0 ")
 
 
-def test_a_wrong_result_shows_its_word_and_its_reason_once() -> None:
-    records = [runs.record(size=n, backend="liar", status="wrong", reason="sigma is off") for n in (1, 10)]
-    text = terminal.table(runs.run([*records, runs.record()]), width=80)
-    assert text.count("✗ wrong") == 3  # two cells and the legend
-    assert text.count("sigma is off") == 1
-    assert "✗ liar: sigma is off [2 cells]" in text
+def test_with_too_few_launches_there_is_neither_a_star_nor_a_tie() -> None:
+    times = {"a": 1e-6, "b": 9e-6}
+    few = [replace(runs.record(backend=name), time=runs.time(times[name], launches=3)) for name in times]
+    text = _lone(*few, runs.record(size=20))
+    assert _line(text, "quadratic").startswith("quadratic 10 1.0 9.0 –")
+    assert "– not measured" in text
+    assert _line(text, "Fastest").startswith("Fastest unknown: too few launches to compare; mean slowdown: a 1.0")
 
 
-def test_the_legend_explains_the_signs_that_occur_and_no_others() -> None:
-    text = terminal.table(runs.run([runs.record(), runs.record(backend="b", status="timed_out")]), width=80)
-    assert "◷ timed out" in text
-    assert "crashed" not in text
+def test_no_star_below_the_noise_floor() -> None:
+    """Two processes of tape differ by a fifth: a certain difference of a tenth is a tie, and one of a half is none."""
+
+    def line(seconds: float, wobble: float) -> str:
+        first, second = runs.race([("tape", 1e-6), ("other", seconds)])
+        return _line(_lone(replace(first, control=runs.time(1e-6, wobble=wobble)), second), "quadratic")
+
+    assert "★ 1.0 1.1" in line(1.1e-6, 0.0)
+    assert "☆ 1.0 ☆ 1.1" in line(1.1e-6, 0.2)
+    assert "★ 1.0 1.5" in line(1.5e-6, 0.2)
 
 
-def test_colour_is_added_only_on_request_and_changes_no_character() -> None:
-    plain, coloured = (terminal.table(USUAL, width=80, colour=colour) for colour in (False, True))
+def test_the_noise_is_one_line_and_the_remedy_comes_once_at_the_end() -> None:
+    first, second = runs.race([("tape", 2e-6), ("fast", 1e-6)], case="matrix_product")
+    quiet, noisy = (
+        terminal.table(runs.run([replace(first, control=runs.time(2e-6, wobble=w)), second]), width=80, ending=ENDING)
+        for w in (0.004, 0.2)
+    )
+    assert _line(quiet, "Noise").startswith("Noise two runs of identical code differed by 0.40 %; ignore smaller")
+    assert "doctor" not in quiet
+    assert noisy.count("adbench doctor") == 1
+    assert noisy.splitlines()[-2:] == [
+        "Next           adbench doctor  # find out what makes this machine noisy",
+        "               adbench run -c matrix_product -n 10 --rigorous",
+    ]
+    assert "Noise          unknown: nothing that is right was measured twice" in terminal.table(USUAL, width=80)
+
+
+def test_a_user_s_own_case_and_a_rigorous_run_are_not_suggested_again() -> None:
+    own = terminal.table(USUAL, width=80, ending=Ending(more="x", cases=("other",)))
+    many = terminal.table(replace(USUAL, settings={"launches": 20}), width=80, ending=ENDING)
+    assert "--rigorous" not in own + many
+    assert "adbench list backends" in own
+    assert "--function mymodule:f" not in own
+
+
+# Errors.
+
+
+def test_errors_come_first_with_a_command_that_repeats_them() -> None:
+    again = "print('wrong again')"
+    wrong = [replace(runs.record(size=n, status="wrong", reason="x is off"), reproduce=again) for n in (10, 20, 30)]
+    crash = runs.record(backend="bad", status="crashed", reason="died of SIGSEGV")
+    for details in (False, True):
+        lines = _lone(runs.record(backend="good"), crash, *wrong, details=details).splitlines()
+        assert lines[:5] == [
+            "✗ wrong: tape, quadratic n = 10 gradient: x is off",
+            f'  reproduce: python -c "{again}"',
+            "  and 2 more results",
+            "† crashed: bad, quadratic n = 10 gradient: died of SIGSEGV",
+            "",
+        ]
+
+
+@pytest.mark.parametrize("text", ["it's", '"$HOME" `ls` !', "\\"])
+def test_the_command_is_what_a_shell_reads_back(text: str) -> None:
+    line = f"print({text!r})"
+    (shown,) = re.findall("reproduce: (.*)", _lone(replace(runs.record(status="wrong"), reproduce=line)))
+    assert shlex.split(shown)[2] == line
+    run = [sys.executable, *shlex.split(shown)[1:]]
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == f"{text}\n"
+
+
+def test_hundreds_of_failures_are_counted_and_all_are_in_the_details() -> None:
+    records = [
+        runs.record(size=n, backend=f"b{k}", status="failed", reason=f"reason {k}.{n}")
+        for n in range(1, 11)
+        for k in range(30)
+    ]
+    text, details = (_lone(*records, details=wanted) for wanted in (False, True))
+    assert text.count("reason") == 5
+    assert "… and 25 more kinds of failure" in text
+    assert details.count("reason") >= 300
+
+
+# The line of each kind of gap, and the details.
+
+
+def test_unsupported_skipped_and_known_bugs_are_one_line_each() -> None:
+    told = "nan: as everybody knows"
+    records = [
+        *(runs.record(size=n) for n in (1, 2)),
+        *(runs.record(size=n, backend="poor", status="unsupported", reason="no loops") for n in (1, 2)),
+        runs.record(case="trap_sinc", size=1, status="known", reason=told),
+        runs.record(case="trap_sinc", size=1, operator="value", status="known", reason=told),
+        runs.record(case="trap_sqrt", size=1, status="surprise", reason="right, but its file says otherwise"),
+    ]
+    traps = ("trap_sinc", "trap_sqrt")
+    text, details = (_lone(*records, details=wanted, traps=traps) for wanted in (False, True))
+    assert _line(text, "Known bugs") == "Known bugs tape 1 of 2 classical traps"
+    assert _line(text, "Unsupported") == "Unsupported poor 2 of 5 results"
+    assert text.startswith("‽ surprise: tape, trap_sqrt n = 1 gradient: right, but its file says otherwise\n")
+    assert told not in text
+    assert "no loops" not in text
+    assert f"⊗ tape: known bugs in 1 case\n  {told}: sinc\n" in details
+    assert "∅ poor: no loops [2 cells]" in details
+    assert re.search(r"^sinc +⊗", details, re.M)
+
+
+def test_libraries_that_are_not_installed_are_one_line_with_the_command() -> None:
+    one = _lone(runs.record(), not_installed={"jax": "autodiff-bench[jax]"})
+    assert _line(one, "Install") == "Install 1 more library: pip install 'autodiff-bench[jax]'"
+    missing = {"jax": "autodiff-bench[jax]", "torch": "autodiff-bench[torch]", "mygrad": "mygrad"}
+    many = _line(_lone(runs.record(), not_installed=missing), "Install")
+    assert many == "Install 3 more libraries: pip install 'autodiff-bench[all]' mygrad"
+    assert "Install" not in _lone(runs.record())
+
+
+@pytest.mark.parametrize(
+    ("run", "says", "in_detail"),
+    [
+        (runs.run(), "Nothing was measured", "Nothing was measured"),
+        (runs.run([runs.record(seconds=None)]), "Checked gradient on 1 case", "Checked: gradient"),
+        (runs.run([runs.record(seconds=None), runs.record(backend="b")]), " – ", "— not timed"),
+        (runs.run([runs.record(status="unsupported", reason="no qr")]), "∅ unsupp.", "∅ tape: no qr"),
+        (runs.run([runs.record(seconds=1e-12), runs.record(backend="b", seconds=1e12)]), "10²⁴", "1.00·10¹² s"),
+    ],
+    ids=["empty", "nothing timed", "one not timed", "unsupported", "extremes"],
+)
+def test_a_run_of_little_says_so(run: Run, says: str, in_detail: str) -> None:
+    assert says in terminal.table(run, width=80)
+    assert in_detail in terminal.table(run, width=80, details=True)
+
+
+def test_a_check_counts_the_results_of_each_backend_worst_first() -> None:
+    records = [
+        *(runs.record(backend=b, operator=op, seconds=None) for b in ("good", "bad") for op in ("value", "jvp", "vjp")),
+        runs.record(backend="bad", operator="hvp", status="wrong", reason="sign flipped"),
+        runs.record(backend="good", operator="hvp", status="unsupported", reason="no hvp"),
+    ]
+    lines = _lone(*records).splitlines()
+    assert lines[0] == "✗ wrong: bad, quadratic n = 10 hvp: sign flipped"
+    assert [line.split() for line in lines if re.match("good|bad", line)] == [
+        ["bad", "3", "1", "–"],
+        ["good", "3", "–", "1"],
+    ]
+    narrow = _lone(*records, width=24)
+    assert _widest(narrow) <= 24
+    assert "∅ unsupported" in narrow  # a legend, as the heads are signs
+
+
+def test_a_check_says_in_detail_what_each_backend_has_of_each_operator() -> None:
+    records = [
+        runs.record(operator="value", seconds=None),
+        replace(runs.record(operator="jvp", seconds=None), how="from gradient"),
+        runs.record(operator="hvp", status="unsupported", reason="no hvp"),
+    ]
+    text = _lone(*records, details=True)
+    assert re.search(r"^value +native$", text, re.M)
+    assert re.search(r"^jvp +from gradient$", text, re.M)
+    assert re.search(r"^hvp +∅ no$", text, re.M)
+
+
+def test_digits_proofs_and_declined_relations_are_told() -> None:
+    words = ("right", "verified", "blind", "inconclusive")
+    checked = [runs.record(backend=word, word=word, seconds=None) for word in words]
+    details = _lone(*checked, width=120, details=True)
+    assert all(text in details for text in ("~ 6 digits", "? blind", "~k right to k digits", "? unsure"))
+    timed = [runs.record(backend=word, word=word) for word in words]
+    assert _line(_lone(*timed), "quadratic").startswith("quadratic 10 ✓ ~6 1.0 ? 1.0 ? 1.0")
+    assert "~6 1.00 µs" in _lone(*timed, width=120, details=True)
+    assert "~6" in _lone(*checked, width=120, details=True, traps=("quadratic",))
+    proved = replace(checked[0], verdict=replace(runs.verdict(), proved=True))
+    assert _line(_lone(proved, checked[1]), "Proved") == "Proved 1 of 2 expected values"
+    assert "Compared with proved values: 1 of 2 results." in _lone(proved, checked[1], details=True)
+    about = Relations(3, declined={"thread": "its stack belongs to one thread"})
+    asked = replace(runs.record(operator="relations", word=None, seconds=None), relations=about)
+    assert "∅ tape: thread: its stack belongs to one thread [relations]" in _lone(runs.record(), asked, details=True)
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_forty_backends_are_told_in_detail_case_by_case_the_fastest_first(width: int) -> None:
+    records = [runs.record(backend=f"backend_{k:02}", seconds=(41 - k) * 1e-6) for k in range(38)]
+    records += [runs.record(backend=f"lacking_{k}", status="unsupported", reason="no loops") for k in range(2)]
+    text = _lone(*records, width=width, details=True)
+    assert _widest(text) <= width
+    told = re.findall(r"[★✓] backend_(\d\d) [\d.]+ µs", text)
+    assert told == [f"{k:02}" for k in reversed(range(38))]
+    assert "★ backend_37 4.00 µs" in text
+    assert "∅ unsupp.: lacking_0" in text
+
+
+# Colour.
+
+
+@pytest.mark.parametrize("details", [False, True])
+def test_colour_is_added_only_on_request_and_changes_no_character(details: bool) -> None:
+    plain, coloured = (
+        terminal.table(USUAL, width=80, colour=colour, details=details, ending=ENDING) for colour in (False, True)
+    )
     assert "\x1b" not in plain
     assert "\x1b[" in coloured
     bare = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
@@ -91,127 +323,3 @@ def test_the_environment_does_not_change_the_table(monkeypatch: pytest.MonkeyPat
     for name, value in {"FORCE_COLOR": "1", "COLUMNS": "20", "TERM": "dumb"}.items():
         monkeypatch.setenv(name, value)
         assert terminal.table(USUAL, width=80) == expected
-
-
-@pytest.mark.parametrize(
-    ("run", "says"),
-    [
-        (runs.run(), "Nothing was measured"),
-        (runs.run([runs.record(seconds=None)]), "Checked: gradient"),
-        (runs.run([runs.record(seconds=None), runs.record(backend="other")]), "— not timed"),
-        (runs.run([runs.record(status="unsupported", reason="no cholesky")]), "∅ tape: no cholesky"),
-        (runs.run([runs.record(seconds=1e-12), runs.record(backend="slow", seconds=1e12)]), "1.00·10¹² s"),
-    ],
-    ids=["empty", "nothing timed", "one not timed", "unsupported", "extremes"],
-)
-def test_a_run_of_little_says_so(run: Run, says: str) -> None:
-    assert says in terminal.table(run, width=80)
-
-
-def test_hundreds_of_reasons_are_counted_after_the_first_twenty() -> None:
-    records = [runs.record(size=n, status="failed", reason=f"reason {n}") for n in range(1, 301)]
-    text = terminal.table(runs.run(records), width=80)
-    assert "reason 20 " in text
-    assert "reason 21 " not in text
-    assert "… and 280 more reasons" in text
-
-
-def test_traps_have_a_table_of_their_own_and_known_faults_are_counted_not_told() -> None:
-    told = "nan: as everybody knows"
-    records = [
-        runs.record(),
-        runs.record(case="trap_sinc", size=1, status="known", reason=told),
-        runs.record(case="trap_sqrt", size=1, status="surprise", reason="right, but its file says otherwise"),
-    ]
-    text = terminal.table(replace(runs.run(records), traps=("trap_sinc", "trap_sqrt")), width=80)
-    assert re.search(r"^sinc +⊗", text, re.M)
-    assert re.search(r"^sqrt +‽", text, re.M)
-    assert told not in text
-    assert "⊗ 1 fault is as it is known to be" in text
-    assert "right, but its file says otherwise" in text
-
-
-def test_a_check_shows_what_each_backend_has_of_each_operator() -> None:
-    records = [
-        runs.record(operator="value", seconds=None),
-        runs.record(operator="jvp", seconds=None),
-        runs.record(operator="hvp", status="unsupported", reason="no hvp"),
-    ]
-    records[1] = replace(records[1], how="from gradient")
-    text = terminal.table(runs.run(records), width=80)
-    assert re.search(r"^value +native$", text, re.M)
-    assert re.search(r"^jvp +from gradient$", text, re.M)
-    assert re.search(r"^hvp +∅ no$", text, re.M)
-
-
-def test_what_went_wrong_says_how_to_do_it_again_in_one_line() -> None:
-    again = "import adbench; print(adbench.check_cell('quadratic', 10, '/a/long/path/to/mine.py', 'gradient', seed=7))"
-    records = [replace(runs.record(status="wrong"), reproduce=again), replace(runs.record(size=20), reproduce=again)]
-    lines = terminal.table(runs.run(records), width=60).splitlines()
-    assert [line for line in lines if "again" in line] == [f"  again: {again}"]
-
-
-def test_what_is_not_told_from_the_fastest_is_marked_so() -> None:
-    shaky = runs.record(backend="shaky", seconds=0.99e-6, wobble=0.1)
-    text = terminal.table(runs.run([*runs.race([("tape", 1e-6), ("slow", 4e-6)]), shaky]), width=80)
-    assert "★" not in text
-    assert text.count("☆") == 3
-    assert "☆ right, not told from the fastest" in text
-
-
-def test_the_noise_floor_and_the_clocks_loop_are_printed() -> None:
-    def session(wobble: float) -> str:
-        first, second = runs.race([("tape", 2e-6), ("fast", 1e-6)])
-        records = [replace(first, control=runs.time(2e-6, wobble=wobble)), second]
-        return " ".join(terminal.table(runs.run(records, loop_overhead_ns=14.2), width=60).split())
-
-    assert "Noise floor 0.40 %, margin 2.0 %. The clock's loop takes 14.2 ns a call." in session(0.004)
-    assert "NOISY, nothing should be gated by this run. Noise floor 2" in session(0.2)
-    assert "No noise floor: nothing that is right was measured twice" in terminal.table(USUAL, width=200)
-
-
-@pytest.mark.parametrize("width", [40, 80, 160])
-def test_forty_backends_are_told_case_by_case_the_fastest_first(width: int) -> None:
-    records = [runs.record(backend=f"backend_{k:02}", seconds=(41 - k) * 1e-6) for k in range(38)]
-    records += [runs.record(backend=f"lacking_{k}", status="unsupported", reason="no loops") for k in range(2)]
-    text = terminal.table(runs.run(records), width=width)
-    assert _widest(text) <= width
-    told = re.findall(r"[★✓] backend_(\d\d) [\d.]+ µs", text)
-    assert told == [f"{k:02}" for k in reversed(range(38))]
-    assert "★ backend_37 4.00 µs" in text
-    assert "∅ unsupp.: lacking_0" in text
-
-
-def test_forty_backends_side_by_side_where_they_fit() -> None:
-    records = [runs.record(backend=f"b{k}", seconds=(k + 1) * 1e-6) for k in range(40)]
-    text = terminal.table(runs.run(records), width=700)
-    assert re.search(r"^10 .*★ 1.00 µs.*40.0 µs$", text, re.M)
-
-
-def test_a_result_that_is_verified_to_some_digits_shows_how_many() -> None:
-    words = ("right", "verified", "blind", "inconclusive")
-    checked = [runs.record(backend=word, word=word, seconds=None) for word in words]
-    text = terminal.table(runs.run(checked), width=120)
-    assert "~ 6 digits" in text
-    assert "? blind" in text
-    assert "~k right to k digits" in text
-    assert "? unsure" in text  # of an older file, as it did
-    timed = terminal.table(runs.run([runs.record(backend=word, word=word) for word in words]), width=120)
-    assert "~6 1.00 µs" in timed
-    assert "? 1.00 µs" in timed
-    traps = terminal.table(runs.run(checked, traps=("quadratic",)), width=120)
-    assert "~6" in traps
-
-
-def test_the_table_says_how_many_results_were_compared_with_proved_values() -> None:
-    records = [runs.record(backend=name) for name in ("a", "b")]
-    proved = replace(records[0], verdict=replace(runs.verdict(), proved=True))
-    assert "proved" not in terminal.table(runs.run(records), width=80)
-    assert "Compared with proved values: 1 of 2 results." in terminal.table(runs.run([proved, records[1]]), width=80)
-
-
-def test_relations_that_a_backend_declines_are_shown_with_the_reason() -> None:
-    about = Relations(3, declined={"thread": "its stack belongs to one thread"})
-    asked = replace(runs.record(operator="relations", word=None, seconds=None), relations=about)
-    table = " ".join(terminal.table(runs.run([runs.record(), asked]), width=80).split())
-    assert "∅ tape: thread: its stack belongs to one thread [relations]" in table

@@ -18,19 +18,21 @@ function sort(head) {
   for (const other of head.parentElement.cells) if (other.hasAttribute("aria-sort")) other.setAttribute("aria-sort", "none");
   head.setAttribute("aria-sort", down ? "descending" : "ascending");
   const rows = Array.from(body.rows, (row) => [key(row.cells[head.cellIndex], head.dataset.sort), row]);
-  // A figure that is not there stays last either way: turning the order round must not bring it to the top.
+  // A missing figure stays last either way: turning the order round must not bring it to the top.
   rows.sort(([a], [b]) => (down && a !== null && b !== null ? compare(b, a) : compare(a, b)));
   body.classList.add("sorted");
   body.append(...rows.map(([, row]) => row));
 }
-for (const head of document.querySelectorAll("table.sortable th[data-sort]")) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "sort";
-  button.append(...head.childNodes);
-  button.addEventListener("click", () => sort(head));
-  head.append(button);
-  head.setAttribute("aria-sort", "none");
+function sortable(part) {
+  for (const head of part.querySelectorAll("table.sortable th[data-sort]")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "sort";
+    button.append(...head.childNodes);
+    button.addEventListener("click", () => sort(head));
+    head.append(button);
+    head.setAttribute("aria-sort", "none");
+  }
 }
 
 // Filtering: parts of names, any of them, with commas between; in every section at once.
@@ -49,11 +51,33 @@ function filter() {
   find("shown").textContent = cases.every(Boolean) && backends.every(Boolean) ? ""
     : `${count(cases)} of ${cases.length} cases, ${count(backends)} of ${backends.length} backends`;
 }
+const filtering = () => find("filter-cases").value || find("filter-backends").value;
 for (const id of ["filter-cases", "filter-backends"]) {
   find(id).addEventListener("input", filter);
   find(id).addEventListener("keydown", (event) => { if (event.key === "Escape") { event.target.value = ""; filter(); } });
 }
-if (find("filter-cases").value || find("filter-backends").value) filter(); // a page that was left and come back to
+
+// What is packed in the page: text, compressed, which is unpacked when it is first asked for.
+const unpacked = {};
+function unpack(id) {
+  async function read() {
+    const bytes = Uint8Array.from(atob(find(id).textContent), (c) => c.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  }
+  return (unpacked[id] ??= read());
+}
+async function unfold(fold) {
+  const key = fold.dataset.fold;
+  if (key === undefined) return;
+  delete fold.dataset.fold;
+  const part = document.createElement("div");
+  part.innerHTML = JSON.parse(await unpack("folds"))[key]; // our own markup, with every name escaped
+  sortable(part);
+  fold.append(part);
+  if (filtering()) filter();
+}
+// Before it opens, so that it opens full.
+document.addEventListener("toggle", (event) => { if (event.target.open) unfold(event.target); }, true);
 
 // The theme is that of the system until somebody says otherwise; nothing is stored.
 const themes = ["system", "light", "dark"];
@@ -68,21 +92,25 @@ find("tools").hidden = false;
 if (find("run") && "DecompressionStream" in window) {
   find("download").hidden = false;
   find("download").addEventListener("click", async () => {
-    const packed = Uint8Array.from(atob(find("run").textContent), (c) => c.charCodeAt(0));
-    const text = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).blob();
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    link.href = URL.createObjectURL(new Blob([await unpack("run")], { type: "application/json" }));
     link.download = "run.json";
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   });
 }
 
-// A link to a reason opens what hides it; not every browser does so by itself.
-function reveal() {
-  const target = location.hash && find(location.hash.slice(1));
-  const fold = target && target.closest("details");
-  if (fold) { fold.open = true; target.scrollIntoView(); }
+// A link to a reason opens what hides it. In a large page the reason may still be packed.
+async function reveal() {
+  const id = location.hash.slice(1);
+  if (!id) return;
+  if (!find(id))
+    for (const fold of document.querySelectorAll("#failures details[data-fold], #traps details[data-fold]")) await unfold(fold);
+  const target = find(id), fold = target && target.closest("details");
+  if (fold) fold.open = true;
+  if (target && !target.matches("section")) target.scrollIntoView();
 }
 addEventListener("hashchange", reveal);
+sortable(document);
+if (filtering()) filter(); // a page that was left and come back to
 reveal();

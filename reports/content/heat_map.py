@@ -1,0 +1,112 @@
+"""The heat map of a run: each backend's slowdown relative to the fastest, for each case at its largest common size."""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass
+
+from ..figures import panels
+from . import formatting, ranking, standings
+from .cells import Cell, Cells
+from .footnotes import Footnotes
+from .ranking import Lead, Place
+
+STEPS = (1.1, 2.0, 5.0, 10.0, 30.0, 100.0, 1000.0)
+"""The slowdowns at which the colour changes: step 0 is up to 1.1, step 7 above 1,000."""
+
+
+@dataclass(frozen=True)
+class Square:
+    """One cell of the map.
+
+    text    the slowdown, or the sign of an outcome that is not ranked
+    step    the number of its colour; None where it is not ranked
+    place   "fastest" if it is significantly faster than each other cell, "tie" if it ties for fastest
+    note    the number of the reason why it is not ranked
+    """
+
+    cell: Cell
+    text: str
+    step: int | None = None
+    place: Place = ""
+    note: int | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One case at one size; time and memory of the fastest as text, "" for a missing one."""
+
+    case: str
+    number: int
+    size: int
+    squares: tuple[Square, ...]
+    time: str
+    memory: str
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """The lines in the order of the run; `means` of the backends' slowdowns; `method` of the memory, in words."""
+
+    lines: tuple[Line, ...]
+    means: tuple[Square | None, ...]
+    method: str
+
+    @property
+    def words(self) -> list[formatting.Word]:
+        """The outcomes in it that are not ranked, in the order of the legend."""
+        there = {square.cell.word for line in self.lines for square in line.squares if square.step is None}
+        return [word for word in formatting.OUTCOMES if word in there]
+
+    @property
+    def places(self) -> set[str]:
+        """Which of "fastest" and "tie" are in it."""
+        return {square.place for line in self.lines for square in line.squares if square.place}
+
+
+def heat_map(cells: Cells, footnotes: Footnotes) -> HeatMap:
+    """A line for each case, a square for each backend; the memory by the first method that any of the fastest has."""
+    races = {case: ranking.lead(cells, case) for case in cells.subjects}
+    first = [race.leaders[0] for race in races.values() if race]
+    method, title = next(
+        (pair for pair in panels.MEMORY_METHODS if any(panels.memory_bytes(cell, pair[0])[0] for cell in first)),
+        ("", ""),
+    )
+    lines = []
+    for number, (case, race) in enumerate(races.items()):
+        size = race.size if race else cells.sizes[case][-1]
+        squares = tuple(_square(cells.cell(case, size, b), race, footnotes) for b in cells.backends)
+        time = memory = ""
+        if race:
+            leader = race.leaders[0]
+            found = panels.memory_bytes(leader, method)[0] if method else None
+            time = formatting.seconds(leader.spread.median) if leader.spread else ""
+            memory = formatting.byte_size(found) if found else ""
+        lines.append(Line(case, number, size, squares, time, memory))
+    return HeatMap(tuple(lines), _means(cells), title.lower())
+
+
+def step(slowdown: float) -> int:
+    """The number of the colour of a slowdown."""
+    return bisect.bisect_left(STEPS, slowdown)
+
+
+def _square(cell: Cell, race: Lead | None, footnotes: Footnotes) -> Square:
+    found = standings.slowdown(race, cell)
+    if race is None or found is None:
+        return Square(cell, cell.sign, note=footnotes.number(cell))
+    return Square(cell, formatting.slowdown(found), step(found), race.place(cell))
+
+
+def _means(cells: Cells) -> tuple[Square | None, ...]:
+    """The geometric mean of each backend's slowdowns, with the number of cases where it lacks some."""
+    found = {standing.backend: standing for standing in standings.standings(cells)}
+    squares: list[Square | None] = []
+    for backend in cells.backends:
+        standing = found[backend]
+        if standing.slowdown is None:
+            squares.append(None)
+            continue
+        cell = next(cell for cell in cells.column(backend) if cell.ranked)
+        squares.append(Square(cell, standing.text, step(standing.slowdown)))
+    return tuple(squares)

@@ -1,0 +1,85 @@
+"""How backends stand over a whole run: their slowdown on each case, and their order from these.
+
+The slowdown of a cell is its time divided by that of the fastest correct one at its place. Only cells that are ranked
+(right and timed) have one, so that a wrong or approximate result never comes first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from . import formatting, ranking
+from .cells import Cell, Cells
+from .ranking import Lead
+
+MOSTLY = 0.5
+"""A backend that is ranked on fewer of the cases than this share stands after all that are ranked on more."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A backend's place: on how many cases it is ranked, and the geometric mean of its slowdowns there.
+
+    `slowdown` is None for a backend that is ranked nowhere. `counted`, the mean over all cases, decides the order: a
+    case on which the backend is not ranked counts with the largest slowdown of the others there.
+    """
+
+    backend: str
+    ranked: int
+    cases: int
+    slowdown: float | None
+    counted: float
+
+    @property
+    def text(self) -> str:
+        """The mean slowdown, with the number of cases if it is not ranked on all of them."""
+        if self.slowdown is None:
+            return formatting.MISSING
+        return formatting.slowdown(self.slowdown) + (f" on {self.ranked}" if self.ranked < self.cases else "")
+
+
+def slowdown(race: Lead | None, cell: Cell) -> float | None:
+    """The time of a cell of that race divided by its leader's; None for a cell that is not ranked."""
+    if race is None or not cell.ranked or cell.spread is None:
+        return None
+    first = race.leaders[0].spread
+    return max(1.0, cell.spread.median / first.median) if first and first.median > 0 else None
+
+
+def standings(cells: Cells) -> tuple[Standing, ...]:
+    """Every backend, the fastest over all cases first, each case at its largest common size.
+
+    Those that are ranked on less than half of the cases come after the others, and those that are ranked nowhere last;
+    equals keep the order of the run.
+    """
+    races = [_slowdowns(cells, race) for race in ranking.leads(cells)]
+    found = [_standing(backend, races) for backend in cells.backends]
+
+    def place(standing: Standing) -> tuple[bool, bool, float]:
+        return standing.slowdown is None, standing.ranked < MOSTLY * standing.cases, standing.counted
+
+    return tuple(sorted(found, key=place))
+
+
+def arranged(cells: Cells) -> Cells:
+    """The cells with the backends in the order of their standings, as every table and chart of a page has them."""
+    return cells.arranged(standing.backend for standing in standings(cells))
+
+
+def _slowdowns(cells: Cells, race: Lead) -> dict[str, float]:
+    """Backend -> slowdown, of those that are ranked."""
+    every = ((name, slowdown(race, cells.cell(race.case, race.size, name))) for name in cells.backends)
+    return {name: found for name, found in every if found is not None}
+
+
+def _standing(backend: str, races: Sequence[Mapping[str, float]]) -> Standing:
+    own = [of[backend] for of in races if backend in of]
+    counted = [of.get(backend, max(of.values())) for of in races]
+    return Standing(backend, len(own), len(races), _mean(own) if own else None, _mean(counted))
+
+
+def _mean(ratios: Sequence[float]) -> float:
+    """The geometric mean; 1 for none."""
+    return math.exp(math.fsum(map(math.log, ratios)) / len(ratios)) if ratios else 1.0
