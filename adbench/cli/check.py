@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import click
 
 from adbench.cli.support.execute import execute, make_session, print_plan, print_run, report_inactive_inputs
 from adbench.cli.support.function_options import FunctionCommand, function_options, print_function, with_function
-from adbench.cli.support.options import PATH, selection_options, worker_options
+from adbench.cli.support.options import PATH, details_option, selection_options, worker_options
 
 
 @click.command(cls=FunctionCommand)
@@ -20,7 +21,8 @@ from adbench.cli.support.options import PATH, selection_options, worker_options
     *("--operator", "operators"),
     multiple=True,
     metavar="NAME",
-    help="Default: all, and relations; of --function its value and gradient or Jacobian.",
+    help="Check this operator, for example gradient. Default: all operators, and relations between calls; with "
+    "--function the value and the gradient or Jacobian.",
 )
 @click.option(
     "--points",
@@ -28,27 +30,29 @@ from adbench.cli.support.options import PATH, selection_options, worker_options
     default=1,
     show_default=True,
     metavar="N",
-    help="Seeds to check at; of --function the given point and others around it.",
+    help="Check at N points. With --function: the given point and N - 1 others around it.",
 )
-@click.option("--junit", type=PATH, metavar="FILE", help="Write JUnit XML too.")
-@click.option("--fail-fast", is_flag=True, help="Stop at the first that is wrong.")
-@click.option("--plan", "plan_only", is_flag=True, help="Print what would be checked, and check nothing.")
+@click.option("--junit", type=PATH, metavar="FILE", help="Also write the results to FILE as JUnit XML.")
+@click.option("--fail-fast", is_flag=True, help="Stop at the first wrong result.")
+@click.option("--plan", "plan_only", is_flag=True, help="Print the plan and stop.")
+@details_option
 @worker_options
 def check(
     as_json: bool,
     junit: Path | None,
     fail_fast: bool,
     plan_only: bool,
+    details: bool,
     on: str | None,
     **asked: Any,
 ) -> None:
     """Check values and derivatives, without timing them.
 
-    Exit code 1: something is wrong, or an input does nothing. With --function also 5: nothing is wrong, but rounding
-    hides an answer.
+    Exit code 0: everything is correct. 1: a derivative is wrong, or the value does not depend on an input. 4: a backend
+    crashed, raised an error or timed out. 5, with --function: rounding hides an answer.
 
     \b
-    adbench check                      everything installed, at small sizes
+    adbench check                      every installed backend, at small sizes
     adbench check -b my_backend.py -c matrix_product -n 8 --points 5
     adbench check --function mymodule:f --at 1.0 2.0
     adbench check --function mymodule.py:loss --at '{"w": [1, 2]}' --arg n=3 --points 5
@@ -62,11 +66,11 @@ def check(
         print_plan(session, as_json)
         return
     found, code = execute(session, None, on=on, fail_fast=fail_fast)
-    # A function given on the command line may be flat at the point that was asked for.
+    # A function given on the command line may be flat at the given point.
     dead = report_inactive_inputs(session, "warning" if own else "dead input")
     if junit is not None:
         write_whole(junit, report_module("text.junit").render(found))
     if own is None:
-        print_run(found, as_json)
+        print_run(found, as_json, details, more=f"adbench {shlex.join(sys.argv[1:])} --details")
         sys.exit(code or (1 if dead else 0))
     sys.exit(print_function(own, found, code, as_json))

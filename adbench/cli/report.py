@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from adbench.cli.support.execute import print_run
 from adbench.cli.support.options import PATH, share_option
 
 FORMATS = {"html": "html.page", "md": "text.markdown", "csv": "text.spreadsheet", "junit": "text.junit"}
@@ -14,33 +15,53 @@ SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".csv": "csv", ".xml":
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...")
-@click.option("-o", "--output", type=PATH, metavar="FILE", help="Default: report.html beside the run.")
-@click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: by the name of FILE, else html.")
-@share_option("--margin", "5%", "Of several runs: what is slower by less is no regression.")
-@click.option("--from-gradbench", is_flag=True, help="RUN is a log of gradbench's, LOG.jsonl: in its own figures.")
-def report(runs: tuple[Path, ...], output: Path | None, form: str | None, margin: float, from_gradbench: bool) -> None:
-    """Make a report of a run: its folder, its run.json, or the journal of one that is not finished.
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    metavar="FILE",
+    help="Write to FILE; default: report.html next to the run.",
+)
+@click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: by the suffix of FILE, else html.")
+@share_option("--margin", "5%", "With several runs: ignore changes in time below this share.")
+@click.option("--from-gradbench", is_flag=True, help="RUN is a gradbench log; show gradbench's own numbers.")
+@click.option("--details", is_flag=True, help="Print every size, operator and reason in the terminal instead.")
+def report(
+    runs: tuple[Path, ...],
+    output: Path | None,
+    form: str | None,
+    margin: float,
+    from_gradbench: bool,
+    details: bool,
+) -> None:
+    """Write a report of a run. RUN is its folder, its run.json, or the journal of an unfinished run.
 
     \b
-    adbench report results/<time>               the page again
-    adbench report out -o out.md                for a pull request; also .csv, and .xml (JUnit) for CI
-    adbench report january february -o all.html     lines over time, regressions marked; machines side by side
-    adbench report --from-gradbench log.jsonl       what gradbench measured and judged, as it did
+    adbench report results/<time>                   write the page again
+    adbench report results/<time> --details         every size, operator and reason, in the terminal
+    adbench report out -o out.md                    for a pull request; also .csv, and .xml (JUnit) for CI
+    adbench report january february -o all.html     several runs over time, with regressions marked
+    adbench report --from-gradbench log.jsonl       the results of a gradbench log
 
-    All but the page go to stdout where there is no -o.
+    Without -o, formats other than HTML go to stdout.
     """
     from adbench.catalog.discovery import report_module
     from adbench.model.atomic_file import write_whole
     from adbench.results.importers.gradbench_log import read_log
     from adbench.results.store import PAGE, read_run
 
+    if details:
+        if output or form or len(runs) > 1:
+            raise click.UsageError("--details prints one run in the terminal; leave out -o, --format and other runs")
+        print_run((read_log if from_gradbench else read_run)(runs[0]), as_json=False, details=True)
+        return
     form = form or ("html" if output is None else SUFFIXES.get(output.suffix.lower()))
     if form is None:
-        raise click.UsageError(f"{output}: which form? It ends in none of {', '.join(SUFFIXES)}; give --format")
+        raise click.UsageError(f"{output} ends in none of {', '.join(SUFFIXES)}; choose the format with --format")
     if len(runs) > 1 and form != "html":
-        raise click.UsageError(f"{form} tells of one run; two of them: adbench compare OLD NEW --markdown")
+        raise click.UsageError(f"{form} shows one run, not {len(runs)}; for two: adbench compare OLD NEW --markdown")
     if from_gradbench and len(runs) > 1:
-        raise click.UsageError("--from-gradbench shows one log; two of them: adbench compare OLD NEW")
+        raise click.UsageError(f"--from-gradbench shows one log, not {len(runs)}; for two: adbench compare OLD NEW")
     if len(runs) > 1:
         text = report_module("html.over_time").render([(str(run), read_run(run)) for run in runs], margin=margin)
         output = output or Path("runs.html")

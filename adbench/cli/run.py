@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,25 +18,42 @@ from adbench.cli.support.execute import (
     report_inactive_inputs,
 )
 from adbench.cli.support.function_options import FunctionCommand, function_options, print_function, with_function
-from adbench.cli.support.options import PATH, quantity, selection_options, share_option, worker_options
+from adbench.cli.support.options import (
+    PATH,
+    details_option,
+    quantity,
+    selection_options,
+    share_option,
+    worker_options,
+)
 
 
 @click.command(cls=FunctionCommand)
 @selection_options
 @function_options
-@click.option("--operator", "operators", multiple=True, metavar="NAME", help="Default: each case's own.")
-@click.option("--quick", is_flag=True, help="Fewer sizes, launches and epochs: a first look in under two minutes.")
-@click.option("--rigorous", is_flag=True, help="20 launches: figures that others will hold you to.")
-@click.option("--launches", type=click.IntRange(1), metavar="N", help="Fresh processes of each backend; default: 8.")
-@click.option("--memory/--no-memory", default=True, help="Measure memory too, in processes of its own.")
-@click.option("--reference", metavar="NAME", help="The backend that is measured twice, as the control; default: tape.")
-@share_option("--margin", "2%", "Times that differ by less count as equal.")
 @click.option(
-    "--budget", metavar="TIME", callback=quantity("seconds_of"), help="Plan to fit, as 10m; says what it leaves out."
+    "--operator",
+    "operators",
+    multiple=True,
+    metavar="NAME",
+    help="Measure this operator; default: those of each case.",
 )
-@click.option("--plan", "plan_only", is_flag=True, help="Print what would run and about how long, and run nothing.")
-@click.option("-o", "--output", type=PATH, metavar="DIR", help="Default: results/<time>/.")
-@click.option("--resume", type=PATH, metavar="DIR", help="Go on with the interrupted run in this folder.")
+@click.option("--quick", is_flag=True, help="A first look in about a minute: six cases, three sizes, five launches.")
+@click.option("--rigorous", is_flag=True, help="20 launches, for results to publish.")
+@click.option("--launches", type=click.IntRange(1), metavar="N", help="Fresh processes for each backend; default: 8.")
+@click.option("--memory/--no-memory", default=True, help="Also measure memory, in separate processes.")
+@click.option("--reference", metavar="NAME", help="Measure this backend twice, as the control; default: tape.")
+@share_option("--margin", "2%", "Treat times that differ by less as equal.")
+@click.option(
+    "--budget",
+    metavar="TIME",
+    callback=quantity("seconds_of"),
+    help="Stop within this time, for example 10m; reports everything it leaves out.",
+)
+@click.option("--plan", "plan_only", is_flag=True, help="Print the plan and the expected time, then stop.")
+@click.option("-o", "--output", type=PATH, metavar="DIR", help="Write to DIR; default: results/<time>/.")
+@click.option("--resume", type=PATH, metavar="DIR", help="Resume the interrupted run in DIR.")
+@details_option
 @worker_options
 @click.pass_context
 def run(
@@ -44,11 +62,12 @@ def run(
     output: Path | None,
     resume: Path | None,
     plan_only: bool,
+    details: bool,
     as_json: bool,
     on: str | None,
     **asked: Any,
 ) -> None:
-    """Check, then measure time and memory; write run.json and report.html.
+    """Check derivatives, then measure time and memory; write run.json and report.html.
 
     \b
     adbench run --quick
@@ -75,15 +94,23 @@ def run(
     found, code = execute(
         session, None if resume else folder, on=on, first=report_module("text.planned").sentence(session)
     )
-    data = write_run(folder, found)  # before the page: a fault in drawing it must not cost what was measured
+    data = write_run(folder, found)  # before the page: a fault in drawing must not lose the measurements
     write_whole(folder / PAGE, report_module("html.page").render(found))
     if own is not None:
         code = print_function(own, found, code, as_json)
     if own is None or not as_json:
-        print_run(found, as_json)
-    click.echo(f"data: {data}\npage: {folder / PAGE}", err=as_json)
+        if own is not None:
+            click.echo()
+        print_run(
+            *(found, as_json, details),
+            page=folder / PAGE,
+            more=f"adbench report {shlex.quote(str(folder))} --details",
+            cases=[name for name, source in session.catalog.case_sources.items() if source.builtin],
+        )
+    if as_json:
+        click.echo(f"data: {data}\npage: {folder / PAGE}", err=True)
     if code > 128:
         click.echo(
-            f"adbench: interrupted; to go on: adbench run --resume {folder}{f' --on {on}' if on else ''}", err=True
+            f"adbench: interrupted; to resume: adbench run --resume {folder}{f' --on {on}' if on else ''}", err=True
         )
     sys.exit(code)

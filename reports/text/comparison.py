@@ -30,17 +30,17 @@ class Kind(NamedTuple):
 
 
 KINDS: dict[Word, Kind] = {
-    "now wrong": Kind("✗", "bold red", "wrong now, and not before"),
-    "now failing": Kind("⊗", "bold red", "fails now, and did not before"),
-    "regression": Kind("▲", "bold red", "slower than the margin, and not by chance"),
-    "improvement": Kind("▼", "bold green", "faster than the margin, and not by chance"),
-    "now right": Kind("✓", "green", "wrong or failing before"),
-    "was wrong": Kind("✗", "", "wrong in both"),
-    "was failing": Kind("⊗", "", "failing in both"),
-    "inconclusive": Kind("?", "yellow", "more launches, or a quieter machine, would tell"),
-    "same": Kind("=", "", "within the margin, for certain"),
-    "gone": Kind("−", "", "not in the new run"),
-    "new": Kind("+", "", "not in the old run"),
+    "now wrong": Kind("✗", "bold red", "wrong now, but not before"),
+    "now failing": Kind("⊗", "bold red", "fails now, but not before"),
+    "regression": Kind("▲", "bold red", "significantly slower, by more than the margin"),
+    "improvement": Kind("▼", "bold green", "significantly faster, by more than the margin"),
+    "now right": Kind("✓", "green", "was wrong or failing"),
+    "was wrong": Kind("✗", "", "wrong in both runs"),
+    "was failing": Kind("⊗", "", "failing in both runs"),
+    "inconclusive": Kind("?", "yellow", "measure with more launches, or on a quieter machine"),
+    "same": Kind("=", "", "the whole interval is within the margin"),
+    "gone": Kind("−", "", "only in the old run"),
+    "new": Kind("+", "", "only in the new run"),
 }
 QUIET: tuple[Word, ...] = ("same", "gone", "new")  # counted, not listed one by one
 FOLDED: tuple[Word, ...] = ("inconclusive", *QUIET)  # in Markdown
@@ -152,28 +152,29 @@ def _about(found: Comparison) -> Iterator[str]:
     """The inputs, the basis, and remarks that a reader has to know."""
     yield f"{_run_name(found.old)} → {_run_name(found.new)}, margin {_share(found.margin)}"
     if found.basis == "clock":
-        yield "Times are compared by the clock: a busier machine looks like a regression."
+        yield "Compared in seconds: a busier machine looks like a regression."
     elif found.reference:
-        yield f"Each cell is held against {formatting.short(found.reference, 40)}, which took turns with it."
+        yield f"Times are relative to {formatting.short(found.reference, 40)}, measured in the same run."
     else:
-        yield "The two have no reference backend in common: each cell is held against those beside it."
+        yield "The runs share no reference backend: times are relative to the other backends of the same run."
     if not found.same:
-        how = "compared all the same" if found.basis == "clock" else "absolute times are not compared (--absolute does)"
+        how = "compared anyway" if found.basis == "clock" else "seconds are not compared (--absolute compares them)"
         yield f"Two machines: {how}. {_visible('; '.join(found.differ))}"
     if found.drift:
         drift = found.drift
         spread = f" ({_percent(drift.least)} … {_percent(drift.most)})" if drift.cells > 1 else ""
         cells = formatting.plural(drift.cells, "cell")
-        yield f"{_visible(drift.backend)} itself moved by {_percent(drift.median)}{spread} over {cells}, by the clock."
+        yield f"{_visible(drift.backend)} itself changed by {_percent(drift.median)}{spread} in seconds, over {cells}."
     floors = (found.old.floor, found.new.floor)
     if floors != (None, None):
-        yield f"Noise floor: {' and '.join('none known' if floor is None else _share(floor) for floor in floors)}."
+        known = " and ".join("unknown" if floor is None else formatting.percent(floor) for floor in floors)
+        yield f"Noise floor (two runs of identical code differed by this much): {known}."
     for note in found.notes:
         yield _visible(note[0].upper() + note[1:] + ".")
     if found.undecided:
-        yield f"No regression can be told: {_visible(found.undecided)}."
+        yield f"Cannot decide about regressions: {_visible(found.undecided)}."
     if found.untimed:
-        yield f"{formatting.plural(found.untimed, 'cell')} right in both, with no time to compare."
+        yield f"{formatting.plural(found.untimed, 'cell')} correct in both, without times to compare."
 
 
 def _run_name(side: ComparisonInput) -> str:
@@ -189,7 +190,7 @@ def _remarks(row: Row) -> Iterator[str]:
             sizes = f"{formatting.byte_size(change.old_bytes)} → {formatting.byte_size(change.new_bytes)}"
             yield f"{change.method} memory {sizes}".replace("\u00a0", " ")
     if row.prepare and (row.prepare.low > 1.1 or row.prepare.high < 1 / 1.1):
-        yield f"until the first result {_interval(row.prepare)}"
+        yield f"time to the first result {_interval(row.prepare)}"
 
 
 def _figures(row: Row) -> str:
@@ -200,7 +201,7 @@ def _figures(row: Row) -> str:
 def _change(row: Row) -> str:
     if row.ratio is not None:
         return _interval(row.ratio)
-    return f"{_percent(row.clock)} by the clock" if row.clock is not None else ""
+    return f"{_percent(row.clock)} in seconds" if row.clock is not None else ""
 
 
 def _interval(interval: Interval) -> str:

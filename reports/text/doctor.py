@@ -33,11 +33,11 @@ def _parts(found: Examination) -> Iterable[RenderableType]:
     yield _findings(found.findings)
     if found.memory is not None:
         yield ""
-        yield "Memory: MB read where a known amount was held; in brackets where a method cannot see it"
+        yield "Memory: MB measured for a known amount; in brackets where a method cannot see it"
         yield _findings(found.memory)
     if found.backends is not None:
         yield ""
-        yield "Backends, and what installs those that are not there"
+        yield "Backends: the version, or the command that installs it"
         yield _backends(found.backends)
     yield ""
     yield _summary((*found.findings, *(found.memory or ())))

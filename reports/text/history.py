@@ -20,7 +20,7 @@ SIDE_BY_SIDE = 100  # columns from which a table fits
 def text(found: Sequence[Entry], width: int) -> str:
     """For people. No line is longer than `width`."""
     if not found:
-        return "No run is there.\n"
+        return "No runs found.\n"
     entries = _table(found) if width >= SIDE_BY_SIDE else "\n".join(map(_stacked, found))
     return printed([entries], width=width)
 
@@ -32,9 +32,9 @@ def data(found: Sequence[Entry]) -> list[dict[str, Any]]:
 
 def _table(found: Sequence[Entry]) -> Any:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("run", "made", "machine", "what"):
+    for name in ("run", "date", "machine", "content"):
         table.add_column(name, overflow="fold")
-    for name in ("cells", "wrong", "floor"):
+    for name in ("cells", "wrong", "noise floor"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("state", overflow="fold")
     for entry in found:
@@ -47,7 +47,7 @@ def _parts(entry: Entry) -> tuple[str, ...]:
     if entry.state == "unreadable":
         return path, "", "", "", "", "", "", f"unreadable: {formatting.short(entry.reason or '', 200)}"
     made = formatting.visible((entry.created or "")[:16].replace("T", " "))
-    floor = formatting.MISSING if entry.floor is None else f"{entry.floor * 100:.2g} %"
+    floor = formatting.MISSING if entry.floor is None else _percent(entry.floor)
     return path, made, entry.machine or "", _what(entry), _cells(entry), str(entry.wrong), floor, entry.state
 
 
@@ -56,6 +56,11 @@ def _stacked(entry: Entry) -> str:
     if entry.state == "unreadable":
         return f"{path}\n  {state}"
     return f"{path}\n  {made}, machine {machine}, {state}\n  {what}: {cells} cells, {wrong} wrong, noise floor {floor}"
+
+
+def _percent(share: float) -> str:
+    """Whole percents: 1.38 -> "138 %", 0.004 -> "< 1 %"."""
+    return "< 1 %" if 0 < share < 0.005 else f"{formatting.count(round(100 * share))} %"
 
 
 def _cells(entry: Entry) -> str:

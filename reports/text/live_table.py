@@ -1,13 +1,15 @@
 """The live table of a run: the verdict of a cell as soon as it is checked, then its time so far.
 
-It shows the rows that changed last, as many as fit; the whole table comes at the end. A time is the median over the
-launches so far, without an interval; the live table ranks nothing.
+It has a row for each case and size, as the overview at the end: the gravest sign of all operators, and the time of the
+gradient. It shows the rows that changed last, as many as fit. A time is the median over the launches so far, without an
+interval; the live table ranks nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from statistics import median
+from typing import TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -17,23 +19,27 @@ from adbench.model.events import Event, Timed
 from adbench.model.record import Job, Record
 
 from ..content import formatting
-from ..content.cells import cell_of
+from ..content.cells import LEADING_OPERATORS, cell_of
+from ..content.formatting import OUTCOMES
+from .terminal.marks import head
 
 MOST_ROWS = 12
-MARGIN = 6  # lines of the terminal that are not the table's
-COLUMN = 13  # of a backend
-NAMES = 46  # columns that case, size and operator take
+MARGIN = 8  # lines of the terminal that are not rows: names of backends, the bar, and lines above
+CASE = 20  # columns of a case's name
+GAP = 1
+WIDEST = 9  # columns of a sign and a time
+GRAVE = [outcome.sign for word, outcome in OUTCOMES.items() if outcome.bad or word == "known"]
 
-Row = tuple[str, int, str]
+T = TypeVar("T")
+Row = tuple[str, int]
 
 
 class LiveTable:
     """The state of the cells so far; `note` adds an event, `table` draws the rows."""
 
     def __init__(self) -> None:
-        self._signs: dict[Job, str] = {}
-        self._seconds: dict[Job, list[float]] = {}
-        self._last: dict[tuple[Row, str], Job] = {}  # row and backend -> its job, at the seed looked at last
+        self._signs: dict[tuple[Row, str], dict[str, str]] = {}  # row and backend -> operator -> sign
+        self._seconds: dict[tuple[Row, str], dict[str, list[float]]] = {}  # row and backend -> operator -> times
         self._rows: dict[Row, None] = {}  # what changed last is last
         self._backends: dict[str, None] = {}
 
@@ -43,47 +49,57 @@ class LiveTable:
         if isinstance(event, Timed):
             for cell in event.cells:
                 if not cell.control:
-                    self._seconds.setdefault(cell.job, []).append(cell.launch.seconds_per_call)
-                    self._touch(cell.job)
+                    times = self._seconds.setdefault(self._touched(cell.job), {})
+                    times.setdefault(cell.job.operator, []).append(cell.launch.seconds_per_call)
 
     def _judge(self, records: Iterable[Record]) -> None:
         for record in records:
-            self._signs[record.job] = cell_of(record).sign
+            place = self._touched(record.job)
+            signs = self._signs.setdefault(place, {})
+            if signs.get(record.job.operator) not in GRAVE:  # another point does not hide a fault
+                signs[record.job.operator] = cell_of(record).sign
             if not record.outcome.is_measured:
-                self._seconds.pop(record.job, None)
-            self._touch(record.job)
+                self._seconds.get(place, {}).pop(record.job.operator, None)
 
-    def _touch(self, job: Job) -> None:
-        row = (job.case, job.size, job.operator)
+    def _touched(self, job: Job) -> tuple[Row, str]:
+        row = (job.case, job.size)
         self._rows.pop(row, None)
         self._rows[row] = None
-        self._last[row, job.backend] = job
         self._backends[job.backend] = None
+        return row, job.backend
 
-    def cell(self, job: Job) -> str:
+    def cell(self, row: Row, backend: str) -> str:
         """The sign of a cell and its time, as far as they are known."""
-        seconds = self._seconds.get(job)
-        time = f" {formatting.seconds(median(seconds))}" if seconds and median(seconds) > 0 else ""
-        return f"{self._signs.get(job, '')}{time}"
+        signs, times = self._signs.get((row, backend), {}), self._seconds.get((row, backend), {})
+        sign = next((grave for grave in GRAVE if grave in signs.values()), _leading(signs) or "")
+        found = median(_leading(times) or [0.0])
+        return f"{sign} {formatting.seconds(found)}" if found > 0 else sign
 
     def table(self, console: Console) -> Table:
         """The rows that changed last, in as many lines and columns as the terminal has."""
-        from rich.table import Table
-
-        backends = sorted(self._backends)
-        fit = max((console.width - NAMES) // COLUMN, 1)
-        shown, left = backends[:fit], len(backends) - fit
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        for title in ("case", "n", "operator"):
-            table.add_column(title, no_wrap=True, justify="right" if title == "n" else "left")
-        for backend in shown:
-            table.add_column(Text(formatting.short(backend, COLUMN - 2)), no_wrap=True, justify="right")
-        if left > 0:
-            table.add_column(Text(f"+{left} more"))
         room = min(MOST_ROWS, max(console.height - MARGIN, 1))
-        for row in list(self._rows)[-room:]:
-            jobs = [self._last.get((row, backend)) for backend in shown]
-            cells = [Text("" if job is None else self.cell(job)) for job in jobs]
-            case, size, operator = row
-            table.add_row(Text(formatting.short(case, 24)), str(size), formatting.short(operator, 10), *cells)
+        rows = list(self._rows)[-room:]
+        sizes = [formatting.short_count(size) for _, size in rows]
+        backends = list(self._backends)
+        free = console.width - CASE - max(map(len, sizes), default=1) - 2 * GAP
+        fit = max(free // (WIDEST + GAP), 1)
+        if len(backends) > fit:
+            fit = max((free - len("+99 more") - GAP) // (WIDEST + GAP), 1)
+        shown, left = backends[:fit], len(backends) - fit
+        table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+        table.add_column("", no_wrap=True, width=CASE)
+        table.add_column(Text("n"), no_wrap=True, justify="right", vertical="bottom")
+        for backend in shown:
+            title = Text(head(backend, WIDEST))
+            table.add_column(title, no_wrap=True, justify="right", min_width=WIDEST, vertical="bottom")
+        if left > 0:
+            table.add_column(Text(f"+{left} more"), no_wrap=True)
+        for row, size in zip(rows, sizes, strict=True):
+            table.add_row(Text(formatting.short(row[0], CASE)), size, *(Text(self.cell(row, b)) for b in shown))
         return table
+
+
+def _leading(found: Mapping[str, T]) -> T | None:
+    """That of the operator that a cell is shown with."""
+    operator = next((operator for operator in (*LEADING_OPERATORS, *found) if operator in found), None)
+    return None if operator is None else found[operator]

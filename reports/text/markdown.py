@@ -8,11 +8,14 @@ from adbench.model.record import Run
 
 from ..content import ablations, formatting, ranking
 from ..content.cells import Cells
-from ..content.footnotes import Footnotes
+from ..content.footnotes import Footnote, Footnotes
 from ..content.formatting import OUTCOMES
 from ..content.headline import Headline, headline
+from .terminal import slowdowns
 
 MOST_ROWS = 200  # GitHub takes 65 536 characters
+MOST_COLUMNS = 12
+MOST_FAULTS = 5
 MOST_FOOTNOTES = 40
 _ACTIVE = str.maketrans({c: f"&#{ord(c)};" for c in "&<>|*_`[]()#@~\\!$:"})
 """Characters that are markup, a table's edge, a mention or a link: written as references, which are only text."""
@@ -24,10 +27,13 @@ def render(run: Run) -> str:
     found = headline(cells)
     if not run.records:
         return "### adbench: nothing was measured\n"
-    lines = [f"### {_title(found)}", "", *(f"* {line}" for line in _facts(cells, found)), ""]
-    lines += _leads(cells, found)
-    lines += _folded("Every cell", _table(cells))
     footnotes = Footnotes(cells)
+    faults = [note for note in footnotes.failures if OUTCOMES[note.word].bad]
+    lines = [f"### {_title(found)}", ""]
+    lines += [*map(_footnote, faults[:MOST_FAULTS]), *_more(len(faults), MOST_FAULTS), ""] if faults else []
+    lines += [*(f"* {line}" for line in _facts(cells, found)), ""]
+    lines += _overview(cells)
+    lines += _folded("Every cell", _table(cells))
     lines += _folded("What each idea in the reference engine is worth", _ablations(cells, footnotes))
     lines += _folded("Failures and reasons", list(_footnotes(footnotes)))
     return "\n".join(lines).rstrip() + "\n"
@@ -43,8 +49,7 @@ def _title(found: Headline) -> str:
     broken = sum(len(failure.cells) for failure in found.failures if failure.word != "wrong")
     parts = [f"{OUTCOMES['wrong'].sign} {formatting.plural(wrong, 'cell')} wrong"] if wrong else ["no cell wrong"]
     parts += [f"{broken} failing"] if broken else []
-    noisy = [", noisy session"] if found.floor.noisy else []
-    return f"adbench: {', '.join(parts)}, {formatting.plural(found.total, 'cell')} for each backend{''.join(noisy)}"
+    return f"adbench: {', '.join(parts)}, {formatting.plural(found.total, 'cell')} for each backend"
 
 
 def _facts(cells: Cells, found: Headline) -> Iterator[str]:
@@ -54,37 +59,47 @@ def _facts(cells: Cells, found: Headline) -> Iterator[str]:
     if proved:
         yield f"compared with proved values: {proved} of {formatting.plural(compared, 'result')}"
     for win in found.wins:
-        behind = f"; the next takes {formatting.times(win.least)}" if win.least else ""
-        behind += f" to {formatting.times(win.most)} its time" if win.most and win.most != win.least else ""
-        where = f"{escaped(win.backend)} on {win.cases} of {found.contested}"
-        yield f"fastest right {escaped(' or '.join(cells.shown))}: {where}{behind}"
+        behind = f", {formatting.times(win.least)}" if win.least else ""
+        behind += f" to {formatting.times(win.most)}" if win.most and win.most != win.least else ""
+        behind += " faster than the runner-up" if behind else ""
+        where = f"{escaped(win.backend)} in {formatting.plural(win.cases, 'case')} of {found.contested}"
+        yield f"significantly fastest {escaped(' or '.join(cells.shown))}: {where}{behind}"
     if found.ties:
-        yield f"not told apart at the top: {formatting.plural(found.ties, 'case')}"
+        yield f"tied for fastest: {formatting.plural(found.ties, 'case')}"
     for backend, cases in found.growing_costs.items():
-        yield f"the price of a gradient grows with n: {escaped(backend)} on {formatting.listed(map(escaped, cases))}"
+        yield f"the gradient cost grows with n: {escaped(backend)} on {formatting.listed(map(escaped, cases))}"
     if found.floor.reach is None:
-        yield f"no noise floor: {escaped(found.floor.reason or 'nothing was measured twice', 160)}"
+        yield f"noise unknown: {escaped(found.floor.reason or 'nothing was measured twice', 160)}"
     else:
-        noisy = "; **noisy: nothing should be gated by this run**" if found.floor.noisy else ""
-        yield f"noise floor {formatting.percent(found.floor.reach)}, margin {formatting.percent(found.margin)}{noisy}"
+        floor = formatting.percent(found.floor.reach)
+        yield f"noise: two runs of identical code differed by {floor}; ignore smaller differences"
 
 
-def _leads(cells: Cells, found: Headline) -> list[str]:
-    if not found.leads:
+def _overview(cells: Cells) -> list[str]:
+    """A line for each case, a column for each of the best ranked backends, as in the terminal."""
+    lines, order = slowdowns.lines(cells), slowdowns.order(cells)
+    if not cells.timed or not lines:
         return []
-    lines = [
-        f"| case | n | fastest right {escaped(' or '.join(cells.shown))} | per call | next |",
-        "|---|--:|---|--:|---|",
+    names = order[:MOST_COLUMNS]
+    head = ["case", "n", *map(escaped, names), "its time", "its memory"]
+    rows = [
+        [
+            *(escaped(line.case), formatting.short_count(line.size)),
+            *(line.entries[name] for name in names),
+            formatting.MISSING if line.seconds is None else formatting.seconds(line.seconds),
+            formatting.MISSING if line.bytes is None else formatting.byte_size(line.bytes),
+        ]
+        for line in lines[:MOST_ROWS]
     ]
-    for race in found.leads[:MOST_ROWS]:
-        names = formatting.listed([escaped(cell.job.backend) for cell in race.leaders], most=4)
-        who = f"**{names}**" if race.winner else names if not race.contested else f"not told apart: {names}"
-        first = race.leaders[0].spread
-        behind = race.behind.interval if race.behind else None
-        then = f"{escaped(race.next.job.backend)} {formatting.times(behind) if behind else ''}" if race.next else ""
-        time = formatting.seconds(first.median) if first else formatting.MISSING
-        lines.append(f"| {escaped(race.case)} | {formatting.count(race.size)} | {who} | {time} | {then} |")
-    return [*lines, *_more(len(found.leads), MOST_ROWS)]
+    table = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
+    left = len(order) - len(names)
+    return [
+        f"Slowdown of the {escaped(' or '.join(cells.shown))} relative to the fastest, and its time and memory:",
+        "",
+        *(f"| {' | '.join(row)} |" for row in table),
+        *_more(len(lines), MOST_ROWS),
+        *(["", f"{formatting.plural(left, 'slower backend')}: see every cell below."] if left > 0 else []),
+    ]
 
 
 def _table(cells: Cells) -> list[str]:
@@ -103,7 +118,7 @@ def _table(cells: Cells) -> list[str]:
             rows.append(f"| {who} | {word} | {time} | {factor} |")
     if not rows:
         return []
-    head = ["| case | n | backend | | per call | in times of the fastest |", "|---|--:|---|---|--:|---|"]
+    head = ["| case | n | backend | | per call | slowdown |", "|---|--:|---|---|--:|---|"]
     return [*head, *rows[:MOST_ROWS], *_more(len(rows), MOST_ROWS)]
 
 
@@ -119,11 +134,13 @@ def _ablations(cells: Cells, footnotes: Footnotes) -> list[str]:
 
 
 def _footnotes(footnotes: Footnotes) -> Iterator[str]:
-    for note in footnotes.failures[:MOST_FOOTNOTES]:
-        cells = formatting.plural(len(note.cells), "cell")
-        word = f"{OUTCOMES[note.word].sign} {note.label}"
-        yield f"* {word}, {escaped(note.backend)} on {cells}: {escaped(note.reason, 300)}"
+    yield from map(_footnote, footnotes.failures[:MOST_FOOTNOTES])
     yield from _more(len(footnotes.failures), MOST_FOOTNOTES)
+
+
+def _footnote(note: Footnote) -> str:
+    who = f"{OUTCOMES[note.word].sign} {note.label}, {escaped(note.backend)}"
+    return f"* {who} on {formatting.plural(len(note.cells), 'cell')}: {escaped(note.reason, 300)}"
 
 
 def _folded(title: str, lines: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 from adbench.model.events import Event, Learned, Started
 from adbench.model.record import Record
@@ -21,6 +22,7 @@ from ..content.formatting import OUTCOMES
 from . import planned
 from .live_table import LiveTable
 
+BAR = 12  # columns
 LINE_SECONDS = 0.2  # between two texts of a notebook's line
 
 
@@ -34,11 +36,12 @@ class Bar:
         self._left_out = left_out or ""
         self._console = console or Console(stderr=True, highlight=False)
         self._progress = Progress(
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=BAR),
             TimeElapsedColumn(),
             TextColumn("{task.fields[left]} left"),
-            TextColumn("{task.description}", markup=False),
+            TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True)),
             console=self._console,
+            expand=True,  # the last column takes what is left, and is cut where that is too little
         )
         self._table = LiveTable()
         self._live = Live(
@@ -63,8 +66,9 @@ class Bar:
             self._left_out = left_out
 
     def _seen(self) -> RenderableType:
-        """The bottom of the terminal: the table so far, and the bar below it."""
-        return Group(self._table.table(self._console), self._progress)
+        """The bottom of the terminal: the table so far, if it has a row, and the bar below it."""
+        table = self._table.table(self._console)
+        return Group(table, self._progress) if table.row_count else self._progress
 
     def say(self, text: str) -> None:
         """A line on stderr, above the bar."""

@@ -20,10 +20,10 @@ def make_session(asked: dict[str, Any], **settings: Any) -> Session:
     """The session that the command line asks for; reports on stderr what the plan leaves out."""
     from adbench.execution.session import prepare
 
-    with redirect_stdout(sys.stderr):  # a user's function may print: that is no result
+    with redirect_stdout(sys.stderr):  # the output of a user's function is not a result
         session = prepare(**asked, **settings)
-    for text in session.plan.left_out:
-        click.echo(f"adbench: left out: {text}", err=True)
+    for text in session.plan.sentences:
+        click.echo(f"adbench: {text}", err=True)
     return session
 
 
@@ -45,8 +45,8 @@ def refuse_contradictions(context: click.Context) -> None:
         for option in context.command.params
         if option.name and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
     ]
-    if "--resume" in given and (others := sorted(set(given) - {"--resume", "--json", "--on"})):
-        raise click.UsageError(f"--resume goes on as the run was begun; it does not go with {', '.join(others)}")
+    if "--resume" in given and (others := sorted(set(given) - {"--resume", "--json", "--on", "--details"})):
+        raise click.UsageError(f"--resume keeps the settings of the interrupted run; remove {', '.join(others)}")
     if {"--quick", "--rigorous"} <= set(given):
         raise click.UsageError("--quick and --rigorous contradict each other; give one of them")
 
@@ -95,12 +95,19 @@ def execute(
     return found, code or exit_code(found.records)
 
 
-def print_run(found: Run, as_json: bool) -> None:
-    """Print the table, or the run as JSON."""
+def print_run(found: Run, as_json: bool, details: bool = False, **ending: Any) -> None:
+    """Print the overview or the details, or the run as JSON.
+
+    ending    the page, the command that prints the details, and the names of cases: the fields of terminal.Ending
+    """
     from adbench.catalog.discovery import report_module
     from adbench.results.store import dumps
 
     if as_json:
         click.echo(dumps(found), nl=False)
-    else:
-        click.echo(report_module("text.terminal").table(found, width=width(), colour=colour()))
+        return
+    terminal = report_module("text.terminal")
+    shown = terminal.table(
+        found, width=width(), colour=colour(), details=details, ending=terminal.Ending(**ending) if ending else None
+    )
+    click.echo(shown, nl=False)

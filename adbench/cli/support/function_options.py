@@ -25,22 +25,26 @@ OWN = ("at", "arg", "wrt", "inputs")
 CANNOT_TELL = 5  # exit code where nothing is wrong, but rounding hides an answer
 
 function_options = combined(
-    click.option("--function", metavar="MODULE:F", help="Your function: module:f, file.py:f, module:object.f."),
+    click.option(
+        "--function",
+        metavar="MODULE:F",
+        help="Your function: module:f, file.py:f or module:object.f.",
+    ),
     click.option(
         "--at",
         multiple=True,
         metavar="VALUE ...",
-        help="Its arguments: numbers, JSON, @file.npz, @file.npz:key, @file.npy or @file.json. Several numbers are one "
-        "argument each, or else a vector. Whole numbers become floats.",
+        help="Arguments of your function: numbers, JSON, @file.npz, @file.npz:key, @file.npy or @file.json. Several "
+        "numbers are one argument each, or a vector if the function takes one argument. Integers become floats.",
     ),
     click.option(
         "--arg",
         multiple=True,
         metavar="NAME=VALUE",
-        help="A keyword argument. A whole number stays one, so it is not differentiated in. Text is a text.",
+        help="A keyword argument. An integer stays an integer, so it is not differentiated. Other text is a string.",
     ),
     click.option(
-        "--wrt", multiple=True, metavar="NAME", help="Differentiate in this argument; default: in all floats."
+        "--wrt", multiple=True, metavar="NAME", help="Differentiate with respect to this argument; default: all floats."
     ),
     click.option("--inputs", metavar="MODULE:G", help="Take the arguments for size n from g(n) instead of --at."),
 )
@@ -78,7 +82,7 @@ def _is_number(text: str) -> bool:
 def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction | None]:
     """The options, with `--function` and its arguments as a case and the backends that can take it.
 
-    Raises UsageError, in one line, for whatever is wrong with the function, its arguments or the backends.
+    Raises UsageError, in one line, for a fault in the function, its arguments or the backends.
     """
     from adbench.catalog.ad_hoc import ad_hoc
     from adbench.cli.support.function_table import OwnFunction
@@ -89,14 +93,14 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
     if asked["function"] is None:
         if of_function:
             option = next(iter(of_function))
-            raise UsageError(f"--{option} is about your function; name it with --function module:f")
+            raise UsageError(f"--{option} needs a function; add --function module:f")
         return kept, None
     if kept.get("cases") or kept.get("suites"):
-        raise UsageError("--function is the case; it does not go with --case or --suite")
+        raise UsageError("--function replaces the cases; remove --case and --suite")
     if asked["inputs"] and asked["at"]:
-        raise UsageError("--at and --inputs both give the arguments; remove one")
+        raise UsageError("--at and --inputs both give the arguments; remove one of them")
     wanted = ad_hoc(asked["function"], **of_function)
-    with redirect_stdout(sys.stderr):  # its own output is no result
+    with redirect_stdout(sys.stderr):  # the output of a function is not a result
         case = wanted.case(function_case)
         own = OwnFunction(case, _outside(case, range(kept["seed"] + 1, kept["seed"] + kept.get("points", 1))))
     chosen = {
@@ -125,7 +129,6 @@ def _backends(function: UserFunction, asked: Mapping[str, Any]) -> tuple[str, ..
     from adbench.catalog.discovery import select
     from adbench.catalog.selection import resolve
     from adbench.execution.check_function import refuse_another_library
-    from adbench.execution.planning.plan import is_for_a_first_look
 
     given = asked["backends"]
     chosen = resolve(backends=given, backend_folders=asked["backend_folders"])
@@ -136,8 +139,7 @@ def _backends(function: UserFunction, asked: Mapping[str, Any]) -> tuple[str, ..
     if function.library.name != "xp":
         return (function.library.backend,)
     every = chosen.catalog.backends.items()
-    there = [name for name, source in every if is_for_a_first_look(source) and not source.missing]
-    return tuple(name for name in there if not name.endswith("_hand"))  # they only have gradients by hand
+    return tuple(name for name, source in every if source.is_default and not source.missing)
 
 
 def print_function(own: OwnFunction, found: Run, code: int, as_json: bool) -> int:

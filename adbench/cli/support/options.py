@@ -69,7 +69,9 @@ def combined(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
     return add
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="For machines.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+details_option = click.option("--details", is_flag=True, help="Print every size, operator and reason.")
 
 folder_options = combined(
     click.option("--cases", "case_folders", multiple=True, metavar="DIR", help="Add a folder of cases."),
@@ -78,44 +80,44 @@ folder_options = combined(
 """They add a user's own cases and backends."""
 
 selection_options = combined(
-    click.option("--suite", "suites", multiple=True, metavar="NAME", help="The cases of a published comparison."),
+    click.option("--suite", "suites", multiple=True, metavar="NAME", help="The cases of this published comparison."),
     click.option(
         *("-c", "--case", "cases"),
         multiple=True,
         metavar="NAME",
         shell_complete=completion_of("cases"),
-        help="A case, a glob, or a file.",
+        help="This case: a name, a glob or a file. Repeat it for more.",
     ),
     click.option(
         *("-b", "--backend", "backends"),
         multiple=True,
         metavar="NAME",
         shell_complete=completion_of("backends"),
-        help="A backend, a glob, or a file.",
+        help="This backend: a name, a glob or a file. Repeat it for more.",
     ),
-    click.option("-n", "--size", "sizes", multiple=True, metavar="N", help="A size, or a glob over a case's own."),
+    click.option("-n", "--size", "sizes", multiple=True, metavar="N", help="This size, or a glob over a case's sizes."),
     folder_options,
 )
 """They choose cases, backends and sizes, the same for every verb; each may be given several times."""
 
 worker_options = combined(
-    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the cases' inputs."),
-    click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="In every library."),
+    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the inputs."),
+    click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads for every library."),
     click.option(
         "--timeout",
         type=click.FloatRange(0, min_open=True),
         default=60.0,
         show_default=True,
         metavar="SECONDS",
-        help="For one step.",
+        help="Time limit of one step.",
     ),
     click.option(
         "--mem-limit",
         metavar="SIZE",
         callback=quantity("bytes_of"),
-        help="For a worker and its children, as 4G; default: four fifths of what is free.",
+        help="Memory limit of a worker and its children, for example 4G; default: 80% of the free memory.",
     ),
-    click.option("--on", metavar="dask://HOST:PORT", help="Measure on the hosts of this cluster, case by case."),
+    click.option("--on", metavar="dask://HOST:PORT", help="Measure on the hosts of this Dask cluster, case by case."),
     click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of a table."),
 )
 """Of the verbs that start workers."""

@@ -17,7 +17,7 @@ def bytes_of(text: str) -> int:
     found = re.fullmatch(_NUMBER + r"\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE | re.ASCII)
     size = float(found[1]) * BYTES[found[2].upper()] if found else 0.0
     if not 1 <= size < 2**63:
-        raise UsageError(f"{text!r} is no amount of memory; write 4G or 512M")
+        raise UsageError(f"{text!r} is not an amount of memory; write 4G or 512M")
     return int(size)
 
 
@@ -27,7 +27,7 @@ def seconds_of(text: str) -> float:
     whole = re.fullmatch(rf"(?:{_NUMBER}\s*(?:ms|min|s|m|h|)\s*)+", text.strip(), re.ASCII)
     seconds = sum(float(number) * SECONDS[unit] for number, unit in parts) if whole else 0.0
     if not 0 < seconds < math.inf or (len(parts) > 1 and any(not unit for _, unit in parts)):
-        raise UsageError(f"{text!r} is no duration; write 40s, 10m or 1h30m")
+        raise UsageError(f"{text!r} is not a duration; write 40s, 10m or 1h30m")
     return seconds
 
 
@@ -36,5 +36,5 @@ def share_of(text: str) -> float:
     found = re.fullmatch(_NUMBER + r"\s*(%?)", text.strip(), re.ASCII)
     share = float(found[1]) * (0.01 if found[2] else 1.0) if found else 0.0
     if not 0 < share < 1:
-        raise UsageError(f"{text!r} is no share between 0 and 100 %; write 2% or 0.02")
+        raise UsageError(f"{text!r} is not a share between 0 and 100 %; write 2% or 0.02")
     return share

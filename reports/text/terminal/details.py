@@ -1,12 +1,10 @@
-"""A run as the table at the end of `adbench run`: the verdict and the time of each cell, then the reasons for gaps.
+"""The details of a run: the verdict and the time of each cell, the operators, and the reason for each gap.
 
-Readable without colour: the sign carries the word. Where the backends do not fit side by side the table goes on below.
+Where the backends do not fit side by side, the table continues below.
 """
 
 from __future__ import annotations
 
-import shutil
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -14,18 +12,16 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from adbench.model.record import Run
+from adbench.model.record import grouped
 
-from ..content import formatting, operator_support, ranking
-from ..content.cells import Cell, Cells
-from ..content.footnotes import Footnotes
-from ..content.formatting import OUTCOMES, Word
-from .drawing import NARROWEST, printed
+from ...content import formatting, operator_support, ranking
+from ...content.cells import Cell, Cells
+from ...content.footnotes import Footnotes
+from ...content.formatting import OUTCOMES, Word
+from ...content.traps import reasons
+from .faults import again, faults
+from .marks import FASTEST, MEANINGS, SHORT_LABELS, STYLES, head, label, legend, longest_part, mark, plain, wrapped
 
-FASTEST = "★"
-TIED = "☆"
-UNBROKEN = "\u00a0"  # a space at which no line ends
-MOST_REASONS = 20
 MOST_ABREAST = 12  # backends; if more do not fit, they are listed case by case, the fastest first
 LONGEST_REASON = 400
 
@@ -40,38 +36,9 @@ class Block(NamedTuple):
     gap: int
 
 
-SHORT_LABELS: dict[Word, str] = {
-    "timed_out": "timeout",
-    "unsupported": "unsupp.",
-    "inconclusive": "unsure",
-    "approximate": "approx.",
-}
-"""Where the page's label is too long for a column."""
-
-STYLES: dict[Word, str] = {
-    "right": "green",
-    "approximate": "yellow",
-    "verified": "yellow",
-    "blind": "dim",
-    "inconclusive": "yellow",
-    "wrong": "bold red",
-    "crashed": "red",
-    "failed": "red",
-    "timed_out": "red",
-}
-
-
-def table(run: Run, *, width: int | None = None, colour: bool = False) -> str:
-    """The table as text that ends in a newline, no line longer than `width` (by default the terminal's)."""
-    columns = width or shutil.get_terminal_size().columns
-    return printed(_parts(run, max(columns, NARROWEST)), width=columns, colour=colour)
-
-
-def _parts(run: Run, width: int) -> Iterator[RenderableType]:
-    cells = Cells(run)
-    if not run.records:
-        yield "Nothing was measured: this run holds no record."
-        return
+def parts(cells: Cells, width: int) -> Iterator[RenderableType]:
+    """What to print, from top to bottom."""
+    yield from faults(cells, width)
     yield _title(cells)
     if cells.timed:
         yield _floor(cells, width)
@@ -104,10 +71,8 @@ def _texts(cells: Cells) -> Texts:
     found: Texts = {}
     for case, size in cells.places:
         race = ranking.race(cells, case, size)
-        leaders = race.leaders if race and race.contested else ()
-        leading = FASTEST if race and race.winner else TIED
         for cell in cells.row(case, size):
-            sign = leading if cell in leaders else cell.sign
+            sign = mark(race, cell) or cell.sign
             style = "bold green" if sign == FASTEST else STYLES.get(cell.word, "")
             found[case, size, cell.job.backend] = Text(_entry(sign, cell, cells.timed), style)
     return found
@@ -121,18 +86,17 @@ def _floor(cells: Cells, width: int) -> Text:
     else:
         line = f"Noise floor {formatting.percent(floor.reach)}, margin {formatting.percent(cells.findings.margin)}."
     if floor.noisy:
-        line = f"NOISY, nothing should be gated by this run. {line}"
+        line = f"NOISY: too noisy for pass/fail decisions. {line}"
     if run.loop_overhead_ns is not None:
         line += f" The clock's loop takes {formatting.seconds(run.loop_overhead_ns * 1e-9)} a call."
-    # textwrap does not break at the narrow spaces within a figure.
-    return Text(_plain("\n".join(textwrap.wrap(line, width))), "bold yellow" if floor.noisy else "")
+    return Text(wrapped(line, width, ""), "bold yellow" if floor.noisy else "")
 
 
 def _lists(cells: Cells, texts: Texts, width: int) -> Iterator[Text]:
     """For each case and size the backends, fastest first, as running text; those without a figure by their word."""
     for case, size in cells.places:
         yield Text()
-        yield Text(f"{formatting.short(case, width - 12)}, n = {_plain(formatting.count(size))}", "bold")
+        yield Text(f"{formatting.short(case, width - 12)}, n = {plain(formatting.count(size))}", "bold")
         line = Text()
         for item in _items(cells, texts, case, size):
             item.truncate(width, overflow="ellipsis")
@@ -153,7 +117,7 @@ def _items(cells: Cells, texts: Texts, case: str, size: int) -> Iterator[Text]:
     for word in OUTCOMES:
         names = [_named(cell) for cell in row if cell.word == word and not cell.spread]
         if names:
-            names[0] = f"{OUTCOMES[word].sign} {SHORT_LABELS.get(word, OUTCOMES[word].label)}: {names[0]}"
+            names[0] = f"{OUTCOMES[word].sign} {label(word)}: {names[0]}"
         yield from (Text(name, STYLES.get(word, "")) for name in names)
 
 
@@ -167,12 +131,12 @@ def _title(cells: Cells) -> str:
         what = formatting.listed(cells.operators) if len(cells.operators) < 4 else f"{len(cells.operators)} operators"
         return f"Checked: {formatting.short(what, 60)}"
     operator = " or ".join(formatting.short(shown, 30).replace("_", " ") for shown in cells.shown)
-    return f"Time per call of {_plain(operator)}, median over launches"
+    return f"Time per call of {plain(operator)}, median over launches"
 
 
 def _entry(sign: str, cell: Cell, timed: bool) -> str:
     if cell.spread:
-        return f"{sign} {_plain(formatting.seconds(cell.spread.median))}"
+        return f"{sign} {plain(formatting.seconds(cell.spread.median))}"
     if cell.measured and timed:
         return f"{sign} {formatting.MISSING}"
     return f"{OUTCOMES[cell.word].sign} {SHORT_LABELS.get(cell.word, cell.label)}"
@@ -181,7 +145,7 @@ def _entry(sign: str, cell: Cell, timed: bool) -> str:
 def _blocks(cells: Cells, texts: Texts, width: int) -> Iterator[Block]:
     """Tables below each other, each with as many backends as fit side by side."""
     needed = {b: max(texts[case, size, b].cell_len for case, size in cells.places) for b in cells.backends}
-    wanted = {b: max(needed[b], _longest_part(b)) for b in cells.backends}
+    wanted = {b: max(needed[b], longest_part(b)) for b in cells.backends}
     first = _size_width(cells)
     for widths, gap in ((wanted, 2), (needed, 1)):
         if first + sum(w + gap for w in widths.values()) <= width:
@@ -205,14 +169,14 @@ def _block(cells: Cells, texts: Texts, block: Block, width: int) -> Iterator[Ren
             found.add_column(justify="right", width=column, no_wrap=True, vertical="bottom")
         return found
 
-    head = lines()
-    head.add_row("n", *map(_head, block.backends, block.widths), style="bold")
-    yield head
+    top = lines()
+    top.add_row("n", *map(head, block.backends, block.widths), style="bold")
+    yield top
     for case in cells.subjects:
         yield Text(formatting.short(case, width), "bold")
         body = lines()
         for size in cells.sizes[case]:
-            body.add_row(_plain(formatting.count(size)), *(texts[case, size, b] for b in block.backends))
+            body.add_row(plain(formatting.count(size)), *(texts[case, size, b] for b in block.backends))
         yield body
 
 
@@ -227,26 +191,6 @@ def _traps(cells: Cells) -> Table:
         signs = [Text(cell.sign, STYLES.get(cell.word, "")) for cell in row]
         table.add_row(Text(formatting.short(trap.removeprefix("trap_"), 40)), *signs)
     return table
-
-
-def _head(backend: str, width: int) -> str:
-    """A name over several lines, broken after underscores; a part that is too long loses its middle."""
-    lines: list[str] = []
-    for part in _pieces(backend):
-        if lines and len(lines[-1]) + len(part) <= width:
-            lines[-1] += part
-        else:
-            lines.append(part)
-    return "\n".join(formatting.short(line, width) for line in lines[:3])
-
-
-def _pieces(backend: str) -> list[str]:
-    name = formatting.short(backend, 40)
-    return [part for part in name.replace("_", "_\n").replace("-", "-\n").split("\n") if part] or [" "]
-
-
-def _longest_part(backend: str) -> int:
-    return min(14, max(map(len, _pieces(backend))))
 
 
 def _size_width(cells: Cells) -> int:
@@ -273,50 +217,41 @@ def _offered(offer: operator_support.Offer) -> str:
     return f"{offer.how}{some}"
 
 
-def _legend(cells: Cells, width: int) -> str:
+def _legend(cells: Cells, width: int) -> Text:
     there = {cell.word for case in cells.cases for size in cells.sizes[case] for cell in cells.row(case, size)}
     races = [race for case, size in cells.places if (race := ranking.race(cells, case, size))]
-    signs = [f"{FASTEST} right and fastest"] if any(race.winner for race in races) else []
-    signs += [f"{TIED} right, not told from the fastest"] if any(len(race.leaders) > 1 for race in races) else []
+    marks = {mark(race, cell) for race in races for cell in race.leaders}
+    signs = [f"{sign} {meaning}" for sign, meaning in MEANINGS.items() if sign in marks]
     signs += [formatting.legend(word) for word in OUTCOMES if word in there]
     untimed = any(c.measured and not c.spread for backend in cells.backends for c in cells.column(backend))
     signs += [f"{formatting.MISSING} not timed"] if untimed and cells.timed else []
-    legend = "   ".join(sign.replace(" ", UNBROKEN) for sign in signs)
-    return "\n".join(_plain(line) for line in textwrap.wrap(legend, width))
+    return legend(signs, width)
 
 
 def _reasons(cells: Cells, width: int) -> Iterator[Text]:
     """One entry for each distinct reason, graver ones first: who, why, where."""
-    grouped: dict[tuple[Word, str], list[Cell]] = {}
-    known = 0
-    for note in Footnotes(cells).failures:
-        if note.word == "known":  # there are dozens, and they are no news
-            known += len(note.cells)
-        else:
-            grouped.setdefault((note.word, note.reason), []).extend(note.cells)
-    if grouped or known or cells.declined:
+    notes = Footnotes(cells).failures
+    others = [cell for note in notes if note.word != "known" for cell in note.cells]  # known bugs come by backend
+    groups = grouped(others, lambda cell: (cell.word, cell.reason or ""))
+    if notes or cells.declined:
         yield Text()
-    for (word, reason), group in list(grouped.items())[:MOST_REASONS]:
+    for (word, reason), group in groups.items():
         yield _reason(word, reason, group, width, cells.shown if cells.timed else ())
-        again = next((cell.record.reproduce for cell in group if cell.record and cell.record.reproduce), None)
-        if again and OUTCOMES[word].bad:
+        command = next(filter(None, map(again, group)), "")
+        if command and OUTCOMES[word].bad:
             # One line, however long: users copy it.
-            yield Text(f"  again: {again}", "dim", no_wrap=True)
+            yield Text(f"  reproduce: {command}", "dim", no_wrap=True)
     for backend, relation, reason in cells.declined:
         line = f"{OUTCOMES['unsupported'].sign} {formatting.short(backend, 30)}: {relation}: {reason} [relations]"
-        yield Text(_plain("\n".join(textwrap.wrap(line, width, subsequent_indent="  ", break_on_hyphens=False))))
-    if known:
-        what = "fault is as it is known to be" if known == 1 else "faults are as they are known to be"
-        yield Text(f"{OUTCOMES['known'].sign} {known} {what}; --json has the reasons.")
-    if len(grouped) > MOST_REASONS:
-        yield Text(f"… and {len(grouped) - MOST_REASONS} more reasons; the page lists all of them.")
+        yield Text(wrapped(line, width))
+    yield from map(Text, reasons.lines(cells, width, details=True))
 
 
 def _reason(word: Word, reason: str, group: Sequence[Cell], width: int, shown: Sequence[str]) -> Text:
     who = formatting.listed(formatting.short(b, 30) for b in dict.fromkeys(cell.job.backend for cell in group))
     sign = group[0].sign
     line = f"{sign} {who}: {formatting.short(reason, LONGEST_REASON)} [{_where(group, shown)}]"
-    text = Text(_plain("\n".join(textwrap.wrap(line, width, subsequent_indent="  ", break_on_hyphens=False))))
+    text = Text(wrapped(line, width))
     text.stylize(STYLES.get(word, ""), 0, len(sign))
     return text
 
@@ -329,8 +264,3 @@ def _where(group: Sequence[Cell], shown: Sequence[str]) -> str:
     where = f"{formatting.short(case, 30)}, n = {formatting.count(size)}" if len(places) == 1 else ""
     what = "" if operators.keys() & set(shown) else f" of {formatting.short(formatting.listed(operators), 40)}"
     return (where or formatting.plural(len(places), "cell")) + what
-
-
-def _plain(text: str) -> str:
-    """Ordinary spaces: not every terminal's font has the narrow one, and people search for what they see."""
-    return text.replace("\u202f", " ").replace(UNBROKEN, " ")

@@ -1,0 +1,131 @@
+"""The few lines below the table: who is correct, who is fastest, what a gradient costs, the noise, known bugs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from adbench.model.record import grouped
+
+from ...content import formatting, ranking
+from ...content.cells import Cells
+from ...content.formatting import OUTCOMES, Word
+from ...content.headline import Headline, Range, headline, install_command
+from ...content.standings import Standing, standings
+from ...content.traps.trap_map import trap_map
+from .marks import UNBROKEN
+
+MOST_NAMES = 4
+LONGEST_NAME = 24
+IN_WORDS: dict[Word, str] = {"verified": "verified to fewer digits", "known": "known bug"}
+
+
+class Sentence(NamedTuple):
+    """One line of the summary: its subject and the text."""
+
+    about: str
+    text: str
+
+
+def sentences(cells: Cells) -> Iterator[Sentence]:
+    """The lines of a run or of a check."""
+    if cells.timed:
+        found, order = headline(cells), standings(cells)
+        yield Sentence("Correct", _correct(cells))
+        yield from _fastest(found, order)
+        yield from _gradient_cost(found, order)
+        yield Sentence("Noise", _noise(cells))
+    else:
+        proved, compared = cells.proved
+        if proved:
+            yield Sentence("Proved", f"{proved} of {formatting.plural(compared, 'expected value')}")
+    yield from _known(cells)
+    for word, about in (("unsupported", "Unsupported"), ("skipped", "Skipped")):
+        counts = Counter(cell.job.backend for cell in cells.every_single() if cell.word == word)
+        if counts:
+            yield Sentence(about, f"{_counts(counts)} of {_results(cells)}")
+    run = cells.findings.run
+    if run.not_installed:
+        more = formatting.plural(len(run.not_installed), "more library", "more libraries")
+        yield Sentence("Install", f"{more}: {install_command(run)}")
+
+
+def _correct(cells: Cells) -> str:
+    """Backends that came out alike in one part: "5 backends in all 9 tests; torch in 7 (2 unsupported)"."""
+    parts: list[str] = []
+    tests = formatting.plural(cells.total, "test")
+    for words, group in grouped(ranking.scores(cells), lambda score: tuple(sorted(score.words.items()))).items():
+        counts: Counter[Word] = Counter(dict(words))
+        names = [formatting.short(score.backend, LONGEST_NAME) for score in group]
+        who = formatting.listed(names) if len(names) < 3 else f"{len(names)} backends"
+        others = [f"{counts[w]} {IN_WORDS.get(w, OUTCOMES[w].label)}" for w in OUTCOMES if counts[w] and w != "right"]
+        right = "all" if counts["right"] == cells.total > 1 else str(counts["right"])
+        of = "" if parts else f" {tests}" if right == "all" else f" of {tests}"
+        why = f" ({', '.join(others)})" if others else ""
+        parts.append(f"{who} in {right}{of}{why}" if counts["right"] or not parts else f"{who}: {', '.join(others)}")
+    more = [f"and {len(parts) - MOST_NAMES} more"] if len(parts) > MOST_NAMES else []
+    return "; ".join([*parts[:MOST_NAMES], *more])
+
+
+def _fastest(found: Headline, order: Sequence[Standing]) -> Iterator[Sentence]:
+    """Who wins how many cases, and the mean slowdown of each backend."""
+    if not any(race.contested for race in found.leads):
+        return
+    wins = [f"{formatting.short(win.backend, LONGEST_NAME)} in {win.cases}" for win in found.wins]
+    text = f"{formatting.listed(wins, most=MOST_NAMES)} of {formatting.plural(found.contested, 'case')}"
+    if not found.contested:
+        text = "unknown: too few launches to compare"
+    elif not wins:
+        text = f"tied in {formatting.plural(found.contested, 'case')}: nobody is significantly faster than all others"
+    means = [f"{formatting.short(s.backend, 24)} {s.text}" for s in order if s.slowdown is not None]
+    yield Sentence("Fastest", f"{text}; mean slowdown: {_joined(means)}")
+
+
+def _gradient_cost(found: Headline, order: Sequence[Standing]) -> Iterator[Sentence]:
+    by_backend = {cost.backend: cost for cost in found.gradient_costs if cost.least}
+    ranked = [by_backend[standing.backend] for standing in order if standing.backend in by_backend]
+    costs = [f"{formatting.short(cost.backend, LONGEST_NAME)} {_span(cost)}" for cost in ranked]
+    if costs:
+        yield Sentence("Gradient cost", f"in function calls: {_joined(costs)}")
+
+
+def _span(cost: Range) -> str:
+    """The least and the largest cost over the cases."""
+    return "–".join(dict.fromkeys(formatting.slowdown(end.estimate) for end in (cost.least, cost.most) if end))
+
+
+def _noise(cells: Cells) -> str:
+    floor = cells.findings.floor
+    if floor.reach is None:
+        return f"unknown: {formatting.short(floor.reason or 'nothing was measured twice', 120)}"
+    return f"two runs of identical code differed by {formatting.percent(floor.reach)}; ignore smaller differences"
+
+
+def _known(cells: Cells) -> Iterator[Sentence]:
+    """How many traps each backend gets wrong, and how many other results are wrong as its file says."""
+    found = trap_map(cells)
+    others = Counter(
+        cell.job.backend for cell in cells.every_single() if cell.word == "known" and cell.job.case not in cells.traps
+    )
+    parts = [f"{re.sub(' (?=[0-9·])', UNBROKEN, found.counts)} classical traps"] if found else []
+    parts += [f"{_counts(others)} of {_results(cells)}"] if others else []
+    if parts:
+        yield Sentence("Known bugs", "; ".join(parts))
+
+
+def _counts(found: Counter[str]) -> str:
+    """ "tape 6, casadi 13, torch 31", the fewest first."""
+    items = [f"{formatting.short(backend, LONGEST_NAME)} {n}" for backend, n in reversed(found.most_common())]
+    return _joined(items)
+
+
+def _joined(items: Sequence[str]) -> str:
+    """ "tape 6 · casadi 13 · 2 more"."""
+    shown = items if len(items) <= MOST_NAMES + 1 else [*items[:MOST_NAMES], f"{len(items) - MOST_NAMES} more"]
+    return f"{UNBROKEN}· ".join(item.replace(" ", UNBROKEN) for item in shown)
+
+
+def _results(cells: Cells) -> str:
+    return formatting.plural(max(Counter(c.job.backend for c in cells.every_single()).values(), default=0), "result")
