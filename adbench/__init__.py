@@ -1,4 +1,4 @@
-"""adbench: is it right, is it fast, is it small? Benchmarks and verifies automatic differentiation libraries.
+"""adbench checks and measures automatic differentiation libraries: correctness, time and memory.
 
 `__init__.pyi` lists the public names. Each is imported when it is first used, so that `adbench --version` answers at
 once.

@@ -149,6 +149,6 @@ def _following(progress: bool | Follow | None, session: Session) -> Iterator[Fol
         yield lambda event: None
     else:
         with report_module("text.progress").shown(session.settings.left_out) as bar:
-            for text in session.plan.left_out:
-                bar.say(f"left out: {text}")
+            for text in session.plan.sentences:
+                bar.say(text)
             yield lambda event: bar.show(event, session.forecast.remaining)

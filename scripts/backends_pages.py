@@ -14,7 +14,8 @@ from pathlib import Path
 
 from adbench.catalog.discovery import Catalog, Source, catalog
 from adbench.catalog.installed import packages_of_debian
-from adbench.model.case import Case
+from adbench.model.backend import HERE
+from adbench.model.case import THREAD, Case
 from adbench.model.operator import COMPOSITIONS, OPERATORS
 from adbench.model.record import Record
 from adbench.results.store import read_run
@@ -39,8 +40,6 @@ FAMILIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 MARKS = {"own": "✓", "made": "○", "known": "⊗", "none": "∅", "fault": "✗"}
 ORDER = ("own", "made", "none", "known", "fault")  # where sizes or seeds differ, the last one is the case's
-KNOWN_HERE = ". Here: "  # after it a record tells what was found this time
-REFERENCE = re.compile(r"[\w.-]+/[\w.-]+#\d+")
 
 
 def family_of(case: Case) -> str:
@@ -254,11 +253,11 @@ def _known(records: Iterable[Record], cases: Mapping[str, Case]) -> str:
     expected = [record for record in records if record.status == "known" and record.job.case in cases]
     shared: dict[tuple[str, str], set[str]] = {}
     for record in expected:
-        shared.setdefault((record.job.case, (record.reason or "").partition(KNOWN_HERE)[0]), set()).add(
+        shared.setdefault((record.job.case, (record.reason or "").partition(HERE)[0]), set()).add(
             f"`{record.job.backend}`"
         )
     for (case, text), backends in sorted(shared.items()):
-        where = REFERENCE.findall(text) or REFERENCE.findall(cases[case].f.__doc__ or "")
+        where = THREAD.findall(text) or THREAD.findall(cases[case].f.__doc__ or "")
         said = re.sub(r" \((as )?[\w.-]+/[\w.-]+#\d+\)$", "", text).replace("|", r"\|").replace("*", r"\*")
         lines.append(
             f"| `{case}` | {', '.join(sorted(backends))} | {said} | {', '.join(dict.fromkeys(where)) or 'the trap'} |"

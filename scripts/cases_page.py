@@ -16,12 +16,11 @@ Row = Mapping[str, Any]
 
 HEAD = """# Cases
 
-Every case is one function with its inputs at every size, its source and, where there is a closed form, its gradient by
-hand. The functions are the field's: each suite below is a published comparison, to be compared with ours ([what was
-published, and what we measure](published.md)); `ablations` is ours, the reference engine against itself without one of
-its ideas.
+This page lists every case: a function, its inputs at every size, its source and, if there is a closed form, its
+gradient by hand. Each suite below is a published comparison, which you can compare with [our
+measurements](published.md). The suite `ablations` compares the reference engine with itself, without one of its ideas.
 
-Made by `python -m scripts.cases_page` from the files in `cases/`; a test asserts that it is current.
+`python -m scripts.cases_page` writes this page from the files in `cases/`; a test asserts that it is current.
 """
 
 

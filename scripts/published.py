@@ -147,7 +147,7 @@ CLAIMS = (
         "--backends`). FastAD is 0.0.1 here, as CRAN's RcppFastAD has its headers. Number by number Stan records every "
         "operation; by its built-in functions and matrix nodes it records one for them all, and then less is left of "
         "the paper's factor. "
-        "The paper builds FastAD's expression once and evaluates it again, while Stan and Adept record anew "
+        "The paper builds FastAD's expression once and evaluates it again, while Stan and Adept record "
         "at every call; "
         "here both policies are backends of their own. Its normal density keeps statistics of the data as long as "
         "these do not change, and in a loop that is timed they do not: that is no row. The paper's Adept has one "
@@ -178,8 +178,8 @@ CLAIMS = (
             *(Row(f"Stan Math, `{case}`", "at most 4×", _prices(case, MANY, "stan_math")) for case in _SCALAR),
         ),
         "The theorem counts operations and moves of the function and of its derivative on one machine model. "
-        "A recording "
-        "that is made anew at every call stores and reads what the plain function keeps in registers, and a plain loop "
+        "A recording that is made again at every call stores and reads what the plain function keeps in registers, and "
+        "a plain loop "
         "that the compiler turns into vector instructions has no equally vectorised sweep: the constant is "
         "the recording's, not the theorem's. A gradient by hand may know a closed form that the text of the function "
         "does not: one power instead of n, in `powers`.",
@@ -196,7 +196,7 @@ CLAIMS = (
                 ("lstm", ("tape", "autograd", "torch", "jax", "finite_differences")),
             )
         ),
-        "Both suites write each tool's function anew; here one text serves all. ADBench has the mixture's "
+        "Both suites write each tool's function again; here one text serves all. ADBench has the mixture's "
         "prior with the "
         "wrong sign (L - P), which takes the same time. Its bundle adjustment repeats one observation, which caches "
         "like; ours are distinct. A call is timed in a warmed-up process, and compiling apart from it.",

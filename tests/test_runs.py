@@ -166,11 +166,11 @@ LOCAL = sent.made(2.0)
     [
         ((LOCAL, 1.0), "import", "local object.*send='source'"),
         ((sent.LAMBDA, 1.0), "source", "a lambda has no source text"),
-        ((functools.partial(LOCAL), 1.0), "source", "no Python function"),
-        ((np.sin, 1.0), "source", "no Python function"),
+        ((functools.partial(LOCAL), 1.0), "source", "not a Python function"),
+        ((np.sin, 1.0), "source", "not a Python function"),
         ((LOCAL, threading.Lock()), "source", "cannot be pickled.*send='pickle'"),
         ((LOCAL, threading.Lock()), "pickle", "cannot be pickled"),
-        ((1.0, 2.0), "import", "is no case"),
+        ((1.0, 2.0), "import", "is not a case"),
         ((LOCAL, 1.0), "fork", "no way to send a function 'fork'"),
     ],
     ids=["local", "lambda", "partial", "compiled", "arguments", "lock", "number", "way"],
@@ -323,7 +323,7 @@ def test_a_notebook_shows_the_table_and_the_reasons_of_failures() -> None:
     found = page.read(f"<html><body>{RUN._repr_html_()}</body></html>")
     rows = [[cell.words for cell in row.all("td")] for row in found.one("tbody").all("tr")]
     assert rows[0][0] == "10"
-    assert [text.split()[0] for text in rows[0][1:]] == ["✓", "★", "✗", "≈"]
+    assert [text.split()[0] for text in rows[0][1:]] == ["★", "✓", "✗", "≈"]
     assert "sigma is <off>" in found.one("ul").words
     many = replace(RUN, records=tuple(runs.record("c", size, "tape") for size in range(1, 100)))
     assert "59 rows not shown" in many._repr_html_()

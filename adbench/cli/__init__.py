@@ -11,7 +11,7 @@ import sys
 
 import click
 
-from adbench.model.errors import AdbenchError
+from adbench.model.errors import AdbenchError, UnknownName
 from adbench.version import __version__
 
 from .check import check
@@ -28,11 +28,11 @@ from .run import run
 
 
 def main() -> None:
-    """Run the command line; every error that a user can cause is one line on stderr and exit code 2."""
+    """Run the command line. A user's error is one line on stderr and exit code 2."""
     try:
-        sys.exit(cli.main(standalone_mode=False))
+        sys.exit(cli.main(prog_name="adbench", standalone_mode=False))
     except click.ClickException as error:
-        click.echo(f"adbench: {error.format_message()}", err=True)
+        click.echo(f"adbench: {error.format_message()}{_advice(error)}", err=True)
         sys.exit(2)
     except AdbenchError as error:
         from adbench.catalog.discovery import report_module
@@ -47,18 +47,39 @@ def main() -> None:
         sys.exit(0)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def _advice(error: click.ClickException) -> str:
+    """The help to read, after a message of click's, which reports what was wrong, but not what to do."""
+    if isinstance(error, click.NoSuchOption | click.BadParameter) and error.ctx is not None:
+        return f" See {error.ctx.command_path} --help."
+    return ""
+
+
+class Commands(click.Group):
+    """The commands of adbench; an unknown one gets a list of them."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first argument names. Raises UnknownName."""
+        if not ctx.resilient_parsing and args[0] not in self.commands:
+            raise UnknownName("command", args[0], self.commands)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="adbench", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Is it right, is it fast, is it small? Checks and measures automatic differentiation libraries.
+    """Check and measure automatic differentiation libraries: correctness, time and memory.
 
     \b
-    adbench run --quick                 check and measure everything, and write a page
-    adbench run -c normal_* -b jax      some cases, one backend
-    adbench check -b my_backend.py      only check derivatives: for CI
-    adbench list cases
-    adbench explain hypot               the tape of a case, as the paper shows it
-    adbench doctor                      how well can one measure on this machine?
+    adbench run --quick                     check and measure; write a page
+    adbench run -c 'normal_*' -b jax        choose cases and backends
+    adbench check --function mymodule:f --at 1.0 2.0     check the gradient of your function
+    adbench check -b my_backend.py          only check derivatives, for CI
+    adbench list cases                      also: adbench list backends
+    adbench doctor                          is this machine fit for measuring?
+
+    A case is a function to differentiate. A backend is a library that differentiates it.
     """
 
 

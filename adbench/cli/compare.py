@@ -14,12 +14,14 @@ from adbench.cli.support.options import PATH, json_option, share_option
 @click.command()
 @click.argument("old", type=PATH)
 @click.argument("new", type=PATH)
-@share_option("--margin", "5%", "What may be slower by less is no regression.")
-@share_option("--memory-margin", "10%", "The same for memory.")
-@click.option("--fail-on", metavar="WHAT,…", help="What turns the exit code: regression, correctness, memory.")
-@click.option("--absolute", "--force", is_flag=True, help="Compare times by the clock alone, even of two machines.")
+@share_option("--margin", "5%", "Ignore changes in time below this share.")
+@share_option("--memory-margin", "10%", "Ignore changes in memory below this share.")
+@click.option(
+    "--fail-on", metavar="WHAT,…", help="Exit with an error on these findings: regression, correctness, memory."
+)
+@click.option("--absolute", "--force", is_flag=True, help="Compare seconds directly, even between two machines.")
 @json_option
-@click.option("--markdown", is_flag=True, help="For a pull request.")
+@click.option("--markdown", is_flag=True, help="Print Markdown, for example for a pull request.")
 def compare(
     old: Path,
     new: Path,
@@ -30,15 +32,17 @@ def compare(
     as_json: bool,
     markdown: bool,
 ) -> None:
-    """What became of the run OLD in the run NEW: slower, faster, wrong, or no different.
+    """Compare two runs: which cells are slower, faster, wrong or unchanged in NEW.
 
     \b
     adbench compare base/ new/ --fail-on regression,correctness
     adbench compare base/run.json new/run.json --markdown
 
-    Each is a folder, a run.json, a journal, a log of gradbench's, or a JSON file of pytest-benchmark or pyperf. Exit
-    code with --fail-on: 1 a derivative that is wrong or fails now, 3 slower or more memory, 5 where that cannot be
-    told.
+    A cell is a case at a size on a backend. OLD and NEW are folders of runs, run.json files, journals, gradbench logs,
+    or JSON files of pytest-benchmark or pyperf.
+
+    Exit code with --fail-on: 0 no such finding, 1 a derivative is now wrong or fails, 3 slower or more memory, 5 too
+    noisy to decide about times.
     """
     from adbench.catalog.discovery import report_module
     from adbench.results import compare as comparing

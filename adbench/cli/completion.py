@@ -15,14 +15,15 @@ HOW = {
 @click.argument("shell", type=click.Choice(list(HOW)))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print what makes a shell complete verbs, options, cases and backends.
+    """Print a script that completes commands, options, cases and backends in your shell.
 
     \b
     adbench completion bash
+    eval "$(adbench completion bash)"     # the line for ~/.bashrc; zsh and fish are alike
     """
     from click.shell_completion import get_completion_class
 
     found = get_completion_class(shell)
     if found is None:
-        raise click.UsageError(f"no completion for {shell}; there is: {', '.join(HOW)}")
+        raise click.UsageError(f"there is no completion for {shell}; choose one of {', '.join(HOW)}")
     click.echo(found(context.find_root().command, {}, "adbench", "_ADBENCH_COMPLETE").source())

@@ -9,11 +9,21 @@ from adbench.cli.support.options import json_option
 
 
 @click.command()
-@click.option("--memory", "with_memory", is_flag=True, help="Hold the memory methods to known amounts: half a minute.")
-@click.option("--backends", "with_backends", is_flag=True, help="Each backend's version, or what installs it.")
+@click.option(
+    "--memory",
+    "with_memory",
+    is_flag=True,
+    help="Also test memory measurements on known amounts (30 s).",
+)
+@click.option(
+    "--backends",
+    "with_backends",
+    is_flag=True,
+    help="Also list backends: version, or how to install it.",
+)
 @json_option
 def doctor(with_memory: bool, with_backends: bool, as_json: bool) -> None:
-    """Look at this machine: how well can one measure on it, and what is missing? Changes nothing.
+    """Inspect this machine: how precisely can it measure, and what is missing? Changes nothing.
 
     \b
     adbench doctor
@@ -26,7 +36,7 @@ def doctor(with_memory: bool, with_backends: bool, as_json: bool) -> None:
     from adbench.doctor.examine import examine
 
     if with_memory:
-        click.echo("adbench: holding known amounts of memory, about half a minute", err=True)
+        click.echo("adbench: testing the memory measurements, about half a minute", err=True)
     found = examine(with_memory=with_memory, catalog=resolve().catalog if with_backends else None)
     if as_json:
         print_json(asdict(found))

@@ -12,11 +12,11 @@ from adbench.cli.support.options import PATH, completion_of, folder_options
 
 @click.command()
 @click.argument("case", metavar="CASE", shell_complete=completion_of("cases"))
-@click.option("-n", "--size", metavar="N", help="Default: the smallest.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the inputs.")
-@click.option("--compiled", is_flag=True, help="The recording that is compiled too: its guards and native code.")
-@click.option("--html", type=PATH, metavar="FILE", help="Write a page with a drawing instead.")
-@click.option("--json", "as_json", is_flag=True, help="For machines; has every line.")
+@click.option("-n", "--size", metavar="N", help="The size of the case; default: its smallest.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the inputs.")
+@click.option("--compiled", is_flag=True, help="Also show the compiled recording: guards and native code.")
+@click.option("--html", type=PATH, metavar="FILE", help="Write a page with a drawing to FILE instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with every line.")
 @folder_options
 def explain(
     case: str,
@@ -28,7 +28,7 @@ def explain(
     case_folders: tuple[str, ...],
     backend_folders: tuple[str, ...],
 ) -> None:
-    """The tape of a case: its expression graph, and the forward and reverse tables. CASE is a name or a file.
+    """Show the tape of a case: expression graph, forward pass, reverse pass. CASE is a name or a file.
 
     \b
     adbench explain normal_log_density
@@ -45,7 +45,7 @@ def explain(
     chosen = resolve(cases=(case,), case_folders=case_folders, backend_folders=backend_folders)
     names = select("case", chosen.catalog.cases, chosen.cases)
     if len(names) > 1:
-        raise click.UsageError(f"{case} stands for {len(names)} cases: {', '.join(names)}; name one of them")
+        raise click.UsageError(f"{case} matches {len(names)} cases: {', '.join(names)}; name one of them")
     explaining = report_module("html.explain")
     number = None if size is None else positive(size)
     found = explaining.explained(chosen.catalog, names[0], number, seed=seed, compiled=compiled)

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 @click.command("gradbench-tool")
-@click.option("-b", "--backend", required=True, metavar="NAME", help="A backend, or a file.")
+@click.option("-b", "--backend", required=True, metavar="NAME", help="The backend that answers: a name or a file.")
 @folder_options
 def gradbench_tool(backend: str, case_folders: tuple[str, ...], backend_folders: tuple[str, ...]) -> None:
-    """Be a tool of gradbench's: answer its messages on standard input and output by a backend.
+    """Serve a backend as a gradbench tool: read messages on stdin, write responses to stdout.
 
     \b
     adbench gradbench-tool -b tape < messages.jsonl     a response for each message
     gradbench run --eval '…' --tool 'adbench gradbench-tool -b jax'
 
-    Nothing but the protocol goes to standard output; what a library prints goes to standard error.
+    Standard output carries only the protocol. Output of libraries goes to standard error.
     """
     from adbench.catalog.discovery import load, select
     from adbench.catalog.selection import resolve
@@ -31,11 +31,12 @@ def gradbench_tool(backend: str, case_folders: tuple[str, ...], backend_folders:
     chosen = resolve(backends=[backend], case_folders=case_folders, backend_folders=backend_folders)
     found = select("backend", chosen.catalog.backends, chosen.backends or [""])
     if len(found) > 1:
-        raise click.UsageError(f"-b {backend} stands for {len(found)} backends: {', '.join(found)}; name one of them")
+        raise click.UsageError(f"-b {backend} matches {len(found)} backends: {', '.join(found)}; name one of them")
     source = chosen.catalog.backends[found[0]]
     if source.missing:
         raise click.UsageError(
-            f"{source.name} needs {', '.join(source.missing)}; pip install {' '.join(source.missing)}"
+            f"{source.name} needs {', '.join(source.missing)}, which is not installed; "
+            f"pip install {' '.join(source.missing)}"
         )
 
     def loaded() -> Backend:

@@ -15,7 +15,7 @@ from adbench.cli.support.options import PATH, json_option
 @click.argument("folder", type=PATH, default=Path("results"))
 @json_option
 def history(folder: Path, as_json: bool) -> None:
-    """List the runs in a folder and those below it, newest last. Default: results.
+    """List the runs in FOLDER and its subfolders, newest last. Default: results.
 
     \b
     adbench history

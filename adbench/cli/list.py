@@ -12,8 +12,8 @@ from adbench.cli.support.options import folder_options, json_option
 @click.argument("kind", type=click.Choice(["cases", "backends"]))
 @folder_options
 @json_option
-@click.option("--markdown", is_flag=True, help="A Markdown table.")
-@click.option("--suite", "suites", multiple=True, metavar="NAME", help="Only the cases of a published comparison.")
+@click.option("--markdown", is_flag=True, help="Print a Markdown table.")
+@click.option("--suite", "suites", multiple=True, metavar="NAME", help="Only the cases of this published comparison.")
 def list_(
     kind: str,
     as_json: bool,
@@ -22,7 +22,7 @@ def list_(
     case_folders: tuple[str, ...],
     backend_folders: tuple[str, ...],
 ) -> None:
-    """List the cases or the backends there are.
+    """List the available cases or backends.
 
     \b
     adbench list cases
@@ -35,7 +35,7 @@ def list_(
     from adbench.execution.planning.plan import in_suites
 
     if suites and kind != "cases":
-        raise click.UsageError(f"--suite is for cases, and these are {kind}; leave it out, or: adbench list cases")
+        raise click.UsageError(f"--suite selects cases, not {kind}; write: adbench list cases --suite {suites[0]}")
     found = resolve(case_folders=case_folders, backend_folders=backend_folders).catalog
     rows = inventory.rows(kind, found)
     if suites:

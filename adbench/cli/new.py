@@ -11,7 +11,7 @@ import click
 @click.argument("kind", type=click.Choice(["case", "backend"]))
 @click.argument("name")
 def new(kind: str, name: str) -> None:
-    """Write NAME.py here: a commented case or backend that works as it stands, for you to change.
+    """Write NAME.py into this folder: a commented case or backend that already works.
 
     \b
     adbench new case my_case
@@ -21,6 +21,6 @@ def new(kind: str, name: str) -> None:
 
     new_file = scaffold(kind, name, Path())
     first, *later = new_file.commands
-    click.echo(f"{new_file.file}: change it, and run it:\n\n    {first}\n\nand then:\n")
+    click.echo(f"Wrote {new_file.file}. Change it, then run it:\n\n    {first}\n\nNext:\n")
     for command in later:
         click.echo(f"    {command}")

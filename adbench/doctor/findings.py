@@ -63,7 +63,7 @@ CHECKS: list[Check] = []
 """Every check, in the order of the report."""
 
 
-def check(name: str, why: str, *, unknown: str = "not told") -> Callable[[Callable[[System], Answer]], Check]:
+def check(name: str, why: str, *, unknown: str = "unknown") -> Callable[[Callable[[System], Answer]], Check]:
     """Add a function to CHECKS. It returns what it found and how to fix it, or None if the system does not say.
 
     A finding with a fix is a warning.
@@ -84,7 +84,7 @@ def check(name: str, why: str, *, unknown: str = "not told") -> Callable[[Callab
     return register
 
 
-@check("affinity", "With one processor, what is measured takes turns with all else that runs.")
+@check("affinity", "With one processor, the measured code shares it with everything else that runs.")
 def affinity(system: System) -> Answer:
     """Where a process may run."""
     every = len(processors.ticks(proc=system.proc)) or len(system.cpus)
@@ -100,10 +100,10 @@ def load(system: System) -> Answer:
         return None
     busy = float(words[0]) > max(0.25 * len(system.cpus), 0.3)
     found = f"{words[0]} over the last minute, on {len(system.cpus)} processors"
-    return found, "see what runs with top, and let it end" if busy else None
+    return found, "find the busy processes with top, and wait for them" if busy else None
 
 
-@check("noise", "This is what launches, rounds and paired ratios are there to average; less noise, narrower intervals.")
+@check("noise", "Launches and rounds average over noise; less noise gives narrower intervals.")
 def noise(system: System) -> Answer:
     """How much of a second a process gets that wants all of it."""
     seen = system.noise
@@ -116,21 +116,21 @@ def noise(system: System) -> Answer:
     return found, "see load, turbo and hypervisor above" if loud else None
 
 
-@check("hypervisor", "A hypervisor may give the processor to another machine at any time; the clock goes on.")
+@check("hypervisor", "A hypervisor can give the processor to another machine while the clock keeps running.")
 def virtual(system: System) -> Answer:
     """Whether a hypervisor gives the processors to other machines."""
     name = processors.hypervisor(proc=system.proc, sys=system.sys)
     if name is None:
-        return "none that says so", None
+        return "none detected", None
     stolen = system.noise.stolen_ms
-    told = "steal not told" if stolen is None else f"{stolen:g}{UNBROKEN}ms stolen in the last second"
-    return f"{name}, {told}", "a machine with processors of its own (dedicated, bare metal)" if stolen else None
+    told = "stolen time unknown" if stolen is None else f"{stolen:g}{UNBROKEN}ms stolen in the last second"
+    return f"{name}, {told}", "use a machine with dedicated processors (bare metal)" if stolen else None
 
 
 @check(
     "governor",
     "Where the clock rate follows the load, the first milliseconds of an epoch run at a lower one.",
-    unknown="not told, as in most virtual machines",
+    unknown="unknown, as in most virtual machines",
 )
 def governor(system: System) -> Answer:
     """What decides the clock rate."""
@@ -143,7 +143,7 @@ def governor(system: System) -> Answer:
 @check(
     "turbo",
     "With turbo the clock rate depends on heat and on what the other cores do.",
-    unknown="not told, as in most virtual machines",
+    unknown="unknown, as in most virtual machines",
 )
 def turbo(system: System) -> Answer:
     """Whether the clock rate depends on heat."""
@@ -156,7 +156,7 @@ def turbo(system: System) -> Answer:
     return "on", "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"
 
 
-@check("shared cores", "What runs on the other hardware thread of a core takes up to half of it.")
+@check("shared cores", "Work on the other hardware thread of a core takes up to half of it.")
 def shared_cores(system: System) -> Answer:
     """Whether hardware threads share cores."""
     shared = processors.shares_cores(sys=system.sys)
@@ -180,7 +180,7 @@ def power(system: System) -> Answer:
     """Whether the machine runs on a battery."""
     supplies = [word(file) for file in (system.sys / "class/power_supply").glob("*/online")]
     if not supplies:
-        return "no battery, or not told", None
+        return "no battery, or unknown", None
     return ("mains", None) if "1" in supplies else ("battery", "plug it in")
 
 
@@ -209,7 +209,7 @@ def memory_limit(system: System) -> Answer:
     return f"{limit / GIGABYTE:.3g}{UNBROKEN}GiB", fix
 
 
-@check("swap", "What was swapped out is read back within the clock.")
+@check("swap", "Swapped memory is read back while the clock runs.")
 def swap(system: System) -> Answer:
     """Whether memory has been swapped out."""
     sizes = {name: int(value.split()[0]) * 1024 for name, value in fields(system.proc / "meminfo").items() if value}
@@ -231,7 +231,7 @@ def huge_pages(system: System) -> Answer:
     return chosen, fix if chosen == "always" else None
 
 
-@check("allocator", "Another allocator changes what is measured, and may hide from the methods that measure memory.")
+@check("allocator", "Another allocator changes the measured memory, or hides it.")
 def allocator(system: System) -> Answer:
     """Whether something replaces the system's allocator."""
     names = ("LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "PYTHONMALLOC", "GLIBC_TUNABLES")
@@ -240,7 +240,7 @@ def allocator(system: System) -> Answer:
     return found or "the system's", f"unset {' '.join(given)}" if given else None
 
 
-@check("clock", "Shorter times cannot be told apart.")
+@check("clock", "Shorter times cannot be distinguished.")
 def reading_the_clock(system: System) -> Answer:
     """The resolution of the clock."""
     step = clock_step_ns()
@@ -274,7 +274,7 @@ def python(system: System) -> Answer:
     return f"{version}, built without --enable-optimizations", "the system's Python, or one built with it"
 
 
-@check("memray", "It measures the allocated peak; without it that figure is missing.")
+@check("memray", "It measures the allocated peak; without it this value is missing.")
 def memray(system: System) -> Answer:
     """Whether the allocated peak can be measured."""
     version = installed_version("memray") if importlib.util.find_spec("memray") else None

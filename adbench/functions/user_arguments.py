@@ -117,7 +117,7 @@ def arguments_of(
         active = tuple(name for name in found.names if _is_below(name, wanted))
         if missing := [way for way in wanted if not any(_is_below(name, (way,)) for name in found.names)]:
             there_are = f"there are: {', '.join(found.names)}" if found.names else "all arguments are static"
-            raise UsageError(f"wrt names {missing[0]!r}, which is no floating-point argument; {there_are}")
+            raise UsageError(f"wrt names {missing[0]!r}, which is not a floating-point argument; {there_are}")
     if not active:
         raise UsageError(_nothing_to_differentiate(args, kwargs))
 

@@ -42,7 +42,11 @@ def test_a_run_leaves_its_data_its_journal_and_its_page(folder: Path) -> None:
     done = adbench(folder, "run", *asked)
     assert done.code == 1, done.err
     assert "\x1b" not in done.out + done.err
-    assert done.out.rstrip().endswith("out/report.html")
+    assert done.out.startswith("✗ wrong: off, softplus n = 1 gradient")
+    assert "\nPage           out/report.html\nDetails        adbench report out --details\nNext " in done.out
+    details = adbench(folder, "report", "out", "--details")
+    assert (details.code, details.err) == (0, "")
+    assert "Time per call of gradient, median over launches" in details.out
     kept = read_run(folder / "out" / "run.json")
     assert {record.job.backend: record.status for record in kept.records if record.job.operator == "gradient"} == {
         "hand": "ok",
@@ -114,21 +118,22 @@ def test_a_crash_is_exit_code_4_and_a_wrong_derivative_beside_it_1(folder: Path)
         (["check", "--seed", "-1"], "--seed"),
         (["run", "--timeout", "0"], "--timeout"),
         (["run", "--quick", "--rigorous"], "--quick and --rigorous contradict each other"),
-        (["run", "--margin", "-1"], "--margin: '-1' is no share between 0 and 100 %; write 2% or 0.02"),
-        (["run", "--margin", "abc"], "--margin: 'abc' is no share"),
-        (["run", "--budget", "soon"], "--budget: 'soon' is no duration; write 40s"),
-        (["run", "--mem-limit", "0"], "--mem-limit: '0' is no amount of memory; write 4G"),
+        (["run", "--margin", "-1"], "--margin: '-1' is not a share between 0 and 100 %; write 2% or 0.02"),
+        (["run", "--margin", "abc"], "--margin: 'abc' is not a share"),
+        (["run", "--budget", "soon"], "--budget: 'soon' is not a duration; write 40s"),
+        (["run", "--mem-limit", "0"], "--mem-limit: '0' is not an amount of memory; write 4G"),
         (["run", "--launches", "0"], "--launches"),
         (["run", "--reference", "nope"], "no selected backend 'nope'; there are: "),
         (["run", "--reference", "jax", "-b", "autograd"], "no selected backend 'jax'; there are: autograd"),
         (
             ["run", "--resume", "out", "--quick", "-o", "x"],
-            "--resume goes on as the run was begun; it does not go with",
+            "--resume keeps the settings of the interrupted run; remove",
         ),
         (["run", "--resume", "nothing"], "no such journal; give --resume the folder that an earlier run wrote"),
         (["run", "-c", "softplus.py", "-b", "hand.py", "--budget", "10ms"], "nothing fits into 0.01 s: softplus at"),
-        (["frobnicate"], "frobnicate"),
-        (["list", "frogs"], "frogs"),
+        (["frobnicate"], "no command 'frobnicate'; there are: check, compare, "),
+        (["run", "--quik"], "See adbench run --help."),
+        (["list", "frogs"], "'frogs' is not one of 'cases', 'backends'. See adbench list --help."),
         (["run", "-c", "softplus.py", "-b", "hand.py", "-o", "softplus.py"], "softplus.py: already holds a run, or is"),
         (["run", "-c", "softplus.py", "-b", "hand.py", "-o", "/proc/nothing"], "/proc/nothing: cannot be written"),
         (["report", "nothing.json"], "nothing.json: cannot be read: No such file"),
@@ -197,4 +202,4 @@ def test_an_interruption_keeps_what_was_finished(folder: Path) -> None:
     assert statuses["hand"] == "ok"
     assert (folder / "out" / "report.html").exists()
     assert "report.html" in out
-    assert "to go on: adbench run --resume out" in err
+    assert "to resume: adbench run --resume out" in err

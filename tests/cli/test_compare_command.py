@@ -109,7 +109,9 @@ def test_a_noisy_session_is_exit_code_5_whatever_it_shows(base: Path) -> None:
     doctored(session(2, 1.2), shaken, base.parent / "new")
     done = adbench(base.parent, "compare", "base", "new", *GATE)
     assert done.code == 5
-    assert "No regression can be told: noisy: in new two that are the same differ by" in " ".join(done.out.split())
+    assert "Cannot decide about regressions: too noisy: in new two runs of identical code differed by" in " ".join(
+        done.out.split()
+    )
     assert adbench(base.parent, "compare", "base", "new").code == 0
 
 
@@ -122,12 +124,12 @@ def test_another_machine_is_compared_by_ratios_and_by_the_clock_only_when_forced
     doctored(slower, elsewhere, base.parent / "new")
     done = adbench(base.parent, "compare", "base", "new", *GATE)
     assert done.code == 0
-    assert "absolute times are not compared (--absolute does)" in " ".join(done.out.split())
+    assert "seconds are not compared (--absolute compares them)" in " ".join(done.out.split())
     assert " µs" not in done.out
     for option in ("--absolute", "--force"):
         forced = adbench(base.parent, "compare", "base", "new", option, *GATE)
         assert forced.code == 3
-        assert "Two machines: compared all the same" in forced.out
+        assert "Two machines: compared anyway" in forced.out
         assert " µs" in forced.out
 
 
@@ -145,14 +147,14 @@ def test_the_same_as_markdown_and_as_json(base: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["base", "base", "--margin", "-1"], "'-1' is no share"),
-        (["base", "base", "--margin", "abc"], "'abc' is no share"),
-        (["base", "base", "--margin", "500%"], "'500%' is no share"),
-        (["base", "base", "--margin", "0%"], "'0%' is no share"),
-        (["base", "base", "--margin", "nan"], "'nan' is no share"),
-        (["base", "base", "--memory-margin", "-5%"], "'-5%' is no share"),
-        (["base", "base", "--fail-on", "speed"], "--fail-on 'speed': there is no such gate; there are: regression"),
-        (["base", "base", "--fail-on", ""], "--fail-on '': there is no such gate"),
+        (["base", "base", "--margin", "-1"], "'-1' is not a share"),
+        (["base", "base", "--margin", "abc"], "'abc' is not a share"),
+        (["base", "base", "--margin", "500%"], "'500%' is not a share"),
+        (["base", "base", "--margin", "0%"], "'0%' is not a share"),
+        (["base", "base", "--margin", "nan"], "'nan' is not a share"),
+        (["base", "base", "--memory-margin", "-5%"], "'-5%' is not a share"),
+        (["base", "base", "--fail-on", "speed"], "--fail-on 'speed' is unknown; choose from regression"),
+        (["base", "base", "--fail-on", ""], "--fail-on '' is unknown"),
         (["base", "base", "--json", "--markdown"], "--json and --markdown contradict each other"),
         (["base"], "Missing argument 'NEW'"),
         (["base", "nothing"], "nothing: cannot be read: No such file"),
@@ -163,7 +165,8 @@ def test_the_same_as_markdown_and_as_json(base: Path) -> None:
         (["base", "else.json"], "else.json: JSON, but not a run of adbench: there is no schema_version"),
         (["base", "later.json"], "schema version 3, of a later adbench"),
         (["base", "million.json"], "million.json: holds 1000000 records; adbench reads at most 100000"),
-        (["base", "stranger"], "stranger has no cell in common with base; the first is called 'other[1]-x-gradient'"),
+        (["base", "stranger"], "base and stranger have no cell in common"),
+        (["base", "stranger"], "and 'other[1]-x-gradient'); compare runs of the same cases"),
     ],
 )
 def test_bad_input_is_one_clear_line_and_exit_code_2(base: Path, args: list[str], message: str) -> None:

@@ -157,8 +157,8 @@ def test_a_run_measures_a_function_at_the_sizes_that_another_function_makes(fold
 
 
 WRONG = [
-    (("--at", "1"), "--at is about your function; name it with --function module:f"),
-    (("--function", "mine_of_cli:f", "--at", "1", "2", "-c", "hypot"), "it does not go with --case"),
+    (("--at", "1"), "--at needs a function; add --function module:f"),
+    (("--function", "mine_of_cli:f", "--at", "1", "2", "-c", "hypot"), "--function replaces the cases; remove --case"),
     (("--function", "mine_of_cli:loss", "--at", "1", "--inputs", "mine_of_cli:sizes"), "both give the arguments"),
     (
         ("--function", "mine_of_cli:of_tape", "--at", "1", "-b", "jax"),

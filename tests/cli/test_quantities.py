@@ -37,5 +37,5 @@ def test_anything_else_is_refused_in_one_line(read: Callable[[str], float], text
 
 def test_a_share_is_between_nothing_and_all() -> None:
     for text in ("100%", "2", "1"):
-        with pytest.raises(UsageError, match="no share between 0 and 100 %"):
+        with pytest.raises(UsageError, match="not a share between 0 and 100 %"):
             share_of(text)

@@ -162,7 +162,7 @@ def test_a_hypervisor_is_a_warning_where_it_takes_time(made: Roots) -> None:
     assert look("virtual", system(made)).state == "ok"
     finding = look("virtual", system(made, replace(QUIET, stolen_ms=30.0)))
     assert (finding.state, finding.found) == ("warning", "xen, 30\u00a0ms stolen in the last second")
-    assert "not told" in look("virtual", system(made, replace(QUIET, stolen_ms=None))).found
+    assert "stolen time unknown" in look("virtual", system(made, replace(QUIET, stolen_ms=None))).found
 
 
 def test_another_allocator_is_a_warning_and_paths_are_not_told(made: Roots) -> None:

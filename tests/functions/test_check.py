@@ -378,7 +378,7 @@ def test_what_cannot_be_checked_is_one_line(f: Callable[..., Any], args: tuple[A
 
 
 OPTIONS: list[tuple[dict[str, Any], str]] = [
-    ({"wrt": "y"}, "wrt names 'y', which is no floating-point argument; there are: x"),
+    ({"wrt": "y"}, "wrt names 'y', which is not a floating-point argument; there are: x"),
     ({"wrt": (1,)}, "but there are 1 arguments"),
     ({"wrt": ()}, "wrt is empty"),
     ({"modes": ()}, "modes is empty"),

@@ -88,7 +88,7 @@ def test_commands_and_folders_have_names_in_the_configuration(tmp_path: Path) ->
         ("backends.x = 3", r"\[tool.adbench.backends.x\] must have one of gradbench, process, path"),
         ('backends.x = {gradbench = "a", process = "b"}', "must have one of"),
         ('backends.x = {command = "a"}', "must have one of"),
-        ("backends.x = {process = 3}", "process must be a text; got 3"),
+        ("backends.x = {process = 3}", "process must be a string; got 3"),
         ('backends.x = {process = ""}', "names no command"),
         ('backends."a b" = {process = "sh"}', "letters, digits"),
         ('folders = ["a"]', "has no key 'folders'"),

@@ -317,8 +317,8 @@ def test_a_log_is_a_side_of_a_comparison() -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", "nothing in it is evaluated"),
-        ('{"message": {"id": 0, "kind": "start"}}\n', "nothing in it is evaluated"),
+        ("", "it holds no evaluation"),
+        ('{"message": {"id": 0, "kind": "start"}}\n', "it holds no evaluation"),
         ('{"message": {"kind": "start"}}\n', r"line 1 is damaged.*: \.message: object missing required field id"),
         ('{"message": {"id": 0, "kind": "start"}}\n{"mess', "line 2 is damaged, or .*: Unterminated string"),
         ("[]\n", r"line 1 is damaged, or this is no log of gradbench's: expected object, got \[\]"),
