@@ -19,7 +19,7 @@ FIRST_LOOK: Mapping[str, tuple[int, ...]] = {
     "log_determinant": (8, 32, 128),
     "logistic_regression": (100, 1_000, 10_000),
     "lotka_volterra": (10, 100, 1_000),
-    "matrix_product": (8, 32, 96),
+    "matrix_product": (8, 32, 64),
     "normal_log_density": (100, 10_000, 1_000_000),
     "projectile": (10, 100, 1_000),
 }
