@@ -38,12 +38,16 @@ from adbench.cli.support.options import (
     metavar="NAME",
     help="Measure this operator; default: those of each case.",
 )
-@click.option("--quick", is_flag=True, help="A first look in about a minute: six cases, three sizes, five launches.")
-@click.option("--rigorous", is_flag=True, help="20 launches, for results to publish.")
-@click.option("--launches", type=click.IntRange(1), metavar="N", help="Fresh processes for each backend; default: 8.")
+@click.option(
+    "--quick", is_flag=True, help="Take a first look in about a minute: six cases, three sizes, five launches."
+)
+@click.option("--rigorous", is_flag=True, help="Take 20 launches, for results to publish.")
+@click.option(
+    "--launches", type=click.IntRange(1), metavar="N", help="Start N fresh processes of each backend; default: 8."
+)
 @click.option("--memory/--no-memory", default=True, help="Also measure memory, in separate processes.")
 @click.option("--reference", metavar="NAME", help="Measure this backend twice, as the control; default: tape.")
-@share_option("--margin", "2%", "Treat times that differ by less as equal.")
+@share_option("--margin", None, "Treat times that differ by less as equal; default: 2%, with --quick 5%.")
 @click.option(
     "--budget",
     metavar="TIME",

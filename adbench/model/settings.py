@@ -1,4 +1,4 @@
-"""How a run measures: the numbers that decide its duration and its precision."""
+"""How a run measures: settings for its duration and precision."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 PROGRAMS_VARIABLE = "ADBENCH_PROGRAMS"
-"""In the environment of a worker that checks: the folder of compiled programs. Launches have none, because compiling is
-one of their figures."""
+"""Environment variable of a checking worker: the folder of compiled programs. Launches lack it because they measure
+compile time."""
 
-PREFERRED_REFERENCE = "tape"  # the reference backend, if the run measures it and names no other
+PREFERRED_REFERENCE = "tape"  # the default reference backend, if the run measures it
 
 
 @dataclass(frozen=True)
 class Settings:
     """Durations are in the unit of their name; `timeout_seconds` is for one request to a worker.
 
-    launches            fresh processes of each backend that a cell is timed in: the statistics' sample
-    rounds              epochs of a cell in one launch, in turns with the others of its group
-    epoch_ns            about how long an epoch takes; a call over it is an epoch
-    warm_ns             a call is warmed up for at least this, and at most `warm_at_most_ns`
-    cell_ns             a slow cell gets fewer rounds, but at least one, rather than more than this in a launch
+    launches            fresh processes of each backend that time a cell: the statistical sample
+    rounds              epochs of a cell in one launch, alternating with the others of its group
+    epoch_ns            approximate length of an epoch; a longer call is an epoch
+    warm_ns             minimum warm-up of a call; `warm_at_most_ns` is the maximum
+    cell_ns             the longest time of a cell in a launch; slow cells get fewer rounds, at least one
     longest_call_seconds   a cell whose call takes longer is left out; None for no limit
-    weighings           calls whose memory is measured; the figure is their median
-    weigh_values        whether to measure the memory of `value` too if a derivative is measured
-    weigh_by_one_method   whether to measure memory by the first method only that has a figure
-    weigh_all_in_one    whether one process measures the memory of all cases of a backend by one method, or of one case
-    mem_limit_bytes     the most memory of a worker and its children before they are ended; None for no limit
+    weighings           calls in the memory phase; the figure is their median
+    weigh_values        whether to measure the memory of `value` even if a derivative is measured
+    weigh_by_one_method   whether to measure memory only by the first method that has a figure
+    weigh_all_in_one    whether one process measures all cases of a backend by one method, or only one case
+    mem_limit_bytes     the most memory of a worker with its children, which are then terminated; None for no limit
     margin              times that differ by less count as equal
-    reference_backend   the backend that is measured twice, as the control; None for the tape, or the first backend
-    budget_seconds      the planned duration of a run; None without a limit
-    left_out            what the run left out because of the budget, in words
+    reference_backend   the backend measured twice, as the control; None for tape, or else the first backend
+    budget_seconds      the planned duration of a run; None for no limit
+    left_out            the work left out because of the budget, in words
     """
 
     seed: int = 0
     threads: int = 1
     timeout_seconds: float = 60.0
     mem_limit_bytes: int | None = None
-    reference_seconds: float = 5.0  # for one case at one size: fewer entries are examined rather than more taken
+    reference_seconds: float = 5.0  # for one case at one size; fewer entries are examined to stay within it
     time: bool = True
     memory: bool = True
     launches: int = 8
@@ -61,13 +61,14 @@ class Settings:
     left_out: str | None = None
     quick: bool = False
     rigorous: bool = False
-    cache: str | None = None  # folder in which the oracle's references are kept for the next time
+    cache: str | None = None  # folder of the oracle's cached references
 
     def for_a_first_look(self) -> Settings:
-        """The same with fewer and shorter epochs: a default run in under two minutes, too few for decisions."""
+        """Fewer and shorter epochs: a default run takes under two minutes, too short for decisions."""
         return replace(
             self,
             quick=True,
+            margin=0.05,
             launches=5,
             rounds=5,
             epoch_ns=1_000_000,
@@ -82,28 +83,28 @@ class Settings:
         )
 
     def for_publishing(self) -> Settings:
-        """The same with more launches: figures for publication."""
+        """More launches, for publication."""
         return replace(self, rigorous=True, launches=20)
 
 
 def cache_folder() -> Path:
-    """Where references are kept: $ADBENCH_CACHE, else the user's cache folder. May be thrown away at any time."""
+    """The folder of cached references: $ADBENCH_CACHE, else the user's cache folder. It can be deleted at any time."""
     given = os.environ.get("ADBENCH_CACHE")
     return Path(given) if given else _users_cache() / "references"
 
 
 def programs_folder() -> Path:
-    """Where checks keep compiled programs: next to the references, a folder for each kind of processor and each version
-    of Python, since machines may share a home folder. May be thrown away at any time."""
+    """The folder in which checks cache compiled programs, for each kind of processor and version of Python, because
+    machines may share a home folder. It can be deleted at any time."""
     given = os.environ.get("ADBENCH_CACHE")
     kind = hashlib.sha256(f"{processor_features()} {sys.version}".encode()).hexdigest()[:16]
     return (Path(given) if given else _users_cache()) / "programs" / kind
 
 
 def kept_programs(library: str) -> Path | None:
-    """The folder in which a backend may keep the programs that its library compiles; None where it must not.
+    """The folder in which a backend may cache its library's compiled programs, or None if caching is disabled.
 
-    The folder exists, belongs to the user, and nobody else can write to it. It may be deleted at any time.
+    The folder exists, belongs to the user, and nobody else can write to it. It can be deleted at any time.
     """
     given = os.environ.get(PROGRAMS_VARIABLE)
     if not given:
@@ -119,7 +120,7 @@ def kept_programs(library: str) -> Path | None:
 
 
 def processor_features() -> str:
-    """The instructions that the processor has, as the system lists them; machine code depends on these."""
+    """The processor's instruction sets as the system lists them; machine code depends on them."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):

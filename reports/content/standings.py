@@ -15,7 +15,7 @@ from .cells import Cell, Cells
 from .ranking import Lead
 
 MOSTLY = 0.5
-"""A backend that is ranked on fewer of the cases than this share stands after all that are ranked on more."""
+"""A backend that is ranked on less than this share of the cases comes after all others."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Standing:
     """A backend's place: on how many cases it is ranked, and the geometric mean of its slowdowns there.
 
     `slowdown` is None for a backend that is ranked nowhere. `counted`, the mean over all cases, decides the order: a
-    case on which the backend is not ranked counts with the largest slowdown of the others there.
+    case on which the backend is not ranked counts with the largest slowdown there, or with its own if that is larger.
     """
 
     backend: str
@@ -51,8 +51,8 @@ def slowdown(race: Lead | None, cell: Cell) -> float | None:
 def standings(cells: Cells) -> tuple[Standing, ...]:
     """Every backend, the fastest over all cases first, each case at its largest common size.
 
-    Those that are ranked on less than half of the cases come after the others, and those that are ranked nowhere last;
-    equals keep the order of the run.
+    Backends that are ranked on less than half of the cases come after the others, unranked ones last. Equals keep the
+    order of the run.
     """
     races = [_slowdowns(cells, race) for race in ranking.leads(cells)]
     found = [_standing(backend, races) for backend in cells.backends]
@@ -69,14 +69,14 @@ def arranged(cells: Cells) -> Cells:
 
 
 def _slowdowns(cells: Cells, race: Lead) -> dict[str, float]:
-    """Backend -> slowdown, of those that are ranked."""
+    """Backend -> slowdown, of ranked backends."""
     every = ((name, slowdown(race, cells.cell(race.case, race.size, name))) for name in cells.backends)
     return {name: found for name, found in every if found is not None}
 
 
 def _standing(backend: str, races: Sequence[Mapping[str, float]]) -> Standing:
     own = [of[backend] for of in races if backend in of]
-    counted = [of.get(backend, max(of.values())) for of in races]
+    counted = [of.get(backend, max([*of.values(), *own])) for of in races]
     return Standing(backend, len(own), len(races), _mean(own) if own else None, _mean(counted))
 
 

@@ -32,10 +32,15 @@ def quantity(name: str) -> Callable[[click.Context, click.Parameter, str | None]
     return read
 
 
-def share_option(name: str, default: str, says: str) -> Callable[[Command], Command]:
+def share_option(name: str, default: str | None, says: str) -> Callable[[Command], Command]:
     """An option that is a share, such as 5%."""
     return click.option(
-        name, metavar="SHARE", default=default, show_default=True, callback=quantity("share_of"), help=says
+        name,
+        metavar="SHARE",
+        default=default,
+        show_default=default is not None,
+        callback=quantity("share_of"),
+        help=says,
     )
 
 
@@ -80,42 +85,50 @@ folder_options = combined(
 """They add a user's own cases and backends."""
 
 selection_options = combined(
-    click.option("--suite", "suites", multiple=True, metavar="NAME", help="The cases of this published comparison."),
+    click.option(
+        "--suite", "suites", multiple=True, metavar="NAME", help="Use the cases of this suite, for example stan-paper."
+    ),
     click.option(
         *("-c", "--case", "cases"),
         multiple=True,
         metavar="NAME",
         shell_complete=completion_of("cases"),
-        help="This case: a name, a glob or a file. Repeat it for more.",
+        help="Use this case: a name, a glob or a file. Repeat it for more.",
     ),
     click.option(
         *("-b", "--backend", "backends"),
         multiple=True,
         metavar="NAME",
         shell_complete=completion_of("backends"),
-        help="This backend: a name, a glob or a file. Repeat it for more.",
+        help="Use this backend: a name, a glob or a file. Repeat it for more.",
     ),
-    click.option("-n", "--size", "sizes", multiple=True, metavar="N", help="This size, or a glob over a case's sizes."),
+    click.option(
+        "-n", "--size", "sizes", multiple=True, metavar="N", help="Use this size, or a glob over a case's sizes."
+    ),
     folder_options,
 )
 """They choose cases, backends and sizes, the same for every verb; each may be given several times."""
 
 worker_options = combined(
-    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the inputs."),
-    click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads for every library."),
+    click.option(
+        "--seed", type=click.IntRange(0), default=0, show_default=True, help="Make the inputs with this seed."
+    ),
+    click.option(
+        "--threads", type=click.IntRange(1), default=1, show_default=True, help="Allow every library this many threads."
+    ),
     click.option(
         "--timeout",
         type=click.FloatRange(0, min_open=True),
         default=60.0,
         show_default=True,
         metavar="SECONDS",
-        help="Time limit of one step.",
+        help="End a step after this time.",
     ),
     click.option(
         "--mem-limit",
         metavar="SIZE",
         callback=quantity("bytes_of"),
-        help="Memory limit of a worker and its children, for example 4G; default: 80% of the free memory.",
+        help="End a worker that exceeds this memory with its children, for example 4G; default: 80% of free memory.",
     ),
     click.option("--on", metavar="dask://HOST:PORT", help="Measure on the hosts of this Dask cluster, case by case."),
     click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of a table."),

@@ -12,7 +12,7 @@ QUICK_SECONDS = 150.0  # the budget of a quick run that selects nothing: enough 
 LONGEST_CALL_SECONDS = 0.1  # of a quick run; the five launches make twenty and more of them
 
 RELATIONS = "relations"
-"""Stands in a job instead of an operator: what must hold between calls (relations.py)."""
+"""In a job, this replaces the operator: laws that must hold between calls (relations.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class Request:
     budget: float | None = None
     time: bool = True
     memory: bool = True
-    margin: float = 0.02
+    margin: float | None = None
     reference: str | None = None
     seed: int = 0
     points: int = 1
@@ -60,12 +60,12 @@ class Request:
 
     @property
     def own_operators(self) -> tuple[str, ...] | None:
-        """The operators that every case is asked for; None: each case's own."""
+        """The operators to use for every case; None: each case's own."""
         return tuple(name for name in self.operators if name != RELATIONS) if self.operators else None
 
     @property
     def relations(self) -> bool:
-        """Whether each case's smallest size is asked for its relations too."""
+        """Whether to check relations too, at each case's smallest size."""
         return RELATIONS in self.operators if self.operators else not self.time
 
     @property
@@ -85,7 +85,6 @@ class Request:
             mem_limit_bytes=self.mem_limit or default_limit(),
             time=self.time,
             memory=self.memory,
-            margin=self.margin,
             reference_backend=self.reference,
             budget_seconds=self.seconds,
         )
@@ -95,4 +94,6 @@ class Request:
             found = replace(found, longest_call_seconds=LONGEST_CALL_SECONDS)
         if self.rigorous:
             found = found.for_publishing()
+        if self.margin is not None:
+            found = replace(found, margin=self.margin)
         return found if self.launches is None else replace(found, launches=self.launches)
