@@ -1,5 +1,5 @@
-# Sourced by run, test and check: `venv EXTRAS` makes .venv hold adbench with these extras, once.
-# A stamp remembers what was installed, so the second time costs nothing.
+# Sourced by the other scripts: `venv EXTRAS` installs adbench with these extras into .venv, once.
+# A stamp file records the installation, so later calls do nothing.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv_python="$root/.venv/bin/python"
@@ -14,7 +14,7 @@ python_command() {
             return
         fi
     done
-    say "needs Python 3.11 or newer; found $(python3 --version 2>/dev/null || echo none). On Debian: apt install python3"
+    say "Python 3.11 or newer is missing (found: $(python3 --version 2>/dev/null || echo none)); on Debian: apt install python3"
     exit 2
 }
 
@@ -26,7 +26,7 @@ venv() {
     if [ ! -x "$venv_python" ]; then
         python=$(python_command) || exit 2
         if ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
-            say "this Python cannot make virtual environments. On Debian: apt install python3-venv"
+            say "this Python cannot create virtual environments; on Debian: apt install python3-venv"
             exit 2
         fi
         say "making .venv"
@@ -38,9 +38,9 @@ venv() {
         --editable "$root[$extras]" >"$log" 2>&1; then
         tail -n 5 "$log" >&2
         if command -v cc >/dev/null; then
-            say "installing failed; the whole story is in $log"
+            say "installation failed; see $log"
         else
-            say "installing failed, and there is no C compiler, which a package without a wheel needs. On Debian: apt install build-essential"
+            say "installation failed without a C compiler, which packages without wheels need; on Debian: apt install build-essential"
         fi
         exit 2
     fi

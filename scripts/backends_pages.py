@@ -1,6 +1,6 @@
-"""Writes the generated parts of docs/backends.md and docs/backends-table.md; called by scripts/backends-pages.
+"""Write docs/reference/backends-table.md and the table in docs/reference/backends.md; called by scripts/backends-pages.
 
-The facts about each backend come from the literals in its file, what it can do from checks.
+The facts about each backend come from the literals in its file, its abilities from checks.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from adbench.model.record import Record
 from adbench.results.store import read_run
 
 ROOT = Path(__file__).parents[1]
-PAGE, TABLE = ROOT / "docs" / "backends.md", ROOT / "docs" / "backends-table.md"
+PAGE, TABLE = ROOT / "docs" / "reference" / "backends.md", ROOT / "docs" / "reference" / "backends-table.md"
 BEGIN, END = "<!-- Made by scripts/backends-pages from the literals in the backends' files. -->\n", "<!-- made -->\n"
 OURS = "adbench's own"
 FAMILIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("traps", "Traps: small functions that some library gets wrong", ("trap",)),
-    ("array-valued", "Functions whose value is an array", ("array-valued",)),
-    ("data-dependent", "Loops and branches that the data decide", ("data-dependent",)),
-    ("equations", "Differential equations, step by step", ("ode",)),
+    ("traps", "Traps: small functions that some libraries get wrong", ("trap",)),
+    ("array-valued", "Functions with array values", ("array-valued",)),
+    ("data-dependent", "Loops and branches that depend on data", ("data-dependent",)),
+    ("equations", "Differential equations", ("ode",)),
     ("linear algebra", "Factorisations, determinants, solutions", ("linear-algebra",)),
     ("loops", "Loops over numbers", ("scalar-loop", "nested-loops", "elements", "recursion", "loop")),
-    ("nested and random", "Nested inputs, and draws", ("nested", "random")),
-    ("matrices", "Products of matrices", ("matrix",)),
-    ("densities", "Densities of vectors", ("density",)),
+    ("nested and random", "Nested inputs and random draws", ("nested", "random")),
+    ("matrices", "Matrix products", ("matrix",)),
+    ("densities", "Probability densities", ("density",)),
     ("vectors", "Sums and products of vectors", ("vectorised", "elementwise", "smoke")),
 )
-"""Name, title and tags: a case is of the first family of which it has a tag."""
+"""Name, title and tags: a case belongs to the first family that shares a tag with it."""
 
 MARKS = {"own": "✓", "made": "○", "known": "⊗", "none": "∅", "fault": "✗"}
 ORDER = ("own", "made", "none", "known", "fault")  # where sizes or seeds differ, the last one is the case's
 
 
 def family_of(case: Case) -> str:
-    """The family's name. Raises LookupError for a case with none of the tags: it needs one, or a family."""
+    """The name of the case's family. Raises LookupError if no family has one of its tags."""
     for name, _, tags in FAMILIES:
         if set(tags) & set(case.tags):
             return name
-    raise LookupError(f"{case.name}: none of its tags {case.tags} is that of a family in scripts/backends_pages.py")
+    raise LookupError(f"{case.name}: tags {case.tags} match no family; add a tag, or a family to {Path(__file__).name}")
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One backend as the page shows it; `version` is what it was checked with, `how` what installs it."""
+    """One row of the table in docs/reference/backends.md: `version` was checked, `how` installs it."""
 
     name: str
     version: str
@@ -63,11 +63,11 @@ class Fact:
 def facts(
     sources: Mapping[str, Source], pins: Mapping[str, str], extras: Mapping[str, str], packages: Mapping[str, str]
 ) -> Iterator[Fact]:
-    """A fact for each backend by name.
+    """The fact of each backend, sorted by name.
 
-    pins      distribution -> version, as constraints.txt has them
-    extras    distribution -> the extra of ours that installs it
-    packages  package of Debian -> installed version
+    pins      distribution -> version in constraints.txt
+    extras    distribution -> our extra that installs it
+    packages  Debian package -> installed version
     """
     for name, source in sorted(sources.items()):
         version, how = OURS, "built in"
@@ -86,68 +86,99 @@ def facts(
 
 
 def facts_table(found: Iterable[Fact]) -> str:
-    """Markdown."""
-    lines = ["| backend | checked with | licence | what installs it |", "|---|---|---|---|"]
+    """The table in Markdown."""
+    lines = ["| backend | checked with | licence | how to install it |", "|---|---|---|---|"]
     lines += [f"| `{fact.name}` | {fact.version} | {fact.licence} | {fact.how} |" for fact in found]
     return "\n".join(lines) + "\n"
 
 
 HEAD = """# What each backend can do
 
-Made by `scripts/backends-pages` from checks of every case at up to three seeds; [Backends](backends.md) says how each
-one is called.
+This page shows which operators of each backend are correct on which cases. [Backends](backends.md) explains how adbench
+calls each backend.
 
-| | |
+Each section covers one family of cases. A row holds the backends with equal results, a column one operator. The cell
+`✓83 ∅18 ⊗13` means: 83 cases are correct, 18 are unsupported and 13 show a known bug. A mark without a number holds for
+all cases of the family. An empty cell was not checked.
+
+| mark | meaning |
 |---|---|
-| ✓ | the library's own operator, right |
-| ○ | made from other operators of the library by adbench, right, and labelled so where it is timed |
-| ∅ | it cannot, for the reason of that number |
-| ⊗ | wrong or failing, as its file says it is known to be: listed at the end |
+| ✓ | correct, or within the error that an approximate method claims, by the library's own operator |
+| ○ | correct, built by adbench from other operators of the library, and labelled so when timed |
+| ∅ | unsupported; search for the backend in [Reasons](#reasons) |
+| ⊗ | a known bug, listed in [Known bugs](#known-bugs) |
 
-A number after a mark counts cases where those of a family differ. An empty place was not asked: only a function whose
-value is a number has a gradient, and a trap is asked for it and for what is of second order. What can do none of a
-family is named below its table. *reverse ∘ forward* and the like are H v by that composition of the library's modes.
-The last column holds the [relations](../README.md#what-the-verdicts-mean) between calls. *Right* includes methods that
-are approximate by nature and keep to what they claim.
+Functions with array values have a Jacobian instead of a gradient. Traps are checked for their gradient and second
+derivatives only. *relations* means [relations between calls](../how-to/write-a-backend.md#relations-between-calls).
+
+`scripts/backends-pages` makes this page from checks of every case at up to three seeds.
 """
 
 
-ABSENT = "Not checked when this was made, and so not in it: "
-UNABLE = "Able to do none of these: "
-PART = "Checked in part when this was made, of {} pairs of a case and an operator: "
+ABSENT = "Not checked for this page: "
+UNABLE = "Every operator unsupported: "
+PART = "Checked in part, of {} pairs of case and operator: "
 
 
 def page(records: Sequence[Record], cases: Mapping[str, Case], names: Iterable[str] = ()) -> str:
-    """docs/backends-table.md, from the records of checks; `names` are those of all backends there are."""
-    reasons: dict[str, int] = {}
+    """docs/reference/backends-table.md, from the records of checks; `names` are those of all backends."""
     found = _outcomes(records, cases)
-    backends = sorted({backend for backend, _, _ in found})
     parts = [HEAD]
-    if absent := sorted(set(names) - set(backends)):
+    if absent := sorted(set(names) - {backend for backend, _, _ in found}):
         parts.append(f"{ABSENT}{', '.join(f'`{name}`' for name in absent)}.\n")
-    parts += _in_part(records)
-    asked = {operator for _, _, operator in found}
-    columns = (*OPERATORS, *(name for name in COMPOSITIONS if name in asked), "relations")
+    parts += [*_in_part(records), *_sections(found, cases), *_composed(found), _reasons(found), _known(records, cases)]
+    return "\n".join(parts)
+
+
+def _sections(found: Found, cases: Mapping[str, Case]) -> Iterator[str]:
+    """One table per family; backends with equal cells share a row."""
     for name, title, _ in FAMILIES:
         members = [case for case in sorted(cases) if family_of(cases[case]) == name]
-        of_family = {operator for _, family, operator in found if family == name}
-        own = tuple(one for one in columns if one in of_family) if name == "traps" else columns
+        asked = {operator for _, family, operator in found if family == name}
+        own = tuple(operator for operator in (*OPERATORS, "relations") if operator in asked)
         lines = [f"## {title}", "", _listed(members, name), ""]
-        lines += [f"| | {' | '.join(map(_heading, own))} |", "|---" * (len(own) + 1) + "|"]
-        unable: dict[str, list[str]] = {}
-        for backend in backends:
+        lines += [f"| | {' | '.join(own)} |", "|---" * (len(own) + 1) + "|"]
+        unable: list[str] = []
+        rows: dict[str, list[str]] = {}
+        for backend in sorted({backend for backend, _, _ in found}):
             places = [found.get((backend, name, operator), {}) for operator in own]
             if {kind for place in places for kind, _ in place.values()} == {"none"}:
-                said = [reason for place in places for _, reason in place.values()]
-                unable.setdefault(_notes(said, reasons), []).append(f"`{backend}`")
+                unable.append(backend)
             elif any(places):
-                lines.append(f"| `{backend}` | {' | '.join(_cell(place, reasons) for place in places)} |")
+                rows.setdefault(" | ".join(map(_cell, places)), []).append(backend)
+        lines += [f"| {_names(backends)} | {cells} |" for cells, backends in rows.items()]
         if unable:
-            lines += ["", UNABLE + "; ".join(f"{', '.join(who)}{why}" for why, who in unable.items()) + "."]
-        parts.append("\n".join([*lines, ""]))
-    parts.append(_reasons(reasons))
-    parts.append(_known(records, cases))
-    return "\n".join(parts)
+            lines += ["", f"{UNABLE}{_names(unable)}."]
+        yield "\n".join([*lines, ""])
+
+
+def _composed(found: Found) -> Iterator[str]:
+    """A table of the compositions that were checked; backends and families with equal cells share a row."""
+    own = tuple(name for name in COMPOSITIONS if any(operator == name for _, _, operator in found))
+    lines = ["## Second derivatives by composition of modes", ""]
+    lines += ["H v, for example by forward over reverse mode, where the library can nest its modes.", ""]
+    lines += [f"| | cases | {' | '.join(map(_heading, own))} |", "|---" * (len(own) + 2) + "|"]
+    families: dict[tuple[str, str], list[str]] = {}
+    for family, _, _ in FAMILIES:
+        for backend in sorted({who for who, of, operator in found if of == family and operator in own}):
+            cells = " | ".join(_cell(found.get((backend, family, operator), {})) for operator in own)
+            families.setdefault((backend, cells), []).append(family)
+    rows: dict[tuple[str, str], list[str]] = {}
+    for (backend, cells), of in families.items():
+        rows.setdefault((", ".join(of), cells), []).append(backend)
+    lines += [f"| {_names(backends)} | {of} | {cells} |" for (of, cells), backends in rows.items()]
+    if own:
+        yield "\n".join([*lines, ""])
+
+
+def _names(backends: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in backends)
+
+
+def _columns(found: Found) -> tuple[str, ...]:
+    """All checked operators, in order."""
+    asked = {operator for _, _, operator in found}
+    return (*OPERATORS, *(name for name in COMPOSITIONS if name in asked), "relations")
 
 
 def _heading(operator: str) -> str:
@@ -156,7 +187,7 @@ def _heading(operator: str) -> str:
 
 
 def _in_part(records: Iterable[Record]) -> list[str]:
-    """The backends that were checked in part, and how many of the pairs."""
+    """A line with the backends that were checked in part."""
     asked: dict[str, set[tuple[str, str]]] = {}
     for record in records:
         asked.setdefault(record.job.backend, set()).add((record.job.case, record.job.operator))
@@ -167,16 +198,17 @@ def _in_part(records: Iterable[Record]) -> list[str]:
 
 def _listed(members: Sequence[str], name: str) -> str:
     if name == "traps":
-        return f"{len(members)} cases, listed at the end of [Cases](cases.md)."
+        return f"The {len(members)} traps at the end of [Cases](cases.md)."
     return ", ".join(f"`{member}`" for member in members) + "."
 
 
 Outcome = tuple[str, str]  # a key of MARKS, and the reason
+Found = dict[tuple[str, str, str], dict[str, Outcome]]  # (backend, family, operator) -> case -> its outcome
 
 
-def _outcomes(records: Iterable[Record], cases: Mapping[str, Case]) -> dict[tuple[str, str, str], dict[str, Outcome]]:
-    """(backend, family, operator) -> case -> its outcome."""
-    found: dict[tuple[str, str, str], dict[str, Outcome]] = {}
+def _outcomes(records: Iterable[Record], cases: Mapping[str, Case]) -> Found:
+    """The outcomes of all cases in the records."""
+    found: Found = {}
     for record in records:
         job = record.job
         if job.case not in cases or record.status == "skipped":
@@ -184,7 +216,7 @@ def _outcomes(records: Iterable[Record], cases: Mapping[str, Case]) -> dict[tupl
         place = found.setdefault((job.backend, family_of(cases[job.case]), job.operator), {})
         outcome = _outcome(record, cases[job.case])
         before = place.get(job.case, outcome)
-        # A library that can at one size can; that it does not at another (too long a program, say) is no `cannot`.
+        # Success at one size counts, even if another size is unsupported, for example because its program is too long.
         if {before[0], outcome[0]} in ({"own", "none"}, {"made", "none"}):
             place[job.case] = min(before, outcome, key=lambda one: one[0] == "none")
         else:
@@ -196,84 +228,138 @@ def _outcome(record: Record, case: Case) -> Outcome:
     if record.status == "ok":
         return ("own" if record.how in ("native", None) else "made"), ""
     if record.status == "unsupported":
-        return "none", general(record.reason or "", case)
+        return "none", general((record.reason or "").replace(f" no {record.job.operator}", " no such operator"), case)
     if record.status == "known":
         return "known", ""
     return "fault", general(record.reason or record.status, case)
 
 
 def general(reason: str, case: Case) -> str:
-    """A reason without what belongs to one case: its names, counts, places in files, and paths."""
-    reason = re.sub(r" was not found in [^;]*; ", " was not found; ", reason.partition("; the whole of it is in ")[0])
+    """A reason without the details of one case: names, counts, positions in files, and paths."""
+    reason = re.sub(
+        r" was not found in [^;]*; ", " was not found; ", re.sub(r"; (the whole of it is in|see) /.*", "", reason)
+    )
     reason = re.sub(r"\b(native|\w+) of \w+: \w+\.hpp:\d+:\d+: ", r"\1: ", reason)
-    reason = re.sub(r" has its own text of .* only$", " has texts of its own, of other cases only", reason)
+    reason = re.sub(r" implements only .*$", " implements other cases only", reason)
     file = case.file.rpartition("/")[2].removesuffix(".py")
     for own in (case.name, case.same_twin or "", file):
         if own:
             reason = re.sub(rf"\b{re.escape(own)}\b(?=\.(hpp|py)\b)", "CASE", reason)
-            reason = re.sub(rf"\b{re.escape(own)}\b", "the case", reason)
+            reason = re.sub(rf"(?<!has no )\b{re.escape(own)}\b", "the case", reason)
     reason = reason.replace(" on CASE.hpp has no ", " has no ")
     return re.sub(r"(?<![\w.^-])\d[\d,]*(?![\w.])", "…", reason).replace("|", r"\|")
 
 
-def _cell(outcomes: Mapping[str, Outcome], reasons: dict[str, int]) -> str:
-    kinds = {kind: [reason for k, reason in outcomes.values() if k == kind] for kind in ORDER}
-    there = {kind: said for kind, said in kinds.items() if said}
-    texts = []
-    for kind, said in there.items():
-        count = f" {len(said)}" if len(there) > 1 else ""
-        texts.append(f"{MARKS[kind]}{count}{_notes(said, reasons)}")
-    return " · ".join(texts)
+def _cell(outcomes: Mapping[str, Outcome]) -> str:
+    kinds = [kind for kind, _ in outcomes.values()]
+    there = [kind for kind in ORDER if kind in kinds]
+    return " ".join(f"{MARKS[kind]}{kinds.count(kind)}" if len(there) > 1 else MARKS[kind] for kind in there)
 
 
-def _notes(said: Iterable[str], reasons: dict[str, int]) -> str:
-    """The numbers of these reasons, of which new ones get the next."""
-    numbers = sorted({reasons.setdefault(reason, len(reasons) + 1) for reason in said if reason})
-    return f" <sup>{', '.join(map(str, numbers))}</sup>" if numbers else ""
-
-
-def _reasons(reasons: Mapping[str, int]) -> str:
-    lines = ["## Reasons", ""]
-    lines += [
-        f"{number}. {reason.replace('*', chr(92) + '*').replace('<', '&lt;')}" for reason, number in reasons.items()
+def _reasons(found: Found) -> str:
+    """A row for each set of backends and places, with all reasons that hold there."""
+    lines = [
+        "## Reasons",
+        "",
+        "Why operators are unsupported. Each row gives the backends, the families of cases with the affected operators",
+        "(all if none is named), and the reasons. `…` and `the case` stand for numbers and names that vary.",
+        "",
+        "| backend | where | reasons |",
+        "|---|---|---|",
     ]
+    places: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for (backend, family, operator), outcomes in found.items():
+        for reason in {reason for _, reason in outcomes.values() if reason}:
+            places.setdefault((backend, reason), {}).setdefault(family, set()).add(operator)
+    shared: dict[tuple[str, str], list[str]] = {}
+    for backend, reason in sorted(places):
+        shared.setdefault((_where(places[backend, reason], backend, found), reason), []).append(backend)
+    rows: dict[tuple[str, str], list[str]] = {}
+    for (where, reason), backends in sorted(shared.items(), key=lambda item: (item[1], item[0])):
+        rows.setdefault((_names(backends), where), []).append(reason)
+    for (names, where), reasons in rows.items():
+        lines.append(f"| {names} | {where} | {_joined(reasons)} |")
     return "\n".join([*lines, ""])
+
+
+START = re.compile(r"(?P<start>[^:]+? has no (?:rule for )?|.+?: )(?P<what>[^;]+?)(?P<rest>, (?:and|which) .*)?")
+
+
+def _joined(reasons: Iterable[str]) -> str:
+    """The reasons as sentences; reasons that start and end alike share one, as in "casadi has no einsum, fft"."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for reason in reasons:
+        parts = START.fullmatch(reason)
+        start, what, rest = parts.group("start", "what", "rest") if parts else ("", reason, "")
+        found.setdefault((start, rest or ""), []).append(what.removesuffix("."))
+    sentences = [
+        f"{s}{('; ' if s.endswith(': ') else ', ').join(w)}{r}" if s else ". ".join(w) for (s, r), w in found.items()
+    ]
+    return ". ".join(sentences).replace("*", r"\*").replace("<", "&lt;")
+
+
+def _where(of_families: Mapping[str, set[str]], backend: str, found: Found) -> str:
+    """The families, with their operators unless all are affected: "traps; loops: hvp, hessian"."""
+    parts: dict[str, list[str]] = {}
+    for name, _, _ in FAMILIES:
+        asked = {operator for who, family, operator in found if (who, family) == (backend, name)}
+        if operators := of_families.get(name):
+            parts.setdefault(_operators(operators, asked, _columns(found)), []).append(name)
+    if len(parts) == 1 and set(of_families) == {family for who, family, _ in found if who == backend}:
+        return f"all cases{next(iter(parts))}"
+    return "; ".join(f"{', '.join(families)}{operators}" for operators, families in parts.items())
+
+
+def _operators(affected: set[str], asked: set[str], columns: Sequence[str]) -> str:
+    """The affected operators after a colon, or the unaffected ones after "all but"; "" if all are affected."""
+    if not (spared := asked - affected):
+        return ""
+    fewer = affected if len(affected) <= len(spared) + 1 else spared
+    return f":{' all but' if fewer is spared else ''} {', '.join(_heading(one) for one in columns if one in fewer)}"
 
 
 def _known(records: Iterable[Record], cases: Mapping[str, Case]) -> str:
-    """Every known fault with where it is discussed: in the reason, or in the record of the trap."""
+    """A row for each case and result, with its thread in the reason or in the trap's docstring."""
     lines = [
-        "## Known faults",
+        "## Known bugs",
         "",
-        "Each is expected: a check that finds none turns red. The traps say what the truth is, and why.",
+        "Each row gives the cases, their wrong result with its cause, the backends and, in brackets, the threads that",
+        "discuss it. [Cases](cases.md#traps) gives the correct result of each trap. A check fails if one of these bugs",
+        "no longer occurs.",
         "",
-        "| case | backend | what it does there | discussed in |",
-        "|---|---|---|---|",
+        "| case | result | backends |",
+        "|---|---|---|",
     ]
-    expected = [record for record in records if record.status == "known" and record.job.case in cases]
-    shared: dict[tuple[str, str], set[str]] = {}
-    for record in expected:
-        shared.setdefault((record.job.case, (record.reason or "").partition(HERE)[0]), set()).add(
-            f"`{record.job.backend}`"
-        )
-    for (case, text), backends in sorted(shared.items()):
-        where = THREAD.findall(text) or THREAD.findall(cases[case].f.__doc__ or "")
-        said = re.sub(r" \((as )?[\w.-]+/[\w.-]+#\d+\)$", "", text).replace("|", r"\|").replace("*", r"\*")
-        lines.append(
-            f"| `{case}` | {', '.join(sorted(backends))} | {said} | {', '.join(dict.fromkeys(where)) or 'the trap'} |"
-        )
+    backends: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for record in records:
+        if record.status == "known" and record.job.case in cases:
+            case, text, threads = _known_row(record.job.case, (record.reason or "").partition(HERE)[0], cases)
+            backends.setdefault((case, text), {}).setdefault(threads, set()).add(record.job.backend)
+    rows: dict[tuple[str, str], list[str]] = {}
+    for (case, text), by in sorted(backends.items()):
+        groups = sorted((sorted(names), threads) for threads, names in by.items())
+        who = "; ".join(_names(names) + (f" ({threads})" if threads else "") for names, threads in groups)
+        rows.setdefault((text, who), []).append(case)
+    lines += [f"| {_names(of)} | {text} | {who} |" for (text, who), of in rows.items()]
     return "\n".join([*lines, ""])
 
 
+def _known_row(name: str, reason: str, cases: Mapping[str, Case]) -> tuple[str, str, str]:
+    """(case, result with its cause, threads)."""
+    where = THREAD.findall(reason) or THREAD.findall(cases[name].f.__doc__ or "")
+    text = re.sub(r" \((as )?[\w.-]+/[\w.-]+#\d+\)$", "", reason).replace("|", r"\|").replace("*", r"\*")
+    return name, text, ", ".join(dict.fromkeys(where))
+
+
 def pins() -> dict[str, str]:
-    """Distribution, as the index spells it -> version."""
+    """Distribution, normalised -> version."""
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pairs = (line.partition("#")[0].strip().partition("==") for line in lines)
     return {normal(name): version for name, _, version in pairs if version}
 
 
 def extras() -> dict[str, str]:
-    """Distribution -> the first extra that has it."""
+    """Distribution, normalised -> the first extra that contains it."""
     found: dict[str, str] = {}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for extra, wanted in project["optional-dependencies"].items():
@@ -283,19 +369,19 @@ def extras() -> dict[str, str]:
 
 
 def normal(distribution: str) -> str:
-    """As PEP 503 has it."""
+    """The name normalised as in PEP 503."""
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def table_of_facts(there: Catalog) -> str:
-    """The table of facts, with the versions of Debian's packages that are installed here."""
+    """The table of facts, with the Debian packages' versions on this machine."""
     packages = packages_of_debian({name for source in there.backends.values() for name in source.debian})
     found = facts(there.backends, pins(), extras(), packages)
     return facts_table(found)
 
 
 def main(runs: list[str]) -> None:
-    """Write both pages from these checks, of which later ones count; with none, the facts alone."""
+    """Write both pages; later runs override earlier ones. Without runs, write the facts only."""
     there = catalog()
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)

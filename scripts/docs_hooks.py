@@ -1,4 +1,4 @@
-"""For mkdocs: links to files of the repository that are no pages become their paths, as code; links to examples too."""
+"""For mkdocs: replace links to repository files and examples, which are not pages, by their paths as code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s#:]+)(?P<anchor>
 
 
 def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
-    """The page's text with links that lead nowhere within the site taken out."""
+    """The page's text without links that leave the site."""
     folder = posixpath.dirname(page.file.src_uri)
 
     def replaced(match: re.Match[str]) -> str:

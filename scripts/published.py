@@ -1,9 +1,9 @@
-"""What has been published on the cases' functions, what we measure, and why the two differ: a page from runs.
+"""Compare published figures with ours, and explain the differences: a page from runs.
 
-    python -m scripts.published RUN... > docs/published.md
+    python -m scripts.published RUN... > docs/reference/published.md
 
-A claim is data: its source, what it says, which of our figures answer it, and why they differ. Figures come from runs,
-each with its interval; a figure that no run has is a dash.
+A claim has its source, its figures, our figures for them, and why they differ. Our figures come from runs, with
+intervals; a figure that no run has is a dash.
 """
 
 from __future__ import annotations
@@ -30,21 +30,23 @@ COMMANDS = (
     "-b finite_differences",
 )
 
-HEAD = """# What was published, and what we measure
+HEAD = """# Published figures and ours
 
-Ratios that papers and suites give for functions that are cases here, and ours beside them. Absolute times of
-two machines do not compare; ratios nearly do, and where they do not, there is a reason: it stands below each table.
+This page compares ratios from papers and benchmark suites with our measurements of the same functions. Unlike times,
+ratios are nearly comparable between machines. The text below each table explains the differences.
 
-Brackets hold 95 % intervals over launches. A dash: not in these runs, not to be ranked, or the library is not
-installed.
+Each row gives a measured quantity, the published ratio and ours, with 95 % confidence intervals over launches in
+brackets. One backend (`tape`) means the time of its gradient relative to its function. Two backends (`a` / `b`) mean
+the gradient's time of the first relative to the second. A dash means that no run has the figure, that it cannot be
+ranked, or that the library is not installed.
 
-Made by `python -m scripts.published RUN... > docs/published.md`, from these runs:
+`python -m scripts.published RUN... > docs/reference/published.md` made this page from these runs:
 """
 
 
 @dataclass(frozen=True)
 class Price:
-    """A gradient in calls of the primal, by one backend."""
+    """The gradient's time relative to the function's, for one backend."""
 
     case: str
     size: int
@@ -53,7 +55,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Against:
-    """The gradient's time of one backend in times of another's."""
+    """The gradient's time of one backend relative to another's."""
 
     case: str
     size: int
@@ -63,7 +65,7 @@ class Against:
 
 @dataclass(frozen=True)
 class Row:
-    """One published figure, in the source's words or numbers, and our figures for it."""
+    """One published figure, as in the source, and our figures for it."""
 
     what: str
     published: str
@@ -92,20 +94,20 @@ _RECURRENCE = ("tape", "stan_math", "cpp_hand")
 MANY, FEW = 1_000, 32  # numbers in a scalar case; rows of a matrix, or steps of an equation
 _SIZES = {"matrix_product": FEW, "lotka_volterra": FEW}
 _SCALAR = ("sums", "products", "powers", "log_sum_exp_loop")
-_OF_FASTAD = (  # what its paper has and a text in its words: Stan number by number, and in Stan's own words
+_OF_FASTAD = (  # in its paper and in backends/native/fastad: Stan's scalar operations, Stan's built-in functions
     ("sums", "stan_math", "stan_math_builtin"),
     ("products", "stan_math"),
     ("log_sum_exp", "stan_math", "stan_math_builtin"),
-    ("linear_regression", "stan_math_builtin"),  # of which there is no C++ twin
+    ("linear_regression", "stan_math_builtin"),  # which has no C++ implementation
     ("matrix_product", "stan_math", "stan_math_matrix"),
 )
 
 CLAIMS = (
     Claim(
-        "pqR: what `with gradient` costs",
+        "pqR: the cost of `with gradient`",
         'Neal (2019), "An Automatic Differentiation Extension for R, and its Implementation in pqR", the '
-        "timings of its "
-        "own test: 10 000 calls with the gradient over 10 000 without (0.322 s / 0.099 s, 0.63 / 0.28, 2.637 / 0.437).",
+        "timings of its test: 10,000 calls with the gradient relative to 10,000 without (0.322 s / 0.099 s, "
+        "0.63 / 0.28, 2.637 / 0.437).",
         (
             Row("`recurrence`, one number", "3.3×", _prices("recurrence", 1, *_RECURRENCE)),
             Row("five numbers", "2.3×", _prices("recurrence", 5, *_RECURRENCE)),
@@ -114,13 +116,11 @@ CLAIMS = (
             Row("five numbers", "5.9×", _prices("recurrence", 5, "finite_differences")),
             Row("a hundred numbers", "102×", _prices("recurrence", 100, "finite_differences")),
         ),
-        "pqR's plain evaluation is an interpreter's: an operation costs it so much that the derivative "
-        "beside it is cheap. "
-        "The plain function of `stan_math` is machine code, a hundred times faster, and so the same "
-        "bookkeeping is more of "
-        "it; that of `tape` is numpy's. `numericDeriv` takes one more evaluation for each input, ours are central and "
-        "take two. At a hundred numbers entries of the gradient lie beyond what doubles resolve, so that nothing is "
-        "ranked there; a price is no ranking.",
+        "pqR interprets the plain function, and each operation is so slow that its derivative adds little. The plain "
+        "function of `stan_math` is machine code, a hundred times faster, so the same bookkeeping adds more; `tape` "
+        "runs its function on numpy. `numericDeriv` takes one extra evaluation per input, our central differences take "
+        "two. At a hundred numbers some entries of the gradient are beyond double precision, so adbench ranks no "
+        "backends there, but still shows gradient costs.",
     ),
     Claim(
         "FastAD: against Stan Math and Adept",
@@ -130,65 +130,51 @@ CLAIMS = (
             *(Row(f"Stan / FastAD, `{case}`", "2 to 19×", _over(case, "fastad", *stan)) for case, *stan in _OF_FASTAD),
             Row("Adept / FastAD, `sums`", "2 to 10×", _over("sums", "fastad", "adept")),
             *(
-                Row(
-                    f"room above Stan: by hand, `{case}`",
-                    "no figure",
-                    _over(case, "cpp_hand", "stan_math"),
-                )
+                Row(f"Stan / hand-written, `{case}`", "none", _over(case, "cpp_hand", "stan_math"))
                 for case in (*_SCALAR, "normal_log_density", "matrix_product", "lotka_volterra")
             ),
             Row(
                 "Stan's scalar operations / its built-in density, `normal_log_density`",
-                "no figure",
+                "none",
                 _over("normal_log_density", "stan_math_builtin", "stan_math"),
             ),
         ),
-        "FastAD and Adept are in no package index; their rows fill where they are installed (`adbench doctor "
-        "--backends`). FastAD is 0.0.1 here, as CRAN's RcppFastAD has its headers. Number by number Stan records every "
-        "operation; by its built-in functions and matrix nodes it records one for them all, and then less is left of "
-        "the paper's factor. "
-        "The paper builds FastAD's expression once and evaluates it again, while Stan and Adept record "
-        "at every call; "
-        "here both policies are backends of their own. Its normal density keeps statistics of the data as long as "
-        "these do not change, and in a loop that is timed they do not: that is no row. The paper's Adept has one "
-        "stack for all threads (-DADEPT_STACK_THREAD_UNSAFE), which is faster; ours is as it comes. Row by row, a "
-        "gradient by hand bounds what any library can gain over Stan.",
+        "FastAD and Adept are in no package index; their rows need an installed copy (`adbench doctor --backends`). "
+        "FastAD is 0.0.1, with the headers of CRAN's RcppFastAD. Stan's scalar operations are recorded one by one; its "
+        "built-in functions and matrix nodes are one record each, which shrinks the paper's factor. The paper builds "
+        "FastAD's expression once and evaluates it repeatedly, while Stan and Adept record at every call; here both "
+        "policies are separate backends. FastAD's normal density keeps statistics of unchanged data, and in a timed "
+        "loop the data never change, so there is no row for it. The paper's Adept uses one stack for all threads "
+        "(-DADEPT_STACK_THREAD_UNSAFE), which is faster; ours uses the default. The hand-written gradients bound what "
+        "any library can gain over Stan.",
     ),
     Claim(
         "The Stan Math Library: against CppAD, Sacado, ADOL-C",
         'Carpenter et al. (2015), "The Stan Math Library", arXiv:1509.07164, section on evaluation: figures '
         "of each library's speed relative to Stan's, without numbers in the text.",
         tuple(
-            Row(f"{name} / Stan, `{case}`", "figure", _over(case, "stan_math", backend))
+            Row(f"`{case}`", "figure", _over(case, "stan_math", "cppad", "sacado", "adolc"))
             for case in (*_SCALAR, "matrix_product", "lotka_volterra")
-            for name, backend in (("CppAD", "cppad"), ("Sacado", "sacado"), ("ADOL-C", "adolc"))
         ),
-        "The paper records with every library at every call, as these backends do; `cppad_reuse`, "
-        "`cppad_optimised` and "
-        "`adolc_reuse` are the other policy, and cheaper. The libraries have gone on for ten years since, and "
-        "all are compiled by the same flags here.",
+        "The paper records with every library at every call, as these backends do; `cppad_reuse`, `cppad_optimised` "
+        "and `adolc_reuse` reuse recordings and are faster. The libraries have developed for ten years since, and here "
+        "the same flags compile them all.",
     ),
     Claim(
         "The cheap gradient",
         'Baur and Strassen (1983); Griewank and Walther (2008), "Evaluating Derivatives", section 3.3: a '
-        "gradient takes at "
-        "most four times the function's time, whatever the number of inputs.",
-        (
-            *(Row(f"by hand, `{case}`", "at most 4×", _prices(case, MANY, "cpp_hand")) for case in _SCALAR),
-            *(Row(f"Stan Math, `{case}`", "at most 4×", _prices(case, MANY, "stan_math")) for case in _SCALAR),
-        ),
-        "The theorem counts operations and moves of the function and of its derivative on one machine model. "
-        "A recording that is made again at every call stores and reads what the plain function keeps in registers, and "
-        "a plain loop "
-        "that the compiler turns into vector instructions has no equally vectorised sweep: the constant is "
-        "the recording's, not the theorem's. A gradient by hand may know a closed form that the text of the function "
-        "does not: one power instead of n, in `powers`.",
+        "gradient takes at most four times the function's time, for any number of inputs.",
+        tuple(Row(f"`{case}`", "at most 4×", _prices(case, MANY, "cpp_hand", "stan_math")) for case in _SCALAR),
+        "The theorem counts operations and memory accesses of the function and its derivative on one machine model. A "
+        "recording at every call stores and loads values that the plain function keeps in registers, and the compiler "
+        "vectorises a plain loop but not the sweep: this constant belongs to the recording, not to the theorem. A "
+        "hand-written gradient may use a closed form that the function lacks: one power instead of n, in `powers`.",
     ),
     Claim(
         "ADBench and gradbench: gradient over function",
         "Šrajer, Kukelova and Fitzgibbon (2018), arXiv:1807.10129; the suite gradbench "
         "(github.com/gradbench/gradbench): "
-        "charts of derivative over objective, redrawn with every version; no fixed numbers.",
+        "charts of derivative time relative to the objective, redrawn with every version; no fixed numbers.",
         tuple(
             Row(f"`{case}`, n = 10", "chart", _prices(case, 10, *backends))
             for case, backends in (
@@ -196,16 +182,14 @@ CLAIMS = (
                 ("lstm", ("tape", "autograd", "torch", "jax", "finite_differences")),
             )
         ),
-        "Both suites write each tool's function again; here one text serves all. ADBench has the mixture's "
-        "prior with the "
-        "wrong sign (L - P), which takes the same time. Its bundle adjustment repeats one observation, which caches "
-        "like; ours are distinct. A call is timed in a warmed-up process, and compiling apart from it.",
+        "Both suites write the function separately for each tool; here all share one source. ADBench has the wrong "
+        "sign of the mixture's prior (L - P), which takes the same time. Its bundle adjustment repeats one observation "
+        "and so suits caches; ours are distinct. We time calls in a warmed-up process and compilation separately.",
     ),
     Claim(
         "Nested derivatives: overloading against compiling",
-        "Siskind and Pearlmutter, benchmarks of AD 2016 (bcl.hamilton.ie/~qobi/ad2016-benchmarks): run times "
-        "of `saddle` "
-        "relative to Stalingrad: Tapenade 2.47, FADBAD++ 23.3, Scheme interpreters some hundreds to thousands.",
+        "Siskind and Pearlmutter, benchmarks of AD 2016 (bcl.hamilton.ie/~qobi/ad2016-benchmarks): run times of "
+        "`saddle` relative to Stalingrad: Tapenade 2.47, FADBAD++ 23.3, Scheme interpreters hundreds to thousands.",
         (
             Row(
                 "`saddle`: recorded / compiled",
@@ -213,19 +197,17 @@ CLAIMS = (
                 (Against("saddle", 10, "tape", "tape_compiled"), Against("saddle", 10, "autograd", "jax")),
             ),
         ),
-        "Both pairs compare recording at every call with compiling once, and in both the recording pays for "
-        "every operation. "
-        "In C++ that price is an allocation and a store; in Python it is an interpreter's, so that our "
-        "factor is larger. "
-        "Their program converges in two nested optimisers, ours takes a fixed number of steps.",
+        "Both pairs compare recording at every call with compiling once. Recording costs something per operation: in "
+        "C++ an allocation and a store, in Python an interpreter's overhead, so our factor is larger. Their program "
+        "converges in two nested optimisers, ours takes a fixed number of steps.",
     ),
 )
 
 
 def render(runs: Sequence[Run]) -> str:
-    """The page; every figure from the first of the runs that has it."""
+    """The page; each figure comes from the first run that has it."""
     every = [Cells(run) for run in runs]
-    lines = [HEAD, *(f"* {_about(cells)}" for cells in every), "", "To make them:", "", "```sh", *COMMANDS, "```"]
+    lines = [HEAD, *_about(every), "", "To repeat them:", "", "```sh", *COMMANDS, "```"]
     for claim in CLAIMS:
         lines += ["", f"## {claim.title}", "", *_wrapped(claim.source), "", "| | published | ours |", "|---|---|---|"]
         lines += [f"| {row.what} | {row.published} | {_ours(every, row)} |" for row in claim.rows]
@@ -233,19 +215,31 @@ def render(runs: Sequence[Run]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _about(cells: Cells) -> str:
-    run, floor = cells.findings.run, cells.findings.floor
+def _about(every: Sequence[Cells]) -> Iterator[str]:
+    """A line for each date, machine and settings, with the noise floors of its runs."""
+    floors: dict[str, list[str]] = {}
+    for cells in every:
+        floors.setdefault(_where(cells), []).append(_floor(cells))
+    yield from (f"* {where}; {', '.join(of_runs)}" for where, of_runs in floors.items())
+    if any(cells.findings.floor.noisy for cells in every):
+        yield ""
+        yield from _wrapped(
+            "*Noisy* means **a noisy session** with a floor above the margin: other programs slowed calls of "
+            "milliseconds more than calls of microseconds."
+        )
+
+
+def _where(cells: Cells) -> str:
+    run = cells.findings.run
     processor, threads = (formatting.visible(str(run.machine.get(name))) for name in ("processor", "usable_threads"))
     launches = f"{run.settings.get('launches')} launches{' (--quick)' if run.settings.get('quick') else ''}"
+    return f"{run.created[:10]}, {processor}, {threads} thread{'s' * (threads != '1')}, {launches}"
+
+
+def _floor(cells: Cells) -> str:
+    floor = cells.findings.floor
     noise = f"noise floor {formatting.percent(floor.reach)}" if floor.reach is not None else "no noise floor"
-    noisy = (
-        ", over the margin: **a noisy session**, in which calls of milliseconds shared the processor with other "
-        "programs and read too long beside calls of microseconds"
-        if floor.noisy
-        else ""
-    )
-    where = f"{run.created[:10]}, {processor}, {threads} threads, {launches}"
-    return f"{where}; {noise}{noisy}"
+    return f"{noise} (*noisy*)" if floor.noisy else noise
 
 
 def _ours(every: Sequence[Cells], row: Row) -> str:

@@ -1,9 +1,9 @@
 """Compute the shipped references: built-in cases at the sizes of a check and of a quick run, and the default seed.
 
-Those at the perturbed inputs of timed calls are among them. With --keep, only those that are not shipped yet.
+This includes the perturbed inputs of timed calls. With --keep, compute only missing references.
 
-Each is asked for as `adbench check` and `adbench run` ask for it, so that they find it by the same key. The large sizes
-of a quick run get more time here than there, so that more of their expected values are proved.
+Requests are the same as those of `adbench check` and `adbench run`, so both find the references by key. The large sizes
+of a quick run get more time here, so that more of their expected values are proved.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EFFORT_SECONDS = 60.0  # for a reference at a size of a quick run
 
 
 def requests(known: Catalog, settings: Settings) -> list[dict[str, Any]]:
-    """What a check of every built-in case asks for, and a quick run, each once; with second order before without."""
+    """The requests of a check of every built-in case, and of a quick run, each once; those with second order first."""
     asked = {}
     for request in (Request(backends=["tape"], quick=True, time=time) for time in (False, True)[: 1 + settings.quick]):
         for job in plan(known, request).jobs:
@@ -49,15 +49,15 @@ def requests(known: Catalog, settings: Settings) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Compute all of them in a folder of their own, and pack it."""
+    """Compute all references in a temporary folder and pack it."""
     kept = dict(shipped(SHIPPED)) if "--keep" in sys.argv[1:] else {}
     if not kept:
-        SHIPPED.unlink(missing_ok=True)  # what is in it would be found, not computed
+        SHIPPED.unlink(missing_ok=True)  # or the old references would be found
     with tempfile.TemporaryDirectory() as folder:
         for settings in SETTINGS:
             for request in requests(catalog(), settings):
                 found = answer(WorkerState(), request | {"cache": folder})
-                if "value" not in found and "unsupported" not in found:  # the latter: nothing can be perturbed
+                if "value" not in found and "unsupported" not in found:  # unsupported: no input can be perturbed
                     sys.exit(f"{request['case']['name']} at size {request['size']}: {found}")
         count = pack(Path(folder), SHIPPED, kept)
     print(f"{SHIPPED}: {count} references, {SHIPPED.stat().st_size:_} bytes")

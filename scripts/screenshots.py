@@ -1,4 +1,4 @@
-"""Takes pictures of a run's page and of a tape's for docs/images/; called by scripts/screenshots."""
+"""Take screenshots of a run's page and of a tape's for docs/images/; called by scripts/screenshots."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 WIDTH, SCREEN, COLOURS = 1280, 900, 64
 SHOTS = (
-    # (name, page, colour scheme, what is shown: a part of the page, or its first screen)
+    # (name, page, colour scheme, selector of a part or None for the first screen)
     ("first-screen", "report", "light", None),
     ("tape", "tape", "light", "#graph svg"),
 )
@@ -27,10 +27,10 @@ EXPLAINED = "projectile"
 
 
 def main(run: Path) -> int:
-    """Draw the page of the run and take the pictures; 2 where there is no Chromium."""
+    """Draw the pages and take the screenshots. Returns 2 without Chromium."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
-        print("screenshots: Chromium is missing; on Debian: apt install chromium", file=sys.stderr)
+        print("screenshots: Chromium is missing; install it (Debian: apt install chromium)", file=sys.stderr)
         return 2
     IMAGES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
@@ -51,9 +51,9 @@ def main(run: Path) -> int:
             elif found.count():
                 found.screenshot(path=target)
             else:
-                print(f"screenshots: the run has nothing to show for {name}", file=sys.stderr)
+                print(f"screenshots: the run has no {name}; use a run that shows it", file=sys.stderr)
                 continue
-            # A palette makes them a third of the size: they are text and lines.
+            # A palette reduces the size to a third.
             Image.open(target).convert("RGB").quantize(COLOURS).save(target, optimize=True)
             print(f"{target.relative_to(ROOT)}: {target.stat().st_size // 1024} kB")
             page.close()

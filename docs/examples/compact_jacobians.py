@@ -68,7 +68,7 @@ def table(side=SIDE):
 
 
 if __name__ == "__main__":
-    print(f"M {SIDE} × {SIDE} | compact form | dense takes, times as long | dense takes, times the memory")
+    print(f"M {SIDE} × {SIDE} | compact form | dense time / compact | dense memory / compact")
     print("---|---|---:|---:")
     for name, form, slower, larger in table():
         print(f"`{name}` | {form} | {slower:,.0f} | {larger:,.0f}")

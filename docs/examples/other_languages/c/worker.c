@@ -152,7 +152,7 @@ static void prepare(const cJSON *request, cJSON *answer) {
     if (!f) {
         cJSON_AddStringToObject(answer, "unsupported", "has log_sum_exp and rosenbrock only");
     } else if (!both && strcmp(operator, "value") && strcmp(operator, "gradient")) {
-        cJSON_AddStringToObject(answer, "unsupported", "by hand there are values and gradients only");
+        cJSON_AddStringToObject(answer, "unsupported", "has hand-written values and gradients only");
     } else {
         prepared[id % MOST_PREPARED].f = f;
         prepared[id % MOST_PREPARED].value = both || !strcmp(operator, "value");

@@ -90,7 +90,7 @@ const REQUESTS = {
     },
     prepare: ({ id, case: name, operator, wrt }) => {
         if (!(name in CASES)) throw new Unsupported(`has no case ${name}, only ${Object.keys(CASES).join(", ")}`);
-        if (!(operator in OPERATORS)) throw new Unsupported(`dual numbers have no ${operator} of their own`);
+        if (!(operator in OPERATORS)) throw new Unsupported(`dual numbers have no ${operator}`);
         prepared.set(id, (inputs, vector) => OPERATORS[operator](CASES[name], inputs, wrt, vector));
         return { phases: {} };
     },
