@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def assert_gradients() -> Callable[..., None]:
-    """`adbench.assert_gradients`; imported when it is asked for, since this file is loaded with every pytest."""
+    """`adbench.assert_gradients`; imported on first use, because every pytest loads this file."""
     from adbench.execution.check_function import assert_gradients
 
     return assert_gradients

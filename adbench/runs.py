@@ -64,7 +64,7 @@ class Run(record.Run):
 
         The columns are those of `adbench report -o x.csv`: case, size, operator, seed, backend, outcome, reason,
         seconds_per_call with first_quartile and third_quartile over launches, the memory by each method, digits, … A
-        missing figure is NaN: `reason` says why the outcome is not "right", `missing` why a measured cell lacks it.
+        missing figure is NaN: `reason` explains an outcome other than "right", `missing` a gap in a measured cell.
 
         Raises UsageError if pandas is not installed.
         """

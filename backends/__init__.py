@@ -1,1 +1,1 @@
-"""One file per library: how to trace, call and wait for it. The contract is in adbench/model/backend.py."""
+"""One file per library: how to trace, call and wait for it. adbench/model/backend.py has the contract."""

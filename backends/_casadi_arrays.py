@@ -1,8 +1,8 @@
-"""Arrays of casadi's expressions under the array API's names.
+"""Arrays of casadi expressions under the array API's names.
 
-casadi's matrices have two axes and lie column by column; its elementwise functions go through all entries. So an array
-here is one column of entries in numpy's order, with the shape beside it: nothing is ever reshaped by casadi, and any
-index of numpy's is a choice of entries. The same for scalar expressions (SX) and for matrix expressions (MX).
+casadi's matrices have two axes and store columns. An array here is one casadi column with the entries in numpy's order,
+and a shape. So casadi never reshapes, and every numpy index selects entries. This works for scalar expressions (SX)
+and matrix expressions (MX).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ import numpy as np
 
 from adbench import Namespace, Unsupported
 
-MOST_NODES = 50_000  # made in one step, of scalars: beyond, recording takes longer than anybody waits
+MOST_NODES = 50_000  # scalar nodes from one operation: recording more takes too long
 
 
 def places(shape: Sequence[int]) -> Any:
-    """The place of each entry in the column."""
+    """The column index of each entry."""
     return np.arange(math.prod(shape)).reshape(shape)
 
 
 def column_of(x: Any) -> Any:
-    """The entries of an array, or of numbers, as casadi's."""
+    """The entries of an array or of numbers as a casadi column."""
     if isinstance(x, Array):
         return x.column
     if np.iscomplexobj(x):
@@ -41,7 +41,7 @@ def shape_of(x: Any) -> tuple[int, ...]:
 
 
 def spread(x: Any, shape: tuple[int, ...]) -> Any:
-    """The column of x, repeated to the shape as numpy would; casadi repeats what is alone by itself."""
+    """The column of x, broadcast to the shape as in numpy. casadi itself broadcasts single numbers."""
     column, own = column_of(x), shape_of(x)
     if own == shape or math.prod(own) == 1 == column.numel():
         return column
@@ -49,7 +49,7 @@ def spread(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def elementwise(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of casadi's on arrays of any shapes that go together."""
+    """Extend a casadi function to arrays with broadcasting."""
 
     def on_arrays(*args: Any) -> Any:
         shape = np.broadcast_shapes(*map(shape_of, args))
@@ -66,9 +66,9 @@ def _reflected(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Array:
-    """Entries in numpy's order, as one column of casadi's, and a shape."""
+    """A casadi column with the entries in numpy's order, and a shape."""
 
-    __array_ufunc__ = None  # numpy's arrays leave the operators between the two to this class
+    __array_ufunc__ = None  # numpy arrays defer to this class's operators
     __hash__ = object.__hash__
     dtype = np.dtype(np.float64)
 
@@ -84,7 +84,7 @@ class Array:
     __pow__, __rpow__ = elementwise(casadi.power), _reflected(casadi.power)
     __lt__, __le__ = elementwise(casadi.lt), elementwise(casadi.le)
     __gt__, __ge__ = elementwise(casadi.gt), elementwise(casadi.ge)
-    __eq__, __ne__ = elementwise(casadi.eq), elementwise(casadi.ne)  # entry by entry, as numpy's arrays
+    __eq__, __ne__ = elementwise(casadi.eq), elementwise(casadi.ne)  # entry by entry, as in numpy
     __abs__ = elementwise(casadi.fabs)
     __neg__ = elementwise(lambda x: -x)
 
@@ -102,8 +102,8 @@ class Array:
         chosen = places(self.shape)[index]
         column = spread(value, chosen.shape)
         kind = type(column) if isinstance(self.column, casadi.DM) else type(self.column)
-        self.column = kind(self.column)  # a copy: another array may have the same column
-        for k, place in enumerate(chosen.ravel().tolist()):  # of two writes to one place the last one counts
+        self.column = kind(self.column)  # a copy: another array may share the column
+        for k, place in enumerate(chosen.ravel().tolist()):  # the last write to an entry counts
             self.column[place] = column[k if column.numel() > 1 else 0]
 
     def __iter__(self) -> Any:
@@ -113,7 +113,7 @@ class Array:
         return self.shape[0]
 
     def __bool__(self) -> bool:
-        raise Unsupported("a Python loop or branch depends on data, and casadi builds one graph for all data")
+        raise Unsupported("casadi builds one graph for all data, but a Python loop or branch depends on data")
 
     __float__ = __int__ = __index__ = __bool__
 
@@ -133,45 +133,45 @@ class Array:
 
 
 def matrix_of(x: Any) -> Any:
-    """The transpose of a matrix as casadi's: its columns are the rows, in the order they lie in."""
+    """The transpose of a matrix for casadi, without moving entries: its columns are the rows."""
     return casadi.reshape(column_of(x), shape_of(x)[1], shape_of(x)[0])
 
 
 def from_matrix(transposed: Any) -> Array:
-    """What `matrix_of` was made of."""
+    """The inverse of `matrix_of`."""
     return Array(casadi.vec(casadi.densify(transposed)), (transposed.size2(), transposed.size1()))
 
 
 def matmul(a: Any, b: Any) -> Any:
     left, right = shape_of(a), shape_of(b)
-    if len(left) > 2 or len(right) > 2:  # one matrix after the other
+    if len(left) > 2 or len(right) > 2:  # matrix by matrix
         batch = np.broadcast_shapes(left[:-2], right[:-2])
         firsts, seconds = (spread_matrices(x, batch) for x in (a, b))
         found = [matmul(p, q) for p, q in zip(firsts, seconds, strict=True)]
         return FUNCTIONS["reshape"](FUNCTIONS["stack"](found), (*batch, *found[0].shape))
     rows, columns = left if len(left) == 2 else (1, *left), right if len(right) == 2 else (*right, 1)
     within_reach(rows[0] * rows[1] * columns[1], a, b)
-    # (A B)ᵀ = Bᵀ Aᵀ: all three lie as numpy's do
+    # (A B)ᵀ = Bᵀ Aᵀ keeps all three in numpy's order.
     second, first = (casadi.reshape(column_of(x), s[1], s[0]) for x, s in ((b, columns), (a, rows)))
     shape = (*left[:-1], *right[1:])
     return Array(casadi.vec(casadi.densify(casadi.mtimes(second, first))), shape)
 
 
 def spread_matrices(x: Any, batch: tuple[int, ...]) -> list[Array]:
-    """The matrices of a batch, repeated to its shape."""
+    """The matrices of a batch, broadcast to its shape."""
     shape = shape_of(x)
     order = np.broadcast_to(places(shape), (*batch, *shape[-2:])).reshape(-1, *shape[-2:])
     return [Array(column_of(x)[matrix.ravel().tolist()], matrix.shape) for matrix in order]
 
 
 def within_reach(nodes: int, *arrays: Any) -> None:
-    """Raises Unsupported where that many nodes of scalars would be made."""
+    """Raise Unsupported if an operation would create too many scalar nodes."""
     if nodes > MOST_NODES and any(isinstance(column_of(x), casadi.SX) for x in arrays):
-        raise Unsupported(f"{nodes:,} nodes of scalars in one step; casadi_mx has operations of arrays")
+        raise Unsupported(f"one operation needs {nodes:,} scalar nodes, more than {MOST_NODES:,}; use casadi_mx")
 
 
 def reduction(of_columns: Callable[[Any], Any]) -> Callable[..., Any]:
-    """A function from a matrix to the row of its values on each column, along any axes of an array."""
+    """Extend a function that reduces each column of a matrix to a reduction along any axes."""
 
     def reduced(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
         shape, ndim = shape_of(x), len(shape_of(x))
@@ -193,11 +193,11 @@ def folded(function: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
 
 
 def running(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """The values of a fold on the way, along one axis."""
+    """The partial results of a fold along one axis."""
 
     def run(x: Any, axis: int | None = None) -> Array:
         if axis is None and len(shape_of(x)) > 1:
-            raise ValueError("along which axis?")
+            raise ValueError("pass axis: the array has more than one")
         moved = np.moveaxis(places(shape_of(x)), axis or 0, 0)
         flat = moved.reshape(moved.shape[0], -1)
         rows = itertools.accumulate((column_of(x)[row.tolist()] for row in flat), function)
@@ -208,7 +208,7 @@ def running(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 def together(join: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of numpy's that puts arrays together, as it moves their places."""
+    """Apply a joining numpy function (concatenate, stack) to entry positions."""
 
     def joined(arrays: Sequence[Any], axis: int = 0) -> Array:
         starts = np.cumsum([0, *(math.prod(shape_of(x)) for x in arrays)]).tolist()
@@ -219,7 +219,7 @@ def together(join: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def moving(move: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of numpy's that chooses and moves entries."""
+    """Apply a numpy function that selects and moves entries."""
 
     def moved(x: Any, *args: Any, **options: Any) -> Array:
         order = move(places(shape_of(x)), *args, **options)
@@ -254,7 +254,7 @@ def square(x: Any, what: str) -> Any:
 def det(x: Any) -> Array:
     matrix = square(x, "determinant")
     if isinstance(matrix, casadi.SX) and matrix.size1() > 4:
-        raise Unsupported("casadi's determinant of scalars is a sum over permutations; casadi_mx has one of matrices")
+        raise Unsupported("casadi sums a scalar determinant over permutations, too long for n > 4; use casadi_mx")
     return Array(casadi.det(matrix), ())
 
 
@@ -266,8 +266,8 @@ def slogdet(x: Any) -> tuple[Array, Array]:
 def cholesky(x: Any, *, upper: bool = False) -> Array:
     matrix = square(x, "Cholesky factor")
     if isinstance(matrix, casadi.MX):
-        raise Unsupported("casadi has the Cholesky factor of a matrix of scalars only")
-    factor = casadi.chol(matrix if upper else matrix.T)  # upper triangular; reads the upper half
+        raise Unsupported("casadi has no Cholesky factor of matrix expressions (MX); use casadi")
+    factor = casadi.chol(matrix if upper else matrix.T)  # upper triangular, from the upper half
     return from_matrix(factor.T if upper else factor)
 
 
@@ -284,7 +284,7 @@ def vector_norm(x: Any, ord: float = 2) -> Array:
 
 
 def logaddexp(x: Any, y: Any) -> Array:
-    """casadi's log of a sum of exponentials, pair by pair."""
+    """casadi's logsumexp, pair by pair."""
     shape = np.broadcast_shapes(shape_of(x), shape_of(y))
     first, second = (spread(z, shape) for z in (x, y))
     pairs = [
@@ -296,12 +296,12 @@ def logaddexp(x: Any, y: Any) -> Array:
 
 def stop_gradient(x: Any) -> Any:
     if isinstance(column_of(x), casadi.SX):
-        raise Unsupported("casadi's expressions of scalars have no stop_gradient: casadi_mx has one")
+        raise Unsupported("casadi has no stop_gradient of scalar expressions (SX); use casadi_mx")
     return Array(casadi.no_grad(column_of(x)), shape_of(x))
 
 
 def derivative(g: Callable[[Any], Any], x: Any) -> Array:
-    """∇g(x) of a scalar function g: a new symbol goes through g, and gives way to x."""
+    """∇g(x) of a scalar function g: evaluate g on a new symbol, differentiate, then substitute x."""
     shape, at = shape_of(x), spread(x, shape_of(x))
     symbol = type(at).sym("inner", math.prod(shape))
     slope = casadi.gradient(column_of(g(Array(symbol, shape))), symbol)
@@ -321,7 +321,7 @@ ELEMENTWISE = {
     "maximum": casadi.fmax,
     "minimum": casadi.fmin,
     "pow": casadi.power,
-    "remainder": lambda x, y: x - y * casadi.floor(x / y),  # casadi's own rounds to the nearest (casadi/casadi#2767)
+    "remainder": lambda x, y: x - y * casadi.floor(x / y),  # casadi rounds to nearest (casadi/casadi#2767)
     "square": lambda x: x * x,
     "where": casadi.if_else,
 }
@@ -366,7 +366,7 @@ def holds_array(x: Any) -> bool:
 
 
 def on_both(name: str, function: Callable[..., Any], numpys: Any) -> Callable[..., Any]:
-    """The function of arrays of expressions, or numpy's where there are only numbers."""
+    """The function on arrays of expressions, numpy's function on plain numbers."""
 
     def either(*args: Any, **options: Any) -> Any:
         return (function if any(map(holds_array, args)) else getattr(numpys, name))(*args, **options)

@@ -1,4 +1,4 @@
-"""For libraries of numbers: nested inputs as one list of numbers, and results from such lists."""
+"""For scalar libraries: flatten nested inputs to a list of numbers, and rebuild results from such lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adbench.model import tree
 
 
 class Leaves:
-    """The numbers in nested inputs, one after the other; what is static is no number."""
+    """The numbers in nested inputs, in order, without static leaves."""
 
     def __init__(self, x: Any) -> None:
         self._x = x
@@ -21,32 +21,30 @@ class Leaves:
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
+        """The count of numbers."""
         return self.ends[-1]
 
     def flat(self, x: Any) -> Any:
-        """The numbers of inputs of the same structure, as a vector."""
+        """Flatten inputs of the same structure to a vector."""
         return np.concatenate([np.zeros(0), *(np.ravel(leaf) for leaf in tree.leaves(x) if not tree.is_static(leaf))])
 
     def entries(self) -> list[Any]:
-        """The inputs' own entries, whatever they are."""
+        """The entries of the inputs, as any objects."""
         leaves = (leaf for leaf in tree.leaves(self._x) if not tree.is_static(leaf))
         return [entry for leaf in leaves for entry in np.asarray(leaf, dtype=object).ravel().tolist()]
 
     def nested(self, entries: Sequence[Any], wrap: Callable[[Any], Any]) -> Any:
-        """The structure with these in the places of the numbers: `wrap` of one by itself for a number, else of an
-        array of objects."""
+        """Rebuild the structure from entries; `wrap` receives one entry for a number, else an array of objects."""
         parts = (wrap(self._part(entries, k)) for k in range(len(self.shapes)))
         return tree.map_leaves(lambda leaf: leaf if tree.is_static(leaf) else next(parts), self._x)
 
     def split(self, found: Any, before: tuple[int, ...] = ()) -> Any:
-        """The structure with the numbers of a vector in their shapes; of an array, whose last axis goes over them, in
-        shapes that begin with `before`."""
+        """Rebuild the structure from the last axis of an array; `before` is the shape of the other axes."""
         cuts = zip(self.ends, self.ends[1:], self.shapes, strict=False)
         return tree.filled(self._x, [found[..., a:b].reshape((*before, *shape)) for a, b, shape in cuts])
 
     def split_first(self, arrays: Any) -> Any:
-        """The structure with, for each input, the arrays' parts whose first axis goes over it, in its shape."""
+        """Rebuild the structure from the first axis of every array."""
         cuts = zip(self.ends, self.ends[1:], self.shapes, strict=False)
         parts = [
             tree.map_leaves(lambda leaf: leaf[a:b].reshape((*shape, *leaf.shape[1:])), arrays)  # noqa: B023 - called now
@@ -58,12 +56,12 @@ class Leaves:
         if not self.shapes[k]:
             return entries[self.ends[k]]
         part = np.empty(self.ends[k + 1] - self.ends[k], dtype=object)
-        part[:] = entries[self.ends[k] : self.ends[k + 1]]  # as they are: an object may look like a sequence
+        part[:] = entries[self.ends[k] : self.ends[k + 1]]  # by slice, because an object may look like a sequence
         return part.reshape(self.shapes[k])
 
 
 def result(operator: Operator, found: Any, x: Leaves, shape: tuple[int, ...]) -> Any:
-    """The operator's result from its numbers: of f (shape `shape`) and of x, the active inputs; H and J as matrices."""
+    """Rebuild an operator's result from its numbers. `shape` is f's, x the active inputs; H and J are matrices."""
     if operator in ("value", "jvp"):
         return np.asarray(found, dtype=np.float64).reshape(shape)
     if operator == "value_and_gradient":
@@ -84,9 +82,10 @@ def on_numbers(
     wrt: tuple[int, ...],
     wrap: Callable[[Any], Any],
 ) -> Callable[..., Any]:
-    """call(*args) from operation(g, x, *vector): x is the list of active numbers, g is f as a function of such a list,
-    and a vector is a list too. What the operation finds is a number, a list, or a list of lists. `wrap` makes f's
-    inputs of one such number, or of an array of them.
+    """call(*args) from operation(g, x, *vector) on lists of numbers.
+
+    x is the list of active numbers, g is f as a function of it. The operation returns a number, a list, or a list of
+    lists. `wrap` turns one number, or an array of them, into an input of f.
     """
 
     def on_lists(g: Callable[[Any], Any], x: Any, *vectors: Any) -> Any:

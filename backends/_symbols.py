@@ -1,8 +1,7 @@
-"""numpy arrays of a library's symbolic numbers, for libraries that know no arrays; traced once, called with numbers.
+"""numpy arrays of symbolic numbers, for scalar libraries: trace once, call with numbers.
 
-numpy runs operators of objects entry by entry. What it cannot know is how the library calls its functions, and that a
-comparison of two symbols is a symbol and not a truth value: a `Kind` says both. Arrays without axes stay arrays, so
-that numbers and arrays behave alike.
+numpy applies operators to objects entry by entry. A `Kind` adds the library's functions, and comparisons whose result
+is a symbol. Arrays without axes stay arrays, so numbers and arrays behave alike.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from adbench.model.backend import WITH_VECTOR
 from ._flat import Leaves, result
 
 OPERATORS = frozenset({"add", "subtract", "multiply", "divide", "negative", "matmul", "square"})
-"""What numpy makes of Python's operators itself."""
+"""Functions that numpy builds from Python's operators."""
 
 ORDERING = frozenset({"sort", "argsort", "argmax", "argmin", "median", "quantile", "unique", "searchsorted"})
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A library's numbers.
+    """The symbolic numbers of a library.
 
-    functions    numpy's name of a function -> the library's, of numbers; `where` too, and `sum` of a list
-    check        called with each new number: raises Unsupported where it grows beyond reach
+    functions    numpy's name -> the library's scalar function; also `where`, and `sum` of a list
+    check        called with each new number; raises Unsupported if it grows too large
     """
 
     library: str
@@ -38,13 +37,13 @@ class Kind:
     ufuncs: dict[str, np.ufunc] = field(default_factory=dict)
 
     def ufunc(self, name: str, arguments: int) -> np.ufunc:
-        """The library's function on arrays. Raises Unsupported where it has none."""
+        """The library's function on arrays. Raises Unsupported if it is missing."""
         if name not in self.functions:
             raise Unsupported(f"{self.library} has no {name}")
         return self.ufuncs.setdefault(name, np.frompyfunc(self.functions[name], arguments, 1))
 
     def array(self, entries: Any) -> Symbols:
-        """An array of objects, or a number, as an array of this kind."""
+        """Wrap an array of objects, or one number."""
         if not isinstance(entries, np.ndarray):
             number = np.empty((), dtype=object)
             number[()] = entries
@@ -60,15 +59,15 @@ class Symbols(np.ndarray[Any, Any]):
     kind: Kind
 
     def __array_finalize__(self, of: Any) -> None:
-        """A view, a slice or a copy is of the same kind."""
+        """Keep the kind in views, slices and copies."""
         self.kind = getattr(of, "kind", None)  # type: ignore[assignment]  # `Kind.array` sets it
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """A function of numpy's: the library's own, or made of operators."""
+        """Apply a numpy function with the library's function or operators."""
         function, kind = ufunc, self.kind
         if any(map(np.iscomplexobj, inputs)):
-            raise Unsupported(f"{kind.library} has real numbers here, no complex ones")
-        if out := options.pop("out", None):  # x += y and the like
+            raise Unsupported(f"{kind.library} has no complex numbers")
+        if out := options.pop("out", None):  # for example x += y
             out[0].view(np.ndarray)[...] = getattr(function, method)(*inputs, **options).view(np.ndarray)
             return out[0]
         name = function.__name__
@@ -83,7 +82,7 @@ class Symbols(np.ndarray[Any, Any]):
         return kind.array(found)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        """What numpy writes in Python, of functions and of moving entries about."""
+        """Apply a function that numpy writes in Python."""
         name, module = function.__name__, function.__module__
         if name == "where":
             plain = [np.asarray(x.view(np.ndarray) if isinstance(x, Symbols) else x, dtype=object) for x in args]
@@ -101,13 +100,13 @@ class Symbols(np.ndarray[Any, Any]):
         return (self[k] for k in range(len(self)))
 
     def __bool__(self) -> bool:
-        raise Unsupported(f"a Python loop or branch depends on data, and {self.kind.library} makes one program of all")
+        raise Unsupported(f"{self.kind.library} traces once for all data, but a Python loop or branch depends on data")
 
     __float__ = __int__ = __index__ = __bool__
 
 
 def _summed(total: Callable[[list[Any]], Any], x: Any, axis: Any, keepdims: bool | None) -> Any:
-    """np.sum by a function of a list."""
+    """np.sum from a function that sums a list."""
     axes = tuple(range(x.ndim)) if axis is None else tuple(np.arange(x.ndim)[np.ravel(axis)])
     rest = tuple(k for k in range(x.ndim) if k not in axes)
     rows = x.transpose(*rest, *axes).reshape(int(np.prod([x.shape[k] for k in rest], dtype=int)), -1)
@@ -120,8 +119,7 @@ def _summed(total: Callable[[list[Any]], Any], x: Any, axis: Any, keepdims: bool
 
 @dataclass(frozen=True)
 class Traced:
-    """A function on symbols: every number among the arguments, those that are active, those of the vector, and the
-    values."""
+    """A traced function: the symbols of all arguments, of active inputs and of the vector, and the values."""
 
     every: list[Any]
     active: list[Any]
@@ -141,7 +139,7 @@ def recorded(
 ) -> Callable[..., Any]:
     """`prepare` for a library of symbolic numbers.
 
-    new        n -> that many symbols
+    new        n -> n symbols
     derive     the operator's result as an array of expressions
     compiled   compiled(symbols, expressions) -> function(numbers) -> numbers
     """
@@ -172,7 +170,7 @@ def recorded(
 
 
 def derivatives(gradient: Callable[[Any, Sequence[Any]], list[Any]], operator: Operator, of: Traced) -> list[Any]:
-    """The operator's result as a flat list of expressions; `gradient` derives one expression by each symbol."""
+    """The operator's result as a flat list of expressions; `gradient` differentiates one expression in all symbols."""
     x, v = of.active, of.vector
 
     def dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
@@ -198,15 +196,15 @@ def namespace(
     gradient: Callable[[Any, Sequence[Any]], list[Any]],
     replaced: Callable[[list[Any], list[Any], list[Any]], list[Any]],
 ) -> Namespace:
-    """numpy's functions on the library's numbers, and derivatives inside of a function.
+    """numpy's functions on the library's numbers, and derivatives inside a function.
 
-    fresh      n -> that many symbols that no expression holds yet
-    gradient   derives one expression by each symbol
-    replaced   replaced(expressions, symbols, by) -> these with the symbols replaced
+    fresh      n -> n new symbols
+    gradient   differentiates one expression in all symbols
+    replaced   replaced(expressions, symbols, by) -> the expressions with each symbol replaced
     """
 
     def derivative(g: Callable[[Any], Any], x: Any) -> Any:
-        """∇g(x) of a scalar function g: fresh symbols go through g, and give way to x."""
+        """∇g(x) of a scalar function g: evaluate g on new symbols, differentiate, then substitute x."""
         at = np.asarray(x, dtype=object)
         entries, symbols = at.ravel().tolist(), fresh(at.size)
         inner, slopes = np.empty(at.size, dtype=object), np.empty(at.size, dtype=object)
@@ -216,6 +214,6 @@ def namespace(
         return kind.array(slopes.reshape(at.shape))
 
     def stop_gradient(_: Any) -> Any:
-        raise Unsupported(f"{kind.library} has no stop_gradient: a derivative goes by all that an expression holds")
+        raise Unsupported(f"{kind.library} has no stop_gradient")
 
     return Namespace(np, derivative=derivative, stop_gradient=stop_gradient)

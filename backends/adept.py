@@ -1,10 +1,10 @@
-"""Adept 2: records operations at every call by expression templates; reverse and forward."""
+"""Adept 2: record with expression templates at every call; reverse and forward mode."""
 
 from pathlib import Path
 
 from adbench import CppLibrary
 
-HOME = "ADEPT_HOME"  # where a copy of your own is
+HOME = "ADEPT_HOME"  # the folder of the user's copy
 LICENCE = "Apache-2.0"
 BUILDS = True
 
@@ -12,7 +12,7 @@ LIBRARY = CppLibrary(
     Path(__file__).parent / "native" / "adept.hpp",
     needs="adept.h",
     prefixes=(f"${HOME}",),
-    get="no package has it: build https://github.com/rjhogan/Adept-2 and set ADEPT_HOME to where it is installed",
+    get="build https://github.com/rjhogan/Adept-2 and set ADEPT_HOME to its install folder",
     links=("adept",),
 )
 prepare, build, to_native, to_numpy = LIBRARY.prepare, LIBRARY.build, LIBRARY.to_native, LIBRARY.to_numpy

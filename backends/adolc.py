@@ -1,4 +1,4 @@
-"""ADOL-C: records a tape of operations at every call, and sweeps it back."""
+"""ADOL-C: record a tape of operations at every call and sweep it back."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from adbench import CppLibrary
 
 DEBIAN = ("libadolc-dev",)
-HOME = "ADOLC_HOME"  # where a copy of your own is
+HOME = "ADOLC_HOME"  # the folder of the user's copy
 LICENCE = "EPL-1.0 OR GPL-2.0-or-later"
 BUILDS = True
 
@@ -15,10 +15,10 @@ LIBRARY = CppLibrary(
     needs="adolc/adolc.h",
     prefixes=(f"${HOME}",),
     get="apt install libadolc-dev",
-    # Its pool of locations never shrinks, and every recording takes stock of all of it: a call after one with a million
-    # variables takes 17 ms instead of 5 µs. A copy of the library for each prepared call is as a process for each.
+    # The pool of locations never shrinks, and every recording scans it: after a recording with a million variables a
+    # call takes 17 ms instead of 5 µs. So each prepared call loads its own copy of the library.
     archives=("adolc",),
-    flags=("-Wl,--exclude-libs,ALL",) if sys.platform == "linux" else (),  # else the copies would share its symbols
+    flags=("-Wl,--exclude-libs,ALL",) if sys.platform == "linux" else (),  # or the copies would share symbols
     private={".adolcrc": '"TAPE_DIR" "{scratch}"\n'},
 )
 prepare, build, to_native, to_numpy = LIBRARY.prepare, LIBRARY.build, LIBRARY.to_native, LIBRARY.to_numpy

@@ -1,4 +1,4 @@
-"""ADOL-C: one recording, made again only where a constant or the outcome of a comparison has changed."""
+"""ADOL-C: reuse one recording; record again only when a constant or a comparison's outcome changes."""
 
 from .adolc import LIBRARY, build, to_native, to_numpy
 

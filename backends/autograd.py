@@ -1,4 +1,4 @@
-"""Records Python operations on numpy arrays, at every call."""
+"""autograd: record numpy operations at every call."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,14 +12,14 @@ from adbench import Namespace, Operator, Unsupported, on_active
 REQUIRES = ("autograd",)
 LICENCE = "MIT"
 
-# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
+# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
     "trap_atan2_large": "raises",
     "trap_atan2_small": "nan",
     "trap_broadcast_to": "raises: broadcast_to with more axes has no derivative (HIPS/autograd#384)",
-    "trap_broadcast_where": "raises: the derivative of where does not undo broadcasting",
-    "trap_cholesky_lower_half": "raises: the derivative of cholesky does not know `upper`",
-    "trap_cholesky_upper_half": "a share for the half not read",
+    "trap_broadcast_where": "raises: the derivative of where does not sum over broadcast axes",
+    "trap_cholesky_lower_half": "raises: the derivative of cholesky lacks the option `upper`",
+    "trap_cholesky_upper_half": "gradient in the half not read",
     "trap_clip_difference": "0",
     "trap_det_of_zero": "raises (HIPS/autograd#549)",
     "trap_det_rank_zero": "raises (HIPS/autograd#549)",
@@ -60,13 +60,13 @@ KNOWN = {
     "trap_std_of_constant": "nan",
     "trap_unread_entry": "nan",
     "trap_x_sqrt_x": "raises: x^-½ of Python's float 0 (HIPS/autograd#151)",
-    # Of second order: a key ends in the operators that it is about.
+    # Second order: the key ends with the operators that fail.
     "trap_power_mixed hvp hessian hvp_*": "wrong (as jax-ml/jax#12033)",
     "trap_power_three_halves hvp hessian hvp_*": "raises: x^-½ of Python's float 0 (as HIPS/autograd#581)",
     "trap_square_of_abs hvp hessian hvp_*": "0",
 }
 
-# autograd wraps every name of numpy but has derivatives under the older ones only: `cumsum`, not `cumulative_sum`.
+# autograd has derivatives for numpy's older names only: `cumsum`, not `cumulative_sum`.
 xp = Namespace(
     autograd.numpy,
     prefer_older=True,
@@ -77,7 +77,7 @@ xp = Namespace(
 
 
 def hvp(g: Callable[..., Any], x: Any, v: Any) -> Any:
-    """∇ (∇g(x) · v), reverse over reverse: autograd's own hessian_vector_product, for nested x."""
+    """∇ (∇g(x) · v), reverse over reverse: autograd's hessian_vector_product for nested x."""
     direction, _ = flatten(v)
     return autograd.grad(lambda at: autograd.numpy.dot(flatten(autograd.grad(g)(at))[0], direction))(x)
 

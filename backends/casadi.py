@@ -1,4 +1,4 @@
-"""Expressions of scalars, recorded once on symbols and run by casadi's virtual machine."""
+"""casadi SX: record scalar expressions once and run them in casadi's virtual machine."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -19,29 +19,29 @@ REQUIRES = ("casadi",)
 LICENCE = "LGPL-3.0-or-later"
 SPARSE_JACOBIAN = True
 
-# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
+# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
-    "kmeans": "a NaN among the inputs is lost: fmin, like C's, gives the other number",
+    "kmeans": "a NaN input is lost: fmin returns the other number, as in C",
     "trap_atan2_large": "0",
     "trap_equality_branch": "0",
     "trap_exp_of_log": "nan",
     "trap_log1p_exp_overflow": "nan",
     "trap_log_add_exp_of_nothing": "0.73: inf - inf is simplified to 0, and a weight remains (as jax-ml/jax#6811)",
     "trap_logistic_far": "0",
-    "trap_logistic_tail": "nan: inf / inf, for exp overflows",
+    "trap_logistic_tail": "nan: inf / inf, because exp overflows",
     "trap_norm_at_zero": "nan: 0 / 0, where sqrt is vertical (casadi/casadi#3898)",
     "trap_power_both": "nan",
     "trap_square_of_angle": "nan (casadi/casadi#3598)",
     "trap_std_of_constant": "nan: 0 / 0, where sqrt is vertical (casadi/casadi#3898)",
     "trap_x_sqrt_x": "nan (casadi/casadi#2984)",
     "trap_zero_to_a_power": "nan",
-    # Of second order: a key ends in the operators that it is about.
+    # Second order: the key ends with the operators that fail.
     "trap_atan2_small hvp_*_over_forward": "nan",
     "trap_half_square_hypot h*": "nan",
     "trap_masked_sinc hvp hessian hvp_*": "0",
 }
 
-OPERATIONS: dict[Operator, Callable[..., Any]] = {  # of f, the column of values; x, that of active inputs; and v
+OPERATIONS: dict[Operator, Callable[..., Any]] = {  # f: column of values, x: column of active inputs
     "value": lambda f, x, v: f,
     "gradient": lambda f, x, v: casadi.gradient(f, x),
     "value_and_gradient": lambda f, x, v: casadi.vertcat(f, casadi.gradient(f, x)),
@@ -54,7 +54,7 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {  # of f, the column of values
 
 
 def transform(g: Callable[..., Any], x: Any, direction: Any, *, reverse: bool) -> Any:
-    """J v or wᵀ J at a new symbol, which gives way to x."""
+    """J v or wᵀ J at a new symbol, with x substituted afterwards."""
     given = [column_of(leaf) for leaf in x]
     at = casadi.vertcat(*given)
     kind = type(at)
@@ -92,8 +92,7 @@ def recorded(
     kind: Any,
     compiled: Callable[[Any], Any] = lambda function: function,
 ) -> Callable[..., Any]:
-    """`prepare` with expressions of this kind; `compiled` makes another function of casadi's function, to be called
-    in its place."""
+    """`prepare` with expressions of this kind; `compiled` may replace casadi's function by a faster one."""
     with phase("trace"):
         function, shape = graph(operator, f, args, wrt, kind)
     return calling(compiled(function), operator, args, wrt, shape)
@@ -102,10 +101,11 @@ def recorded(
 def graph(
     operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...], kind: Any
 ) -> tuple[Any, tuple[int, ...]]:
-    """casadi's function from every array and number among the arguments to the blocks of the result, each with the
-    transpose of what is asked for (casadi's numbers lie by columns); and the shape of f's value.
+    """(casadi's function, shape of f's value). The function maps all numbers and arrays to the blocks of the result.
 
-    kind   casadi.SX: expressions of scalars; casadi.MX: of matrices
+    Each block is transposed, because casadi stores columns.
+
+    kind   casadi.SX for scalar expressions, casadi.MX for matrix expressions
     """
 
     def symbol(leaf: Any) -> Any:
@@ -119,7 +119,7 @@ def graph(
     symbols = [tree.map_leaves(symbol, arg) for arg in args]
     given = columns(symbols)
     active = columns([symbols[i] for i in wrt])
-    # Scalars one below the other are symbols still. Of matrices, one is the symbol and the inputs are its parts.
+    # A column of SX symbols is still a symbol. For MX, take one symbol and split it into the inputs.
     x = casadi.vertcat(*active) if kind is casadi.SX else kind.sym("x", sum(part.numel() for part in active))
     parts = iter(active if kind is casadi.SX else casadi.vertsplit(x, ends(active)))
     for i in wrt:
@@ -139,7 +139,7 @@ def graph(
 
 
 def blocks(operator: Operator, found: Any, cuts: list[int]) -> Iterator[Any]:
-    """What an operation found, cut at the borders of the active inputs."""
+    """Split an operation's result at the borders of the active inputs."""
     if operator in ("value", "jvp"):
         yield found
     elif operator == "value_and_gradient":
@@ -163,7 +163,7 @@ def ends(parts: Sequence[Any]) -> list[int]:
 def calling(
     function: Any, operator: Operator, args: tuple[Any, ...], wrt: tuple[int, ...], shape: tuple[int, ...]
 ) -> Callable[..., Any]:
-    """Numbers in, run, results out, by way of arrays that casadi is bound to once: its other calls take 15 µs."""
+    """Make the call, with arrays that are bound to casadi once: its other ways to call take 15 µs more."""
     x = tuple(args[i] for i in wrt)
     shapes = [np.shape(leaf) for leaf in tree.leaves(x)]
     made = {
@@ -189,8 +189,8 @@ def calling(
         for array, leaf in zip(read, leaves, strict=True):
             array[...] = leaf.ravel()
         evaluate()
-        if buffer.ret():  # a singular matrix, say; it says nothing by itself, and leaves the results as they were
-            raise ArithmeticError("casadi's evaluation failed")
+        if buffer.ret():  # for example a singular matrix: casadi is silent and keeps the old results
+            raise ArithmeticError("casadi's evaluation failed, for example on a singular matrix")
         found = [make(array.copy()) for make, array in zip(results, written, strict=True)]
         return assemble(found)
 
@@ -212,8 +212,7 @@ def calling(
 
 
 def result(sparsity: Any, shape: tuple[int, ...]) -> Callable[[Any], Any]:
-    """From the numbers of an output, column by column, to an array; of a sparse one, which is the transpose of a block
-    of the Jacobian, to that block."""
+    """A function from the numbers of an output to the array; a sparse output is a transposed block of the Jacobian."""
     if sparsity.is_dense():
         return lambda numbers: numbers.reshape(shape)
     rows, starts = np.array(sparsity.row()), np.array(sparsity.colind())

@@ -1,4 +1,4 @@
-"""Expressions of scalars, written by casadi as C, compiled by the system's compiler and loaded again."""
+"""casadi SX written out as C and compiled by the system's compiler."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,13 +17,13 @@ SPARSE_JACOBIAN = True
 
 KNOWN = {
     **virtual_machine.KNOWN,
-    "solve": "at some points half a digit beyond the function's own noise: the compiler fuses products with sums",
+    "solve": "half a digit beyond the function's noise at some points: the compiler fuses products with sums",
 }
 
-# A program without loops: 8,000 instructions take gcc 8 s, a hundred thousand minutes.
+# The C code has no loops: gcc takes 8 s for 8,000 instructions and minutes for a hundred thousand.
 MOST_INSTRUCTIONS = 6_000
 
-# Not as C++, which the text could be as well: there it takes hypot, log1p and expm1 to be missing and has poor ones.
+# Not C++: there the generated code replaces hypot, log1p and expm1 with poor versions.
 AS_C = ("-x", "c", "-std=gnu11", "-DGCC_HASCLASSVISIBILITY")
 
 xp, to_native, NESTED = virtual_machine.xp, virtual_machine.to_native, virtual_machine.NESTED
@@ -32,7 +32,7 @@ xp, to_native, NESTED = virtual_machine.xp, virtual_machine.to_native, virtual_m
 def compiled(function: Any) -> Any:
     length = function.n_instructions()
     if length > MOST_INSTRUCTIONS:
-        raise Unsupported(f"{length:,} instructions are too many in one C function: the compiler's time grows faster")
+        raise Unsupported(f"{length:,} C instructions, at most {MOST_INSTRUCTIONS:,} compile in seconds; use casadi")
     with phase("lower"):
         writer = casadi.CodeGenerator(function.name())
         writer.add(function)

@@ -1,4 +1,4 @@
-"""Expressions of arrays, recorded once on symbols: casadi's matrix operations as nodes."""
+"""casadi MX: record matrix operations once as nodes of a graph."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,10 +12,10 @@ from . import casadi as of_scalars
 VARIANT_OF = "casadi"
 SPARSE_JACOBIAN = True
 
-# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
+# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
     **of_scalars.KNOWN,
-    "saddle_nested": "at some points half a digit beyond the function's own noise: rounded in another order",
+    "saddle_nested": "half a digit beyond the function's noise at some points: rounded in another order",
     "trap_det_of_zero": "raises",
     "trap_det_rank_zero": "raises",
     "trap_det_singular": "raises",
@@ -23,7 +23,7 @@ KNOWN = {
     "trap_log_add_exp_with_nothing": "nan",
     "trap_power_zero": "nan",
     "trap_unread_entry": "nan",
-    # Of second order: a key ends in the operators that it is about.
+    # Second order: the key ends with the operators that fail.
     "trap_half_square_norm hvp_forward_over_forward": "nan: 0 / 0, where sqrt is vertical (casadi/casadi#3898)",
 }
 

@@ -1,4 +1,4 @@
-"""The imaginary part of f(x + i h): one evaluation per input on numpy's complex numbers, right to the last digits."""
+"""Complex step on numpy: Im f(x + i h) / h, one evaluation per input, accurate to the last digits."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,11 +13,11 @@ from adbench import Namespace, Operator, Unsupported
 
 LICENCE = "BSD-3-Clause"  # ours
 
-# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
+# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
     "trap_atan2_large": "nan: x² + y² overflows",
-    "trap_complex_modulus": "0: it needs the imaginary part for itself",
-    # Not of every build of LAPACK: a pattern instead of a name, so that right is no surprise.
+    "trap_complex_modulus": "0: the function uses the imaginary part itself",
+    # Only some builds of LAPACK fail. A pattern, unlike a name, also allows a correct result.
     "trap_det_of_zero grad*": "fourteen digits: a factorisation whose pivot is the step",
     "trap_det_singular grad*": "fourteen digits: a factorisation whose pivot is the step",
     "trap_log1p_exp_overflow": "0: exp overflows in the value too",
@@ -30,10 +30,10 @@ KNOWN = {
     "trap_x_sqrt_x": "7e-51 where the truth is 0: √x at the step itself",
 }
 
-STEP = 1e-100  # its square is 0: no truncation, and no difference that could cancel
+STEP = 1e-100  # its square is 0: no truncation and no cancellation
 
-# Functions that numpy continues analytically, or that only move entries about. The rest of numpy would be silently
-# wrong: abs is the modulus, cholesky and eigh conjugate, floor of a complex number is an error.
+# Functions that numpy continues analytically, or that only move entries. Others would be silently wrong: abs is the
+# modulus, cholesky and eigh conjugate, floor of a complex number is an error.
 ANALYTIC = (
     "acos acosh arange arccos arcsin arctan asarray asin asinh atan atanh broadcast_to concat concatenate cos cosh "
     "cumprod cumsum cumulative_prod cumulative_sum einsum exp expm1 eye flip full full_like linspace log log10 log1p "
@@ -47,7 +47,7 @@ def maximum(a: Any, b: Any) -> Any:
 
 
 def minimum(a: Any, b: Any) -> Any:
-    return np.where((np.real(a) >= np.real(b)) | np.isnan(b), b, a)  # the other one, also where they are equal
+    return np.where((np.real(a) >= np.real(b)) | np.isnan(b), b, a)  # the other argument, also for a tie
 
 
 def largest(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
@@ -64,7 +64,7 @@ def hypot(a: Any, b: Any) -> Any:
 
 
 def derivative(g: Callable[[Any], Any], x: Any) -> Any:
-    raise Unsupported("a complex step within a complex step: numpy has no numbers with two imaginary units")
+    raise Unsupported("complex steps cannot be nested: numpy has no numbers with two imaginary units")
 
 
 def logaddexp(a: Any, b: Any) -> Any:
@@ -72,7 +72,7 @@ def logaddexp(a: Any, b: Any) -> Any:
 
 
 def atan2(y: Any, x: Any) -> Any:
-    """Turned back by the angle of the real parts, what is left is small: its slope is y / x."""
+    """Rotate by the angle of the real parts; the remaining angle is so small that it equals y / x."""
     u, v = np.real(x), np.real(y)
     return np.arctan2(v, u) + (y * u - x * v) / (x * u + y * v)
 
@@ -86,7 +86,7 @@ def slogdet(A: Any) -> tuple[Any, Any]:
 
 
 def cholesky(A: Any, *, upper: bool = False) -> Any:
-    """L Lᵀ = A without conjugating, which numpy's does; reads the lower half, or with `upper` the upper."""
+    """Cholesky factor L Lᵀ = A without conjugation; reads the lower half, with `upper` the upper half."""
     A = A.T if upper else A
     L = np.zeros_like(A)
     for j in range(len(A)):
@@ -136,8 +136,8 @@ def stepped(leaf: Any, direction: Any) -> Any:
 
 
 def slopes(f: Callable[[Any], Any], leaf: Any) -> Any:
-    """∂f/∂leaf in its shape, one entry after the other."""
-    x = np.array(leaf, dtype=complex)  # a copy: the caller's array is never written to
+    """∂f/∂leaf in its shape, entry by entry."""
+    x = np.array(leaf, dtype=complex)  # a copy, because the loop writes to it
     found = np.empty(x.shape)
     for i in np.ndindex(x.shape):
         x[i] += 1j * STEP
@@ -146,7 +146,7 @@ def slopes(f: Callable[[Any], Any], leaf: Any) -> Any:
     return found
 
 
-NESTED = "the complex step takes the one imaginary part there is"
+NESTED = "the complex step uses the only imaginary part"
 
 
 def prepare(
@@ -175,4 +175,4 @@ def prepare(
         return f
     if operator in ("gradient", "jvp"):
         return gradient if operator == "gradient" else jvp
-    raise Unsupported(f"the complex step gives J v, and has no {operator} of its own")
+    raise Unsupported(f"the complex step gives J v and has no {operator}")

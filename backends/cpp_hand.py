@@ -1,4 +1,4 @@
-"""Plain C++ with a gradient by hand, where a case's twin has one: what the C++ libraries could reach."""
+"""Plain C++ with a hand-written gradient: the best that the C++ libraries could reach."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Plain C++ with the system's compiler: the value, and no derivative; the floor that the C++ libraries stand on."""
+"""Plain C++: the value without derivatives, the lower bound for the C++ libraries."""
 
 from pathlib import Path
 

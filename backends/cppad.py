@@ -1,11 +1,11 @@
-"""CppAD: records a tape of operations at every call, and sweeps it back."""
+"""CppAD: record a tape of operations at every call and sweep it back."""
 
 from pathlib import Path
 
 from adbench import CppLibrary
 
 REQUIRES = ("cmeel-cppad",)
-HOME = "CPPAD_HOME"  # where a copy of your own is
+HOME = "CPPAD_HOME"  # the folder of the user's copy
 LICENCE = "EPL-2.0 OR GPL-2.0-or-later"
 BUILDS = True
 

@@ -1,4 +1,4 @@
-"""CppAD: one recording, optimised; made again only where a constant or the outcome of a comparison has changed."""
+"""CppAD: reuse one optimised recording; record again only when a constant or a comparison's outcome changes."""
 
 from .cppad import LIBRARY, build, to_native, to_numpy
 

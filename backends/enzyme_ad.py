@@ -1,4 +1,4 @@
-"""The program that jax lowers to, differentiated by Enzyme in MLIR and compiled by XLA, in double precision."""
+"""Enzyme-JAX: differentiate jax's lowered program in MLIR and compile it with XLA, in double precision."""
 
 import re
 from collections.abc import Callable
@@ -14,14 +14,14 @@ from . import jax as lowered
 
 REQUIRES = ("enzyme-ad", "jax")
 LICENCE = "Apache-2.0 WITH LLVM-exception"
-VARIANT_OF = "jax"  # of how a function of jax is differentiated: Enzyme's passes take a quarter of a second and more
+VARIANT_OF = "jax"  # asked for by name only: Enzyme's passes take a quarter of a second or more
 
-# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
+# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
     "trap_atan2_large": "0",
     "trap_atan2_small": "nan",
     "trap_clip_difference": "0",
-    "trap_det_of_zero": "nan: product / x at x = 0, of the factors' diagonal (as HIPS/autograd#93)",
+    "trap_det_of_zero": "nan: product / x at x = 0, on the factors' diagonal (as HIPS/autograd#93)",
     "trap_equality_branch": "0",
     "trap_exp_of_log": "nan (as jax-ml/jax#2630)",
     "trap_log1p_exp_overflow": "nan",
@@ -40,14 +40,14 @@ KNOWN = {
     "trap_prod_zero": "nan",
     "trap_relu_difference": "2",
     "trap_repeated_scatter": "(1, 1, 0)",
-    "trap_second_derivative_of_sinc": "nan: 0/0 in the branch not taken of sinc's (as pytorch/pytorch#196885)",
+    "trap_second_derivative_of_sinc": "nan: 0/0 in sinc's untaken branch (as pytorch/pytorch#196885)",
     "trap_sinc_near_zero": "five digits",
     "trap_square_of_angle": "nan",
-    "trap_square_of_sqrt": "0: the slope of sqrt at 0 is set to 0 (EnzymeAD/Enzyme#1295)",
+    "trap_square_of_sqrt": "0: Enzyme sets the slope of sqrt at 0 to 0 (EnzymeAD/Enzyme#1295)",
     "trap_zero_to_a_power": "nan (EnzymeAD/Enzyme#2855)",
 }
 
-# How Enzyme's passes refuse a program; what is in parentheses has no rule, or none that makes a valid program.
+# Error messages of Enzyme's passes; the group captures the operation without a (valid) rule.
 REFUSALS = (
     r'could not compute the adjoint for this operation [^\n]*call_target_name = "(\w+)"',
     r'could not compute the adjoint for this operation\s[^"]*"([\w.]+)"',
@@ -55,20 +55,20 @@ REFUSALS = (
     r"'(complex\.\w+)' op operand",
 )
 
-# Else each program that is refused is left in the system's folder for temporary files.
+# Enzyme-JAX would leave a file in the system's temporary folder for each refused program.
 primitives._dump_mlir_to_file = lambda *_: "no file"
 
 
 def stop_gradient(_: Any) -> Any:
-    raise Unsupported("jax's stop_gradient leaves nothing in the program that Enzyme differentiates")
+    raise Unsupported("jax removes stop_gradient while lowering, so Enzyme would differentiate through it; use jax")
 
 
 def sort(_: Any, **options: Any) -> Any:
-    raise Unsupported("Enzyme's derivative of a sort ends the process")
+    raise Unsupported("Enzyme crashes the process when it differentiates a sort; use jax")
 
 
 def derivative(g: Callable[[Any], Any], x: Any) -> Any:
-    """∇g(x); what g closes over is handed to it, for Enzyme-JAX lowers each function by itself."""
+    """∇g(x). Enzyme-JAX lowers each function alone, so closed-over values become arguments."""
     closed, values = jax.closure_convert(g, x)
     return jax.grad(by_enzyme(closed))(x, *values)
 
@@ -78,7 +78,7 @@ to_native, sync = lowered.to_native, lowered.sync
 
 
 def by_enzyme(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f, whose derivatives jax asks Enzyme for; what is static is no part of the program."""
+    """f, differentiated by Enzyme when jax needs a derivative. Static arguments are not part of the program."""
 
     def call(*args: Any) -> Any:
         leaves, structure = jax.tree.flatten(args)
@@ -93,7 +93,7 @@ def by_enzyme(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def nested(transform: Callable[..., Any]) -> Callable[..., Any]:
-    """jax's transform of g as Enzyme differentiates it."""
+    """A jax transform of g that uses Enzyme's derivatives."""
 
     def of_enzyme(g: Callable[..., Any], x: Any, direction: Any) -> Any:
         closed, values = jax.closure_convert(g, x)
@@ -110,9 +110,9 @@ def prepare(
     operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 ) -> Callable[..., Any]:
     if operator in ("jacobian", "hessian"):
-        raise Unsupported(f"Enzyme-JAX has no rule for vmap, by which jax makes a {operator} of products")
+        raise Unsupported(f"Enzyme-JAX has no rule for vmap, which jax needs for a {operator}")
     differentiable = by_enzyme(f)
-    if operator == "hvp":  # forward over reverse, both Enzyme's
+    if operator == "hvp":  # forward over reverse, both by Enzyme
         operator, differentiable = "jvp", by_enzyme(lambda *args: jax.grad(by_enzyme(f), wrt)(*args))
     try:
         return lowered.prepare(operator, differentiable, args, wrt)
@@ -120,4 +120,4 @@ def prepare(
         lacking = next((found[1] for pattern in REFUSALS if (found := re.search(pattern, str(error)))), None)
         if lacking is None:
             raise
-        raise Unsupported(f"Enzyme has no rule for what jax makes of it: {lacking}") from error
+        raise Unsupported(f"Enzyme has no rule for {lacking}, which jax lowers this function to") from error

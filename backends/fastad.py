@@ -1,10 +1,10 @@
-"""FastAD: an expression template of the whole function, built once, evaluated forwards and back at every call."""
+"""FastAD: build one expression template of the whole function, evaluate it forwards and backwards at every call."""
 
 from pathlib import Path
 
 from adbench import CppLibrary
 
-HOME = "FASTAD_HOME"  # where a copy of your own is
+HOME = "FASTAD_HOME"  # the folder of the user's copy
 LICENCE = "MIT"
 BUILDS = True
 
@@ -13,9 +13,9 @@ LIBRARY = CppLibrary(
     NATIVE / "fastad.hpp",
     needs="fastad",
     prefixes=(f"${HOME}",),
-    get="no package has it: install https://github.com/JamesYang007/FastAD and Eigen (apt install libeigen3-dev), and "
-    "set FASTAD_HOME to the folder whose include/ has fastad",
-    flags=("-idirafter", "/usr/include/eigen3"),  # Debian's Eigen, unless another is found first
+    get="install https://github.com/JamesYang007/FastAD and Eigen (apt install libeigen3-dev), and set FASTAD_HOME "
+    "to the folder whose include/ has fastad",
+    flags=("-idirafter", "/usr/include/eigen3"),  # Debian's Eigen, if no other is found first
     texts=NATIVE / "fastad",
 )
 FUNCTIONS = LIBRARY.functions

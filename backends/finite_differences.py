@@ -1,4 +1,4 @@
-"""Two evaluations per input on numpy, by 2-point central differences: about nine digits."""
+"""2-point central differences on numpy: two evaluations per input, about nine digits."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -11,23 +11,25 @@ from adbench import Operator, Unsupported
 
 LICENCE = "BSD-3-Clause"  # ours
 
-# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
+ONE_SIDED = "nan: a step leaves the domain of a one-sided f"
+
+# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
-    "trap_exp_of_log": "nan: a step leaves the domain, and f is one-sided",
-    "trap_log1p_exp_overflow": "nan: inf - inf, for exp overflows in the value too",
-    "trap_log_add_exp_of_nothing": "nan: inf - inf, for f is -inf",
+    "trap_exp_of_log": ONE_SIDED,
+    "trap_log1p_exp_overflow": "nan: inf - inf, because exp overflows in the value too",
+    "trap_log_add_exp_of_nothing": "nan: inf - inf, because f is -inf",
     "trap_minimum_with_infinity": "nan: a step from infinity",
-    "trap_power_three_halves": "raises: Python's float to a power is complex at a step out of the domain",
-    "trap_sinc_near_zero": "1.3e-6: f' is as small as x, f and its rounding are not",
-    "trap_square_of_angle": "nan: a step leaves the domain, and f is one-sided",
-    "trap_square_of_sqrt": "nan: a step leaves the domain, and f is one-sided",
-    "trap_stop_gradient": "6: what is stopped cannot be seen in a difference",
-    "trap_third_derivative_of_power": "4e-11: a difference of the rounded second derivative, where the truth is 0",
-    "trap_x_sqrt_x": "nan: a step leaves the domain, and f is one-sided",
+    "trap_power_three_halves": "raises: a step leaves the domain, where a power of Python's float is complex",
+    "trap_sinc_near_zero": "1.3e-6: f' is as small as x, but the rounding of f is not",
+    "trap_square_of_angle": ONE_SIDED,
+    "trap_square_of_sqrt": ONE_SIDED,
+    "trap_stop_gradient": "6: differences cannot see stop_gradient",
+    "trap_third_derivative_of_power": "4e-11: a difference of rounded second derivatives, where the truth is 0",
+    "trap_x_sqrt_x": ONE_SIDED,
 }
 
-# eps^(2/3) = 4e-11 is what is left where f, f' and f''' are of one size. Where f is a sum of n terms of either sign
-# and the gradient is not, rounding counts n times as much: 1e-6 holds at the sizes that differences can be afforded at.
+# eps^(2/3) = 4e-11 remains if f, f' and f''' have similar size. If f is a sum of n terms of mixed sign and the gradient
+# is not, rounding is n times larger: 1e-6 holds at the sizes where differences are affordable.
 CLAIMED_RELATIVE_ERROR = 1e-6
 
 
@@ -36,7 +38,7 @@ EPSILON = sys.float_info.epsilon
 
 
 def preparing(weights: Mapping[int, float], step: float) -> Callable[..., Callable[..., Any]]:
-    """`prepare` for f'(x) ≈ Σ_k w_k (f(x + k h) - f(x - k h)) / h, exact for polynomials of degree 2 len(weights).
+    """Make `prepare` for f'(x) ≈ Σ_k w_k (f(x + k h) - f(x - k h)) / h, exact for polynomials of degree 2 len(weights).
 
     weights   k -> w_k
     step      h, relative to max(|x|, 1)
@@ -59,7 +61,7 @@ def preparing(weights: Mapping[int, float], step: float) -> Callable[..., Callab
             return tuple(along(i, args, float) for i in wrt)
 
         def jacobian(*args: Any) -> tuple[Any, ...]:
-            return tuple(along(i, args, np.array) for i in wrt)  # copies: f may return a part of x itself
+            return tuple(along(i, args, np.array) for i in wrt)  # a copy: f may return a part of x
 
         if operator == "value":
             return f
@@ -70,15 +72,15 @@ def preparing(weights: Mapping[int, float], step: float) -> Callable[..., Callab
         if operator == "jacobian":
             return jacobian
         if operator in ("jvp", "vjp"):
-            raise Unsupported(f"finite differences have no {operator} of their own: they go entry by entry")
-        raise Unsupported(f"finite differences have no {operator}: a difference of differences keeps too few digits")
+            raise Unsupported(f"finite differences go entry by entry and have no {operator}")
+        raise Unsupported(f"finite differences have no {operator}: {NESTED}")
 
     return prepare
 
 
 def _slopes(f: Callable[[int, Any], Any], k: int, leaf: Any, step: float, weights: Mapping[int, float]) -> Any:
-    """∂f/∂leaf[k], entry by entry: of the shape of f's value before the leaf's."""
-    x = np.array(leaf)  # a copy: the caller's array is never written to
+    """∂f/∂leaf[k], entry by entry; its shape is f's shape followed by the leaf's."""
+    x = np.array(leaf)  # a copy, because the loop writes to it
     slopes = []
 
     def at(i: tuple[int, ...], entry: float) -> Any:
@@ -88,7 +90,7 @@ def _slopes(f: Callable[[int, Any], Any], k: int, leaf: Any, step: float, weight
     for i in np.ndindex(x.shape):
         centre = float(x[i])
         h = step * max(abs(centre), 1.0)
-        h = (centre + h) - centre  # a step that x + h is not rounded by
+        h = (centre + h) - centre  # now x + h is exact
         slopes.append(sum(w * (at(i, centre + n * h) - at(i, centre - n * h)) for n, w in weights.items()) / h)
         x[i] = centre
     return np.moveaxis(
@@ -96,5 +98,5 @@ def _slopes(f: Callable[[int, Any], Any], k: int, leaf: Any, step: float, weight
     )
 
 
-# A step where rounding, eps |f| / h, and truncation, h² |f'''| / 6, are about equal.
+# This step balances rounding, eps |f| / h, with truncation, h² |f'''| / 6.
 prepare = preparing({1: 1 / 2}, EPSILON ** (1 / 3))

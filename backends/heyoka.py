@@ -1,4 +1,4 @@
-"""Symbolic numbers, differentiated in reverse by heyoka and compiled by LLVM."""
+"""heyoka: differentiate scalar expressions in reverse and compile them with LLVM."""
 
 from collections.abc import Callable, Sequence
 from itertools import count
@@ -14,7 +14,7 @@ from ._symbols import Kind, Traced, derivatives, namespace, recorded
 REQUIRES = ("heyoka",)
 LICENCE = "MPL-2.0"
 
-# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
+# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
     "trap_atan2_large": "0",
     "trap_atan2_small": "nan",
@@ -33,7 +33,7 @@ KNOWN = {
     "trap_norm_at_zero": "nan",
     "trap_power_both": "nan",
     "trap_quotient_large": "1e-200",
-    "trap_relu_difference": "0: neither side of the kink counts at 0",
+    "trap_relu_difference": "0: neither side of the kink contributes",
     "trap_second_derivative_of_sinc": "0",
     "trap_sinc_near_zero": "four digits",
     "trap_square_of_angle": "nan",
@@ -42,30 +42,30 @@ KNOWN = {
     "trap_zero_to_a_power": "nan",
 }
 
-MOST_NUMBERS = 8_000  # in a program: LLVM's time grows faster than their count
+MOST_NUMBERS = 8_000  # in a program: LLVM's time grows faster than linearly
 
 
 class Count:
-    """Of the numbers made while tracing."""
+    """Count of scalar operations while tracing."""
 
     made = 0
 
     def check(self, number: Any) -> None:
-        """One more; its gradient will take about four."""
+        """Count one more; its gradient takes about four."""
         self.made += 1
         self.refuse(4 * self.made)
 
     def refuse(self, numbers: int) -> None:
-        """Raises Unsupported where a program has so many."""
+        """Raise Unsupported if a program has too many."""
         if numbers > MOST_NUMBERS:
-            raise Unsupported(f"a program of more than {MOST_NUMBERS:,} scalar operations takes LLVM minutes")
+            raise Unsupported(f"more than {MOST_NUMBERS:,} scalar operations take LLVM minutes; use a smaller size")
 
 
 COUNT = Count()
 
 
 def of_expressions(function: Callable[..., Any]) -> Callable[..., Any]:
-    """heyoka's functions take an expression first, where a case may have a number."""
+    """Wrap a heyoka function, which needs an expression as its first argument; a case may pass a number."""
     return lambda x, *more: function(expression(x), *more)
 
 
@@ -78,7 +78,7 @@ def choose(condition: Any, x: Any, y: Any) -> Any:
 
 
 def extremum(before: Callable[..., Any], x: Any, y: Any) -> Any:
-    """x where it comes before y, else y; NaN where either is, as numpy has it."""
+    """x if before(x, y), else y; NaN if either is NaN, as in numpy."""
     x, y = expression(x), expression(y)
     return choose(before(x, y), x, choose(heyoka.eq(y, y), choose(heyoka.eq(x, x), y, x), y))
 
@@ -134,11 +134,11 @@ def replaced(expressions: list[Any], symbols: list[Any], by: list[Any]) -> list[
 
 
 xp = namespace(KIND, fresh, gradient, replaced)
-NESTED = "heyoka differentiates formulas: each derivative is a formula like any other"
+NESTED = "heyoka differentiates formulas, so it has no forward or reverse mode to compose"
 
 
 def derive(operator: Operator, of: Traced) -> list[Any]:
-    """A gradient of one value takes about four times its operations; a Hessian as many of these as there are inputs."""
+    """Derive, with a limit: a gradient takes about four times the operations, a Hessian that many per input."""
     COUNT.refuse(4 * COUNT.made * {"hvp": 3, "hessian": len(of.active)}.get(operator, len(of.values)))
     return derivatives(gradient, operator, of)
 

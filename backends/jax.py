@@ -1,4 +1,4 @@
-"""Traced once at these shapes and compiled by XLA, in double precision."""
+"""jax.jit: trace once at the input shapes and compile with XLA, in double precision."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,12 +13,12 @@ from adbench.model.tree import is_static
 REQUIRES = ("jax",)
 LICENCE = "Apache-2.0"
 
-# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
+# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
     "trap_atan2_large": "0",
     "trap_atan2_small": "nan",
-    "trap_cholesky_lower_half": "a share for the half not asked for: cholesky symmetrises its input (jax-ml/jax#40421)",
-    "trap_cholesky_upper_half": "a share for the half not read: cholesky symmetrises its input (jax-ml/jax#40421)",
+    "trap_cholesky_lower_half": "gradient in the half not returned: cholesky symmetrises its input (jax-ml/jax#40421)",
+    "trap_cholesky_upper_half": "gradient in the half not read: cholesky symmetrises its input (jax-ml/jax#40421)",
     "trap_equal_eigenvalues": "nan (jax-ml/jax#669)",
     "trap_equality_branch": "0",
     "trap_exp_of_log": "nan (jax-ml/jax#2630)",
@@ -50,7 +50,7 @@ KNOWN = {
     "trap_third_derivative_of_power": "nan: 2 · 1 · 0 · 0^-1 (as jax-ml/jax#14397)",
     "trap_unread_entry": "nan",
     "trap_x_sqrt_x": "nan (jax-ml/jax#21723)",
-    # Of second order: a key ends in the operators that it is about.
+    # Second order: the key ends with the operators that fail.
     "trap_p_norm_zero_entry hessian": "nan: inf · 0 at the zero entry",
     "trap_power_both hessian": "nan (as jax-ml/jax#14397)",
     "trap_equal_singular_values hvp hessian hvp_*": "nan: 1 / (σ_i² - σ_j²) of equal ones (as pytorch/pytorch#192521)",
@@ -59,24 +59,23 @@ KNOWN = {
     "trap_square_of_singular_values hvp hessian hvp_*": "nan",
 }
 
-jax.config.update("jax_enable_x64", True)  # before the first array is made: jax is single precision otherwise
-# All libraries run on the processor. A build for GPUs would take one that is there, and fail where $JAX_PLATFORMS wants
-# one that is not.
+jax.config.update("jax_enable_x64", True)  # before the first array: the default is single precision
+# All libraries run on the CPU. A GPU build would use a GPU, or fail if $JAX_PLATFORMS names one that is missing.
 jax.config.update("jax_platforms", "cpu")
 
-if (folder := kept_programs("jax")) is not None:  # small programs too: a check compiles thousands
+if (folder := kept_programs("jax")) is not None:  # cache small programs too: a check compiles thousands
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 def loop(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:
-    # A fixed number of trips becomes a scan, which has a reverse mode; the program does not grow with n.
+    # With a fixed trip count this becomes a scan: it has a reverse mode, and the program does not grow with n.
     return jax.lax.fori_loop(0, n, step, state)
 
 
 xp = Namespace(jax.numpy, loop=loop, derivative=lambda g, x: jax.grad(g)(x), stop_gradient=jax.lax.stop_gradient)
-to_native = jax.numpy.array  # copies: `asarray` may share memory with the numpy array it is given
+to_native = jax.numpy.array  # a copy: `asarray` may share memory with the numpy array
 sync = jax.block_until_ready
 
 OPERATIONS: dict[Operator, Callable[..., Any]] = {
@@ -85,7 +84,7 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "jacobian": lambda g, x: jax.jacrev(g)(x),
     "jvp": lambda g, x, v: jax.jvp(g, (x,), (v,))[1],
     "vjp": lambda g, x, w: jax.vjp(g, x)[1](w)[0],
-    "hvp": lambda g, x, v: jax.jvp(jax.grad(g), (x,), (v,))[1],  # forward over reverse, as jax's documentation advises
+    "hvp": lambda g, x, v: jax.jvp(jax.grad(g), (x,), (v,))[1],  # forward over reverse, as the documentation advises
     "hessian": lambda g, x: jax.hessian(g)(x),
 }
 NESTED = {mode: OPERATIONS[mode] for mode in ("jvp", "vjp")}
@@ -97,18 +96,18 @@ def prepare(
     call = f if operator == "value" else on_active(OPERATIONS[operator], operator, f, wrt)
     static = tuple(i for i, arg in enumerate(args) if is_static(arg))
 
-    def program(*traced: Any) -> Any:  # statics inside nested inputs become part of it too
+    def program(*traced: Any) -> Any:  # static leaves become part of the program
         return call(*jax.tree.map(lambda given, leaf: given if is_static(given) else leaf, args, traced))
 
-    try:  # floats and arrays are traced, never closed over: XLA would compute with them while compiling
+    try:  # trace all numbers: XLA would fold constants that the program closes over
         with phase("trace"):
             traced = jax.jit(program, static_argnums=static).trace(*args)
         with phase("lower"):
             lowered = traced.lower()
         with phase("compile"):
-            compiled = lowered.compile()  # is called as quickly as what jit returns: 1.0 times its time, measured
+            compiled = lowered.compile()  # calls as fast as jit's function: 1.0 times its time
     except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
-        reason = "a Python loop or branch depends on data, and jax.jit compiles one program for all data"
+        reason = "jax.jit compiles one program for all data, but a Python loop or branch depends on data; use jax_eager"
         raise Unsupported(f"{reason} ({type(error).__name__})") from error
     data = tuple(i for i in range(len(args)) if i not in static)
     return (lambda *args: compiled(*(args[i] for i in data))) if static else compiled

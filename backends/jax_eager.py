@@ -1,4 +1,4 @@
-"""Operation by operation: traced at every call, nothing compiled as a whole, in double precision."""
+"""jax without jit: run operation by operation, in double precision."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,9 +18,9 @@ MOST_TRIPS = 100
 
 
 def loop(step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
-    # Python's: a branch or a number of trips may depend on data, for every operation has its value at once.
+    # A Python loop: branches and trip counts may depend on data, because every operation returns a value.
     if n > MOST_TRIPS:
-        raise Unsupported(f"{n:,} trips of a loop, one operation after the other, take a minute: jax compiles them")
+        raise Unsupported(f"{n:,} loop iterations take a minute operation by operation; use jax, which compiles them")
     return namespace.loop(step, state, n)
 
 

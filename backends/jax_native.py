@@ -1,4 +1,4 @@
-"""Compiled by XLA from texts as jax's users write them: scan, vmap, built-in densities, while_loop."""
+"""jax.jit on idiomatic jax code: scan, vmap, while_loop, built-in densities."""
 
 import math
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def normal_log_density(xp: Any, y: Any, mu: Any, sigma: Any) -> Any:
 
 
 def normal_log_density_loop(xp: Any, y: Any, mu: Any, sigma: Any) -> Any:
-    """One observation's density, mapped over all."""
+    """The density of one observation, mapped over all."""
     return jnp.sum(jax.vmap(lambda one: -0.5 * ((one - mu) / sigma) ** 2 - jnp.log(sigma) - 0.5 * LOG_TWO_PI)(y))
 
 
@@ -40,7 +40,7 @@ def log_sum_exp_loop(xp: Any, x: Any) -> Any:
 
 
 def lstm(xp: Any, main: Any, extra: Any, hidden: Any, memory: Any, frames: Any) -> Any:
-    """Frames and those that follow are what the scan goes over; the four gates' weights, one axis of an array."""
+    """Scan over pairs of successive frames; the weights of the four gates are one axis of an array."""
 
     def step(state: Any, pair: Any) -> Any:
         (h, c), (frame, following) = state, pair
@@ -73,7 +73,7 @@ def stochastic_volatility(xp: Any, y: Any, phi: Any, sigma: Any, mu: Any, z: Any
 
 
 def gaussian_process(xp: Any, t: Any, y: Any, alpha: Any, rho: Any, sigma: Any) -> Any:
-    """A triangular factor is solved with as one, by substitution."""
+    """Solve with the triangular factor by substitution."""
     gap = (t[:, None] - t[None, :]) / rho
     L = jnp.linalg.cholesky(alpha**2 * jnp.exp(-0.5 * gap**2) + sigma**2 * jnp.eye(t.size))
     z = solve_triangular(L, y, lower=True)
@@ -81,7 +81,7 @@ def gaussian_process(xp: Any, t: Any, y: Any, alpha: Any, rho: Any, sigma: Any) 
 
 
 def projectile(xp: Any, angle: Any, speed: Any, dt: Any) -> Any:
-    """The loop ends where the data say: while_loop, which has a forward mode only."""
+    """The loop ends depending on data: while_loop, which has forward mode only."""
     vx, start = speed * jnp.cos(angle), speed * jnp.sin(angle)
 
     def step(state: Any) -> Any:
@@ -96,7 +96,7 @@ def projectile(xp: Any, angle: Any, speed: Any, dt: Any) -> Any:
 
 
 def particle(xp: Any, w: Any, dt: Any) -> Any:
-    """The force by jax.grad, inside a while_loop."""
+    """Compute the force by jax.grad inside a while_loop."""
 
     def potential(place: Any) -> Any:
         charges = (jnp.stack([10.0, 10 - w]), jnp.array([10.0, 0.0]))
@@ -111,7 +111,7 @@ def particle(xp: Any, w: Any, dt: Any) -> Any:
     return (x - u * y / v) ** 2
 
 
-# Only these: elsewhere a case's own text is what a user of jax would write.
+# For other cases, a jax user would write the case's own source.
 FUNCTIONS = {
     "gaussian_process": gaussian_process,
     "log_sum_exp": log_sum_exp,
@@ -134,4 +134,4 @@ def prepare(
     except ValueError as error:
         if "Reverse-mode differentiation does not work" not in str(error):
             raise
-        raise Unsupported(f"jax's while_loop has no reverse mode, which {operator} takes") from error
+        raise Unsupported(f"jax's while_loop has no reverse mode, which {operator} needs; use jvp") from error

@@ -1,4 +1,4 @@
-"""Tensors on numpy's arrays: records at every call and sweeps back."""
+"""MyGrad: record tensors on numpy arrays at every call and sweep back."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,14 +13,14 @@ from adbench.model import tree
 REQUIRES = ("mygrad",)
 LICENCE = "MIT"
 
-# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
+# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
     "trap_atan2_large": "0",
     "trap_atan2_small": "nan",
     "trap_clip_difference": "0",
     "trap_equality_branch": "0",
     "trap_exp_of_log": "nan",
-    "trap_half_square_norm": "nan: 0/0 in the derivative of the norm, whatever nan_to_num says (rsokl/MyGrad#378)",
+    "trap_half_square_norm": "nan: 0/0 in the derivative of the norm, even with nan_to_num (rsokl/MyGrad#378)",
     "trap_half_square_root": "nan",
     "trap_log1p_exp_overflow": "nan",
     "trap_log_add_exp_of_nothing": "nan",
@@ -34,13 +34,13 @@ KNOWN = {
     "trap_masked_sinc": "nan",
     "trap_masked_sqrt": "nan",
     "trap_masked_steep": "nan",
-    "trap_maximum_tie_sums_to_one": "0: no slope for either where both are equal",
-    "trap_norm_at_zero": "nan: 0/0 in the derivative of the norm, whatever nan_to_num says (rsokl/MyGrad#378)",
+    "trap_maximum_tie_sums_to_one": "0: both slopes of a tie are 0",
+    "trap_norm_at_zero": "nan: 0/0 in the derivative of the norm, even with nan_to_num (rsokl/MyGrad#378)",
     "trap_quotient_large": "1e-200",
-    "trap_relu_difference": "0: no slope for either where both are equal",
+    "trap_relu_difference": "0: both slopes of a tie are 0",
     "trap_saved_by_reference": "0",
     "trap_sinc_near_zero": "five digits",
-    "trap_square_of_angle": "0: at ±1 the derivative of arccos is 0 by its own choice, where acos is vertical",
+    "trap_square_of_angle": "0: MyGrad sets the derivative of arccos to 0 at ±1, where it is infinite",
     "trap_square_of_sqrt": "nan",
     "trap_square_std_of_constant": "nan",
     "trap_std_of_constant": "nan",
@@ -48,11 +48,11 @@ KNOWN = {
     "trap_x_sqrt_x": "nan",
 }
 
-mygrad.turn_memory_guarding_off()  # as its documentation advises for speed, once the program runs with it on
+mygrad.turn_memory_guarding_off()  # for speed, as the documentation advises for tested programs
 
-NESTED = "mygrad's derivatives do not nest: a gradient is a plain array"
+NESTED = "mygrad returns gradients as plain arrays, which cannot be differentiated again"
 
-# mygrad's own zeros and ones are single precision; numpy's are constants to it all the same.
+# mygrad's zeros and ones are single precision; numpy's are constants too.
 PLAIN = {name: getattr(np, name) for name in ("zeros", "ones", "full", "eye", "arange", "linspace", "asarray")}
 
 
@@ -77,14 +77,14 @@ def pull_back(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
         marked[i] = tree.map_leaves(lambda leaf: mygrad.tensor(leaf, copy=False), args[i])
     try:
         value = f(*marked)
-    except (TypeError, ValueError) as error:  # so it says that it has no derivative of something
+    except (TypeError, ValueError) as error:  # how mygrad reports a missing derivative
         if "non-constant" not in str(error) and "Tensor data" not in str(error):
             raise
         raise Unsupported(f"mygrad: {first_line(error)}") from error
     if isinstance(value, mygrad.Tensor):
         value.backward(w)
 
-    def slope(leaf: Any) -> Any:  # None for an input that the value does not depend on
+    def slope(leaf: Any) -> Any:  # None for an input that does not affect the value
         return np.zeros(leaf.shape) if leaf.grad is None else leaf.grad
 
     return np.asarray(value), tuple(tree.map_leaves(slope, marked[i]) for i in wrt)
@@ -102,4 +102,4 @@ def prepare(
         return lambda *args: pull_back(f, args, wrt, None)
     if operator == "vjp":
         return lambda *args: pull_back(f, args[:-1], wrt, args[-1])[1]
-    raise Unsupported(f"mygrad has no {operator}: it sweeps back, and once")
+    raise Unsupported(f"mygrad has no {operator}: it has first-order reverse mode only")

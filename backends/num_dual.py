@@ -1,4 +1,4 @@
-"""Dual numbers from Rust, in numpy arrays of objects: forward mode at every call, all directions at once."""
+"""num-dual: dual numbers from Rust in numpy arrays of objects; forward mode, all directions at once."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ._flat import on_numbers
 REQUIRES = ("num-dual",)
 LICENCE = "MIT OR Apache-2.0"
 
-# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
+# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
-    "trap_clip_difference": "2: both sides of the kinks count",
+    "trap_clip_difference": "2: both sides of the kinks contribute",
     "trap_equality_branch": "0",
     "trap_exp_of_log": "nan",
-    "trap_half_square_norm": "nan: 0 · inf, where sqrt is vertical (as pytorch/pytorch#2421)",
+    "trap_half_square_norm": "nan: 0 · inf where sqrt is vertical (as pytorch/pytorch#2421)",
     "trap_half_square_root": "nan (as pytorch/pytorch#2421)",
     "trap_log1p_exp_overflow": "nan",
     "trap_logistic_far": "0",
@@ -34,7 +34,7 @@ KNOWN = {
     "trap_square_of_angle": "nan",
     "trap_square_of_sqrt": "nan",
     "trap_x_sqrt_x": "nan",
-    # Of second order: a key ends in the operators that it is about.
+    # Second order: the key ends with the operators that fail.
     "trap_masked_sinc hvp hessian": "0",
 }
 
@@ -48,7 +48,7 @@ def is_dual(x: Any) -> bool:
 
 
 def power(x: Any, y: Any) -> Any:
-    """x^y; num_dual has none of a plain base."""
+    """x^y, also for a plain base, which num_dual lacks."""
     if is_dual(x) or not is_dual(y):
         return x**y
     return y * 0.0 if x == 0.0 and y > 0.0 else (y * float(np.log(x))).exp()
@@ -69,13 +69,13 @@ def largest(x: Any, y: Any) -> Any:
 OURS = {
     "power": np.frompyfunc(power, 2, 1),
     "absolute": np.frompyfunc(absolute, 1, 1),
-    "minimum": np.frompyfunc(least, 2, 1),  # numpy's of objects loses a NaN
+    "minimum": np.frompyfunc(least, 2, 1),  # numpy loses a NaN in arrays of objects
     "maximum": np.frompyfunc(largest, 2, 1),
 }
 
 
 def bare(x: Any) -> Any:
-    """num_dual's numbers, by themselves or in plain arrays."""
+    """Unwrap to num_dual's numbers, alone or in plain arrays."""
     if isinstance(x, Number):
         return x.dual
     if isinstance(x, np.ndarray):
@@ -84,21 +84,21 @@ def bare(x: Any) -> Any:
 
 
 def dressed(x: Any) -> Any:
-    """What numpy found, as arrays and numbers that are safe with each other."""
+    """Wrap numpy's result in `Duals` or `Number`."""
     if isinstance(x, np.ndarray):
         return dressed(x[()]) if not x.ndim else x.view(Duals) if x.dtype == object else x
     return Number(x) if is_dual(x) else x
 
 
 def lifted(x: Any, like: Any) -> Any:
-    """An array whose plain numbers, as `where` and `concat` leave them among the others, are like the others."""
+    """Convert the plain numbers of a mixed array, from `where` or `concat`, to dual numbers."""
     if like is None:
         return x.astype(np.float64)
     return np.frompyfunc(lambda entry: entry if is_dual(entry) else type(like).from_re(float(entry)), 1, 1)(x)
 
 
 def applied(function: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """A function of numpy's, entry by entry by num_dual's operators and methods: np.sin(x) is x.sin()."""
+    """Apply a numpy function entry by entry with num_dual's operators and methods: np.sin(x) is x.sin()."""
     plain = [np.asarray(part, dtype=object) for part in map(bare, inputs)]
     options = {key: bare(option) for key, option in options.items()}
     if function.__name__ in COMPARISONS:
@@ -116,15 +116,15 @@ def applied(function: np.ufunc, method: str, inputs: tuple[Any, ...], options: d
 
 
 def moved(function: Any, args: Any, options: Any) -> Any:
-    """What numpy writes in Python, of functions and of moving entries about."""
+    """Apply a function that numpy writes in Python."""
     try:
         return dressed(function(*map(bare, args), **{key: bare(option) for key, option in options.items()}))
-    except (TypeError, AttributeError) as error:  # how numpy and Python say that an object has no such operation
-        raise Unsupported(f"num_dual has no {function.__name__}, and numpy has none of objects") from error
+    except (TypeError, AttributeError) as error:  # numpy and Python raise these for a missing operation
+        raise Unsupported(f"num_dual has no {function.__name__}, and numpy has none for objects") from error
 
 
 class Number:
-    """One dual number. num_dual's own writes into an array that it is multiplied with; this one leaves it to numpy."""
+    """One dual number that leaves arrays to numpy; num_dual's would write into an array that it multiplies."""
 
     __slots__ = ("dual",)
 
@@ -147,7 +147,7 @@ class Number:
 
 
 def arithmetic(name: str, function: np.ufunc, wrap: Callable[[Any], Any]) -> None:
-    """Number's operator: at once of numbers, by numpy of arrays."""
+    """Add an operator to Number: direct for numbers, by numpy for arrays."""
     of_duals = power if name == "pow" else getattr(python, f"__{name}__")
 
     def forwards(self: Any, other: Any) -> Any:
@@ -180,7 +180,7 @@ for name, how in OPERATORS.items():
 
 
 class Duals(np.ndarray[Any, Any]):
-    """An array of num_dual's numbers, whose entries come out as `Number`."""
+    """An array of num_dual's numbers that returns entries as `Number`."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         return applied(ufunc, method, inputs, options)
@@ -212,7 +212,7 @@ def stop_gradient(x: Any) -> Any:
 
 
 def derivative(*_: Any) -> Any:
-    raise Unsupported("dual numbers whose parts are dual numbers: num_dual has them in Rust, not in Python")
+    raise Unsupported("num_dual nests dual numbers in Rust, not in Python")
 
 
 xp = Namespace(
@@ -227,7 +227,7 @@ xp = Namespace(
 
 
 def values(g: Callable[[Any], Any], x: list[Any]) -> list[Any]:
-    """The values of g as dual numbers, also where it does not depend on x."""
+    """The values of g as dual numbers, also if g does not depend on x."""
     lift = type(x[0]).from_re
     entries = np.asarray(bare(g(x)), dtype=object).ravel()
     return [entry if is_dual(entry) else lift(float(entry)) for entry in entries]
@@ -245,7 +245,7 @@ def hvp(g: Callable[[Any], Any], x: list[float], v: list[float]) -> Any:
     return num_dual.partial_hessian(along, [0.0], x)[3][0]
 
 
-OPERATIONS: dict[Operator, Callable[..., Any]] = {  # of a function of a list of numbers
+OPERATIONS: dict[Operator, Callable[..., Any]] = {  # for functions of a list of numbers
     "gradient": lambda g, x: num_dual.gradient(lambda y: values(g, y)[0], x)[1],
     "value_and_gradient": lambda g, x: num_dual.gradient(lambda y: values(g, y)[0], x),
     "jacobian": lambda g, x: num_dual.jacobian(lambda y: values(g, y), x)[1],
@@ -255,7 +255,7 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {  # of a function of a list of
 }
 
 
-NESTED = "hyper-dual numbers have both derivatives at once, and hold floats: they do not nest"
+NESTED = "num_dual's numbers hold floats and cannot be nested; hyper-dual numbers carry both derivatives at once"
 
 
 def prepare(
@@ -264,5 +264,5 @@ def prepare(
     if operator == "value":
         return f
     if operator not in OPERATIONS:
-        raise Unsupported(f"dual numbers have no {operator}: they go forwards")
+        raise Unsupported(f"num_dual has forward mode only, no {operator}")
     return on_numbers(OPERATIONS[operator], operator, f, wrt, dressed)

@@ -1,4 +1,4 @@
-"""The case's gradient by hand, compiled by numba: what Python could reach without differentiating anything."""
+"""The case's hand-written gradient, compiled by numba: the best that Python could reach."""
 
 from collections.abc import Callable
 from functools import cache
@@ -15,28 +15,28 @@ REQUIRES = ("numba",)
 LICENCE = "BSD-2-Clause"
 DEFAULT = False  # it differentiates nothing
 
-NESTED = "a gradient by hand is no mode of a library"
+NESTED = "a hand-written gradient has no modes to compose"
 
 
 @cache
 def dispatcher(gradient: Callable[..., Any]) -> Any:
-    """One for each gradient, as its users write it: for other sizes of the same types numba compiles nothing again."""
+    """One dispatcher per gradient, so numba compiles once for all sizes of the same types."""
     return numba.njit(gradient)
 
 
 def prepare(
     operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 ) -> Callable[..., Any]:
-    case, names = f.case, f.names  # type: ignore[attr-defined]  # what the harness gives every function of a case
+    case, names = f.case, f.names  # type: ignore[attr-defined]  # the harness sets both
     if operator != "gradient":
-        raise Unsupported(f"a gradient by hand is no {operator}")
+        raise Unsupported(f"a hand-written gradient gives no {operator}")
     if case.gradient is None:
-        raise Unsupported("the case has no gradient by hand")
+        raise Unsupported("the case has no hand-written gradient")
     parameters = signature(case.gradient).parameters
-    if not set(parameters) <= set(names):  # a trap's takes any inputs, for it is the truth at one point
-        raise Unsupported("the case declares what is true of it: numbers, no gradient by hand")
+    if not set(parameters) <= set(names):  # a trap's gradient is the truth at one point
+        raise Unsupported("the case declares its gradient as numbers, not as a function")
     if not all(isinstance(arg, np.ndarray | float | int) for arg in args):
-        raise Unsupported("numba compiles functions of numbers and arrays; an input is nested")
+        raise Unsupported("numba_hand takes numbers and arrays, but an input is nested")
     order = [names.index(name) for name in parameters]
     places = [case.wrt.index(names[i]) for i in wrt]
     compiled = dispatcher(case.gradient)
@@ -44,7 +44,7 @@ def prepare(
         with phase("compile"):
             compiled(*(args[i] for i in order))
     except NumbaError as error:
-        raise Unsupported(f"numba cannot compile the gradient by hand: {_reason(error)}") from error
+        raise Unsupported(f"numba cannot compile the hand-written gradient: {_reason(error)}") from error
 
     def gradient(*args: Any) -> tuple[Any, ...]:
         found = compiled(*[args[i] for i in order])
@@ -54,7 +54,7 @@ def prepare(
 
 
 def _reason(error: NumbaError) -> str:
-    """The line of numba's report that names what it lacks."""
+    """The line of numba's report that names the missing feature."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = (line for line in lines if line.startswith(("No ", "Unknown", "Use of", "Invalid", "Untyped", "Cannot")))
     return next(telling, lines[0])

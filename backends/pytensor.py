@@ -1,4 +1,4 @@
-"""A graph of arrays, derived as a graph and simplified, whose operations a virtual machine does by numpy."""
+"""pytensor: differentiate and simplify one graph of arrays, run its operations on numpy."""
 
 import re
 from collections.abc import Callable, Hashable
@@ -22,27 +22,27 @@ from adbench.model.settings import kept_programs
 REQUIRES = ("pytensor",)
 LICENCE = "BSD-3-Clause"
 
-# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
+# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
     "trap_atan2_large": "0",
     "trap_atan2_small": "nan (as pytorch/pytorch#98276)",
     "trap_clip_difference": "2",
-    "trap_complex_exponential": "raises: the derivative of real in a complex number is refused by a check of its own",
-    "trap_complex_modulus": "raises: the derivative of abs in a complex number is refused by a check of its own",
+    "trap_complex_exponential": "raises: pytensor refuses the derivative of real in a complex number",
+    "trap_complex_modulus": "raises: pytensor refuses the derivative of abs in a complex number",
     "trap_cumulative_product_zero": "nan: product / x at x = 0 (pymc-devs/pytensor#1911)",
     "trap_det_of_zero": "raises",
     "trap_det_rank_zero": "raises",
     "trap_det_singular": "raises",
     "trap_equal_eigenvalues": "nan",
     "trap_exp_of_log": "nan",
-    "trap_log_add_exp_equal_large": "nan: inf / inf, for only the value is made safe (pymc-devs/pytensor#2313)",
-    "trap_log_add_exp_far": "nan: inf / inf, for only the value is made safe (pymc-devs/pytensor#2313)",
+    "trap_log_add_exp_equal_large": "nan: inf / inf, because only the value is made safe (pymc-devs/pytensor#2313)",
+    "trap_log_add_exp_far": "nan: inf / inf, because only the value is made safe (pymc-devs/pytensor#2313)",
     "trap_log_add_exp_of_nothing": "1: log(0 + exp(x - inf)) is simplified to x - inf, whose slope is 1",
-    "trap_max_tie_sums_to_one": "3: each that ties gets all (as Theano/Theano#4568)",
+    "trap_max_tie_sums_to_one": "3: each tied entry gets the whole gradient (as Theano/Theano#4568)",
     "trap_norm_at_zero": "nan (as HIPS/autograd#151)",
-    "trap_p_norm_zero_entry": "seven digits: norm takes 1 / p in single precision",
+    "trap_p_norm_zero_entry": "seven digits: norm computes 1 / p in single precision",
     "trap_power_zero": "nan: 0 · 0^-1 (as Theano/Theano#2995)",
-    "trap_prod_one_zero": "0: the product of the others, of which there are none, is simplified to x itself",
+    "trap_prod_one_zero": "0: the empty product of the other entries is simplified to x itself",
     "trap_relu_difference": "2 (as Theano/Theano#6470)",
     "trap_saved_by_reference": "0",
     "trap_simple_eigenvector": "nan",
@@ -50,33 +50,33 @@ KNOWN = {
     "trap_std_of_constant": "nan",
     "trap_unread_entry": "nan (as Theano/Theano#1996)",
     "trap_x_sqrt_x": "nan",
-    # Of second order: a key ends in the operators that it is about.
+    # Second order: the key ends with the operators that fail.
     "trap_equal_singular_values hvp hessian hvp_*": "0 in two entries: 1 / (σ_i² - σ_j²) of equal ones is masked",
     "trap_power_both hessian": "nan",
     "trap_square_of_abs hvp hessian hvp_*": "0",
     "trap_square_of_singular_values hvp hessian hvp_*": "0 in two entries: 1 / (σ_i² - σ_j²) of equal ones is masked",
-    "trap_half_square_norm hvp hessian hvp_reverse_*": "nan: 0/0, where the norm is 0 (as pytorch/functorch#1097)",
+    "trap_half_square_norm hvp hessian hvp_reverse_*": "nan: 0/0 where the norm is 0 (as pytorch/functorch#1097)",
     "trap_half_square_root hvp hessian hvp_*": "nan",
     "trap_large_singular_values hvp_forward_*": "nan: σ_i² - σ_j² is inf - inf (as pytorch/pytorch#194705)",
     "trap_log1p_exp_overflow hvp_forward_over_reverse": "nan",
     "trap_log_add_exp_large hvp_forward_over_reverse": "nan: inf / inf in the derivative of a weight",
-    "trap_logistic_far hvp_*": "the sign is turned: (1 + exp x)³ overflows, and its term is lost",
+    "trap_logistic_far hvp_*": "wrong sign: (1 + exp x)³ overflows, and its term is lost",
     "trap_logistic_tail hvp_*": "nan",
     "trap_square_std_of_constant h*": "nan",
 }
 
-# All that pytensor simplifies, but for `fusion`: what is fused it would do number by number in Python.
+# All simplifications except `fusion`: without a compiler, fused operations run number by number in Python.
 MODE = Mode(VMLinker(use_cloop=False, c_thunks=False), "fast_run").excluding("fusion")
-pytensor.config.mode = "FAST_COMPILE"  # of the graphs inside of operations, which it compiles when they are called
-if kept_programs("pytensor") is not None:  # a check: noting where each variable was made takes a quarter of its time
+pytensor.config.mode = "FAST_COMPILE"  # for graphs inside operations, compiled at their first call
+if kept_programs("pytensor") is not None:  # a check: recording where variables are created takes a quarter of its time
     pytensor.config.traceback__limit = 0
-MOST_OPERATIONS = 200  # in a graph: simplifying takes 7 ms for each, and far more inside of loops
+MOST_OPERATIONS = 200  # in a graph: simplifying takes 7 ms each, far more inside loops
 
-DEPENDS = "a Python loop or branch depends on data, and pytensor builds one graph for all"
+DEPENDS = "pytensor builds one graph for all data, but a Python loop or branch depends on data"
 
 
 def shape(variable: Any) -> Any:
-    """The numbers, where pytensor knows them, which would be variables too: cases count and index by them."""
+    """The shape as numbers if pytensor knows it, because cases count and index with it; otherwise as a variable."""
     known = variable.type.shape
     return pt.shape(variable) if None in known else known
 
@@ -85,7 +85,7 @@ pt.TensorVariable.shape = property(shape)
 
 
 def loop(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:
-    """A scan, for the graph not to grow with n."""
+    """A scan, so that the graph does not grow with n."""
     if not n:
         return state
     start = [pt.as_tensor(leaf, dtype="float64") for leaf in tree.leaves(state)]
@@ -98,28 +98,28 @@ def loop(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:
 
 
 def value_at(g: Callable[..., Any], at: Any) -> Any:
-    """g there, to be derived in `at`, which is no root of the graph. Raises Unsupported where g has a scan.
+    """g(at), to be differentiated in `at`, which is not a root of the graph. Raises Unsupported if g has a scan.
 
-    A scan takes all that leads from the roots to its body inside: derivatives in `at` would be 0.
+    A scan absorbs everything between the roots and its body: derivatives in `at` would be 0.
     """
     value = g(at)
     parts = [pt.as_tensor(part, dtype="float64") for part in (value if isinstance(value, (list, tuple)) else [value])]
     if any(isinstance(getattr(variable.owner, "op", None), Scan) for variable in ancestors(parts)):
-        raise Unsupported("pytensor's scan has no derivative within another derivative")
+        raise Unsupported("pytensor cannot differentiate a scan inside another derivative")
     return parts if isinstance(value, (list, tuple)) else parts[0]
 
 
 def derivative(g: Callable[[Any], Any], x: Any) -> Any:
-    """∇g(x) at a variable of its own: g may hold x as a constant."""
+    """∇g(x) at a new variable, because g may hold x as a constant."""
     at = pt.as_tensor(x, dtype="float64").copy()
     return gradient(value_at(g, at), [at])[0]
 
 
 def fft(*_: Any) -> Any:
-    raise Unsupported("pytensor's transforms are pairs of real numbers in the place of complex ones")
+    raise Unsupported("pytensor's FFT returns pairs of real numbers instead of complex numbers")
 
 
-# Constants are numpy's: their shapes are known.
+# numpy's constants: their shapes are known.
 PLAIN = {name: getattr(np, name) for name in ("zeros", "ones", "full", "eye", "arange", "linspace", "asarray")}
 xp = Namespace(
     pt,
@@ -150,7 +150,7 @@ def jacobian(value: Any, x: list[Any]) -> list[Any]:
 
 
 def along(value: Any, x: list[Any], v: list[Any]) -> list[Any]:
-    """J v, an input at a time: of several at once `pushforward` loses those that are broadcast."""
+    """J v, one input at a time: for several, `pushforward` loses broadcast inputs."""
     one = [
         pytensor.gradient.pushforward(value, [a], [b], disconnected_outputs="ignore") for a, b in zip(x, v, strict=True)
     ]
@@ -169,14 +169,14 @@ OPERATIONS: dict[Operator, Callable[..., list[Any]]] = {
 
 
 def forward(g: Callable[..., Any], x: Any, v: Any) -> Any:
-    """J v at variables of its own: g may hold x as a constant."""
+    """J v at new variables, because g may hold x as a constant."""
     at = [pt.as_tensor(leaf, dtype="float64").copy() for leaf in x]
     value = value_at(g, at)
     return [along(part, at, v)[0] for part in value] if isinstance(value, list) else along(value, at, v)[0]
 
 
 def reverse(g: Callable[..., Any], x: Any, w: Any) -> Any:
-    """wᵀ J so."""
+    """wᵀ J at new variables."""
     at = [pt.as_tensor(leaf, dtype="float64").copy() for leaf in x]
     return pytensor.gradient.pullback(value_at(g, at), at, pt.as_tensor(w), disconnected_inputs="ignore")
 
@@ -193,25 +193,27 @@ def numbers(args: tuple[Any, ...]) -> list[Any]:
 
 
 def size(variables: list[Any]) -> int:
-    """How many operations there are in a graph, with those inside of loops."""
+    """Number of operations in a graph, including those inside loops."""
     nodes = {variable.owner for variable in ancestors(variables)} - {None}
     inner = (getattr(node.op, "fgraph", None) for node in nodes)
     return len(nodes) + sum(size(graph.outputs) for graph in inner if graph is not None)
 
 
 def refuse(operations: int, most_operations: int) -> None:
-    """Raises Unsupported where a graph has more."""
+    """Raise Unsupported if a graph has more operations."""
     if operations > most_operations:
-        raise Unsupported(f"{operations:,} operations take pytensor long to simplify and to compile")
+        raise Unsupported(
+            f"{operations:,} operations, more than {most_operations:,}, take too long; use a smaller size"
+        )
 
 
-GRADIENTS = ("gradient", "value_and_gradient", "jacobian")  # of a scalar: one graph
-LIKE_GRADIENTS = ("vjp", "hvp")  # may be a little shorter
-LENGTHS: dict[Hashable, int] = {}  # a gradient -> its operations; building it only to count them takes seconds
+GRADIENTS = ("gradient", "value_and_gradient", "jacobian")  # of a scalar function: the same graph
+LIKE_GRADIENTS = ("vjp", "hvp")  # their graphs may be a little shorter
+LENGTHS: dict[Hashable, int] = {}  # gradient -> operations: building a graph only to count takes seconds
 
 
 def of_gradient(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...], most_operations: int) -> Hashable:
-    """What the length of a gradient's graph depends on."""
+    """The key in LENGTHS: everything that determines a gradient's graph."""
     leaves = tuple(leaf if tree.is_static(leaf) else np.shape(leaf) for leaf in tree.leaves(args))
     return getattr(getattr(f, "case", None), "f", f), leaves, wrt, most_operations
 
@@ -219,7 +221,7 @@ def of_gradient(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ..
 def graph(
     operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...], most_operations: int
 ) -> tuple[tuple[Any, ...], list[Any]]:
-    """Variables in the places of the arguments, and those that are asked for. A value too long is not derived."""
+    """(symbols for the arguments, requested variables). Raises Unsupported if the value's graph is too long."""
     if operator not in OPERATIONS:
         raise Unsupported(f"pytensor has no {operator} of several arguments")
     count = len(args) - (operator in WITH_VECTOR)
@@ -239,7 +241,7 @@ def graph(
         if "cannot be converted to Python" in str(error):
             raise Unsupported(DEPENDS) from error
         if "Cannot cast True or False" in str(error):
-            raise Unsupported("== asks whether two variables of pytensor's are the same one, not equal") from error
+            raise Unsupported("== compares the identity of pytensor's variables, not their values") from error
         raise
     refuse(size([value]), most_operations)
     asked = OPERATIONS[operator](value, x, *([tree.leaves(symbols[count:])] if count < len(args) else []))
@@ -258,21 +260,22 @@ def compiled(
     mode: Any,
     most_operations: int,
 ) -> Callable[..., Any]:
-    """`prepare` in one of pytensor's modes, which takes too long for more operations than so many."""
+    """`prepare` in one of pytensor's modes, for graphs of at most `most_operations`."""
     try:
         with phase("trace"):
             symbols, asked = graph(operator, f, args, wrt, most_operations)
     except pytensor.gradient.NullTypeGradError as error:
         named = re.search(r"of the (\w+)", str(error))
-        raise Unsupported(f"pytensor has no derivative of its {named[1] if named else 'operation'}") from error
+        raise Unsupported(f"pytensor has no derivative of {named[1] if named else 'an operation'}") from error
     with phase("compile"):
         function = pytensor.function(numbers(symbols), asked, mode=mode, on_unused_input="ignore", trust_input=True)
         try:
-            function(*numbers(args))  # what is inside of operations is compiled now
+            function(*numbers(args))  # compiles the graphs inside operations
         except AttributeError as error:
             if "'Scratchpad' object has no attribute 'ufunc'" not in str(error):
                 raise
-            raise Unsupported("pytensor's virtual machine has no sum of more than 31 arrays at once") from error
+            reason = "pytensor's virtual machine adds at most 31 arrays at once; use pytensor_numba"
+            raise Unsupported(reason) from error
     example = tuple(args[i] for i in wrt)
 
     def call(*args: Any) -> Any:

@@ -1,4 +1,4 @@
-"""pytensor's graphs, simplified, fused and compiled by numba: its default mode."""
+"""pytensor's default mode: simplify and fuse the graph, compile it with numba."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,11 +13,11 @@ VARIANT_OF = "pytensor"
 
 KNOWN = {
     **virtual_machine.KNOWN,
-    "kmeans": "a NaN among the inputs is lost: min compares numbers one by one (pymc-devs/pytensor#2272)",
+    "kmeans": "a NaN input is lost: min compares numbers one by one (pymc-devs/pytensor#2272)",
     "trap_quotient_large": "1e-200",
 }
 
-MOST_OPERATIONS = 300  # in a graph: numba takes about 0.1 s for each, the first time
+MOST_OPERATIONS = 300  # in a graph: numba takes about 0.1 s each, the first time
 
 pytensor.config.mode = "NUMBA"
 xp, to_native, NESTED = virtual_machine.xp, virtual_machine.to_native, virtual_machine.NESTED

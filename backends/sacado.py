@@ -1,11 +1,11 @@
-"""Sacado of Trilinos: records operations at every call; reverse by Rad, forward by Fad."""
+"""Sacado (Trilinos): record operations at every call; reverse mode with Rad, forward mode with Fad."""
 
 from pathlib import Path
 
 from adbench import CppLibrary
 
 DEBIAN = ("libtrilinos-sacado-dev", "libtrilinos-kokkos-dev")
-HOME = "SACADO_HOME"  # where a copy of your own is
+HOME = "SACADO_HOME"  # the folder of the user's copy
 LICENCE = "LGPL-2.1-or-later"
 BUILDS = True
 

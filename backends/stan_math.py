@@ -1,11 +1,11 @@
-"""Stan Math: records scalar operations at every call, in an arena, and sweeps them back."""
+"""Stan Math: record scalar operations in an arena at every call and sweep them back."""
 
 from pathlib import Path
 
 from adbench import CppLibrary
 
-REQUIRES = ("httpstan",)  # the distribution that carries the headers of Stan Math, Boost, Eigen and TBB
-HOME = "STAN_MATH_HOME"  # where a copy of your own is
+REQUIRES = ("httpstan",)  # ships the headers of Stan Math, Boost, Eigen and TBB
+HOME = "STAN_MATH_HOME"  # the folder of the user's copy
 LICENCE = "BSD-3-Clause"
 BUILDS = True
 

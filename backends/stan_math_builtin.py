@@ -1,4 +1,4 @@
-"""Stan Math's built-in densities and functions: one node for each, its partial derivatives written by hand."""
+"""Stan Math's built-in densities and functions: one node each, with hand-written partial derivatives."""
 
 from dataclasses import replace
 from pathlib import Path

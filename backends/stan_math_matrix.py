@@ -1,4 +1,4 @@
-"""Stan Math's matrix operations: one node for each operation on matrices, not one for each entry."""
+"""Stan Math's matrix operations: one node per matrix operation instead of one per entry."""
 
 from dataclasses import replace
 from pathlib import Path

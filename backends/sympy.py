@@ -1,4 +1,4 @@
-"""Symbolic expressions, differentiated as formulas and written out as one Python function of floats."""
+"""SymPy: differentiate formulas and write them out as one Python function of floats."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from ._symbols import Kind, Traced, derivatives, namespace, recorded
 REQUIRES = ("sympy",)
 LICENCE = "BSD-3-Clause"
 
-# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
+# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
     "trap_atan2_large": "raises",
     "trap_equality_branch": "0",
@@ -23,25 +23,25 @@ KNOWN = {
     "trap_log_add_exp_far": "raises: exp of Python's float overflows",
     "trap_logistic_far": "raises: (1 + exp x)² of Python's float overflows (as jax-ml/jax#40825)",
     "trap_logistic_tail": "raises: exp of Python's float overflows",
-    "trap_norm_at_zero": "raises: 0/0 of Python's floats, where sqrt is vertical (as pytorch/pytorch#2421)",
+    "trap_norm_at_zero": "raises: 0/0 of Python's floats where sqrt is vertical (as pytorch/pytorch#2421)",
     "trap_power_both": "raises: x^y y / x of Python's floats at 0 (as martinjrobins/diffsl#138)",
     "trap_quotient_large": "raises: (x + 1)² of Python's float overflows",
     "trap_second_derivative_of_sinc": "0",
     "trap_sinc_near_zero": "four digits",
-    "trap_square_of_angle": "raises: 1/0 of Python's float, where acos is vertical (as casadi/casadi#3598)",
+    "trap_square_of_angle": "raises: 1/0 of Python's floats where acos is vertical (as casadi/casadi#3598)",
     "trap_zero_to_a_power": "nan",
-    # Of second order: a key ends in the operators that it is about.
+    # Second order: the key ends with the operators that fail.
     "trap_hypot_large hvp hessian": "raises: a power of Python's float overflows",
     "trap_masked_sinc hvp hessian": "0",
-    "trap_power_three_halves hvp hessian": "raises: x^-½ of Python's float 0, where f'' is infinite",
-    "trap_x_sqrt_x hvp hessian": "raises: 1/0 of Python's floats, where f'' is infinite",
+    "trap_power_three_halves hvp hessian": "raises: x^-½ of Python's float 0 where f'' is infinite",
+    "trap_x_sqrt_x hvp hessian": "raises: 1/0 of Python's floats where f'' is infinite",
 }
 
-# sympy goes through an expression as a tree, where what is used twice counts twice: a loop doubles it at each trip.
+# sympy traverses expressions as trees and visits shared parts repeatedly: a loop doubles the tree in each iteration.
 MOST_SYMBOLS = 1_000
 MOST_NODES = 200
 MOST_COMPARED = 8
-MOST_WORK = 2_000  # nodes times inputs to derive by
+MOST_WORK = 2_000  # nodes times active inputs
 
 
 @functools.cache
@@ -52,7 +52,7 @@ def nodes(expression: Any) -> int:
 
 def check(number: Any) -> None:
     if isinstance(number, sympy.Basic) and nodes(number) > MOST_NODES:
-        raise Unsupported(f"a formula of more than {MOST_NODES:,} parts, and sympy goes through each: formulas swell")
+        raise Unsupported(f"a formula of more than {MOST_NODES:,} nodes takes sympy too long; use a smaller size")
 
 
 def logarithm_of_sum(x: float, y: float) -> float:
@@ -80,15 +80,15 @@ OTHER = {
 
 def choose(condition: Any, x: Any, y: Any) -> Any:
     truth = sympy.sympify(condition)
-    if isinstance(truth, sympy.Expr):  # a number, which is true where it is not 0
+    if isinstance(truth, sympy.Expr):  # a number is true unless it is 0
         truth = sympy.Ne(truth, 0)
     return sympy.Piecewise((x, truth), (y, True))
 
 
 def extremum(which: Any, x: Any, y: Any) -> Any:
-    """Max or Min, which tries to prove whose formula is the greater one, for seconds where these are long."""
+    """Max or Min. sympy tries to prove which formula is greater, which takes seconds for long ones."""
     if nodes(sympy.sympify(x)) + nodes(sympy.sympify(y)) > MOST_COMPARED:
-        raise Unsupported(f"sympy tries for long which of two formulas of {MOST_COMPARED} parts is the greater one")
+        raise Unsupported(f"max or min of formulas with more than {MOST_COMPARED} nodes takes sympy too long")
     return which(x, y)
 
 
@@ -97,7 +97,7 @@ RULES = {
     **{name: getattr(sympy, its) for name, its in OTHER.items()},
     **{name: getattr(cfunctions, name) for name in ("expm1", "log1p", "log2", "log10", "hypot")},
     "logaddexp": numpy_nodes.logaddexp,
-    "absolute": lambda x: choose(x < 0, -x, x),  # its Abs is of complex numbers, and so are its derivatives
+    "absolute": lambda x: choose(x < 0, -x, x),  # Abs and its derivatives are complex
     "sign": lambda x: choose(x < 0, -1.0, choose(x > 0, 1.0, 0.0)),
     "where": choose,
     "remainder": lambda x, y: sympy.Mod(x, y),
@@ -105,12 +105,12 @@ RULES = {
     "maximum": lambda x, y: extremum(sympy.Max, x, y),
     "minimum": lambda x, y: extremum(sympy.Min, x, y),
 }
-KIND = Kind("an array of sympy's expressions", RULES, check)
+KIND = Kind("sympy", RULES, check)
 
 
 def new(n: int) -> list[Any]:
     if n > MOST_SYMBOLS:
-        raise Unsupported(f"{n:,} symbols: sympy goes through each, and formulas of so many swell")
+        raise Unsupported(f"{n:,} inputs, more than {MOST_SYMBOLS:,}, take sympy too long; use a smaller size")
     return list(sympy.symbols(f"x:{n}", real=True))
 
 
@@ -127,23 +127,23 @@ def replaced(expressions: list[Any], symbols: list[Any], by: list[Any]) -> list[
 
 
 xp = namespace(KIND, fresh, gradient, replaced)
-NESTED = "sympy differentiates formulas: there is no forward or reverse mode to compose"
+NESTED = "sympy differentiates formulas, so it has no forward or reverse mode to compose"
 
 
 def derive(operator: Operator, of: Traced) -> list[Any]:
     second = len(of.active) if operator in ("hvp", "hessian") else 1
     work = sum(map(nodes, map(sympy.sympify, of.values))) * len(of.active) * second
     if operator != "value" and work > MOST_WORK:
-        raise Unsupported(f"formulas times inputs have {work:,} parts, and sympy goes through each: formulas swell")
+        raise Unsupported(f"sympy would differentiate {work:,} nodes, more than {MOST_WORK:,}; use a smaller size")
     found = derivatives(gradient, operator, of)
     for expression in map(sympy.sympify, found):
         for left in expression.atoms(sympy.Derivative, sympy.DiracDelta, sympy.Subs, type(sympy.I)):
-            raise Unsupported(f"sympy's formula has a part that is no real number: {type(left).__name__}")
+            raise Unsupported(f"sympy's formula contains {type(left).__name__}, which has no real value")
     return found
 
 
 def compiled(symbols: list[Any], expressions: list[Any]) -> Callable[[Any], Any]:
-    """One function of a list, what is common computed once; on Python's floats, for they are numbers."""
+    """One function of a list of Python's floats that computes common subexpressions once."""
     modules = [{"logaddexp": logarithm_of_sum}, "math"]
     function = sympy.lambdify([symbols], expressions, modules=modules, cse=True)
     return lambda numbers: function(numbers.tolist())

@@ -1,4 +1,4 @@
-"""adbench's own reference engine: records scalars and arrays on a tape at every call, then sweeps it back."""
+"""adbench.tape, the reference engine: record scalars and arrays on a tape at every call and sweep it back."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,21 +7,21 @@ from adbench import Namespace, Operator, Unsupported, on_active, tape
 
 LICENCE = "BSD-3-Clause"  # ours
 
-# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
+# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
-    **dict.fromkeys(("particle", "particle_nested"), "a NaN is lost: a tangent of 0 stays 0, whatever its factor is"),
-    "trap_exp_of_log": "0: where log is vertical 0 · inf is taken as 0, as x log x needs it",
-    # Of second order: a key ends in the operators that it is about.
+    **dict.fromkeys(("particle", "particle_nested"), "a NaN is lost: a tangent of 0 stays 0 for any factor"),
+    "trap_exp_of_log": "0: the tape takes 0 · inf as 0 where log is vertical, because x log x needs it",
+    # Second order: the key ends with the operators that fail.
     "trap_atan2_small hvp hessian hvp_*": "nan",
-    "trap_equal_eigenvalues h*": "raises, and says so",
-    "trap_equal_singular_values h*": "raises, and says so",
+    "trap_equal_eigenvalues h*": "raises, with the reason",
+    "trap_equal_singular_values h*": "raises, with the reason",
     "trap_logistic_tail hvp hessian hvp_*": "nan",
     "trap_masked_sinc hvp hessian hvp_*": "0",
-    "trap_simple_eigenvector h*": "raises, and says so",
-    "trap_square_of_singular_values h*": "raises, and says so",
+    "trap_simple_eigenvector h*": "raises, with the reason",
+    "trap_square_of_singular_values h*": "raises, with the reason",
 }
 
-# What the traps ask for beyond the array API: the derivative inside a function.
+# Traps also need the derivative inside a function, which the array API lacks.
 xp = Namespace(tape, linalg=vars(tape.linalg), derivative=lambda g, x: tape.gradient(g, x)[1])
 
 OPERATIONS: dict[Operator, Callable[..., Any]] = {
@@ -36,7 +36,7 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
 
 
 def refusing(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The call, where the engine's own refusals are the harness's: a reason, not a failure."""
+    """Wrap a call to turn the engine's refusals into Unsupported."""
 
     def honest(*args: Any) -> Any:
         try:

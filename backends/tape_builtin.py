@@ -1,4 +1,4 @@
-"""adbench's own reference engine with its built-in densities: one node for each, its partial derivatives by hand."""
+"""adbench.tape with built-in densities: one node each, with hand-written partial derivatives."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,12 +17,12 @@ FUNCTIONS = {
 }
 
 xp = elementary.xp
-NESTED = "built-in densities are here for their gradient: of second order see the tape itself"
+NESTED = "built-in densities have first derivatives only; use tape"
 
 
 def prepare(
     operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 ) -> Callable[..., Any]:
     if operator in ("hvp", "hessian"):
-        raise Unsupported("built-in densities are here for their gradient: of second order see the tape itself")
+        raise Unsupported(NESTED)
     return elementary.prepare(operator, f, args, wrt)

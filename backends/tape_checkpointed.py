@@ -1,4 +1,4 @@
-"""adbench's own reference engine with checkpoints: of a loop only √n states are kept, and its steps evaluated twice."""
+"""adbench.tape with checkpoints: keep √n states of a loop and evaluate its steps twice."""
 
 from adbench import Namespace, tape
 
@@ -8,4 +8,4 @@ VARIANT_OF = "tape"
 
 xp = Namespace(tape, loop=tape.checkpointed_loop, linalg=vars(tape.linalg), derivative=plain.xp.derivative)
 
-prepare, NESTED, KNOWN = plain.prepare, plain.NESTED, plain.KNOWN  # the rules are the same
+prepare, NESTED, KNOWN = plain.prepare, plain.NESTED, plain.KNOWN  # same rules

@@ -1,6 +1,6 @@
-"""Reverse mode by closures, for scale: every operation on numbers puts a function on a stack, and the sweep calls them.
+"""Reverse mode by closures: every scalar operation pushes a function on a stack, and the sweep calls them.
 
-An array is an array of single numbers. Nothing but the idea: what a flat tape saves is told by the engine beside it.
+Arrays hold single numbers. This minimal engine shows how much a flat tape saves.
 
 Carpenter (2018), "Lambda-based closures for automatic differentiation".
 """
@@ -19,9 +19,9 @@ from adbench.model import tree
 VARIANT_OF = "tape"
 
 KNOWN = {
-    "trap_clip_difference": "2: clip is a comparison here, and passes its argument on at its bounds",
+    "trap_clip_difference": "2: clip compares, and returns its argument at the bounds",
     "trap_masked_infinity": "nan",
-    "trap_relu_difference": "2: maximum is a comparison here, and passes its argument on where both are equal",
+    "trap_relu_difference": "2: maximum compares, and returns one argument for a tie",
 }
 
 MOST_NUMBERS = 50_000
@@ -30,7 +30,7 @@ Back = Callable[[list[float], float], None]
 
 
 def _elementary(function: Callable[[float], float], slope: Callable[[float, float], float]) -> Callable[[Any], Any]:
-    """A method for y = function(x) with the derivative slope(x, y)."""
+    """Make a method for y = function(x) with the derivative slope(x, y)."""
 
     def method(self: Any) -> Any:
         y = function(self.value)
@@ -40,7 +40,7 @@ def _elementary(function: Callable[[float], float], slope: Callable[[float, floa
 
 
 class Number:
-    """A value, and its place on the stack: that of the function which passes its adjoint on to its operands."""
+    """A value and the stack position of the function that propagates its adjoint to the operands."""
 
     __slots__ = ("place", "stack", "value")
 
@@ -114,7 +114,7 @@ class Number:
     def __abs__(self) -> Number:
         return self._of_one(abs(self.value), math.copysign(1.0, self.value) if self.value else 0.0)
 
-    # What numpy calls for each entry of an array of objects.
+    # numpy calls these for each entry of an array of objects.
     exp = _elementary(math.exp, lambda x, y: y)
     log = _elementary(math.log, lambda x, y: 1 / x)
     log1p = _elementary(math.log1p, lambda x, y: 1 / (1 + x))
@@ -144,7 +144,7 @@ def _value(other: Any) -> Any:
     return other.value if isinstance(other, Number) else other
 
 
-xp = Namespace(np)  # arrays of objects do the rest: arithmetic, sums, products and indexing
+xp = Namespace(np)  # arrays of objects already have arithmetic, sums, products and indexing
 
 
 def value_and_gradient(g: Callable[..., Any], x: Any) -> tuple[float, Any]:
@@ -168,7 +168,7 @@ def value_and_gradient(g: Callable[..., Any], x: Any) -> tuple[float, Any]:
     if isinstance(result, np.ndarray) and result.ndim == 0:
         result = result.item()
     if isinstance(result, np.ndarray):
-        raise Unsupported("closures differentiate functions whose value is one number")
+        raise Unsupported("tape_closures needs a scalar function; use tape")
     adjoints = [0.0] * len(stack)
     if isinstance(result, Number):
         adjoints[result.place] = 1.0
@@ -184,7 +184,7 @@ def _float_or_array(found: Any) -> Any:
     return found if np.ndim(found) else float(found)
 
 
-NESTED = "one sweep back over Python's floats gives one gradient, of floats"
+NESTED = "a reverse sweep over Python's floats returns floats, which cannot be differentiated again"
 
 OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "gradient": lambda g, x: value_and_gradient(g, x)[1],
@@ -193,15 +193,15 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
 
 
 def refusing(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The call, where what numpy says of its arrays of objects is a reason, not a failure."""
+    """Wrap a call to turn numpy's errors about arrays of objects into Unsupported."""
 
     def honest(*args: Any) -> Any:
         try:
             return call(*args)
         except (TypeError, AttributeError) as error:
-            raise Unsupported(f"numpy has this for numbers of its own only: {error}") from error
+            raise Unsupported(f"numpy lacks this function for objects: {error}") from error
         except (ValueError, ArithmeticError) as error:
-            raise Unsupported(f"Python's floats raise here, instead of continuing with infinity: {error}") from error
+            raise Unsupported(f"Python's math raises here instead of returning infinity: {error}") from error
 
     return honest
 
@@ -212,7 +212,7 @@ def prepare(
     if operator == "value":
         return f
     if (numbers := sum(np.size(leaf) for leaf in tree.leaves(args) if not tree.is_static(leaf))) > MOST_NUMBERS:
-        raise Unsupported(f"an object for each operation on {numbers:,} numbers, one after the other, takes minutes")
+        raise Unsupported(f"{numbers:,} numbers, more than {MOST_NUMBERS:,}, take minutes as Python objects; use tape")
     if operator not in OPERATIONS:
-        raise Unsupported(f"closures have no {operator} of their own: one sweep back gives one gradient")
+        raise Unsupported(f"tape_closures has gradients only, no {operator}; use tape")
     return refusing(on_active(OPERATIONS[operator], operator, f, wrt))

@@ -1,4 +1,4 @@
-"""adbench's own reference engine with compact Jacobians: carried forwards whole, in the fewest numbers they take."""
+"""adbench.tape with compact Jacobians: carry whole Jacobians forwards in as few numbers as possible."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,14 +13,14 @@ from . import tape as reverse
 VARIANT_OF = "tape"
 
 KNOWN = {
-    "trap_equal_eigenvalues": "raises, and says so: eigenvectors are turned by any change where eigenvalues are equal",
-    "trap_equal_singular_values": "raises, and says so",
-    "trap_simple_eigenvector": "raises, and says so: eigenvalues of other eigenvectors are equal",
+    "trap_equal_eigenvalues": "raises, with the reason: equal eigenvalues leave the eigenvectors undetermined",
+    "trap_equal_singular_values": "raises, with the reason",
+    "trap_simple_eigenvector": "raises, with the reason: other eigenvalues are equal",
     "trap_std_of_constant": "nan (as HIPS/autograd#151)",
 }
 
 xp = reverse.xp
-NESTED = "compact Jacobians are numbers: nothing is recorded of how they were made"
+NESTED = "compact Jacobians are plain numbers and cannot be differentiated again"
 
 MOST_NUMBERS = 1_000_000
 
@@ -38,11 +38,11 @@ def prepare(
     if operator == "value":
         return f
     if operator not in OPERATORS:
-        raise Unsupported(f"compact Jacobians give no {operator}: they are whole Jacobians, carried forwards")
+        raise Unsupported(f"compact Jacobians give no {operator}, only gradients and Jacobians; use tape")
     if mode == "dense" and (numbers := sum(np.size(leaf) for leaf in tree.leaves(args[wrt[0]])) ** 2) > MOST_NUMBERS:
-        raise Unsupported(f"a dense Jacobian of the inputs alone would hold {numbers:,} numbers")
+        raise Unsupported(f"the dense Jacobian has {numbers:,} entries, more than {MOST_NUMBERS:,}; use tape_compact")
     if len(wrt) > 1 or not hasattr(args[wrt[0]], "shape"):
-        raise Unsupported("here a compact Jacobian is taken in one array; the case has more active inputs, or a nest")
+        raise Unsupported("compact Jacobians need exactly one active input, an array; use tape")
 
     def operation(g: Callable[..., Any], x: tuple[Any]) -> Any:
         value, jacobian = tape.compact_jacobian(lambda entry: g((entry,)), x[0], mode)

@@ -1,4 +1,4 @@
-"""adbench's own reference engine, compiled: recorded once by the same rules, and run as machine code."""
+"""adbench.tape compiled: record once with the same rules and run machine code."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +12,9 @@ from . import tape as eager
 VARIANT_OF = "tape"
 DEFAULT = True  # the way to use the tape for a function that is called often
 
-KNOWN = dict(eager.KNOWN)  # the rules are the same
+KNOWN = dict(eager.KNOWN)  # same rules
 
-# A loop stays a loop.
+# The compiled program keeps loops as loops.
 xp = Namespace(tape, loop=tape.loop, linalg=vars(tape.linalg), derivative=lambda g, x: tape.gradient(g, x)[1])
 
 FOLDER = kept_programs("tape")
@@ -27,7 +27,7 @@ def prepare(
     operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...], *, fast_math: bool = False
 ) -> Callable[..., Any]:
     if operator not in OPERATORS:
-        raise Unsupported(f"the compiled tape has no {operator} of its own")
+        raise Unsupported(f"the compiled tape has no {operator}")
     make = eager.refusing(
         lambda *args: tape.compile(f, *args, operator=operator, wrt=wrt, fast_math=fast_math, watch=phase, cache=FOLDER)
     )

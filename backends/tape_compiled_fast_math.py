@@ -1,4 +1,4 @@
-"""adbench's own reference engine, compiled with fast math: sums reordered, products fused, NaN not seen to."""
+"""adbench.tape compiled with fast math: sums reordered, products fused, NaN and infinity ignored."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,15 +9,14 @@ from . import tape_compiled as exact
 
 VARIANT_OF = "tape"
 
-_NAN = "nan: 0 · inf, which fast math does not see to"
+_NAN = "nan: 0 · inf, which fast math ignores"
 
-# As measured: adbench check -c 'trap_*'.
-# Of `projectile` it is a relation: with a NaN for an angle the comparison that ends the flight may come out either way.
+# `projectile` breaks a relation: with a NaN angle the comparison that ends the flight may go either way.
 KNOWN = {
-    "projectile": "a number: an input is NaN, which fast math does not see to where the flight ends",
+    "projectile": "a number for a NaN input: fast math ignores NaN where the flight ends",
     "trap_atan2_large": "0: a quotient reordered, and x² + y² overflows",
     "trap_exp_of_log": _NAN,
-    "trap_log_add_exp_with_nothing": "3e-323: infinities are taken not to be there",
+    "trap_log_add_exp_with_nothing": "3e-323: fast math assumes that there are no infinities",
     "trap_logistic_tail": _NAN,
     "trap_masked_sinc": _NAN,
     "trap_norm_at_zero": _NAN,

@@ -1,4 +1,4 @@
-"""adbench's own reference engine with dense Jacobians: carried forwards whole, every number of them written out."""
+"""adbench.tape with dense Jacobians: carry whole Jacobians forwards, with every entry stored."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""adbench's own reference engine in forward mode: a tangent beside each value, one pass for each input."""
+"""adbench.tape in forward mode: carry a tangent with each value, one pass per input."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,9 +10,9 @@ from . import tape as reverse
 VARIANT_OF = "tape"
 
 KNOWN = {
-    **reverse.KNOWN,  # the rules are the same
-    "trap_equal_singular_values": "raises, and says so",
-    "trap_square_of_singular_values": "raises, and says so",
+    **reverse.KNOWN,  # same rules
+    "trap_equal_singular_values": "raises, with the reason",
+    "trap_square_of_singular_values": "raises, with the reason",
 }
 
 xp = reverse.xp
@@ -35,6 +35,6 @@ def prepare(
     operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 ) -> Callable[..., Any]:
     if operator not in ("value", *OPERATIONS):
-        # Of second order it would take a pass for each pair of inputs; tape.py has forward over reverse.
-        raise Unsupported(f"forward mode has no {operator} of its own: a pass gives the product with a direction, J v")
+        # A Hessian would take one pass per pair of inputs; tape.py has forward over reverse.
+        raise Unsupported(f"forward mode has no {operator}: one pass gives J v; use tape")
     return f if operator == "value" else reverse.refusing(on_active(OPERATIONS[operator], operator, f, wrt))

@@ -1,4 +1,4 @@
-"""Eager: records tensor operations at every call, in double precision."""
+"""Eager torch: record tensor operations at every call, in double precision."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,11 +18,11 @@ from ._torch_modes import to_numpy as to_numpy
 REQUIRES = ("torch", "array-api-compat")
 LICENCE = "BSD-3-Clause"
 
-# Faults that `adbench check` finds. A key alone, such as "nan", means the reason in the trap's `faults`.
+# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
     "trap_atan2_large": "0",
-    "trap_cholesky_lower_half": "a share for the other half: the derivative is symmetrised (pytorch/pytorch#137284)",
-    "trap_cholesky_upper_half": "a share for the half not read (pytorch/pytorch#137284)",
+    "trap_cholesky_lower_half": "gradient in the other half: the derivative is symmetrised (pytorch/pytorch#137284)",
+    "trap_cholesky_upper_half": "gradient in the half not read (pytorch/pytorch#137284)",
     "trap_clip_difference": "2 (pytorch/pytorch#7049)",
     "trap_det_singular": "0, silently: det · A⁻ᵀ where det = 0 (pytorch/pytorch#104675)",
     "trap_equal_eigenvalues": "nan (pytorch/pytorch#47599)",
@@ -43,7 +43,7 @@ KNOWN = {
     "trap_masked_steep": "nan (pytorch/pytorch#68425)",
     "trap_norm_at_zero": "nan (pytorch/pytorch#2421)",
     "trap_repeated_scatter": "(1, 1, 0) (pytorch/pytorch#473)",
-    "trap_saved_by_reference": "raises: what it kept was changed in place, and it says so (pytorch/pytorch#9391)",
+    "trap_saved_by_reference": "raises: torch detects that a saved tensor was changed in place (pytorch/pytorch#9391)",
     "trap_second_derivative_of_sinc": "nan (pytorch/pytorch#196885)",
     "trap_simple_eigenvector": "nan (pytorch/pytorch#47599)",
     "trap_sinc_near_zero": "five digits (pytorch/pytorch#196885)",
@@ -51,7 +51,7 @@ KNOWN = {
     "trap_square_of_sqrt": "nan (pytorch/pytorch#2421)",
     "trap_unread_entry": "nan (pytorch/pytorch#26799)",
     "trap_x_sqrt_x": "nan (pytorch/pytorch#2421)",
-    # Of second order: a key ends in the operators that it is about.
+    # Second order: the key ends with the operators that fail.
     "trap_p_norm_zero_entry hessian": "nan: |x|^-½ x at 0, differentiated",
     **{
         f"{case} {OVER_FORWARD}": f"terms are missing: {CONSTANT_FACTORS}"
@@ -60,7 +60,7 @@ KNOWN = {
     "trap_atan2_small hvp_forward_over_forward hvp_reverse_*": "nan",
     f"trap_cumulative_product_zero {OVER_FORWARD}": "0 or nan: its tangent divides by factors (pytorch/pytorch#196701)",
     "trap_det_of_multiple_of_identity hvp hessian hvp_*": f"nan: equal singular values; or 8: {CONSTANT_FACTORS}",
-    "trap_det_of_zero hvp_reverse_over_forward": "5e15: a rounding in the place of 0 (as pytorch/pytorch#192540)",
+    "trap_det_of_zero hvp_reverse_over_forward": "5e15: a rounding error instead of 0 (as pytorch/pytorch#192540)",
     "trap_det_rank_zero hvp hessian hvp_*_over_reverse": "nan: equal singular values (pytorch/pytorch#192521)",
     "trap_eigenvector_turns hvp_reverse_over_forward": "nan: 0/0 on the diagonal, which the tangent masks",
     "trap_equal_singular_values hvp hessian hvp_*": "nan: 1 / (σ_i² - σ_j²) of equal ones (as pytorch/pytorch#192521)",
@@ -80,27 +80,27 @@ KNOWN = {
     "trap_zero_to_a_power hvp_reverse_*": "nan",
 }
 
-# Relations between calls that eager torch does not keep.
+# Relations between calls that eager torch breaks.
 LIMITS = {"apart": "where J is the identity, wᵀ J is the tensor w itself"}
 
 torch.set_num_threads(1)
-torch.set_default_dtype(torch.float64)  # else `xp.zeros(3)` in a case would be single precision
+torch.set_default_dtype(torch.float64)  # or `xp.zeros(3)` in a case would be single precision
 
 xp = Namespace(array_api_compat.torch, derivative=lambda g, x: func.grad(g)(x))
 
 
 def to_native(leaf: Any) -> Any:
-    return torch.tensor(np.array(leaf, order="C"), dtype=torch.float64)  # which takes no negative strides
+    return torch.tensor(np.array(leaf, order="C"), dtype=torch.float64)  # torch takes no negative strides
 
 
 def pull_back(g: Callable[..., Any], x: Any, w: Any = None) -> tuple[Any, Any]:
-    """(g(x), wᵀ J) as torch's users write it: mark, compute, sweep back; the graph is freed."""
-    # Users mark their parameters once. To mark a view at each call costs about as little, and leaves the caller's
-    # tensors as they are: one marked for this call would be recorded by another that holds it constant.
+    """(g(x), wᵀ J) the way torch users write it: mark the inputs, compute, sweep back; this frees the graph."""
+    # Users mark their parameters once. Marking a detached view costs little and leaves the caller's tensors unmarked:
+    # another call may hold them constant.
     plain, structure = optree.tree_flatten(x)
     leaves = [leaf.detach().requires_grad_() for leaf in plain]
     value = g(optree.tree_unflatten(structure, leaves))
-    # An input that the value does not depend on has gradient zero.
+    # `materialize_grads`: gradient zero for an input that does not affect the value.
     gradient = torch.autograd.grad(value, leaves, w, materialize_grads=True)
     return value.detach(), optree.tree_unflatten(structure, gradient)
 
@@ -109,7 +109,7 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "gradient": lambda g, x: pull_back(g, x)[1],
     "value_and_gradient": pull_back,
     "vjp": lambda g, x, w: pull_back(g, x, w)[1],
-    # What eager sweeps do not give in one call, torch.func does.
+    # One eager sweep cannot give these; torch.func can.
     "jacobian": lambda g, x: func.jacrev(g)(x),
     "jvp": lambda g, x, v: func.jvp(g, (x,), (v,))[1],
     "hvp": lambda g, x, v: func.jvp(func.grad(g), (x,), (v,))[1],

@@ -1,4 +1,4 @@
-"""Function transforms recorded as one graph and compiled: make_fx, then torch.compile with Inductor's C++."""
+"""torch.compile: record torch.func's transforms as one graph (make_fx) and compile it to C++ with Inductor."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,47 +17,48 @@ BUILDS = True
 
 KNOWN = {
     **torch_func.KNOWN,
-    "gaussian_mixture": "second derivatives off by orders: added up in one zero, expanded (pytorch/pytorch#183986)",
+    "gaussian_mixture": "second derivatives off by orders: all summed into one expanded zero (pytorch/pytorch#183986)",
     "gaussian_process": "off by orders: an identity is read before its diagonal is filled (as pytorch/pytorch#182765)",
 }
 
-torch._inductor.config.compile_threads = 1  # else a pool of processes starts, and outlives what asked for it
+torch._inductor.config.compile_threads = 1  # or a pool of processes starts that outlives the worker
 
 xp, to_native, to_numpy, NESTED = torch_func.xp, torch_func.to_native, torch_func.to_numpy, torch_func.NESTED
 
-# Inductor's time grows faster than the graph: this many take ten seconds, ten unrolled steps of an ODE five minutes.
+# Inductor's time grows faster than the graph: ten seconds for this many, five minutes for ten unrolled ODE steps.
 MOST_OPERATIONS = 400
 
 
 def refuse(operations: int) -> None:
-    """Raises Unsupported where a graph has so many."""
+    """Raise Unsupported if the graph has too many."""
     if operations > MOST_OPERATIONS:
-        raise Unsupported(f"more than {MOST_OPERATIONS} operations in one graph, loops unrolled: it soon takes minutes")
+        raise Unsupported(f"more than {MOST_OPERATIONS} operations, loops unrolled, take minutes; use a smaller size")
 
 
-class Count(TorchFunctionMode):  # type: ignore[misc]  # torch is not read for its types
-    """Ends the recording of what will be too long."""
+class Count(TorchFunctionMode):  # type: ignore[misc]  # torch is untyped here
+    """Stop recording when the graph grows too long."""
 
     def __init__(self) -> None:
         super().__init__()
         self.calls = 0
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), options: Any = None) -> Any:
-        """Called in the place of each of torch's functions."""
+        """Called instead of each torch function."""
         self.calls += 1
         refuse(self.calls)
         return function(*args, **(options or {}))
 
 
 def recorded(call: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """Its operations and derivatives as a graph, without those whose result nobody takes."""
-    try:  # TorchDynamo by itself follows the case's Python, and fails where that has arrays of numpy's
+    """The graph of a call, operations and derivatives, without dead code."""
+    try:  # not TorchDynamo: it follows the case's Python and fails on numpy arrays
         with Count():
             graph = make_fx(call)(*args)
     except RuntimeError as error:
         if "get value out of a tracing tensor" not in str(error):
             raise
-        raise Unsupported("a Python loop or branch depends on data, and one graph is compiled for all data") from error
+        reason = "torch.compile needs one graph for all data, but a Python loop or branch depends on data; use torch"
+        raise Unsupported(reason) from error
     graph.graph.eliminate_dead_code()
     graph.recompile()
     refuse(sum(node.op == "call_function" for node in graph.graph.nodes))

@@ -1,4 +1,4 @@
-"""Function transforms: torch.func's grad, vjp, jvp and jacrev, composed; recorded at every call."""
+"""torch.func: compose grad, vjp, jvp and jacrev; record at every call."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +12,9 @@ from ._torch_modes import OVER_FORWARD
 
 VARIANT_OF = "torch"
 
-# Under torch.func a determinant is differentiated by another formula, which is right where it is zero.
+# torch.func uses another formula for the determinant, which is correct where it is zero.
 KNOWN = {case: reason for case, reason in eager.KNOWN.items() if case != "trap_det_singular"} | {
-    f"trap_det_singular {OVER_FORWARD}": "0 or 5e16: the tangent's factorisation is of a singular matrix",
+    f"trap_det_singular {OVER_FORWARD}": "0 or 5e16: the tangent factorises a singular matrix",
 }
 
 LIMITS = eager.LIMITS

@@ -1,1 +1,1 @@
-"""One file per case or close family: the maths once, for every library. The contract is in adbench/model/case.py."""
+"""One file per case or family, written once for all libraries. adbench/model/case.py has the contract."""

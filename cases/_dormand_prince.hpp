@@ -1,4 +1,4 @@
-// Adaptive integration by the pair of orders five and four of Dormand and Prince, its steps halved and doubled.
+// Adaptive integration with the Dormand-Prince pair of orders five and four; steps are halved or doubled.
 //
 // Dormand & Prince (1980), "A family of embedded Runge-Kutta formulae", Journal of Computational and Applied
 // Mathematics 6, 19-26: RK5(4)7M, table 2.
@@ -8,13 +8,12 @@
 
 #include "adbench.hpp"
 
-// The state at `end` of s' = slope(s), from `state` at `start`, with steps of h times powers of two.
+// The state at `end` of s' = slope(s) from `state` at `start`, with steps of h times powers of two.
 //
-// A step with Σ error² > tolerance², of the first two entries, is tried again with half of its size; one whose error is 64
-// times smaller is followed by one of twice its size; one of 2⁻²⁰ is taken whatever its error. The last one is as long as
-// there is time.
+// A step with Σ error² > tolerance² over the first two entries is repeated with half the size; if the error is 64 times
+// smaller, the next step has twice the size; steps of 2⁻²⁰ are always accepted. The last step ends at `end`.
 //
-// moved(s, size, by, last) is s + size by; all but the last step have a size in double.
+// moved(s, size, by, last) is s + size by; every size except the last is a double.
 template <class T, std::size_t entries, class Slope, class Moved, class Start, class End>
 std::array<T, entries> integrated(const Slope& slope, const Moved& moved, std::array<T, entries> state,
                                   const Start& start, const End& end, double h, double tolerance) {
@@ -24,7 +23,7 @@ std::array<T, entries> integrated(const Slope& slope, const Moved& moved, std::a
     adbench::Of<T, Start> time = start;
     State first = slope(state);
 
-    // Whether the error allows a step of this size, which is then taken; what follows is longer where it may be.
+    // Takes a step of this size if the error allows it, and doubles h if possible; returns whether it did.
     const auto taken = [&](const auto& size, bool last) {
         const auto mixed = [](const auto& entry) {
             State by;
@@ -63,7 +62,7 @@ std::array<T, entries> integrated(const Slope& slope, const Moved& moved, std::a
         time = time + h;
         state = there;
         first = k7;
-        if (!(square >= tolerance / longer * (tolerance / longer))) h *= 2.0;  // NaN is soon at the end
+        if (!(square >= tolerance / longer * (tolerance / longer))) h *= 2.0;  // with NaN, steps grow to the end
         return true;
     };
 

@@ -1,4 +1,4 @@
-"""Adaptive integration by the pair of orders five and four of Dormand and Prince, its steps halved and doubled.
+"""Adaptive integration with the Dormand-Prince pair of orders five and four; steps are halved or doubled.
 
 Dormand & Prince (1980), "A family of embedded Runge-Kutta formulae", Journal of Computational and Applied Mathematics
 6, 19-26: RK5(4)7M, table 2.
@@ -13,30 +13,28 @@ STAGES = (
     (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
     (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
 )
-"""What the slopes so far count for in each further place; the last place is the result of order five."""
+"""Weights of the previous slopes at each stage; the last stage is the result of order five."""
 
 NODES = (1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
-"""How far within the step each of these places is."""
+"""Time of each stage as a fraction of the step."""
 
 ERROR = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
-"""The result of order five less that of order four."""
+"""Weights of the difference between the results of order five and four."""
 
 LONGER = 64.0
-"""A step whose error is so many times smaller than it may be is followed by one of twice its size: that has 32 times
-the error."""
+"""Double the next step if the error is this many times below the tolerance; a doubled step has 32 times the error."""
 
 SHORTEST = 2.0**-20
-"""A step so short is taken whatever its error: what grows beyond all bounds has an end too."""
+"""Accept steps this short with any error, so that diverging solutions end too."""
 
 
 def integrated(xp, slope, state, start, end, h, tolerance):
-    """The state at `end` of s' = slope(time, s), from `state` at `start`, with steps of h times powers of two.
+    """The state at `end` of s' = slope(time, s) from `state` at `start`, with steps of h times powers of two.
 
-    `time()` costs only where it is asked.
+    `time()` computes the time when called.
 
-    A step with Σ error² > tolerance² is tried again with half of its size; the last one is as long as there is time.
-    So all other sizes are constants between jumps: the derivative is that of the steps taken, and there is no gradient
-    to stop.
+    A step with Σ error² > tolerance² is repeated with half the size; the last step ends at `end`. All other sizes are
+    piecewise constant, so the derivative is that of the accepted steps, without a stopped gradient.
     """
     time, first, done = start, slope(lambda: start, state), False
     while not done:
@@ -52,7 +50,7 @@ def integrated(xp, slope, state, start, end, h, tolerance):
             h, done = h / 2, False
         else:
             time, state, first = time + h, there, slopes[-1]
-            if not square >= (tolerance / LONGER) ** 2:  # NaN is soon at the end
+            if not square >= (tolerance / LONGER) ** 2:  # with NaN, steps grow to the end
                 h = h * 2
     return state
 

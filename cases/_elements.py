@@ -1,4 +1,4 @@
-"""Linear algebra on lists of rows of scalars, by the schoolbook."""
+"""Textbook linear algebra on lists of rows of scalars."""
 
 
 def elements(A):
@@ -23,7 +23,7 @@ def product(A, B):
 
 
 def eliminated(A, B):
-    """Upper triangular U and C with U x = C for all x with A x = B, without exchanges of rows."""
+    """Upper triangular U and C with U x = C for all x with A x = B, without pivoting."""
     upper, right = [list(row) for row in A], [list(row) for row in B]
     for k in range(len(upper)):
         for i in range(k + 1, len(upper)):

@@ -2,8 +2,8 @@
 
 #include "adbench.hpp"
 
-// Gauss's elimination in place on the rows of a square matrix, one after the other: U on and above the diagonal, the
-// factors of L below it. Returns the order of the rows: row k of L and U is at order[k].
+// Gaussian elimination in place on the rows of a square matrix: U on and above the diagonal, the factors of L below it.
+// Returns the order of the rows: row k of L and U is at order[k].
 template <class X>
 std::vector<std::size_t> eliminated(std::vector<X>& rows, std::size_t n, bool exchange) {
     using std::fabs;
@@ -50,7 +50,7 @@ inline double gradient(const adbench::Matrix<double>& A, adbench::Result<2> by_A
     const std::vector<std::size_t> order = eliminated(rows, n, true);
     double total = 0.0;
     for (std::size_t k = 0; k < n; ++k) total += std::log(std::fabs(rows[order[k] * n + k]));
-    std::vector<double> inverse(n * n, 0.0);  // of L first, then of L U
+    std::vector<double> inverse(n * n, 0.0);  // first of L, then of L U
     for (std::size_t i = 0; i < n; ++i) {
         double* here = &inverse[i * n];
         const double* row = &rows[order[i] * n];

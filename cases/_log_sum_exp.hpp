@@ -2,7 +2,7 @@
 
 #include "adbench.hpp"
 
-// log Σ exp x_i over a row of n numbers, shifted by the largest, so that nothing overflows.
+// log Σ exp x_i over a row of n numbers, shifted by the maximum against overflow.
 template <class X>
 X log_sum_exp_of(const X* x, std::size_t n) {
     using std::exp, std::log;

@@ -12,12 +12,12 @@ def well_conditioned(n, rng):
 
 
 def symmetric(A):
-    """½ (A + Aᵀ): what conventions about the two halves of a symmetric matrix agree on."""
+    """½ (A + Aᵀ), on which all conventions about the halves of a symmetric matrix agree."""
     return 0.5 * (A + A.T)
 
 
 def positive_definite(n, rng):
-    """A symmetric n × n matrix with eigenvalues between 0.6 and 3.4 or so (the semicircle law)."""
+    """A symmetric n × n matrix with eigenvalues between about 0.6 and 3.4 (the semicircle law)."""
     return symmetric(2 * np.eye(n) + 0.9 * rng.normal(size=(n, n)) / np.sqrt(n))
 
 

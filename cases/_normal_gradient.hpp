@@ -2,8 +2,8 @@
 
 #include "adbench.hpp"
 
-// The normal log density of many observations by hand, for every choice of active inputs: what is not wanted is
-// Nothing, and costs nothing.
+// Hand-written gradient of the normal log density, for every choice of active inputs: derivatives that are not needed
+// are Nothing and cost nothing.
 template <class Y, class M, class S>
 double gradient(const adbench::Vector<double>& y, double mu, double sigma, Y&& by_y, M&& by_mu, S&& by_sigma) {
     using adbench::wanted;

@@ -1,8 +1,8 @@
-"""The classical fourth-order method of Kutta (1901), n steps of one length."""
+"""The classical fourth-order Runge-Kutta method (Kutta 1901) with n equal steps."""
 
 
 def integrated(xp, slope, state, start, end, steps):
-    """The state at `end` of s' = slope(time, s), from `state` at `start`; `time()` costs only where it is asked."""
+    """The state at `end` of s' = slope(time, s) from `state` at `start`; `time()` computes the time when called."""
     h = (end - start) / steps
 
     def step(i, s):

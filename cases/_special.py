@@ -1,8 +1,8 @@
-"""Formulas that several cases need and no array standard has."""
+"""Formulas that several cases need and the array API lacks."""
 
 
 def log_sum_exp(xp, x, axis=None):
-    """log Σ exp x along an axis (all entries for None), shifted by the largest, so that nothing overflows."""
+    """log Σ exp x along an axis (all entries for None), shifted by the maximum against overflow."""
     if axis is None:
         largest = xp.max(x)
         return largest + xp.log(xp.sum(xp.exp(x - largest)))
@@ -11,7 +11,7 @@ def log_sum_exp(xp, x, axis=None):
 
 
 def rotation(xp, r):
-    """The rotation matrix of an axis times an angle, r of shape (3,), by Rodrigues' formula; r must not be zero."""
+    """The rotation matrix of the rotation vector r ≠ 0 of shape (3,), by Rodrigues' formula."""
     angle = xp.sqrt(xp.sum(r * r))
     x, y, z = r[0] / angle, r[1] / angle, r[2] / angle
     c, s = xp.cos(angle), xp.sin(angle)

@@ -1,7 +1,7 @@
-"""How the trap files write their cases: one decorated function each, and two names that no array standard has.
+"""Tools of the trap files: a decorator that makes a case, and two functions that the array API lacks.
 
-A trap is a small function, one point, and the gradient there that some library gets wrong. The function's docstring
-is its record: the first line says f, the point and the truth; the rest says who gets it wrong, and why.
+A trap is a small function at one point where some library has a wrong gradient. The docstring's first line gives f,
+the point and the truth; the rest says which libraries are wrong and why.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,14 +16,14 @@ CIRCLE = np.exp(2j * np.pi * np.arange(32) / 32)
 
 
 def traps(theme: str) -> tuple[dict[str, Case], Callable[..., Callable[..., Any]]]:
-    """The dictionary for CASES and the decorator `trap` that fills it.
+    """The dictionary CASES and the decorator `trap` that fills it.
 
     at        the inputs by name
-    truth     the gradient: one number or array (as lists) for each active input; None at a kink, where it is a set
+    truth     the gradient, a number or array (as lists) per active input; None at a kink, where it is a set
     wrt       the active inputs; by default all that are not static
-    prepared  the inputs to prepare the backend with, where the trap lies in calling at others
-    declared  whether differences cannot know the truth
-    faults    wrong results that several libraries share, and why: what a backend's KNOWN names by its key
+    prepared  other inputs to prepare the backend with, if the trap is to call it elsewhere
+    declared  whether finite differences cannot find the truth
+    faults    outcome -> reason of wrong results that several libraries share; a backend's KNOWN refers to the outcome
     """
     cases: dict[str, Case] = {}
 
@@ -67,17 +67,17 @@ def _value(value: Any) -> Any:
 
 
 def is_plain(x: Any) -> bool:
-    """Whether x is numpy's or the oracle's number or array: nothing that records a derivative."""
+    """Whether x is a number or array of numpy or of the oracle, which record no derivatives."""
     return isinstance(x, float | complex | np.ndarray | np.generic) or hasattr(x, "ball")
 
 
 def by_hand(xp: Any, x: Any) -> bool:
-    """Whether to take inner derivatives by hand: the library has none, or it is the oracle, which is faster so."""
+    """Whether to use hand-written inner derivatives: the library has none, or it is the oracle (for speed)."""
     return is_plain(x) and (not hasattr(xp, "derivative") or np.asarray(x).dtype == object)
 
 
 def stop_gradient(xp: Any, x: Any) -> Any:
-    """x, as a constant to the derivative: `xp.stop_gradient`, or a torch tensor's `detach`."""
+    """x as a constant for the derivative, by `xp.stop_gradient` or a torch tensor's `detach`."""
     if hasattr(xp, "stop_gradient"):
         return xp.stop_gradient(x)
     if hasattr(x, "detach"):
@@ -88,10 +88,10 @@ def stop_gradient(xp: Any, x: Any) -> Any:
 
 
 def derivative(xp: Any, g: Callable[[Any], Any], x: Any) -> Any:
-    """g'(x) for a scalar x by the library itself: `xp.derivative(g, x)`.
+    """g'(x) for a scalar x by the library: `xp.derivative(g, x)`.
 
-    On plain numbers the value is Cauchy's integral around x, to rounding: g'(x) = mean of g(x + r w) / (r w) over
-    the roots of unity w, for g analytic inside; it may be nested.
+    On plain numbers, Cauchy's integral around x: g'(x) = mean of g(x + r w) / (r w) over the roots of unity w, exact up
+    to rounding for g analytic inside the circle. Calls may be nested.
     """
     if hasattr(xp, "derivative"):
         return xp.derivative(g, x)
@@ -102,11 +102,11 @@ def derivative(xp: Any, g: Callable[[Any], Any], x: Any) -> Any:
 
 
 def assigned(x: Any, index: Any, values: Any) -> Any:
-    """x with x[index] = values: in place where the library can, else as a new array."""
+    """x with x[index] = values: in place if the library can, otherwise a new array."""
     if hasattr(x, "at"):
         return x.at[index].set(values)
     try:
         x[index] = values
     except (TypeError, ValueError) as error:
-        raise Unsupported(f"no assignment to entries of {type(x).__name__}") from error
+        raise Unsupported(f"{type(x).__name__} does not support assignment to entries") from error
     return x

@@ -1,16 +1,16 @@
-"""Reprojection errors of n observations of points by cameras: a sparse Jacobian.
+"""Reprojection errors of n observations of points by cameras, with a sparse Jacobian.
 
     p = R(r) (X - C),   q = p_xy / p_z,   ρ = ‖q‖²,   d = q (1 + k₁ ρ + k₂ ρ²)
     e = w (f d + u - feature),   e_w = 1 - w²
 
 A camera is (r, C, f, u₀, v₀, k₁, k₂): a rotation by Rodrigues' formula, a centre, a focal length, a principal point and
-two coefficients of radial distortion. The value has the three numbers (e, e_w) for each observation: two that depend on
-11 + 3 + 1 numbers, and one on a single weight.
+two coefficients of radial distortion. Each observation has three values (e, e_w): e depends on 11 + 3 + 1 numbers, e_w
+on a single weight.
 
-There are about sqrt(n) cameras and as many points, and no observation is there twice.
+There are about sqrt(n) cameras and as many points; no observation occurs twice.
 
 Triggs, McLauchlan, Hartley and Fitzgibbon (2000), "Bundle adjustment - a modern synthesis"; Šrajer, Kukelova and
-Fitzgibbon (2018), arXiv:1807.10129, whose observations are copies of one.
+Fitzgibbon (2018), arXiv:1807.10129, in whose data all observations are copies of one.
 """
 
 import math
@@ -24,14 +24,14 @@ PARAMETERS = 11
 
 
 def seen(n):
-    """How many cameras and points there are, and which camera sees which point in each observation."""
+    """(number of cameras, number of points, camera of each observation, point of each observation)."""
     cameras = math.isqrt(n - 1) + 1
     index = np.arange(n)
     return cameras, -(-n // cameras), index % cameras, index // cameras
 
 
 def rotated(xp, r, X):
-    """Each row of X turned by the rotation vector in the same row of r."""
+    """Rotate each row of X by the rotation vector in the same row of r."""
     angle = xp.sqrt(xp.sum(r * r, axis=1))[:, None]
     axis = r / angle
     along = xp.sum(axis * X, axis=1)[:, None]
@@ -61,7 +61,7 @@ def sparsity(n):
 
 
 def pattern(cameras, points, camera, point):
-    """Rows and columns that are not zero, for this many cameras and points and which of them each observation has."""
+    """Rows and columns of the nonzero entries, for the result of `seen`."""
     n = camera.size
     of_camera = camera[:, None] * PARAMETERS + np.arange(PARAMETERS)
     of_point = cameras * PARAMETERS + point[:, None] * 3 + np.arange(3)

@@ -4,8 +4,8 @@
 
     ∂f/∂A = ½ (S + Sᵀ),   S = L⁻ᵀ Φ(Lᵀ T) L⁻¹
 
-with T the lower triangle of ones and Φ the lower triangle with half of the diagonal. The half sum makes the gradient
-the same for libraries that read the lower half and for those that read both.
+with T the lower triangle of ones and Φ the lower triangle with half of the diagonal. Symmetrising A makes the gradient
+the same for libraries that read one half or both.
 
 Murray (2016), "Differentiation of the Cholesky decomposition", arXiv:1602.07527, equation 10.
 """

@@ -26,7 +26,7 @@ T f(const adbench::Matrix<X>& A) {
     return minor_of(A, 0, 0u);
 }
 
-// The cofactors, from the minors of the last rows, each computed once: n 2ⁿ terms, where the expansion has more than n!.
+// The cofactors, from the minors of the last rows, each computed once: n 2ⁿ terms instead of more than n!.
 inline double gradient(const adbench::Matrix<double>& A, adbench::Result<2> by_A) {
     const std::size_t n = A.rows();
     const unsigned all = (1u << n) - 1;

@@ -1,10 +1,10 @@
 """Determinant of an n × n matrix, by expansion along its rows.
 
-    f(A) = Σ_j (-1)^j A_0j det(A without row 0 and column j),   det of nothing = 1
+    f(A) = Σ_j (-1)^j A_0j det(A without row 0 and column j),   det of an empty matrix = 1
 
     ∂f/∂A = f A⁻ᵀ
 
-n! products of n elements: a program of many scalars and no structure, for a purpose that has better ones.
+n! products of n elements: a program of many scalars without structure, not an efficient algorithm.
 
 The suite gradbench (`det`), from Bell's cmpad (`det_by_minor`).
 """
@@ -17,7 +17,7 @@ from adbench import Case
 
 
 def minor(A, row, columns):
-    """The determinant of the rows from `row` on, in these columns."""
+    """The determinant of the rows from `row` on and these columns."""
     if len(columns) == 1:
         return A[row, columns[0]]
     total = 0.0

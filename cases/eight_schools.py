@@ -1,10 +1,11 @@
-"""Log posterior of the effects of coaching in eight schools.
+"""Log posterior of coaching effects in eight schools.
 
     y_j ~ N(θ_j, σ_j),   θ_j = μ + τ η_j,   η_j ~ N(0, 1),   μ ~ N(0, 5),   τ ~ half-Cauchy(0, 5)
 
     f(μ, log τ, η) = Σ_j log N(y_j; θ_j, σ_j) + log N(η_j; 0, 1) + log N(μ; 0, 5) + log C(τ; 0, 5) + log 2 + log τ
 
-with the effects y and standard errors σ of the study, in the non-centred parametrisation; log τ is the Jacobian's.
+with the study's effects y and standard errors σ, in the non-centred parametrisation. The last log τ is the log
+Jacobian.
 
 Rubin (1981), "Estimation in parallel randomized experiments"; Gelman et al. (2013), "Bayesian Data Analysis", section
 5.5.

@@ -54,7 +54,7 @@ T f(const adbench::Matrix<X>& x, const adbench::Vector<A>& alpha, const adbench:
     return total - rows * weights - 0.5 * rows * columns * std::log(2.0 * adbench::pi) + prior;
 }
 
-// By responsibilities: the share of each component in each observation.
+// Uses responsibilities: the share of each component in each observation.
 inline double gradient(const adbench::Matrix<double>& x, const adbench::Vector<double>& alpha,
                        const adbench::Matrix<double>& mu, const adbench::Matrix<double>& q,
                        const adbench::Matrix<double>& l, double gamma, std::int64_t m, adbench::Nothing,

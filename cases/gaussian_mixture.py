@@ -1,17 +1,18 @@
-"""Log posterior of a Gaussian mixture of five components, n observations of three numbers.
+"""Log posterior of a Gaussian mixture with five components for n observations of three numbers.
 
     β_ik = α_k + Σ_j q_kj - ½ ‖Q_k (x_i - μ_k)‖²
     L = -½ n d log 2π + Σ_i lse_k β_ik - n lse_k α_k,      lse a = log Σ exp a
     P = k [ν d log(γ / √2) - log Γ_d(ν / 2)] - ½ γ² Σ_k ‖Q_k‖² + m Σ_kj q_kj,      ν = d + m + 1
     f(α, μ, q, l) = L + P
 
-Q_k is lower triangular: exp(q_k) on its diagonal, l_k below it, filled by columns. α are the logarithms of the weights
-up to a constant, and P is the Wishart prior of the inverse covariances Qᵀ Q.
+Q_k is lower triangular: exp(q_k) on its diagonal, l_k below it, filled by columns. α holds the log weights up to a
+constant; P is the Wishart prior of the inverse covariances Qᵀ Q.
 
 Šrajer, Kukelova and Fitzgibbon (2018), "A benchmark of selected algorithmic differentiation tools on some problems in
 computer vision and machine learning", arXiv:1807.10129. That suite computes L - P; the posterior is L + P.
 
-The gradient by hand is by responsibilities r_ik = exp(β_ik - lse_k β_ik), as ∂L/∂μ_k = Σ_i r_ik Q_kᵀ Q_k (x_i - μ_k).
+The hand-written gradient uses responsibilities r_ik = exp(β_ik - lse_k β_ik), as ∂L/∂μ_k = Σ_i r_ik Q_kᵀ Q_k (x_i -
+μ_k).
 """
 
 import math
@@ -26,7 +27,7 @@ DIMENSIONS, COMPONENTS = 3, 5
 
 
 def below_diagonal(d):
-    """Where each entry of Q is in (0, l): 0 for those that are not below the diagonal."""
+    """The index of each entry of Q in (0, l); 0 for entries on or above the diagonal."""
     places = np.zeros((d, d), dtype=np.int64)
     rows, columns = np.tril_indices(d, -1)
     by_columns = np.lexsort((rows, columns))

@@ -1,10 +1,10 @@
-"""Log marginal likelihood of a Gaussian process at n points, in its three parameters.
+"""Log marginal likelihood of a Gaussian process at n points, differentiated in its three parameters.
 
     f(α, ρ, σ) = -½ (y · K⁻¹ y + log det K + n log 2π),   K_ij = α² exp(-½ (t_i - t_j)² / ρ²) + σ² δ_ij
 
     ∂f/∂θ = ½ tr((a aᵀ - K⁻¹) ∂K/∂θ),   a = K⁻¹ y
 
-by the Cholesky factor of K: log det K = 2 Σ log L_ii, y · K⁻¹ y = ‖L⁻¹ y‖².
+using the Cholesky factor of K: log det K = 2 Σ log L_ii, y · K⁻¹ y = ‖L⁻¹ y‖².
 
 Rasmussen and Williams (2006), "Gaussian Processes for Machine Learning", equations 5.8 and 5.9.
 """
@@ -34,7 +34,7 @@ def gradient(t, y, alpha, rho, sigma):
 
 
 def inputs(n, rng):
-    # As many points to a length at every n, so that K stays as well conditioned as it is.
+    # The density of points does not depend on n, so K stays well conditioned.
     t = np.sort(rng.uniform(0, n / 2, n))
     return {
         "t": t,

@@ -1,4 +1,4 @@
-"""Distances of n points from a hand: a skeleton of sixteen bones, posed by 26 numbers, with a skin.
+"""Distances of n points from a hand with sixteen bones and a skin, posed by 26 numbers.
 
     T_b = A_b A⁰_b⁻¹,   A_b = A_parent(b) B_b [R_z(spread) R_x(flex) | 0]
     v_i = R(r) Σ_b w_ib T_b v⁰_i + t
@@ -6,12 +6,12 @@
     hand_tracking_simple        in θ:         e_i = point_i - v_i
     hand_tracking_complicated   in θ and u:   e_i = point_i - (u_i0 v_i + u_i1 v_(i+1) + (1 - u_i0 - u_i1) v_(i+2))
 
-θ = (r, t, and for each of five fingers the flexion and the spread of its first joint and the flexions of the two
-others). B is a bone's place relative to its parent at rest, A⁰ the absolute one, w the weights of the skin. The value
-has three numbers for each point; in θ its Jacobian is full, in u each point has a block of three by two.
+θ = (r, t, and for each of five fingers flexion and spread of its first joint and the flexions of the two others). B is
+a bone's rest position relative to its parent, A⁰ the absolute one, w the weights of the skin. The value has three
+numbers per point. The Jacobian in θ is dense; in u each point has a 3 × 2 block.
 
 Taylor et al. (2014), "User-specific hand modeling from monocular depth sequences"; Šrajer, Kukelova and Fitzgibbon
-(2018), arXiv:1807.10129. The bones here are drawn at random.
+(2018), arXiv:1807.10129. The bones are random.
 """
 
 import numpy as np
@@ -54,7 +54,7 @@ def vertices(xp, theta, skeleton, rest, weights):
 
 
 def skinned(xp, theta, turns, shifts, rest, weights):
-    """The vertices that these rotations and translations of the bones make, turned and moved as a whole."""
+    """The vertices for these bone rotations and translations, with the global rotation and translation."""
     by_bone = xp.matrix_transpose(turns @ xp.matrix_transpose(rest)) + shifts[:, None, :]
     posed = xp.sum(xp.matrix_transpose(weights)[:, :, None] * by_bone, axis=0)
     return posed @ xp.matrix_transpose(rotation(xp, theta[:3])) + theta[3:6]
@@ -70,7 +70,7 @@ def complicated(xp, theta, u, skeleton, rest, weights, points):
 
 
 def on_triangles(u, a, b, c):
-    """The place u on each triangle with these corners."""
+    """The point with coordinates u on each triangle with these corners."""
     first, second = u[:, :1], u[:, 1:]
     return first * a + second * b + (1 - first - second) * c
 
@@ -140,6 +140,6 @@ CASES = {
         flops=lambda n: 3_500 + 16 * 24 * (n + 2) + 42 * n,
         tags=("array-valued", "sparse"),
         suites=("adbench", "gradbench"),
-        summary="Distances of n points from places on the triangles of a posed hand, in the pose and the places.",
+        summary="Distances of n points from points on the triangles of a posed hand.",
     ),
 }

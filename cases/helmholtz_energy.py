@@ -2,9 +2,9 @@
 
     f(x) = Σ_i x_i log(x_i / (1 - b·x)) - x·A x / (√8 b·x) log((1 + (1 + √2) b·x) / (1 + (1 - √2) b·x))
 
-in units of R T, with the amounts x, volumes b and a symmetric matrix A of attractions.
+in units of R T, with amounts x, volumes b and a symmetric matrix A of attractions.
 
-Griewank and Walther (2008), "Evaluating Derivatives", by the equation of state of Peng and Robinson (1976).
+Griewank and Walther (2008), "Evaluating Derivatives", with the equation of state of Peng and Robinson (1976).
 """
 
 import math
@@ -34,7 +34,7 @@ def gradient(x, b, A):
 
 
 def inputs(n, rng):
-    # b·x is 0.4 or so for every n, and the attraction of one size with the mixing.
+    # b·x is about 0.4 for every n, and attraction and mixing have similar size.
     x, A = rng.uniform(0.5, 1.5, n), rng.uniform(0.5, 1.5, (n, n))
     return {"x": x, "b": rng.uniform(0.3, 0.5, n) / n, "A": (A + A.T) / n}
 

@@ -1,11 +1,11 @@
-"""Lengths of n hypotenuses, added up.
+"""Sum of the lengths of n hypotenuses.
 
     f(x, y) = Σ_i sqrt(x_i² + y_i²)
 
     ∂f/∂x_i = x_i / sqrt(x_i² + y_i²),   ∂f/∂y_i = y_i / sqrt(x_i² + y_i²)
 
-The example of the request for comments on function gradients for R, where the gradient comes with the definition; here
-every library derives it.
+The example of the request for comments on function gradients for R. There the definition includes the gradient; here
+every library differentiates it.
 """
 
 import numpy as np

@@ -1,10 +1,10 @@
-"""Squared distances of n points from the nearest of five centroids.
+"""Squared distances of n points to the nearest of five centroids.
 
     f(C) = Σ_i min_j ‖p_i - c_j‖²
 
     ∂f/∂c_j = 2 Σ_(i nearest to j) (c_j - p_i),   H is diagonal: 2 × the number of points nearest to j
 
-so that H times a vector of ones is the diagonal, and gradient over diagonal Newton's step: what the algorithm does.
+So H times a vector of ones is the diagonal, and the algorithm's step is Newton's: gradient divided by diagonal.
 
 Bottou and Bengio (1994), "Convergence properties of the k-means algorithms"; the suite gradbench (`kmeans`).
 """
@@ -27,7 +27,7 @@ def gradient(centroids, points):
 
 
 def inputs(n, rng):
-    # Centroids far apart, and each with its points, one after the other.
+    # Well-separated centroids that take turns to get a point.
     centroids = 2.0 * np.eye(CENTROIDS, DIMENSIONS) + np.arange(CENTROIDS)[:, None] + rng.normal(0, 0.2, (CENTROIDS, 3))
     points = centroids[np.arange(n) % CENTROIDS] + rng.normal(0, 0.5, (n, DIMENSIONS))
     return {"centroids": centroids, "points": points}

@@ -1,4 +1,4 @@
-"""Squared errors of a polynomial of ten coefficients that follows a step, at n points.
+"""Squared errors of a polynomial with ten coefficients fitted to a step function at n points.
 
     f(x) = ½ Σ_i (s_i - Σ_j x_j t_i^j)²,   t_i = -1 + 2 i / (n - 1),   s_i = sign t_i
 

@@ -1,13 +1,13 @@
-"""A chain of n linear differential equations, in its rates and its start.
+"""A chain of n linear differential equations, differentiated in the rates and the start.
 
     y_0' = x_0,   y_i' = x_i y_{i-1},   f(x, start) = Σ_i y_i(2) / n
 
-Twice: in `linear_chain` by the classical fourth-order method with 20 steps of length 0.1; in `linear_chain_adaptive` by
-Dormand and Prince's, with steps as long as the error of all of them together allows.
+`linear_chain` uses the classical fourth-order Runge-Kutta method with 20 steps of length 0.1; `linear_chain_adaptive`
+the Dormand-Prince method with adaptive steps and one error for the whole system.
 
-The equations of the suite gradbench (`ode`), from Bell's cmpad (`an_ode`). There y starts at zero and the last entry is
-the value: its gradient is exactly zero for more entries than the steps can pass on, which holds for every size of that
-suite. Here y starts at `start`, of order one, and all entries count.
+The equations of the suite gradbench (`ode`), from Bell's cmpad (`an_ode`). There y starts at zero and the value is the
+last entry: at every size of that suite the steps do not reach it, so its gradient is exactly zero. Here y starts at
+`start`, of order one, and all entries count.
 """
 
 from adbench import Case
@@ -59,6 +59,6 @@ CASES = {
         quick=(1, 10),
         flops=lambda n: 16 * 75 * n + n,
         tags=("ode", "data-dependent", "loop"),
-        summary="A chain of n linear differential equations by steps as long as their error allows.",
+        summary="A chain of n linear differential equations with adaptive steps.",
     ),
 }

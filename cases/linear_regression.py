@@ -1,4 +1,4 @@
-"""Log posterior of a linear regression of n observations on ten numbers.
+"""Log posterior of a linear regression of n observations on ten features.
 
     y_i ~ N(x_i·w + b, σ),   w_j ~ N(0, 1),   b ~ N(0, 1),   σ ~ half-Cauchy(0, 1)
 

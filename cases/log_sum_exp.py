@@ -4,9 +4,9 @@
 
     ∂f/∂x_i = exp(x_i - f)
 
-Twice: `log_sum_exp` on the whole array, `log_sum_exp_loop` one number after the other, l ← log(eˡ + exp x_i).
+`log_sum_exp` works on the whole array, `log_sum_exp_loop` number by number: l ← log(eˡ + exp x_i).
 
-Of the evaluations in Carpenter et al. (2015), arXiv:1509.07164, and Yang (2021), arXiv:2102.03681, and of the suite
+From the evaluations in Carpenter et al. (2015), arXiv:1509.07164, and Yang (2021), arXiv:2102.03681, and the suite
 gradbench (`lse`).
 """
 
@@ -41,7 +41,7 @@ CASES = {
         flops=lambda n: 4 * n,
         tags=("vectorised",),
         suites=("stan-paper", "fastad", "gradbench", "quick", "ablations"),
-        summary="Logarithm of a sum of n exponentials, as one array.",
+        summary="Logarithm of a sum of n exponentials, on the whole array.",
     ),
     "log_sum_exp_loop": Case(
         f=scalar_loop,
@@ -53,6 +53,6 @@ CASES = {
         flops=lambda n: 4 * n,
         tags=("scalar-loop",),
         suites=("stan-paper",),
-        summary="Logarithm of a sum of n exponentials, one after the other.",
+        summary="Logarithm of a sum of n exponentials, as a loop.",
     ),
 }

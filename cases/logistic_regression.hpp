@@ -7,8 +7,8 @@ T f(const adbench::Vector<B>& beta, const adbench::Matrix<X>& x, const adbench::
     for (std::size_t i = 0; i < x.rows(); ++i) {
         adbench::Of<T, B, X> z = 0.0;
         for (std::size_t j = 0; j < x.cols(); ++j) z += x(i, j) * beta[j];
-        // log(1 + exp z) of the smaller exponential. The sum is at least 1, so that its logarithm loses nothing that
-        // the result has.
+        // log(1 + exp z) by the smaller exponential. The sum is at least 1, so the logarithm loses no digits of the
+        // result.
         const adbench::Of<T, B, X> larger = z < 0.0 ? adbench::Of<T, B, X>(0.0) : z;
         const adbench::Of<T, B, X> sum = exp(z - larger) + exp(-larger);
         total += y[i] * z - larger - log(sum);

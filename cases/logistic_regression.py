@@ -1,10 +1,10 @@
-"""Log posterior of a logistic regression of n observations on ten numbers.
+"""Log posterior of a logistic regression of n observations on ten features.
 
     f(β) = Σ_i y_i z_i - log(1 + exp z_i) - ½ ‖β‖²,   z = X β
 
     ∂f/∂β = Xᵀ (y - σ(z)) - β,   H = -Xᵀ diag(σ(z) (1 - σ(z))) X - I
 
-The textbook's example of Newton's method: McCullagh and Nelder (1989), "Generalized Linear Models", section 4.4.
+A textbook example of Newton's method: McCullagh and Nelder (1989), "Generalized Linear Models", section 4.4.
 """
 
 import numpy as np

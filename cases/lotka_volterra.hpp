@@ -22,7 +22,7 @@ T f(const adbench::Vector<P>& theta, const adbench::Vector<S>& start, const D& d
     return s[0] + s[1];
 }
 
-// The adjoint of the same steps, from the states that they went through.
+// The adjoint of the same steps, from their states.
 inline double gradient(const adbench::Vector<double>& theta, const adbench::Vector<double>& start, double duration,
                        std::int64_t steps, adbench::Result<1> by_theta, adbench::Result<1> by_start, adbench::Nothing,
                        adbench::Nothing) {
@@ -32,7 +32,7 @@ inline double gradient(const adbench::Vector<double>& theta, const adbench::Vect
     const auto moved = [](const State& s, double by, const State& k) -> State {
         return {s[0] + by * k[0], s[1] + by * k[1]};
     };
-    std::vector<std::array<State, 4>> stages(static_cast<std::size_t>(steps));  // where each slope was taken
+    std::vector<std::array<State, 4>> stages(static_cast<std::size_t>(steps));  // the state of each slope
     State s{start[0], start[1]};
     for (auto& [s1, s2, s3, s4] : stages) {
         s1 = s;
@@ -44,7 +44,7 @@ inline double gradient(const adbench::Vector<double>& theta, const adbench::Vect
     }
     std::array<double, 4> g{};
     State w{1.0, 1.0};  // ∂f/∂s
-    const auto back = [&](const State& at, const State& by) -> State {  // by: the adjoint of the slope at that place
+    const auto back = [&](const State& at, const State& by) -> State {  // by: the adjoint of the slope there
         g[0] += by[0] * at[0];
         g[1] -= by[0] * at[0] * at[1];
         g[2] -= by[1] * at[1];

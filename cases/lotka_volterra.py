@@ -1,8 +1,8 @@
-"""Lotka-Volterra's predators and prey after n Runge-Kutta steps.
+"""Lotka-Volterra predators and prey after n Runge-Kutta steps.
 
     prey' = prey (α - β predators),   predators' = predators (δ prey - γ),   f(θ, start) = prey(T) + predators(T)
 
-with θ = (α, β, γ, δ), by the classical fourth-order method (Kutta 1901) with n steps of length T / n.
+with θ = (α, β, γ, δ), by the classical fourth-order Runge-Kutta method (Kutta 1901) with n steps of length T / n.
 
 Lotka (1925), "Elements of Physical Biology"; Volterra (1926), Nature 118, 558-560.
 """

@@ -21,7 +21,7 @@ inline double gradient(const adbench::Vector<double>& theta, const adbench::Vect
                        double unit, double tolerance, adbench::Result<1> by_theta, adbench::Result<1> by_start,
                        double& by_t0, double& by_t1, adbench::Nothing, adbench::Nothing) {
     const double a = theta[0], b = theta[1], c = theta[2], d = theta[3];
-    using State = std::array<double, 16>;  // prey and predators; then both by θ, by the start, by the end
+    using State = std::array<double, 16>;  // prey and predators, then their derivatives by θ, start and end
     const auto slope = [&](const State& s) {
         const double prey = s[0], predators = s[1];
         State k{prey * (a - b * predators), predators * (d * prey - c)};

@@ -1,16 +1,16 @@
-"""Lotka-Volterra's predators and prey by steps as long as their error allows, in all that it starts from and both ends.
+"""Lotka-Volterra predators and prey with adaptive steps, differentiated in parameters, start and both end times.
 
     prey' = prey (α - β predators),   predators' = predators (δ prey - γ)
     f(θ, start, t₀, t₁) = prey(t₁) + predators(t₁),   with θ = (α, β, γ, δ)
 
-and time in units of n / 10, for which it takes about n / 2 steps. They are Dormand and Prince's of order five, halved
-and doubled by the difference to order four: how many there are and how long depends on the data, by jumps. The
-derivative is that of the steps taken; by hand it is by forward sensitivities. The variational equations
+and time in units of n / 10, which takes about n / 2 steps. The Dormand-Prince method of order five halves and doubles
+its steps by the difference to order four, so their number and sizes depend on the data, with jumps. The derivative is
+that of the accepted steps. The hand-written gradient uses forward sensitivities: the variational equations
 
     S' = J S + ∂s'/∂θ,   S = ∂s/∂(θ, start, t₁),   J = ∂s'/∂s
 
-go through the same steps, and the column of t₁ begins in the last one, which ends there. Nothing depends on the time
-itself: ∂f/∂t₀ = -∂f/∂t₁.
+go through the same steps; the column of t₁ starts in the last step, which ends there. The equations do not depend on
+time: ∂f/∂t₀ = -∂f/∂t₁.
 
 Lotka (1925), "Elements of Physical Biology"; Volterra (1926), Nature 118, 558-560; Hairer, Nørsett & Wanner (1993),
 section I.14 (variational equations), II.4 and II.5 (steps by the estimated error).
@@ -51,7 +51,7 @@ def gradient(theta, start, t0, t1, unit, tolerance):
         k[1, 0] = predators * (delta * prey - gamma)
         return k
 
-    y = np.zeros((2, 8))  # prey and predators; each as it is, by θ, by the start, by the end
+    y = np.zeros((2, 8))  # prey and predators: value, by θ, by the start, by the end
     y[:, 0] = start
     y[0, 5] = y[1, 6] = 1.0
     slopes = np.empty((7, 2, 8))

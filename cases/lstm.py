@@ -1,14 +1,14 @@
-"""Loss of a recurrent network of long short-term memory over a sequence of n frames.
+"""Loss of a long short-term memory (LSTM) network over a sequence of n frames.
 
     f = σ(x ∘ W_f + B_f),   i = σ(h ∘ W_i + B_i),   o = σ(x ∘ W_o + B_o),   g = tanh(h ∘ W_c + B_c)
     c ← c ∘ f + i ∘ g,      h ← o ∘ tanh c
 
-Two layers, one on the other, with diagonal weights (∘ is by elements); x of the first is frame ∘ in, and h of the
-second gives y = h ∘ out + offset, which predicts the next frame:
+Two stacked layers with diagonal weights (∘ is elementwise). The first layer's x is frame ∘ in; the second layer's h
+gives y = h ∘ out + offset, which predicts the next frame:
 
     f(main, extra) = -mean over frames and entries of  next ∘ (y - log(2 + Σ exp y))
 
-The "LSTM" of the suite ADBench, and of gradbench; Hochreiter and Schmidhuber (1997) for the network with full weights.
+The "LSTM" of the suites ADBench and gradbench; Hochreiter and Schmidhuber (1997) for the network with full weights.
 """
 
 from adbench import Case

@@ -1,13 +1,13 @@
-"""The matrix cases again, as operations on their single elements.
+"""The matrix cases written element by element.
 
     f(a_00, a_01, …) = f(A),   as in the case of the same name without `_elements`
 
-Each is the function of the case of the same name without `_elements`, with the same inputs and the same gradient,
-written as a program over n² scalars: what a library does that knows no matrices, and what one saves that has one node
-for each matrix operation (Carpenter et al. (2015), arXiv:1509.07164; Giles (2008)).
+Each has the same function, inputs and gradient, written as a program over n² scalars. It shows how a library without
+matrices performs, and how much one node per matrix operation saves (Carpenter et al. (2015), arXiv:1509.07164;
+Giles (2008)).
 
-Elimination is without exchanges of rows: the pivots of these matrices are far from zero. The loops are Python's, so a
-library that compiles compiles a program of as many operations as there are flops.
+Elimination uses no pivoting, because the pivots of these matrices are far from zero. The loops are Python loops, so a
+compiled program has as many operations as flops.
 """
 
 from collections.abc import Callable
@@ -88,7 +88,7 @@ def of_gaussian_process(xp, t, y, alpha, rho, sigma):
 
 
 def of(module: Any, f: Callable[..., Any]) -> Case:
-    """The case of a file with the text `f` in the place of its own, at sizes that a program over elements can have."""
+    """The case of a module with `f` instead of its function, at sizes that fit a program over elements."""
     first_line = (module.__doc__ or "").partition("\n")[0].rstrip(".")
     tags = tuple(tag for tag in module.CASE.tags if tag != "linear-algebra")
     case: Case = module.CASE
@@ -99,7 +99,7 @@ def of(module: Any, f: Callable[..., Any]) -> Case:
         quick=QUICK,
         tags=(*tags, "elements"),
         suites=tuple(suite for suite in module.CASE.suites if suite != "quick"),
-        summary=f"{first_line}, on single elements.",
+        summary=f"{first_line}, element by element.",
     )
 
 

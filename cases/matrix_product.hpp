@@ -14,7 +14,7 @@ T f(const adbench::Matrix<X>& A, const adbench::Matrix<Y>& B) {
     return total;
 }
 
-// Σ_ij (A B)_ij = Σ_k (Σ_i A_ik) (Σ_j B_kj): by hand the product itself is not needed.
+// Σ_ij (A B)_ij = Σ_k (Σ_i A_ik) (Σ_j B_kj): no matrix product needed.
 inline double gradient(const adbench::Matrix<double>& A, const adbench::Matrix<double>& B, adbench::Result<2> by_A,
                        adbench::Result<2> by_B) {
     std::vector<double> of_columns(A.cols(), 0.0), of_rows(B.rows(), 0.0);

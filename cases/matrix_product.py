@@ -5,8 +5,8 @@
     ∂f/∂A_ij = Σ_k B_jk   (the row sums of B in every row)
     ∂f/∂B_ij = Σ_k A_ki   (the column sums of A in every column)
 
-One of the evaluations of Carpenter et al. (2015), "The Stan Math Library", arXiv:1509.07164. The gradient does not need
-A B itself: a compiler may leave the forward product out of `gradient`, but not out of `value_and_gradient`.
+From the evaluations in Carpenter et al. (2015), "The Stan Math Library", arXiv:1509.07164. The gradient does not need A
+B: a compiler may omit the forward product in `gradient`, but not in `value_and_gradient`.
 """
 
 import numpy as np

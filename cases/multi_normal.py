@@ -1,12 +1,12 @@
-"""Multivariate normal log density of one observation of n numbers, in the mean and the covariance.
+"""Multivariate normal log density of one observation of n numbers, differentiated in mean and covariance.
 
     f(μ, Σ) = -½ (r · Σ⁻¹ r + log |det Σ| + n log 2π),   r = y - μ
 
     ∂f/∂μ = ½ (Σ⁻¹ + Σ⁻ᵀ) r,   ∂f/∂Σ = ½ (Σ⁻ᵀ r rᵀ Σ⁻ᵀ - Σ⁻ᵀ)
 
-by a solve and a determinant, so that Σ may be any matrix and no convention about symmetric ones enters.
+using a solve and a determinant, so Σ may be any matrix and conventions about symmetric matrices do not matter.
 
-Of the evaluations of the Stan Math Library, Carpenter et al. (2015), arXiv:1509.07164.
+From the evaluations of the Stan Math Library, Carpenter et al. (2015), arXiv:1509.07164.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
-"""Log likelihood of a small network, its parameters nested lists.
+"""Log likelihood of a small network with parameters in nested lists.
 
     f(θ) = Σ_i y_i z_i - log(1 + exp z_i),   z = tanh(tanh(x W₁ + b₁) W₂ + b₂) w₃ + b₃
 
-for n observations of three numbers and a yes or no, θ = [[W₁, b₁], [W₂, b₂], [w₃, b₃]], layers four and three wide. The
-gradient has the parameters' shape.
+for n observations of three numbers and a binary label, θ = [[W₁, b₁], [W₂, b₂], [w₃, b₃]], with layers of width four
+and three. The gradient has the structure of the parameters.
 
 Neal (2019), "An Automatic Differentiation Extension for R, and its Implementation in pqR": gradients in lists.
 """

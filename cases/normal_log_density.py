@@ -1,12 +1,12 @@
-"""Normal log density of n observations, in the mean and the scale.
+"""Normal log density of n observations, differentiated in the mean and the scale.
 
     f(y, μ, σ) = Σ_n  -½ ((y_n - μ) / σ)² - log σ - ½ log 2π
 
     ∂f/∂y_n = -z_n / σ,   ∂f/∂μ = Σ_n z_n / σ,   ∂f/∂σ = Σ_n (z_n² - 1) / σ,   z_n = (y_n - μ) / σ
 
-Twice: `normal_log_density` on the whole array, `normal_log_density_loop` one observation after the other; both in μ and
-σ. Every other choice of active arguments is a case too, `normal_log_density_in_y` and so on: what is constant should
-cost nothing. (A built-in density as one node is a backend's own text.)
+`normal_log_density` works on the whole array, `normal_log_density_loop` observation by observation; both are
+differentiated in μ and σ. Every other choice of active arguments is a case too (`normal_log_density_in_y`, …), because
+constants should cost nothing. Some backends replace the source with a built-in density that is one node.
 
 Carpenter et al. (2015), "The Stan Math Library", arXiv:1509.07164, the example of sections 1 and 2.
 """
@@ -37,7 +37,7 @@ def scalar_loop(xp, y, mu, sigma):
 
 
 def inputs(n, rng):
-    # The scale is wider than the spread of y around mu, so that ∂f/∂σ is far from its zero at every n.
+    # The scale exceeds the spread of y around mu, so ∂f/∂σ is far from zero at every n.
     return {"y": rng.normal(1.0, 1.0, n), "mu": rng.uniform(0.2, 0.8), "sigma": rng.uniform(1.5, 2.5)}
 
 
@@ -51,7 +51,7 @@ def gradient_in(wrt):
 
 
 def case(wrt, *, loop, sizes, quick, suites=()):
-    form = "one after the other" if loop else "as one array"
+    form = "as a loop" if loop else "on the whole array"
     return Case(
         f=scalar_loop if loop else vectorised,
         inputs=inputs,

@@ -1,15 +1,15 @@
-"""Where a charged particle hits the ground, squared, in the place of a charge that steers it.
+"""Squared impact position of a charged particle, as a function of a steering charge's position.
 
     p(x, y) = 1 / ‖(x, y) - (10, 10 - w)‖ + 1 / ‖(x, y) - (10, 0)‖
     (x, y) ← (x, y) + dt (u, v),   (u, v) ← (u, v) - dt ∇p(x, y)   while y > 0,   from (0, 8) with velocity (0.75, 0)
 
     f(w) = (x - u y / v)²
 
-with the last x, y, u, v before the ground: the impact on the straight line. That is Euler's method with about n steps;
-how many there are depends on the data. A published program seeks the smallest value of this function by descent.
+with the last x, y, u, v above the ground, extrapolated to y = 0. Euler's method takes about n steps; the number depends
+on the data. The published program minimises this function.
 
-Twice: in `particle` the force ∇p is written by hand, so that every library has it; in `particle_nested` the library
-derives it inside the function that it differentiates. The values are the same.
+`particle` has a hand-written force ∇p, so every library can run it. In `particle_nested` the library computes the force
+by a nested derivative. The values are the same.
 
 Pearlmutter and Siskind (2008), "Using programming language theory to make automatic differentiation sound and
 efficient"; the suite gradbench (`particle`), whose program also runs the descent.
@@ -22,7 +22,7 @@ from adbench import Case
 from ._traps import by_hand as inner_by_hand
 from ._traps import derivative
 
-FLIGHT = 35.0  # about how long the particle flies
+FLIGHT = 35.0  # approximate time of flight
 
 
 def potential(xp, x, y, w):
@@ -33,7 +33,7 @@ def potential(xp, x, y, w):
 
 
 def slopes(xp, x, y, w):
-    """∇p, by hand."""
+    """∇p, written by hand."""
 
     def of_charge(cx, cy):
         square = (x - cx) * (x - cx) + (y - cy) * (y - cy)
@@ -45,7 +45,7 @@ def slopes(xp, x, y, w):
 
 
 def own_slopes(xp, x, y, w):
-    """∇p, by the library; on plain numbers, where there is none, by hand: the same function."""
+    """∇p by the library; by hand on plain numbers, which have no derivative."""
     if inner_by_hand(xp, w):
         return slopes(xp, x, y, w)
     by_x = derivative(xp, lambda a: potential(xp, a, y, w), x)
@@ -70,7 +70,7 @@ CASE = Case(
     flops=lambda n: 34 * n + 5,
     tags=("data-dependent", "scalar-loop"),
     suites=("gradbench",),
-    summary="Where a charged particle hits the ground; the force on it is derived by hand.",
+    summary="Impact of a charged particle; the force is hand-written.",
 )
 
 CASES = {
@@ -79,6 +79,6 @@ CASES = {
         CASE,
         f=lambda xp, w, dt: flight(xp, own_slopes, w, dt),
         tags=("data-dependent", "scalar-loop", "nested"),
-        summary="Where a charged particle hits the ground; the force on it is the library's own derivative.",
+        summary="Impact of a charged particle; the force is a nested derivative by the library.",
     ),
 }

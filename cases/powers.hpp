@@ -8,7 +8,7 @@ T f(const adbench::Vector<X>& x) {
     return power;
 }
 
-// ∂f/∂x_i = f log(10) Π_j x_j / x_i, the quotient as the products before and after.
+// ∂f/∂x_i = f log(10) Π_j x_j / x_i, with the quotient as the product of the numbers before and after.
 inline double gradient(const adbench::Vector<double>& x, adbench::Result<1> by_x) {
     double before = 1.0;
     for (std::size_t i = 0; i < x.size(); ++i) {

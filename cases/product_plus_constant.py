@@ -1,8 +1,8 @@
-"""Twice a product plus a constant, at one point: the smallest smoke test.
+"""Twice a product plus a constant at one point, the smallest smoke test.
 
     f(x1, x2) = 2 x1 x2 + 7;   f(10.3, 1.1) = 29.66,   gradient (2 x2, 2 x1) = (2.2, 20.6)
 
-The example of the Stan forum's thread on autodiff by closures (which prints 15.66: a slip).
+The example of the Stan forum's thread on autodiff by closures (which misprints 15.66).
 """
 
 from adbench import Case

@@ -7,7 +7,7 @@ T f(const adbench::Vector<X>& x) {
     return product;
 }
 
-// The products of what is before each number, then those of what is after it: right where a number is zero, too.
+// Multiplies the numbers before each number, then those after it, so zeros are correct too.
 inline double gradient(const adbench::Vector<double>& x, adbench::Result<1> by_x) {
     double before = 1.0, after = 1.0;
     for (std::size_t i = 0; i < x.size(); ++i) {

@@ -1,11 +1,11 @@
-"""Range of a projectile after about n steps: a loop that ends where the data say.
+"""Range of a projectile after about n steps: a loop that ends depending on the data.
 
     x ← x + vx dt,   y ← y + vy dt,   vy ← vy - g dt   while y ≥ 0
     from x = y = 0, (vx, vy) = speed (cos angle, sin angle)
 
-    f(angle, speed) = (x y' - x' y) / (y' - y)   where (x', y') is the point before the last: the impact, interpolated
+    f(angle, speed) = (x y' - x' y) / (y' - y)   where (x', y') is the point before last: the interpolated impact
 
-With K steps in all and v the last vy used: f = vx ((K - 1) dt - y' / v). How many steps there are depends on the data.
+With K steps and v the last vy used: f = vx ((K - 1) dt - y' / v). K depends on the data.
 
 Neal (2019), "An Automatic Differentiation Extension for R, and its Implementation in pqR": `distance_travelled`.
 """
@@ -27,14 +27,14 @@ def f(xp, angle, speed, dt):
 
 
 def inputs(n, rng):
-    # A flight of n + 1 steps; the ground is reached half-way between the n-th and the next, far from a change of K.
+    # n + 1 steps; the impact is half-way between two steps, far from a change of K.
     angle, speed = rng.uniform(0.4, 0.7), rng.uniform(0.5, 1.5)
     return {"angle": angle, "speed": speed, "dt": 2 * speed * math.sin(angle) / (G * (n - 0.5))}
 
 
 def gradient(angle, speed, dt):
     vx, vy = speed * math.cos(angle), speed * math.sin(angle)
-    before = math.floor(2 * vy / (G * dt)) + 1  # K - 1: y_k = k dt (vy - G dt (k - 1) / 2) is not negative up to here
+    before = math.floor(2 * vy / (G * dt)) + 1  # K - 1: up to here y_k = k dt (vy - G dt (k - 1) / 2) ≥ 0
     t, y = before * dt, before * dt * (vy - G * dt * (before - 1) / 2)
     v = vy - G * t
     by_vx, by_vy = t - y / v, -vx * (t / v - y / v**2)

@@ -1,4 +1,4 @@
-"""A quadratic form of n variables, in the variables and in the matrix.
+"""A quadratic form of n variables, differentiated in the variables and the matrix.
 
     f(x, A) = xᵀ A x
 

@@ -1,10 +1,10 @@
-"""A recurrence that n elements go through a hundred times, then sums of squares.
+"""A recurrence on n elements, repeated a hundred times, then a sum of squares.
 
     s ← s + (x² + 1) / s, from s = 1, 100 times;   f(x) = Σ_k 4 c_k²,   c_k = s_1 + … + s_k
 
     ds/dx ← ds/dx (1 - (x² + 1) / s²) + 2 x / s;   ∂f/∂x_j = 8 ds_j/dx_j Σ_{k ≥ j} c_k
 
-Neal (2019), "An Automatic Differentiation Extension for R, and its Implementation in pqR": the function of its timings.
+Neal (2019), "An Automatic Differentiation Extension for R, and its Implementation in pqR": the function that it times.
 """
 
 import numpy as np

@@ -1,11 +1,10 @@
-"""Mean of a function of n normal and n gamma draws, in the parameters that they are drawn by.
+"""Mean of a function of n normal and n gamma draws, differentiated in their parameters.
 
     f(μ, σ, a, b) = 1/n Σ_i x_i² / (1 + g_i)
     x_i = μ + σ z_i,   g_i = d (1 + w_i / sqrt(9 d))³ / b,   d = a - 1/3
 
-The random numbers are inputs and stay the same, as with a fixed seed: z and w are standard normal, w such that
-Marsaglia and Tsang's rule accepts it for the shape a, and g is then a gamma draw of shape a and rate b. The derivative
-is that of the draws with their randomness held fixed.
+The random numbers are fixed inputs: z and w are standard normal, with w accepted by Marsaglia and Tsang's rule for the
+shape a. Then g is a gamma draw with shape a and rate b. The derivative is that of the draws with fixed randomness.
 
 Neal (2019), "An Automatic Differentiation Extension for R, and its Implementation in pqR": gradients of random draws;
 Marsaglia and Tsang (2000), "A simple method for generating gamma variables", ACM TOMS 26, 363-372.
@@ -34,7 +33,7 @@ def gradient(z, w, mu, sigma, a, b):
 
 
 def accepted(n, shape, rng):
-    """Standard normal numbers that the rule accepts for this shape."""
+    """n standard normal numbers that the rule accepts for this shape."""
     d, kept = shape - 1 / 3, np.zeros(0)
     while kept.size < n:
         w, u = rng.normal(size=2 * n + 8), rng.uniform(size=2 * n + 8)

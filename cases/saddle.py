@@ -1,4 +1,4 @@
-"""A saddle point found by n steps of descent, each of which needs an ascent of ten steps inside.
+"""A saddle point by n steps of descent, each with ten inner steps of ascent.
 
     φ(x, y) = ½ ‖x - a‖² - ½ ‖y - b‖² + c x·y,   x, y in two dimensions
     y(x) by 10 steps y ← y + η ∂φ/∂y,   x by n steps x ← x - η d/dx φ(x, y(x)),   all from `start`, η = 0.3
@@ -7,12 +7,12 @@
 
 At the saddle point x = (a - c b) / (1 + c²), y = b + c x. The derivative d/dx goes through the inner steps.
 
-Twice: in `saddle` both inner derivatives are written by hand, so that every library has it; in `saddle_nested` the
-library takes them inside the function that it differentiates. The values are the same.
+`saddle` has hand-written inner derivatives, so every library can run it. In `saddle_nested` the library computes nested
+derivatives. The values are the same.
 
 Pearlmutter and Siskind (2008), "Using programming language theory to make automatic differentiation sound and
-efficient"; the suite gradbench (`saddle`). There φ is x₁² + y₁² - x₂² - y₂², whose saddle point is 0 for any start, so
-that nothing is left to differentiate in.
+efficient"; the suite gradbench (`saddle`). There φ is x₁² + y₁² - x₂² - y₂², whose saddle point is always 0, so
+the result depends on no input.
 """
 
 from dataclasses import replace
@@ -45,7 +45,7 @@ def by_hand(xp, a, b, c, start, steps):
         return c * x - (y - b)
 
     def total_slope(x):
-        # The inner steps are linear: dy/dx is a multiple of the identity, which goes through the same recurrence.
+        # The inner steps are linear: dy/dx is a multiple of the identity and follows the same recurrence.
         y = ascent(xp, slope, x, start)
         dy_dx = xp.loop(lambda _, s: s + RATE * (c - s), 0 * c, INNER)
         return (x - a) + c * y + dy_dx * slope(x, y)
@@ -55,7 +55,7 @@ def by_hand(xp, a, b, c, start, steps):
 
 def by_library(xp, a, b, c, start, steps):
     if inner_by_hand(xp, c):
-        return by_hand(xp, a, b, c, start, steps)  # the same function, on numpy and for the oracle
+        return by_hand(xp, a, b, c, start, steps)  # the same function for numpy and the oracle
 
     def slope(x, y):
         return derivative(xp, lambda other: phi(xp, x, other, a, b, c), y)
@@ -85,7 +85,7 @@ CASE = Case(
     flops=lambda n: (n * 2 + 1) * INNER * 8 + 14 * n,
     tags=("nested-loops",),
     suites=("gradbench",),
-    summary="A saddle point by descent with an ascent in each step; the inner derivatives are by hand.",
+    summary="A saddle point by descent with an ascent in each step; the inner derivatives are hand-written.",
 )
 
 CASES = {
@@ -94,6 +94,6 @@ CASES = {
         CASE,
         f=by_library,
         tags=("nested-loops", "nested"),
-        summary="A saddle point by descent with an ascent in each step; the inner derivatives are the library's own.",
+        summary="A saddle point by descent with an ascent in each step; the library computes the inner derivatives.",
     ),
 }

@@ -1,11 +1,11 @@
-"""Sums, products and powers of n numbers, one after the other.
+"""Sums, products and powers of n numbers, as loops.
 
     sums       f(x) = Σ_i x_i,                  ∂f/∂x_i = 1
     products   f(x) = Π_i x_i,                  ∂f/∂x_i = f / x_i
     powers     f(x) = ((10^x_1)^x_2)^… ^x_n,    ∂f/∂x_i = f log(10) Π_j x_j / x_i
 
-The scalar functions of the evaluation in Carpenter et al. (2015), "The Stan Math Library", arXiv:1509.07164, and, but
-for the powers, of Yang (2021), "FastAD: Expression Template-Based C++ Library for Fast and Memory-Efficient Automatic
+The scalar functions of the evaluation in Carpenter et al. (2015), "The Stan Math Library", arXiv:1509.07164, and,
+except powers, of Yang (2021), "FastAD: Expression Template-Based C++ Library for Fast and Memory-Efficient Automatic
 Differentiation", arXiv:2102.03681.
 """
 
@@ -32,7 +32,7 @@ def powers(xp, x):
 
 
 def near_one(n, rng):
-    # The logarithm of the product of all is of order one for every n.
+    # The logarithm of the product is of order one for every n.
     return {"x": np.exp(rng.normal(size=n) / (2 * math.sqrt(n)))}
 
 
@@ -52,7 +52,7 @@ CASES = {
         flops=lambda n: n,
         tags=("scalar-loop",),
         suites=("stan-paper", "fastad"),
-        summary="Sum of n numbers, one after the other.",
+        summary="Sum of n numbers, as a loop.",
     ),
     "products": Case(
         f=products,
@@ -64,7 +64,7 @@ CASES = {
         flops=lambda n: n,
         tags=("scalar-loop",),
         suites=("stan-paper", "fastad", "quick"),
-        summary="Product of n numbers, one after the other.",
+        summary="Product of n numbers, as a loop.",
     ),
     "powers": Case(
         f=powers,
@@ -76,6 +76,6 @@ CASES = {
         flops=lambda n: n,
         tags=("scalar-loop",),
         suites=("stan-paper",),
-        summary="A power of a power of a power, n times.",
+        summary="A power of a power, n times.",
     ),
 }

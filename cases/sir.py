@@ -1,12 +1,12 @@
-"""A seasonal epidemic, in its parameters, its start and both ends of time.
+"""A seasonal epidemic, differentiated in its parameters, its start and both end times.
 
     S' = -β(t) S I,   I' = β(t) S I - γ I,   β(t) = b (1 + a cos 2π t),   f(θ, start, t₀, t₁) = S(t₁) + I(t₁)
 
-with θ = (b, γ, a) and shares S, I of the susceptible and the infected. What is infectious depends on the season, so
-∂f/∂t₀ and ∂f/∂t₁ have nothing to do with each other.
+with θ = (b, γ, a) and the shares S and I of susceptible and infected people. The infection rate depends on the season,
+so ∂f/∂t₀ and ∂f/∂t₁ are independent.
 
-Twice: in `sir` by the classical fourth-order method with n steps of length (t₁ - t₀) / n; in `sir_adaptive` by Dormand
-and Prince's, with time in units of n / 10, for which it takes between n and 2 n steps.
+`sir` uses the classical fourth-order Runge-Kutta method with n steps of length (t₁ - t₀) / n. `sir_adaptive` uses the
+Dormand-Prince method with time in units of n / 10, which takes between n and 2 n steps.
 
 Kermack and McKendrick (1927), "A contribution to the mathematical theory of epidemics", Proc. R. Soc. A 115, 700-721.
 """
@@ -62,6 +62,6 @@ CASES = {
         quick=(2, 10),
         flops=lambda n: 300 * n + 1,
         tags=("ode", "data-dependent", "scalar-loop"),
-        summary="A seasonal epidemic by steps as long as their error allows.",
+        summary="A seasonal epidemic with adaptive steps.",
     ),
 }

@@ -1,9 +1,9 @@
-"""Product of n numbers, as one array.
+"""Product of n numbers, on the whole array.
 
     f(x) = Π_i x_i,   x_i near (i + 1) / (i + 2),   ∂f/∂x_i = f / x_i
 
-Speelpenning's example of why reverse mode is cheap: n derivatives, each a product of n - 1 factors, for the price of a
-few products. `products` is the same one number after the other.
+Speelpenning's example of why reverse mode is cheap: n derivatives, each a product of n - 1 factors, at the cost of a
+few products. `products` is the same function as a loop.
 
 Speelpenning (1980), "Compiling fast partial derivatives of functions given by algorithms"; Griewank and Walther (2008),
 "Evaluating Derivatives".

@@ -2,8 +2,7 @@
 
     f(M) = Σ_ij M_ij²,   ∂f/∂M_ij = 2 M_ij
 
-The derivative of the squares in the entries is a diagonal matrix of n² × n²: n⁴ numbers where it is written out, n²
-where it is known to be diagonal.
+The Jacobian of the squares is a diagonal n² × n² matrix: n⁴ numbers if stored in full, n² if known to be diagonal.
 
 Neal (2019), "An Automatic Differentiation Extension for R, and its Implementation in pqR": compact Jacobians.
 """

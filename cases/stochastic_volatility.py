@@ -4,9 +4,9 @@
 
     f(φ, σ, μ, z) = Σ_t log N(y_t; 0, exp(h_t / 2)) + log N(z_t; 0, 1) + log C(σ; 0, 5) + log C(μ; 0, 10)
 
-with Cauchy densities C, up to the constants of a uniform φ in (-1, 1) and a positive σ.
+with Cauchy densities C, up to constants for the uniform φ in (-1, 1) and the positive σ.
 
-Kim, Shephard and Chib (1998), Review of Economic Studies 65, in the form of Stan's manual and of the evaluation of Yang
+Kim, Shephard and Chib (1998), Review of Economic Studies 65, in the form of Stan's manual and of Yang
 (2021), "FastAD", arXiv:2102.03681.
 """
 

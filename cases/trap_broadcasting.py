@@ -1,11 +1,11 @@
-"""Traps of broadcasting: (3, 1) with (1, 4) in every operator of two arguments.
+"""Traps of broadcasting: shapes (3, 1) and (1, 4) in every operator of two arguments.
 
     f(x, y) = Σ w ∘ op(x, y),   w of shape (3, 4) with entries 1 … 12
 
     ∂f/∂x_i = Σ_j w_ij ∂₁op(x_i, y_j),   ∂f/∂y_j = Σ_i w_ij ∂₂op(x_i, y_j)
 
-An adjoint that is not summed over the axes along which its argument was repeated has the shape (3, 4), or only its
-first row (pytorch/pytorch#1787, tracel-ai/burn#181).
+An adjoint not summed over the broadcast axes has the shape (3, 4), or holds only its first row (pytorch/pytorch#1787,
+tracel-ai/burn#181).
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ X = np.array([[0.7], [1.3], [2.1]])
 Y = np.array([[0.4, 0.9, 1.6, 2.5]])
 W = np.arange(1.0, 13.0).reshape(3, 4)
 
-# name: the operation, and its two partial derivatives
+# name: operation, its two partial derivatives
 OPERATIONS = {
     "add": (lambda xp, x, y: x + y, lambda x, y: (1 + 0 * y, 1 + 0 * x)),
     "subtract": (lambda xp, x, y: x - y, lambda x, y: (1 + 0 * y, -1 + 0 * x)),
@@ -50,7 +50,7 @@ def broadcast(name):
         sizes=(1,),
         gradient=gradient,
         tags=("trap", "broadcasting"),
-        summary=f"{name} of shapes (3, 1) and (1, 4): the adjoints are summed back to those.",
+        summary=f"{name} of shapes (3, 1) and (1, 4): adjoints are summed back to these shapes.",
     )
 
 
@@ -76,6 +76,6 @@ CASES = {f"trap_broadcast_{name}": broadcast(name) for name in OPERATIONS} | {
         sizes=(1,),
         gradient=batched_gradient,
         tags=("trap", "broadcasting"),
-        summary="Σ (A b)² for batches (3, 1) and (4): matrices repeat, their adjoints are summed (HIPS/autograd#112).",
+        summary="Σ (A b)² for batches (3, 1) and (4): adjoints of repeated matrices are summed (HIPS/autograd#112).",
     ),
 }

@@ -1,7 +1,7 @@
-"""Traps of second order: right gradients whose derivative is wrong in one composition of modes and right in another.
+"""Traps of second order: correct gradients whose derivative is wrong in some compositions of modes.
 
-A check asks each trap for H v and H too, and for H v by forward over forward, reverse over forward, forward over
-reverse and reverse over reverse. The truth that is written here is the gradient's; the docstring states H.
+A check also computes H, H v, and H v by forward over forward, reverse over forward, forward over reverse and reverse
+over reverse. The truth given here is the gradient; the docstring states H.
 """
 
 import math
@@ -17,7 +17,7 @@ CASES, trap = traps("compositions")
 def trap_power_mixed(xp, x, y):
     """x^y at (2, 0) → (0, log 2), and H = ((0, ½), (½, log² 2)): a mixed derivative at exponent 0.
 
-    The rule y x^(y - 1) is guarded at y = 0, and its derivative in y becomes that of the guard: 2, or 0
+    The rule y x^(y - 1) has a guard at y = 0, and its derivative in y becomes the guard's: 2, or 0
     (jax-ml/jax#12033).
     """
     return xp.pow(x, y)
@@ -31,7 +31,7 @@ def trap_power_mixed(xp, x, y):
 def trap_power_negative_bases(xp, x):
     """Σ x^(2, 3) with the exponents in an array, at (-½, -2) → (-1, 12), and H = diag(2, -12).
 
-    The tangent of x^y has a term x^y log x, by 0 where y is constant: the derivative of that is 0 · NaN.
+    The tangent of x^y has a term x^y log x, times 0 for a constant y: its derivative is 0 · NaN.
     """
     return xp.sum(xp.pow(x, xp.asarray([2.0, 3.0])))
 
@@ -40,7 +40,7 @@ def trap_power_negative_bases(xp, x):
 def trap_square_of_abs(xp, x):
     """Σ |x|² at (0, 1) → (0, 2), and H = 2 I.
 
-    2 |x| sign x has the derivative 2 sign² x, which is 0 at 0.
+    The derivative of 2 |x| sign x, 2 sign² x, is 0 at 0.
     """
     return xp.sum(xp.abs(x) ** 2)
 
@@ -58,7 +58,7 @@ def trap_log_add_exp_far(xp, x, y):
 def trap_det_of_multiple_of_identity(xp, x):
     """det(x I) of size 2 at 3 → 2 x = 6, and 2 in second order.
 
-    By singular values, which are equal, it is NaN (pytorch/pytorch#192521). A tangent by a factorisation that counts as
+    By the equal singular values, it is NaN (pytorch/pytorch#192521). A tangent that treats the factorisation as
     constant gives 4 (pytorch/pytorch#192540), as for slogdet and solve.
     """
     return xp.linalg.det(x * xp.asarray(np.eye(2)))
@@ -68,7 +68,7 @@ def trap_det_of_multiple_of_identity(xp, x):
 def trap_eigenvector_turns(xp, x):
     """v₀ v₁ of the top eigenvector of ((x, 1), (1, 3)) at 4 → -5^-1.5, and -2 · 5^-2.5 in second order.
 
-    It is 1 / sqrt((x - 3)² + 4). NaN where the tangent of eigh, whose diagonal is 0/0 and masked, is swept back.
+    f is 1 / sqrt((x - 3)² + 4). A reverse sweep over the tangent of eigh gives NaN: its diagonal is a masked 0/0.
     """
     A = x * xp.asarray([[1.0, 0.0], [0.0, 0.0]]) + xp.asarray([[0.0, 1.0], [1.0, 3.0]])
     _, V = xp.linalg.eigh(A)
@@ -80,7 +80,7 @@ def trap_eigenvector_turns(xp, x):
     ([[2.0, 0.0], [0.0, 2.0]],),
     faults={
         "nan": "1 / (σ_i² - σ_j²) between equal singular values",
-        "raises, and says so": "singular vectors are turned by any change where σ_i = σ_j",
+        "raises, with the reason": "singular vectors are undetermined for σ_i = σ_j",
     },
 )
 def trap_square_of_singular_values(xp, A):

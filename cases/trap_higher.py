@@ -1,7 +1,7 @@
-"""Traps of nesting, and truths by declaration: derivatives inside the function, stopped gradients, complex numbers.
+"""Traps of nested derivatives, stopped gradients and complex numbers.
 
-The nested ones call `derivative` inside f, so that the gradient of f is of second or third order. They need
-`xp.derivative(g, x)` in the backend's namespace, and `xp.stop_gradient(x)` for the stopped one.
+Nested traps call `derivative` inside f, so the gradient of f has second or third order. The backend's namespace needs
+`xp.derivative(g, x)`, and `xp.stop_gradient(x)` for the stopped gradient.
 """
 
 import math
@@ -15,8 +15,8 @@ CASES, trap = traps("higher")
 def trap_perturbation_confusion(xp, x):
     """x · d/dy (x + y) at 1 → 1: the inner derivative is 1 whatever x is.
 
-    An engine that does not tell the two perturbations apart gives 2: Siskind and Pearlmutter (2005), "Perturbation
-    confusion and referential transparency"; EnzymeAD/Enzyme.jl#3346 is a recent one.
+    An engine that confuses the two perturbations gives 2: Siskind and Pearlmutter (2005), "Perturbation confusion and
+    referential transparency"; EnzymeAD/Enzyme.jl#3346 is a recent example.
     """
     return x * derivative(xp, lambda y: x + y, 1.0 + 0.0 * x)
 
@@ -25,7 +25,7 @@ def trap_perturbation_confusion(xp, x):
 def trap_nested_product(xp, x):
     """d/dy (x y²) at y = x, which is 2 x², at 3 → 4 x = 12.
 
-    The inner derivative depends on x twice: as a constant of the inner function and as its point.
+    The inner derivative depends on x twice: as a constant of the inner function and as the point.
     """
     return derivative(xp, lambda y: x * y * y, x)
 
@@ -34,16 +34,16 @@ def trap_nested_product(xp, x):
 def trap_nested_at_the_variable(xp, x):
     """x · d/dy (d/dz (y z) at z = y) at y = x = 3 → 1: two derivatives with no operation between them.
 
-    A library of symbols that names them by its operations so far calls y and z the same: 2 (an adapter of ours did).
+    A symbolic adapter that names symbols by its operation count gives y and z the same name: 2 (one of our adapters).
     """
     return x * derivative(xp, lambda y: derivative(xp, lambda z: y * z, y), x)
 
 
 @trap({"x": 0.0}, (2.0,))
 def trap_nested_at_zero(xp, x):
-    """d/dy (x · 2y) at y = 3, at x = 0 → 2: an inner adjoint that is zero, and not nothing.
+    """d/dy (x · 2y) at y = 3, at x = 0 → 2: the inner adjoint is zero, but depends on x.
 
-    An engine that drops adjoints of value zero loses the outer derivative: 0.
+    An engine that drops zero adjoints loses the outer derivative: 0.
     """
     return derivative(xp, lambda y: x * (2.0 * y), 3.0 + 0.0 * x)
 
@@ -52,8 +52,8 @@ def trap_nested_at_zero(xp, x):
 def trap_third_derivative_of_power(xp, x):
     """The third derivative of exp(-x^2.0) at 0 → 0, as the gradient of the second, -2 there.
 
-    x^2.0 ends in 2 · 1 · 0 · x^-1 = 0 · inf (pytorch/pytorch#95180 for the exponent). Declared: differences of the
-    second derivative in double precision are too rough.
+    x^2.0 ends in 2 · 1 · 0 · x^-1 = 0 · inf (pytorch/pytorch#95180 for the exponent). Declared: finite differences
+    of the second derivative are too inaccurate.
     """
 
     def first(a):
@@ -67,13 +67,13 @@ def trap_third_derivative_of_power(xp, x):
     (-(math.pi**2) / 3,),
     faults={
         "nan": "0/0 in the second derivative of sinc (as pytorch/pytorch#196885)",
-        "0": "numpy's sinc puts a constant in the place of x at 0",
+        "0": "numpy's sinc replaces x by a constant at 0",
     },
 )
 def trap_second_derivative_of_sinc(xp, x):
     """The second derivative of sinc at 0 → -π²/3, as the gradient of the first.
 
-    A special case at 0 that is constant has no second derivative: 0 in jax-ml/jax#5054, NaN in
+    A constant special case at 0 loses the second derivative: 0 in jax-ml/jax#5054, NaN in
     pytorch/pytorch#196885.
     """
     return derivative(xp, xp.sinc, x)
@@ -81,16 +81,16 @@ def trap_second_derivative_of_sinc(xp, x):
 
 @trap({"x": 3.0}, (3.0,), declared=True)
 def trap_stop_gradient(xp, x):
-    """x · stop(x) at 3 → 3: the second factor is a constant to the derivative, by declaration.
+    """x · stop(x) at 3 → 3: the second factor is declared constant.
 
-    Differences give 6.
+    Finite differences give 6.
     """
     return x * stop_gradient(xp, x)
 
 
 @trap({"x": 3.0, "y": 4.0}, (6.0, 8.0))
 def trap_complex_modulus(xp, x, y):
-    """|x + i y|² at 3 + 4i → (6, 8), in real terms.
+    """|x + i y|² at 3 + 4i → (6, 8) in x and y.
 
     The gradient in z = x + i y is 6 + 8i or 6 - 8i by convention (torch and jax); mixing both inside one function
     gives the wrong sign in y.
@@ -102,7 +102,7 @@ def trap_complex_modulus(xp, x, y):
 def trap_complex_exponential(xp, x):
     """Re exp(i x) at 0.5 → -sin x.
 
-    A conjugate too many in the rule of exp, or of the product with i, turns the sign. Enzyme's cispi had 0
+    An extra conjugate in the rule of exp or of the product with i flips the sign. Enzyme's cispi had 0
     (EnzymeAD/Enzyme.jl#735).
     """
     return xp.real(xp.exp(1j * x))
@@ -118,6 +118,7 @@ def trap_spectrum_mean(xp, x):
 def trap_spectrum_odd(xp, x):
     """½ Σ x · irfft(w rfft x), w = (0, 3), of odd length, at (1, 2, 4) → 3 (x - mean x).
 
-    The inner frequencies of half a spectrum count twice, the first once: a factor that even lengths hide elsewhere.
+    The inner frequencies of half a spectrum count twice, the first one once; at even lengths the last one counts once
+    too.
     """
     return 0.5 * xp.sum(x * xp.fft.irfft(xp.fft.rfft(x) * xp.asarray([0.0, 3.0]), n=3))

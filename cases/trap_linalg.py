@@ -1,4 +1,4 @@
-"""Traps of linear algebra: negative determinants, halves that are not read, eigenvalues that coincide."""
+"""Traps of linear algebra: negative determinants, unread halves, equal eigenvalues."""
 
 import math
 
@@ -17,9 +17,9 @@ def symmetric(xp, A):
 
 @trap({"A": [[-2.0, 0.0], [0.0, 1.0]]}, ([[-0.5, 0.0], [0.0, 1.0]],))
 def trap_log_abs_det_negative(xp, A):
-    """log |det diag(-2, 1)| → diag(-½, 1) = A⁻ᵀ, also where the determinant is negative.
+    """log |det diag(-2, 1)| → diag(-½, 1) = A⁻ᵀ, also for a negative determinant.
 
-    A rule that forgets the sign, or goes through log det, gives diag(½, 1) or NaN.
+    A rule that ignores the sign or uses log det gives diag(½, 1) or NaN.
     """
     return xp.linalg.slogdet(A)[1]
 
@@ -39,9 +39,9 @@ def trap_det_singular(xp, A):
 
 @trap({"A": [[0.0]]}, ([[1.0]],), faults={"raises": "det · A⁻ᵀ of a singular matrix (as HIPS/autograd#549)"})
 def trap_det_of_zero(xp, A):
-    """det ((0)) → 1: a determinant is its entry.
+    """det ((0)) → 1: the determinant is the entry.
 
-    0 was pytorch/pytorch#80761.
+    pytorch/pytorch#80761 had 0.
     """
     return xp.linalg.det(A)
 
@@ -54,7 +54,7 @@ def trap_det_of_zero(xp, A):
 def trap_det_rank_zero(xp, A):
     """det 0 of size 3 → 0: all cofactors vanish.
 
-    The thread's own example, where NaN was the answer (jax-ml/jax#2380, HIPS/autograd#549).
+    An example that gave NaN (jax-ml/jax#2380, HIPS/autograd#549).
     """
     return xp.linalg.det(A)
 
@@ -66,13 +66,13 @@ ROOT = math.sqrt(11)
 @trap(
     {"A": [[4.0, 1.0], [1.0, 3.0]]},
     ([[3 / 16 + 1 / (16 * ROOT), 0.0], [0.5 - 1 / (2 * ROOT), 1 / ROOT]],),
-    faults={"a share for the half not read": "the derivative is symmetrised (HIPS/autograd#56)"},
+    faults={"gradient in the half not read": "the derivative is symmetrised (HIPS/autograd#56)"},
 )
 def trap_cholesky_upper_half(xp, A):
     """Σ L of A = L Lᵀ at ((4, 1), (1, 3)) → 0 in the upper entry, which is not read.
 
-    Libraries that read both halves, or give each its share, have a symmetric gradient: half of the lower entry's in
-    each. Right for symmetric changes, and not the derivative of what numpy computes (HIPS/autograd#56,
+    Libraries that read or credit both halves have a symmetric gradient, with half of the lower entry in each. It is
+    correct for symmetric changes, but not the derivative of numpy's function (HIPS/autograd#56,
     pytorch/pytorch#137284).
     """
     return xp.sum(xp.linalg.cholesky(A))
@@ -80,9 +80,9 @@ def trap_cholesky_upper_half(xp, A):
 
 @trap({"A": [[4.0, 1.0], [1.0, 3.0]]}, ([[3 / 16 + 1 / (16 * ROOT), 0.5 - 1 / (2 * ROOT)], [0.0, 1 / ROOT]],))
 def trap_cholesky_lower_half(xp, A):
-    """Σ U of A = Uᵀ U at ((4, 1), (1, 3)), asked for by upper=True → 0 in the lower entry, which is not read.
+    """Σ U of A = Uᵀ U at ((4, 1), (1, 3)), with upper=True → 0 in the lower entry, which is not read.
 
-    jax-ml/jax#40421 has a ghost there, EnzymeAD/Enzyme.jl#1604 had one.
+    jax-ml/jax#40421 has a nonzero entry there, EnzymeAD/Enzyme.jl#1604 had one.
     """
     return xp.sum(xp.linalg.cholesky(A, upper=True))
 
@@ -94,7 +94,7 @@ def trap_cholesky_lower_half(xp, A):
 def trap_cholesky_symmetric(xp, A):
     """Σ L of ½ (A + Aᵀ) = L Lᵀ at ((4, 1), (1, 3)): the same for every convention about halves.
 
-    A gradient that is twice too large off the diagonal was pytorch/pytorch#18825.
+    pytorch/pytorch#18825 had twice the gradient off the diagonal.
     """
     return xp.sum(xp.linalg.cholesky(symmetric(xp, A)))
 
@@ -103,7 +103,7 @@ def trap_cholesky_symmetric(xp, A):
 def trap_cholesky_of_diagonal(xp, x):
     """Σ L of x I = L Lᵀ of size 3, at 4 → 3 / (2 sqrt x) = 0.75.
 
-    Derivatives were lost on the way in stan-dev/math#2364.
+    stan-dev/math#2364 lost derivatives.
     """
     return xp.sum(xp.linalg.cholesky(x * xp.asarray(np.eye(3))))
 
@@ -113,13 +113,13 @@ def trap_cholesky_of_diagonal(xp, x):
     ([[math.e, 0.0], [0.0, math.e]],),
     faults={
         "nan": "1 / (w_i - w_j) between equal eigenvalues (as jax-ml/jax#669)",
-        "raises, and says so": "eigenvectors are turned by any change where w_i = w_j",
+        "raises, with the reason": "eigenvectors are undetermined for w_i = w_j",
     },
 )
 def trap_equal_eigenvalues(xp, A):
     """tr(V exp(w) Vᵀ) of a symmetric matrix V w Vᵀ at I → e I: the trace of its exponential.
 
-    1 / (w_i - w_j) is infinite, though what it multiplies is 0 (jax-ml/jax#669, pytorch/pytorch#47599).
+    1 / (w_i - w_j) is infinite, although its factor is 0 (jax-ml/jax#669, pytorch/pytorch#47599).
     """
     w, V = xp.linalg.eigh(symmetric(xp, A))
     return xp.sum((V * xp.exp(w)) * V)
@@ -129,14 +129,15 @@ def trap_equal_eigenvalues(xp, A):
     {"A": [[4.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]},
     ([[0.0, 1 / 6, 1 / 3], [1 / 6, 0.0, 0.0], [1 / 3, 0.0, 0.0]],),
     faults={
-        "nan": "eigenvalues of other eigenvectors are equal (as jax-ml/jax#4646)",
-        "raises, and says so": "eigenvectors are turned by any change where w_i = w_j",
+        "nan": "other eigenvalues are equal (as jax-ml/jax#4646)",
+        "raises, with the reason": "eigenvectors are undetermined for w_i = w_j",
     },
 )
 def trap_simple_eigenvector(xp, A):
-    """v₀ v₁ + 2 v₀ v₂ of the eigenvector of 4 in diag(4, 1, 1) → ⅙ and ⅓ for the entries that turn it.
+    """v₀ v₁ + 2 v₀ v₂ of the eigenvector of 4 in diag(4, 1, 1) → ⅙ and ⅓ for the entries that rotate it.
 
-    Its derivative is finite: only the other two eigenvectors have none. NaN everywhere (jax-ml/jax#4646).
+    Its derivative is finite: only the other two eigenvectors have none. Libraries give NaN everywhere
+    (jax-ml/jax#4646).
     """
     _, V = xp.linalg.eigh(symmetric(xp, A))
     v = V[:, 2]
@@ -147,7 +148,7 @@ def trap_simple_eigenvector(xp, A):
 def trap_large_eigenvalues(xp, x):
     """v₀ v₁ of the top eigenvector of 2⁶⁰ ((2, x), (x, 1)) at 0 → 1.
 
-    Differences of eigenvalues are large, and adding 1 to keep them from zero leaves nothing of the 1: NaN above 2⁵³
+    Adding 1 to the large differences of eigenvalues, to keep them from zero, has no effect: NaN above 2⁵³
     (jax-ml/jax#40141).
     """
     off = x * xp.asarray([[0.0, 1.0], [1.0, 0.0]])
@@ -158,7 +159,7 @@ def trap_large_eigenvalues(xp, x):
 @trap(
     {"A": [[1.0, 0.0], [0.0, 1.0]]},
     ([[1.0, 0.0], [0.0, 1.0]],),
-    faults={"raises, and says so": "singular vectors are turned by any change where σ_i = σ_j"},
+    faults={"raises, with the reason": "singular vectors are undetermined for σ_i = σ_j"},
 )
 def trap_equal_singular_values(xp, A):
     """Σ σ of I → I: the nuclear norm, U Vᵀ.
@@ -181,24 +182,24 @@ def trap_large_singular_values(xp, x):
 def trap_solve_unsymmetric(xp, A, b):
     """Σ x of A x = b at A = ((1, 2), (3, 5)), b = (1, 2) → -λ xᵀ and λ = A⁻ᵀ 1 = (-2, 1), x = (-1, 1).
 
-    A⁻¹ instead of A⁻ᵀ, or its transpose, is right for symmetric A only.
+    A⁻¹ instead of A⁻ᵀ, or the transpose of the result, is correct for symmetric A only.
     """
     return xp.sum(xp.linalg.solve(A, b[:, None]))
 
 
 @trap({"x": [1.0, 0.0, 0.0]}, ([1.0, 0.0, 0.0],))
 def trap_norm_on_an_axis(xp, x):
-    """‖x‖ at (1, 0, 0) → (1, 0, 0): smooth, with squares of zero inside.
+    """‖x‖ at (1, 0, 0) → (1, 0, 0): smooth, although it squares zeros.
 
-    NaN in coin-or/ADOL-C#107.
+    coin-or/ADOL-C#107 had NaN.
     """
     return xp.linalg.vector_norm(x)
 
 
 @trap({"x": [[1.0, 2.0], [4.0, 8.0]]}, ([[-22.0, 4.0], [-30.0, 48.0]],))
 def trap_mean_over_all_axes(xp, x):
-    """Σ (w (x - mean over both axes))², w = (1, 3): a mean over all axes by their list.
+    """Σ (w (x - mean over both axes))², w = (1, 3): a mean over a list of all axes.
 
-    Zero instead of the derivative in EnzymeAD/Reactant.jl#2306.
+    EnzymeAD/Reactant.jl#2306 had zero.
     """
     return xp.sum((xp.asarray([[1.0, 3.0]]) @ (x - xp.mean(x, axis=(0, 1)))) ** 2)

@@ -19,12 +19,12 @@ def trap_zero_to_a_power(xp, y):
 @trap(
     {"x": [0.0, 0.0]},
     ([1.0, 0.0],),
-    faults={"nan": "0 · 0^-1 for an exponent 0.0 that is no integer (as jax-ml/jax#14397)"},
+    faults={"nan": "0 · 0^-1 for the float exponent 0.0 (as jax-ml/jax#14397)"},
 )
 def trap_power_zero(xp, x):
     """Σ x^(1, 0) at 0 → (1, 0): x⁰ is constant.
 
-    0 · 0^-1 = 0 · inf (casadi/casadi#2856, jax-ml/jax#14397: for exponents that are no integers jax keeps NaN).
+    0 · 0^-1 = 0 · inf (casadi/casadi#2856; jax-ml/jax#14397: jax keeps NaN for exponents of float type).
     """
     return xp.sum(x ** xp.asarray([1.0, 0.0]))
 
@@ -37,8 +37,8 @@ def trap_power_zero(xp, x):
 def trap_power_both(xp, x, y):
     """Σ x^y at x = 0, y = (1, 2, 3) → (1, 0, 0) in x, 0 in y.
 
-    Stan skips all derivatives at base 0, so that d/dx x¹ is 0 there (stan-dev/math#3031); x^y as exp(y log x) has
-    0/0 (martinjrobins/diffsl#138, by Enzyme).
+    Stan skips all derivatives at base 0, so d/dx x¹ is 0 there (stan-dev/math#3031). x^y as exp(y log x) has 0/0
+    (martinjrobins/diffsl#138, with Enzyme).
     """
     return xp.sum(xp.pow(x, y))
 
@@ -65,7 +65,7 @@ def trap_power_three_halves(xp, x):
 def trap_power_chain(xp, x):
     """(x - 1)^2.0 at 0 → -2: a float exponent and a negative base.
 
-    The rule for a general exponent multiplies by log(x - 1) where it asks for both derivatives at once.
+    The general rule computes both derivatives and multiplies by log(x - 1).
     """
     return (x - 1.0) ** 2.0
 
@@ -83,7 +83,7 @@ def trap_prod_zero(xp, x):
 def trap_prod_two_zeros(xp, x):
     """Π (0, 0, 3) → 0: with two zeros each factor is multiplied by another zero.
 
-    Treating the zero as if there were only one gives (3, 3, 0).
+    A rule for a single zero gives (3, 3, 0).
     """
     return xp.prod(x)
 
@@ -92,16 +92,16 @@ def trap_prod_two_zeros(xp, x):
 def trap_prod_one_zero(xp, x):
     """Π (0) → 1, in an array of one entry.
 
-    Its adjoint lost the axis in pytorch/pytorch#82644.
+    The adjoint lost its axis in pytorch/pytorch#82644.
     """
     return xp.prod(x, axis=0)
 
 
 @trap({"x": [2.0, 0.0, 5.0]}, ([1.0, 12.0, 0.0],))
 def trap_cumulative_product_zero(xp, x):
-    """x₀ + x₀ x₁ + x₀ x₁ x₂ at (2, 0, 5), by the running product → (1, 12, 0).
+    """x₀ + x₀ x₁ + x₀ x₁ x₂ at (2, 0, 5), by the cumulative product → (1, 12, 0).
 
-    Dividing by x gives NaN (pymc-devs/pytensor#1911, tensorflow/tensorflow#3862); autograd has no derivative of it
+    Dividing by x gives NaN (pymc-devs/pytensor#1911, tensorflow/tensorflow#3862); autograd lacks the derivative
     (HIPS/autograd#257).
     """
     return xp.sum(xp.cumulative_prod(x))

@@ -1,7 +1,7 @@
-"""Traps of odd shapes: a number, one element, no element, and what is broadcast between them.
+"""Traps of unusual shapes: a number, one element, no element, and broadcasting between them.
 
-A gradient has the shape of its argument: () is not (1,), and the gradient in an array without elements is an array
-without elements, not an error and not None.
+A gradient has the shape of its argument: () is not (1,), and the gradient in an empty array is an empty array, not an
+error or None.
 """
 
 import numpy as np
@@ -25,13 +25,13 @@ def trap_one_element(xp, x):
 
 @trap({"x": np.zeros(0), "b": 1.5}, (np.zeros(0), 2 * 1.5))
 def trap_no_element(xp, x, b):
-    """Σ x² + b² at no element and 1.5 → no element, 3."""
+    """Σ x² + b² at an empty x and b = 1.5 → empty, 3."""
     return xp.sum(x * x) + b * b
 
 
 @trap({"A": np.zeros((0, 3)), "b": [0.5, -0.2, 0.9]}, (np.zeros((0, 3)), [1.0, -0.4, 1.8]))
 def trap_no_row(xp, A, b):
-    """Σ A b + Σ b² at a matrix without rows → none, 2 b: the product of nothing adds nothing."""
+    """Σ A b + Σ b² at a matrix without rows → empty, 2 b: the empty product adds nothing."""
     return xp.sum(xp.matmul(A, b)) + xp.sum(b * b)
 
 

@@ -1,4 +1,4 @@
-"""Traps of range and digits: infinities that cancel, exponentials that overflow, differences of near equals."""
+"""Traps of numerical stability: infinities that cancel, exponentials that overflow, cancellation."""
 
 import math
 
@@ -20,9 +20,9 @@ def trap_log_add_exp_of_nothing(xp, x):
 
 @trap({"x": 2.0}, (1.0,), faults={"nan": "-inf - -inf (as jax-ml/jax#6811)"})
 def trap_log_add_exp_with_nothing(xp, x):
-    """logaddexp(logaddexp(-inf, -inf + x), x) at 2 → 1: adding zeros, in logarithms, and then x.
+    """logaddexp(logaddexp(-inf, -inf + x), x) at 2 → 1: in logarithms, zeros and then x are added.
 
-    The inner one is associative in its value and NaN in its derivative (pytorch/pytorch#49724).
+    The value of the inner call is correct, its derivative is NaN (pytorch/pytorch#49724).
     """
     nothing = xp.asarray(-np.inf)
     return xp.logaddexp(xp.logaddexp(nothing, -np.inf + x), x)
@@ -30,19 +30,19 @@ def trap_log_add_exp_with_nothing(xp, x):
 
 @trap({"x": 800.0}, (1.0,))
 def trap_log_add_exp_large(xp, x):
-    """logaddexp(0, x) at 800 → 1: log(1 + eˣ), written so that nothing overflows.
+    """logaddexp(0, x) at 800 → 1: log(1 + eˣ) without overflow.
 
-    A derivative exp x / (1 + exp x) written out is inf / inf.
+    The derivative exp x / (1 + exp x) is inf / inf.
     """
     return xp.logaddexp(xp.asarray(0.0), x)
 
 
-@trap({"x": 800.0}, (1.0,), faults={"nan": "inf / inf, for exp overflows in the value too"})
+@trap({"x": 800.0}, (1.0,), faults={"nan": "inf / inf, because exp overflows in the value too"})
 def trap_log1p_exp_overflow(xp, x):
     """log1p(exp x) at 800 → 1: f is 800, and inf in double precision.
 
-    exp x overflows: the value is inf everywhere, the derivative inf / inf, or 1 / inf · inf. An engine that rewrites
-    log1p(exp x) is right; NaN is honest; 0 is not.
+    exp x overflows: every library's value is inf, the derivative inf / inf or 1 / inf · inf. An engine that rewrites
+    log1p(exp x) is correct; NaN shows the problem, 0 hides it.
     """
     return xp.log1p(xp.exp(x))
 
@@ -60,7 +60,7 @@ def trap_log_add_exp_equal_large(xp, x):
 def trap_log_add_exp_equal(xp, x, y):
     """logaddexp(x, y) at x = y → ½ and ½.
 
-    max(x, y) + log1p(exp(-|x - y|)) is smooth, its parts have kinks: (1, 0) (keras-team/keras#23616).
+    max(x, y) + log1p(exp(-|x - y|)) is smooth, but its parts have kinks: (1, 0) (keras-team/keras#23616).
     """
     return xp.logaddexp(x, y)
 
@@ -74,9 +74,9 @@ def trap_log_add_exp_equal(xp, x, y):
     },
 )
 def trap_sinc_near_zero(xp, x):
-    """sin(π x) / (π x), as sinc, at 1e-6 → -π² x / 3.
+    """sinc x = sin(π x) / (π x) at 1e-6 → -π² x / 3.
 
-    (cos - sinc) / x cancels all but four digits (jax-ml/jax#34139, jax-ml/jax#40629).
+    (cos - sinc) / x leaves four digits (jax-ml/jax#34139, jax-ml/jax#40629).
     """
     return xp.sinc(x)
 
@@ -85,7 +85,7 @@ def trap_sinc_near_zero(xp, x):
 def trap_hypot_large(xp, x):
     """hypot(x, 1) at 1e200 → 1.
 
-    x / sqrt(x² + 1) overflows on the way: 0, or NaN (casadi/casadi#1595 asks for hypot for its numerical properties).
+    x / sqrt(x² + 1) overflows: 0, or NaN (casadi/casadi#1595 requests hypot for its numerical properties).
     """
     return xp.hypot(x, xp.asarray(1.0))
 
@@ -94,7 +94,7 @@ def trap_hypot_large(xp, x):
 def trap_atan2_small(xp, x):
     """atan2(x, x) at 1e-200 → 0: the angle of the diagonal.
 
-    x² + y² underflows to 0: x / 0 - x / 0 = NaN. The complex one is pytorch/pytorch#98276.
+    x² + y² underflows to 0: x / 0 - x / 0 = NaN. For complex numbers: pytorch/pytorch#98276.
     """
     return xp.atan2(x, x)
 
@@ -119,14 +119,14 @@ def trap_atan2_large(xp, y, x):
 def trap_quotient_large(xp, x):
     """(x - 1) / (x + 1) at 1e200 → 2 / (x + 1)² = 2e-400, which is 0 in double precision.
 
-    1 / (x + 1) - (x - 1) / (x + 1)²: the square overflows, the second term is lost, and 1e-200 is left.
+    1 / (x + 1) - (x - 1) / (x + 1)²: the square overflows and the second term is lost, which leaves 1e-200.
     """
     return (x - 1.0) / (x + 1.0)
 
 
-@trap({"x": 750.0}, (0.0,), faults={"nan": "inf · 0, for exp overflows"})
+@trap({"x": 750.0}, (0.0,), faults={"nan": "inf · 0, because exp overflows"})
 def trap_logistic_tail(xp, x):
-    """1 / (1 + exp x) at 750 → -e⁻⁷⁵⁰, which is 0 in double precision: its tail.
+    """1 / (1 + exp x) at 750 → -e⁻⁷⁵⁰, which is 0 in double precision.
 
     -exp x / (1 + exp x)² = inf / inf = NaN.
     """
@@ -139,9 +139,9 @@ def trap_logistic_tail(xp, x):
     faults={"0": "(1 + exp x)² overflows in the derivative of the quotient (as jax-ml/jax#40825)"},
 )
 def trap_logistic_far(xp, x):
-    """1 / (1 + exp x) at 400 → -e⁻⁴⁰⁰ = -1.9e-174: small, and still a number.
+    """1 / (1 + exp x) at 400 → -e⁻⁴⁰⁰ = -1.9e-174: small but representable.
 
-    (1 + exp x)² overflows, so that the quotient rule gives 0 (the same cancellation for the logistic function:
+    (1 + exp x)² overflows, so the quotient rule gives 0 (the same problem for the logistic function:
     jax-ml/jax#40825).
     """
     return 1.0 / (1.0 + xp.exp(x))

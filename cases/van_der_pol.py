@@ -1,10 +1,10 @@
-"""Van der Pol's oscillator, in its parameter, its start and both ends of time.
+"""Van der Pol's oscillator, differentiated in its parameter, its start and both end times.
 
     x' = v,   v' = μ (1 - x²) v - x,   f(μ, start, t₀, t₁) = x(t₁) + v(t₁)
 
-Twice: in `van_der_pol` by the classical fourth-order method with n steps of length (t₁ - t₀) / n; in
-`van_der_pol_adaptive` by Dormand and Prince's, with time in units of n / 10, for which it takes about n steps. Nothing
-depends on the time itself, so ∂f/∂t₀ = -∂f/∂t₁.
+`van_der_pol` uses the classical fourth-order Runge-Kutta method with n steps of length (t₁ - t₀) / n.
+`van_der_pol_adaptive` uses the Dormand-Prince method with time in units of n / 10, which takes about n steps. The
+equations do not depend on time, so ∂f/∂t₀ = -∂f/∂t₁.
 
 Van der Pol (1926), "On relaxation oscillations", Philosophical Magazine 2, 978-992.
 """
@@ -54,6 +54,6 @@ CASES = {
         quick=(2, 10),
         flops=lambda n: 200 * n + 1,
         tags=("ode", "data-dependent", "scalar-loop"),
-        summary="Van der Pol's oscillator by steps as long as their error allows.",
+        summary="Van der Pol's oscillator with adaptive steps.",
     ),
 }

@@ -61,7 +61,7 @@ class AdHoc:
     inputs: str | None = None
 
     def function(self) -> Callable[..., Any]:
-        """The function, its module imported with float64 defaults. Raises UsageError in one line if there is none."""
+        """The function, its module imported with float64 defaults. Raises UsageError if it is missing."""
         return named_function(self.name, self.path, "--function")
 
     def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -110,7 +110,7 @@ def ad_hoc(
 
 
 class Sized:
-    """`f(xp, **inputs)` of a case of many sizes, from one case for each; at a size the case is that one.
+    """`f(xp, **inputs)` of a case of many sizes, from one case for each size, which it calls at that size.
 
     Raises UsageError where another size has other arguments to differentiate in. `name` is for this message.
     """
@@ -128,7 +128,9 @@ class Sized:
         first, this = self.of_size(SIZES[0]), self.of_size(n)
         if this.wrt != first.wrt:
             both = f"{', '.join(this.wrt)} for {n}, {', '.join(first.wrt)} for {SIZES[0]}"
-            raise UsageError(f"{self.name} returns arguments of another structure for another size: {both}")
+            raise UsageError(
+                f"{self.name} returns different arguments for different sizes: {both}; return the same ones"
+            )
         return {SIZE: n, **this.inputs(n, rng)}
 
 
@@ -176,7 +178,7 @@ def fitted(
         return tuple(values), dict(named)
     parameters = parameters[1:] if parameters and parameters[0].name == "xp" else parameters
     if not parameters:
-        raise UsageError(f"{name} takes no arguments, so there is nothing to differentiate in")
+        raise UsageError(f"{name} takes no arguments to differentiate in; give it a parameter")
     kinds = {each.kind for each in parameters}
     by_name = [each for each in parameters if each.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)]
     known = [each.name for each in by_name]
@@ -192,7 +194,8 @@ def fitted(
         values = [np.array(values)]
     if not least <= len(values) <= most:
         many = str(most) if least == most else f"{least} to {most}"
-        raise UsageError(f"--at gives {len(values)} arguments, but {name} takes {many} ({takes or 'all by --arg'})")
+        given = f"--at gives {len(values)} arguments, but {name} takes {many} ({takes or 'all by --arg'})"
+        raise UsageError(f"{given}; give {many} with --at")
     needed = [each.name for each in by_name if each.kind is Parameter.KEYWORD_ONLY and each.default is Parameter.empty]
     if missing := [each for each in needed if each not in named]:
         raise UsageError(f"{name} needs {missing[0]!r} too: give it with --arg {missing[0]}=VALUE")
@@ -207,14 +210,14 @@ _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def _callables(holder: Any, names: Sequence[str]) -> list[str]:
-    """The names of what can be called, or, in a module without functions, all names."""
+    """The names of callables, or, in a module without functions, all names."""
     return [name for name in names if callable(getattr(holder, name, None))] or list(names)
 
 
 def _split(name: str, option: str) -> tuple[str, str]:
     module, colon, attribute = name.rpartition(":")
     if not (colon and module and all(part.isidentifier() for part in attribute.split("."))):
-        raise UsageError(f"{option} {name!r} is not of the form module:function or file.py:function")
+        raise UsageError(f"{option} {name!r} is not a function; write module:function or file.py:function")
     return module, attribute
 
 

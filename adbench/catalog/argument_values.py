@@ -142,7 +142,7 @@ def _from_json(text: str, option: str, *, whole: bool) -> Any:
             where = f"at {text[error.pos :][:MOST_SHOWN]!r} (line {error.lineno}, column {error.colno})"
         raise UsageError(f"{option} is not JSON: {error.msg} {where}. Put JSON in quotes: '[[1, 2], [3, 4]]'") from None
     except (RecursionError, OverflowError, ValueError) as error:
-        raise UsageError(f"{option} cannot be read as JSON: {error}") from None
+        raise UsageError(f"{option} cannot be read as JSON: {error}. {HOW}") from None
 
 
 def _converted(found: Any) -> Any:

@@ -64,8 +64,8 @@ class Source:
     def is_default(self) -> bool:
         """Whether a run that names no backend has this one, if it is installed.
 
-        The file decides by DEFAULT. Otherwise a user's own is in it, and of the built-in ones those that are no variant
-        and need no compiler.
+        The file decides by DEFAULT. Otherwise every backend of the user is included, and each built-in one that is no
+        variant and needs no compiler.
         """
         if self.default is not None:
             return self.default
@@ -191,7 +191,7 @@ def select(kind: str, known: Mapping[str, object], patterns: Iterable[str]) -> t
 
 
 def requirement(backend: Source) -> str:
-    """What `pip install` needs for a backend: our extra for its library, or its distributions where there is none."""
+    """What `pip install` needs for a backend: our extra for its library, or else its distributions."""
     library = backend.variant_of or backend.name
     return f"{OURS}[{library}]" if backend.builtin and library in extras() else " ".join(backend.requires)
 
@@ -201,7 +201,7 @@ def first_line(error: BaseException) -> str:
     try:
         text = str(error)
     except Exception:  # also a user's exception may fail
-        return "its text cannot be had"
+        return "no readable message"
     line = next((line.strip() for line in text[: 20 * MOST_REASON].splitlines() if line.strip()), "no message")
     return line if len(line) <= MOST_REASON else f"{line[:MOST_REASON]}…"
 

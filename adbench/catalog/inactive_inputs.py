@@ -17,7 +17,7 @@ from adbench.oracle.leaves import Point, direction_weights
 from adbench.oracle.precise import NotPrecise, is_flat
 
 NEGLIGIBLE = 1e-9
-"""Of the value, or of what the other inputs do: a relative error that no verdict lets through elsewhere."""
+"""Relative to the value or to the effect of the other inputs; no verdict accepts a relative error of this size."""
 
 STEP = 2.0**-10
 DIRECTIONS = 3
@@ -84,7 +84,7 @@ class Notice:
 
 
 def of_own_cases(catalog: Catalog, sizes: Mapping[str, Sequence[int]], seed: int) -> Iterator[Notice]:
-    """The inactive inputs of the user's own cases at these sizes, except traps.
+    """The inactive inputs of the user's cases at these sizes, except traps.
 
     Our tests hold the built-in cases to the same. The search in a case ends, with a notice, if it takes too long.
     """

@@ -57,7 +57,7 @@ def docstring(file: Path) -> str:
 
 
 def formula(about: str) -> str:
-    """The indented lines of a docstring up to those that define f, without their indentation; not the derivatives."""
+    """The indented lines of a docstring up to the definition of f, without indentation and derivatives."""
     blocks: list[str] = []
     for block in about.split("\n\n"):
         if not block.startswith("    "):

@@ -87,7 +87,7 @@ def _words(protocol: str, command: str, folder: Path) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise UsageError(f"{protocol}:{command}: cannot be read as a command: {error}") from error
+        raise UsageError(f"{protocol}:{command}: cannot be read as a command: {error}; check its quotes") from error
     if not words:
         raise UsageError(f"{protocol}: names no command; write -b '{protocol}:PROGRAM ARGUMENTS'")
     if shutil.which(words[0]) is None and shutil.which(str(folder / words[0])) is None:

@@ -12,8 +12,8 @@ from adbench.cli.support.options import PATH, completion_of, folder_options
 
 @click.command()
 @click.argument("case", metavar="CASE", shell_complete=completion_of("cases"))
-@click.option("-n", "--size", metavar="N", help="The size of the case; default: its smallest.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the inputs.")
+@click.option("-n", "--size", metavar="N", help="Use this size of the case; default: its smallest.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Make the inputs with this seed.")
 @click.option("--compiled", is_flag=True, help="Also show the compiled recording: guards and native code.")
 @click.option("--html", type=PATH, metavar="FILE", help="Write a page with a drawing to FILE instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with every line.")

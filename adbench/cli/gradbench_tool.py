@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @click.command("gradbench-tool")
-@click.option("-b", "--backend", required=True, metavar="NAME", help="The backend that answers: a name or a file.")
+@click.option("-b", "--backend", required=True, metavar="NAME", help="Answer with this backend: a name or a file.")
 @folder_options
 def gradbench_tool(backend: str, case_folders: tuple[str, ...], backend_folders: tuple[str, ...]) -> None:
     """Serve a backend as a gradbench tool: read messages on stdin, write responses to stdout.

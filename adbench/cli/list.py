@@ -13,7 +13,7 @@ from adbench.cli.support.options import folder_options, json_option
 @folder_options
 @json_option
 @click.option("--markdown", is_flag=True, help="Print a Markdown table.")
-@click.option("--suite", "suites", multiple=True, metavar="NAME", help="Only the cases of this published comparison.")
+@click.option("--suite", "suites", multiple=True, metavar="NAME", help="List only the cases of this suite.")
 def list_(
     kind: str,
     as_json: bool,

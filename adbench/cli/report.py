@@ -22,7 +22,12 @@ SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".csv": "csv", ".xml":
     metavar="FILE",
     help="Write to FILE; default: report.html next to the run.",
 )
-@click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: by the suffix of FILE, else html.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    help="Write this format; default: by the suffix of FILE, else html.",
+)
 @share_option("--margin", "5%", "With several runs: ignore changes in time below this share.")
 @click.option("--from-gradbench", is_flag=True, help="RUN is a gradbench log; show gradbench's own numbers.")
 @click.option("--details", is_flag=True, help="Print every size, operator and reason in the terminal instead.")

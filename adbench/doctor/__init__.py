@@ -1,1 +1,1 @@
-"""What the machine is like to measure on."""
+"""Checks of the machine before measuring."""

@@ -1,6 +1,6 @@
-"""`adbench doctor`: how well one can measure on this machine. It looks, and changes nothing.
+"""`adbench doctor`: how well this machine is suited to measuring. It inspects and changes nothing.
 
-Facts and findings are plain data; reports/text/doctor.py makes text of them.
+Facts and findings are plain data; reports/text/doctor.py formats them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from adbench.model.errors import Unsupported
 from adbench.version import __version__
 
 LIBRARIES = ("numpy", "scipy", "python-flint", "optree", "psutil", "msgspec", "click", "rich", "matplotlib", "jinja2")
-MIXED = "what is stated about a method of measuring memory does not hold on this machine: do not quote its figures"
+MIXED = "a memory method misreads known amounts on this machine: do not quote its figures"
 
 
 @dataclass(frozen=True)
 class Examination:
-    """The result: facts about the machine, versions, findings, and if asked for memory and backends."""
+    """The result: facts about the machine, versions, findings, and on request memory and backends."""
 
     facts: dict[str, machine.Fact]
     fingerprint: str
@@ -48,8 +48,8 @@ def examine(
     with_memory: bool = False,
     catalog: Catalog | None = None,
 ) -> Examination:
-    """Look at everything. Takes `seconds` for the noise, half a minute more with memory; with a catalog, its backends
-    too."""
+    """Inspect the machine. Measures noise for `seconds`; memory takes half a minute more; a catalog adds its
+    backends."""
     cpus = usable_cpus()
     system = System(cpus, _noise(seconds), proc, sys)
     facts = machine.describe(proc=proc, sys=sys)
@@ -64,7 +64,7 @@ def examine(
 
 
 def memory_findings(read: Callable[[], Iterator[Reading]] = memory_truth.readings) -> Iterator[Finding]:
-    """For each way to allocate, what each method reads of a known amount, in fresh processes."""
+    """The bytes that each method reads of a known amount, for each allocator, in fresh processes."""
     for allocator, group in groupby(read(), key=lambda reading: reading.allocator):
         readings = list(group)
         by_method = [list(of) for _, of in groupby(readings, key=lambda reading: reading.method)]
@@ -73,7 +73,7 @@ def memory_findings(read: Callable[[], Iterator[Reading]] = memory_truth.reading
         lies = [reading for reading in readings if reading.true is False]
         missing = next((reading.figure.reason for reading in readings if reading.true is None), None)
         state: State = "warning" if lies else "unknown" if missing else "ok"
-        why = f"MB read of {sizes}; in brackets where the method is known not to see them"
+        why = f"MB read of {sizes}; in brackets if the method is known to miss them"
         yield Finding(allocator, found, state, why, MIXED if lies else missing)
     for allocator in memory_truth.ALLOCATORS:
         if (reason := memory_truth.missing(allocator)) is not None:
@@ -81,7 +81,7 @@ def memory_findings(read: Callable[[], Iterator[Reading]] = memory_truth.reading
 
 
 def backend_rows(catalog: Catalog) -> Iterator[dict[str, Any]]:
-    """name, version, `missing`, the one command that installs it, and the folder of the user's own C++ library.
+    """Name, version, `missing`, the command that installs it, and the folder of the user's C++ library.
 
     No library is imported.
     """
@@ -102,14 +102,14 @@ def backend_rows(catalog: Catalog) -> Iterator[dict[str, Any]]:
 
 
 def _header(source: Source) -> tuple[str | None, str | None, str | None]:
-    """The header of a C++ library and how to get it, if it is missing, or else its folder.
+    """A missing C++ library's header and how to get it, or the folder of a found one.
 
-    Only for a library whose folder the user names, or has to name.
+    Only for libraries whose folder the user sets or must set.
     """
     packaged = (source.requires or source.debian) and not source.own_copy
     if not source.builtin or source.home is None or packaged:
         return None, None, None
-    library = getattr(load(source), "LIBRARY", None)  # such a file imports no library
+    library = getattr(load(source), "LIBRARY", None)  # loading the file imports no library
     if library is None:
         return None, None, None
     try:
@@ -120,7 +120,7 @@ def _header(source: Source) -> tuple[str | None, str | None, str | None]:
 
 
 def _noise(seconds: float) -> Noise:
-    """The noise on the processor that would be measured on."""
+    """The noise on the processor that measurements use."""
     before = usable_cpus()
     with contextlib.suppress(OSError, AttributeError):
         os.sched_setaffinity(0, machine.measuring_cpus(1))

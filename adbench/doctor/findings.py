@@ -1,6 +1,6 @@
 """The checks of `adbench doctor`: one function for each property of the machine or of this Python.
 
-A check only looks. A finding says what to do, and leaves that to the owner of the machine.
+Checks change nothing. A finding names the fix, and leaves it to the owner of the machine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ State = Literal["ok", "warning", "unknown"]
 
 LOOP_TARGET_NS = 20
 QUIET = 0.01  # share of a second that other processes may take
-EVEN = 0.02  # by which equal work may differ: the margin of a local comparison
+EVEN = 0.02  # share by which equal work may differ: the margin of a local comparison
 MEGABYTE = 1 << 20
 UNBROKEN = "\u00a0"  # a no-break space, between a number and its unit
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -33,9 +33,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a check: the property, its value, whether that is good, why it matters, and how to improve it.
+    """The result of a check: the property, its value and state, why it matters, and how to improve it.
 
-    `unknown` means that the system does not say.
+    `unknown` means that the system does not report it.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class System:
-    """What is examined: a machine by its two file trees, a process by its environment, and the measured noise."""
+    """The inputs of the checks: the machine's two file trees, the process's environment, and the measured noise."""
 
     cpus: tuple[int, ...]
     noise: Noise
@@ -64,7 +64,7 @@ CHECKS: list[Check] = []
 
 
 def check(name: str, why: str, *, unknown: str = "unknown") -> Callable[[Callable[[System], Answer]], Check]:
-    """Add a function to CHECKS. It returns what it found and how to fix it, or None if the system does not say.
+    """Add a function to CHECKS. It returns what it found and how to fix it, or None if the system does not report it.
 
     A finding with a fix is a warning.
     """
@@ -84,28 +84,28 @@ def check(name: str, why: str, *, unknown: str = "unknown") -> Callable[[Callabl
     return register
 
 
-@check("affinity", "With one processor, the measured code shares it with everything else that runs.")
+@check("affinity", "With one processor, the measured code shares it with every other process.")
 def affinity(system: System) -> Answer:
-    """Where a process may run."""
+    """The processors on which this process may run."""
     every = len(processors.ticks(proc=system.proc)) or len(system.cpus)
     found = f"{processors.listed(system.cpus)}: {len(system.cpus)} of {every} hardware threads"
-    return found, "allow it two or more" if len(system.cpus) < 2 else None
+    return found, "allow two processors or more, as with taskset -c 0,1" if len(system.cpus) < 2 else None
 
 
 @check("load", "Other work takes processor time, caches and memory bandwidth.")
 def load(system: System) -> Answer:
-    """Whether other processes run."""
+    """Whether other processes are running."""
     words = (text(system.proc / "loadavg") or "").split()
     if not words:
         return None
     busy = float(words[0]) > max(0.25 * len(system.cpus), 0.3)
     found = f"{words[0]} over the last minute, on {len(system.cpus)} processors"
-    return found, "find the busy processes with top, and wait for them" if busy else None
+    return found, "find busy processes with top and let them finish" if busy else None
 
 
 @check("noise", "Launches and rounds average over noise; less noise gives narrower intervals.")
 def noise(system: System) -> Answer:
-    """How much of a second a process gets that wants all of it."""
+    """The share of a second that a busy process gets."""
     seen = system.noise
     spread = "" if seen.spread is None else f"; equal work differs by {_percent(seen.spread)}"
     found = (
@@ -113,7 +113,7 @@ def noise(system: System) -> Answer:
         f"{seen.longest_ns * 1e-6:.2g}{UNBROKEN}ms{spread}"
     )
     loud = seen.taken > QUIET or (seen.spread or 0) > EVEN
-    return found, "see load, turbo and hypervisor above" if loud else None
+    return found, "fix load, turbo and hypervisor above" if loud else None
 
 
 @check("hypervisor", "A hypervisor can give the processor to another machine while the clock keeps running.")
@@ -129,11 +129,11 @@ def virtual(system: System) -> Answer:
 
 @check(
     "governor",
-    "Where the clock rate follows the load, the first milliseconds of an epoch run at a lower one.",
+    "If the clock rate follows the load, the first milliseconds of an epoch run slower.",
     unknown="unknown, as in most virtual machines",
 )
 def governor(system: System) -> Answer:
-    """What decides the clock rate."""
+    """The policy that sets the clock rate."""
     found = processors.governors(system.cpus, sys=system.sys)
     if not found:
         return None
@@ -142,7 +142,7 @@ def governor(system: System) -> Answer:
 
 @check(
     "turbo",
-    "With turbo the clock rate depends on heat and on what the other cores do.",
+    "With turbo the clock rate depends on heat and on the load of the other cores.",
     unknown="unknown, as in most virtual machines",
 )
 def turbo(system: System) -> Answer:
@@ -156,12 +156,12 @@ def turbo(system: System) -> Answer:
     return "on", "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"
 
 
-@check("shared cores", "Work on the other hardware thread of a core takes up to half of it.")
+@check("shared cores", "Work on the other hardware thread of a core takes up to half of the core.")
 def shared_cores(system: System) -> Answer:
     """Whether hardware threads share cores."""
     shared = processors.shares_cores(sys=system.sys)
     if not shared:
-        return None if shared is None else ("each hardware thread has its core", None)
+        return None if shared is None else ("each hardware thread has its own core", None)
     fix = "keep the machine idle, or echo off | sudo tee /sys/devices/system/cpu/smt/control"
     return "two hardware threads on a core", fix
 
@@ -172,7 +172,7 @@ def heat(system: System) -> Answer:
     count = disturbance.heat_count(system.cpus, sys=system.sys)
     if not count:
         return None if count is None else ("never throttled since the start", None)
-    return f"throttled {count} times since the start", "better cooling, or turbo off"
+    return f"throttled {count} times since the start", "improve cooling or turn turbo off"
 
 
 @check("power", "On battery, clock rates are kept low.")
@@ -186,7 +186,7 @@ def power(system: System) -> Answer:
 
 @check(
     "processor limit",
-    "A group that has used up its time is stopped until the next period, up to 0.1 s, in the middle of a call.",
+    "A group that has used up its time is stopped for up to 0.1 s, even in the middle of a call.",
 )
 def processor_limit(system: System) -> Answer:
     """Whether a control group limits processor time."""
@@ -199,7 +199,7 @@ def processor_limit(system: System) -> Answer:
     return f"{limit:g} processors' time{times}", fix
 
 
-@check("memory limit", "A process that needs more is killed; large sizes then read as crashed.")
+@check("memory limit", "A process that needs more is killed; large sizes then appear as crashed.")
 def memory_limit(system: System) -> Answer:
     """Whether a control group limits memory."""
     limit = cgroup.memory_limit(proc=system.proc, sys=system.sys)
@@ -209,7 +209,7 @@ def memory_limit(system: System) -> Answer:
     return f"{limit / GIGABYTE:.3g}{UNBROKEN}GiB", fix
 
 
-@check("swap", "Swapped memory is read back while the clock runs.")
+@check("swap", "Reading swapped memory back counts as measured time.")
 def swap(system: System) -> Answer:
     """Whether memory has been swapped out."""
     sizes = {name: int(value.split()[0]) * 1024 for name, value in fields(system.proc / "meminfo").items() if value}
@@ -217,10 +217,10 @@ def swap(system: System) -> Answer:
         return ("none", None) if "SwapTotal" in sizes else None
     used = sizes["SwapTotal"] - sizes.get("SwapFree", 0)
     found = f"{used / GIGABYTE:.2g} of {sizes['SwapTotal'] / GIGABYTE:.2g}{UNBROKEN}GiB in use"
-    return found, "end what fills the memory; then sudo swapoff -a" if used > 64 * MEGABYTE else None
+    return found, "close the programs that fill the memory; then sudo swapoff -a" if used > 64 * MEGABYTE else None
 
 
-@check("huge pages", "Where every large block gets pages of 2 MB, the resident peak goes up in steps of that size.")
+@check("huge pages", "With pages of 2 MB for every large block, the resident peak rises in steps of that size.")
 def huge_pages(system: System) -> Answer:
     """Whether every large block of memory gets pages of two megabytes."""
     said = word(system.sys / "kernel/mm/transparent_hugepage/enabled") or ""
@@ -240,48 +240,48 @@ def allocator(system: System) -> Answer:
     return found or "the system's", f"unset {' '.join(given)}" if given else None
 
 
-@check("clock", "Shorter times cannot be distinguished.")
+@check("clock", "Shorter times cannot be resolved.")
 def reading_the_clock(system: System) -> Answer:
     """The resolution of the clock."""
     step = clock_step_ns()
     source = word(system.sys / "devices/system/clocksource/clocksource0/current_clocksource")
     steps = f"steps of {step}{UNBROKEN}ns" if step is not None else "does not move"
     coarse = step is None or step > 1000
-    fix = "see why the processor's counter is not used: sudo dmesg | grep -i clocksource" if coarse else None
+    fix = "find out why the processor's counter is not used: sudo dmesg | grep -i clocksource" if coarse else None
     return steps + (f", from {source}" if source else ""), fix
 
 
-@check("loop overhead", f"Every time per call includes it; {LOOP_TARGET_NS} ns or less is the aim.")
+@check("loop overhead", f"Every time per call includes it; aim for {LOOP_TARGET_NS} ns or less.")
 def loop(system: System) -> Answer:
     """The time that the loop around the calls takes."""
     ns = clock.loop_overhead_ns()
-    fix = "see noise and python: another process at this moment, a slow clock rate, or a slow build"
+    fix = "check noise and python: another process, a slow clock rate, or a slow build"
     return f"{ns:.1f}{UNBROKEN}ns a call", fix if ns > LOOP_TARGET_NS else None
 
 
 @check(
     "python",
-    "Libraries that run in Python itself are slower in a slow build, compiled ones are not: ratios shift.",
+    "A slow build slows libraries written in Python but not compiled ones, which shifts ratios.",
 )
 def python(system: System) -> Answer:
-    """How the interpreter was built."""
+    """The build of the interpreter."""
     version = ".".join(map(str, sys.version_info[:3]))
     arguments = sysconfig.get_config_var("CONFIG_ARGS")
     if hasattr(sys, "gettotalrefcount") or sys.flags.dev_mode:
-        return f"{version}, in debug mode", "a release build, without -X dev"
+        return f"{version}, in debug mode", "use a release build without -X dev"
     if not arguments or "--enable-optimizations" in arguments:
         return version, None
-    return f"{version}, built without --enable-optimizations", "the system's Python, or one built with it"
+    return f"{version}, built without --enable-optimizations", "use the system's Python, or build with that option"
 
 
-@check("memray", "It measures the allocated peak; without it this value is missing.")
+@check("memray", "It measures the allocated peak, which is otherwise missing.")
 def memray(system: System) -> Answer:
     """Whether the allocated peak can be measured."""
     version = installed_version("memray") if importlib.util.find_spec("memray") else None
     return (version, None) if version else ("not installed", "pip install memray")
 
 
-@check("compiler", "Backends in C++ are built with it.")
+@check("compiler", "C++ backends need it.")
 def compiler(system: System) -> Answer:
     """Whether there is a compiler."""
     path = first_program((system.environment.get("CXX", ""), *COMPILERS))
@@ -289,9 +289,9 @@ def compiler(system: System) -> Answer:
     return os.path.basename(path or "none"), "sudo apt install g++" if missing else None
 
 
-@check("browser", "Only the tests of the page need one.")
+@check("browser", "Only tests of the HTML page need one.")
 def browser(system: System) -> Answer:
-    """Whether there is a browser for the tests of the page."""
+    """Whether there is a browser for tests of the HTML page."""
     return os.path.basename(first_program(BROWSERS) or "none"), None
 
 

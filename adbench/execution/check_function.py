@@ -1,4 +1,4 @@
-"""`adbench.check` and `adbench.assert_gradients`: a user's function, its derivatives and the truth, in this process."""
+"""`adbench.check` and `adbench.assert_gradients`: derivatives of a user's function, compared with a reference."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from adbench.model.operator import EVERY_OPERATOR, Operator
 from adbench.oracle import Verdict
 
 ANY_MODE = ("gradient", "value_and_gradient", "jacobian")
-"""Derivatives that either mode gives: where a library's own way fails, they are made from another operator."""
+"""Derivatives that either mode gives; if a library's own way fails, they are computed from another operator."""
 
-REFERENCE_SECONDS = 3.0  # about how long a reference may take
+REFERENCE_SECONDS = 3.0  # approximate time limit of a reference
 
 REFUSAL = re.compile(
     "|".join(
@@ -49,11 +49,11 @@ REFUSAL = re.compile(
         )
     )
 )
-"""How libraries say that they, or a custom rule, lack a mode, where the type of the exception does not."""
+"""How libraries report that they, or a custom rule, lack a mode, if the exception's type does not show it."""
 
 
 class WrongGradient(AssertionError):
-    """A derivative is wrong or blind; the text is the table of `FunctionCheck`."""
+    """A derivative is wrong or blind; the message is the table of `FunctionCheck`."""
 
 
 def check(
@@ -67,35 +67,35 @@ def check(
     seed: int = 0,
     **kwargs: Any,
 ) -> FunctionCheck:
-    """Check the derivatives that a library takes of your function ``f(*args, **kwargs)``.
+    """Check a library's derivatives of your function ``f(*args, **kwargs)``.
 
         print(adbench.check(f, 1.0, np.array([0.3, 1.2])))
 
     f          returns a number or an array; written for jax, torch, autograd, adbench.tape or numpy, or with a first
                parameter `xp` for all of them. A torch.nn.Module counts with its parameters
     args       floats, lists, arrays of numpy, jax or torch, nested dicts, tuples, dataclasses and torch.nn.Module.
-               Whole numbers, texts and other objects are static
-    kwargs     keyword arguments of f. Those with the names of the ones below go in by `functools.partial(f, seed=3)`
-    backend    a name, or the path of a backend's file; by default that of the function's library, and the tape for
-               numpy and `xp`
+               Integers, strings and other objects are static
+    kwargs     keyword arguments of f. Pass those with names used below by `functools.partial(f, seed=3)`
+    backend    a name, or the path of a backend's file; by default that of the function's library, and tape for numpy
+               and `xp`
     modes      "gradient", "jacobian", "jvp", "vjp", "hvp", "hessian", "hvp_reverse_over_forward", ...; several of
                these; or "all". By default the gradient, or the Jacobian if the value is an array
     operator   one mode
-    points     how many points: the given one, then random ones around it and special ones (zeros, ones, ...)
-    wrt        the arguments to differentiate in: positions or names (`"x"`, `"params['w']"`); by default every
+    points     the number of points: the given one, then random ones around it and special ones (zeros, ones, ...)
+    wrt        the active arguments: positions or names (`"x"`, `"params['w']"`); by default every
                floating-point one
     seed       chooses the random points
 
-    The truth comes from the function itself, recomputed with 50 digits where its operations are known, and then it is
-    proved; else from differences of its values in float64. Everything runs in float64.
+    The reference recomputes your function with 50 digits and is proved, if its operations are known. Otherwise it comes
+    from differences of its values in float64. Everything runs in float64.
 
-    Raises UsageError, in one line, if the function or its arguments cannot be checked: it returns no number or array,
-    it is random, it changes its arguments, it raises, or the library cannot differentiate it.
+    Raises UsageError with one line if the function or its arguments cannot be checked: it returns no number or array,
+    is random, changes its arguments, raises, or the library cannot differentiate it.
     """
     if not callable(f):
-        raise UsageError(f"{type(f).__name__} {f!r} cannot be called; pass a function, then its arguments")
+        raise UsageError(f"{type(f).__name__} {f!r} is not callable; pass a function, then its arguments")
     if points < 1:
-        raise UsageError(f"points is {points}; it must be at least 1")
+        raise UsageError(f"points is {points}; pass 1 or more")
     import_library(library_of(f, args, kwargs))
     with double_precision():
         case = function_case(f, args, kwargs, wrt, seed=seed)
@@ -122,7 +122,7 @@ def check(
 
 
 def assert_gradients(f: Callable[..., Any], *args: Any, allow_blind: bool = False, **options: Any) -> None:
-    """For tests: raises WrongGradient, with the table, if `check` finds a derivative wrong or blind.
+    """Raise WrongGradient, with the table, if `check` finds a derivative wrong or blind. For tests.
 
     allow_blind   accept blind derivatives, where zero would pass too
     options       those of `check`, and the function's own keyword arguments
@@ -137,7 +137,7 @@ def assert_gradients(f: Callable[..., Any], *args: Any, allow_blind: bool = Fals
 
 @dataclass(frozen=True)
 class _Found:
-    """What the points gave."""
+    """The results of all points."""
 
     rows: list[CheckedMode]
     values: list[CheckedMode]
@@ -150,7 +150,7 @@ class _Found:
 
 
 def _at_points(case: Case, used: Backend, asked: Sequence[Operator], points: int) -> _Found:
-    """The rows of all points."""
+    """Check all points."""
     found = _Found([], [], [])
     with case.f.silent() if isinstance(case.f, UserFunction) else nullcontext():
         for number in range(points):
@@ -159,7 +159,7 @@ def _at_points(case: Case, used: Backend, asked: Sequence[Operator], points: int
 
 
 def _at_point(case: Case, used: Backend, asked: Sequence[Operator], number: int, found: _Found) -> None:
-    """Adds the rows of one point."""
+    """Add the rows of one point."""
     at, where = point(case, 1, number, single=used.single), point_name(number)
     if number and not is_inside(at):
         found.outside.append(where)
@@ -177,12 +177,12 @@ def is_inside(at: Point) -> bool:
             return bool(np.isfinite(at.plain(*at.args)).all())
     except (AdbenchError, MemoryError):
         raise
-    except Exception:  # it refuses such numbers
+    except Exception:  # it rejects such numbers
         return False
 
 
 def _value(at: Point, used: Backend, known: Known, where: str) -> CheckedMode:
-    """The value: the function's own, or the backend's of a function for all libraries."""
+    """The value from the function itself, or from the backend for a function with `xp`."""
     if isinstance(at.case.f, UserFunction) and at.case.f.library.name != "xp":
         with np.errstate(all="ignore"):
             value = np.asarray(at.plain(*at.args), dtype=np.float64)
@@ -199,7 +199,7 @@ def _row(at: Point, used: Backend, mode: Operator, known: Known, where: str) -> 
         raise
     except (Unsupported, NotImplementedError) as refusal:
         return CheckedMode(mode, where, None, reason=str(refusal) or type(refusal).__name__)
-    except Exception as error:  # a library's, or the function's own in this mode
+    except Exception as error:  # raised by the library, or by the function in this mode
         refused = _refuses(error, at.case)
         return CheckedMode(mode, where, None if refused else _raised(mode, error), reason=told(error))
     verdict, entries = examined(at, mode, result, known, used.claimed_relative_error)
@@ -207,7 +207,7 @@ def _row(at: Point, used: Backend, mode: Operator, known: Known, where: str) -> 
 
 
 def _taken(at: Point, used: Backend, mode: Operator) -> tuple[Any, str]:
-    """The derivative in numpy, and how it was made. Raises whatever the library raises."""
+    """The derivative in numpy, and how it was computed. Raises any exception of the library."""
     elsewhere, native = at.native(used, mode)
     f = used.function(at.case, at.names, at.size)
     try:
@@ -216,7 +216,7 @@ def _taken(at: Point, used: Backend, mode: Operator) -> tuple[Any, str]:
     except Exception as error:
         if mode not in ANY_MODE or not _refuses(error, at.case):
             raise
-        # A function with a custom rule may have one mode only, and the library takes the other by default.
+        # A function with a custom rule may have only one mode, while the library's default is the other.
         try:
             prepared = fallback.instead(replace(used, prepare=_tried(used)), mode, f, elsewhere, at.wrt, error)
         except Exception:
@@ -225,7 +225,7 @@ def _taken(at: Point, used: Backend, mode: Operator) -> tuple[Any, str]:
 
 
 def _tried(used: Backend) -> Callable[..., Any]:
-    """The backend's `prepare`, which raises Unsupported where the first call fails."""
+    """The backend's `prepare`, but raising Unsupported if the first call fails."""
 
     def prepare(operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Any:
         try:
@@ -239,9 +239,9 @@ def _tried(used: Backend) -> Callable[..., Any]:
 
 
 def _refuses(error: Exception, case: Case) -> bool:
-    """Whether the exception says that the derivative does not exist; else it is the fault of a rule for derivatives.
+    """Whether the exception means that the derivative does not exist, rather than that a derivative rule failed.
 
-    An exception from a line that computes the value, too, is one of the library: it cannot take this mode there.
+    If the exception's line also computes the value, the library cannot use this mode there.
     """
     if isinstance(error, Unsupported | NotImplementedError) or REFUSAL.search(str(error)) is not None:
         return True
@@ -249,14 +249,14 @@ def _refuses(error: Exception, case: Case) -> bool:
 
 
 def _raised(mode: Operator, error: Exception) -> Verdict:
-    """A rule that raises in a mode which it has is wrong there."""
+    """The verdict on a rule that raises in a mode it defines: wrong."""
     return Verdict("wrong", f"the {mode} raises {told(error)}", None, None, 1, 0, 1, 0, "", "")
 
 
 def _backend(name: str, made: UserFunction) -> tuple[Backend, str | None]:
     """The backend and the version of the library behind it.
 
-    Raises UsageError where it does not exist, is not installed, or cannot differentiate the function's library.
+    Raises UsageError if it does not exist, is not installed, or cannot differentiate the function's library.
     """
     chosen = resolve(backends=[name])
     if not chosen.backends or chosen.backends[0] not in chosen.catalog.backends:
@@ -272,19 +272,19 @@ def _backend(name: str, made: UserFunction) -> tuple[Backend, str | None]:
 
 
 def refuse_another_library(backend: str, made: UserFunction) -> None:
-    """Raises UsageError where the function is of one library and the backend of another."""
+    """Raise UsageError if function and backend belong to different libraries."""
     own, family = made.library.name, backend.partition("_")[0]
     if own in OWN_BACKENDS and family in OWN_BACKENDS and family not in OWN_BACKENDS[own]:
         raise UsageError(
-            f"{made.__name__} is written for {own}, and the backend {backend} cannot differentiate that; leave backend "
-            f"out, or write the function with a first parameter xp for all libraries"
+            f"{made.__name__} is written for {own}, which the backend {backend} cannot differentiate; leave backend "
+            f"out, or give the function a first parameter xp"
         )
 
 
 def _modes(case: Case, modes: Sequence[str] | str | None, operator: str | None) -> tuple[Operator, ...]:
     """The operators to check. Raises UsageError for an unknown name."""
     if operator is not None and modes is not None:
-        raise UsageError(f"operator={operator!r} and modes={modes!r} ask for two things; leave operator out")
+        raise UsageError(f"operator={operator!r} and modes={modes!r} conflict; leave operator out")
     asked = operator if operator is not None else modes
     if asked is None:
         return ("jacobian",) if case.is_array_valued else ("gradient",)
@@ -297,13 +297,13 @@ def _modes(case: Case, modes: Sequence[str] | str | None, operator: str | None) 
 
 
 def _nothing(made: UserFunction, used: Backend, rows: Sequence[CheckedMode]) -> str:
-    """Why no derivative could be checked."""
+    """The reason why no derivative could be checked."""
     hint = hint_of(used.name, made)
-    return f"{used.name} cannot take the {rows[0].mode} of {made.__name__}: {rows[0].reason}{hint}"
+    return f"{used.name} cannot compute the {rows[0].mode} of {made.__name__}: {rows[0].reason}{hint}"
 
 
 def hint_of(backend: str, made: UserFunction) -> str:
-    """What to do if a backend cannot differentiate the function, to be added to the reason; "" for nothing."""
+    """Advice if a backend cannot differentiate the function, to append to the reason, or ""."""
     family = backend.partition("_")[0]
     if made.library.name == "numpy" and family in OWN_BACKENDS and family != "tape":
         return f"; the function calls numpy: leave {backend} out, or write the function for {family}"
@@ -311,7 +311,7 @@ def hint_of(backend: str, made: UserFunction) -> str:
 
 
 def _undefined(value: CheckedMode) -> list[str]:
-    """A note where the function has no finite value at the given point."""
+    """A note if the function has no finite value at the given point."""
     strange = [entry for entry in value.entries if not math.isfinite(entry.got)]
     return [f"the function has no finite value here: {strange[0].place} is {strange[0].got}"] if strange else []
 

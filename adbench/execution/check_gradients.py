@@ -1,4 +1,4 @@
-"""What `@adbench.check_gradients(…)` makes of a function: a test of its derivatives."""
+"""`@adbench.check_gradients(…)`: turns a function into a test of its derivatives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adbench.execution.check_function import assert_gradients
 from adbench.model.errors import UsageError
 
 FIRST = {"self", "xp"}
-"""First parameters that no argument of the decorator is for: pytest passes `self`, `adbench.check` passes `xp`."""
+"""First parameters that are not given to the decorator: pytest passes `self`, `adbench.check` passes `xp`."""
 
 
 def check_gradients(
@@ -23,20 +23,20 @@ def check_gradients(
     allow_blind: bool = False,
     **kwargs: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., None]]:
-    """Turn a function into a test of its derivatives, for pytest or to be called by hand.
+    """Turn a function into a test of its derivatives, for pytest or direct calls.
 
         @adbench.check_gradients(np.array([0.3, 1.2]), points=5)
         def test_softplus(x):
             return jnp.sum(my_softplus(x))
 
     args, kwargs   the point: the first arguments of the function, and its keyword arguments
-    points         how many points to check: this one, and random ones around it
+    points         number of points: this one, and random ones around it
     modes          "all", or the names of modes, as for `adbench.check`
     backend, wrt, allow_blind   as for `adbench.assert_gradients`
 
-    The function's other parameters are the test's: pytest fills them by `parametrize` or from fixtures, and no
-    derivative is taken in them. The test raises WrongGradient, with the table that `adbench.check` prints. Raises
-    UsageError if the function does not take these arguments.
+    The function's other parameters become the test's: pytest fills them from `parametrize` or fixtures, and they are
+    not active. The test raises WrongGradient with the table of `adbench.check`. Raises UsageError if the function does
+    not take these arguments.
     """
 
     def decorate(f: Callable[..., Any]) -> Callable[..., None]:
@@ -52,21 +52,23 @@ def check_gradients(
             options = {"points": points, "modes": modes, "backend": backend, "wrt": wrt, "allow_blind": allow_blind}
             assert_gradients(function, *args, **options, **kwargs)
 
-        test.__signature__ = _of_the_test(f, args, kwargs)  # type: ignore[attr-defined]  # which pytest reads
-        test.is_adbench_check = True  # type: ignore[attr-defined]  # how the plugin knows it
+        test.__signature__ = _of_the_test(f, args, kwargs)  # type: ignore[attr-defined]  # pytest reads it
+        test.is_adbench_check = True  # type: ignore[attr-defined]  # for the plugin
         return test
 
     return decorate
 
 
 def _of_the_test(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Signature:
-    """What remains of a function's parameters once these arguments are given."""
+    """The function's parameters without the given arguments."""
     parameters = list(signature(f).parameters.values())
     first = [p.name for p in parameters[:2] if p.name in FIRST]
     try:
         given = signature(f).bind_partial(*first, *args, **kwargs).arguments
     except TypeError as error:
-        raise UsageError(f"{f.__name__} does not take the arguments given to check_gradients: {error}") from None
+        raise UsageError(
+            f"{f.__name__} does not take the arguments of check_gradients: {error}; change one of them"
+        ) from None
     rest = [p for p in parameters if p.name not in given and p.default is p.empty and p.kind not in VARIADIC]
     owner = [p for p in parameters[:1] if p.name == "self"]
     return Signature([*owner, *(p.replace(kind=Parameter.KEYWORD_ONLY) for p in rest)])

@@ -1,6 +1,6 @@
-"""One cell of a run in this process: checked for scripts and tests, or prepared for tools that bring their own clock.
+"""One cell of a run in this process: checked for scripts and tests, or prepared for tools with their own clock.
 
-A run measures in processes of its own (scheduler.py).
+Runs measure in separate processes (scheduler.py).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from adbench.oracle import Verdict
 
 
 def check_cell(case: str, size: int, backend: str, operator: str = "gradient", *, seed: int = 0) -> str:
-    """Check one cell of a run again, in this process: its verdict in a sentence.
+    """Check one cell of a run again in this process, and return its verdict as a sentence.
 
-    case      a built-in case's name, or a user's file with the case's name behind a colon
+    case      a built-in case's name, or a user's file, a colon and the case's name
     backend   a built-in backend's name, or a user's file
 
-    Raises UsageError for what does not exist, and whatever the library raises.
+    Raises UsageError for unknown names, and any exception of the library.
     """
     chosen, which, where = find_cell(case, backend)
     used, made = from_module(where, load(chosen.catalog.backends[where])), chosen.catalog.cases[which]
@@ -50,15 +50,15 @@ def check_cell(case: str, size: int, backend: str, operator: str = "gradient", *
 
 @dataclass(frozen=True)
 class ReadyCell:
-    """A job whose operator is prepared and judged.
+    """A job with a prepared and judged operator.
 
-    catalog           where its case and its backend are found, for another process
+    catalog           the catalog with its case and backend, for another process
     call              call() -> the native result, waited for; the inputs are bound
-    how               "native", or "from …" where the harness made the operator from others
-    known             why the backend is known to be wrong here, as its file says; None where it is not
-    version           of the library behind the backend, None where it has none
-    flops             elementary operations of one evaluation of the case, None where it does not know
-    prepare_seconds   what preparing took, and first_call_seconds what the first call took
+    how               "native", or "from …" if the harness computed the operator from others
+    known             why the backend is known to be wrong here, from its file, or None
+    version           of the backend's library, or None
+    flops             elementary operations of one evaluation of the case, if known
+    prepare_seconds   time to prepare; first_call_seconds: time of the first call
     """
 
     job: Job
@@ -74,12 +74,12 @@ class ReadyCell:
 
 
 def find_cell(case: str, backend: str) -> tuple[Selection, str, str]:
-    """The catalog, and the names of the one case and the one backend that the texts stand for.
+    """The catalog, and the names of one case and one backend.
 
-    case      a built-in case's name, or a user's file, with the case's name behind a colon where it has several
+    case      a built-in case's name, or a user's file, with a colon and the case's name if it has several
     backend   a backend's name, or a user's file
 
-    Raises UsageError (also as UnknownName, BadFile) for what does not exist or is more than one.
+    Raises UsageError (also as UnknownName, BadFile) unless there is exactly one of each.
     """
     file, colon, name = case.rpartition(":") if ".py:" in case else (case, "", "")
     chosen = resolve(cases=[file], backends=[backend])
@@ -94,13 +94,13 @@ def find_cell(case: str, backend: str) -> tuple[Selection, str, str]:
 def ready(case: str, size: int, backend: str, operator: str = "gradient", *, seed: int = 0) -> ReadyCell:
     """Prepare one cell in this process, call it once and judge the result against the reference.
 
-    Raises UsageError for what does not exist, Unsupported with the reason where the backend cannot or its library is
-    missing, and whatever the library raises.
+    Raises UsageError for unknown names, Unsupported with the reason if the backend lacks the operator or its library is
+    missing, and any exception of the library.
     """
     chosen, which, where = find_cell(case, backend)
     made, source = chosen.catalog.cases[which], chosen.catalog.backends[where]
     if not made.accepts(size):
-        raise UsageError(f"{which} has no size {size}; it has: {', '.join(map(str, made.sizes))}")
+        raise UsageError(f"{which} has no size {size}; use one of {', '.join(map(str, made.sizes))}")
     if source.missing:
         raise Unsupported(f"{' '.join(source.missing)} is not installed; pip install {' '.join(source.missing)}")
     used = from_module(where, load(source))
@@ -125,7 +125,7 @@ def ready(case: str, size: int, backend: str, operator: str = "gradient", *, see
 
 
 def memory(cell: ReadyCell) -> Memory:
-    """What one call takes, each method in a process of its own: this one has a clock to look after."""
+    """The memory of one call, each method in a separate process, to keep it away from this process's clock."""
     with Supervisor(default_limit()) as supervisor:
         context = Context(supervisor, cell.catalog, Settings(seed=cell.job.seed))
         events = measure_memory(context, [cell.job])
@@ -134,14 +134,14 @@ def memory(cell: ReadyCell) -> Memory:
 
 @dataclass(frozen=True)
 class _Bound:
-    """An operator of a case at a point: prepared when asked, called with `native`, judged by what is known there."""
+    """An operator of a case at a point: prepared on demand, called with `native`, judged by the reference there."""
 
     prepare: Callable[[], fallback.Prepared]
     native: tuple[Any, ...]
     judge: Callable[[Any], Verdict]
 
     def verdict(self) -> Verdict:
-        """Of one call."""
+        """The verdict on one call."""
         return self.judge(self.prepare().call(*self.native))
 
 

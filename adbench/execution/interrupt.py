@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: the first ends the run in order, the second ends it at once."""
+"""Ctrl-C, SIGTERM and SIGHUP: the first one ends the run in order, the second at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asked the run to end; `code` is the exit code that tells a shell which one."""
+    """A signal ended the run; `code` is the exit code that identifies it for a shell."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -21,7 +21,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def listen() -> None:
-    """From now on the first of the signals raises Interrupted in the main thread; the next ends workers and process.
+    """Make the first signal raise Interrupted in the main thread; the next one ends workers and process.
 
     A signal that the parent process ignores (nohup) stays ignored. Does nothing outside the main thread.
     """

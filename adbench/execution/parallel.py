@@ -1,4 +1,5 @@
-"""Generators in parallel threads, while no clock runs: one for each backend, as many at once as processors allow."""
+"""Generators in parallel threads, while no clock runs: one for each backend, as many at once as there are
+processors."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ T = TypeVar("T")
 
 
 def in_parallel(tasks: Iterable[Iterator[T]], context: Context) -> Generator[T, None, None]:
-    """The items of these generators in the order of arrival, while workers of the run's context do the work."""
+    """The items of these generators in the order of arrival, while the run's workers compute."""
     return parallel(tuple(tasks), room(context.settings.threads), context.supervisor.close)
 
 
@@ -22,7 +23,7 @@ def parallel(tasks: Sequence[Iterator[T]], at_once: int, stop: Callable[[], None
     """The items of all tasks in the order of arrival; an exception in a task is raised here.
 
     at_once   tasks that run at a time, each in a thread
-    stop      called when this ends early, to release a task that waits for something
+    stop      called if this ends early, to release waiting tasks
     """
     waiting: queue.SimpleQueue[Iterator[T]] = queue.SimpleQueue()
     for task in tasks:
@@ -66,6 +67,6 @@ def parallel(tasks: Sequence[Iterator[T]], at_once: int, stop: Callable[[], None
 
 
 def room(threads: int) -> int:
-    """How many workers of so many threads the usable processors can run in parallel; at least one."""
+    """The number of workers with this many threads that the usable processors can run in parallel; at least one."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, usable // threads)

@@ -1,6 +1,6 @@
-"""Runs a plan: checks every job, times what is right launch by launch, then measures its memory.
+"""Executes a plan: checks every job, times the correct ones launch by launch, then measures their memory.
 
-`Scheduler.events` is a generator of events; its consumer draws the bar and writes the journal. Nothing calls back.
+`Scheduler.events` is a generator of events; its consumer draws the progress bar and writes the journal.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from adbench.model.record import Group, Job, Record, group_of, grouped
 from adbench.model.run_progress import Progress, applied
 from adbench.model.settings import PREFERRED_REFERENCE, Settings
 
-CHECK_SHARE = 0.5  # of a budget: jobs that are not checked then are left out
-MEMORY_SHARE = 1.2  # of a budget: memory that is not measured then is left out
+CHECK_SHARE = 0.5  # of a budget; jobs unchecked by then are left out
+MEMORY_SHARE = 1.2  # of a budget; memory unmeasured by then is left out
 
 
 @dataclass
 class Scheduler:
-    """A run from its beginning to its end; `progress` and `costs` are what is known of it so far."""
+    """A run from start to end; `progress` and `costs` are its state so far."""
 
     context: Context
     progress: Progress
@@ -44,12 +44,12 @@ class Scheduler:
 
     @cached_property
     def references(self) -> References:
-        """What is known of the cases: the check computes it, and the launches judge by it again."""
+        """The references of the cases, computed by the check and used again by launches."""
         return References(self.context)
 
     @property
     def settings(self) -> Settings:
-        """How it measures; a budget may change that on the way."""
+        """The current settings; a budget may change them during the run."""
         return self.context.settings
 
     @property
@@ -58,14 +58,14 @@ class Scheduler:
         return self.progress.head.plan
 
     def events(self) -> Generator[Event, None, None]:
-        """Do what is not in `progress` yet; each event is applied to it before it is passed on."""
+        """Do the rest of the plan; each event is applied to `progress` before it is passed on."""
         for phase in (self._check, self._fit, self._prepare_to_time, self._time, self._measure_memory):
             for event in applied(phase(), self.progress):
                 self.costs.note(event)
                 yield event
 
     def _check(self) -> Iterator[Event]:
-        """Check what is not checked yet, each backend in a thread; with a budget, the smallest sizes first."""
+        """Check the remaining jobs, each backend in a thread; with a budget, the smallest sizes first."""
         left = self.progress.unchecked
         if self.settings.budget_seconds is not None:
             sizes = sizes_by_case(self.plan)
@@ -78,7 +78,7 @@ class Scheduler:
             yield from in_parallel(tasks, self.context)
 
     def _longest_first(self, jobs_of: Mapping[str, list[Job]]) -> dict[str, list[Job]]:
-        """The backends whose checks take longest first, as far as it is known: the last ones fill the processors."""
+        """The backends with the longest checks first, as far as known, so that short ones fill the processors."""
 
         def seconds(name: str) -> float:
             return sum(self.costs.of_check(job) or 0.0 for job in jobs_of[name])
@@ -86,7 +86,7 @@ class Scheduler:
         return {name: jobs_of[name] for name in sorted(jobs_of, key=seconds, reverse=True)}
 
     def _fit(self) -> Iterator[Event]:
-        """With a budget: leave out what does not fit, now that the cost of each cell is known."""
+        """With a budget, leave out cells that do not fit, now that their costs are known."""
         budget = self.settings.budget_seconds
         if budget is None or not self.settings.time:
             return
@@ -106,7 +106,7 @@ class Scheduler:
             yield self._leave_out(left_out)
 
     def _leave_out(self, texts: Sequence[str]) -> Learned:
-        """The settings with these texts added to what is left out."""
+        """The settings with these texts added to `left_out`."""
         before = [self.settings.left_out] if self.settings.left_out else []
         self._change(replace(self.settings, left_out="; ".join([*before, *texts])))
         return Learned({"settings": asdict(self.settings)})
@@ -118,12 +118,12 @@ class Scheduler:
         return monotonic() - self.started
 
     def _over(self, share: float) -> Callable[[], bool]:
-        """Whether more than this share of the budget is gone."""
+        """Whether more than this share of the budget is spent."""
         budget = self.settings.budget_seconds
         return lambda: budget is not None and self._spent() > share * budget
 
     def _prepare_to_time(self) -> Iterator[Event]:
-        """Find out what all launches need to know, once it is known what they time."""
+        """Determine facts for all launches, once the cells to time are known."""
         if not self.settings.time or not any(map(self._left, range(self.settings.launches))):
             return
         backends = dict.fromkeys(record.job.backend for records in self._timed() for record in records)
@@ -136,7 +136,7 @@ class Scheduler:
             yield Learned({"loop_overhead_ns": self._loop_overhead_ns()})
 
     def _time(self) -> Iterator[Event]:
-        """Launch after launch, as many as the budget allows."""
+        """Run launches, as many as the budget allows."""
         if not self.settings.time:
             return
         failures = FailurePolicy(self.progress.records.values())
@@ -153,7 +153,7 @@ class Scheduler:
                     return
 
     def _measure_memory(self) -> Iterator[Event]:
-        """The memory of what was timed, each backend in a thread."""
+        """Measure the memory of the timed cells, each backend in a thread."""
         if not self.settings.memory:
             return
         right = [record.job for records in self._timed() for record in records]
@@ -167,22 +167,22 @@ class Scheduler:
             yield self._leave_out([f"memory not measured: {_places(unmeasured)}"])
 
     def _left(self, number: int) -> dict[Group, list[Record]]:
-        """The groups that are not timed yet in launch `number`."""
+        """The groups not yet timed in launch `number`."""
         groups = {group_of(records[0].job): records for records in self._timed()}
         return {group: records for group, records in groups.items() if (number, group) not in self.progress.groups}
 
     def _timed(self) -> Iterable[list[Record]]:
-        """The groups of records that may be timed and belong to no trap."""
+        """The groups of records to time, without traps."""
         jobs = (job for job in self.plan if not self.context.catalog.cases[job.case].is_trap)
         return groups_to_time(self.progress.records[job] for job in jobs if job in self.progress.records).values()
 
     @cached_property
     def cpus(self) -> tuple[int, ...]:
-        """The processors that everything timed runs on: chosen once; none if the system cannot pin."""
+        """The processors for timing, chosen once; empty if the system cannot pin processes."""
         return machine.measuring_cpus(self.settings.threads) if hasattr(os, "sched_setaffinity") else ()
 
     def _loop_overhead_ns(self) -> float | None:
-        """Measured in a process that starts as the timed ones do; None if that fails."""
+        """The loop overhead, measured in a process that starts like timed ones; None if that fails."""
         start = replace(self.context.plain_start(), cpus=self.cpus)
         try:
             with self.context.supervisor.start(start) as worker:

@@ -1,8 +1,7 @@
 """Functions and cases of the user's process, as case files that worker processes load.
 
-A worker is a fresh interpreter: it has nothing of the process that started it. A file tells it where to import the
-function from, has its source text, or reads its pickle. Files stay in the cache, so that `adbench.check_cell` repeats a
-cell later, from any folder.
+A worker is a fresh interpreter without any state of its parent. A case file imports the function, has its source, or
+reads its pickle. Files stay in the cache, so that `adbench.check_cell` can repeat a cell later, from any folder.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from adbench.model.case import Case
 from adbench.model.errors import UnknownName, UsageError
 
 Send = Literal["import", "source", "pickle"]
-"""How a function gets to the workers: they import it from its module, or get its source text or its pickle."""
+"""Ways to send a function to workers: they import its module, or get its source or its pickle."""
 
 INSTEAD: Mapping[Send, str] = {
     "import": "put it in a module, or use send='source' or send='pickle' (which needs cloudpickle)",
@@ -47,12 +46,12 @@ CASE = {case}
 
 
 def sent_case(given: Case | tuple[Any, ...], send: Send) -> Path:
-    """A case file for a Case, or for a function at its arguments: (f, *arguments).
+    """Write a case file for a Case, or for a function with its arguments: (f, *arguments).
 
-    send   "import" for functions of modules; "source" for functions that use modules, constants and each other only;
+    send   "import" for functions of modules; "source" for functions that use only modules, constants and each other;
            "pickle" for everything that cloudpickle can serialise
 
-    Raises UsageError if it cannot be sent like that, and says what else to do.
+    Raises UsageError with an alternative if it cannot be sent like this.
     """
     if send not in get_args(Send):
         raise UnknownName("way to send a function", str(send), get_args(Send))
@@ -80,21 +79,21 @@ def received(file: str, path: Sequence[str], **functions: Callable[..., Any]) ->
 
 
 def imported(module: str, attribute: str, path: Sequence[str]) -> Case:
-    """The case that is called `attribute` in a module."""
+    """The case named `attribute` in a module."""
     _prepare_imports(path)
     case: Case = getattr(importlib.import_module(module), attribute)
     return case
 
 
 def _prepare_imports(path: Sequence[str]) -> None:
-    """Modules are found as in the process that sent the case. The user's process keeps its libraries' defaults."""
+    """Find modules as in the sending process. The user's process keeps its libraries' defaults."""
     sys.path[:0] = [entry for entry in path if entry not in sys.path]
     if MARK in os.environ:
         import_in_double()
 
 
 def _parts(given: Case | tuple[Any, ...]) -> dict[str, Any]:
-    """The arguments of `function_case` or `Case` that make the same case again."""
+    """The arguments of `function_case` or `Case` that recreate the case."""
     if isinstance(given, tuple):
         if not given or not callable(given[0]):
             raise UsageError(f"{given!r} is not a case; pass (f, *arguments), the name of a case, or a Case")
@@ -107,18 +106,18 @@ def _default(field: Any) -> Any:
 
 
 def _name(given: Case | tuple[Any, ...]) -> str:
-    """The case's own name, or its name in its module, or that of its function."""
+    """The case's name, or its name in its module, or its function's."""
     f = given[0] if isinstance(given, tuple) else given.f
     own = given.name if isinstance(given, Case) else ""
     attribute = "" if own else _attribute(given)
-    if attribute == "CASE":  # the only one of its file, which is called after it
+    if attribute == "CASE":  # the only case of its file, named after the file
         attribute = f.__module__.rpartition(".")[2]
     name = own or attribute or getattr(f, "__name__", "") or getattr(getattr(f, "func", f), "__name__", "")
     return file_stem((name or type(f).__name__).replace("<lambda>", "function"))
 
 
 def _attribute(given: Case | tuple[Any, ...]) -> str | None:
-    """The name under which the module of the case's function has this very case; None if it does not."""
+    """The name of this case in its function's module, or None."""
     module = sys.modules.get(getattr(given.f, "__module__", None) or "") if isinstance(given, Case) else None
     if module is None or module.__name__ == "__main__":
         return None
@@ -126,7 +125,7 @@ def _attribute(given: Case | tuple[Any, ...]) -> str | None:
 
 
 def _path() -> list[str]:
-    """Where this process finds modules that are not installed."""
+    """The paths on which this process finds modules that are not installed."""
     installed = [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     folders = dict.fromkeys(Path(entry).resolve() for entry in sys.path)
     return [str(folder) for folder in folders if folder.is_dir() and not any(map(folder.is_relative_to, installed))]
@@ -139,11 +138,11 @@ def _depends(module: str | None) -> str:
 
 
 class _Unimportable(Exception):
-    """Something that no other process can import."""
+    """Raised for an object that no other process can import."""
 
 
 class _Pickler(pickle.Pickler):
-    """Functions and classes go by the names of their modules, and never by those of __main__."""
+    """Pickles functions and classes by module and name, and refuses those of __main__."""
 
     def reducer_override(self, obj: Any) -> Any:
         """Refuse what another process cannot import."""
@@ -153,14 +152,14 @@ class _Pickler(pickle.Pickler):
 
 
 def _reduced_wrapper(obj: Any) -> Any:
-    """How to pickle an object that wraps a function: by its name in its module, if it has one. NotImplemented for
-    others, which pickle as they do."""
+    """How to pickle an object that wraps a function: by its name in its module, if it has one. NotImplemented for other
+    objects."""
     if "__wrapped__" not in getattr(obj, "__dict__", {}):
         return NotImplemented
     if (place := importable(obj)) is not None:
         return place[1]
     if type(obj).__name__ in ("custom_vjp", "custom_jvp") and type(obj).__module__.startswith("jax."):
-        return _empty, (type(obj),), vars(obj)  # jax's own way forgets the function
+        return _empty, (type(obj),), vars(obj)  # jax's own pickling drops the function
     return NotImplemented
 
 
@@ -176,7 +175,7 @@ def pickled(parts: Mapping[str, Any], send: Send) -> bytes:
         kind(buffer).dump(dict(parts))
     except _Unimportable as error:
         raise UsageError(f"the worker processes cannot import it: {error}; {INSTEAD[send]}") from None
-    except Exception as error:  # an object's own method may raise anything
+    except Exception as error:  # an object's method may raise anything
         raise UsageError(f"it cannot be pickled: {first_line(error)}; {INSTEAD[send]}") from error
     return buffer.getvalue()
 

@@ -1,4 +1,4 @@
-"""One run from what was asked for to a `Run`: planned, executed event by event, kept in a journal, resumed."""
+"""A run from request to `Run`: planned, executed event by event, kept in a journal, resumed."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from adbench.results.run_files import catalog_of, files_of, unchanged
 from adbench.results.store import JOURNAL
 from adbench.version import __version__
 
-START_AGAIN = "the results so far stay readable; start a new run for the rest"
+START_AGAIN = "the results stay readable; start a new run for the rest"
 
 
 class Session:
-    """A planned run. Iterate `events` to execute it; `result` is valid at any moment, also after an interruption."""
+    """A planned run. Iterate `events` to execute it; `result` is always valid, also after an interruption."""
 
     def __init__(
         self,
@@ -64,10 +64,10 @@ class Session:
     def events(self, folder: Path | None = None, on: str | None = None) -> Generator[Event, None, None]:
         """Run the rest of the plan, event by event; each is in the journal before it is passed on.
 
-        on       dask://HOST:PORT of the cluster whose hosts measure; None for this machine
-        folder   where the journal of a new run goes; None for none. A resumed run has its own.
+        on       dask://HOST:PORT of a cluster that measures; None for this machine
+        folder   the folder for a new run's journal; None for none. A resumed run uses its own.
 
-        Raises BadFile, before anything is measured, if a user's own backend file cannot be used; BadOutput if the
+        Raises BadFile, before anything is measured, if a user's backend file cannot be used; BadOutput if the
         journal cannot be written.
         """
         with Supervisor(self.settings.mem_limit_bytes) as supervisor:
@@ -97,17 +97,17 @@ class Session:
                 kept.keep(cache_folder(), self._progress.head.run.machine, self._costs)
 
     def close(self) -> None:
-        """Close the journal, if there is one."""
+        """Close the journal, if any."""
         if self._journal is not None:
             self._journal.close()
 
     def estimate(self) -> Estimate:
-        """The model of how long it takes, with the costs of cells from earlier runs."""
+        """The estimated duration, with costs of cells from earlier runs."""
         return Estimate(self.settings, self._costs, missing=missing(self.catalog, self.plan.jobs))
 
     @cached_property
     def remarks(self) -> tuple[inactive_inputs.Notice, ...]:
-        """The inactive inputs of the user's own cases, at every size that is timed; of a check, at all own sizes."""
+        """The inactive inputs of user cases, at every timed size; for a check, at all their sizes."""
         return tuple(inactive_inputs.of_own_cases(self.catalog, self._sizes, self.settings.seed))
 
     def result(self) -> Run:
@@ -120,9 +120,9 @@ class Session:
 
 
 def prepare(**asked: Any) -> Session:
-    """The run that a `Request` with these fields asks for, planned; only the user's own case files have run.
+    """Plan the run of a `Request` with these fields; only the user's case files are executed.
 
-    Raises UsageError (also as UnknownName, BadFile) for what cannot be done.
+    Raises UsageError (also as UnknownName, BadFile) for impossible requests.
     """
     request = Request(**asked)
     settings = request.settings
@@ -137,8 +137,8 @@ def prepare(**asked: Any) -> Session:
     selected = tuple(dict.fromkeys(job.backend for job in planned.jobs))
     if request.reference is not None and request.reference not in selected:
         raise UnknownName("selected backend", request.reference, selected)
-    described = machine.describe()  # before the load that we make ourselves
-    if request.budget is not None:  # that of a quick run is held to what the checks find, and not to guesses
+    described = machine.describe()  # before adbench itself causes load
+    if request.budget is not None:  # a quick run's own budget is applied after the checks, not to guesses
         costs = kept.read(cache_folder(), described)
         planned, settings = _fitted(planned, chosen.catalog, settings, costs)
     head = _head(planned, chosen.catalog, settings, described)
@@ -148,7 +148,7 @@ def prepare(**asked: Any) -> Session:
 
 
 def refuse_bad_file(context: Context, name: str) -> None:
-    """Load a user's own backend file in a process that is thrown away. Raises BadFile if it cannot be used."""
+    """Load a user's backend file in a temporary process. Raises BadFile if it cannot be used."""
     source = context.catalog.backends[name]
     if source.builtin or source.missing:
         return
@@ -168,7 +168,7 @@ def _fitted(planned: Plan, catalog: Catalog, settings: Settings, costs: Costs) -
         job = found.jobs[0]
         raise UsageError(
             f"nothing fits into {budget:g} s: {job.case} at size {job.size} alone takes about {found.seconds:.0f} s; "
-            "give more time, or fewer backends with -b"
+            "give more time with --budget, or name fewer backends with -b"
         )
     left_out = tuple(f"to fit into {budget:g} s: {text}" for text in found.left_out)
     settings = replace(found.settings, left_out="; ".join(found.left_out) or None)
@@ -181,9 +181,9 @@ def missing(catalog: Catalog, jobs: Iterable[Job]) -> frozenset[str]:
 
 
 def resume(folder: Path, on: str | None = None) -> Session:
-    """The run whose journal is in the folder, with its own plan and settings; `on` names the cluster that measures.
+    """The run whose journal is in the folder, with its own plan and settings; `on` is the cluster that measures.
 
-    Raises UsageError (also as BadFile, BadOutput) if there is none, or what it would measure has changed since.
+    Raises UsageError (also as BadFile, BadOutput) without a journal, or if its files or the machine have changed.
     """
     journal, progress = Journal.resume(folder / JOURNAL)
     try:
@@ -192,7 +192,7 @@ def resume(folder: Path, on: str | None = None) -> Session:
         return Session(catalog, from_plain(head.run.settings, Settings), progress, journal=journal)
     except ValueError as error:
         journal.close()
-        raise BadFile(f"{folder / JOURNAL}: not the journal of this adbench: {error}") from error
+        raise BadFile(f"{folder / JOURNAL}: not a journal of this adbench: {error}") from error
     except BaseException:
         journal.close()
         raise
@@ -221,9 +221,9 @@ def _head(planned: Plan, catalog: Catalog, settings: Settings, described: dict[s
 
 
 def exit_code(records: Sequence[Record]) -> int:
-    """0 fine, 1 a wrong derivative or a known fault that is gone, 4 a backend crashed, timed out or raised.
+    """0 correct, 1 a wrong derivative or a vanished known fault, 4 a backend crashed, timed out or raised.
 
-    An unsupported operator and a known fault are fine: they have a reason.
+    An unsupported operator and a known fault count as 0.
     """
     codes = {record.outcome.exit_code for record in records}
     return 1 if 1 in codes else max(codes, default=0)

@@ -1,4 +1,4 @@
-"""The source text of functions, with everything that they use of their module: text that runs elsewhere."""
+"""The source of functions, with everything that they use from their module, to run in another process."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ INSTEAD = "use send='pickle' (which needs cloudpickle), or put the function in a
 
 
 def source_text(functions: Mapping[str, Callable[..., Any]]) -> str:
-    """The text of these functions under their own names, after the imports, constants and functions that they use.
+    """The source of these functions, after the imports, constants and functions that they use.
 
-    Raises UsageError if a function has no text, if two have the same name, or if one uses another kind of object.
+    Raises UsageError if a function has no source, if two have the same name, or if one uses another kind of object.
     """
     found: dict[str, tuple[Any, str]] = {}
     for function in functions.values():
@@ -28,17 +28,17 @@ def source_text(functions: Mapping[str, Callable[..., Any]]) -> str:
 
 
 def _add(function: Callable[..., Any], found: dict[str, tuple[Any, str]]) -> None:
-    """Add the function's text to `found`, name -> (value, text), after everything that it uses."""
+    """Add the function's source to `found`, name -> (value, source), after everything that it uses."""
     name = getattr(function, "__name__", type(function).__name__)
     plain = inspect.unwrap(function)
     if not inspect.isfunction(plain):
-        raise UsageError(f"{name} is not a Python function, so it has no source text; {INSTEAD}")
+        raise UsageError(f"{name} is not a Python function, so it has no source; {INSTEAD}")
     if hasattr(function, "defvjp") or hasattr(function, "defjvp"):
-        raise UsageError(f"{name} has a custom rule, which is not in its source text; {INSTEAD}")
+        raise UsageError(f"{name} has a custom rule, which is not in its source; {INSTEAD}")
     if _is_there(name, function, found):
         return
     text = _text(plain, name)
-    found[name] = (function, "")  # while its parts are added: functions may call each other
+    found[name] = (function, "")  # a placeholder, because functions may call each other
     values = {**plain.__globals__, **inspect.getclosurevars(plain).nonlocals}
     for used in dict.fromkeys(_names(compile(text, "<source>", "exec", dont_inherit=True))):
         if used != name and used in values:
@@ -49,19 +49,19 @@ def _add(function: Callable[..., Any], found: dict[str, tuple[Any, str]]) -> Non
 
 def _text(function: Callable[..., Any], name: str) -> str:
     if name == "<lambda>":
-        raise UsageError(f"a lambda has no source text without the line around it; define it with def, or {INSTEAD}")
+        raise UsageError(f"a lambda has no separate source; define the function with def, or {INSTEAD}")
     try:
         text = textwrap.dedent(inspect.getsource(function))
         tree = ast.parse(text)
     except (OSError, TypeError, SyntaxError) as error:
-        raise UsageError(f"{name} has no source text: {error}; {INSTEAD}") from error
+        raise UsageError(f"{name} has no source: {error}; {INSTEAD}") from error
     if not (tree.body and isinstance(tree.body[0], ast.FunctionDef) and tree.body[0].name == name):
-        raise UsageError(f"{name} is not the text of a `def {name}`; define it like that, or {INSTEAD}")
+        raise UsageError(f"{name} is not defined by `def {name}`; define it like that, or {INSTEAD}")
     return text.strip()
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """The global names that a text reads: those of its decorators and defaults, and of the bodies in it."""
+    """The global names that a source reads, in decorators, defaults and nested bodies."""
     for instruction in dis.get_instructions(code):
         if instruction.opname in ("LOAD_NAME", "LOAD_GLOBAL"):
             yield str(instruction.argval)
@@ -71,14 +71,14 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _is_there(name: str, value: Any, found: Mapping[str, tuple[Any, str]]) -> bool:
-    """Whether this value has its text. Raises UsageError if another value has the name."""
+    """Whether this value is in `found`. Raises UsageError if another value has the name."""
     if name in found and found[name][0] is not value:
-        raise UsageError(f"two different objects are called {name!r} in these functions; rename one")
+        raise UsageError(f"these functions use two different objects named {name!r}; rename one")
     return name in found
 
 
 def _add_value(name: str, value: Any, user: str, found: dict[str, tuple[Any, str]]) -> None:
-    """Add the text of one thing that the function `user` uses."""
+    """Add the source of an object that the function `user` uses."""
     if _is_there(name, value, found):
         return
     if isinstance(value, ModuleType) and value.__name__ != "__main__":
@@ -91,7 +91,7 @@ def _add_value(name: str, value: Any, user: str, found: dict[str, tuple[Any, str
         found[name] = (value, f"{name} = {value!r}")
     else:
         kind = type(value).__name__
-        raise UsageError(f"{user} uses {name}, a {kind} without source text; pass it as an argument, or {INSTEAD}")
+        raise UsageError(f"{user} uses {name}, a {kind} without source; pass it as an argument, or {INSTEAD}")
 
 
 def importable(value: Any) -> tuple[str, str] | None:
@@ -103,7 +103,7 @@ def importable(value: Any) -> tuple[str, str] | None:
 
 
 def _is_literal(value: Any) -> bool:
-    """Whether the value is a constant that its own text gives again."""
+    """Whether the value is a constant that its repr recreates."""
     try:
         return bool(ast.literal_eval(repr(value)) == value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

@@ -1,1 +1,1 @@
-"""A user's function: its arguments, the library that it is written for, and its text for the oracle."""
+"""A user's function: its arguments, its library, and its translation for the oracle."""

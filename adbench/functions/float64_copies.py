@@ -1,7 +1,7 @@
-"""A torch function with float64 copies of the modules and tensors that it finds in its globals and its closure.
+"""A torch function with float64 copies of the modules and tensors in its globals and its closure.
 
-torch creates parameters in float32, and `lambda x: net(x).sum()` of float64 numbers would raise. The user's own objects
-stay as they are.
+torch creates parameters in float32, so `lambda x: net(x).sum()` of float64 numbers would raise. The user's objects are
+unchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LESS = ("torch.float32", "torch.float16", "torch.bfloat16")
 
 
 def in_float64(f: Callable[..., Any]) -> tuple[Callable[..., Any], tuple[str, ...]]:
-    """The function with copies, and the names of the copied objects; f itself if all of them are in float64."""
+    """The function with copies, and the names of the copied objects; f itself if all are float64."""
     if "torch" not in sys.modules:
         return f, ()
     copies = _Copies()
@@ -24,12 +24,12 @@ def in_float64(f: Callable[..., Any]) -> tuple[Callable[..., Any], tuple[str, ..
 
 
 class _Copies:
-    """Remembers what was copied: two functions that share a module share its copy."""
+    """Remembers copies, so that functions that share a module share its copy."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self._known: dict[int, Any] = {}
-        self._kept: list[Any] = []  # an id belongs to a living object
+        self._kept: list[Any] = []  # keeps objects alive, so that ids stay unique
 
     def of_function(self, f: Any) -> Any:
         """A Python function, or a method of an ordinary object, with copies."""
@@ -40,7 +40,7 @@ class _Copies:
             return f
         if id(f) in self._known:
             return self._known[id(f)]
-        self._known[id(f)] = f  # a function that calls itself
+        self._known[id(f)] = f  # for a recursive function
         self._kept.append(f)
         names = {name for name in _names_in(f.__code__) if name in f.__globals__}
         changed = {name: self.of(f.__globals__[name], name) for name in sorted(names)}
@@ -57,13 +57,13 @@ class _Copies:
     def _cell(self, cell: CellType, name: str) -> CellType:
         try:
             found = cell.cell_contents
-        except ValueError:  # not yet filled
+        except ValueError:  # still empty
             return cell
         made = self.of(found, name)
         return cell if made is found else CellType(made)
 
     def of(self, value: Any, name: str) -> Any:
-        """A module, a tensor, or a function that uses such; everything else stays."""
+        """A copy of a module, a tensor, or a function that uses these; other values unchanged."""
         torch = sys.modules["torch"]
         if isinstance(value, FunctionType):
             return self.of_function(value)

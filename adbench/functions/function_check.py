@@ -14,7 +14,7 @@ from adbench.oracle.evidence import BADNESS
 from adbench.oracle.verdict import whole_digits
 
 MOST_ENTRIES = 10
-"""Entries that a table shows: the worst ones where there are more."""
+"""The most entries in a table; if there are more, the worst are shown."""
 
 WIDTH = 80
 SIGNS = {"right": "✓", "approximate": "≈", "verified": "~", "inconclusive": "?", "blind": "?", "wrong": "✗"}
@@ -28,9 +28,9 @@ class CheckedMode:
     mode      an operator of adbench/model/operator.py
     point     "the given point", "zeros", "random point 1", ...
     verdict   None if the derivative does not exist, for the `reason` given
-    entries   every number that was compared
-    how       "native", or "from ..." with the operators that it is made from
-    more      how many more numbers were compared, none worse than `entries`
+    entries   every compared number
+    how       "native", or "from ..." with the operators that it is computed from
+    more      the number of further compared numbers, none worse than `entries`
     """
 
     mode: str
@@ -43,12 +43,12 @@ class CheckedMode:
 
     @classmethod
     def wrong(cls, mode: str, point: str, reason: str) -> CheckedMode:
-        """One that is wrong for a reason other than its numbers."""
+        """A derivative that is wrong for another reason than its numbers."""
         return cls(mode, point, Verdict("wrong", reason, None, None, 0, 0, 0, 0, "", ""))
 
     @property
     def sign(self) -> str:
-        """✓ right, ~ fewer than nine digits, ? blind, ✗ wrong, ∅ not there."""
+        """✓ right, ~ fewer than nine digits, ? blind, ✗ wrong, ∅ missing."""
         return NOT_HAD if self.verdict is None else SIGNS[self.verdict.word]
 
     @property
@@ -72,19 +72,19 @@ class CheckedMode:
 
 @dataclass(frozen=True)
 class FunctionCheck:
-    """Whether a function's derivatives are right. `print` it, look at it in a notebook, or take `to_dict()`.
+    """The check of a function's derivatives: `print` it, show it in a notebook, or use `to_dict()`.
 
     function   its name
-    backend    what took the derivatives
-    library    what the function is written for, with its version
+    backend    the backend that computed the derivatives
+    library    the function's library, with its version
     rows       one for each point and mode
     values     the function's value at each point, compared in the same way
-    outside    points that were left out, because the function has no finite value there
-    notes      what was converted or is worth knowing, one sentence each
+    outside    omitted points, where the function has no finite value
+    notes      conversions and other remarks, one sentence each
 
-    The attributes of the deciding verdict (the worst of all) are here too: `word`, `sentence`, `worst`, `proved`,
-    `method`, `reason`. The word is "right", "verified" (to fewer than nine digits), "blind" (rounding hides the answer,
-    or the truth is unknown) or "wrong".
+    It also has the attributes of the deciding (worst) verdict: `word`, `sentence`, `worst`, `proved`, `method`,
+    `reason`. The word is "right", "verified" (to fewer than nine digits), "blind" (rounding hides the answer, or the
+    reference is unknown) or "wrong".
     """
 
     function: str
@@ -97,14 +97,14 @@ class FunctionCheck:
 
     @property
     def deciding(self) -> CheckedMode:
-        """The worst row; a value that is wrong is worse than all derivatives."""
+        """The worst row; a wrong value is worse than any derivative."""
         judged = [row for row in self.rows if row.verdict is not None]
         judged = [row for row in self.values if row.verdict and row.verdict.word == "wrong"] + judged
         return max(judged, key=_badness)
 
     @property
     def verdict(self) -> Verdict:
-        """That of the worst row."""
+        """The verdict of the worst row."""
         found = self.deciding.verdict
         assert found is not None
         return found
@@ -116,7 +116,7 @@ class FunctionCheck:
 
     @property
     def is_right(self) -> bool:
-        """Whether every derivative is right, to as many digits as can be verified."""
+        """Whether every derivative is correct, to as many digits as can be verified."""
         return self.verdict.word in ("right", "verified", "approximate")
 
     @property
@@ -126,7 +126,7 @@ class FunctionCheck:
 
     @property
     def lacking(self) -> tuple[CheckedMode, ...]:
-        """The derivatives that the function or the library does not have, each with the reason."""
+        """The missing derivatives of the function or the library, each with the reason."""
         return tuple(row for row in self.rows if row.verdict is None)
 
     @property
@@ -135,7 +135,7 @@ class FunctionCheck:
         return self.deciding.entries
 
     def to_dict(self) -> dict[str, Any]:
-        """Dicts, lists, numbers and texts only: valid JSON, where NaN and infinities are texts."""
+        """Dicts, lists, numbers and strings only: valid JSON, with NaN and infinities as strings."""
         verdict = self.verdict
         return {
             "function": self.function,
@@ -171,11 +171,11 @@ class FunctionCheck:
     def _why_blind(self) -> str:
         number = self.verdict.worst
         unknown = number is None or math.isnan(number.bound)
-        return "blind: the truth is not known" if unknown else "blind: rounding hides the answer"
+        return "blind: the reference is unknown" if unknown else "blind: rounding hides the answer"
 
     @property
     def footnotes(self) -> tuple[str, ...]:
-        """What belongs below the table."""
+        """The sentences below the table."""
         verdict, found = self.verdict, list(self.notes)
         if verdict.word in ("wrong", "blind"):
             found.insert(0, verdict.sentence)
@@ -203,9 +203,9 @@ class FunctionCheck:
     __repr__ = __str__
 
     def summary(self) -> list[tuple[str, str, str, str]]:
-        """Sign, mode, points and verdict: one for each mode, with the worst of its points.
+        """Sign, mode, points and verdict: one row for each mode, for the worst of its points.
 
-        A derivative that exists at some of the points only is listed twice. The points are "" where there is one.
+        A derivative that exists only at some points has two rows. The points are "" if there is one.
         """
         found, several = [], len({row.point for row in self.rows}) > 1
         for mode in dict.fromkeys(row.mode for row in self.rows):
@@ -220,14 +220,14 @@ class FunctionCheck:
         return found
 
     def _modes(self) -> list[str]:
-        """One line for each of the summary, in columns."""
+        """The rows of the summary in columns."""
         rows = self.summary()
         modes, points = (max(len(row[k]) for row in rows) for k in (1, 2))
         between = 2 if points else 0
         return [_cut(f"{sign} {mode:<{modes}}  {point:<{points + between}}{what}") for sign, mode, point, what in rows]
 
     def shown(self) -> tuple[list[EntryEvidence], int]:
-        """The numbers that a table shows, the value first, and how many it leaves out."""
+        """The numbers that a table shows, the value first, and the number of omitted ones."""
         row = self.deciding
         places = {entry.place for entry in row.entries}
         values = [one.entries[0] for one in self.values if one.point == row.point and one.entries]
@@ -256,7 +256,7 @@ class FunctionCheck:
         return lines
 
     def _sign(self, entry: EntryEvidence) -> str:
-        """The entry's; what is not exact by design is judged as a whole."""
+        """The entry's sign; "" for methods that are inexact by design, which are judged as a whole."""
         return SIGNS["approximate" if self.verdict.word == "approximate" and entry.word == "wrong" else entry.word]
 
     def _repr_html_(self) -> str:
@@ -276,7 +276,7 @@ class FunctionCheck:
 
 
 def worst_entries(entries: Sequence[EntryEvidence], most: int = MOST_ENTRIES) -> list[EntryEvidence]:
-    """The worst of these numbers, in their order; all of them where there are no more than `most`."""
+    """The `most` worst of these numbers, in their order."""
     ranked = sorted(range(len(entries)), key=lambda k: _badness_of(entries[k]), reverse=True)
     return [entries[k] for k in sorted(ranked[:most])]
 
@@ -287,7 +287,7 @@ def number(x: float) -> str:
 
 
 def expected(entry: EntryEvidence) -> str:
-    """The true number, or the interval of all that are true."""
+    """The reference number, or its interval."""
     if math.isnan(entry.expected):
         return "finite" if entry.interval[0] == -math.inf else "unknown"
     low, high = entry.interval

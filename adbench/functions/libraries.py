@@ -1,7 +1,7 @@
-"""Which library a function is written for, and how it runs there in double precision.
+"""The library of a function, and how to run the function there in double precision.
 
 The library is recognised, in this order, from a first parameter named `xp`, from the types of the arguments, and from
-the modules that the function's code and the functions it calls refer to. Otherwise the function is numpy's.
+the modules to which the function's code and the functions it calls refer. Otherwise it is numpy.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from adbench.functions.user_arguments import is_pytree
 from adbench.model.errors import Unsupported
 
 MOST_OBJECTS = 500
-"""Objects that a function refers to, directly or through others, that are looked at."""
+"""The most objects that are inspected for references, directly or through others."""
 
 
 @dataclass(frozen=True)
 class Library:
     """A library that functions are written for.
 
-    name         in messages
+    name         its name in messages
     backend      the default backend
-    second       the next one, where that can take no derivative: for a branch that depends on data
-    translator   "module:function" that makes a text for the oracle; None where the function is one
+    second       the next one, if the first fails, as for a branch that depends on data
+    translator   "module:function" that translates for the oracle; None if no translation is needed
     """
 
     name: str
@@ -63,7 +63,7 @@ LIBRARIES: Mapping[str, Library] = {
     )
 }
 ORDER = ("jax", "torch", "autograd", "tape", "numpy")
-"""Where a function refers to several, the first counts."""
+"""If a function refers to several, the first counts."""
 
 OWN_BACKENDS: Mapping[str, tuple[str, ...]] = {
     "jax": ("jax",),
@@ -71,19 +71,19 @@ OWN_BACKENDS: Mapping[str, tuple[str, ...]] = {
     "autograd": ("autograd",),
     "tape": ("tape",),
 }
-"""The built-in backends that differentiate functions of the library: their names, or how their names begin."""
+"""The built-in backends for functions of the library: names, or beginnings of names."""
 
 
 def takes_xp(f: Callable[..., Any]) -> bool:
     """Whether the first parameter is `xp`."""
     try:
         return next(iter(inspect.signature(f).parameters), "") == "xp"
-    except (TypeError, ValueError):  # written in C: it tells nothing about its arguments
+    except (TypeError, ValueError):  # written in C: its arguments are unknown
         return False
 
 
 def library_of(f: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Library:
-    """The library that f is written for."""
+    """The library of f."""
     if takes_xp(f):
         return LIBRARIES["xp"]
     of_arguments = {_library_of_value(leaf) for leaf in _inside([*args, *(kwargs or {}).values()])}
@@ -95,13 +95,13 @@ def library_of(f: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[
 
 
 def import_library(library: Library) -> None:
-    """Imports jax or torch, which the function may import only when called: `double_precision` needs it before."""
+    """Import jax or torch now, because `double_precision` needs it before the function imports it."""
     if library.name in ("jax", "torch"):
         importlib.import_module(library.name)
 
 
 def library_of_value(value: Any) -> Library | None:
-    """The library whose type of number or array this is; None for Python's and numpy's."""
+    """The library of this number or array type; None for Python and numpy."""
     return LIBRARIES.get(_library_of_value(value))
 
 
@@ -122,7 +122,7 @@ Call = Callable[[Sequence[Any]], Any]
 def in_double(library: Library, call: Call) -> Callable[..., Any]:
     """plain(*leaves) -> the function's value in numpy, from leaves in numpy, computed by its library in float64.
 
-    Raises LessThanDouble where the value is float32 or less.
+    Raises LessThanDouble if the value is float32 or less.
     """
     if library.name == "jax":
         return _InJax(call)
@@ -141,12 +141,12 @@ def _in_torch(call: Call, *leaves: Any) -> Any:
     except RuntimeError as error:
         if "does not require grad" not in str(error):
             raise
-        value = call([leaf.requires_grad_() for leaf in native])  # it differentiates inside
+        value = call([leaf.requires_grad_() for leaf in native])  # it contains derivatives
     return refuse_less(value.detach().cpu() if isinstance(value, torch.Tensor) else value)
 
 
 class _InJax:
-    """Compiles the function after a while: references by differences take thousands of values."""
+    """Compiles the function after a few calls, because differences take thousands of values."""
 
     CALLS = 20
 
@@ -160,7 +160,7 @@ class _InJax:
             native = [jax.numpy.asarray(leaf) for leaf in leaves]
             if self.calls == self.CALLS:
                 compiled = jax.jit(self.call)
-                with contextlib.suppress(Exception):  # a branch that depends on data
+                with contextlib.suppress(Exception):  # fails for a branch that depends on data
                     compiled(native)
                     self.call = compiled
             value = self.call(native)
@@ -168,7 +168,7 @@ class _InJax:
 
 
 def compute_in_double() -> None:
-    """Make jax and torch, where they are imported, compute in float64 by default from now on."""
+    """Make jax and torch, if imported, compute in float64 by default from now on."""
     if jax := sys.modules.get("jax"):
         jax.config.update("jax_enable_x64", True)
     if torch := sys.modules.get("torch"):
@@ -177,9 +177,9 @@ def compute_in_double() -> None:
 
 @contextlib.contextmanager
 def double_precision() -> Iterator[None]:
-    """Inside, jax and torch compute in float64 by default; afterwards they have the settings from before.
+    """Within the block, jax and torch compute in float64 by default; afterwards the old settings are restored.
 
-    Backends set such defaults for a worker's whole life. In a user's process they must not outlive the check.
+    Backends set such defaults for a worker's whole life. In a user's process they must not outlast the check.
     """
     jax, torch = sys.modules.get("jax"), sys.modules.get("torch")
     kept = {name: getattr(jax.config, name) for name in ("jax_enable_x64", "jax_platforms")} if jax else {}
@@ -200,7 +200,7 @@ def double_precision() -> Iterator[None]:
 
 
 def _referred(f: Any) -> Iterator[set[str]]:
-    """The names of libraries that f refers to; then those that the objects in f refer to, and so on."""
+    """The names of libraries to which f refers, then its objects, and so on."""
     level, seen = deque([f]), set[int]()
     while level:
         found: set[str] = set()
@@ -228,7 +228,7 @@ def _library_of_name(module: str) -> str:
 
 
 def _library_of_value(value: Any) -> str:
-    """The library that an object belongs to; "" for any other."""
+    """The library of an object, or ""."""
     if isinstance(value, ModuleType):
         return _library_of_name(value.__name__)
     if isinstance(value, type):
@@ -243,7 +243,7 @@ def _library_of_value(value: Any) -> str:
 
 
 def _parts(thing: Any, found: set[str]) -> Iterator[Any]:
-    """What an object refers to; the libraries that its code imports go to `found`."""
+    """The objects to which an object refers; imported libraries are added to `found`."""
     if isinstance(thing, partial):
         yield from (thing.func, *thing.args, *thing.keywords.values())
     elif isinstance(thing, MethodType):
@@ -273,16 +273,16 @@ def _referred_by_code(function: FunctionType, found: set[str]) -> Iterator[Any]:
             yield function.__globals__[name]
         elif _library_of_name(name):  # `import jax` inside the function
             found.add(_library_of_name(name))
-    if {"adbench", "tape"} <= names and "tape" not in function.__globals__:  # `from adbench import tape` inside it
+    if {"adbench", "tape"} <= names and "tape" not in function.__globals__:  # imported inside
         found.add("tape")
     for cell in function.__closure__ or ():
-        with contextlib.suppress(ValueError):  # not yet filled
+        with contextlib.suppress(ValueError):  # still empty
             yield cell.cell_contents
     yield from function.__defaults__ or ()
 
 
 def _inside(value: Any, depth: int = 4) -> Iterator[Any]:
-    """The value and what containers in it hold."""
+    """The value and the contents of its containers."""
     yield value
     if not depth:
         return

@@ -1,10 +1,10 @@
-"""What users pass to a function, as named floating-point leaves in numpy, and back.
+"""Arguments of a user's function as named floating-point leaves in numpy, and back.
 
-A leaf is a float or a float64 array. Its name is the way to it: ``x``, ``params['w'][0]``, ``model.weight``. Everything
-else (whole numbers, texts, functions, None, ...) is static: the function gets it unchanged.
+A leaf is a float or a float64 array, named by its path: ``x``, ``params['w'][0]``, ``model.weight``. Everything else
+(integers, strings, functions, None, ...) is static: the function gets it unchanged.
 
-Containers are dicts, lists, tuples, named tuples, dataclasses, pytrees that jax knows, and torch.nn.Module, whose
-parameters are leaves. A list of numbers is one array if it holds a float.
+Containers are dicts, lists, tuples, named tuples, dataclasses, pytrees of jax, and torch.nn.Module, whose parameters
+are leaves. A list of numbers is one array if it contains a float.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Arguments:
     """The arguments of one call.
 
     names     of the leaves, in order
-    values    float or float64 array, each
-    active    the names of the leaves to differentiate in
-    notes     what was converted, one sentence each
+    values    a float or a float64 array each
+    active    the names of the active leaves
+    notes     conversions, one sentence each
     """
 
     names: tuple[str, ...]
@@ -63,7 +63,7 @@ class Arguments:
         return self._called(leaves, self._make(leaves), first)
 
     def watched(self, leaves: Sequence[Any], *first: Any) -> Any:
-        """The same. Raises UsageError where the call changes an argument."""
+        """The same value. Raises UsageError if the call changes an argument."""
         made = self._make(leaves)
         before = _snapshot(made, self.active)
         value = self._called(leaves, made, first)
@@ -71,7 +71,7 @@ class Arguments:
         for name in dict.fromkeys((*before, *after)):
             if name not in before or name not in after or not np.array_equal(before[name], after[name], equal_nan=True):
                 raise UsageError(
-                    f"{name_of(made.function)} changes its argument {name} in place, and adbench calls it many times; "
+                    f"{name_of(made.function)} changes its argument {name} in place, but adbench calls it many times; "
                     "let it work on a copy"
                 )
         return value
@@ -89,10 +89,10 @@ class Arguments:
 
 
 def _snapshot(made: Made, whole: Sequence[str]) -> dict[str, Any]:
-    """Copies of the leaves that the arguments hold now, by name."""
+    """Copies of the arguments' current leaves, by name."""
     found = _Leaves(whole)
     for name, value in {**dict(zip(made.names, made.args, strict=False)), **made.kwargs}.items():
-        if not _is_module(value):  # its parameters are set for the call only
+        if not _is_module(value):  # its parameters are set only for the call
             found.take(value, name)
     return {name: np.array(value) for name, value in zip(found.names, found.values, strict=True)}
 
@@ -102,9 +102,9 @@ def arguments_of(
 ) -> Arguments:
     """The arguments of ``f(*args, **kwargs)``; with `xp` f takes a namespace before them.
 
-    wrt   which to differentiate in: positions, names, or the names of leaves below them; by default every leaf
+    wrt   the active arguments: positions, names, or names of leaves below them; by default every leaf
 
-    Raises UsageError if f does not take these arguments, if `wrt` names none, or if nothing is floating-point.
+    Raises UsageError if f does not take these arguments, if `wrt` matches none, or if nothing is floating-point.
     """
     names = _names(f, args, kwargs, xp=xp)
     wanted = None if wrt is None else _wanted(wrt, names, len(args))
@@ -116,8 +116,8 @@ def arguments_of(
     if wanted is not None:
         active = tuple(name for name in found.names if _is_below(name, wanted))
         if missing := [way for way in wanted if not any(_is_below(name, (way,)) for name in found.names)]:
-            there_are = f"there are: {', '.join(found.names)}" if found.names else "all arguments are static"
-            raise UsageError(f"wrt names {missing[0]!r}, which is not a floating-point argument; {there_are}")
+            there_are = f"choose from {', '.join(found.names)}" if found.names else "all arguments are static"
+            raise UsageError(f"wrt: {missing[0]!r} is not a floating-point argument; {there_are}")
     if not active:
         raise UsageError(_nothing_to_differentiate(args, kwargs))
 
@@ -131,12 +131,12 @@ def arguments_of(
 def _nothing_to_differentiate(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     every = [*args, *kwargs.values()]
     if not every:
-        return "there are no arguments to differentiate in; pass the point after the function: check(f, 1.0)"
+        return "the function got no arguments; pass the point after it: check(f, 1.0)"
     kinds = ", ".join(dict.fromkeys(_kind(arg) for arg in every))
     hint = "; write 3.0 instead of 3, or name the argument in wrt" if any(_is_whole(arg) for arg in every) else ""
     if any(np.iscomplexobj(arg) for arg in every if isinstance(arg, complex | np.ndarray)):
         hint = "; pass the real and the imaginary part as two arguments"
-    return f"no argument is floating-point, so there is nothing to differentiate in; they are: {kinds}{hint}"
+    return f"no argument is floating-point; they are {kinds}{hint}"
 
 
 def _kind(value: Any) -> str:
@@ -145,16 +145,18 @@ def _kind(value: Any) -> str:
 
 
 def _names(f: Any, args: Sequence[Any], kwargs: Mapping[str, Any], *, xp: bool) -> list[str]:
-    """The names of the positional arguments. Raises UsageError where f does not take these."""
+    """The names of the positional arguments. Raises UsageError if f does not take these."""
     try:
         signature = signature_of(f)
-    except (TypeError, ValueError):  # written in C: it tells nothing about its arguments
+    except (TypeError, ValueError):  # written in C: its arguments are unknown
         return [f"x{i}" for i in range(len(args))]
     given = (None, *args) if xp else tuple(args)
     try:
         signature.bind(*given, **kwargs)
     except TypeError as error:
-        raise UsageError(f"{name_of(f)} cannot be called with these arguments: {error}") from None
+        raise UsageError(
+            f"{name_of(f)} cannot be called with these arguments: {error}; pass its arguments after the function"
+        ) from None
     names: list[str] = []
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
@@ -167,7 +169,7 @@ def _names(f: Any, args: Sequence[Any], kwargs: Mapping[str, Any], *, xp: bool) 
 def signature_of(f: Any) -> inspect.Signature:
     """The parameters of f; of a torch.nn.Module and a torch.autograd.Function those of `forward`.
 
-    Raises TypeError or ValueError where f does not tell.
+    Raises TypeError or ValueError if they are unknown.
     """
     if _is_module(f):
         return inspect.signature(f.forward)
@@ -188,28 +190,28 @@ def _is_rule_of_torch(f: Any) -> bool:
 
 
 def name_of(f: Any) -> str:
-    """What messages call a function."""
+    """The name of a function in messages."""
     if _is_rule_of_torch(f):
         return f"{f.__self__.__name__}.apply"
     while hasattr(f, "func") and not hasattr(f, "__name__"):  # functools.partial
         f = f.func
     own = getattr(f, "__name__", None) or type(f).__name__
     name = str(getattr(f, "__qualname__", None) or own).rpartition("<locals>.")[2]
-    return name if name.endswith(own) else own  # autograd's wrappers set one of the two
+    return name if name.endswith(own) else own  # autograd's wrappers set only one of them
 
 
 def _wanted(wrt: Wrt, names: Sequence[str], count: int) -> tuple[str, ...]:
-    """The ways that `wrt` names."""
+    """The paths in `wrt`."""
     every = (wrt,) if isinstance(wrt, int | str) else tuple(wrt or ())
     if not every:
-        raise UsageError("wrt is empty; name at least one argument to differentiate in")
+        raise UsageError("wrt is empty; name at least one argument")
     if any(isinstance(way, int) and not 0 <= way < count for way in every):
-        raise UsageError(f"wrt is {wrt}, but there are {count} arguments; the first has position 0")
+        raise UsageError(f"wrt is {wrt}, but there are {count} arguments; use positions from 0 to {count - 1}")
     return tuple(names[way] if isinstance(way, int) else way for way in every)
 
 
 def _is_below(name: str, ways: Sequence[str]) -> bool:
-    """Whether a leaf's name is one of these ways, or below one."""
+    """Whether a leaf's name is one of these paths, or below one."""
     return any(name == way or (name.startswith(way) and name[len(way)] in ".[") for way in ways)
 
 
@@ -218,7 +220,7 @@ def _is_whole(value: Any) -> bool:
 
 
 class _Leaves:
-    """Collects leaves while `take` walks through values. Whole numbers are leaves only where these names name them."""
+    """Collects leaves while `take` walks through values. Integers are leaves only if named in `whole`."""
 
     def __init__(self, whole: Sequence[str]) -> None:
         self.whole = whole
@@ -228,7 +230,7 @@ class _Leaves:
         self.modules: dict[int, tuple[Any, Mapping[str, int]]] = {}
 
     def function(self, f: Any) -> Make:
-        """The function itself: a torch.nn.Module and a callable pytree of jax have leaves, and so has their method."""
+        """The function itself, since a torch.nn.Module, a callable jax pytree and their methods have leaves."""
         if isinstance(f, MethodType) and (_is_module(f.__self__) or is_pytree(f.__self__)):
             owner, function = self.take(f.__self__, "self"), f.__func__
             return lambda leaves: MethodType(function, owner(leaves))
@@ -239,7 +241,7 @@ class _Leaves:
         return lambda leaves: f
 
     def take(self, value: Any, name: str) -> Make:
-        """A function that builds such a value from leaves; the value's own leaves are collected."""
+        """Collect the value's leaves; returns a function that rebuilds the value from leaves."""
         if isinstance(value, np.ndarray | np.generic | float | int) and not isinstance(value, bool):
             return self._number(value, name)
         if _is_tensor(value) or _is_jax_array(value):
@@ -306,14 +308,14 @@ class _Leaves:
         parts = {key: self.take(part, f"{name}[{key!r}]") for key, part in value.items()}
 
         def make(leaves: Sequence[Any]) -> Any:
-            made = copy.copy(value)  # also of a subclass
+            made = copy.copy(value)  # also for a subclass
             made.update({key: part(leaves) for key, part in parts.items()})
             return made
 
         return make
 
     def _sequence(self, value: Any, name: str) -> Make:
-        fields = getattr(type(value), "_fields", None)  # of a named tuple
+        fields = getattr(type(value), "_fields", None)  # for a named tuple
         ways = [f".{one}" for one in fields] if fields else [f"[{i}]" for i in range(len(value))]
         parts = [self.take(part, name + way) for part, way in zip(value, ways, strict=True)]
         if fields:
@@ -329,13 +331,13 @@ class _Leaves:
         def make(leaves: Sequence[Any]) -> Any:
             made = copy.copy(value)
             for key, part in parts.items():
-                object.__setattr__(made, key, part(leaves))  # also of a frozen one
+                object.__setattr__(made, key, part(leaves))  # also for a frozen one
             return made
 
         return make
 
     def _pytree(self, value: Any, name: str) -> Make:
-        """One level of a container that jax knows."""
+        """One level of a jax container."""
         util = sys.modules["jax"].tree_util
         pairs, structure = util.tree_flatten_with_path(value, is_leaf=lambda part: part is not value)
         ways = [re.sub(r"<flat index (\d+)>", r"\1", util.keystr(path)) for path, _ in pairs]
@@ -348,9 +350,9 @@ class _Leaves:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was converted, one sentence for each kind."""
+        """Conversions, one sentence for each kind."""
         return tuple(
-            f"checked in float64 on the processor, but given {kind}: {_listed(names)}"
+            f"checked in float64 on the CPU, though given as {kind}: {_listed(names)}"
             for kind, names in self.converted.items()
         )
 
@@ -360,7 +362,7 @@ def _listed(names: Sequence[str], most: int = 3) -> str:
 
 
 def _is_numbers(value: Any, *, whole: bool) -> bool:
-    """Whether a list holds numbers only, in rows of equal length; one of them must be a float, unless `whole`."""
+    """Whether a list holds only numbers, in rows of equal length, with at least one float, unless `whole`."""
 
     def leaves(part: Any) -> list[Any]:
         return [leaf for one in part for leaf in leaves(one)] if isinstance(part, list) else [part]
@@ -390,7 +392,7 @@ def _is_jax_array(value: Any) -> bool:
 
 
 def is_pytree(value: Any) -> bool:
-    """Whether jax knows the value as a container."""
+    """Whether the value is a jax container."""
     if "jax" not in sys.modules or value is None:
         return False
     return not sys.modules["jax"].tree_util.all_leaves([value])

@@ -1,6 +1,6 @@
-"""A user's function as a case: checked by `adbench.check`, by the command line and by `adbench.run`.
+"""A user's function as a case: checked by `adbench.check`, the command line and `adbench.run`.
 
-Seed 0 is the point that the user gave. Other seeds are points around it and special ones (`point_name`).
+Seed 0 is the user's point. Other seeds are points around it and special ones (`point_name`).
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ SPECIAL: Mapping[str, Callable[[Any], Any]] = {
     "minus the given point": np.negative,
     "equal entries": lambda x: np.full_like(x, np.ravel(x)[0] if np.size(x) else 0.0),
 }
-"""Points where derivatives by hand go wrong, from the given one."""
+"""Points where derivatives by hand often fail, computed from the given one."""
 
 STOPS = ("detach", "stop_gradient", "no_grad", "inference_mode")
-"""Names by which libraries make a number a constant for derivatives."""
+"""Names of functions that make a number constant for derivatives."""
 
 _LIBRARY = re.compile(
     r"(site|dist)-packages[/\\](jax|jaxlib|torch|numpy|scipy|autograd)[/\\]|[/\\]adbench[/\\]functions[/\\]"
@@ -63,21 +63,21 @@ def function_case(
     *,
     seed: int = 0,
 ) -> Case:
-    """The case of ``f(*args, **kwargs)``, of one size. Its inputs are the floating-point leaves of the arguments.
+    """The case of ``f(*args, **kwargs)``, with one size. Its inputs are the floating-point leaves of the arguments.
 
     f      returns a number or an array; written for jax, torch, autograd, adbench.tape or numpy, or with a first
            parameter `xp` for all of them
     args   floats, arrays of any of these libraries, nested containers and torch.nn.Module; the rest is static
-    wrt    which arguments to differentiate in: positions, names (``x``, ``params['w']``); by default all
+    wrt    the active arguments: positions, names (``x``, ``params['w']``); by default all
     seed   chooses the random points
 
-    The case's `f` is a `UserFunction`. Raises UsageError, in one line, where the function cannot be checked.
+    The case's `f` is a `UserFunction`. Raises UsageError with one line if the function cannot be checked.
     """
     library = library_of(f, args, kwargs)
     function = _user_function(f, library, args, kwargs or {}, wrt)
     value = function.probed()
     if library.name == "numpy" and (returned := library_of_value(value)) is not None:
-        # It calls a package that is built on another library, and neither names that nor takes its arrays.
+        # It calls a package built on another library without naming that library or taking its arrays.
         function = _user_function(f, returned, args, kwargs or {}, wrt)
         value = function.probed()
     arguments = function.arguments
@@ -94,7 +94,7 @@ def function_case(
 
 
 def case_of(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Case:
-    """The same for positional arguments."""
+    """The case for positional arguments."""
     return function_case(f, args, wrt=wrt)
 
 
@@ -104,15 +104,15 @@ def _user_function(
     own, copied = in_float64(f) if library.name == "torch" else (f, ())
     function = UserFunction(f, library, arguments_of(own, args, kwargs, wrt, xp=takes_xp(f)))
     if copied:
-        function.notes.append(f"the function runs with copies in float64 of these objects: {', '.join(copied)}")
+        function.notes.append(f"the function runs with float64 copies of these objects: {', '.join(copied)}")
     return function
 
 
 class UserFunction:
     """``f(xp, **inputs)`` of a case: the user's function of its floating-point leaves.
 
-    On plain numpy it runs in its own library in float64; on the oracle's numbers its translation runs; on anything
-    else the function itself. `library`, `arguments` and `notes` say what it is.
+    On plain numpy it runs in its library in float64; on the oracle's numbers its translation runs; on other inputs the
+    function itself. See `library`, `arguments` and `notes`.
     """
 
     def __init__(self, f: Callable[..., Any], library: Library, arguments: Arguments) -> None:
@@ -127,17 +127,17 @@ class UserFunction:
 
     @property
     def translated(self) -> bool:
-        """Whether the oracle's truth comes from a translation, which may be wrong where the function is right."""
+        """Whether the reference comes from a translation, which may be wrong even if the function is correct."""
         return self.library.translator is not None and not self._refused
 
     def untranslated(self, why: str) -> UserFunction:
-        """The same function as a black box, for this reason."""
+        """The function as a black box, for this reason."""
         made = copy.copy(self)
         made._refused = why
         return made
 
     def __call__(self, xp: Any, **inputs: Any) -> Any:
-        """The value, of the kind that the inputs have."""
+        """The value, in the inputs' number type."""
         leaves = tuple(inputs.values())
         if self.library.name == "xp":
             return self.arguments.call(leaves, xp)
@@ -148,11 +148,11 @@ class UserFunction:
         return self.arguments.call(leaves)
 
     def plain(self, leaves: Sequence[Leaf]) -> Any:
-        """The value in numpy, by the function's own library in float64."""
+        """The value in numpy, computed by the function's library in float64."""
         return self(Namespace(np), **dict(zip(self.arguments.names, leaves, strict=True)))
 
     def probed(self) -> Any:
-        """The value at the given point. Raises UsageError where it is not one number or array, always the same."""
+        """The value at the given point. Raises UsageError if it is not one number or array, or not deterministic."""
         first_arguments = (Namespace(np),) if self.library.name == "xp" else ()
         watched = in_double(self.library, lambda leaves: self.arguments.watched(leaves, *first_arguments))
         output = _Output()
@@ -179,27 +179,27 @@ class UserFunction:
 
     @property
     def stops(self) -> str:
-        """What the code that ran stops derivatives with; "" for nothing. Its values do not show that.
+        """The function in the executed code that stops derivatives, or "". Values do not show it.
 
-        The libraries' own code does not count: their softmax stops what adds nothing to a derivative.
+        Library code is ignored, because its softmax stops only terms that add nothing to a derivative.
         """
         theirs = (code for code in self._ran if not _LIBRARY.search(code.co_filename))
         names = {name for code in theirs for name in code.co_names}
         return next((name for name in STOPS if name in names), "")
 
     def is_of_value(self, error: BaseException) -> bool:
-        """Whether an exception comes from code that computes the value, and not from a rule for its derivative."""
+        """Whether an exception comes from code that computes the value, not from a derivative rule."""
         found = _innermost(error)
         return found is not None and found[0] in self._ran
 
     def silent(self) -> contextlib.AbstractContextManager[Any]:
-        """Where a function that prints does not: it is called many times."""
+        """A context in which a printing function is silent, because it is called many times."""
         return contextlib.redirect_stdout(io.StringIO()) if self.prints else contextlib.nullcontext()
 
     def text(self, leaves: Sequence[Any]) -> Callable[..., Any]:
-        """text(xp, *leaves): the function on the oracle's numbers, translated at the point where these leaves are.
+        """text(xp, *leaves): the function on the oracle's numbers, translated at the point of these leaves.
 
-        Raises Unsupported, with the reason, where it cannot be translated.
+        Raises Unsupported with the reason if it cannot be translated.
         """
         if self._refused:
             raise Unsupported(self._refused)
@@ -233,13 +233,13 @@ class UserFunction:
             made: Callable[..., Any] = translate(flat, examples)
         except Unsupported:
             raise
-        except Exception as error:  # a library's while it traces, for example a branch that depends on data
+        except Exception as error:  # raised by a library while tracing, for example for a branch that depends on data
             raise Unsupported(f"its translation raises {told(error)}") from error
         return made
 
 
 class _Output(io.TextIOBase):
-    """Standard output that remembers whether anything was written."""
+    """Standard output that records whether anything was written."""
 
     used = False
 
@@ -247,27 +247,27 @@ class _Output(io.TextIOBase):
         self._real = sys.stdout
 
     def write(self, text: str) -> int:
-        """Passes the text on."""
+        """Pass the text on."""
         self.used = True
         return self._real.write(text)
 
     def flush(self) -> None:
-        """Passes it on."""
+        """Pass the call on."""
         self._real.flush()
 
 
 def _hint(error: Exception) -> str:
-    """What to do about exceptions that everybody meets."""
+    """Advice for common exceptions."""
     words = str(error).lower()
     if "cuda" in words or "gpu" in words:
-        return "; adbench checks on the processor: let the function take its device from its arguments"
+        return "; adbench checks on the CPU: take the device from the arguments"
     if "dtype" in words or "same type" in words:
-        return "; everything is checked in float64: convert arrays and parameters that the function uses to float64"
+        return "; adbench checks in float64: convert the function's arrays and parameters to float64"
     return ""
 
 
 def point_of(arguments: Arguments, number: int, seed: int) -> dict[str, Leaf]:
-    """The leaves by name at the point of this number: 0 is the given one."""
+    """The leaves by name at the point with this number; 0 is the given point."""
     given = dict(zip(arguments.names, arguments.values, strict=True))
     if number == 0:
         return {name: leaf.copy() if isinstance(leaf, np.ndarray) else leaf for name, leaf in given.items()}
@@ -278,7 +278,7 @@ def point_of(arguments: Arguments, number: int, seed: int) -> dict[str, Leaf]:
 
 
 def point_name(number: int) -> str:
-    """ "the given point", "random point 1", "zeros", ...: special points and random ones take turns."""
+    """ "the given point", "random point 1", "zeros", ...: special points alternate with random ones."""
     if number == 0:
         return "the given point"
     if number % 2 == 0 and number // 2 <= len(SPECIAL):
@@ -287,7 +287,7 @@ def point_name(number: int) -> str:
 
 
 def _near(rng: np.random.Generator, same_signs: bool, x: Any) -> Any:
-    """Random numbers around x: of the same signs and other sizes, or moved by about half their size."""
+    """Random numbers around x: other sizes with the same signs, or changed by about half their size."""
     draw = rng.normal(size=np.shape(x))
     sizes = np.abs(x[x != 0])
     scale = power_of_two(float(np.median(sizes))) if sizes.size else 1.0
@@ -307,14 +307,14 @@ def told(error: BaseException) -> str:
 
 
 def _innermost(error: BaseException) -> tuple[CodeType, int] | None:
-    """The last function of the user's that the exception passed, and the line; None if it passed none."""
+    """The innermost user function in the traceback, and the line, or None."""
     walked = traceback.walk_tb(error.__traceback__)
     frames = [(frame.f_code, line) for frame, line in walked if _is_theirs(frame.f_code)]
     return frames[-1] if frames else None
 
 
 def _is_theirs(code: CodeType) -> bool:
-    """Whether the user wrote it: not a library, and not adbench."""
+    """Whether it is user code: neither a library nor adbench."""
     package = Path(__file__).parents[1]
     ours = (str(package), str(package.parent / "backends"), "<frozen")
     return not code.co_filename.startswith(ours) and "site-packages" not in code.co_filename
@@ -322,7 +322,7 @@ def _is_theirs(code: CodeType) -> bool:
 
 @contextlib.contextmanager
 def _recording(ran: set[CodeType]) -> Iterator[None]:
-    """Adds the Python functions that run inside."""
+    """Add the Python functions that run within the block."""
     before = sys.getprofile()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
@@ -337,7 +337,7 @@ def _recording(ran: set[CodeType]) -> Iterator[None]:
 
 
 def _refuse_value(value: Any, name: str) -> None:
-    """Raises UsageError for anything but one real floating-point number or array."""
+    """Raise UsageError for anything but one real floating-point number or array."""
     if value is None:
         raise UsageError(f"{name} returns None; end it with `return` and a number or an array")
     if isinstance(value, tuple | list | dict):
@@ -356,7 +356,7 @@ def _refuse_value(value: Any, name: str) -> None:
 
 def _short(value: Any) -> str:
     array = np.asarray(value)
-    return f"{float(array):.6g}" if array.ndim == 0 else f"an array that begins with {array.flat[0]:.6g}"
+    return f"{float(array):.6g}" if array.ndim == 0 else f"an array starting with {array.flat[0]:.6g}"
 
 
 def _is_of_oracle(leaf: Any) -> bool:
@@ -364,14 +364,14 @@ def _is_of_oracle(leaf: Any) -> bool:
 
 
 def _is_plain(leaf: Any) -> bool:
-    """Whether an input is of Python or numpy, not of a library that differentiates."""
+    """Whether an input is from Python or numpy, not from an AD library."""
     if isinstance(leaf, np.ndarray | np.generic):
         return leaf.dtype.kind in "biuf"
     return isinstance(leaf, float) or tree.is_static(leaf)
 
 
 def _example(leaf: Any) -> Leaf:
-    """The floats behind the oracle's numbers."""
+    """The floats of the oracle's numbers."""
     if isinstance(leaf, np.ndarray) and leaf.dtype == object:
         return np.reshape([_example(one) for one in leaf.ravel()], leaf.shape).astype(np.float64)
     if isinstance(leaf, Real):

@@ -1,1 +1,1 @@
-"""Other suites and other languages: their protocols, spoken from either side."""
+"""Protocols of other suites and languages, in both directions."""

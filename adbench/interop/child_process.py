@@ -14,16 +14,16 @@ from weakref import finalize
 from adbench.interop.line_protocol import MOST_BYTES, Malformed, TooLong, lines, write_line
 from adbench.measure.memory import Figure, resident_peak
 
-MOST_SHOWN = 200  # characters of a program's own words
+MOST_SHOWN = 200  # characters of a program's message
 T = TypeVar("T")
 
 
 class Failed(RuntimeError):
-    """The program reported a failure, died, closed its output, or sent an unusable answer; the text says which."""
+    """The program reported a failure, died, closed its output, or sent an unusable answer; see the message."""
 
 
 class Child:
-    """The program and its numbered requests. It starts with the first request, and again after it was lost.
+    """A program with numbered requests. It starts with the first request, and again after a loss.
 
     It inherits standard error. It ends with this object; if this process is killed, its standard input is closed.
     """
@@ -36,15 +36,15 @@ class Child:
 
     @property
     def pid(self) -> int | None:
-        """Its process number while it runs."""
+        """Its process id while it runs."""
         return self._process.pid if self._process is not None else None
 
     def ask(self, line: Callable[[int], str], read: Callable[[bytes], T], number_of: Callable[[T], Any]) -> T:
         """The answer to the next request.
 
         line        the number of the request, counted from 0 in each process -> its line
-        read        the line of the answer -> the answer; raises Malformed for a line that is none
-        number_of   the number that the answer gives for its request
+        read        the line of the answer -> the answer; raises Malformed for other lines
+        number_of   the request number in the answer
 
         Raises Failed, and ends the program, if there is no answer or it is not the answer to this request.
         """
@@ -57,11 +57,11 @@ class Child:
         except Malformed as fault:
             raise self.lost(f"sent {_shown(answered)}: {fault.reason}") from fault
         if number_of(found) != number:
-            raise self.lost(f"answered request {number} as if it were {number_of(found)}")
+            raise self.lost(f"answered request {number} with the id {number_of(found)}")
         return found
 
     def _answered(self, line: str) -> bytes:
-        """The line that answers a line."""
+        """The answer to a line."""
         assert self._process is not None
         assert self._process.stdin is not None
         try:
@@ -72,11 +72,11 @@ class Child:
         if found is None:
             raise self.lost("closed its output", gone=True)
         if isinstance(found, TooLong):
-            raise self.lost(f"sent a line of {found.length} bytes; at most {MOST_BYTES} are read")
+            raise self.lost(f"sent a line of {found.length} bytes; the limit is {MOST_BYTES}")
         return found
 
     def lost(self, reason: str, *, gone: bool = False) -> Failed:
-        """End it; the error to raise has the reason, or how it died if it seems to be `gone`."""
+        """End it, and return the error to raise, with the reason, or its cause of death if it seems `gone`."""
         process, self._process = self._process, None
         code = None
         if process is not None:
@@ -89,9 +89,9 @@ class Child:
         return Failed(f"the program {reason}")
 
     def resident_peak(self, run: Callable[[], Any]) -> Figure:
-        """Bytes by which its resident set grew at the peak of a run, read in /proc.
+        """The growth of its resident set at the peak of a run, in bytes, from /proc.
 
-        A lower bound: memory that it holds from earlier runs and uses again is not counted.
+        A lower bound, because reused memory of earlier runs is not counted.
         """
         run()
         if self.pid is None:
@@ -115,13 +115,13 @@ class Child:
 
 
 def words(text: str | None) -> str:
-    """A program's own text, on one line of readable length."""
+    """A program's message, on one line of readable length."""
     line = " ".join((text or "").split())
     return line if len(line) <= MOST_SHOWN else f"{line[:MOST_SHOWN]}…"
 
 
 def _shown(line: bytes) -> str:
-    """A line that is no answer, as it can be quoted."""
+    """An invalid line, for quoting."""
     return repr(words(line[:MOST_SHOWN].decode(errors="backslashreplace")))
 
 

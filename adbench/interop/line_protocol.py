@@ -1,4 +1,4 @@
-"""Messages of one line each on pipes. Memory never holds a line longer than a limit; nothing else uses the pipes."""
+"""One-line messages on pipes, with a limit on the length of lines; nothing else uses the pipes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 CHUNK = 2**16
-HEAD = 4096  # bytes that are kept of a line that is too long, for its `id`
-MOST_BYTES = 2**28  # of a line that is read
+HEAD = 4096  # bytes kept of an overlong line, for its `id`
+MOST_BYTES = 2**28  # of a line
 
 _ID = re.compile(rb'"id"\s*:\s*(-?\d{1,18})\s*[,}]')
 
 
 class Malformed(Exception):
-    """A line is not a message. `id` is the number that the message gives itself, None if it cannot be found."""
+    """A line is not a message. `id` is its id, or None if not found."""
 
     def __init__(self, id: int | None, reason: str) -> None:
         super().__init__(reason)
@@ -25,7 +25,7 @@ class Malformed(Exception):
 
 @dataclass(frozen=True)
 class TooLong:
-    """A line over the limit, of which only the beginning was kept."""
+    """A line over the limit; only its beginning is kept."""
 
     head: bytes
     length: int
@@ -34,7 +34,7 @@ class TooLong:
 def lines(descriptor: int, most_bytes: int = MOST_BYTES) -> Iterator[bytes | TooLong]:
     """The lines that arrive, without their ends, until the other side closes.
 
-    A line over `most_bytes` is read to its end and discarded. The bytes after the last end of line are a line too.
+    A line over `most_bytes` is read to its end and discarded. Bytes after the last newline are a line too.
     """
     held, thrown = bytearray(), 0
     while chunk := os.read(descriptor, CHUNK):
@@ -56,13 +56,13 @@ def lines(descriptor: int, most_bytes: int = MOST_BYTES) -> Iterator[bytes | Too
 
 
 def id_in(line: bytes) -> int | None:
-    """The number that a damaged message gives itself; None if it cannot be found."""
+    """The id of a damaged message, or None."""
     found = _ID.search(line[:HEAD]) or _ID.search(line[-HEAD:])
     return int(found[1]) if found else None
 
 
 def write_line(descriptor: int, text: str) -> None:
-    """Write a whole line. Raises BrokenPipeError if nobody reads any more."""
+    """Write a whole line. Raises BrokenPipeError if nobody reads."""
     left = memoryview(text.encode() + b"\n")
     while left:
         left = left[os.write(descriptor, left) :]
@@ -72,7 +72,7 @@ def write_line(descriptor: int, text: str) -> None:
 def own_pipes() -> Iterator[tuple[int, int]]:
     """Descriptors of standard input and output for this protocol alone.
 
-    A library that prints meanwhile, also from C, prints to standard error; one that reads finds nothing.
+    A library that prints meanwhile, also from C, prints to standard error; one that reads gets end of file.
     """
     incoming, outgoing = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)

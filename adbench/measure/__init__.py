@@ -1,1 +1,1 @@
-"""Clock, memory, machine: how long, how much, where. Knows nothing of derivatives."""
+"""Time, memory and machine: how long, how much, where. Knows no derivatives."""

@@ -1,8 +1,8 @@
 """Time per call: warm up, choose how many calls make an epoch, time epochs.
 
-A call has finished when it returns (waiting is part of it). Its inputs come from `sets`, tuples of arguments that take
-turns from call to call; by default there is one empty set, for a call whose inputs are bound. All durations are
-nanoseconds of the monotonic clock; a clock can be handed in, so that tests do not sleep.
+A call has finished when it returns, so it includes the wait for its result. Its inputs come from `sets`, tuples of
+arguments that alternate from call to call; by default there is one empty set, for a call with bound inputs. Durations
+are nanoseconds of the monotonic clock; tests pass another clock instead of sleeping.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ Sets = Sequence[tuple[Any, ...]]
 
 NO_INPUTS: Sets = ((),)
 
-STEADY = 0.02  # the halves of a warm-up may differ by this share of the smaller one
-SAMPLES = 200  # a warm-up is timed in about this many parts: enough for two medians, and not a list of 10^7 calls
+STEADY = 0.02  # allowed difference of a warm-up's halves, as a share of the smaller one
+SAMPLES = 200  # parts in which a warm-up is timed: enough for two medians, instead of 10^7 calls
 
 _random = SystemRandom()  # a library can neither foresee nor seed it
 
 
 @dataclass(frozen=True)
 class Round:
-    """One epoch: `calls` calls in a row took `ns` nanoseconds, results waited for.
+    """One epoch: `calls` consecutive calls took `ns` nanoseconds, including the wait for results.
 
-    gc_ns       of these, the time in the garbage collector
-    disturbed   why the figure is suspect, as "3 involuntary switches"; a round is flagged and never deleted
+    gc_ns       the part of it in the garbage collector
+    disturbed   why the time is suspect, such as "3 involuntary switches"; rounds are flagged, never deleted
     """
 
     calls: int
@@ -49,8 +49,7 @@ class Round:
 
 @dataclass(frozen=True)
 class WarmUp:
-    """What warming up took. `steady`: the medians of its two halves differ by at most 2 %; False also after a single
-    call."""
+    """Seconds of a warm-up. `steady`: the medians of its two halves differ by at most 2 %; False for a single call."""
 
     calls: int
     seconds: float
@@ -58,13 +57,13 @@ class WarmUp:
 
 
 def bind(call: Call, args: tuple[Any, ...], sync: Callable[[Any], Any] | None = None) -> Callable[[], Any]:
-    """The call with its inputs bound and its result waited for."""
+    """The call with bound inputs, including the wait for its result."""
     call = waited(call, sync)
     return partial(call, *args) if args else call
 
 
 def waited(call: Call, sync: Callable[[Any], Any] | None) -> Call:
-    """The call, which returns when its result is there. Where there is nothing to wait for, it stays as it is."""
+    """The call, returning after its result is computed. Without `sync` it is unchanged."""
     if sync is None:
         return call
 
@@ -77,14 +76,14 @@ def waited(call: Call, sync: Callable[[Any], Any] | None) -> Call:
 
 
 def once(call: Callable[[], Any], *, clock: Clock = perf_counter_ns) -> tuple[Any, int]:
-    """The result of one call, and how long it took."""
+    """The result of one call, and its nanoseconds."""
     start = clock()
     result = call()
     return result, clock() - start
 
 
 def epoch(call: Call, calls: int, *, clock: Clock = perf_counter_ns, watch: Callable[[], Counters] = counters) -> Round:
-    """Time `calls` calls in a row."""
+    """Time `calls` consecutive calls."""
     return epoch_with_results(call, calls, NO_INPUTS, clock=clock, watch=watch)[0]
 
 
@@ -97,13 +96,13 @@ def epoch_with_results(
     clock: Clock = perf_counter_ns,
     watch: Callable[[], Counters] = counters,
 ) -> tuple[Round, dict[int, Any]]:
-    """Time `calls` calls in a row, at these inputs in turns; returns also what a call returned at each of the inputs.
+    """Time `calls` consecutive calls at alternating inputs; also returns one call's result for each of the inputs.
 
-    The results are (number of the set) -> result, of calls in a row whose place among all is drawn. Fewer calls than
-    sets return fewer.
+    The results are (number of the set) -> result, from consecutive calls at a random position. Fewer calls than sets
+    return fewer results.
 
-    Garbage is collected before, unless only the results are wanted. The collector stays on, because a library's garbage
-    is part of its cost; its time is counted separately too.
+    Garbage is collected before, unless only the results are needed. The collector stays enabled, because a library's
+    garbage is part of its cost; its time is also reported separately.
     """
     if collect:
         gc.collect()
@@ -123,7 +122,7 @@ def warm_up(
     at_least_calls: int = 3,
     clock: Clock = perf_counter_ns,
 ) -> WarmUp:
-    """Call at least so often and for so long, but start no call after `at_most_ns`."""
+    """Call at least this often and this long, but start no call after `at_most_ns`."""
     samples: list[float] = []  # ns per call
     calls, batch, start = 0, 1, clock()
     elapsed = 0
@@ -140,10 +139,10 @@ def warm_up(
 def calls_per_epoch(
     call: Call, target_ns: int, sets: Sets = NO_INPUTS, *, first: int = 1, clock: Clock = perf_counter_ns
 ) -> int:
-    """The number of calls that take about `target_ns`; 1 where one call takes longer.
+    """The number of calls that take about `target_ns`; 1 if one call takes longer.
 
-    Doubles until the target is crossed twice in a row, since one slow call (an interrupt) may cross it by chance.
-    `first` is where it begins, so that few epochs are needed where the time of a call is known roughly.
+    Doubles until two consecutive epochs exceed the target, because an interrupt may lengthen one. `first` is the start,
+    so that a roughly known time needs few epochs.
     """
     calls, crossed = max(1, first), 0
     while True:
@@ -156,26 +155,26 @@ def calls_per_epoch(
 
 
 def loop_overhead_ns(*, epochs: int = 101, calls: int = 10_000, clock: Clock = perf_counter_ns) -> float:
-    """Nanoseconds that the loop and a call of nothing take: the floor under every time per call.
+    """Nanoseconds of the loop with an empty call: the overhead in every time per call.
 
-    The median over epochs, which are so short (0.2 ms) that few are interrupted. Nothing is `tuple()`, the shortest
-    that CPython can do when called.
+    The median over epochs of 0.2 ms, few of which are interrupted. The empty call is `tuple()`, the shortest call in
+    CPython.
     """
     return median(_loop(tuple, calls, NO_INPUTS, clock)[0] / calls for _ in range(epochs))
 
 
 def _loop(call: Call, calls: int, sets: Sets, clock: Clock) -> tuple[int, dict[int, Any]]:
-    """The nanoseconds of all calls, and what some of them returned, as `epoch_with_results` says.
+    """The nanoseconds of all calls, and some results; see `epoch_with_results`.
 
-    The loop runs in C. Nanoseconds a call on CPython 3.11 of a function of two arguments that does nothing, in Python
-    and in C:
+    The loop runs in C. Nanoseconds per call on CPython 3.11, for a function of two arguments that does nothing, in
+    Python and in C:
 
     this loop, with two sets of inputs    24   19
-    with `partial(call, x, y)`            24   18   inputs bound, none to choose
+    with `partial(call, x, y)`            24   18   bound inputs, no choice
     with `lambda: call(*args)`            46   44
     written out in a `for` loop           23   17
 
-    `python -m tests.benchmarks.clock` measures them again.
+    `python -m tests.benchmarks.clock` repeats these measurements.
     """
     few = min(len(sets), calls)
     before = _random.randrange(calls - few + 1)
@@ -183,17 +182,17 @@ def _loop(call: Call, calls: int, sets: Sets, clock: Clock) -> tuple[int, dict[i
     parts = [islice(turns, count) for count in (before, few, calls - few - before)]
     first, chosen, rest = (starmap(call, part) for part in parts)
     start = clock()
-    # Draws and forgets, as in the recipe `consume` of itertools. One line, so that nothing tells the calls apart.
+    # Discards results, like the recipe `consume` of itertools. One line, so that all calls look the same.
     _, kept, _ = deque(first, maxlen=0), list(chosen), deque(rest, maxlen=0)
     ns = clock() - start
     if len(kept) < few or any(next(part, None) is not None for part in parts):
-        raise RuntimeError("the call raised StopIteration")  # which ends the loop as if all calls had been made
+        raise RuntimeError("the call raised StopIteration")  # it would end the loop as if all calls were done
     return ns, {(before + k) % len(sets): result for k, result in enumerate(kept)}
 
 
 @contextmanager
 def _collector_time(clock: Clock) -> Iterator[list[int]]:
-    """The durations of the garbage collections within, in the clock's nanoseconds."""
+    """The durations of garbage collections within the block, in the clock's nanoseconds."""
     durations: list[int] = []
     since = 0
 

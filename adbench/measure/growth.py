@@ -1,9 +1,9 @@
-"""How a cost grows with the size of the problem, and the break-even call count of a slower preparation.
+"""Growth of a cost with the size, and the break-even call count of a slower preparation.
 
-A cost is taken as t = c + a n^b: a constant part c (call overhead: arguments checked, a kernel launched) and a
-part that grows. A straight line through log t against log n would let the constant part of the small sizes spoil b; so
-c is fitted too, by least squares of the relative deviations, over all sizes. The scatter is judged between launches,
-which are independent, not between sizes, where it is mostly because no real cost is a power.
+The model is t = c + a n^b: a constant part c (call overhead: checking arguments, launching a kernel) and a growing
+part. A straight line through log t against log n would bias b by the constant part of small sizes; so c is fitted too,
+by least squares of relative deviations over all sizes. The scatter is judged between launches, which are independent,
+and not between sizes, where it mostly shows that no real cost is a power.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from adbench.measure.statistics import FEWEST_LAUNCHES, Interval, hodges_lehmann
 
 FEWEST_SIZES = 3
 LEAST_GROWTH = 1.5
-"""Where the largest size takes less than this times the smallest, what grows is lost in what is constant."""
+"""If the largest size takes less than this times the smallest, growth cannot be separated from the constant part."""
 LEAST_SHARE = 0.1
-"""The share of the growing part in t from which a size says something about the exponent; two sizes must."""
+"""The least share of the growing part in t with which a size determines the exponent; two sizes need it."""
 VAGUE = 0.5
-"""An interval that goes further than this to either side does not tell n from n²: it is not given."""
+"""A wider interval, on either side, does not distinguish n from n² and is not reported."""
 STEEPEST = 8.0
-"""The largest exponent looked for."""
+"""The largest exponent in the search."""
 
 Array = NDArray[np.float64]
 
@@ -37,14 +37,14 @@ Array = NDArray[np.float64]
 class Growth:
     """The exponent b of t = c + a n^b, or the reason why it is missing.
 
-    exponent   b with its interval; 0 stands for growth like log n or slower
-    basis      what the interval rests on: "launches", one exponent each, or "sizes", how far the sizes are from the
-               curve (by Student's t), where there are too few launches
-    constant   c in the unit of the cost, at least 0; None where the fit has none or cannot tell it
-    misfit     how far the sizes are from the curve at most, as a share: large where the cost is no power of n at all,
-               which the interval over launches does not know of
+    exponent   b with its interval; 0 means growth like log n or slower
+    basis      of the interval: "launches", one exponent each, or, with too few launches, "sizes", the distances of
+               sizes from the curve (by Student's t)
+    constant   c in the unit of the cost, at least 0; None if the fit cannot determine it
+    misfit     the largest distance of a size from the curve, as a share: large if the cost is not a power of n, which
+               the interval over launches does not show
     sizes      the fitted sizes
-    by_launch  each launch's own exponent, where the interval rests on these
+    by_launch  each launch's exponent, if the interval is based on these
     """
 
     exponent: Interval | None
@@ -57,9 +57,9 @@ class Growth:
 
 
 def growth(sizes: Sequence[int], costs: ArrayLike) -> Growth:
-    """Fits the exponent to costs of shape (launches, sizes), all positive.
+    """Fit the exponent to costs of shape (launches, sizes), all positive.
 
-    Raises ValueError for costs that are not positive, or sizes that do not ascend from 1 or more.
+    Raises ValueError unless costs are positive, and sizes ascend from 1 or more.
     """
     t, sizes = _checked(sizes, costs), tuple(sizes)
     typical = np.exp(np.log(t).mean(axis=0))
@@ -70,14 +70,12 @@ def growth(sizes: Sequence[int], costs: ArrayLike) -> Growth:
     fits = _fit(sizes, np.vstack([typical, t]) if by_launches else typical[None, :])
     b, constant, misfit = float(fits.b[0]), float(fits.c[0]), float(np.abs(1 - fits.curve[0] / typical).max())
     if np.count_nonzero(1 - constant / typical >= LEAST_SHARE) < 2:
-        return Growth(
-            None, sizes=sizes, reason=f"only n = {sizes[-1]} stands out of what every size takes; go beyond it"
-        )
+        return Growth(None, sizes=sizes, reason=f"only n = {sizes[-1]} exceeds the constant part; add larger sizes")
     interval = hodges_lehmann(fits.b[1:]) if by_launches else _between_sizes(sizes, typical, fits)
     if (interval.high - interval.low) / 2 > VAGUE:
         spread = f"somewhere between {interval.low:.1f} and {interval.high:.1f}"
-        return Growth(None, sizes=sizes, reason=f"{spread}: more sizes or launches would tell")
-    told = max(0.0, constant) if b > 0.05 else None  # below, a power and a constant look alike
+        return Growth(None, sizes=sizes, reason=f"{spread}: use more sizes or launches")
+    told = max(0.0, constant) if b > 0.05 else None  # below, a power resembles a constant
     if by_launches:
         return Growth(interval, "launches", told, misfit, sizes, tuple(fits.b[1:].tolist()))
     if len(sizes) == FEWEST_SIZES:
@@ -86,16 +84,16 @@ def growth(sizes: Sequence[int], costs: ArrayLike) -> Growth:
 
 
 def break_even(prepare_a: float, per_call_a: float, prepare_b: float, per_call_b: float) -> float | None:
-    """The break-even call count: from it on a, slower to prepare and faster per call, has cost no more than b.
+    """The break-even call count: from there on a, slower to prepare and faster per call, has cost no more than b.
 
-    prepare_a + N per_call_a = prepare_b + N per_call_b. 0 where a costs no more from the start; None where a call of a
-    is not cheaper, so that it never pays.
+    prepare_a + N per_call_a = prepare_b + N per_call_b. 0 if a costs no more from the start; None if a call of a is not
+    cheaper, so that a never breaks even.
 
-    Raises ValueError for a cost that is negative or not finite.
+    Raises ValueError for a negative or non-finite cost.
     """
     costs = (prepare_a, per_call_a, prepare_b, per_call_b)
     if not all(0 <= cost < math.inf for cost in costs):
-        raise ValueError(f"costs are finite and not negative; got {costs}")
+        raise ValueError(f"costs must be finite and not negative; got {costs}")
     if prepare_a <= prepare_b and per_call_a <= per_call_b:
         return 0.0
     if per_call_a >= per_call_b:
@@ -106,26 +104,26 @@ def break_even(prepare_a: float, per_call_a: float, prepare_b: float, per_call_b
 def _checked(sizes: Sequence[int], costs: ArrayLike) -> Array:
     t = np.asarray(costs, np.float64)
     if t.ndim != 2 or t.shape[1] != len(sizes) or not len(t):
-        raise ValueError(f"costs have a row for each launch and a column for each size; got {t.shape}")
+        raise ValueError(f"costs need a row for each launch and a column for each size; got shape {t.shape}")
     if not (np.isfinite(t).all() and (t > 0).all()):
         raise ValueError("costs must be positive")
     if any(n < 1 for n in sizes) or any(n >= m for n, m in pairwise(sizes)):
-        raise ValueError(f"sizes ascend, from 1 or more; got {tuple(sizes)}")
+        raise ValueError(f"sizes must ascend from 1 or more; got {tuple(sizes)}")
     return t
 
 
 def _too_little(sizes: Sequence[int], typical: Array) -> str | None:
-    """Why no fit can give an exponent; None if one can."""
+    """Why no fit gives an exponent; None if one may."""
     if len(sizes) < FEWEST_SIZES:
         return f"an exponent needs {FEWEST_SIZES} sizes; there are figures at {len(sizes)}"
     if typical[-1] < LEAST_GROWTH * typical[0]:
         times = f"{typical[-1] / typical[0]:.2g}"
-        return f"n = {sizes[-1]} takes {times} times what n = {sizes[0]} takes: too little growth to tell how it grows"
+        return f"n = {sizes[-1]} takes only {times} times as long as n = {sizes[0]}, too little for an exponent"
     return None
 
 
 def _powers(sizes: Sequence[int], b: Array) -> Array:
-    """((n / n_0)^b - 1) / b, shape (…,) -> (…, sizes): a power but for a constant and a factor, and log n at b = 0."""
+    """((n / n_0)^b - 1) / b, shape (…,) -> (…, sizes): a power up to a constant and a factor; log n at b = 0."""
     log_n = np.log(np.asarray(sizes, np.float64) / sizes[0])
     safe = np.where(b == 0, 1.0, b)[..., None]
     return np.where(b[..., None] == 0, log_n, np.expm1(safe * log_n) / safe)
@@ -133,19 +131,19 @@ def _powers(sizes: Sequence[int], b: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Fits:
-    """t = c + a n^b for each row, and the fitted costs, shape (rows, sizes). At b = 0, a log n: c is minus infinity."""
+    """t = c + a n^b for each row, and the fitted costs, shape (rows, sizes). At b = 0, a log n: c = -inf."""
 
     b: Array
     c: Array
-    slope: Array  # a b, which is finite also there
+    slope: Array  # a b, also finite there
     curve: Array
 
 
 def _fit(sizes: Sequence[int], t: Array) -> _Fits:
     """Least squares of the relative deviations of each row.
 
-    For a given b the best c and a are linear least squares, so that b alone is searched for: over a grid, then over
-    finer ones, and at last at the bottom of a parabola.
+    For a given b the best c and a are linear least squares, so only b is searched: over a grid, then finer ones, and
+    finally at the minimum of a parabola.
     """
     step, grid = 0.25, np.linspace(0, STEEPEST, round(STEEPEST / 0.25) + 1)[None, :]
     for _ in range(4):
@@ -160,7 +158,7 @@ def _fit(sizes: Sequence[int], t: Array) -> _Fits:
 
 
 def _bottom(squares: Array, at: Array) -> Array:
-    """Where the parabola through the least and its neighbours is least, in steps from there; 0 at an end."""
+    """The minimum of the parabola through the least value and its neighbours, in steps from it; 0 at an end."""
     last = squares.shape[1] - 1
     before, least, after = (np.take_along_axis(squares, np.clip(at + k, 0, last), axis=1) for k in (-1, 0, 1))
     bend = before - 2 * least + after
@@ -171,7 +169,7 @@ def _bottom(squares: Array, at: Array) -> Array:
 def _given(sizes: Sequence[int], t: Array, b: Array) -> tuple[Array, Array, Array, Array]:
     """(squares, level, slope, fitted) of the best level + slope * powers for each b, shape (launches, exponents).
 
-    The squares are those of relative deviations, so that each size counts the same.
+    Squares are of relative deviations, so that all sizes have the same weight.
     """
     powers, weight = _powers(sizes, b), 1 / t**2
     weight /= weight.sum(axis=1, keepdims=True)
@@ -185,9 +183,9 @@ def _given(sizes: Sequence[int], t: Array, b: Array) -> tuple[Array, Array, Arra
 
 
 def _between_sizes(sizes: Sequence[int], t: Array, fits: _Fits, level: float = 0.95) -> Interval:
-    """The exponent of one row with the interval of the regression; of three sizes by log t against log n alone."""
+    """The exponent of one row with the interval of the regression; for three sizes from log t against log n alone."""
     log_n = np.log(np.asarray(sizes, np.float64) / sizes[0])
-    if len(sizes) == FEWEST_SIZES:  # a constant would leave nothing to judge by
+    if len(sizes) == FEWEST_SIZES:  # with a constant no degree of freedom would remain
         design = np.stack([np.ones_like(t), log_n], axis=1)
         coefficients = np.linalg.lstsq(design, np.log(t))[0]
         b, residuals = float(coefficients[1]), np.log(t) - design @ coefficients

@@ -1,17 +1,16 @@
-"""The peak memory of one call, above the memory before it, by three methods that see different allocations.
+"""The peak memory of one call above the memory before it, by three methods that see different allocations.
 
-What is seen of          numpy  torch  jax  C library  malloc by address  Python objects  untouched array
+Which method sees        numpy  torch  jax  C library  malloc by address  Python objects  untouched array
 allocated (memray)        yes    yes   yes     yes            no               yes              yes
 python    (tracemalloc)   yes    no    no      no             no               yes              yes
 resident  (VmHWM)         yes    yes   yes     yes            yes              yes              no
 
-"C library" is one that was linked to malloc as compilers do it, whoever loads it; "by address" is a caller that asked
-the linker for malloc itself, as ctypes and compilers at run time do. Python objects are resident to a megabyte or so:
-Python takes memory for them in pieces of that size. `memory_truth` holds this table to known amounts.
+"C library" is a library linked to malloc in the usual way; "by address" is a caller that asked the linker for malloc,
+like ctypes and run-time compilers. Python objects are accurate to about a megabyte, because Python allocates memory for
+them in pieces of that size. `memory_truth` checks this table with known amounts.
 
-Each method runs in a separate process: they slow a call down by different factors, and one would count the memory of
-the other.
-Memory that stays from call to call (an earlier tape, a workspace) is in none of the figures.
+Each method runs in a separate process, because they slow calls by different factors, and one would count the other's
+memory. Memory kept between calls (a recorded tape, a workspace) is in none of the figures.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ from adbench.measure.machine.system_files import fields
 Method = Literal["allocated", "python", "resident"]
 Call = Callable[[], Any]
 
-# The allocator must hand memory back and take large blocks from the system, or a block that a warm-up call left
-# behind is used again and the growth reads 0. For the environment of the process that measures.
+# The allocator must return memory and take large blocks from the system, or a warm-up call's block is reused and the
+# growth reads 0. For the environment of the measuring process.
 ALLOCATOR_ENVIRONMENT: Mapping[str, str] = {
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_MMAP_THRESHOLD_": "65536",
@@ -45,19 +44,19 @@ ALLOCATOR_ENVIRONMENT: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A number whose unit is in the name it is stored under, or no number and the reason."""
+    """A number whose unit is in its field's name, or None and the reason."""
 
     value: float | None
     reason: str | None = None
 
 
 def environment(method: Method) -> Mapping[str, str]:
-    """What the environment of the process that measures by this method must have, before it starts."""
+    """Environment variables for a process that measures by this method, set before it starts."""
     return ALLOCATOR_ENVIRONMENT if method == "resident" else {}
 
 
 def measure(method: Method, call: Call, *, times: int = 3) -> Figure:
-    """Bytes at the peak of one call: the median of some calls after a warming one.
+    """Bytes at the peak of one call: the median of some calls after a warm-up call.
 
     The result counts; it is dropped before the next call.
     """
@@ -77,10 +76,10 @@ def median_of(method: Callable[[Call], Figure], call: Call, times: int = 3) -> F
 
 
 def allocated_peak(call: Call) -> Figure:
-    """Bytes that were allocated and not yet freed at the peak of one call, in every thread, touched or not.
+    """Bytes allocated and not freed at the peak of one call, in all threads, touched or not.
 
-    memray puts itself between each loaded library and malloc, mmap and their kin, and between Python and its own
-    allocator; memory that was taken before the call is not seen, nor that it is given back.
+    memray hooks malloc, mmap and similar functions of each loaded library, and Python's allocator. It does not see
+    memory taken before the call, nor its release.
     """
     try:
         seen = _memray_sees()
@@ -89,14 +88,13 @@ def allocated_peak(call: Call) -> Figure:
     except (OSError, RuntimeError) as error:
         return Figure(None, f"memray cannot start: {error}")
     if not seen:
-        return Figure(None, "memray does not see the allocations of this process: its hooks are not in place")
+        return Figure(None, "memray does not see this process's allocations, because its hooks are not installed")
     gc.collect()
     return Figure(float(_traced_peak(call)))
 
 
 def python_peak(call: Call) -> Figure:
-    """Bytes that Python's allocators (numpy's included) held at the peak of one call, above what they held before
-    it."""
+    """Bytes of Python's allocators (numpy's included) at the peak of one call, above those before it."""
     gc.collect()
     started_here = not tracemalloc.is_tracing()
     if started_here:
@@ -114,21 +112,21 @@ def python_peak(call: Call) -> Figure:
 
 
 def resident_peak(call: Call, *, proc: Path = Path("/proc/self")) -> Figure:
-    """Bytes by which the resident set grew at the peak of one call: everything that was touched, in whole pages.
+    """The growth of the resident set at the peak of one call, in bytes: touched memory in whole pages.
 
-    Writing 5 to `clear_refs` resets the high-water mark (Linux ≥ 4.0, proc(5)). `ru_maxrss` would not do: it is
+    Writing 5 to `clear_refs` resets the high-water mark (Linux ≥ 4.0, proc(5)). `ru_maxrss` is useless: it is
     inherited. Needs ALLOCATOR_ENVIRONMENT.
     """
     if not sys.platform.startswith("linux"):
         return Figure(None, f"needs Linux's /proc/self/clear_refs; this is {sys.platform}")
     gc.collect()
-    with contextlib.suppress(AttributeError):  # not glibc: freed memory may be used again; the figure is a lower bound
+    with contextlib.suppress(AttributeError):  # without glibc freed memory may be reused: a lower bound
         ctypes.CDLL(None).malloc_trim(0)
     try:
         (proc / "clear_refs").write_text("5")
         before = _status_bytes(proc, "VmRSS")
     except (OSError, KeyError) as error:
-        return Figure(None, f"the kernel does not let the high-water mark be reset: {error}")
+        return Figure(None, f"the kernel refuses to reset the high-water mark: {error}")
     result = call()
     peak = _status_bytes(proc, "VmHWM")
     del result
@@ -144,14 +142,14 @@ METHODS: Mapping[Method, Callable[[Call], Figure]] = {
 
 @cache
 def _memray_sees() -> bool:
-    """Whether a known allocation is read right in this process."""
+    """Whether memray reads a known allocation correctly in this process."""
     size = 1 << 20
     return abs(_traced_peak(lambda: bytearray(size)) - size) < 0.05 * size
 
 
 def _traced_peak(call: Call) -> int:
-    """memray's high-water mark over one call. The aggregated format keeps its file small: one line for each place
-    that allocates, not for each allocation."""
+    """memray's high-water mark over one call. The aggregated format has one line per allocating place instead of per
+    allocation, which keeps the file small."""
     import memray
 
     with tempfile.TemporaryDirectory(prefix="adbench-") as folder:

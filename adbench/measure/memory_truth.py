@@ -1,7 +1,7 @@
-"""Do the memory methods tell the truth here? Known amounts, allocated in fresh processes and read back.
+"""Checks of the memory methods on this machine: known amounts, allocated in fresh processes and read back.
 
-Some methods cannot see some allocations (`SEEN`): there the reading must be nearly nothing. A machine where one is
-neither right nor blind as stated is a machine where that method lies.
+Some methods cannot see some allocations (`SEEN`) and must read almost nothing there. A method that is neither correct
+nor blind as stated gives wrong figures on this machine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from adbench.measure.memory import Call, Figure, Method, environment, measure
 
 MEGABYTE = 2**20
 TOLERANCE = 0.05
-ARENA = 1.5 * MEGABYTE  # Python takes memory for small objects in pieces of a megabyte, and may have part of one left
+ARENA = 1.5 * MEGABYTE  # Python allocates small objects in pieces of a megabyte, and part of one may be free
 AMOUNTS = (8 * MEGABYTE, 64 * MEGABYTE)
 
 
@@ -92,8 +92,8 @@ def _library(amount: int) -> Call:
 
 
 def _objects(amount: int) -> Call:
-    one = sys.getsizeof(bytes(415))  # a multiple of 16: Python's allocator rounds up to those
-    return lambda: [bytes(415) for _ in range(amount // (one + 8))]  # and 8 bytes in the list
+    one = sys.getsizeof(bytes(415))  # a multiple of 16, to which Python's allocator rounds up
+    return lambda: [bytes(415) for _ in range(amount // (one + 8))]  # plus 8 bytes in the list
 
 
 ALLOCATORS: Mapping[str, Callable[[int], Call]] = {
@@ -105,7 +105,7 @@ ALLOCATORS: Mapping[str, Callable[[int], Call]] = {
     "Python objects": _objects,
     "untouched array": _untouched,
 }
-"""By name, what makes a call that holds that many bytes, and no more, at its peak."""
+"""Name -> a function that makes a call with a peak of exactly this many bytes."""
 
 SEEN: Mapping[Method, frozenset[str]] = {
     "allocated": frozenset(ALLOCATORS) - {"malloc by address"},
@@ -116,7 +116,7 @@ SEEN: Mapping[Method, frozenset[str]] = {
 
 @dataclass(frozen=True)
 class Reading:
-    """What a method read where `amount` bytes were held; `seen`: whether it can see this allocator's."""
+    """A method's reading of `amount` bytes; `seen`: whether it can see this allocator."""
 
     allocator: str
     method: Method
@@ -126,8 +126,7 @@ class Reading:
 
     @property
     def true(self) -> bool | None:
-        """Whether the figure is within 5 % of the amount, or of nothing where it is not seen; None without a
-        figure."""
+        """Whether the figure is within 5 % of the amount, or of nothing if not seen; None without a figure."""
         if self.figure.value is None:
             return None
         granule = ARENA if (self.allocator, self.method) == ("Python objects", "resident") else 0
@@ -141,7 +140,7 @@ def readings(
     *,
     timeout: float = 120.0,
 ) -> Iterator[Reading]:
-    """Every method on every installed allocator, each pair in a separate process."""
+    """Readings of every method for every installed allocator, each pair in a separate process."""
     for allocator in allocators:
         if missing(allocator) is not None:
             continue
@@ -151,7 +150,7 @@ def readings(
 
 
 def missing(allocator: str) -> str | None:
-    """Why this allocator cannot be tried here; None where it can."""
+    """Why this allocator cannot be tested here, or None."""
     if allocator in ("torch", "jax") and importlib.util.find_spec(allocator) is None:
         return f"{allocator} is not installed"
     return "there is no C compiler" if allocator == "C library" and compiler() is None else None
@@ -164,7 +163,7 @@ def compiler() -> str | None:
 
 
 def _fresh(allocator: str, method: Method, amounts: Sequence[int], timeout: float) -> list[Figure]:
-    """The figures, from a process that does nothing else."""
+    """The figures, from a separate process."""
     program = f"from {__name__} import answer; answer({allocator!r}, {method!r}, {tuple(amounts)!r})"
     path = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH"))))
     try:
@@ -186,6 +185,6 @@ def _fresh(allocator: str, method: Method, amounts: Sequence[int], timeout: floa
 
 
 def answer(allocator: str, method: Method, amounts: Sequence[int]) -> None:
-    """What the process does: measure, and print the figures in one line."""
+    """The program of the process: measure, and print the figures on one line."""
     figures = [measure(method, ALLOCATORS[allocator](amount)) for amount in amounts]
     print(json.dumps([vars(figure) for figure in figures]))

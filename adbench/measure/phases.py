@@ -1,16 +1,16 @@
-"""The parts of `prepare`, timed by the backend that knows them.
+"""The parts of `prepare`, timed by the backend.
 
     with phase("trace"):
         traced = jax.jit(program).trace(*args)
     with phase("compile"):
         compiled = traced.lower().compile()
 
-The harness opens `collecting`; outside of it `phase` does nothing. In use:
+The harness opens `collecting`; outside it `phase` does nothing. Names:
 
 trace     run the function on symbols
-record    run the function on numbers and write down what it did
-lower     turn what was traced or recorded into the compiler's language
-compile   turn that into something that runs
+record    run the function on numbers and record its operations
+lower     convert the trace or record to the compiler's language
+compile   compile it to machine code
 build     write, compile and load a program in another language
 """
 
@@ -26,8 +26,8 @@ _open: ContextVar[tuple[dict[str, float], list[float]] | None] = ContextVar("adb
 
 @contextmanager
 def collecting() -> Iterator[dict[str, float]]:
-    """Seconds by phase, filled while the block runs. Phases of one name add up; one inside another counts once, under
-    its own name."""
+    """Seconds by phase, filled while the block runs. Equal names add up; a phase inside another counts once, under its
+    own name."""
     seconds: dict[str, float] = {}
     token = _open.set((seconds, [0.0]))
     try:
@@ -37,7 +37,7 @@ def collecting() -> Iterator[dict[str, float]]:
 
 
 def add(name: str, seconds: float) -> None:
-    """Add to the phase the seconds that another process measured."""
+    """Add seconds measured by another process to the phase."""
     found = _open.get()
     if found is not None:
         found[0][name] = found[0].get(name, 0.0) + seconds

@@ -1,8 +1,8 @@
-"""From launches to a verdict: how two calls compare, with how much certainty, and in which word.
+"""From launches to a verdict: the comparison of two calls, its uncertainty, and its word.
 
-The launch (a fresh process) is the unit: two processes of the same code differ by a stable amount, so that rounds of
-one process, however many, say nothing about the next. Each launch gives one number, `paired_log_ratio`, and everything
-here rests on these numbers alone, which need be symmetric about their centre and independent, and nothing more.
+The launch (a fresh process) is the unit: two processes of the same code differ by a stable amount, so rounds of one
+process tell nothing about the next. Each launch gives one number, `paired_log_ratio`. All methods here use only these
+numbers, and assume only that they are independent and symmetric about their centre.
 
 Differences are logarithms of ratios: 0 means equal, and a against b is minus b against a.
 
@@ -25,12 +25,12 @@ from scipy.special import stdtr
 from scipy.stats import rankdata
 
 FEWEST_LAUNCHES = 4
-"""Below this no interval is given: the widest that three launches have covers the truth three times in four."""
+"""The fewest launches for an interval; with three, the widest covers the truth three times in four."""
 
 SIGNIFICANT = 0.05
-"""The share of runs without any difference in which some pair may be called faster or slower."""
+"""The allowed share of runs without any difference that call a pair faster or slower."""
 
-_AT_ONCE = 2**22  # averages held in memory at a time: 32 MiB
+_AT_ONCE = 2**22  # averages in memory at a time: 32 MiB
 
 Array = NDArray[np.float64]
 Word = Literal["faster", "slower", "equivalent", "inconclusive"]
@@ -38,7 +38,7 @@ Word = Literal["faster", "slower", "equivalent", "inconclusive"]
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and the ends between which the truth lies with probability `level`, the coverage really attained."""
+    """An estimate and an interval that contains the truth with probability `level`, the actual coverage."""
 
     estimate: float
     low: float
@@ -47,34 +47,33 @@ class Interval:
 
     @property
     def reach(self) -> float:
-        """How far from 0 the interval reaches, to either side."""
+        """The largest distance of the interval from 0."""
         return max(abs(self.low), abs(self.high))
 
     def exp(self) -> Interval:
-        """The same about the ratio, from one about its logarithm."""
+        """The interval of the ratio, from one of its logarithm."""
         return Interval(math.exp(self.estimate), math.exp(self.low), math.exp(self.high), self.level)
 
 
 def paired_log_ratio(a: ArrayLike, b: ArrayLike) -> float:
     """One launch: the median over rounds r of log(a[r] / b[r]).
 
-    Pairing takes out what befalls a whole round (a drift of the processor's clock), the median what befalls one side of
-    it (an interrupt).
+    Pairing removes effects on a whole round (a drift of the clock rate), the median effects on one call of a pair (an
+    interrupt).
 
     Raises ValueError for rounds that do not pair, or a time that is not positive.
     """
     first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
     if first.ndim != 1 or first.shape != second.shape or not first.size:
-        raise ValueError(f"rounds pair one to one, and there is at least one; got {first.shape} against {second.shape}")
+        raise ValueError(f"each needs the same number of rounds, at least one; got {first.shape} and {second.shape}")
     both = np.stack([first, second])
     if not (np.isfinite(both).all() and (both > 0).all()):
-        raise ValueError(f"times must be positive; the least is {both.min()}")
+        raise ValueError(f"times must be positive; the smallest is {both.min()}")
     return float(log_ratios(*np.log(both)))
 
 
 def log_ratios(log_a: Array, log_b: Array) -> Array:
-    """The same for many launches at once, shape (…, rounds) -> (…): the median of log_a - log_b, NaN where no round
-    pairs.
+    """The log ratios of many launches, shape (…, rounds) -> (…): the median of log_a - log_b, NaN if no round pairs.
 
     A NaN marks a missing round.
     """
@@ -92,25 +91,24 @@ def log_ratios(log_a: Array, log_b: Array) -> Array:
 def hodges_lehmann(x: ArrayLike, level: float = 0.95) -> Interval:
     """The centre of symmetry of the launches' numbers x: the median of the averages (x[i] + x[j]) / 2, i ≤ j.
 
-    The ends are those averages that the exact distribution of the signed-rank statistic allows, so that the interval
-    covers the centre with probability `level` or more, whatever the distribution; the coverage that it has is the
-    interval's own `level`. Where the launches are too few for that (five attain 93.75 %), it is the widest one there
-    is, from the least to the largest number, and says so by its level.
+    The ends are averages chosen by the exact distribution of the signed-rank statistic, so that the interval covers the
+    centre with probability `level` or more for any distribution; its own `level` is the actual coverage. With too few
+    launches (five attain 93.75 %) it is the widest interval, from the least to the largest number, as its level shows.
 
-    Raises ValueError for fewer than FEWEST_LAUNCHES numbers, one that is not finite, or a level outside (0, 1).
+    Raises ValueError for fewer than FEWEST_LAUNCHES numbers, a non-finite one, or a level outside (0, 1).
     """
     row = np.asarray(x, np.float64)
     if row.ndim != 1 or row.size < FEWEST_LAUNCHES:
-        raise ValueError(f"an interval needs {FEWEST_LAUNCHES} launches or more; there are {row.size}")
+        raise ValueError(f"an interval needs {FEWEST_LAUNCHES} launches or more; got {row.size}")
     return hodges_lehmann_rows(row[None, :], level)[0]
 
 
 def hodges_lehmann_rows(x: Array, level: float = 0.95) -> list[Interval]:
     """`hodges_lehmann` of every row, shape (many, launches)."""
     if not 0 < level < 1:
-        raise ValueError(f"the level of an interval is between 0 and 1; got {level}")
+        raise ValueError(f"the level of an interval must be between 0 and 1; got {level}")
     if not np.isfinite(x).all():
-        raise ValueError("a launch's number is not finite")
+        raise ValueError("the numbers of launches must be finite")
     n = x.shape[1]
     i, j = np.triu_indices(n)
     steps, attained = _steps(n, level)
@@ -126,23 +124,23 @@ def hodges_lehmann_rows(x: Array, level: float = 0.95) -> list[Interval]:
 def wilcoxon_p(x: ArrayLike) -> float:
     """The signed-rank test that the launches' numbers x are symmetric about 0: two-sided, exact.
 
-    Equal sizes share their mean rank; zeros are ranked and then carry no sign (Pratt); the distribution is that of the
-    ranks as they are, so that it is exact for these too. Numbers that are all 0 give 1.
+    Equal sizes share their mean rank; zeros are ranked without a sign (Pratt). The distribution is that of the actual
+    ranks, so it is exact for these too. Numbers that are all 0 give 1.
 
-    Raises ValueError where there is no number, or one is not finite.
+    Raises ValueError without a number, or for a non-finite one.
     """
     return float(_signed_rank(_row(x))[0])
 
 
 def difference_p(x: ArrayLike) -> float:
-    """The p-value that verdicts rest on: Wilcoxon's, and where every launch says the same, Student's if that is lower.
+    """The p-value for verdicts: Wilcoxon's, or Student's if all launches have the same sign and it is lower.
 
-    Ranks of n launches cannot give less than 2^(1-n), which is 0.8 % for eight: among seven comparisons, Holm's
-    correction would never let any be significant, were one side ten times as slow. So where the ranks have said all
-    they can, the launches' mean against their scatter says more. For a single comparison of six launches or more the
-    decision at 5 % is always Wilcoxon's own.
+    Ranks of n launches cannot give less than 2^(1-n), which is 0.8 % for eight. Among seven comparisons, Holm's
+    correction would then call nothing significant, even a factor of ten. So when the ranks are exhausted, the mean of
+    launches relative to their scatter decides. For a single comparison of six launches or more, the decision at 5 % is
+    always Wilcoxon's.
 
-    Raises ValueError as `wilcoxon_p` does.
+    Raises ValueError like `wilcoxon_p`.
     """
     return float(difference_p_rows(_row(x))[0])
 
@@ -153,22 +151,22 @@ def difference_p_rows(x: Array) -> Array:
     agree = np.abs(np.sign(x).sum(axis=1)) == n
     if n < 2 or not agree.any():
         return exact
-    with np.errstate(divide="ignore", invalid="ignore"):  # launches alike to the last bit have no scatter
+    with np.errstate(divide="ignore", invalid="ignore"):  # exactly equal launches have no scatter
         student = np.abs(x.mean(axis=1)) / (x.std(axis=1, ddof=1) / math.sqrt(n))
     return np.where(agree, np.minimum(exact, 2 * stdtr(n - 1, -student)), exact)
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Adjusted p-values of a family of tests: the k-th smallest of m times m - k + 1, never falling, at most 1.
+    """Adjusted p-values of a family of tests: the k-th smallest of m times m - k + 1, made monotone, at most 1.
 
-    Calling significant what is then at most α errs anywhere in the family with probability at most α, however the
+    Calling adjusted values up to α significant errs anywhere in the family with probability at most α, however the
     tests depend on each other.
 
-    Raises ValueError for a number that is no probability.
+    Raises ValueError for a number that is not a probability.
     """
     values = np.asarray(p, np.float64)
     if not ((values >= 0) & (values <= 1)).all():
-        raise ValueError("a p-value is between 0 and 1")
+        raise ValueError("p-values must be between 0 and 1")
     order = np.argsort(values, kind="stable")
     adjusted = np.empty_like(values)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1)))
@@ -176,13 +174,13 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def verdict_word(interval: Interval, p_adjusted: float, margin: float) -> Word:
-    """The verdict on a against b, from the interval of log(a / b) in time and a margin of, say, 0.02 for 2 %.
+    """The verdict on a against b, from the interval of the times' log(a / b) and a margin such as 0.02 for 2 %.
 
-    equivalent     the whole interval lies within the margin: a difference that is too small to matter, even if it is
-                   certain. Its level must be 90 % at least, which is the usual test of equivalence at 5 %
-    faster,        the difference is significant at 5 % after correction for all that was compared, and the interval
-    slower         lies beyond 0
-    inconclusive   neither: more launches, or a quieter machine, would tell
+    equivalent     the whole interval lies within the margin, so a difference is too small to matter, even if certain.
+                   Its level must be at least 90 %, the usual test of equivalence at 5 %
+    faster,        the difference is significant at 5 % after correction for all comparisons, and the interval excludes
+    slower         0
+    inconclusive   neither: use more launches or a quieter machine
 
     Raises ValueError for a margin that is not positive.
     """
@@ -196,22 +194,22 @@ def verdict_word(interval: Interval, p_adjusted: float, margin: float) -> Word:
 
 
 def check_margin(margin: float) -> None:
-    """Raises ValueError for a margin that is not positive."""
+    """Raise ValueError for a margin that is not positive."""
     if not 0 < margin < math.inf:
-        raise ValueError(f"a margin is a positive number, as 0.05 for 5 %; got {margin}")
+        raise ValueError(f"a margin must be positive, such as 0.05 for 5 %; got {margin}")
 
 
 def _row(x: ArrayLike) -> Array:
     row = np.asarray(x, np.float64)
     if row.ndim != 1 or not row.size or not np.isfinite(row).all():
-        raise ValueError(f"a test needs at least one number, all of them finite; got {x!r}")
+        raise ValueError(f"a test needs one or more finite numbers; got {x!r}")
     return row[None, :]
 
 
 def _signed_rank(x: Array) -> Array:
-    """Two-sided p of every row."""
+    """The two-sided p-value of every row."""
     n = x.shape[1]
-    ranks = np.round(2 * rankdata(np.abs(x), axis=1)).astype(np.int64)  # doubled: a mean rank may be a half
+    ranks = np.round(2 * rankdata(np.abs(x), axis=1)).astype(np.int64)  # doubled, because a mean rank may be a half
     ranks[x == 0] = 0
     smaller = np.minimum((ranks * (x > 0)).sum(axis=1), (ranks * (x < 0)).sum(axis=1))
     ordinary = (np.sort(ranks, axis=1) == 2 * np.arange(1, n + 1)).all(axis=1)
@@ -236,7 +234,7 @@ def _steps(n: int, level: float) -> tuple[int, float]:
 
 
 def left_out(cumulative: Array, level: float) -> tuple[int, float]:
-    """How many sorted values an interval of this level leaves out at either end, and the coverage of the others.
+    """The number of sorted values that an interval of this level omits at either end, and its coverage.
 
     cumulative   P(T ≤ t), t = 0, 1, …, of the statistic that counts them
     """

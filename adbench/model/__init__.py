@@ -1,1 +1,1 @@
-"""Values that every part shares: case, backend, operator, job, record, events, settings, errors."""
+"""Types shared by every part: case, backend, operator, job, record, events, settings, errors."""

@@ -1,4 +1,4 @@
-"""Files that a reader sees whole: the old one or the new one, never a part."""
+"""Atomic writes: a reader sees the old file or the new one, never a part."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from adbench.model.errors import BadOutput
 
 
 def write_whole(path: Path, content: str | bytes, *, kept: str = "") -> None:
-    """Write a file so that a reader sees the old one or the new one, never a part (temporary file, fsync, rename).
+    """Write a file atomically: temporary file, fsync, rename.
 
-    Raises BadOutput, with `kept` as what is not lost, where it cannot be written.
+    Raises BadOutput if the file cannot be written; its message ends with `kept`, which names the data that is safe.
     """
     try:
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -1,46 +1,45 @@
-"""What a backend is: one short file that says how a library traces, is called and is waited for.
+"""Backends: one short file describes how to trace, call and wait for a library.
 
-A backend file is a Python module. Only `prepare` is required; the rest has defaults for libraries that work on numpy
-arrays.
+A backend file is a Python module. It must define `prepare`; the other names have defaults for libraries that work on
+numpy arrays.
 
-    '''My library: one line that lists show.'''
+    '''My library: one line for lists.'''
     REQUIRES = ("mylib",)                 # distributions that must be installed; read without importing the file
-    LICENCE = "MIT"                       # of the library; read so too
+    LICENCE = "MIT"                       # the library's; also read without importing the file
     CLAIMED_RELATIVE_ERROR = 1e-5         # only for methods that are approximate by nature
-    KNOWN = {"trap": "nan: why, and where it is discussed"}   # wrong or failing on these cases, as is known;
-                                          # "trap hvp hessian" with these operators only: names, or globs
-    LIMITS = {"thread": "why"}            # optional relations between calls that the library cannot keep
+    KNOWN = {"trap": "nan: the reason, and a link"}   # cases where the library is known to be wrong or to fail;
+                                          # "trap hvp hessian" limits this to the named operators (or globs)
+    LIMITS = {"thread": "why"}            # optional relations between calls that the library does not satisfy
     PRECISION = "float32"                 # only for libraries that compute in single precision; default "float64"
 
     xp = Namespace(mylib.numpy)           # the array-API names that cases call
 
     def prepare(operator, f, args, wrt): ...   # -> call(*args) -> native result; raise Unsupported(reason)
-    def to_native(leaf): ...                   # a float or float64 array -> what the library computes with
-    def to_numpy(leaf): ...                    # and back
-    def sync(result): ...                      # wait until the result is there
+    def to_native(leaf): ...                   # a float or float64 array -> the library's type
+    def to_numpy(leaf): ...                    # the library's type -> numpy
+    def sync(result): ...                      # wait for the result
 
-Another way of calling the same library is a file of its own, with VARIANT_OF = "jax", and may import what it shares
-(`from .jax import xp`). DEBIAN = ("libadolc-dev",) names Debian's packages that are needed, BUILDS = True says that the
-system's compiler is; such a file may have build(f, args, wrt), which compiles what `prepare` will load: it is called
-before, and may take longer than a call may. HOME = "ADOLC_HOME" is the variable that names the folder of a copy of the
-user's own, which counts in the packages' place.
+A second way to call the same library is a separate file with VARIANT_OF = "jax"; it may import shared names, such as
+`from .jax import xp`. DEBIAN = ("libadolc-dev",) lists required Debian packages. BUILDS = True means that the system's
+compiler is required; build(f, args, wrt) then compiles the file that `prepare` loads. It runs before `prepare` and has
+a longer time limit. HOME = "ADOLC_HOME" names the environment variable with the folder of a custom copy of the library,
+which takes precedence over packages.
 
-FUNCTIONS = {"lotka_volterra": f} are texts f(xp, **inputs) of the backend's own, idiomatic for its library, in the
-place of the cases'. A backend that has any supports those cases only, and its records say "native" where others say
-"portable".
+FUNCTIONS = {"lotka_volterra": f} are the backend's own implementations f(xp, **inputs), idiomatic for its library. Such
+a backend supports only these cases, and its records have "native" instead of "portable".
 
-NESTED = {"jvp": jvp, "vjp": vjp} are the library's two modes as transforms that accept what they make: jvp(g, x, v) is
-J v and vjp(g, x, w) is wᵀ J. x is a tuple of native arrays and numbers; v and wᵀ J are like x; g(x) is a number, which
-for jvp may also be a tuple like x. From these the harness composes H v in all four ways. A library without one of them
-leaves it out; one whose modes do not nest gives the reason: NESTED = "a gradient is a plain array".
+NESTED = {"jvp": jvp, "vjp": vjp} are the library's two modes as transforms that accept transformed functions:
+jvp(g, x, v) is J v and vjp(g, x, w) is wᵀ J. x is a tuple of native arrays and numbers; v and wᵀ J are like x; g(x) is
+a number, or for jvp also a tuple like x. The harness composes H v from these in all four ways. Leave out a mode that
+the library lacks; if modes do not nest, give the reason: NESTED = "a gradient is a plain array".
 
-SPARSE_JACOBIAN = True says that `prepare` makes use of `f.sparsity`: (rows, columns), or None, where the Jacobian of a
-function whose value is an array is not zero. Others are asked for J v in as few directions as that takes.
+SPARSE_JACOBIAN = True means that `prepare` uses `f.sparsity`: (rows, columns) of the nonzero entries of an array-valued
+function's Jacobian, or None. From other backends the harness requests J v in as few directions as the pattern allows.
 
-`f(*args)` is the case on `xp`, and `f.case` the case itself (its name, its C++ twin); `args` are its native inputs,
-with Python ints, bools and texts left as they are; `wrt` the positions of the active ones. `prepare` may trace,
-record and compile: it is timed apart from the call. `REQUIRED_RELATIONS` says what must hold between calls of every
-operator that a backend has, `OPTIONAL_RELATIONS` what it may decline in its LIMITS. See docs/write-a-backend.md.
+`f(*args)` is the case on `xp`, and `f.case` the Case (with its name and C++ implementation). `args` are native inputs,
+except Python ints, bools and strings, which are unchanged. `wrt` holds the positions of the active inputs. `prepare`
+may trace, record and compile; it is timed separately from the call. `REQUIRED_RELATIONS` lists laws that all operators
+must satisfy between calls, `OPTIONAL_RELATIONS` laws that LIMITS may decline. See docs/how-to/write-a-backend.md.
 """
 
 from __future__ import annotations
@@ -77,11 +76,11 @@ __all__ = [
 
 Call = Callable[..., Any]
 HERE = ". Here: "
-"""In the reason of a record, after the reason that the backend's file gives: what was found this time."""
+"""Separates the reason in the backend's file from the result of this check, in the reason of a record."""
 
 
 def of_active(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Callable[[tuple[Any, ...]], Any]:
-    """g(x) = f(*args) with the tuple x in place of the active arguments."""
+    """g(x) = f(*args) with the active arguments replaced by the tuple x."""
 
     def g(x: tuple[Any, ...]) -> Any:
         every = list(args)
@@ -95,7 +94,7 @@ def of_active(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 def on_active(operation: Callable[..., Any], operator: Operator, f: Callable[..., Any], wrt: tuple[int, ...]) -> Call:
     """call(*args) = operation(g, x), or operation(g, x, vector) for an operator that takes one.
 
-    For libraries whose operators take a function of one nested argument: a backend is then a table of operations.
+    For libraries whose operators take a function of one nested argument; such a backend is a table of operations.
     """
     vectors = 1 if operator in WITH_VECTOR else 0
 
@@ -117,7 +116,8 @@ class KnownFault:
 def known_fault(known: Mapping[str, str], case: str, operator: str) -> KnownFault | None:
     """The entry of KNOWN for an operator on a case: the first that names the operator, else that of the case alone.
 
-    Certain to show are an operator that is named in full, and the gradient of a case that is named alone.
+    The fault is certain if the entry names the operator in full, or if it names the case alone and the operator is
+    gradient.
     """
     for key, reason in known.items():
         name, *operators = key.split()
@@ -163,7 +163,7 @@ class KnownBugs:
     """What the files of a run's backends say about the traps.
 
     families   family -> how many traps there are; a family is a file: that of trap_kinks.py is "kinks"
-    traps      those that the run checks, and those with a bug
+    traps      checked traps, and traps with a bug
     backends   backend -> its bugs; a backend without traps in its KNOWN has none, one that could not be loaded no key
     """
 
@@ -174,7 +174,7 @@ class KnownBugs:
 
 @dataclass(frozen=True)
 class Backend:
-    """A backend file, loaded: the contract's parts under their names, defaults filled in."""
+    """A loaded backend file, with defaults filled in."""
 
     name: str
     xp: Any
@@ -192,74 +192,74 @@ class Backend:
     not_nested: str = ""
 
     def known_fault(self, case: str, operator: str) -> KnownFault | None:
-        """What the file says is wrong with this operator on this case; None where it says nothing."""
+        """The known fault of this operator on this case, or None."""
         return known_fault(self.known, case, operator)
 
     precision: Literal["float64", "float32"] = "float64"
 
     @property
     def single(self) -> bool:
-        """Whether it computes in float32: its inputs are then numbers of float32, and so may its results be."""
+        """Whether it computes in float32; inputs are then float32, and results may be."""
         return self.precision == "float32"
 
     @property
     def text(self) -> Literal["portable", "native"]:
-        """Whose text of a case runs: the case's own, or one that the backend brings."""
+        """ "portable" if it runs the source of cases, "native" if it has its own implementations."""
         return "native" if self.functions else "portable"
 
     def function(self, case: Case, names: tuple[str, ...], size: int | None = None) -> Callable[..., Any]:
-        """The case on this backend, as a function of its inputs (of this size) in the order of `names`.
+        """The case on this backend, as a function of its inputs (at this size) in the order of `names`.
 
-        Raises Unsupported where the backend brings texts of its own, and none for this case.
+        Raises Unsupported if the backend has its own implementations, but none of this case.
         """
         own = [self.functions[text] for text in case.texts if text in self.functions]
         if self.functions and not own:
-            raise Unsupported(f"{self.name} has its own text of {', '.join(sorted(self.functions))} only")
+            raise Unsupported(f"{self.name} implements only {', '.join(sorted(self.functions))}")
         return function_of(replace(case, f=own[0] if own else case.f), names, self.xp, size)
 
     def waited(self, result: Any) -> Any:
-        """A native result, when it is there."""
+        """The native result, once it has been computed."""
         if self.sync is not None:
             self.sync(result)
         return result
 
     def native_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The inputs as the library wants them; what is static stays as it is."""
+        """The inputs in the library's types; static inputs are unchanged."""
         return tuple(
             tree.map_leaves(lambda leaf: leaf if tree.is_static(leaf) else self.to_native(leaf), arg) for arg in args
         )
 
     def numpy_result(self, result: Any) -> Any:
-        """A native result as numpy arrays, in the same structure; a sparse matrix of scipy's stays one."""
+        """A native result as numpy arrays in the same structure; scipy sparse matrices are unchanged."""
         return tree.map_leaves(lambda leaf: leaf if hasattr(leaf, "tocsc") else self.to_numpy(leaf), result)
 
 
 def from_module(name: str, module: ModuleType) -> Backend:
-    """The backend that a module defines. Raises BadFile where it has no `prepare` or a part is not callable."""
+    """The backend that a module defines. Raises BadFile if `prepare` is missing or a part is not callable."""
     path = getattr(module, "__file__", name)
     if not callable(getattr(module, "prepare", None)):
-        raise BadFile(f"{path}: a backend needs a function prepare(operator, f, args, wrt); there is none")
+        raise BadFile(f"{path}: prepare is missing; define prepare(operator, f, args, wrt)")
     for part in ("to_native", "to_numpy", "sync", "build"):
         if not callable(getattr(module, part, from_module)):
-            raise BadFile(f"{path}: {part} is {getattr(module, part)!r}; it must be a function")
+            raise BadFile(f"{path}: {part} is {getattr(module, part)!r}; define it as a function")
     known = getattr(module, "KNOWN", {})
     if not isinstance(known, dict) or not all(isinstance(text, str) for pair in known.items() for text in pair):
-        raise BadFile(f"{path}: KNOWN must be a dict from names of cases, alone or before operators, to reasons")
+        raise BadFile(f"{path}: KNOWN must be a dict of reasons, with keys 'case' or 'case operator'")
     precision: Literal["float64", "float32"] = getattr(module, "PRECISION", "float64")
     if precision not in ("float64", "float32"):
         raise BadFile(f'{path}: PRECISION is {precision!r}; write "float64" or "float32"')
     functions = getattr(module, "FUNCTIONS", {})
     if not isinstance(functions, dict) or not all(isinstance(key, str) and callable(f) for key, f in functions.items()):
-        raise BadFile(f"{path}: FUNCTIONS must be a dict from names of cases to functions f(xp, **inputs)")
+        raise BadFile(f"{path}: FUNCTIONS must be a dict: case name -> function f(xp, **inputs)")
     limits = getattr(module, "LIMITS", {})
     if not isinstance(limits, dict) or not all(isinstance(reason, str) for reason in limits.values()):
-        raise BadFile(f"{path}: LIMITS must be a dict from names of relations to reasons")
+        raise BadFile(f"{path}: LIMITS must be a dict: relation name -> reason")
     if unknown := sorted(map(str, limits.keys() - OPTIONAL_RELATIONS.keys())):
-        raise BadFile(f"{path}: LIMITS may name {', '.join(OPTIONAL_RELATIONS)}; it names {', '.join(unknown)}")
+        raise BadFile(f"{path}: LIMITS has {', '.join(unknown)}; use {', '.join(OPTIONAL_RELATIONS)}")
     nested = getattr(module, "NESTED", {})
     is_table = isinstance(nested, dict) and all(key in ("jvp", "vjp") and callable(f) for key, f in nested.items())
     if not is_table and not isinstance(nested, str):
-        raise BadFile(f"{path}: NESTED must be a dict from 'jvp' and 'vjp' to functions, or a text with the reason")
+        raise BadFile(f"{path}: NESTED must be a dict with functions for 'jvp' and 'vjp', or a string with the reason")
     return Backend(
         name=name,
         xp=getattr(module, "xp", None) or Namespace(np),

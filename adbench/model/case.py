@@ -1,7 +1,7 @@
-"""What a case is: the maths once, for every library.
+"""Cases: functions to differentiate, written once for all libraries.
 
 A case file sets `CASE = Case(...)`, or `CASES = {"name": Case(...), ...}` for a close family. The case's name is the
-file's, or the key. See docs/write-a-case.md.
+file's, or the key. See docs/how-to/write-a-case.md.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from adbench.model.errors import UnknownName, UsageError
 from adbench.model.operator import EVERY_OPERATOR, OF_ARRAYS, Operator
 
-if TYPE_CHECKING:  # numpy is not imported by the parent until it has to be
+if TYPE_CHECKING:  # the parent process imports numpy only when needed
     import numpy as np
 
 Inputs = Mapping[str, Any]
@@ -23,7 +23,7 @@ ARROW = " → "
 """In the summary of a trap: the function and the point, the arrow, the true gradient."""
 THREAD = re.compile(r"[\w.-]+/[\w.-]+#\d+")
 DISCUSSED_IN = re.compile(rf" \((?:as )?{THREAD.pattern}\)$")
-"""Where a fault is discussed: an issue of the library, or "as" an issue of another one with the same fault."""
+"""A link at the end of a reason: the library's issue, or "as" and an issue of a library with the same fault."""
 
 
 def parts_of_reason(text: str) -> tuple[str, str, str]:
@@ -46,27 +46,27 @@ class Case:
     inputs     inputs(n, rng) -> mapping from argument name to value: a float, a float64 array, a Python int, bool or
                text (which is static: a length, a switch), or a nested dict, list or tuple of these. The same for the
                same seed.
-    wrt        the names of the active inputs: those that the gradient is taken in.
+    wrt        the names of the active inputs, in which the function is differentiated.
     sizes      the sizes measured by default, ascending. A case with one size accepts no other.
-    least      the smallest size that makes sense; most: the largest one, None where there is none.
-    operators  what a run measures by default. Of a function whose value is an array: ("value", "jacobian").
-    quick      the sizes of a quick run; by default those of `sizes` that `quick_sizes` picks.
+    least      the smallest accepted size; most: the largest one, or None.
+    operators  operators measured by default. For an array-valued function: ("value", "jacobian").
+    quick      the sizes of a quick run; by default `quick_sizes` picks some of `sizes`.
     gradient   gradient(**inputs) -> one array (or tree of arrays) for each name in `wrt`, by hand in plain numpy,
-               where a closed form exists.
-    sparsity   sparsity(n) -> (rows, columns): where the Jacobian of an array-valued `f` may be other than zero. Rows
-               are flat indices of the value; columns go through the entries of all active inputs in `wrt`'s order.
+               if a closed form exists.
+    sparsity   sparsity(n) -> (rows, columns): the entries of the Jacobian of an array-valued `f` that may be nonzero.
+               Rows are flat indices of the value; columns go through the entries of all active inputs in `wrt`'s order.
     flops      flops(n): elementary operations in one evaluation of `f`.
-    declared   whether `gradient` is the truth by declaration, where differences of `f` cannot know it: a stopped
-               gradient, a convention. Otherwise the truth is computed and `gradient` held to it.
-    prepared   prepared(n, rng): inputs to prepare the backend with, where a trap lies in calling at others than those.
+    declared   whether `gradient` is the reference by declaration because differences of `f` cannot know it: a stopped
+               gradient, a convention. Otherwise the reference is computed and `gradient` is checked against it.
+    prepared   prepared(n, rng): inputs to prepare the backend with, for traps that appear in calls at other inputs.
     faults     wrong results that several libraries share, and why: {"nan": "0/0 at the origin (owner/repository#7)"}.
-               A backend's KNOWN names one by its key alone.
-    tags       words that say what it is. A case tagged "trap" is checked and shown, never timed.
-    suites     published comparisons that it belongs to, to select by: --suite gradbench.
-    same_twin  the name of the case whose C++ twin is this one's too, and what a backend has of it in its own words: the
-               same text with other arguments active.
+               A backend's KNOWN refers to one by its key.
+    tags       keywords. A case tagged "trap" is checked and shown, never timed.
+    suites     published comparisons that include it, for --suite gradbench.
+    same_twin  the case whose C++ implementation and native implementations it shares: the same source with other
+               active arguments.
     summary    one line for lists; by default the first line of the file's docstring.
-    name, file what the catalog knows the case by and where it found it; filled in when the file is loaded.
+    name, file the case's name in the catalog, and its file; filled in when the file is loaded.
     """
 
     f: Callable[..., Any]
@@ -93,19 +93,19 @@ class Case:
     def __post_init__(self) -> None:
         given: object = self.wrt  # of whatever type a user's file gave
         if isinstance(given, str):
-            raise UsageError(f"wrt is the text {given!r}; write it as a tuple of names, ({given!r},)")
+            raise UsageError(f"wrt is the string {given!r}; write ({given!r},)")
         if not self.wrt:
-            raise UsageError("wrt is empty; name at least one input to differentiate in")
+            raise UsageError("wrt is empty; name at least one input")
         if self.declared and self.gradient is None:
-            raise UsageError("declared needs a `gradient`, which is the truth; add it, or remove declared")
+            raise UsageError("declared needs a gradient; define `gradient` or remove `declared`")
         if not self.sizes or any(not isinstance(n, int) or n < 1 for n in (*self.sizes, *self.quick)):
-            raise UsageError(f"sizes must be positive whole numbers, at least one; got {self.sizes} {self.quick}")
+            raise UsageError(f"sizes must be one or more positive integers; got {self.sizes} {self.quick}")
         if unfit := [n for n in (*self.sizes, *self.quick) if not self.accepts(n) and len(self.sizes) > 1]:
-            raise UsageError(f"sizes and quick have {unfit[0]}, but the least is {self.least} and the most {self.most}")
+            raise UsageError(f"sizes and quick have {unfit[0]}; use {self.least} to {self.most}")
         if unknown := [name for name in self.operators if name not in EVERY_OPERATOR]:
             raise UnknownName("operator", unknown[0], EVERY_OPERATOR)
         if self.sparsity is not None and not self.is_array_valued:
-            raise UsageError("sparsity is for functions whose value is an array, with operators ('value', 'jacobian')")
+            raise UsageError("sparsity needs an array-valued function; set operators to ('value', 'jacobian')")
 
     def accepts(self, size: int) -> bool:
         """Whether the case can be built at this size: any from `least` to `most`, unless it has only one."""
@@ -115,7 +115,7 @@ class Case:
 
     @property
     def takes(self) -> str:
-        """Its own sizes, and those that it can be built at, in words."""
+        """Its default sizes and its accepted sizes, in words."""
         own = ", ".join(map(str, self.sizes))
         if len(self.sizes) == 1:
             return own
@@ -128,25 +128,25 @@ class Case:
 
     @property
     def possible_operators(self) -> tuple[Operator, ...]:
-        """All that can be asked: those of arrays of an array-valued function, all of the others."""
+        """The operators that apply to it: fewer for an array-valued function than for a scalar."""
         return tuple(name for name in EVERY_OPERATOR if name in OF_ARRAYS or not self.is_array_valued)
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The names under which others have a text of it: its own, then that of the case whose text it is, too."""
+        """The names under which backends may implement it: its own, then that of `same_twin`."""
         return tuple(dict.fromkeys((self.name, self.same_twin or self.name)))
 
     @property
     def twin(self) -> Path | None:
-        """The same function as a C++ template: `<name>.hpp` beside the case's file, or None where there is none."""
+        """Its C++ implementation: `<name>.hpp` next to the case's file, or None."""
         try:
             path = Path(self.file).with_name(f"{self.texts[-1]}.hpp")
             return path if self.file and path.is_file() else None
-        except (OSError, ValueError):  # a name that no file can have
+        except (OSError, ValueError):  # the name is not a valid file name
             return None
 
     def known_fault(self, given: str) -> str:
-        """The reason in a backend's KNOWN in full: "nan", or "nan (owner/repository#7)", stands for one of `faults`."""
+        """Expand a reason of KNOWN: "nan" or "nan (owner/repository#7)" refers to one of `faults`."""
         own = DISCUSSED_IN.search(given)
         outcome = given[: own.start()] if own else given
         if outcome not in self.faults:
@@ -156,7 +156,7 @@ class Case:
 
     @property
     def is_trap(self) -> bool:
-        """Whether the case is there to be got wrong: checked, never timed."""
+        """Whether the case tests for a known mistake: it is checked, never timed."""
         return "trap" in self.tags
 
     @property
@@ -168,7 +168,7 @@ class Case:
         return tuple(dict.fromkeys(self.sizes[i] for i in (0, middle // 2, middle)))
 
     def bind_prepared(self, size: int, seed: int) -> tuple[Any, ...]:
-        """The values of the inputs to prepare with: those of `prepared` where the case has it, else those of `bind`."""
+        """The input values to prepare with: from `prepared` if the case has it, else from `bind`."""
         if self.prepared is None:
             return self.bind(size, seed)[1]
         return replace(self, inputs=self.prepared, prepared=None).bind(size, seed)[1]
@@ -176,11 +176,11 @@ class Case:
     def bind(self, size: int, seed: int) -> tuple[tuple[str, ...], tuple[Any, ...], tuple[int, ...]]:
         """The names and values of the inputs at this size, and the positions of the active ones.
 
-        The generator is seeded by (seed, size), so that one size does not depend on which others were asked for.
+        The generator is seeded by (seed, size), so each size is independent of the others.
 
-        Raises UsageError where `wrt` names no input, or an active input holds no floating-point number.
+        Raises UsageError if `wrt` names no input, or if an active input holds no floating-point number.
         """
-        import numpy as np  # here, not above: listing cases must not wait for numpy
+        import numpy as np  # imported here so that listing cases stays fast
 
         from adbench.model import tree
 
@@ -188,27 +188,24 @@ class Case:
         names = tuple(inputs)
         for name in self.wrt:
             if name not in inputs:
-                raise UsageError(f"wrt names {name!r}, which is not an input; there are: {', '.join(names)}")
+                raise UsageError(f"wrt names {name!r}, which is not an input; use names from {', '.join(names)}")
             if not all(tree.is_active(leaf) for leaf in tree.leaves(inputs[name])):
-                raise UsageError(
-                    f"input {name!r} is active, so it must hold floats or float64 arrays; got {inputs[name]!r}"
-                )
+                raise UsageError(f"input {name!r} is active, so make it float or float64; got {inputs[name]!r}")
         return names, tuple(inputs.values()), tuple(names.index(name) for name in self.wrt)
 
 
 def function_of(case: Case, names: tuple[str, ...], xp: Any, size: int | None = None) -> Callable[..., Any]:
     """`case.f` on the namespace `xp`, as a function of its inputs in the order of `names`.
 
-    Its attribute `case` is the case, for a backend that brings a text of its own for it (a C++ twin, idiomatic code);
-    `names` are those of its inputs, and `sparsity` is what the case says about its Jacobian at this size: (rows,
-    columns), or None.
+    Its attribute `case` is the case, for backends with their own implementation; `names` are its inputs; `sparsity` is
+    (rows, columns) of the Jacobian's nonzero entries at this size, or None.
     """
 
     def f(*args: Any) -> Any:
         return case.f(xp, **dict(zip(names, args, strict=True)))
 
     f.__name__ = f.__qualname__ = getattr(case.f, "__name__", "f")
-    # A function may have attributes, which mypy does not know of.
+    # mypy does not know that functions may have attributes.
     f.case, f.names = case, names  # type: ignore[attr-defined]
     f.sparsity = case.sparsity(size) if case.sparsity and size else None  # type: ignore[attr-defined]
     return f

@@ -1,11 +1,11 @@
-"""Every exception the harness raises on purpose.
+"""Exceptions that the harness raises on purpose.
 
 AdbenchError
 ├── UsageError        the request is impossible; the command line prints the reason and exits with 2
 │   ├── UnknownName   no case or backend of that name
 │   ├── BadFile       a case, backend or run file that cannot be used
 │   └── BadOutput     the output folder cannot be written
-└── Unsupported       a backend cannot do what a case needs; becomes a record with this reason, never a failure
+└── Unsupported       a backend cannot do what a case needs; recorded with this reason, not as a failure
     └── MissingFunction
 """
 
@@ -16,14 +16,14 @@ from difflib import SequenceMatcher
 
 
 class AdbenchError(Exception):
-    """Anything adbench raises on purpose; its text is one line written for a person."""
+    """Base of all errors that adbench raises on purpose; the message is one line for users."""
 
 
 class UsageError(AdbenchError):
-    """The request is impossible. The text says what was wrong, what was found, and what to do."""
+    """The request is impossible. The message says what was wrong, what was found, and what to do."""
 
     def _render_traceback_(self) -> list[str]:
-        """In a notebook the text is enough: the fault is not in the code between."""
+        """In a notebook, show the message without a traceback."""
         return [f"{type(self).__name__}: {self}"]
 
 
@@ -31,11 +31,11 @@ MOST_LISTED = 20
 """The most names that a message lists."""
 
 ALIKE = 0.55
-"""The similarity from which on a name is suggested for another one."""
+"""The least similarity of a suggested name."""
 
 
 class UnknownName(UsageError, LookupError):
-    """No such case, backend, operator or suite; the message lists the names if they are few, else the three nearest."""
+    """Unknown case, backend, operator or suite; the message lists all names if they are few, else the three nearest."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
@@ -51,14 +51,14 @@ class UnknownName(UsageError, LookupError):
 
 
 def nearest_names(name: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """The known names that someone who wrote ``name`` may have meant, the most similar first."""
+    """The known names most similar to ``name``, the most similar first."""
     wanted = name.lower().strip("*?")
     scored = sorted((-_similarity(wanted, other.lower()), other) for other in known)
     return [other for score, other in scored[:most] if -score >= ALIKE]
 
 
 def _similarity(wanted: str, other: str) -> float:
-    """From 0 to 1: that of the letters in order, or more where one is the beginning or a part of the other."""
+    """Similarity from 0 to 1: of the letters in order; more if one name is the beginning or a part of the other."""
     found = SequenceMatcher(None, wanted, other).ratio()
     if len(wanted) > 1 and (other.startswith(wanted) or wanted.startswith(other)):
         return 0.9 + found / 10
@@ -68,7 +68,7 @@ def _similarity(wanted: str, other: str) -> float:
 
 
 class BadFile(UsageError):
-    """A file that adbench was given cannot be used; the message names the file and the fault."""
+    """A given file cannot be used; the message names the file and the fault."""
 
 
 class BadOutput(UsageError):
@@ -80,7 +80,7 @@ class Unsupported(AdbenchError):
 
 
 class MissingFunction(Unsupported, AttributeError):
-    """The backend's namespace lacks a function that the case calls.
+    """The backend's namespace lacks a function of the case.
 
-    Also an AttributeError, so that `hasattr(xp, "cholesky")` means what it says.
+    Also an AttributeError, so that `hasattr(xp, "cholesky")` works.
     """

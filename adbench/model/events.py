@@ -1,7 +1,7 @@
-"""What a run reports while it measures, in the order in which things happen. Frozen values; nothing calls back.
+"""Events of a run, in order: frozen values without callbacks.
 
-Everyone who follows a run (its progress, the journal, the forecast, the bar) reads the same two things from an event:
-the records it states and the units of work it completes.
+Progress, the journal, the forecast and the progress bar read two things from an event: its records and the completed
+units of work.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from adbench.model.record import Group, Job, Launched, Memory, Record, group_of
 Phase = Literal["check", "time", "memory"]
 
 Unit = tuple[Phase, object]
-"""A piece of work that is done once: the check or the memory of a job, a group in a launch, a launch's imports."""
+"""A piece of work: the check or the memory of a job, a group in a launch, a launch's imports."""
 
 
 class Event:
-    """Something that happened in a run."""
+    """An event of a run."""
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """The records that it states: later ones replace earlier ones of the same job."""
+        """Its records; later ones replace earlier ones of the same job."""
         return ()
 
     @property
     def done(self) -> tuple[Unit, ...]:
-        """The units of work that it completes."""
+        """The completed units of work."""
         return ()
 
 
 @dataclass(frozen=True)
 class Started(Event):
-    """A job is under way. In the time phase `job` stands for its group, in launch `launch`. `building`: its backend
-    compiles something before the check."""
+    """A job has started. In the time phase `job` represents its group, in launch `launch`. `building`: its backend
+    compiles before the check."""
 
     job: Job
     phase: Phase
@@ -55,11 +55,11 @@ class Cost:
 
 @dataclass(frozen=True)
 class Checked(Event):
-    """A job's verdict, or why there is none.
+    """A job's verdict, or the reason why it is missing.
 
-    cost          what it took, if it was called
-    seconds       what preparing, calling and judging took together, if its worker was asked
-    open_seconds  what starting its worker and the import took
+    cost          seconds of its calls, if it was called
+    seconds       preparing, calling and judging together, if requested from its worker
+    open_seconds  starting its worker, with the import
     """
 
     record: Record
@@ -93,7 +93,7 @@ class Timed(Event):
 
     @property
     def group(self) -> Group:
-        """What its cells have in common."""
+        """The group of its cells."""
         return group_of(self.cells[0].job if self.cells else self.lost[0].job)
 
     @property
@@ -117,7 +117,7 @@ class MemoryMeasured(Event):
 
 @dataclass(frozen=True)
 class Learned(Event):
-    """Fields of the run that were not known at its beginning."""
+    """Fields of the run that were unknown at its start."""
 
     facts: Mapping[str, Any]
 
@@ -133,4 +133,4 @@ class KnownBugsRead(Event):
 
 @dataclass(frozen=True)
 class Ended(Event):
-    """Everything planned has been done: there is nothing to resume."""
+    """The run is complete: there is nothing to resume."""

@@ -1,7 +1,7 @@
-"""`xp`: the names that a case may call, whatever library is behind them.
+"""`xp`: the names that a case may call, for every library.
 
-Cases are written in the names of the Python array API standard (2024.12), plus a few special functions and `loop`.
-Libraries that follow numpy's older names get the standard's through the table below.
+Cases use the names of the Python array API standard (2024.12), a few special functions and `loop`. The table below maps
+standard names to numpy's older names for libraries that lack the former.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from adbench.model.errors import MissingFunction
 
 State = TypeVar("State")
 
-# standard name -> what older numpy-like libraries call it, first found wins
+# standard name -> older numpy names; the first one found is used
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "acos": ("arccos",),
     "acosh": ("arccosh",),
@@ -34,7 +34,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 def loop(step: Callable[[int, State], State], state: State, n: int) -> State:
     """state ← step(i, state) for i = 0 … n-1, as a plain Python loop.
 
-    Libraries that compile offer their own, so that an unrolled program is not published as a compiler's speed.
+    Compiling libraries have their own, so that the benchmark does not time an unrolled program.
     """
     for i in range(n):
         state = step(i, state)
@@ -44,15 +44,14 @@ def loop(step: Callable[[int, State], State], state: State, n: int) -> State:
 class Namespace:
     """A library's functions under array-API names.
 
-    Namespace(module, loop=..., **more)   `more` adds or replaces functions by name; everything else is looked up in
-    `module`
-                                          under the standard's name, then under its older numpy name.
+    Namespace(module, loop=..., **more)   `more` adds or replaces functions by name; other names are looked up in
+                                          `module`: first the standard name, then the older numpy name
 
-    With `prefer_older`, the older name is tried first: for a library that passes every name of numpy on but knows
-    derivatives under the older ones only.
+    With `prefer_older`, the older name is tried first, for libraries that pass on all names of numpy but have
+    derivatives only under the older ones.
 
     `xp.linalg` is the same for `module.linalg`; replace single functions in it by `linalg={"slogdet": ...}`.
-    A name that the library lacks raises MissingFunction, which the harness records as "unsupported" with that reason.
+    A missing name raises MissingFunction, which the harness records as "unsupported" with that reason.
     """
 
     def __init__(
@@ -66,19 +65,19 @@ class Namespace:
             self.linalg = Namespace(_Linalg(module), **(linalg or {}))
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # copy, pickle and inspect ask for these; they are not functions of the library
+        if name.startswith("__"):  # copy, pickle and inspect look these up; they are not library functions
             raise AttributeError(name)
         older = ALIASES.get(name, ())
         for candidate in (*older, name) if self._prefer_older else (name, *older):
             found = getattr(self._module, candidate, None)
             if found is not None:
-                setattr(self, name, found)  # the next look-up is a plain attribute: no cost inside the clock
+                setattr(self, name, found)  # later look-ups are plain attributes and cost no measured time
                 return found
         raise MissingFunction(f"{self._title} has no {name}")
 
 
 class _Linalg:
-    """`module.linalg`, with the few functions that numpy-like libraries keep outside it."""
+    """`module.linalg`, with the few functions that numpy-like libraries have elsewhere."""
 
     def __init__(self, module: Any) -> None:
         self._module = module

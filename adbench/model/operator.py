@@ -21,7 +21,7 @@ Operator = Literal[
 ]
 """An operator of a backend.
 
-With g the function of the tuple x of active inputs, as `of_active` makes it:
+With g the function of the tuple x of active inputs (see `of_active`):
 
 value                f(x), as the backend computes it
 gradient             ∇g(x): a tuple with one entry for each active input, of that input's structure
@@ -35,54 +35,54 @@ hessian              H: a tuple of tuples, H[i][j] of the shape of input i befor
                      nested, x with a structure like x instead of each leaf
 hvp_A_over_B         H v, as `hvp`, by the mode A of the derivative by the mode B
 
-If a backend lacks an operator (it raises Unsupported), the harness makes it from others, labelled as a fallback.
+If a backend lacks an operator (it raises Unsupported), the harness computes it from others, labelled as a fallback.
 """
 
 EVERY_OPERATOR: tuple[Operator, ...] = get_args(Operator)
-"""All that a user can ask for."""
+"""All operators that a user can request."""
 
 COMPOSITIONS: tuple[Operator, ...] = EVERY_OPERATOR[-4:]
-"""H v by one composition of a library's two modes, the outer one named first; the law is that of `hvp`.
+"""H v by composing a library's two modes, named from the outside; the law is that of `hvp`.
 
-The harness makes all four from a backend's NESTED (adbench/model/backend.py) and never asks `prepare` for one. A
-composition that a library lacks is unsupported: there is no fallback.
+The harness composes these from a backend's NESTED (adbench/model/backend.py) and never requests one from `prepare`.
+There is no fallback: a missing composition is unsupported.
 """
 
 OPERATORS: tuple[Operator, ...] = EVERY_OPERATOR[:-4]
-"""The operators that the harness asks `prepare` for."""
+"""The operators that the harness requests from `prepare`."""
 
 OF_SECOND_ORDER: frozenset[str] = frozenset({"hvp", "hessian", *COMPOSITIONS})
-"""Operators that need second derivatives, of functions whose value is a scalar."""
+"""Second-order operators, for scalar functions."""
 
 WITH_VECTOR: frozenset[Operator] = frozenset({"jvp", "vjp", "hvp", *COMPOSITIONS})
-"""Operators whose call takes one argument more, the last: the vector v or w. `args` in `prepare` has it too."""
+"""Operators whose last argument is the vector v or w, also in the `args` of `prepare`."""
 
 OF_ARRAYS: frozenset[Operator] = frozenset({"value", "jacobian", "jvp", "vjp"})
-"""Operators that a function has whose value is an array; the others are for scalars."""
+"""Operators of array-valued functions; the others are for scalars."""
 
 REQUIRED_RELATIONS: Mapping[str, str] = {
-    "elsewhere": "an operator prepared at some inputs is right at others of the same shapes",
-    "overwritten": "the arrays that `prepare` saw may be overwritten afterwards",
-    "twice": "a call is right again after a call at other inputs",
-    "rewritten": "a call reads its arrays each time: the same array may hold other numbers",
-    "interleaved": "calls of two prepared operators may take turns",
+    "elsewhere": "a prepared operator is correct at other inputs of the same shapes",
+    "overwritten": "the arrays of `prepare` may be overwritten afterwards",
+    "twice": "a call is correct after a call at other inputs",
+    "rewritten": "each call reads its arrays, whose numbers may have changed",
+    "interleaved": "calls of two prepared operators may alternate",
     "untouched": "a call leaves its arguments unchanged",
-    "own": "later calls leave a result alone, and writing into it does not spoil them",
-    "subsets": "any of the inputs may be active, in any order",
-    "linear": "J v, wᵀ J and H v are linear in the vector, whatever its numbers",
-    "modes": "<w, J v> = <Jᵀ w, v>",
+    "own": "later calls do not change a result, and writing to it does not affect them",
+    "subsets": "any inputs may be active, in any order",
+    "linear": "J v, wᵀ J and H v are linear in any vector",
+    "modes": "w · J v = Jᵀ w · v",
     "symmetric": "H v is H times v, and H is symmetric",
 }
-"""What must hold between calls of every operator that a backend offers: name -> law."""
+"""Laws that every operator of a backend must satisfy between calls: name -> law."""
 
 OPTIONAL_RELATIONS: Mapping[str, str] = {
-    "Fortran order": "a matrix may lie in memory column by column",
-    "strided": "the numbers of an array may lie apart in memory",
+    "Fortran order": "a matrix may be stored column by column",
+    "strided": "numbers may be apart in memory",
     "read-only": "arrays may be read-only",
     "same array": "two arguments may be the same array",
     "apart": "a result shares no memory with the arguments",
-    "NaN": "a NaN in an input is a NaN in the result, or an exception, as on plain numpy",
-    "exception": "a call is right after a call that raised",
+    "NaN": "a NaN input gives a NaN result or an exception, as in plain numpy",
+    "exception": "a call is correct after a call that raised",
     "thread": "a call may come from another thread than `prepare`",
 }
-"""The same, where a backend's file may say in its `LIMITS` why the library cannot."""
+"""Further laws, which a backend's `LIMITS` may decline with a reason."""

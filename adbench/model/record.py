@@ -1,6 +1,6 @@
-"""What one measurement is asked (Job) and its result (Record). Frozen values; nothing calls back.
+"""One measurement (Job) and its result (Record), as frozen values.
 
-A crash, a time-out and an unsupported operator are records with a reason. A missing figure is `null` with a reason,
+A crash, a time-out and an unsupported operator are records with a reason. A missing value is `null` with a reason,
 never 0.
 """
 
@@ -48,11 +48,11 @@ SCHEMA_VERSION = 2
 Status = Literal["ok", "wrong", "known", "surprise", "unsupported", "failed", "crashed", "timed_out", "skipped"]
 """How a cell ended.
 
-ok            prepared, checked, and timed where that was asked for
-wrong         a wrong, NaN or mis-shaped value or derivative: not timed, never ranked
-known         wrong or failing as the backend's file predicts; never ranked, and no alarm
+ok            prepared, checked, and timed if requested
+wrong         wrong value, derivative or shape, or NaN; not timed, never ranked
+known         wrong or failing as the backend's file predicts; never ranked, not an alarm
 surprise      a known fault that no longer occurs: the backend's file is out of date
-unsupported   the backend cannot do it, or is not installed, and says why
+unsupported   the backend cannot do it or is not installed; with the reason
 failed        an exception
 crashed       the process died
 timed_out     no answer within the limit
@@ -77,19 +77,19 @@ Word = Literal[
     "skipped",
     "not_run",
 ]
-"""The outcome of a cell in one word: the verdict where the cell was checked, else why it was not.
+"""The outcome of a cell in one word: the verdict if the cell was checked, else its status.
 
-"inconclusive" is a word of older files, for what is now "verified" (to fewer than nine digits) or "blind".
+"inconclusive" occurs in older files; it is now "verified" (to fewer than nine digits) or "blind".
 """
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How good a record is. Everyone who decides by it (exit codes, phases, gates, reports) asks here.
+    """The quality of a record. Exit codes, phases, gates and reports all decide by it.
 
-    is_measured   its time and memory may be shown: nothing failed, and nothing was found wrong
+    is_measured   its time and memory may be shown: it neither failed nor is wrong
     is_fault      an exception, a crash or a time-out
-    exit_code     of a run with such a record: 0 fine, 1 a wrong derivative or a vanished known fault, 4 a failure
+    exit_code     of a run with such a record: 0 correct, 1 wrong derivative or vanished known fault, 4 failure
     """
 
     word: Word
@@ -104,7 +104,7 @@ class Outcome:
 
     @property
     def is_incorrect(self) -> bool:
-        """Whether the result is wrong, or should be by the backend's file."""
+        """Whether the result is wrong, or is expected to be by the backend's file."""
         return self.word in ("wrong", "known", "surprise")
 
 
@@ -143,14 +143,13 @@ class Job:
 
 @dataclass(frozen=True)
 class Launch:
-    """One cell in one launch: a fresh process of its backend, in which it took turns with the others of its group.
+    """One cell in one launch: a fresh process of its backend, alternating with the others of its group.
 
     phases    the parts of `prepare` that the backend reported (adbench.phase), in seconds: "trace", "compile", …
     steady    whether the two halves of the warm-up agree within 2 %
-    rounds    in execution order, every one, none deleted; round r of a cell pairs with round r of the others of its
-              group and launch
+    rounds    all rounds in execution order; round r pairs with round r of the other cells of its group and launch
 
-    None where a file of an earlier adbench does not have the field.
+    Fields that files of an earlier adbench lack are None.
     """
 
     number: int
@@ -173,7 +172,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Time:
-    """Seconds, launch by launch (at least one): what happens once and what happens every time.
+    """Seconds, launch by launch (at least one): one-time costs and costs of each call.
 
     The launch is the statistical unit: rounds of one process share its memory layout, so they agree with each other
     more than with the rounds of another process.
@@ -183,19 +182,19 @@ class Time:
 
     @property
     def seconds_per_call(self) -> float:
-        """The median over launches of each one's median over rounds."""
+        """The median over launches of the median over rounds."""
         return median(launch.seconds_per_call for launch in self.launches)
 
     @property
     def quartiles(self) -> tuple[float, float]:
-        """The first and third quartile of the seconds per call: over launches, or over the rounds of a single one."""
+        """Quartiles of the seconds per call: over launches, or over the rounds of a single launch."""
         if len(self.launches) > 1:
             return _quartiles([launch.seconds_per_call for launch in self.launches])
         return _quartiles([r.ns / r.calls * 1e-9 for launch in self.launches for r in launch.rounds])
 
     @property
     def import_seconds(self) -> float | None:
-        """The median over launches; None where none has it."""
+        """The median over launches; None if no launch has it."""
         known = [launch.import_seconds for launch in self.launches if launch.import_seconds is not None]
         return median(known) if known else None
 
@@ -211,18 +210,18 @@ class Time:
 
     @property
     def phases(self) -> dict[str, float]:
-        """The reported parts of `prepare`: of each the median over the launches that have it."""
+        """The reported parts of `prepare`: the median of each over the launches that have it."""
         names = dict.fromkeys(name for launch in self.launches for name in launch.phases)
         return {n: median(launch.phases[n] for launch in self.launches if n in launch.phases) for n in names}
 
     @property
     def disturbed(self) -> int:
-        """How many rounds are flagged as disturbed; they still count."""
+        """The number of rounds flagged as disturbed; they still count."""
         return sum(r.disturbed is not None for launch in self.launches for r in launch.rounds)
 
     @property
     def unsteady(self) -> int:
-        """How many launches were not steady when their warm-up ended."""
+        """The number of launches that were not steady after their warm-up."""
         return sum(launch.steady is False for launch in self.launches)
 
     def __repr__(self) -> str:
@@ -234,7 +233,7 @@ class Memory:
     """Peak bytes of one warmed-up call, by method. The methods see different allocations, so each is labelled.
 
     allocated_peak_bytes  from all allocators, native ones too (memray)
-    python_peak_bytes     from Python's allocators (tracemalloc): numpy yes, the inside of jax and torch no
+    python_peak_bytes     from Python's allocators (tracemalloc): with numpy's, without those of jax and torch
     resident_peak_bytes   growth of the resident set (VmHWM after a reset): every page touched
     """
 
@@ -245,7 +244,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Summary:
-    """Identifies a result in another process: the count of its numbers, their sum, the sum of their magnitudes."""
+    """Identifies a result in another process: the count, the sum and the sum of magnitudes of its numbers."""
 
     count: int
     total: float
@@ -254,13 +253,13 @@ class Summary:
 
 @dataclass(frozen=True)
 class Relations:
-    """What was found between the calls of a backend's operators.
+    """Results of the relations between calls of a backend's operators.
 
     held      how many relations of one operator hold
-    broken    those that do not, one sentence each
-    repeats   operator -> its own fault, which its relations repeat: they were compared with the wrong result
-    declined  relation -> why the backend's file says that the library cannot keep it
-    left_out  relations that say nothing here, and why
+    broken    the others, one sentence each
+    repeats   operator -> its fault, which its relations repeat because they were compared with the wrong result
+    declined  relation -> why the library cannot satisfy it, from the backend's file
+    left_out  relation -> why it shows nothing here
     """
 
     held: int
@@ -272,17 +271,15 @@ class Relations:
 
 @dataclass(frozen=True)
 class Record:
-    """The result of a job. `reason` is a sentence for every status but `ok`; `stderr` the end of a crash's output.
+    """The result of a job. `reason` is a sentence unless the status is `ok`; `stderr` the end of a crash's output.
 
-    control   the cell measured again in the same rounds, by a second process of the same backend: how much identical
-              code seems to differ (the A/A control). Only for the run's reference backend.
-    text      whose source was differentiated: the case's own, or one that the backend brings for it
-    summary   of the result that was checked; the first result of every launch must agree with it
-    host      of a run on a cluster, the machine that measured this; None for this machine
-
-    entries   of a user's own function: the worst of the numbers that were compared, in order
-
-    unperturbed   why the timed calls had the case's own inputs only, instead of taking turns with perturbed ones
+    control       the same cell measured in the same rounds by a second process: how much identical code seems to differ
+                  (the A/A control). Only for the run's reference backend.
+    text          "portable" for the case's source, "native" for the backend's implementation
+    summary       of the checked result; the first result of every launch must agree with it
+    host          the machine of the cluster that measured this; None for this machine
+    entries       of an ad-hoc case: the worst of the compared numbers, in order
+    unperturbed   why the timed calls had the case's own inputs only, instead of alternating with perturbed ones
     """
 
     job: Job
@@ -293,18 +290,18 @@ class Record:
     control: Time | None = None
     memory: Memory | None = None
     stderr: str | None = None
-    how: str = "native"  # or "from …": made by the harness from other operators of the library
-    reproduce: str | None = None  # for what is wrong or failed: one line of Python that repeats it
+    how: str = "native"  # or "from …": computed by the harness from other operators of the library
+    reproduce: str | None = None  # one line of Python that repeats a wrong result or a failure
     text: Literal["portable", "native"] = "portable"
     summary: Summary | None = None
     host: str | None = None
     unperturbed: str | None = None
-    relations: Relations | None = None  # between calls, where the job asks for them
+    relations: Relations | None = None  # between calls, if the job requests them
     entries: tuple[EntryEvidence, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
-        """How good it is: the graver of status and verdict."""
+        """Its outcome: the worse of status and verdict."""
         if self.status in ("known", "surprise"):
             return OUTCOMES[self.status]
         if self.found_wrong:
@@ -315,16 +312,16 @@ class Record:
 
     @property
     def found_wrong(self) -> bool:
-        """Whether a wrong value or derivative was found, also where the backend's file predicts it."""
+        """Whether a value or derivative is wrong, predicted by the backend's file or not."""
         return self.status == "wrong" or (self.verdict is not None and self.verdict.word == "wrong")
 
     @property
     def may_be_timed(self) -> bool:
-        """Whether a launch may time it: a result that is not wrong, and no reason to leave it out."""
+        """Whether a launch may time it: the result is not wrong, and nothing excludes it."""
         return self.outcome.is_measured and self.summary is not None and self.reason is None
 
     def __repr__(self) -> str:
-        """In one line: the fields hold thousands of numbers."""
+        """One line instead of thousands of numbers."""
         job = self.job
         cell = f"{job.case!r} {job.size} {job.backend!r} {job.operator!r}"
         return f"<Record {cell}: {self.outcome.word}{_in_words(self.time)}>"
@@ -332,12 +329,12 @@ class Record:
 
 @dataclass(frozen=True)
 class Run:
-    """All results of one run: `run.json` holds it, and every report is made from it.
+    """All results of one run, the content of `run.json` and the basis of every report.
 
-    reference_backend   the backend that is measured twice in every launch, the second time as the control
+    reference_backend   the backend measured twice in every launch, the second time as the control
     loop_overhead_ns    time of an empty call in the clock's own loop, in this session
-    flops               case -> size, as text -> elementary operations of one evaluation, where the case knows them
-    not_installed       backend that nobody named and that is not installed -> what `pip install` needs for it
+    flops               case -> size as a string -> elementary operations of one evaluation, if known
+    not_installed       missing backend that the user did not name -> the packages that `pip install` needs for it
     """
 
     schema_version: int
@@ -357,7 +354,7 @@ class Run:
     known_bugs: KnownBugs = field(default_factory=KnownBugs)  # of its backends, on traps: also those it did not check
 
     def __repr__(self) -> str:
-        """In one line: the records hold hundreds of thousands of characters."""
+        """One line instead of hundreds of thousands of characters."""
         words = Counter(record.outcome.word for record in self.records)
         found = ", ".join(f"{words[word]} {word}" for word in OUTCOMES if word in words) or "nothing was measured"
         counts = ((len(self.cases), "case"), (len(self.versions), "backend"), (len(self.records), "record"))
@@ -366,7 +363,7 @@ class Run:
 
 
 def _in_words(time: Time | None) -> str:
-    """ ", 1.2e-05 s per call"; nothing without rounds, which only a damaged file lacks."""
+    """ ", 1.2e-05 s per call"; "" without rounds, in a damaged file."""
     with suppress(StatisticsError, ZeroDivisionError):
         return "" if time is None else f", {time.seconds_per_call:.3g} s per call"
     return ""
@@ -389,7 +386,7 @@ class Launched:
 
 
 Group = tuple[str, int, str, int]
-"""(case, size, operator, seed): the cells that are measured in turns."""
+"""(case, size, operator, seed): its cells are measured in turns."""
 
 
 def group_of(job: Job) -> Group:

@@ -1,6 +1,6 @@
-"""What is known of a run so far, and the one function by which an event changes it.
+"""The progress of a run, and the one function by which events change it.
 
-A run applies each event as it happens; resuming a run applies the events of its journal. Both give the same progress.
+A run applies each event as it happens; resuming applies the events of its journal. Both give the same progress.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from adbench.model.record import Group, Job, Launch, Memory, Record, Run, Time
 
 @dataclass(frozen=True)
 class Head:
-    """How a run begins: `run` without records, the planned jobs in order, and what was asked for, to resume it."""
+    """The start of a run: `run` without records, the planned jobs in order, and the request, to resume it."""
 
     run: Run
     plan: tuple[Job, ...]
@@ -28,8 +28,8 @@ class Progress:
 
     records    by job, without time and memory
     launches   (job, control) -> number of the launch -> its measurements
-    groups     (number of the launch, group) of every group that was measured, and will not be measured again
-    ended      everything planned was done
+    groups     (number of the launch, group) of every group already measured
+    ended      the run is complete
     """
 
     head: Head
@@ -46,7 +46,7 @@ class Progress:
 
 
 def apply(event: Event, progress: Progress) -> None:
-    """Enter an event into the progress of its run."""
+    """Update the progress by an event."""
     progress.records |= {record.job: record for record in event.records}
     match event:
         case Timed(number, cells):
@@ -73,14 +73,14 @@ def applied(events: Iterable[Event], progress: Progress) -> Iterator[Event]:
 
 
 def assemble(progress: Progress) -> Run:
-    """The run as far as it got, in the plan's order."""
+    """The results so far as a Run, in the plan's order."""
     records = []
     for job in progress.head.plan:
         record = progress.records.get(job)
         if record is not None:
             time = _time(progress.launches.get((job, False)))
             control = _time(progress.launches.get((job, True)))
-            if record.outcome.is_incorrect:  # nobody asks how fast a wrong answer is
+            if record.outcome.is_incorrect:  # wrong results have no time
                 time = control = None
             records.append(replace(record, time=time, control=control, memory=progress.memories.get(job)))
     return replace(progress.head.run, records=tuple(records))

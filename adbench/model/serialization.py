@@ -1,6 +1,6 @@
-"""Frozen dataclasses to plain data (for JSON) and back, checked by msgspec.
+"""Conversion of frozen dataclasses to plain data (for JSON) and back, checked by msgspec.
 
-JSON has no NaN and no infinity, and other programs refuse them: such floats travel as the texts "nan", "inf", "-inf".
+JSON has no NaN and no infinities, so they are written as the strings "nan", "inf", "-inf".
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _LIMITS: Mapping[tuple[type, str], Any] = {
     (Round, "ns"): Annotated[int, Meta(ge=0)],
     (Figure, "value"): _NOT_NEGATIVE | None,
 }
-"""Limits that the types do not state: a measured figure is a number and not negative, and a median needs a number."""
+"""Limits beyond the types: measured values are numbers and not negative, and a median needs a number."""
 
 _ALREADY_PLAIN = frozenset({str, int, bool, type(None)})
 
 
 def to_plain(value: Any) -> Any:
-    """Dataclasses as dicts, tuples as lists, floats that JSON lacks as texts."""
+    """Dataclasses as dicts, tuples as lists, non-finite floats as strings."""
     if type(value) in _ALREADY_PLAIN:  # the common case by far
         return value
     if isinstance(value, float):
@@ -50,7 +50,7 @@ def to_plain(value: Any) -> Any:
         return [to_plain(each) for each in value]
     if isinstance(value, dict):
         return {name: to_plain(each) for name, each in value.items()}
-    if isinstance(value, Round):  # a file holds a hundred thousand, nearly all undisturbed: half the bytes
+    if isinstance(value, Round):  # halves files: of 100,000 rounds nearly all are undisturbed
         return {name: each for name, each in vars(value).items() if each != getattr(Round, name, MISSING)}
     if is_dataclass(value):
         return {name: to_plain(each) for name, each in vars(value).items()}
@@ -58,14 +58,14 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(data: Any, kind: type[T]) -> T:
-    """The value of type `kind` from plain data. Raises ValueError, in one line that names the place, for unknown and
-    missing fields, wrong types and figures beyond their limits."""
+    """The value of type `kind` from plain data. Raises ValueError with one line that names the place, for unknown or
+    missing fields, wrong types and values beyond their limits."""
     converted(data, strict_type(cast(Any, kind)))
-    return converted(data, kind, strict=False)  # reads "nan" as a float; everything else has passed the strict type
+    return converted(data, kind, strict=False)  # reads "nan" as a float; the strict type has checked the rest
 
 
 def converted(data: Any, kind: type[T], *, strict: bool = True) -> T:
-    """As `msgspec.convert`. Raises ValueError, in one line that names the place."""
+    """`msgspec.convert`, but raises ValueError with one line that names the place."""
     try:
         return msgspec.convert(data, kind, strict=strict)
     except (msgspec.ValidationError, RecursionError) as error:
@@ -74,8 +74,8 @@ def converted(data: Any, kind: type[T], *, strict: bool = True) -> T:
 
 @cache
 def strict_type(kind: Any) -> Any:
-    """The type that msgspec holds plain data to: dataclasses with their limits and without unknown fields, floats that
-    may be texts."""
+    """The type against which msgspec checks plain data: dataclasses with their limits and no unknown fields, floats
+    that may be strings."""
     origin, arguments = get_origin(kind), get_args(kind)
     if is_dataclass(kind):
         return _struct(kind)
@@ -88,7 +88,7 @@ def strict_type(kind: Any) -> Any:
         return kind if str in arguments else reduce(or_, map(strict_type, arguments))
     if origin in (None, Literal):
         return kind
-    if origin is tuple and set(arguments) == {float}:  # as a list: in each draft, JSON Schema writes tuples differently
+    if origin is tuple and set(arguments) == {float}:  # as a list, because drafts of JSON Schema differ on tuples
         limit = Meta(min_length=len(arguments), max_length=len(arguments))
         return Annotated[list[strict_type(float)], limit]  # type: ignore[misc]
     return origin[tuple(each if each is ... else strict_type(each) for each in arguments)]
@@ -101,14 +101,14 @@ def _struct(kind: Any) -> Any:
 
 
 def _default(field: Field[Any]) -> tuple[Any, ...]:
-    """What msgspec's tuple for a field ends with: its default, where it has one."""
+    """The end of msgspec's tuple for a field: its default, if any."""
     if field.default_factory is not MISSING:
         return (msgspec.field(default_factory=field.default_factory),)
     return () if field.default is MISSING else (field.default,)
 
 
 def _fault(error: str, data: Any) -> str:
-    """One line: the place, as `.records[3].job.size`, what belongs there, and what is there, if that is short."""
+    """One line: the place, such as `.records[3].job.size`, the expected type, and the value if it is short."""
     what, _, place = error.replace("`", "").partition(" - at $")
     if what.startswith("Expected") and "[...]" not in place:  # the name of a dict's key is not in the place
         for name, index in re.findall(r"\.(\w+)|\[(\d+)\]", place):

@@ -17,7 +17,7 @@ def leaves(tree: Any) -> list[Any]:
 
 
 def structure(tree: Any) -> Any:
-    """How a nested structure is nested, as `optree` says it."""
+    """The `optree` structure of a nested value."""
     return optree.tree_structure(tree, namespace=NAMESPACE)
 
 
@@ -27,12 +27,12 @@ def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
 
 
 def is_active(leaf: Any) -> bool:
-    """Whether a leaf can be differentiated in: a Python float or a float64 array, not an int, which is static."""
+    """Whether a leaf can be active: a Python float or a float64 array, not an int, which is static."""
     return isinstance(leaf, float) or (isinstance(leaf, np.ndarray) and leaf.dtype == np.float64)
 
 
 def is_static(leaf: Any) -> bool:
-    """Whether a leaf is a Python int, bool or text: part of the program, not of the data."""
+    """Whether a leaf is a Python int, bool or string: part of the program, not of the data."""
     return isinstance(leaf, bool | int | str) and not isinstance(leaf, np.generic)
 
 
@@ -63,6 +63,6 @@ def rebuilt(x: Any, parts: Sequence[Any]) -> Any:
 
 
 def filled(x: Any, parts: Sequence[Any]) -> Any:
-    """The structure of x with these in the places of its leaves, whatever they are."""
+    """The structure of x with these leaves of any type."""
     following = iter(parts)
     return map_leaves(lambda _: next(following), x)

@@ -1,4 +1,4 @@
-"""What the right answer is, and the verdict. Knows no backend."""
+"""The oracle: reference derivatives and verdicts. It knows no backend."""
 
 from adbench.oracle.cache import cached, reference_key
 from adbench.oracle.compute import declared, reference

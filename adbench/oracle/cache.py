@@ -1,8 +1,8 @@
-"""References on disk: one computation for each text and its inputs.
+"""References on disk, computed once for each source and its inputs.
 
-One JSON file per reference, named by a digest of everything that the reference depends on. Users may delete the folder
-at any time; a damaged file counts as missing. The package brings one file with the references of built-in cases at the
-sizes of a first look (`scripts/references` writes it), so that nobody computes these again.
+One JSON file per reference, named by a digest of everything that it depends on. Users may delete the folder at any
+time; a damaged file counts as missing. The package ships references of built-in cases at the sizes of a first look
+(`scripts/references` writes them).
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ SHIPPED = Path(__file__).with_name("references.json.xz")
 
 
 def reference_key(text: str, args: tuple[Any, ...], wrt: Sequence[int], seed: int, **options: Any) -> str:
-    """The digest of the case's text, its inputs to the last bit, the seed, the options and the oracle's version."""
+    """A digest of the case's source, the exact inputs, the seed, the options and the oracle's version."""
     digest = hashlib.sha256()
     head = [ORACLE_VERSION, text, list(wrt), seed, sorted((name, repr(value)) for name, value in options.items())]
     digest.update(json.dumps(head).encode())
     inputs: Any = args
     for path, leaf in zip(optree.tree_paths(inputs), optree.tree_leaves(inputs), strict=True):
         array = np.asarray(leaf)
-        # The type too: a whole number is a constant where the same float is not.
+        # The type matters: an integer is a constant, the equal float is not.
         digest.update(repr((path, type(leaf).__name__, array.dtype.str, array.shape)).encode())
         digest.update(repr(leaf).encode() if array.dtype == object else np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
 
 def cached(folder: Path, key: str, compute: Callable[[], Reference]) -> Reference:
-    """Reads the reference of that key from ``folder`` or from the package, or computes it and writes it to ``folder``.
+    """Read the reference with this key from ``folder`` or the package, or compute it and write it to ``folder``.
 
-    A folder that cannot be written costs the next run time, nothing else. What an oracle with other source code
-    wrote is not read: `folder` has a subfolder for each.
+    If the folder is not writable, the next run computes it again. `folder` has a subfolder for each version of the
+    oracle's source.
     """
     folder /= _text_of_oracle()
     file = folder / f"{key}.json"
@@ -60,14 +60,14 @@ def cached(folder: Path, key: str, compute: Callable[[], Reference]) -> Referenc
 
 @functools.cache
 def _text_of_oracle() -> str:
-    """A digest of the text of this package."""
+    """A digest of this package's source."""
     here = Path(__file__).parent
     return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(here.rglob("*.py")))).hexdigest()[:16]
 
 
 @functools.cache
 def shipped(file: Path) -> Mapping[str, dict[str, Any]]:
-    """Key -> reference, as plain data, of everything in a file that `pack` made; nothing where it cannot be read."""
+    """Key -> reference, as plain data, from a file made by `pack`; empty if it cannot be read."""
     try:
         import lzma
     except ImportError:  # some builds of Python lack it
@@ -80,7 +80,7 @@ def shipped(file: Path) -> Mapping[str, dict[str, Any]]:
 
 
 def pack(folder: Path, file: Path, more: Mapping[str, dict[str, Any]] | None = None) -> int:
-    """Put every reference that is kept in the folder, and `more` by key, into one compressed file; their number."""
+    """Write every reference of the folder, and `more` by key, into one compressed file and return their number."""
     import lzma
 
     found = dict(more or {}) | {path.stem: json.loads(path.read_bytes()) for path in sorted(folder.rglob("*.json"))}
@@ -90,7 +90,7 @@ def pack(folder: Path, file: Path, more: Mapping[str, dict[str, Any]] | None = N
 
 
 def _write(file: Path, text: str) -> None:
-    """In one step, so that another process never reads half a file."""
+    """Write atomically, so that other processes never read half a file."""
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=file.stem[:16], suffix=".part")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:

@@ -1,9 +1,9 @@
-"""Makes references: the strongest method that works for the function, for every number that is examined.
+"""References: the strongest method that works for the function, for every examined number.
 
-A scalar is an array of shape (): it has one output. Of a larger array a dozen outputs are examined entry by entry, and
-sums Σ_i w_i f_i with random signs w that see every output: a fault anywhere in J is one in wᵀ J, unless others cancel
-it. One evaluation on series gives a number for every output, so a column of the Jacobian costs as much as one entry of
-a gradient; only reading the numbers takes longer.
+A scalar is an array of shape () with one output. Of a larger array a dozen outputs are examined entry by entry, and
+sums Σ_i w_i f_i with random signs w over all outputs: a fault anywhere in J shows in wᵀ J, unless others cancel it. One
+evaluation on series gives a number for every output, so a column of the Jacobian costs as much as one entry of a
+gradient; only reading the numbers takes longer.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from adbench.oracle.subject import Effort, Numbers, Subject, chosen_entries
 DIFFERENCES = "nine-point differences in double precision"
 
 EVALUATIONS_PER_SLOPE = 90
-"""Typical cost of one nine-point slope: used to turn a budget of evaluations into a number of entries."""
+"""Typical evaluations for one nine-point slope, to turn a budget of evaluations into a number of entries."""
 
 DEFAULT = Effort()
 
 
 def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
-    """Computes the subject's value and derivatives as well as it can.
+    """Compute the subject's value and derivatives as accurately as possible.
 
-    With a text the truth is proved, by power series over balls. Where that does not work, it comes from differences in
-    double precision, and the rows' `reason` tells why.
+    If the source is available, power series over balls prove the reference. If that fails, differences in double
+    precision estimate it, and the rows' `reason` gives the cause.
     """
     numbers = Numbers(subject.shape, effort)
     functions = numbers.functions(subject.plain)
@@ -47,7 +47,7 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
         rows = found.rows(found.planned())
         return [_settled_otherwise(row, partial(slope_instead, which)) for which, row in enumerate(rows)]
 
-    reason = "the function is given as a black box"
+    reason = "the function is a black box"
     rows: Sequence[Row] = ()
     if subject.text is not None:
         try:
@@ -62,7 +62,7 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
 
 
 def _settled_otherwise(row: Row, instead: Callable[[int, int], Known]) -> Row:
-    """The row with ``instead`` (leaf, flat index) for every entry that the series could not tell."""
+    """The row with ``instead`` (leaf, flat index) for every entry that the series left unknown."""
 
     def settled(which: int, entry: Entry) -> Entry:
         unknown = math.isnan(entry.derivative.size)
@@ -73,7 +73,7 @@ def _settled_otherwise(row: Row, instead: Callable[[int, int], Known]) -> Row:
 
 
 def _by_differences(f: Callable[..., float], point: Point, effort: Effort, max_directions: int, reason: str) -> Row:
-    """The row that needs nothing but f itself, in double precision: as much of it as the evaluations allow."""
+    """The row by differences of f in double precision, as much of it as the evaluations allow."""
     total, most = sum(point.sizes), effort.max_evaluations
     whole = total <= effort.max_entries and total * EVALUATIONS_PER_SLOPE <= most
     directions = max_directions if total and not whole else 0
@@ -91,7 +91,7 @@ def _by_differences(f: Callable[..., float], point: Point, effort: Effort, max_d
 
 
 def _one_slope(f: Callable[..., float], point: Point, leaf: int, index: int) -> tuple[Known, int]:
-    """The derivative in one entry by nine-point differences, and the evaluations it took."""
+    """The derivative in one entry by nine-point differences, and its number of evaluations."""
     values = point.leaves[leaf].values
     unit = np.zeros(values.size)
     unit[index] = 1.0
@@ -110,7 +110,7 @@ def _slope_along(
 
 
 def _nearby_value(f: Callable[..., float], args: tuple[Any, ...]) -> float:
-    """f's value, NaN where it raises: a stencil may step out of the domain."""
+    """f's value, or NaN if it raises, since a stencil may leave the domain."""
     try:
         return f(*args)
     except (ArithmeticError, ValueError):
@@ -118,7 +118,7 @@ def _nearby_value(f: Callable[..., float], args: tuple[Any, ...]) -> float:
 
 
 def _value(f: Callable[..., float], point: Point, seed: int, draws: int = 6) -> tuple[Known, int]:
-    """f(x), and how far it moves when every input moves by a rounding: what another order of operations may give."""
+    """f(x), and its change when every input changes by a rounding error, as another order of operations may cause."""
     plain = f(*point.moved([None] * len(point.leaves)))
     if not math.isfinite(plain):
         return Known(plain, plain, 0.0, 0.0, "unknown" if math.isnan(plain) else "infinite"), 1
@@ -135,10 +135,10 @@ def _value(f: Callable[..., float], point: Point, seed: int, draws: int = 6) -> 
 def declared(
     value: float, gradient: Sequence[Any], args: tuple[Any, ...], wrt: Sequence[int], names: Sequence[str]
 ) -> Reference:
-    """A reference from a gradient that is the truth by declaration: no difference of f could know it."""
+    """A reference from a gradient that is correct by declaration, since no difference of f could know it."""
     point = Point(args, wrt, names)
     parts = [np.asarray(leaf, dtype=np.float64) for part in gradient for leaf in optree.tree_leaves(part)]
     entries = [Known(float(g), float(g)) for part in parts for g in part.ravel()]
     row = point.row(0, Known(value, value, 1e-14 * abs(value)), [range(size) for size in point.sizes], entries)
-    row = replace(row, method="declared", reason="differences cannot know it", evaluations=1)
+    row = replace(row, method="declared", reason="declared, because differences cannot know it", evaluations=1)
     return Reference((), ((0, row),))

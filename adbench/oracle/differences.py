@@ -1,12 +1,11 @@
-"""Central differences in double precision with an honest error bar: the oracle's weaker voice, for black boxes.
+"""Central differences in double precision with an error estimate: the oracle's weaker method, for black boxes.
 
     f'(0) ≈ 1/h Σ_k w_k (f(kh) - f(-kh)),  k = 1..4,  w = 4/5, -1/5, 4/105, -1/280
 
-(nine points with the centre, error h^8 f^(9) / 630; Fornberg (1988), table 1). Steps h are tried from large to
-small by halves, so that half of the points are shared. At each step the error is estimated twice: truncation by
-what the neighbouring steps answer, rounding by the size of f over h. The step with the smallest sum wins, but
-only if every smaller step agrees with it: where f is smooth only close by (an `if`, a loop that takes one round
-more), the large steps agree with each other and are wrong together.
+(nine points with the centre, error h^8 f^(9) / 630; Fornberg (1988), table 1). Steps h are halved from large to small,
+so that half of the points are shared. Each step has two error estimates: truncation by comparison with the neighbouring
+steps, rounding by the size of f over h. The step with the smallest sum wins, but only if every smaller step agrees. If
+f is smooth only nearby (an `if`, one more loop iteration), large steps agree with each other and are all wrong.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ CENTRAL_WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 SECOND_WEIGHTS = (8 / 5, -1 / 5, 8 / 315, -1 / 560)
 FORWARD_WEIGHTS = (-25 / 12, 4.0, -3.0, 4 / 3, -1 / 4)
 
-# Sum of |weights|, both signs: how a rounding error of one value of f grows into one of h f'.
+# Sum of |weights| of both signs: the factor from a rounding error of f to one of h f'.
 CENTRAL_GROWTH = 2 * sum(map(abs, CENTRAL_WEIGHTS))
 FORWARD_GROWTH = sum(map(abs, FORWARD_WEIGHTS))
 SECOND_GROWTH = 4 * sum(map(abs, SECOND_WEIGHTS))
 
-# A step may end this many halvings below the scale of x; further down nothing is left of f' but rounding.
+# The smallest step, in halvings of the scale of x; below it only rounding is left of f'.
 DEEPEST = 26
 LONGEST_LADDER = 64
 
 SMALLER = 3
-"""The noise at a step is read off steps this many halvings below, where a smooth curve has no difference left."""
+"""Halvings from a step to the steps that measure its noise, where differences of a smooth curve have vanished."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Slope:
 
 
 class Line:
-    """f along a line, t -> f(x + t d), remembering every point; what is not a finite real number counts as NaN."""
+    """f along a line, t -> f(x + t d), with cached values; results that are not finite real numbers count as NaN."""
 
     def __init__(self, f: Callable[[float], float]) -> None:
         self._f = f
@@ -64,7 +63,7 @@ class Line:
 
     @property
     def evaluations(self) -> int:
-        """How often f was called."""
+        """The number of calls of f."""
         return len(self._values)
 
 
@@ -72,7 +71,7 @@ class Line:
 class _Rung:
     """One step of the ladder: the estimate, and the error that rounding alone explains.
 
-    noise: how far the values are from a smooth curve, by their highest difference; of large steps the curve's own.
+    noise: distance of the values from a smooth curve, by their highest difference; for large steps the curve's own.
     """
 
     step: float
@@ -104,7 +103,7 @@ def slope(f: Callable[[float], float], size: float, *, longest: int = LONGEST_LA
 def curvature(f: Callable[[float], float], *, longest: int = LONGEST_LADDER) -> Slope:
     """The second derivative of t -> f(t) at 0, from nine points, where t is added to a number of about one.
 
-    "unknown" where f has a kink there, or its slope has.
+    "unknown" if f or its slope has a kink there.
     """
     line = Line(f)
     if math.isfinite(line(0.0)) and not _kinked(line, 1.0) and not _bent(line):
@@ -139,8 +138,9 @@ def _ladder(
         rungs.append(rung)
         if len(rungs) >= 2:
             error = abs(rung.derivative - rungs[-2].derivative) + rung.rounding
-            # Further down only rounding grows; but a rise that rounding does not explain is a jump nearby,
-            # and then the way down is the way out.
+            # Smaller steps only increase rounding. But a rise that rounding does not explain is a jump nearby, and
+            # smaller
+            # steps avoid it.
             worse = error > 4 * best_error and error < 1e3 * rung.rounding
             risen = risen + 1 if worse else 0
             if risen == 4 and (central is _second or _holds_below(line, rungs, side, size)):
@@ -153,26 +153,26 @@ def _ladder(
 
 
 def _with_noise(rung: _Rung, smaller: list[_Rung], growth: float, order: int) -> _Rung:
-    """The rung with a rounding error that covers the noise seen at smaller steps.
+    """The rung with a rounding error that covers the noise at smaller steps.
 
-    A function that computes in float32 inside, or iterates to a tolerance, is far noisier than double precision.
+    A function with float32 inside, or with an iteration to a tolerance, is far noisier than double precision.
     """
     noise = max((other.noise for other in smaller if math.isfinite(other.noise)), default=0.0)
     return replace(rung, rounding=max(rung.rounding, growth * noise / rung.step**order))
 
 
 def _holds_below(line: Line, rungs: list[_Rung], side: float, size: float) -> bool:
-    """Whether much smaller steps answer what the best of the larger ones answered, as far as rounding lets them tell.
+    """Whether much smaller steps agree with the best of the larger ones, within rounding.
 
-    A smooth trend with a fine sawtooth on it (a loop that takes one round more every thousandth) has large steps that
-    agree to twelve digits on the trend's slope, which is not the slope at the point.
+    On a smooth trend with a fine sawtooth (a loop with one more iteration every thousandth), large steps agree to
+    twelve digits on the trend's slope, which is not the slope at the point.
     """
     best = min(itertools.pairwise(rungs), key=lambda pair: _gap(*pair))
     answer, error = best[1].derivative, _gap(*best)
     step = rungs[-1].step / 8
     while step > 0:
         probe = _central(line, step, size) if side == 0 else _one_sided(line, step * side, size)
-        rounding = 100 * probe.rounding  # a value that took thousands of operations is off by many roundings
+        rounding = 100 * probe.rounding  # a value of thousands of operations has many rounding errors
         if not rounding < 1e-8 * abs(answer):
             return True
         if abs(probe.derivative - answer) > 10 * error + rounding:
@@ -182,7 +182,7 @@ def _holds_below(line: Line, rungs: list[_Rung], side: float, size: float) -> bo
 
 
 def _gap(before: _Rung, rung: _Rung) -> float:
-    """Estimated error of a rung: what changed from the step before, and rounding; infinite where that is NaN."""
+    """Estimated error of a rung: the change from the previous step, plus rounding; infinite if NaN."""
     error = abs(rung.derivative - before.derivative) + rung.rounding
     return error if math.isfinite(error) else math.inf
 
@@ -209,16 +209,16 @@ def _second(line: Line, step: float, size: float) -> _Rung:
         w * ((up - centre) + (down - centre)) for w, (up, down) in zip(SECOND_WEIGHTS, values, strict=True)
     )
     ordered = [*(down for _, down in reversed(values)), centre, *(up for up, _ in values)]
-    # Of each point x + kh, too, whose rounding is one of t.
+    # Includes the rounding of each point x + kh, which is a rounding of t.
     rounding = UNIT_ROUNDOFF * (SECOND_GROWTH * (largest + abs(centre)) + 4 * size * abs(sums)) / step**2
     return _Rung(step, sums / step**2, rounding, _noise(ordered))
 
 
 def _quantum(line: Line) -> float:
-    """The smallest change of f from 0 on: where f is flat below, as at a minimum, small steps see no other noise."""
+    """The smallest change of f near 0; if f is flat there, as at a minimum, small steps see no other noise."""
     centre, found = line(0.0), 0.0
     for side in (1.0, -1.0):
-        near, far = 60, 2  # powers: f is taken to be as at 0 for t below 2^-near, and to differ beyond 2^-far
+        near, far = 60, 2  # exponents: f is assumed constant for t below 2^-near, and different beyond 2^-far
         while near - far > 1:
             middle = (near + far) // 2
             near, far = (near, middle) if line(side * 2.0**-middle) != centre else (middle, far)
@@ -228,7 +228,7 @@ def _quantum(line: Line) -> float:
 
 
 def _bent(line: Line) -> bool:
-    """Whether f has no second derivative at 0: those of the two sides stay apart as steps get small, or both grow."""
+    """Whether f has no second derivative at 0: with small steps those of the two sides differ, or both grow."""
     gaps, middles, centre = [], [], line(0.0)
     for power in (7, 9, 11):
         step = math.ldexp(1.0, -power)
@@ -251,10 +251,10 @@ def _one_sided(line: Line, step: float, size: float) -> _Rung:
 
 
 def _noise(values: Sequence[float]) -> float:
-    """The standard deviation that random errors of equally spaced values need to explain their highest difference.
+    """The standard deviation of random errors that explains the highest difference of equally spaced values.
 
-    Hamming's difference table, as in Moré and Wild (2011): the k-th difference of a smooth curve vanishes with its
-    step, and of independent errors it has the variance (2k)! / (k!)^2.
+    Hamming's difference table (Moré and Wild 2011): the k-th difference of a smooth curve vanishes with its step; that
+    of independent errors has the variance (2k)! / (k!)^2.
     """
     order = len(values) - 1
     highest = math.fsum((-1) ** k * math.comb(order, k) * value for k, value in enumerate(values))
@@ -262,7 +262,7 @@ def _noise(values: Sequence[float]) -> float:
 
 
 def _rounding(largest: float, derivative: float, step: float, size: float, growth: float) -> float:
-    """Error of the estimate if each f, and each point x + kh, is off by one rounding."""
+    """Error of the estimate if each f and each point x + kh has one rounding error."""
     return UNIT_ROUNDOFF * (growth * largest + abs(derivative) * (size + 4 * step)) / step
 
 
@@ -271,7 +271,7 @@ def _chosen(rungs: list[_Rung]) -> tuple[float, float] | None:
     judged: list[tuple[float, float]] = []
     for before, rung, after in zip(rungs, rungs[1:], rungs[2:], strict=False):
         gaps = [abs(rung.derivative - near.derivative) for near in (before, after)]
-        # At the edge of f's domain the larger step has no answer; the smaller neighbour then speaks alone.
+        # At the edge of f's domain the larger step has no result; only the smaller neighbour counts.
         known = [gap for gap in gaps if math.isfinite(gap)]
         bar = max(known) + rung.rounding if known else math.nan
         judged.append((rung.derivative, bar))

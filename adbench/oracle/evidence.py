@@ -1,4 +1,4 @@
-"""One compared number: the backend's, the true one, the distance allowed between them, and the word for it."""
+"""Evidence: a backend's number, its reference, the tolerance between them, and the word for it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adbench.oracle.differences import UNIT_ROUNDOFF
 from adbench.oracle.reference import Known
 
 Word = Literal["right", "wrong", "verified", "blind", "inconclusive", "approximate"]
-"""Of a compared number and of a verdict (`adbench.oracle.verdict`); only older files have "inconclusive"."""
+"""Words of compared numbers and verdicts (`adbench.oracle.verdict`); only older files have "inconclusive"."""
 
 BADNESS: Mapping[Word, int] = {"right": 0, "approximate": 0, "verified": 1, "inconclusive": 1, "blind": 2, "wrong": 3}
 
@@ -29,9 +29,9 @@ MOST_DIGITS = 17.0
 
 @dataclass(frozen=True)
 class Precision:
-    """The arithmetic that a result was computed in.
+    """The arithmetic of a result.
 
-    unit: its unit roundoff; resolved: a relative bound below this can decide; smallest, largest: its smallest normal
+    unit: its unit roundoff; resolved: relative bounds below this decide; smallest, largest: its smallest normal
     number, and its largest.
     """
 
@@ -50,7 +50,7 @@ _PRECISION: ContextVar[Precision] = ContextVar("precision", default=DOUBLE)
 
 
 def precision() -> Precision:
-    """The arithmetic by which numbers are judged now."""
+    """The arithmetic by which numbers are currently judged."""
     return _PRECISION.get()
 
 
@@ -66,10 +66,10 @@ def judging_in(chosen: Precision) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class EntryEvidence:
-    """One compared number. ``expected`` is the true value nearest to ``got``, ``interval`` all that are true.
+    """One compared number. ``expected`` is the correct value nearest to ``got``, ``interval`` all correct values.
 
-    where: "the value", the path of a leaf, or the direction over all entries; index: the place in the leaf.
-    bound: tau. digits_correct, digits_resolvable: significant decimal digits, 0 to 17. kind: of the truth (`Known`).
+    where: "the value", the path of a leaf, or the direction over all entries; index: the index in the leaf.
+    bound: tau. digits_correct, digits_resolvable: decimal digits, 0 to 17. kind: of the reference (`Known`).
     """
 
     where: str
@@ -85,20 +85,20 @@ class EntryEvidence:
 
     @property
     def place(self) -> str:
-        """The entry as one would index it: ``params[0]['w'][2, 3]``."""
+        """The entry as an index expression: ``params[0]['w'][2, 3]``."""
         return _indexed(self.where, self.index)
 
     @property
     def truth(self) -> str:
         """What was expected, in words where it is not one number."""
         if math.isnan(self.expected):
-            return "a finite number" if self.interval[0] == -math.inf else "a number that is not known"
+            return "a finite number" if self.interval[0] == -math.inf else "an unknown number"
         if self.interval[0] < self.interval[1]:
             return f"any value in [{self.interval[0]!r}, {self.interval[1]!r}]"
         return repr(self.expected)
 
     def __str__(self) -> str:
-        weaker = "; the two precisions disagree, so this is from differences" if self.kind == "unsure" else ""
+        weaker = "; computed by differences because the two precisions disagree" if self.kind == "unsure" else ""
         return (
             f"{self.place}: got {self.got!r}, expected {self.truth} "
             f"({self.digits_correct:.1f} digits correct, {self.digits_resolvable:.1f} resolvable{weaker})"
@@ -114,11 +114,11 @@ def compare(
     extra: float = 0.0,
     least_scale: float = 0.0,
 ) -> EntryEvidence:
-    """The entry's word.
+    """Compare an entry and return its evidence.
 
     extra        widens the bound
-    zero_scale   what a true zero is compared with
-    least_scale  what a smaller number is compared with: for a sum, whose terms cancel
+    zero_scale   the scale of a true zero
+    least_scale  the least scale, for a sum whose terms cancel
     """
 
     def evidence(expected: float, bound: float, word: Word, correct: float, resolvable: float) -> EntryEvidence:
@@ -128,10 +128,10 @@ def compare(
     if math.isnan(known.size) or math.isnan(known.bar) or math.isnan(known.noise):
         return evidence(math.nan, math.nan, "blind", 0.0, 0.0)
     expected, size, by = known.nearest(got), known.size, precision()
-    # The noise is known for float64; that of another arithmetic is larger by the ratio of their roundings.
+    # The noise is known for float64; other arithmetics scale it by the ratio of their unit roundoffs.
     noise = SIGMAS * known.noise * (by.unit / UNIT_ROUNDOFF)
     bound = BARS * known.bar + noise + ROUNDINGS * by.unit * size + by.smallest + extra
-    if by.largest < size < math.inf:  # it has no number of this size
+    if by.largest < size < math.inf:  # the arithmetic has no number of this size
         return evidence(expected, math.inf, "blind", 0.0, 0.0)
     if math.isinf(size) or not math.isfinite(got):
         same = got == expected
@@ -149,22 +149,22 @@ def _resolved(bound: float, scale: float) -> Word:
 
 
 def not_finite(where: str, index: tuple[int, ...], got: float) -> EntryEvidence:
-    """A NaN or an infinity in place of a number that is finite and not examined."""
+    """A NaN or an infinity instead of a finite number outside the sample."""
     return EntryEvidence(where, index, got, math.nan, (-math.inf, math.inf), 0.0, "wrong", 0.0, 0.0)
 
 
 def not_zero(where: str, index: tuple[int, ...], got: float) -> EntryEvidence:
-    """Another number where a structural zero must be."""
+    """A nonzero number instead of a structural zero."""
     return EntryEvidence(where, index, got, 0.0, (0.0, 0.0), 0.0, "wrong", 0.0, MOST_DIGITS)
 
 
 def place_of(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The place of a flat index in an array of this shape."""
+    """The index tuple of a flat index in an array of this shape."""
     return tuple(map(int, np.unravel_index(index, shape))) if shape else ()
 
 
 def entry_name(path: str, index: int, shape: tuple[int, ...]) -> str:
-    """An entry of an array, by its flat index, as one would index it: ``x[2, 3]``."""
+    """An entry of an array, by its flat index, as an index expression: ``x[2, 3]``."""
     return _indexed(path, place_of(index, shape))
 
 
@@ -173,7 +173,7 @@ def _indexed(path: str, index: tuple[int, ...]) -> str:
 
 
 def _digits(error: float, size: float) -> float:
-    """Significant decimal digits that an absolute error leaves of a number of this size, held in 0 .. 17."""
+    """Significant decimal digits of a number of this size with this absolute error, limited to 0 .. 17."""
     if error == 0 or math.isinf(size):
         return MOST_DIGITS
     if size == 0 or error >= size:

@@ -1,7 +1,7 @@
-"""The active numbers of a function's arguments: where they are, what they are called, how to move one.
+"""The active numbers of a function's arguments: their places, their names, and how to move them.
 
-An argument may be a float, an array or a nested dict, list or tuple of such. Its *leaves* are the arrays and
-floats inside; a leaf has a path as text (``params[0]['w']``), a shape and a flat index for every entry.
+An argument is a float, an array or a nested dict, list or tuple of these. Its *leaves* are the arrays and floats
+inside; a leaf has a path as a string (``params[0]['w']``), a shape and a flat index for every entry.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ActiveLeaf:
-    """One differentiated array: ``wrt[position]`` at ``keys``, its values as float64 and its name in messages."""
+    """One active array: ``wrt[position]`` at ``keys``, its values as float64 and its name in messages."""
 
     position: int
     keys: tuple[int | str, ...]
@@ -32,18 +32,19 @@ class ActiveLeaf:
 
     @property
     def scale(self) -> float:
-        """The power of two nearest to the median of |values| that are not zero; 1 where all are zero."""
+        """The power of two nearest to the median of nonzero |values|; 1 if all are zero."""
         sizes = np.abs(self.values[np.isfinite(self.values) & (self.values != 0)])
         return power_of_two(float(np.median(sizes))) if sizes.size else 1.0
 
 
 def power_of_two(size: float) -> float:
-    """The power of two at or below ``size``, held in 2^-300 .. 2^300 so that its products stay finite."""
+    """The power of two at or below ``size``, limited to 2^-300 .. 2^300 so that products stay finite."""
     return math.ldexp(1.0, max(-300, min(300, math.frexp(size)[1] - 1)))
 
 
 class Point:
-    """Arguments with some of them active: ``leaves`` are the active ones, ``moved`` gives the arguments elsewhere."""
+    """Arguments, some of them active: ``leaves`` are the active ones, ``moved`` returns the arguments at another
+    point."""
 
     def __init__(self, args: tuple[Any, ...], wrt: Sequence[int], names: Sequence[str]) -> None:
         self.args, self.wrt = args, tuple(wrt)
@@ -67,7 +68,7 @@ class Point:
 
     @property
     def sizes(self) -> list[int]:
-        """How many entries each active leaf has."""
+        """The number of entries of each active leaf."""
         return [leaf.values.size for leaf in self.leaves]
 
     def steps(self, seed: int, number: int) -> list[FloatArray]:
@@ -81,7 +82,7 @@ class Point:
         return tuple(moved[position] for position in self.wrt)
 
     def row(self, seed: int, value: Known, chosen: Sequence[Sequence[int]], derivatives: Iterable[Known]) -> Row:
-        """A row of the derivatives in the chosen entries, leaf by leaf, then along directions; of no method yet."""
+        """A row of the derivatives in the chosen entries, leaf by leaf, then along directions; without a method."""
         following = iter(derivatives)
         leaves = tuple(
             Leaf(
@@ -128,7 +129,7 @@ def _fresh(leaf: Any) -> Any:
 
 
 def _is_active(leaf: Any, *, alone: bool) -> bool:
-    """Floats are active; whole numbers only where they are the whole argument (users ask for x^2 at 100)."""
+    """Floats are active; integers only as a whole argument (users write x^2 at 100)."""
     if isinstance(leaf, bool):
         return False
     if isinstance(leaf, int):
@@ -138,7 +139,7 @@ def _is_active(leaf: Any, *, alone: bool) -> bool:
 
 
 def argument_names(f: Callable[..., Any], count: int) -> tuple[str, ...]:
-    """Names of f's arguments for messages; ``args[k]`` where the signature does not tell."""
+    """Names of f's arguments for messages; ``args[k]`` if the signature does not name them."""
     try:
         parameters = list(inspect.signature(f).parameters.values())
     except (TypeError, ValueError):
@@ -150,7 +151,7 @@ def argument_names(f: Callable[..., Any], count: int) -> tuple[str, ...]:
 
 WEIGHT_BITS = 11
 LEAST_WEIGHT = 0.5
-"""The size of the smallest weight."""
+"""The magnitude of the smallest weight."""
 
 
 def direction_weights(seed: int, number: int, shapes: Sequence[tuple[int, ...]]) -> list[FloatArray]:
@@ -160,7 +161,7 @@ def direction_weights(seed: int, number: int, shapes: Sequence[tuple[int, ...]])
 
 
 def output_weights(seed: int, number: int, shape: tuple[int, ...]) -> FloatArray:
-    """Random weights for the outputs of a function, 1 for that of a scalar."""
+    """Random weights for the outputs of a function; 1 for a scalar."""
     if not shape:
         return np.ones(())
     return _weights(np.random.default_rng([seed, number, 0x0F]), shape)
@@ -169,8 +170,8 @@ def output_weights(seed: int, number: int, shape: tuple[int, ...]) -> FloatArray
 def _weights(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
     """Random signs times random odd multiples of 2^-11 between 1/2 and 1.
 
-    They differ, so that two exchanged numbers change a sum. They have few bits, so that `weighted_sum` is exact. Their
-    signs are random, so that errors add up in a sum as the steps of a random walk do.
+    They differ, so that exchanged numbers change a sum. They have few bits, so that `weighted_sum` is exact. Their
+    signs are random, so that errors add up like the steps of a random walk.
     """
     most = 1 << WEIGHT_BITS
     signs = 2.0 * rng.integers(0, 2, size=shape) - 1.0
@@ -178,7 +179,7 @@ def _weights(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
 
 
 def weighted_sum(numbers: FloatArray, weights: FloatArray) -> float:
-    """Σ numbers · weights, rounded once. Infinite where it is beyond all doubles, NaN where a number is not finite."""
+    """Σ numbers · weights, rounded once. Infinite if it overflows, NaN if a number is not finite."""
     return float(weighted_sums(np.reshape(numbers, (1, -1)), weights)[0])
 
 
@@ -201,8 +202,8 @@ def total(numbers: Sequence[float]) -> float:
 def exact_products(numbers: FloatArray, weights: FloatArray) -> tuple[tuple[FloatArray, FloatArray], int]:
     """Two arrays of exact products with the halves of the numbers, and how often both must be doubled.
 
-    The weights have at most 26 bits, like ours times powers of two. The numbers are made smaller where a product, or
-    the sum of all, is beyond all doubles.
+    The weights have at most 26 bits, like ours times powers of two. The numbers are scaled down if a product, or the
+    sum of all, overflows.
     """
     largest = [math.frexp(float(np.max(np.abs(part), initial=0.0)))[1] for part in (numbers, weights)]
     shift = max(0, sum(largest) - 900)

@@ -1,4 +1,4 @@
-"""The verdict on every operator, each brought back to numbers and gradients that are known.
+"""The verdict on every operator, reduced to known numbers and gradients.
 
 With v a direction, w random weights for the outputs times -2 (1 for a scalar: a forgotten cotangent shows, and
 halving it is exact):
@@ -10,9 +10,9 @@ halving it is exact):
     hvp        H v      the gradient of the derivative along v
     hessian    H        the Jacobian of the gradient: each row, and wᵀ H
 
-A scalar is an array of shape (): its one output is all there is, without sums. A leaf of a Jacobian is an array of the
-value's shape before the input's, or a scipy.sparse matrix of (outputs, entries of the input). Entries outside a
-declared pattern must be exactly zero; no entry may be NaN.
+A scalar is an array of shape () with one output and no sums. A leaf of a Jacobian is an array with the value's shape
+before the input's, or a scipy.sparse matrix of (outputs, entries of the input). Entries outside a declared pattern must
+be exactly zero; no entry may be NaN.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ from adbench.oracle.verdict import (
 Floats = NDArray[np.float64]
 COTANGENT = -2.0
 SUMMED_EXACTLY = 1_000_000
-"""Entries that are summed one by one without rounding; more are summed in pairs, which rounds a little."""
+"""Up to this many entries are summed without rounding; more are summed in pairs, which rounds a little."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,12 @@ class Nonzeros:
 
 
 def cotangent(shape: tuple[int, ...], seed: int, factor: float = COTANGENT) -> Any:
-    """The w of `vjp`: the weights of the first sum, times a factor that shows where a backend forgets it."""
+    """The w of `vjp`: the weights of the first sum, times a factor that reveals a backend that ignores w."""
     return factor * output_weights(seed, 0, shape) if shape else factor
 
 
 def along(row: Row, number: int) -> Known:
-    """The derivative of f in direction v: as examined, or summed where every entry is known."""
+    """The derivative of f in direction v: as examined, or as a sum if every entry is known."""
     for found in row.directions:
         if found.number == number:
             return found.derivative
@@ -109,7 +109,7 @@ def along(row: Row, number: int) -> Known:
             upper.append(ends[1])
             bars.append(abs(step) * entry.derivative.bar)
             noises.append(abs(step) * entry.derivative.noise)
-    # A right J v is a sum of rounded products: a rounding of the largest is no fault of it.
+        # A correct J v is a sum of rounded products, so a rounding error of the largest is allowed.
     rounding = 2.0**-53 * math.fsum(map(abs, upper)) / 8
     noise = math.hypot(math.hypot(*noises), rounding)
     return Known(math.fsum(lower), math.fsum(upper), math.fsum(bars), noise, "smooth")
@@ -124,12 +124,12 @@ def judge_operator(
     claimed_relative_error: float | None = None,
     single: bool = False,
 ) -> Verdict:
-    """Compares what an operator returned with what is known.
+    """Compare an operator's result with the reference.
 
-    result    in numpy, of the structure that the operator promises
+    result    in numpy, with the operator's structure
     known     of the function; for hvp of its derivative along v, for hessian of its gradient
-    nonzeros  the declared pattern of the Jacobian of a function whose value is an array
-    single    float32 is accepted, and a result that has any is judged by the noise of float32
+    nonzeros  the declared pattern of the Jacobian of an array-valued function
+    single    accept float32, and judge a result with any float32 leaf by float32's noise
     """
     return judge_entries(
         operator, result, known, nonzeros=nonzeros, claimed_relative_error=claimed_relative_error, single=single
@@ -145,7 +145,7 @@ def judge_entries(
     claimed_relative_error: float | None = None,
     single: bool = False,
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
-    """The same with every number that was compared: the value, entries and sums; none where the structure is wrong."""
+    """The verdict with every compared number: the value, entries and sums; none if the structure is wrong."""
     if not (single and holds_single(result)):
         with judging_in(DOUBLE):
             return _judged(operator, result, known, nonzeros, claimed_relative_error)
@@ -157,9 +157,9 @@ def judge_entries(
 def _judged(
     operator: str, result: Any, known: Reference, nonzeros: Nonzeros | None, claim: float | None
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
-    """The verdict in the arithmetic that was chosen, and what was compared."""
+    """The verdict in the chosen arithmetic, and the compared numbers."""
     try:
-        with np.errstate(all="ignore"):  # a gradient of 1e300s is somebody's wrong answer, not our warning
+        with np.errstate(all="ignore"):  # overflow belongs to the verdict, not to numpy's warnings
             found = _compared(operator, result, known, nonzeros, claim)
             entries = [item for one in found for item in ([one.value] if one.value else []) + one.evidence]
             return conclude(found, known.all_outputs, claim), tuple(entries)
@@ -171,7 +171,7 @@ def _judged(
 def _compared(
     operator: str, result: Any, known: Reference, nonzeros: Nonzeros | None, claim: float | None
 ) -> list[Comparison]:
-    """Every comparison that the operator's result allows."""
+    """Every possible comparison of the operator's result."""
     row = known.all_outputs
     if operator == "value":
         return [_numbers(result, known, "the value", lambda row: row.value, claim)]
@@ -186,7 +186,7 @@ def _compared(
     if operator == "jacobian" and known.shape:
         return _jacobian(jacobian_blocks(result, known), known, _Names.of_outputs(known), nonzeros)
     if known.shape:
-        raise ValueError(f"a function whose value is an array has no {operator}")
+        raise ValueError(f"an array-valued function has no {operator}")
     if operator != "value_and_gradient":
         return [_gradient(result, row)]
     if not isinstance(result, tuple) or len(result) != 2:
@@ -197,11 +197,11 @@ def _compared(
 
 @dataclass(frozen=True)
 class _Names:
-    """How to call the entries of a matrix: of a Jacobian or of a Hessian.
+    """Names for the entries of a Jacobian or a Hessian.
 
     whole   the matrix
     row     row(index) -> the name of a row, for `entry`
-    entry   entry(row, column) -> the name of an entry from those of its row and column
+    entry   entry(row, column) -> an entry's name from the names of its row and column
     """
 
     whole: str
@@ -236,7 +236,7 @@ def _gradient(result: Any, row: Row) -> Comparison:
 
 
 def _numbers(result: Any, known: Reference, name: str, of: Callable[[Row], Known], claim: float | None) -> Comparison:
-    """One number for each output, and what the sums of all say; sums are no part of a claim."""
+    """One number for each output, and the sums of all; claims do not apply to sums."""
     array = numbers(result, known.shape, name)
     truths = [of(row) for _, row in known.outputs]
     scale = max((truth.size for truth in truths if math.isfinite(truth.size)), default=0.0) or 1.0
@@ -266,12 +266,12 @@ def _numbers(result: Any, known: Reference, name: str, of: Callable[[Row], Known
 
 
 def _place(index: int, shape: tuple[int, ...]) -> str:
-    """The output as one would index it: ``output[3, 1]``."""
+    """The output as an index expression: ``output[3, 1]``."""
     return entry_name("output", index, shape)
 
 
 def _jacobian(blocks: Sequence[Any], known: Reference, names: _Names, nonzeros: Nonzeros | None) -> list[Comparison]:
-    """Every examined row, the sums of all where there are more, and first whatever must not be in any."""
+    """Forbidden nonzeros, then every examined row, then sums over all rows if there are more."""
     leaves = known.all_outputs.leaves
     unfit = _not_finite(blocks, known, names) + _outside(blocks, known, names, nonzeros)
     rows = [
@@ -289,7 +289,7 @@ def _jacobian(blocks: Sequence[Any], known: Reference, names: _Names, nonzeros: 
 
 
 def _as_one(rows: Sequence[Comparison]) -> Comparison:
-    """All rows as one, for a claim about a whole matrix, some of whose rows may be zero."""
+    """All rows as one, for a claim about a whole matrix, since some rows may be zero."""
     entries, along, unseen_here = (
         list(chain.from_iterable(parts)) for parts in zip(*((r.entries, r.along, r.hidden) for r in rows), strict=True)
     )
@@ -312,7 +312,8 @@ def _summed(blocks: Sequence[Any], known: Reference, number: int) -> Comparison:
 def _hidden_in(
     blocks: Sequence[Any], known: Reference, names: _Names, rows: Sequence[Comparison], sums: Sequence[Comparison]
 ) -> list[Hidden | None]:
-    """What could hide in each block: in a row that was examined, or in another, which is seen in the sums of all."""
+    """The largest error that could hide in each block: in an examined row, or in another one, which only sums
+    include."""
     found = []
     for k, (block, leaf) in enumerate(zip(blocks, known.all_outputs.leaves, strict=True)):
         errors = [row.hiding[k] for row in rows]
@@ -331,7 +332,7 @@ def _row(block: Any, index: int) -> Floats:
 
 
 def _contracted(block: Any, weights: Floats) -> tuple[Floats, Floats, Floats]:
-    """wᵀ J, what the roundings of right entries of J may add up to in it, and the length of its terms."""
+    """wᵀ J, the largest sum of rounding errors of correct entries of J in it, and the length of its terms."""
     eight = ROUNDINGS * precision().unit
     if isinstance(block, np.ndarray):
         products = block * weights[:, None]
@@ -350,7 +351,7 @@ def _contracted(block: Any, weights: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _nonzero(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
-    """Rows, columns and values of the entries that are not zero."""
+    """Rows, columns and values of the nonzero entries."""
     if isinstance(block, np.ndarray):
         rows, columns = np.nonzero(block)
         return rows, columns, block[rows, columns]
@@ -359,7 +360,7 @@ def _nonzero(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
 
 
 def _not_finite(blocks: Sequence[Any], known: Reference, names: _Names) -> list[EntryEvidence]:
-    """The first NaN or infinity of each input where not all rows are examined, and all in their sums are finite."""
+    """The first NaN or infinity of each input outside the examined rows, if all references of the sums are finite."""
     if len(known.outputs) == known.size or not all(
         math.isfinite(one.size) for row in known.sums for one in row.derivatives
     ):
@@ -368,7 +369,7 @@ def _not_finite(blocks: Sequence[Any], known: Reference, names: _Names) -> list[
 
 
 def _outside(blocks: Sequence[Any], known: Reference, names: _Names, nonzeros: Nonzeros | None) -> list[EntryEvidence]:
-    """For each input the first entry that is not zero although the pattern has nothing there."""
+    """For each input the first nonzero entry outside the pattern."""
     if nonzeros is None:
         return []
     sizes = [leaf.size for leaf in known.all_outputs.leaves]
@@ -401,7 +402,7 @@ def _first_of_each(
 
 
 def _products(row: Row) -> float:
-    """|g| |v|, of the entries known: where J v cancels, an error that is a share of the gradient is no fault of it."""
+    """|g| |v| over the known entries: the scale of errors in J v, which may cancel."""
     longest = math.hypot(*(e.derivative.size for leaf in row.leaves for e in leaf.entries))
     length = math.sqrt(sum(leaf.size * leaf.scale**2 for leaf in row.leaves))
     return longest * length if math.isfinite(longest * length) else 0.0

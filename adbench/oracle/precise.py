@@ -1,4 +1,4 @@
-"""The strongest reference: the case's own text on power series over balls, with float64's noise."""
+"""The strongest reference: the case's source on power series over balls, with the noise of float64."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ NO_NOISE = ""
 
 DRAWS = 6
 FEWEST_DRAWS = 4
-"""Where time is short: with four the noise comes out twenty times too small once in 1e5 times, with three in 6,000."""
+"""If time is short. Four draws underestimate the noise twentyfold once in 1e5 times, three once in 6,000."""
 
 NOISY_COST = 3.5
 """Time of an evaluation with random roundings, in plain evaluations."""
 
 SLOW = 0.1
-"""Seconds of an evaluation that is not repeated to be timed."""
+"""An evaluation over this many seconds is not repeated for timing."""
 
 OVERDUE = 3.0
-"""Gives up after this many times the planned time: the plan rests on one evaluation.
+"""Computation stops after this multiple of the planned time, since the plan is based on one evaluation.
 
-Time is the thread's own: on a busy machine a reference takes longer, and is no weaker.
+Time is the thread's CPU time, so a busy machine makes a reference slower but not weaker.
 """
 
-TOO_LONG = "the text takes too long on power series"
+TOO_LONG = "the function takes too long on power series"
 
 
 class NotPrecise(Exception):
-    """The text cannot be run on series, or not in the time allowed; the message is the reason."""
+    """The source does not run on series, or not within the time limit; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How many entries and directions fit into the time, and the draws of the noise."""
+    """The number of entries and directions that fit into the time, and the draws of the noise."""
 
     entries: int
     directions: int
@@ -57,7 +57,7 @@ class Plan:
 
 
 def plan(total: int, evaluations: float, max_entries: int, max_directions: int, draws: int = DRAWS) -> Plan:
-    """What fits into the time of so many evaluations; raises NotPrecise where that is next to nothing."""
+    """The plan that fits into the time of this many evaluations; raises NotPrecise if there is too little."""
     each = 1 + NOISY_COST * draws
     if total <= max_entries and (1 + total) * each <= evaluations:
         return Plan(total, 0, draws)
@@ -78,7 +78,7 @@ def plan(total: int, evaluations: float, max_entries: int, max_directions: int, 
 
 @dataclass(frozen=True)
 class Examination:
-    """A subject's numbers on series, and what may be spent on them."""
+    """A subject's numbers on series, and the time for them."""
 
     subject: Subject
     effort: Effort
@@ -101,7 +101,7 @@ class Examination:
         return plan(total, self.affordable, self.effort.max_entries, directions)
 
     def rows(self, planned: Plan, along: Move | None = None) -> list[Row]:
-        """For each number the row of its value and derivatives; with ``along`` those of its derivative along that."""
+        """For each number the row of its value and derivatives; with ``along``, of its derivative along that move."""
         point, seed = self.point, self.effort.seed
         chosen = chosen_entries(point.sizes, planned.entries, seed)
         sample = [(k, index) for k, indices in enumerate(chosen) for index in indices]
@@ -116,7 +116,7 @@ class Examination:
         return [self.named(row, planned.draws) for row in rows]
 
     def named(self, row: Row, draws: int) -> Row:
-        """The row with how it was found; proved where every number of it is known."""
+        """The row with its method; proved if all of its numbers are known."""
         count, noise = self.truth.evaluations.count, NOISE if draws else NO_NOISE
         proved = not any(math.isnan(known.size) for known in (row.value, *row.derivatives))
         return replace(row, method=METHOD, evaluations=count, noise=noise, proved=proved)
@@ -137,9 +137,9 @@ class Examination:
 
 
 def unit(point: Point, leaf: int, index: int) -> tuple[Move, float]:
-    """The move of one entry, and its length: a power of two, so that nothing leaves the range of float64.
+    """The move of one entry, and its length: a power of two, so that float64 does not overflow.
 
-    At or below |x| below one, 1 for larger entries and for zero.
+    The power is at most |x|, and 1 for entries above one and for zero.
     """
     x = float(point.leaves[leaf].values.flat[index])
     exponent = math.frexp(x)[1] - 1 if x != 0 and math.isfinite(x) else 0
@@ -148,7 +148,7 @@ def unit(point: Point, leaf: int, index: int) -> tuple[Move, float]:
 
 
 def examination(subject: Subject, effort: Effort, numbers: Numbers) -> Examination:
-    """Raises TooSlow, or whatever the text raises."""
+    """Evaluate the source on series. Raises TooSlow, or any exception of the source."""
     assert subject.text is not None
     deadline = time.thread_time() + OVERDUE * effort.max_seconds
     evaluations = Evaluations(subject.text, subject.point, deadline, numbers.exact)
@@ -166,7 +166,7 @@ def examination(subject: Subject, effort: Effort, numbers: Numbers) -> Examinati
 
 
 def on_series(subject: Subject, effort: Effort, numbers: Numbers, examine: Callable[[Examination], Found]) -> Found:
-    """What ``examine`` finds; raises NotPrecise with the reason where the text does not run on series."""
+    """The result of ``examine``; raises NotPrecise with the reason if the source does not run on series."""
     try:
         return examine(examination(subject, effort, numbers))
     except TooSlow:
@@ -174,25 +174,25 @@ def on_series(subject: Subject, effort: Effort, numbers: Numbers, examine: Calla
     except NotPrecise:
         raise
     except (Insufficient, NotTold) as error:
-        raise NotPrecise("power series do not tell its value here, at any precision") from error
-    except Exception as error:  # the text is anybody's: whatever it raises is the reason, and differences take over
+        raise NotPrecise("power series cannot determine its value here at any precision") from error
+    except Exception as error:  # the source may raise anything; differences take over
         first_line = (str(error).splitlines() or [""])[0]
-        raise NotPrecise(f"the text does not run on power series: {type(error).__name__}: {first_line}") from error
+        raise NotPrecise(f"the function does not run on power series: {type(error).__name__}: {first_line}") from error
     finally:
         lift_deadlines()  # the next computation uses the same namespaces
 
 
 def is_flat(subject: Subject, leaf: int, effort: Effort) -> bool:
-    """Whether the value provably stays the same, to first order, as a leaf moves in a random direction.
+    """Whether the value is provably constant, to first order, along a random direction of a leaf.
 
-    Raises NotPrecise where the series do not tell.
+    Raises NotPrecise if the series cannot decide.
     """
     steps = [step if k == leaf else None for k, step in enumerate(subject.point.steps(effort.seed, 0))]
 
     def examine(found: Examination) -> bool:
         known = [one.known for one in found.truth.derivatives(Curve.straight(many_entries(steps)))]
         if any(math.isnan(one.size) for one in known):
-            raise NotPrecise("the derivative is not known")
+            raise NotPrecise("the derivative is unknown")
         return not any(one.size or one.bar for one in known)
 
     return on_series(subject, effort, Numbers(subject.shape, effort), examine)

@@ -1,4 +1,4 @@
-"""The truth about a function's value and derivatives at a point, as plain data that travels between processes.
+"""A function's reference value and derivatives at a point, as plain data that travels between processes.
 
 `adbench.oracle.compute.reference` makes one; `adbench.oracle.operators.judge_operator` compares a result with it.
 """
@@ -13,17 +13,17 @@ from itertools import repeat
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
 ORACLE_VERSION = 5
-"""Changes whenever a reference that is shipped would come out differently: it is then ignored."""
+"""Changes whenever shipped references would differ; these are then ignored."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """One number the oracle knows: any value in [lower, upper] is true, up to ``bar``.
+    """One reference number: any value in [lower, upper] is correct, up to ``bar``.
 
-    bar: absolute uncertainty of the truth itself (25 of them are allowed for when judging).
-    noise: standard deviation of what double precision makes of the number at this point (20 are allowed for).
+    bar: absolute uncertainty of the reference itself (25 of them are tolerated).
+    noise: standard deviation of double-precision results at this point (20 are tolerated).
     kind: "smooth"; "kink": one-sided derivatives differ and lower < upper; "one-sided": the function exists on one
-    side only; "infinite"; "unsure": two precisions disagree, the bar is what differences resolve; "unknown":
+    side only; "infinite"; "unsure": two precisions disagree, and the bar is the resolution of differences; "unknown":
     nothing is known (lower, upper and bar are NaN).
     """
 
@@ -39,7 +39,7 @@ class Known:
         return max(abs(self.lower), abs(self.upper))
 
     def nearest(self, got: float) -> float:
-        """The true value nearest to ``got``; the middle of the interval where ``got`` is not a number."""
+        """The correct value nearest to ``got``; the middle of the interval if ``got`` is NaN."""
         if math.isnan(got):
             return self.lower if self.lower == self.upper else 0.5 * (self.lower + self.upper)
         return min(max(got, self.lower), self.upper)
@@ -58,10 +58,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Leaf:
-    """One differentiated array: where it is, its shape, and the entries that were sampled.
+    """One active array: its place, its shape, and the sampled entries.
 
-    position: which entry of ``wrt``; keys: the way from that argument to the array (dict keys and sequence
-    indices); path: the same as text, ``params[0]['w']``; scale: a power of two, the length of this leaf's part of a
+    position: which entry of ``wrt``; keys: the path from that argument to the array (dict keys and sequence
+    indices); path: the same as a string, ``params[0]['w']``; scale: a power of two, the length of this leaf's part of a
     direction.
     """
 
@@ -88,12 +88,11 @@ class Direction:
 
 @dataclass(frozen=True)
 class Row:
-    """What is known about one number that depends on the inputs: its value and its gradient, a row of the Jacobian.
+    """The known numbers for one output or sum: its value and its gradient, a row of the Jacobian.
 
-    method: the name of the method; reason: why a stronger method did not work ("" for the strongest).
-    count: the length of ``wrt``; evaluations: how often f was evaluated; constants: where (position in wrt, then
-    keys) the arguments hold whole numbers and other things that have no derivative; noise: how the noise was found
-    ("": not at all). proved: the true values lie in intervals that provably contain them.
+    method: the name of the method; reason: why a stronger method did not work ("" for the strongest). count: the length
+    of ``wrt``; evaluations: of f; constants: the places (position in wrt, then keys) of integers and other constants in
+    the arguments; noise: how the noise was found ("": not at all). proved: intervals provably contain the true values.
     """
 
     value: Known
@@ -110,7 +109,7 @@ class Row:
 
     @property
     def derivatives(self) -> list[Known]:
-        """All derivatives: of the sampled entries, then along the directions."""
+        """All derivatives: for the sampled entries, then along the directions."""
         of_entries = [entry.derivative for leaf in self.leaves for entry in leaf.entries]
         return of_entries + [direction.derivative for direction in self.directions]
 
@@ -126,7 +125,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Reference:
-    """The truth about a function and its derivatives: some outputs by themselves, all of them in sums.
+    """The reference for a function and its derivatives: some outputs individually, all of them in sums.
 
     shape: of the value; a scalar is an array of shape (). outputs: flat indices, and the rows of these outputs.
     sums: the rows of Σ_i w_i f_i, with weights w by `leaves.output_weights` (seed, the sum's number); none for a
@@ -139,7 +138,7 @@ class Reference:
 
     @property
     def size(self) -> int:
-        """Number of outputs, examined or not."""
+        """The number of outputs, examined or not."""
         return math.prod(self.shape)
 
     @property
@@ -150,7 +149,7 @@ class Reference:
 
     @property
     def all_outputs(self) -> Row:
-        """The row that every output has a part in: the first of the sums, or a scalar's own."""
+        """A row that depends on every output: the first sum, or a scalar's only row."""
         return self.sums[0] if self.sums else self.outputs[0][1]
 
     def mapped(self, change: Callable[[Row], Row]) -> Reference:
@@ -159,7 +158,7 @@ class Reference:
         return replace(self, outputs=outputs, sums=tuple(map(change, self.sums)))
 
     def unknown(self, reason: str) -> Reference:
-        """The same numbers, of which nothing is known, for that reason."""
+        """The same numbers, all unknown for this reason."""
 
         def unknown(row: Row) -> Row:
             forgotten = row.with_derivatives(lambda _: UNKNOWN)
@@ -168,14 +167,14 @@ class Reference:
         return self.mapped(unknown)
 
     def to_plain(self) -> dict[str, Any]:
-        """Dicts, lists, numbers and texts only, none of them infinite or NaN: valid JSON of any strictness."""
+        """Dicts, lists, finite numbers and strings only: strictly valid JSON."""
         plain = _plain(self)
         assert isinstance(plain, dict)
         return plain
 
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> Reference:
-        """The inverse of `to_plain`; KeyError, TypeError or ValueError where ``plain`` is not such."""
+        """The inverse of `to_plain`; KeyError, TypeError or ValueError for other data."""
         made = _made(Reference, plain)
         assert isinstance(made, Reference)
         return made

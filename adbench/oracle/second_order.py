@@ -1,7 +1,7 @@
-"""References of second order, from the mixed coefficient of the text on power series (`adbench.oracle.series`).
+"""References of second order, from the mixed coefficient of the source on power series (`adbench.oracle.series`).
 
 H v is the gradient of x -> D_v f(x), and H the Jacobian of the gradient: both are references like those of first order.
-Where f's text does not run on series, second order comes from second differences in double precision, if the effort
+If f's source does not run on series, second order comes from second differences in double precision, if the effort
 allows that; otherwise it is unknown and the verdict blind.
 """
 
@@ -25,7 +25,7 @@ DIRECTION = 0
 """The number of the direction v of H v."""
 
 MOST_ROWS = 64
-"""Of a Hessian that are examined by themselves."""
+"""The most rows of a Hessian examined individually."""
 
 STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, MOST_ROWS)
 
@@ -33,7 +33,7 @@ SECOND_DIFFERENCES = "nine-point second differences in double precision"
 EVALUATIONS_PER_CURVATURE = 100
 
 PATIENCE = 6.0
-"""A Hessian may take so many times the time of another reference: it has n times the numbers."""
+"""A Hessian may take this many times as long as another reference, because it has n times the numbers."""
 
 
 def hvp_reference(subject: Subject, first: Row, effort: Effort) -> Reference:
@@ -61,7 +61,7 @@ def hvp_reference(subject: Subject, first: Row, effort: Effort) -> Reference:
 def hessian_reference(subject: Subject, effort: Effort) -> Reference:
     """The reference of the gradient as an array of all active entries, in order; its Jacobian is H.
 
-    Some rows and columns of H by themselves (all of them up to `MOST_ROWS`, if there is time), and wᵀ H for random
+    Examines some rows and columns of H individually (all up to `MOST_ROWS`, if there is time), and wᵀ H for random
     vectors w.
     """
     total = sum(subject.point.sizes)
@@ -88,7 +88,7 @@ def _on_series(
     unknown: Callable[[str], Reference],
 ) -> Reference:
     if subject.text is None:
-        return unknown("the function is given as a black box")
+        return unknown("the function is a black box")
     try:
         return on_series(subject, effort, Numbers((), effort), examine)
     except NotPrecise as error:
@@ -158,7 +158,7 @@ class _Bends:
         ends = []
         for sign in (1.0, -1.0):
             steps = [scales[0] * a + sign * scales[1] * b for a, b in zip(u, w, strict=True)]
-            if not any(step.any() for step in steps):  # u - w of two equal ones
+            if not any(step.any() for step in steps):  # u - w of two equal vectors
                 ends.append((0.0, 0.0))
                 continue
             found = curvature(self.along(steps))
@@ -169,7 +169,7 @@ class _Bends:
         return UNKNOWN if math.isnan(middle) or math.isnan(bar) else Known(middle, middle, bar)
 
     def length(self, direction: list[FloatArray]) -> float:
-        """How far to go along it: an entry moves by about its own size."""
+        """The length of a step: an entry changes by about its own size."""
         sizes = [
             _size_of(self.point, k, int(index)) / abs(part.flat[index])
             for k, part in enumerate(direction)
@@ -190,7 +190,7 @@ class _Bends:
 
 
 def _affordable_rows(evaluations: float) -> int:
-    """How many rows and columns, in steps, so that a slightly slower machine takes the same sample."""
+    """The number of rows and columns, in steps, so that a slightly slower machine takes the same sample."""
     pairs = evaluations / (1 + NOISY_COST * FEWEST_DRAWS)
     rows = int(math.sqrt(2 * pairs + (SUMS + 1.5) ** 2) - (SUMS + 1.5))
     if rows < 1:
@@ -199,7 +199,7 @@ def _affordable_rows(evaluations: float) -> int:
 
 
 def _hessian(found: Examination, count: int) -> Reference:
-    """H at so many entries, each pair once, and the sums."""
+    """H at this many entries, each pair once, and the sums."""
     point, seed = found.point, found.effort.seed
     total = sum(point.sizes)
     (chosen,) = chosen_entries([total], count, seed)
@@ -232,7 +232,8 @@ def _hessian(found: Examination, count: int) -> Reference:
 def _with_floor(known: Known, floor: float) -> Known:
     """A true zero with the noise of the numbers around it.
 
-    It is the difference of such numbers in most programs: where ours adds zeros, another one's cancel to rounding.
+    A program usually computes it as the difference of such numbers: our zeros may be cancelled rounding errors
+    elsewhere.
     """
     return replace(known, noise=max(known.noise, floor)) if known.size == 0 else known
 
@@ -257,7 +258,7 @@ def _size_of(point: Point, leaf: int, index: int) -> float:
 
 
 def _by_leaf(point: Point, chosen: list[int]) -> list[list[int]]:
-    """The same as the indices chosen of each leaf."""
+    """The chosen indices of each leaf."""
     found: list[list[int]] = [[] for _ in point.sizes]
     for leaf, index in _places(point, chosen):
         found[leaf].append(index)

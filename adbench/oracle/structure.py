@@ -1,4 +1,4 @@
-"""Whether a result has the structure, shapes and type of the arguments it belongs to."""
+"""Checks that a result has the structure, shapes and type of its arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adbench.oracle.reference import Leaf, Reference, Row
 
 
 class Misshapen(Exception):
-    """The gradient cannot be compared at all; the message says where and what was there."""
+    """The result cannot be compared; the message names the place and what was found."""
 
 
 def gradient_arrays(gradient: Any, row: Row) -> list[NDArray[np.float64]]:
@@ -36,9 +36,9 @@ def jacobian_blocks(jacobian: Any, known: Reference) -> list[Any]:
 
 
 def hessian_blocks(hessian: Any, known: Reference) -> list[NDArray[np.float64]]:
-    """The Hessian's columns of each leaf as a matrix of (all entries, entries of the leaf).
+    """The Hessian's columns of each leaf, as a matrix of (all entries, entries of the leaf).
 
-    ``hessian`` is nested like the arguments, and instead of each leaf it holds what is nested like the arguments.
+    ``hessian`` is nested like the arguments, and each leaf is replaced by a structure nested like the arguments.
     Raises Misshapen for anything else.
     """
     row = known.all_outputs
@@ -59,7 +59,7 @@ def hessian_blocks(hessian: Any, known: Reference) -> list[NDArray[np.float64]]:
 
 
 def _leaf_parts(gradient: Any, row: Row, what: str = "the gradient") -> list[Any]:
-    """The part of the gradient for each leaf of the row, of any type; raises Misshapen where it is missing."""
+    """The part of the gradient for each leaf of the row, of any type; raises Misshapen if it is missing."""
     if not isinstance(gradient, (tuple, list)):
         raise Misshapen(f"{what} must be a tuple, one part per argument; it is {kind_of(gradient)}")
     if len(gradient) != row.count:
@@ -69,11 +69,11 @@ def _leaf_parts(gradient: Any, row: Row, what: str = "the gradient") -> list[Any
 
 
 def scaled(result: Any, factor: float) -> Any:
-    """Every array of a nested result times a power of two; other leaves stay unchanged."""
+    """Multiply every array of a nested result by a power of two; other leaves are unchanged."""
 
     def leaf(part: Any) -> Any:
         array = np.asarray(part)
-        return array * factor if array.dtype.kind in "fiu" else part  # the verdict says what is no number
+        return array * factor if array.dtype.kind in "fiu" else part  # the verdict reports non-numbers
 
     return optree.tree_map(leaf, result)
 
@@ -93,14 +93,14 @@ def _at(tree: Any, leaf: Leaf) -> Any:
             tree = tree[key]
         except (KeyError, IndexError, TypeError):
             way = "".join(f"[{k!r}]" for k in leaf.keys[: depth + 1])
-            raise Misshapen(f"{leaf.path} is missing: there is no {way} in {kind_of(tree)}") from None
+            raise Misshapen(f"{leaf.path} is missing: {kind_of(tree)} has no {way}") from None
     if tree is None:
-        raise Misshapen(f"{leaf.path} is missing: None is in its place")
+        raise Misshapen(f"{leaf.path} is missing: it is None")
     return tree
 
 
 def _refuse_extra_parts(gradient: Sequence[Any], row: Row) -> None:
-    """A dict with a key, or a sequence with a place, that the argument does not have."""
+    """Raise Misshapen for a dict key or a sequence item that the argument lacks."""
     wanted: dict[tuple[int | str, ...], set[int | str]] = {}
     places = [(leaf.position, *leaf.keys) for leaf in row.leaves] + list(row.constants)
     for place in places:
@@ -112,10 +112,10 @@ def _refuse_extra_parts(gradient: Sequence[Any], row: Row) -> None:
             for key in parent:
                 here = here[key]
         except (KeyError, IndexError, TypeError):
-            continue  # `_at` says what is missing
+            continue  # `_at` reports missing parts
         found = set(here) if isinstance(here, Mapping) else set(range(len(here) if _has_length(here) else 0))
         if extra := sorted(map(repr, found - keys)):
-            raise Misshapen(f"the gradient has parts that its argument has not: {', '.join(extra)}")
+            raise Misshapen(f"the gradient has parts that its argument lacks: {', '.join(extra)}")
 
 
 def _has_length(thing: Any) -> bool:
@@ -152,7 +152,7 @@ def holds_single(result: Any) -> bool:
 
 
 def in_double(result: Any) -> Any:
-    """The result with its float32 leaves as float64; the numbers stay the same."""
+    """The result with its float32 leaves as float64; the values are unchanged."""
     return optree.tree_map(lambda leaf: leaf.astype(np.float64) if _is_single(leaf) else leaf, result)
 
 
@@ -164,10 +164,10 @@ def float_array(part: Any, name: str) -> NDArray[np.float64]:
     """``part`` as a float64 array; raises Misshapen, with its name, for anything else."""
     try:
         array = np.asarray(part)
-    except Exception as error:  # a foreign array type may raise anything here, and the verdict must stand
-        raise Misshapen(f"{name} does not become a numpy array: {type(error).__name__}: {error}") from error
+    except Exception as error:  # foreign array types may raise anything
+        raise Misshapen(f"{name} cannot be converted to a numpy array: {type(error).__name__}: {error}") from error
     if array.dtype != np.float64:
-        hint = '; a backend that computes in single precision says PRECISION = "float32"'
+        hint = '; set PRECISION = "float32" in a backend that computes in single precision'
         raise Misshapen(
             f"{name} must be float64; it is {array.dtype} ({kind_of(part)}){hint if array.dtype == np.float32 else ''}"
         )
@@ -175,7 +175,7 @@ def float_array(part: Any, name: str) -> NDArray[np.float64]:
 
 
 def kind_of(thing: Any) -> str:
-    """What a thing is, for messages: its type, and its keys, length or shape."""
+    """Description for messages: the type, and keys, length or shape."""
     if isinstance(thing, Mapping):
         return f"a {type(thing).__name__} with the keys {', '.join(sorted(map(repr, thing)))}"
     if isinstance(thing, (tuple, list)):

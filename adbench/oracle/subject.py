@@ -1,4 +1,4 @@
-"""What a reference is about: a function at a point, how much of it is examined, and which of its numbers."""
+"""The subject of a reference: a function at a point, the effort, and the examined numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from adbench.oracle.series.evaluation import one_number
 from adbench.oracle.series.number import ball_of
 
 SUMS = 2
-"""Random sums of all outputs that are examined where there are several."""
+"""Random sums of all outputs, examined if there are several."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Subject:
 
     plain      f(*args) on floats and float64 arrays
     point      the arguments, some of them active
-    text       text(xp, *args), the same on any namespace; None for a black box
-    shape      of the value; a scalar's is ()
+    text       text(xp, *args): the same function on any namespace; None for a black box
+    shape      of the value; () for a scalar
     """
 
     plain: Callable[..., Any]
@@ -45,20 +45,20 @@ class Subject:
         names: Sequence[str] | None = None,
         shape: tuple[int, ...] = (),
     ) -> Subject:
-        """f at these arguments, active in ``wrt``; in messages they have these names, else those of f's signature."""
+        """f at these arguments, active in ``wrt``; messages use these names, or else those of f's signature."""
         return Subject(f, Point(args, wrt, names or argument_names(f, len(args))), text, shape)
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to examine at most, and the seed of all samples. Where time is short, fewer entries are examined.
+    """Limits for the examination, and the seed of all samples. If time is short, fewer entries are examined.
 
-    max_entries      of the active arguments; where there are more, a sample and random directions over all of them
-    max_directions   None: four of a scalar, two of each number of an array
-    max_outputs      of an array; where there are more, the first, the last and some drawn
-    max_evaluations  calls of f that differences plan for
-    max_seconds      that series plan for
-    second_differences   whether differences tell second derivatives where series do not; else they are unknown
+    max_entries      of the active arguments; if there are more, a sample and random directions over all of them
+    max_directions   None: four for a scalar, two for each number of an array
+    max_outputs      of an array; if there are more, the first, the last and a random sample
+    max_evaluations  calls of f planned for differences
+    max_seconds      planned for series
+    second_differences   whether differences replace series for second derivatives; otherwise these are unknown
     """
 
     seed: int = 0
@@ -70,14 +70,14 @@ class Effort:
     second_differences: bool = False
 
     def directions_of(self, shape: tuple[int, ...]) -> int:
-        """The most directions of each number of a value of this shape."""
+        """The most directions for each number of a value of this shape."""
         if self.max_directions is None:
             return 2 if shape else 4
         return self.max_directions
 
 
 class Numbers:
-    """The numbers of a value that are examined: outputs, then weighted sums of all. A scalar has its one output."""
+    """The examined numbers of a value: outputs, then weighted sums of all. A scalar has one output."""
 
     def __init__(self, shape: tuple[int, ...], effort: Effort) -> None:
         self.shape = shape
@@ -85,7 +85,7 @@ class Numbers:
         self.weights = [output_weights(effort.seed, number, shape).ravel() for number in range(SUMS if shape else 0)]
 
     def exact(self, result: Any) -> list[Ball]:
-        """Of a result on series. Raises TypeError for one of another shape."""
+        """The numbers of a result on series. Raises TypeError for another shape."""
         if not self.shape:
             return one_number(result)
         array = np.asarray(result, dtype=object)
@@ -95,10 +95,10 @@ class Numbers:
         return [balls[index] for index in self.outputs] + [_weighted_sum(balls, weights) for weights in self.weights]
 
     def plain(self, result: Any) -> list[float]:
-        """Of a result in double precision; NaN where it leaves the real numbers."""
+        """The numbers of a result in double precision; NaN for complex ones."""
         array = np.asarray(result)
         if not self.shape and array.size != 1:
-            raise TypeError(f"the function must return one number, it returned an array of shape {array.shape}")
+            raise TypeError(f"the function must return one number; it returned an array of shape {array.shape}")
         if np.iscomplexobj(array):
             array = np.where(array.imag == 0, array.real, math.nan)
         array = array.astype(np.float64).ravel()
@@ -116,10 +116,10 @@ class Numbers:
 
 
 def chosen_entries(sizes: Sequence[int], most: int, seed: int) -> list[list[int]]:
-    """Flat indices to examine, per leaf: all where they fit, else an equal share of ``most`` for each leaf.
+    """Flat indices to examine, per leaf: all if they fit, else an equal share of ``most`` for each leaf.
 
-    A leaf smaller than its share leaves the rest to the others; first and last entry are always among the chosen:
-    that is where loops and slices go wrong.
+    A leaf smaller than its share leaves the rest to the others. The first and the last entry are always chosen, because
+    loops and slices fail there.
     """
     rng = np.random.default_rng([seed, 0x5A])
     chosen: list[list[int]] = [[] for _ in sizes]
@@ -145,7 +145,7 @@ def _weighted_sum(balls: Sequence[Ball], weights: FloatArray) -> Ball:
 
 
 def _quiet(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f without numpy's warnings: a step may leave the function's domain."""
+    """f without numpy's warnings, because a step may leave its domain."""
 
     def quiet(*args: Any) -> Any:
         with np.errstate(all="ignore"):
@@ -155,7 +155,7 @@ def _quiet(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _remembered(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f with its values kept: the differences of one output are taken at the same points as those of the next."""
+    """f with cached values, because differences of all outputs use the same points."""
     kept: dict[bytes, Any] = {}
     values = _quiet(f)
 

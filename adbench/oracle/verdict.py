@@ -1,24 +1,24 @@
-"""The verdict: is this derivative right, entry by entry, as far as double precision can tell?
+"""The verdict: is this derivative correct, entry by entry, as far as double precision can tell?
 
-For every entry known to the oracle, with truth g* (an interval at a kink), u = 2^-53:
+For every entry known to the oracle, with the reference g* (an interval at a kink), u = 2^-53:
 
     tau = 25 bar + 20 noise + 8 u |g*| + smallest normal number
 
     wrong      |g - g*| > tau, or NaN, or wrong shape or type
     right      tau < 0.5e-9 |g*|: an error in the ninth digit would have been seen
-    verified   tau < |g*|: right to the digits that tau leaves, fewer than nine
-    blind      else: zero would pass too, or nothing is known
+    verified   tau < |g*|: correct to the digits that tau leaves, fewer than nine
+    blind      otherwise: zero would pass too, or nothing is known
 
 A result is as good as the worst number in it. Files of earlier versions have "inconclusive" for "verified" and "blind".
 
 A backend that declares float32 is judged with u = 2^-24, 2^29 times the noise and 1e-4 instead of 0.5e-9; its sentences
 begin with "in float32".
 
-Tolerances apply to each entry, not to the norm. A true zero has no digits; it counts as right when
-its tau is below 0.5e-9 of the largest entry.
+Tolerances apply to each entry, not to the norm. A true zero has no digits; it counts as right if its tau is below
+0.5e-9 of the largest entry.
 
-Of large arguments a sample is compared entry by entry, and all entries in sums with random weights. The verdict says
-how large an error in one of the others could be without being seen.
+Of large arguments a sample is compared entry by entry, and all entries in sums with random weights. The verdict gives
+the largest error that another entry could have without being seen.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ from adbench.oracle.leaves import LEAST_WEIGHT, direction_weights, weighted_sum
 from adbench.oracle.reference import Row
 
 RANDOM_WALK = 9.0
-"""Standard deviations that a sum of errors with random signs may go: beyond with a probability below 2 exp(-81/2)."""
+"""Allowed standard deviations of a sum of errors with random signs; the probability beyond is below 2 exp(-81/2)."""
 
 Floats = NDArray[np.float64]
 Arrays = Sequence[Floats]
 Terms = tuple[Floats, Floats]
-"""Of an array that sums others: what the roundings of the terms may add up to in each entry, and the terms' length."""
+"""For an array that sums others: the largest sum of the terms' rounding errors in each entry, and the terms' length."""
 
 
 @dataclass(frozen=True)
 class Hidden:
-    """The largest error that one entry could hide. Only sums compare these entries.
+    """The largest error that could hide in one entry, among entries that only sums compare.
 
-    where       the array that they are in
-    entries     how many of its entries these are
-    error       absolute; infinite where no sum was compared
-    of_largest  the same as a share of the largest entry there
-    of_median   as a share of the median of the entries there that are not zero
+    where       the array of these entries
+    entries     their number
+    error       absolute; infinite if no sum was compared
+    of_largest  as a share of the array's largest entry
+    of_median   as a share of the median of its nonzero entries
     """
 
     where: str
@@ -74,12 +74,12 @@ class Hidden:
 class Verdict:
     """The word, one sentence for people, and the evidence.
 
-    value: None where no value was handed in; worst: the entry that decided, None where the structure was wrong or
-    there is no entry. checked, right, wrong, inconclusive: how many entries and directions were compared, and how
-    they came out; inconclusive are those verified to fewer than nine digits and the blind ones, which `blind` counts.
-    conventions: the derivative taken at each kink. method, reason: of the reference. digits: how many are verified in
-    every compared number; None where one is wrong. proved: the true values were proved, not estimated. hidden: the
-    largest error that could go unseen; None where every entry was compared.
+    value: None if no value was given. worst: the entry that decided; None if the structure was wrong or there is no
+    entry. checked, right, wrong, inconclusive: numbers of compared entries and directions by result. inconclusive
+    counts entries verified to fewer than nine digits and blind ones; `blind` counts the latter. conventions: the
+    derivative taken at each kink. method, reason: of the reference. digits: verified in every compared number; None if
+    one is wrong. proved: the reference values were proved, not estimated. hidden: the largest error that could go
+    unseen; None if every entry was compared.
     """
 
     word: Word
@@ -106,15 +106,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was compared of a result: with one row of the reference, or one number of each output.
+    """The compared part of a result: one row of the reference, or one number of each output.
 
-    value       the number of a scalar, where there is one
-    entries     the derivatives by themselves, or the numbers of several outputs
+    value       the number of a scalar, if any
+    entries     single derivatives, or the numbers of several outputs
     along       sums over all of them
-    sum_size    what an error in a sum is a share of: |g| |v|
-    value_size  what an error in the value is a share of, where that is larger than the value
-    hiding      for each leaf the largest error of one entry that could hide, 0 where all are compared
-    hidden      the same for the arrays of the result, where this is the place to say it
+    sum_size    the scale of an error in a sum: |g| |v|
+    value_size  the scale of an error in the value, if larger than the value
+    hiding      for each leaf the largest error of one entry that could hide; 0 if all are compared
+    hidden      the same for the arrays of the result, if it is reported here
     """
 
     value: EntryEvidence | None = None
@@ -127,7 +127,7 @@ class Comparison:
 
     @property
     def evidence(self) -> list[EntryEvidence]:
-        """All but the value."""
+        """All evidence except the value's."""
         return [*self.entries, *self.along]
 
 
@@ -136,8 +136,8 @@ def compared(
 ) -> Comparison:
     """A gradient, one array for each leaf, with the row.
 
-    terms: for each leaf of a gradient that is a sum of other gradients. named: the name of an entry from its place,
-    for a gradient that is one of several.
+    terms: for each leaf of a gradient that is a sum of gradients. named: maps an entry's place to its name, for a
+    gradient that is one of several.
     """
     entries = _entries(arrays, terms, row) + _unsampled(arrays, row)
     finite = all(np.isfinite(array).all() for array in arrays)
@@ -153,13 +153,13 @@ def compared(
 
 
 def unseen(sums: Sequence[EntryEvidence], scale: float = 1.0) -> float:
-    """The largest error of one number that none of these weighted sums would show, their weights times the scale."""
+    """The largest error of one number that all these weighted sums would miss, with their weights times the scale."""
     errors = map(_room, sums)
     return min((error for error in errors if math.isfinite(error)), default=math.inf) / (LEAST_WEIGHT * scale)
 
 
 def hidden(where: str, error: float, array: Floats, seen: int) -> Hidden | None:
-    """How large this error is for the array, of whose entries `seen` were compared one by one; None for all."""
+    """The `Hidden` of an array of which `seen` entries were compared one by one; None if all were."""
     if error == 0 or array.size <= seen:
         return None
     sizes = np.abs(array[np.isfinite(array) & (array != 0)])
@@ -169,12 +169,12 @@ def hidden(where: str, error: float, array: Floats, seen: int) -> Hidden | None:
 
 
 def _room(item: EntryEvidence) -> float:
-    """How far one of the terms may be off without making this number wrong."""
+    """The largest error of one term that does not make this number wrong."""
     return abs(item.got - item.expected) + item.bound
 
 
 def _hiding(row: Row, entries: Sequence[EntryEvidence], along: Sequence[EntryEvidence], *, is_sum: bool) -> list[float]:
-    """By leaf, the largest error that one entry could hide. A sum hides errors of the rows that it adds up."""
+    """By leaf, the largest error that could hide in one entry. A sum also hides errors of its rows."""
     following, found = iter(entries), []
     for leaf in row.leaves:
         compared = [_room(next(following)) for _ in leaf.entries]
@@ -186,7 +186,7 @@ def _hiding(row: Row, entries: Sequence[EntryEvidence], along: Sequence[EntryEvi
 
 
 def rounding_of_sum(sizes: Floats) -> float:
-    """What roundings of right terms of these sizes may add up to, 8 u each."""
+    """The largest sum of rounding errors, 8 u each, of correct terms of these sizes."""
     return ROUNDINGS * precision().unit * float(added_up(sizes))
 
 
@@ -196,10 +196,10 @@ def length(terms: Floats) -> float:
 
 
 def added_up(errors: Floats) -> Any:
-    """What errors may add up to that are multiplied by random weights; of a matrix, column by column.
+    """The largest plausible sum of errors multiplied by random weights; column by column for a matrix.
 
-    The signs of the weights do not depend on the errors, so that the sum is a random walk however the errors depend on
-    each other: Hoeffding's inequality holds.
+    The signs of the weights are independent of the errors, so the sum is a random walk and Hoeffding's inequality
+    holds.
     """
     return walked(errors.sum(axis=0), np.square(errors).sum(axis=0))
 
@@ -210,7 +210,8 @@ def walked(total: Any, squares: Any) -> Any:
 
 
 def conclude(comparisons: Sequence[Comparison], row: Row, claim: float | None = None) -> Verdict:
-    """One verdict on all of these; where there is a claim, each must be within it. Method and reason are the row's."""
+    """One verdict on all comparisons, each of which must be within the claim, if any. Method and reason are the
+    row's."""
     evidence = deciding = [item for comparison in comparisons for item in comparison.evidence]
     value = next((comparison.value for comparison in comparisons if comparison.value is not None), None)
     words = [item.word for item in evidence]
@@ -253,17 +254,17 @@ def conclude(comparisons: Sequence[Comparison], row: Row, claim: float | None = 
 
 
 def _in_question(value: EntryEvidence | None, comparisons: Sequence[Comparison]) -> list[EntryEvidence]:
-    """The numbers that a mistake may explain: the value where that is wrong, else the derivatives one by one."""
+    """The numbers that a mistake may explain: a wrong value, or else the derivatives one by one."""
     if value is not None and value.word == "wrong":
         return [value]
     return [item for comparison in comparisons for item in comparison.entries]
 
 
 def _exactly(value: EntryEvidence | None, evidence: Sequence[EntryEvidence], row: Row) -> tuple[Word, str]:
-    """The word and its sentence, by what double precision resolves."""
+    """The word and its sentence, by the digits that double precision resolves."""
     words = [item.word for item in evidence]
     if value is not None and value.word == "wrong":
-        beside = " beside a gradient without fault" if words and "wrong" not in words else ""
+        beside = ", though the gradient is correct" if words and "wrong" not in words else ""
         return "wrong", f"wrong{beside}: {value}"
     if "wrong" in words:
         return "wrong", _wrong(words, worst(evidence))
@@ -273,18 +274,18 @@ def _exactly(value: EntryEvidence | None, evidence: Sequence[EntryEvidence], row
         return "right", "nothing to compare"
     if unknown := sum(math.isnan(item.bound) for item in everything):
         why = f" ({row.reason})" if row.reason else ""
-        return "blind", f"blind: the truth is not known for {unknown} of {len(everything)} numbers{why}"
+        return "blind", f"blind: the reference is unknown for {unknown} of {len(everything)} numbers{why}"
     many = f"{sum(item.word == least.word for item in everything)} of {len(everything)}"
     if least.word == "blind":
         return "blind", f"blind for {many} numbers: rounding hides the answer, and zero would pass too, as in {least}"
     if least.word == "verified":
         digits = digits_in_words(least.digits_resolvable)
-        return "verified", f"verified to {digits}: {many} numbers cannot be resolved to nine, the least is {least}"
-    return "right", f"all {len(everything)} compared numbers are right, the least sure is {least}"
+        return "verified", f"verified to {digits}: {many} numbers cannot be verified to nine, the least is {least}"
+    return "right", f"all {len(everything)} compared numbers are right; the least certain is {least}"
 
 
 def whole_digits(digits: float) -> int:
-    """How many digits are certain, to half a unit of the last: nine where the bound is 0.5e-9 of the number."""
+    """The number of certain digits, to half a unit of the last: nine if the bound is 0.5e-9 of the number."""
     return max(0, math.floor(digits - math.log10(2)))
 
 
@@ -299,16 +300,16 @@ def _wrong(words: Sequence[Word], worst_of_all: EntryEvidence | None) -> str:
 
 
 def _beyond(comparison: Comparison, claim: float) -> str:
-    """What is not within the claim: the entries in their norm, each sum, the value; "" where all is."""
+    """The part beyond the claim: the entries by their norm, each sum, the value; "" if none."""
     value = [comparison.value] if comparison.value is not None else []
     for item in (*value, *comparison.evidence):
         if item.word == "wrong" and not math.isfinite(item.got - item.expected):
-            return f"not within any claim: {item}"
+            return f"beyond any claim: {item}"
     bounds = [item.bound for item in comparison.entries if math.isfinite(item.expected)]
     error, size = _norms(comparison)
     if error > claim * size + math.hypot(*bounds):
         relative, decisive = _relative_error(comparison), worst(comparison.entries)
-        return f"the claim is a relative error of {claim:g}; it is {relative:.3g}, worst {decisive}"
+        return f"the claimed relative error is {claim:g}, the actual one {relative:.3g}; the worst is {decisive}"
     sizes = [(item, comparison.sum_size) for item in comparison.along]
     sizes += [(item, max(abs(item.expected), comparison.value_size)) for item in value]
     for item, size in sizes:
@@ -318,7 +319,7 @@ def _beyond(comparison: Comparison, claim: float) -> str:
 
 
 def _norms(comparison: Comparison) -> tuple[float, float]:
-    """The norms of the error and of the truth, over the entries that are known."""
+    """The norms of the error and of the reference, over the known entries."""
     known = [item for item in comparison.entries if math.isfinite(item.expected)]
     return math.hypot(*(item.got - item.expected for item in known)), math.hypot(*(item.expected for item in known))
 
@@ -345,7 +346,7 @@ def _entries(arrays: Arrays, terms: Sequence[Terms], row: Row) -> list[EntryEvid
 
 
 def _unsampled(arrays: Arrays, row: Row) -> list[EntryEvidence]:
-    """The first NaN or infinity outside the sample, where the row shows that all derivatives are finite."""
+    """The first NaN or infinity outside the sample, if the row shows that all derivatives are finite."""
     if not any(math.isfinite(direction.derivative.size) for direction in row.directions):
         return []
     found = []
@@ -360,7 +361,7 @@ def _unsampled(arrays: Arrays, row: Row) -> list[EntryEvidence]:
 def _directions(arrays: Arrays, allowances: Arrays, row: Row) -> list[EntryEvidence]:
     """<g, v> against the derivative along v, for every direction of the row."""
     if any(known.kind == "kink" for known in row.derivatives):
-        # At a kink a gradient may be any mixture of one-sided derivatives, entry by entry: its sums say nothing.
+        # At a kink each entry of a gradient may be any mixture of one-sided derivatives, so sums are meaningless.
         return []
     total, found = sum(leaf.size for leaf in row.leaves), []
     numbers = _joined(arrays)
@@ -382,7 +383,7 @@ def _joined(arrays: Arrays) -> Floats:
 
 
 def _zero_scale(row: Row) -> float:
-    """The size a true zero is measured against: the largest known derivative, else the value, else 1."""
+    """The scale for a true zero: the largest known derivative, else the value, else 1."""
     sizes = [entry.derivative.size for leaf in row.leaves for entry in leaf.entries]
     largest = max((size for size in sizes if math.isfinite(size)), default=0.0)
     return largest or (row.value.size if math.isfinite(row.value.size) else 0.0) or 1.0

@@ -1,1 +1,1 @@
-"""What a run leaves: journal, run.json, and what can be concluded from them."""
+"""The files of a run (journal, run.json) and the conclusions from them."""

@@ -1,7 +1,7 @@
-"""The conclusions from a run: who is faster than whom, the noise floor, and the break-even call count.
+"""The conclusions from a run: significant differences, the noise floor, and the break-even call count.
 
-The growth of costs is in scaling.py, and available from here too. Nothing here raises because of the contents of a run:
-a missing figure is None, and its reason is a sentence.
+The growth of costs is in scaling.py, and can be imported from here. The contents of a run never raise: a missing value
+is None with a reason.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Ratio:
-    """Backend a against backend b: time of a / time of b, so that below 1 a is faster.
+    """Backend a against backend b: time of a / time of b; below 1, a is faster.
 
-    interval   of the ratio (not its logarithm), over launches; None with a reason where there are too few
+    interval   of the ratio (not its logarithm), over launches; None with a reason if there are too few
     p          adjusted by Holm for every pair of the run that is compared; None without an interval
     word       of a against b, for the given margin; "inconclusive" without an interval, and where a difference is
                smaller than the noise floor
@@ -97,7 +97,7 @@ class Floor:
     groups     each control
     interval   of the median group, by reach: half of the groups are at most as noisy
     reach      of that interval, as a share; the number to print
-    noisy      whether it is over the margin: such a run is too noisy for pass/fail decisions. None without a control
+    noisy      whether it exceeds the margin: too noisy for pass/fail decisions. None without a control
     above      how many groups have a reach over the margin
     off        how many of the intervals miss 1: one in twenty may; many more mean that the two processes differ
     """
@@ -130,11 +130,11 @@ class BreakEven:
 
 
 def ratios(run: Run, margin: float = 0.02) -> tuple[Ratio, ...]:
-    """Every pair of right and timed backends of each group, in the order of the run.
+    """Every pair of correct and timed backends of each group, in the order of the run.
 
-    Holm's family is all of them: of runs without any difference, at most one in twenty finds a pair faster or slower.
-    A run with fewer pairs therefore has more power for each. A difference that is smaller than the noise floor, of its
-    group or of the run, is inconclusive however certain: two processes of identical code differ by as much.
+    Holm's family is all pairs: if nothing differs, at most one run in twenty calls any pair faster or slower. Fewer
+    pairs give more power for each. A difference smaller than the noise floor of its group or of the run is
+    inconclusive even if significant, because two processes of identical code differ by as much.
 
     Raises ValueError for a margin that is not positive.
     """
@@ -160,8 +160,8 @@ def ratios(run: Run, margin: float = 0.02) -> tuple[Ratio, ...]:
 def floor(run: Run, margin: float = 0.02) -> Floor:
     """The control of each group, and of the run.
 
-    The run's floor is the median, not the pooled one: pooling a hundred groups would give a floor that no single ratio
-    has. Nor is it the largest, which one disturbed group in a hundred would decide; `above` counts those.
+    The run's floor is the median group's. Pooling a hundred groups would give a floor that no single ratio has; the
+    largest would depend on one disturbed group in a hundred, which `above` counts.
 
     Raises ValueError for a margin that is not positive.
     """
@@ -170,7 +170,7 @@ def floor(run: Run, margin: float = 0.02) -> Floor:
     known = [(group.reach, group.interval) for group in found if group.reach is not None and group.interval is not None]
     reach = _median_reach(at for at, _ in known)
     if reach is None:
-        reason = found[0].reason if found else "nothing that is right was measured twice in the same rounds"
+        reason = found[0].reason if found else "no correct result was measured twice in the same rounds"
         return Floor(found, None, None, None, 0, 0, reason)
     middle = next(interval for at, interval in known if at == reach)
     above = sum(at > margin for at, _ in known)
@@ -192,10 +192,9 @@ def _median_reach(reaches: Iterable[float | None]) -> float | None:
 
 
 def break_even(run: Run, compared: Sequence[Ratio] | None = None) -> tuple[BreakEven, ...]:
-    """Each pair of right backends; the first of a pair costs more until its first result (prepare and first call).
+    """Each pair of correct backends; the first of a pair costs more until its first result (prepare and first call).
 
-    There is a number only if its call is significantly faster than a call of the other. `compared`: the run's `ratios`,
-    if they are known already.
+    `calls` is a number only if its call is significantly faster than the other's. `compared`: the run's `ratios`,
     """
     costs = {record.job: _costs(record.time) for record in comparable(run.records) if record.time}
     found = []
@@ -207,7 +206,7 @@ def break_even(run: Run, compared: Sequence[Ratio] | None = None) -> tuple[Break
 
 
 def _costs(time: Time) -> tuple[float, float]:
-    """Seconds until the first result is there, and seconds of a call after it."""
+    """Seconds until the first result, and seconds of each later call."""
     return time.prepare_seconds + time.first_call_seconds, time.seconds_per_call
 
 
@@ -217,7 +216,7 @@ def _break_even(ratio: Ratio, a: tuple[float, float], b: tuple[float, float]) ->
         a, b, names, cheaper, dearer = b, a, (ratio.b, ratio.a), dearer, cheaper
     calls, reason = None, "the calls of the two do not differ significantly"
     if ratio.word == dearer:
-        reason = f"never: {names[0]} costs more until its first result, and by the call"
+        reason = f"never: {names[0]} costs more until its first result, and for each call"
     elif ratio.word == cheaper:
         calls = fitting.break_even(*a, *b)
     key = (ratio.case, ratio.size, ratio.operator, ratio.seed)
@@ -237,14 +236,14 @@ def _controls(records: Iterable[Record]) -> list[GroupFloor]:
 
 
 def _pairs(group: Sequence[Record]) -> Iterator[tuple[Record, Record, Array]]:
-    """Every two of a group, with the log ratio of each launch that both have."""
+    """Every pair of a group, with the log ratio of each common launch."""
     rows = _differences(*(record.time for record in group if record.time))
     for (a, b), row in zip(combinations(group, 2), rows, strict=True):
         yield a, b, row
 
 
 def _differences(*times: Time) -> Iterator[Array]:
-    """The log ratios over launches of every two."""
+    """The log ratios over launches of every pair."""
     if len(times) < 2:
         return
     logs = log_seconds(times)
@@ -270,4 +269,4 @@ def _over_launches(rows: Sequence[Array]) -> tuple[list[Interval | None], list[f
 
 
 def _too_few(row: Array) -> str:
-    return f"an interval needs {FEWEST_LAUNCHES} launches that both have; there are {len(row)}"
+    return f"an interval needs {FEWEST_LAUNCHES} common launches; there are {len(row)}"

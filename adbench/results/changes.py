@@ -1,10 +1,10 @@
-"""By how much the time of a cell changed between two runs: by the clock, and relative to other backends of its run.
+"""Changes of a cell's time between two runs: by the clock, and relative to other backends of its run.
 
-The clock alone misleads: a machine that is busier or warmer on the second day makes everything slower, and launches of
-one day agree so well with each other that any test calls the difference significant. What affects a whole run cancels
-in the ratio to another backend of the same launches, taken round by round. But that backend may have changed itself. So
-the clock must agree, after subtracting what most backends of the group share. Two backends have no majority: then the
-one whose clock changed more is taken to have changed, and the reference only if the other's clock hardly changed.
+The clock alone misleads: a machine that is busier or warmer on the second day slows everything, and launches of one day
+agree so well that any test calls the difference significant. The ratio to another backend of the same launches, taken
+round by round, cancels effects on the whole run. But that backend may have changed too. So the clock must agree, after
+subtracting the change that most backends of the group share. Two backends have no majority: the one whose clock changed
+more is taken to have changed, and the reference only if the other's clock hardly changed.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Change:
 
     old, new      relative to `compared_to`, or by the clock
     compared_to   the backends that the cell is compared to; empty for a change by the clock
-    clock         the change by the clock, less what most of the group share; None for the clocks of two machines
-    other         in a group of two the change of the other cell by the clock: either may have changed; else None
-    steady        whether it is the reference, which needs more evidence to have changed
+    clock         the change by the clock, less the group's shared change; None for two machines
+    other         in a group of two, the other cell's change by the clock; else None
+    steady        whether it is the reference, which needs more evidence of a change
     """
 
     old: Array
@@ -67,7 +67,7 @@ class Change:
 
 
 def pairs(old: ComparisonInput, new: ComparisonInput) -> list[Pair]:
-    """The cells that both runs timed and that are right in both, in the order of the old run."""
+    """The cells that are timed and correct in both runs, in the order of the old run."""
     both = ((key, sample, new.samples.get(key)) for key, sample in old.samples.items())
     return [Pair(key, a, b) for key, a, b in both if b is not None and a.timed and b.timed]
 
@@ -86,8 +86,8 @@ def by_the_clock(pair: Pair) -> Change:
 def relative(
     group: Sequence[Pair], reference: str | None, *, same_machine: bool
 ) -> Iterator[tuple[Pair, Change | None]]:
-    """Each cell of a group with its change relative to the reference. The reference itself, and every cell of a group
-    without one, is compared to the middle of the others. None if there is nothing to compare it to.
+    """Each cell of a group with its change relative to the reference. The reference, and cells of a group without one,
+    are compared to the middle of the others. None if there is nothing to compare to.
     """
     shared = median(pair.clock for pair in group) if same_machine and len(group) >= MOST_MUST_AGREE else 0.0
     named = {_backend(pair): pair for pair in group}
@@ -107,12 +107,12 @@ def relative(
         if same_machine:
             other = others[0].clock if len(group) == 2 else None
             yield pair, Change(rows[0], rows[1], names, pair.clock - shared, other, steady)
-        else:  # two backends on two machines have only one ratio, and it belongs to the other
+        else:  # two backends on two machines have one ratio, which belongs to the other
             yield pair, None if steady and len(group) == 2 else Change(rows[0], rows[1], names)
 
 
 def groups(timed: Iterable[Pair]) -> list[list[Pair]]:
-    """Cells that differ only in the backend. A benchmark of another program is a group of its own."""
+    """Cells that differ only in the backend. A benchmark of another program is a separate group."""
     found = grouped(timed, lambda pair: group_of(pair.key) if isinstance(pair.key, Job) else pair.key)
     return list(found.values())
 
@@ -122,7 +122,7 @@ def _backend(pair: Pair) -> str:
 
 
 def _against(a: Sample, b: Sample) -> dict[int, float]:
-    """The median over rounds of the log ratio, for each launch that both have; rounds are paired by position."""
+    """The median over rounds of the log ratio, for each common launch; rounds are paired by position."""
     found = {}
     for number in sorted(a.logs.keys() & b.logs.keys()):
         rounds = min(len(a.logs[number]), len(b.logs[number]))

@@ -1,9 +1,9 @@
-"""Compares two runs, cell by cell: what became slower, what became wrong, and whether the data can decide that.
+"""Compare two runs cell by cell: which cells became slower or wrong, and whether the data can decide that.
 
-A regression is a cell that is significantly slower by more than the margin: by the one-sided test of Mann and Whitney
-over launches, whose null hypothesis is a change of at most the margin, with Holm's correction over all cells. The
-change is relative to other backends of the same run (changes.py), and the clock must agree. The clock alone decides
-only if that is asked for.
+A regression is a cell that is significantly slower by more than the margin: by the one-sided Mann-Whitney test over
+launches, whose null hypothesis is a change of at most the margin, with Holm's correction over all cells. The change is
+relative to other backends of the same run (changes.py), and the clock must agree. With `absolute`, the clock alone
+decides.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ Word = Literal[
 ]
 """What happened to a cell, in the order in which reports list it.
 
-now wrong       wrong in the new run, and not in the old one
-now failing     right or absent before; raises, crashes or runs out of time now
+now wrong       wrong in the new run only
+now failing     correct or absent before; raises, crashes or times out now
 regression      significantly slower by more than the margin
 improvement     significantly faster by more than the margin
 now right       wrong or failing before
 was wrong       wrong in both runs; was failing: failing in both
 inconclusive    none of these can be decided, for the given reason, or because the interval is too wide
 same            the whole interval is within the margin
-gone, new       right, and only in the old run, or in the new one
+gone, new       correct, and only in the old or the new run
 """
 
 GATES = ("regression", "correctness", "memory")
 MEMORY_SLACK = 65_536
-"""Changes of so many bytes do not count: a process takes whole pages, and blocks of them."""
+"""Changes up to this many bytes are ignored, because processes take whole pages and blocks of them."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,12 @@ class MemoryChange:
 class Row:
     """A cell.
 
-    ratio     new time / old time, relative to other backends or by the clock, as `basis` says
+    ratio     new time / old time, relative to other backends or by the clock, see `basis`
     p         of a change within the margin, adjusted for all cells; None if no test was made
     launches  of the old and the new run that were used
-    clock     new time / old time by the clock; None for two machines, unless that was asked for
+    clock     new time / old time by the clock; None for two machines, unless `absolute`
     prepare   new / old of the time until the first result, by the clock
-    unclear   one of two changed relative to the other by more than the margin, and the clock does not show which
+    unclear   of two backends one changed by more than the margin, and the clock does not show which
     """
 
     key: Key
@@ -97,7 +97,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Drift:
-    """By how much the reference backend itself changed by the clock: the median over its cells, the least and the most.
+    """The reference backend's own change by the clock: the median over its cells, the least and the most.
 
     Ratios, new / old. The machine causes it, unless the backend's own version changed.
     """
@@ -114,11 +114,11 @@ class Comparison:
     """`new` against `old`.
 
     basis      how times are compared: relative to "reference" (other backends of the run) or by the "clock"
-    same       whether both were made on one machine; `differ` lists the differences
+    same       whether both ran on one machine; `differ` lists the differences
     reference  the backend that both runs have; None without one
-    undecided  why this comparison can find no regression at all, in words; None if it can
-    untimed    cells that are right in both runs and have no times to compare
-    notes      what else a reader has to know: other versions
+    undecided  why this comparison can find no regression; None if it can
+    untimed    cells that are correct in both runs but have no times
+    notes      further remarks, such as changed versions
     """
 
     old: ComparisonInput
@@ -136,7 +136,7 @@ class Comparison:
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
-        """In one line: the samples hold thousands of numbers."""
+        """One line instead of thousands of numbers."""
         words = ", ".join(f"{count} {word}" for word, count in Counter(row.word for row in self.rows).items())
         return f"<Comparison of {self.new.name!r} with {self.old.name!r}: {len(self.rows)} cells: {words}>"
 
@@ -149,7 +149,7 @@ def compare(
     memory_margin: float = 0.1,
     absolute: bool = False,
 ) -> Comparison:
-    """Every cell of both runs. `absolute`: compare times by the clock alone, also those of two machines.
+    """Compare every cell of both runs. `absolute`: compare times by the clock alone, also between machines.
 
     Raises UsageError if the two have no cell in common.
     """
@@ -200,7 +200,7 @@ def gates_of(text: str | None) -> tuple[str, ...]:
 
 
 def exit_code(comparison: Comparison, fail_on: Collection[str]) -> int:
-    """0 fine, 1 a derivative that is wrong or fails now, 3 slower or more memory, 5 undecided."""
+    """0 no finding, 1 a derivative newly wrong or failing, 3 slower or more memory, 5 undecided."""
     words = {row.word for row in comparison.rows if _alarms(row, comparison)}
     if "correctness" in fail_on and words & {"now wrong", "now failing"}:
         return 1
@@ -216,7 +216,7 @@ def exit_code(comparison: Comparison, fail_on: Collection[str]) -> int:
 
 
 def _timed(pair: Pair, moved: Change | None, margin: float, *, clock: bool) -> Row:
-    """A timed cell, before all of them are tested together."""
+    """The row of a timed cell, before all are tested together."""
     prepare = None
     if clock and min(len(pair.old.prepare), len(pair.new.prepare)) >= FEWEST:
         prepare = shift(list(pair.new.prepare.values()), list(pair.old.prepare.values())).exp()
@@ -240,7 +240,7 @@ def _timed(pair: Pair, moved: Change | None, margin: float, *, clock: bool) -> R
 
 
 def _corrected(rows: Sequence[Row], changes: dict[Key, tuple[Pair, Change | None]], margin: float) -> list[Row]:
-    """The same rows with their words: each tested, with a correction for all tests."""
+    """The rows with their words: each tested, corrected for all tests."""
     edge = math.log1p(margin)
     tested = {row.key: change for row in rows if row.ratio and (change := changes[row.key][1])}
     slower = dict(zip(tested, holm([exceeds_p(c.new, c.old, edge) for c in tested.values()]), strict=True))
@@ -256,18 +256,16 @@ def _corrected(rows: Sequence[Row], changes: dict[Key, tuple[Pair, Change | None
             row = replace(row, word=word, reason=reason, p=p, unclear=unclear)
         old, new = changes[row.key][0].old.how, changes[row.key][0].new.how
         if old != new:
-            row = replace(
-                row, reason="; ".join(filter(None, (row.reason, f"differentiated by another method: {old} → {new}")))
-            )
+            row = replace(row, reason="; ".join(filter(None, (row.reason, f"computed differently: {old} → {new}"))))
         found.append(row)
     return _cleared(found, changes)
 
 
 def _cleared(rows: Sequence[Row], changes: dict[Key, tuple[Pair, Change | None]]) -> list[Row]:
-    """In a group of two, if the clock shows that one changed, the other did not.
+    """In a group of two, a change of one by the clock clears the other.
 
-    A reference that seems faster clears no other: on a machine that got faster, a regression of the other looks like
-    that.
+    A reference that seems faster does not clear the other: a regression of the other on a machine that got faster looks
+    the same.
     """
     steady = {key for key, (_, found) in changes.items() if found and found.steady}
     moved = {r.key for r in rows if r.word == "regression" or (r.word == "improvement" and r.key not in steady)}
@@ -336,7 +334,7 @@ def _memory(key: Key, old: ComparisonInput, new: ComparisonInput, margin: float)
 
 
 def _needs_more(row: Row) -> bool:
-    """By the allocated peak; by the resident one if that is missing. Python's own sees too little to decide by."""
+    """By the allocated peak, or else the resident one. Python's own peak misses too much."""
     words = {change.method: change.word for change in row.memory}
     return (words.get("allocated") or words.get("resident")) == "more"
 
@@ -356,10 +354,10 @@ def _drift(timed: Sequence[Pair], reference: str | None) -> Drift | None:
 
 
 def _undecided(old: ComparisonInput, new: ComparisonInput, rows: Sequence[Row], margin: float) -> str | None:
-    """Why this comparison finds no regression, whatever happened; None if it could."""
+    """Why this comparison can find no regression; None if it can."""
     for side in (old, new):
         if side.quick:
-            return f"{side.name} was measured with --quick, which is only a first look"
+            return f"{side.name} was measured with --quick, which is only a first look; run it again without"
         if side.floor is not None and side.floor > margin:
             differed = f"two runs of identical code differed by {side.floor * 100:.1f} %"
             return f"too noisy: in {side.name} {differed}, more than the margin"
@@ -380,14 +378,14 @@ def _notes(old: ComparisonInput, new: ComparisonInput, reference: str | None) ->
         for name in dict.fromkeys((*old.conditions, *new.conditions))
         if old.conditions.get(name) != new.conditions.get(name)
     ]
-    found = [f"other versions: {', '.join(changed)}"] if changed else []
+    found = [f"changed versions: {', '.join(changed)}"] if changed else []
     if reference and old.conditions.get(reference) != new.conditions.get(reference):
         found.append(f"the reference backend {reference} has changed its version")
     return found
 
 
 def _first(side: ComparisonInput) -> str:
-    return repr(name_of(next(iter(side.samples)))) if side.samples else "missing: it holds no cell"
+    return repr(name_of(next(iter(side.samples)))) if side.samples else "none, it has no cells"
 
 
 def _listed(values: Collection[object]) -> str:

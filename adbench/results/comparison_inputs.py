@@ -1,7 +1,7 @@
 """The input of a comparison: the comparable part of a run, whichever program measured it.
 
 A cell's name is `case[size]-backend-operator`, followed by `-seed=3` if the seed is not 0. Benchmarks of other programs
-with such a name are that cell; any other name stands for itself.
+with such a name are that cell; other names are kept.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from adbench.results.matched_samples import Array, log_seconds
 
 Key = Job | str
 State = Literal["right", "wrong", "known", "failing", "absent"]
-"""right: not found to be wrong; known: wrong as its backend's file predicts; absent: unsupported, or not tried."""
+"""right: not wrong; known: wrong as its backend's file predicts; absent: unsupported, or not tried."""
 
 UNKNOWN = "—"
-"""Stands in a fingerprint for what a program does not record."""
+"""In a fingerprint, for facts that a program does not record."""
 
 _PARTS = tuple(name.replace("_", " ") for name in SAME_FOR_TIMES)
 
@@ -40,7 +40,7 @@ _NAME = re.compile(
 class Sample:
     """One cell of one run.
 
-    logs      number of the launch -> log of the seconds per call, round by round; NaN for a round that has none
+    logs      number of the launch -> log of the seconds per call, round by round; NaN for a missing round
     prepare   number of the launch -> log of the seconds until the first result
     memory    method -> bytes at the peak of a call
     """
@@ -55,7 +55,7 @@ class Sample:
 
     @property
     def timed(self) -> bool:
-        """Whether it has times that may be compared."""
+        """Whether it has comparable times."""
         return self.state == "right" and bool(self.logs)
 
     @property
@@ -73,13 +73,13 @@ class Sample:
 class ComparisonInput:
     """One run.
 
-    name        where it was read from
+    name        its file or folder
     made_by     the program that measured it
-    machine     `name value; …`: what must agree for the times of two runs to be comparable
-    conditions  what else a time depends on, such as the versions of libraries; differences are reported
-    reference   the backend that the others are compared with, within the run
+    machine     `name value; …`: must agree for the times of two runs to be comparable
+    conditions  further influences on times, such as the versions of libraries; differences are reported
+    reference   the backend to which the others are compared within the run
     floor       the run's noise floor, as a share; None without a control
-    quick       made for a first look, with too few launches to decide anything
+    quick       made with --quick, with too few launches for decisions
     """
 
     name: str
@@ -118,7 +118,7 @@ def name_of(key: Key) -> str:
 
 
 def key_called(name: str) -> Key:
-    """The cell that a benchmark of that name is; the name itself if it is none."""
+    """The cell with this name; the name itself if no cell has it."""
     found = _NAME.fullmatch(name)
     if found is None:
         return name
@@ -131,9 +131,9 @@ def digest(machine: str) -> str:
 
 
 def differences(old: str, new: str) -> list[str]:
-    """How two machines differ, in words; empty if they agree in everything that both record.
+    """The differences of two machines, in words; empty if they agree in all facts recorded for both.
 
-    Two that do not both record their processor differ: nothing is known of them.
+    They differ if either processor is not recorded.
     """
     a, b = (dict(_part(part) for part in machine.split("; ")) for machine in (old, new))
     if UNKNOWN in (a.get("processor", UNKNOWN), b.get("processor", UNKNOWN)):

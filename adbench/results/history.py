@@ -22,8 +22,8 @@ State = Literal["finished", "resumable", "unreadable"]
 class Entry:
     """One run. An unreadable one has only a `reason`.
 
-    machine    eight digits that runs on one machine, or on two like machines, share
-    cells      planned, as far as is known; `done`: cells with a record
+    machine    eight digits, the same for runs on like machines
+    cells      planned, if known; `done`: cells with a record
     wrong      cells with a wrong value or derivative, without known faults
     floor      the run's noise floor, as a share; None without a control
     """

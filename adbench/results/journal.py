@@ -1,13 +1,13 @@
-"""The journal of a run: one JSON object a line, on the disk before the next thing is measured.
+"""The journal of a run: one JSON object per line, written to disk before the next measurement.
 
-    {"kind": "head", "run": …, "plan": [job, …], "asked": {…}}  first: a Run without records, and what is planned
-    {"kind": "checked", "record": …}                            a verdict, or why there is none
+    {"kind": "head", "run": …, "plan": [job, …], "asked": {…}}  first: a Run without records, and the plan
+    {"kind": "checked", "record": …}                            a verdict, or the reason for none
     {"kind": "launch", "number": 3, "cells": [{"job": …, "launch": …, "control": false}, …], "lost": [record, …]}
-                                                                one group in one launch: the unit that is kept
+                                                                one group in one launch: the unit of resuming
     {"kind": "memory", "job": …, "memory": …}
     {"kind": "facts", "facts": {…}}                             fields of the Run that became known later
     {"kind": "known", "backend": …, "bugs": […], "traps": {…}}  what a backend's file says about the traps
-    {"kind": "end"}                                             everything planned has been done
+    {"kind": "end"}                                             the run is complete
 
 Each line after the head is an event (model/events.py). Reading applies the events to the progress of the run, as
 running does (model/run_progress.py). A later line about the same thing replaces an earlier one. A killed process leaves
@@ -42,17 +42,17 @@ KINDS: dict[str, type[Event]] = {
     "known": KnownBugsRead,
     "end": Ended,
 }
-"""What the lines after the head are called, and the events that they hold."""
+"""Name of a line after the head -> the event that it holds."""
 
-_LEFT_OUT = ("cost", "seconds", "open_seconds")  # of a check: planning needs them, and keeps them elsewhere
+_LEFT_OUT = ("cost", "seconds", "open_seconds")  # of a check: planning stores them elsewhere
 _FACTS = get_type_hints(Run)
 
 
 class Journal:
-    """A journal that is being written; nobody else can write to it meanwhile. A context manager.
+    """A journal that is being written, by one process only. A context manager.
 
-    `create` and `resume` make one. `write` appends a line and returns when it is on the disk; it raises BadOutput
-    where that fails, and the lines before stay readable.
+    `create` and `resume` make one. `write` appends a line and returns when it is on the disk; it raises BadOutput if
+    that fails, and earlier lines stay readable.
     """
 
     def __init__(self, path: Path, file: FileIO) -> None:
@@ -61,18 +61,18 @@ class Journal:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             file.close()
-            raise BadOutput(f"{path}: another adbench is writing to it; wait for its end") from error
+            raise BadOutput(f"{path}: another adbench is writing to it; wait until it ends") from error
 
     @classmethod
     def create(cls, path: Path, head: Head) -> Journal:
-        """A new journal, its folder included. Raises BadOutput where there is one, or none can be made."""
+        """Create a journal and its folder. Raises BadOutput if there is one, or if it cannot be created."""
         folder = path.parent
         try:
             folder.mkdir(parents=True, exist_ok=True)
             file = path.open("r+b" if _holds_nothing(path) else "x+b", buffering=0)
         except FileExistsError:
             raise BadOutput(
-                f"{folder}: already holds a run, or is a file; choose another output folder, or resume it: "
+                f"{folder}: already holds a run, or is a file; choose another folder with -o, or resume the run: "
                 f"adbench run --resume {folder}"
             ) from None
         except OSError as error:
@@ -89,16 +89,16 @@ class Journal:
 
     @classmethod
     def resume(cls, path: Path) -> tuple[Journal, Progress]:
-        """The journal of an unfinished run, and its progress; a torn last line is cut off.
+        """Open the journal of an unfinished run, with its progress; a torn last line is cut off.
 
-        Raises BadFile where it is damaged, BadOutput where it cannot be written.
+        Raises BadFile if it is damaged, BadOutput if it cannot be written.
         """
         try:
             file = path.open("r+b", buffering=0)
         except FileNotFoundError:
-            raise BadFile(f"{path}: no such journal; give --resume the folder that an earlier run wrote") from None
+            raise BadFile(f"{path}: no such journal; pass --resume the output folder of an earlier run") from None
         except OSError as error:
-            raise BadOutput(f"{path}: cannot be written: {error.strerror}; resume it in its own folder") from error
+            raise BadOutput(f"{path}: cannot be written: {error.strerror}; make it writable to resume") from error
         journal = cls(path, file)
         try:
             progress, whole = _read(path)
@@ -109,12 +109,12 @@ class Journal:
         return journal, progress
 
     def write(self, event: Event) -> None:
-        """Append what an event says, where a resumed run needs it."""
+        """Append an event that a resumed run needs."""
         if (line := line_of(event)) is not None:
             self._append(line)
 
     def close(self) -> None:
-        """Let go of the file. May be called twice."""
+        """Close the file. May be called twice."""
         self._file.close()
 
     def __enter__(self) -> Journal:
@@ -141,7 +141,7 @@ class Journal:
             ) from error
 
     def _put_back(self) -> None:
-        """Write everything again, the folder included: deleting the folder does not end the run."""
+        """Write everything again, with the folder, so that deleting the folder does not end the run."""
         self._file.seek(0)
         written = self._file.readall()
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -154,12 +154,12 @@ class Journal:
 
 
 def read(path: Path) -> Progress:
-    """The progress of the run in a journal, also of one under way. Raises BadFile, in one line."""
+    """The progress of the run in a journal, also while the run continues. Raises BadFile with one line."""
     return _read(path)[0]
 
 
 def line_of(event: Event) -> dict[str, Any] | None:
-    """An event as plain data; None for one that says nothing of a finished piece of work."""
+    """An event as plain data; None if it completes no work."""
     kind = next((name for name, type_ in KINDS.items() if type(event) is type_), None)
     if kind is None:
         return None
@@ -167,10 +167,10 @@ def line_of(event: Event) -> dict[str, Any] | None:
 
 
 def event_of(data: dict[str, Any]) -> Event:
-    """The event that a line holds. Raises ValueError, TypeError or KeyError where it is no such line."""
+    """The event that a line holds. Raises ValueError, TypeError or KeyError for other lines."""
     kind = data.pop("kind", None)
     if kind not in KINDS:
-        raise ValueError(f"no line is of the kind {kind!r}")
+        raise ValueError(f"unknown kind of line {kind!r}")
     event = from_plain(data, KINDS[kind])
     if isinstance(event, Learned):
         return Learned({name: from_plain(value, _FACTS[name]) for name, value in event.facts.items()})
@@ -178,9 +178,9 @@ def event_of(data: dict[str, Any]) -> Event:
 
 
 def is_open(path: Path) -> bool:
-    """Whether a file is a journal whose last line does not say that everything planned was done.
+    """Whether a file is a journal of an unfinished run.
 
-    False where it cannot be read, or begins otherwise.
+    False if it cannot be read or is no journal.
     """
     beginning, ending = b'{"kind": "head"', json.dumps({"kind": "end"}).encode() + b"\n"
     try:
@@ -194,7 +194,7 @@ def is_open(path: Path) -> bool:
 
 
 def _holds_nothing(path: Path) -> bool:
-    """Whether there is a journal whose run was ended before its first line was whole."""
+    """Whether the journal's run ended before its first line was complete."""
     try:
         with path.open("rb") as file:
             return not file.readline().endswith(b"\n")
@@ -203,7 +203,7 @@ def _holds_nothing(path: Path) -> bool:
 
 
 def _read(path: Path) -> tuple[Progress, int]:
-    """The progress of the run in a journal, and how many bytes of it are whole lines."""
+    """The progress of the run in a journal, and the number of bytes in complete lines."""
     progress: Progress | None = None
     whole = 0
     for number, line, is_last in _lines(path):
@@ -212,9 +212,9 @@ def _read(path: Path) -> tuple[Progress, int]:
         except (ValueError, RecursionError):
             data = None
         if not isinstance(data, dict):
-            if is_last:  # torn when the process was killed; nothing relied on it
+            if is_last:  # torn because the process was killed; nothing depends on it
                 break
-            raise BadFile(f"line {number} of {path} is damaged; cut the file off before it to keep what comes before")
+            raise BadFile(f"line {number} of {path} is damaged; delete it and all later lines to keep the earlier ones")
         try:
             if progress is None:
                 progress = _begun(data)
@@ -233,7 +233,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
     """(number, line, whether it is the last)."""
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise BadFile(f"{path}: larger than {MAX_BYTES // 2**20} MiB; adbench writes no such file")
+            raise BadFile(f"{path}: larger than {MAX_BYTES // 2**20} MiB, the limit for journals")
         with path.open("rb") as file:
             line = file.readline()
             for number in count(1):
@@ -247,11 +247,11 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
 
 
 def _begun(data: dict[str, Any]) -> Progress:
-    """The progress that the first line holds. Raises ValueError where it is no head, or of another version."""
+    """The progress that the first line holds. Raises ValueError if it is no head, or has another version."""
     if data.pop("kind", None) != "head":
-        raise ValueError("a journal begins with its head")
+        raise ValueError("the first line must be the head")
     run = data.get("run")
     version = run.get("schema_version") if isinstance(run, dict) else None
     if version != SCHEMA_VERSION:
-        raise ValueError(f"schema version {version}; this adbench resumes version {SCHEMA_VERSION} only")
+        raise ValueError(f"schema version {version}; this adbench resumes only version {SCHEMA_VERSION}")
     return Progress(from_plain(data, Head))

@@ -1,4 +1,4 @@
-"""The times of several cells as matched samples: which may be compared, launches by number, rounds by place."""
+"""The times of several cells as matched samples: launches by number, rounds by position."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adbench.model.record import Group, Job, Record, Time, group_of, grouped
 
 Array = NDArray[np.float64]
 
-_AT_ONCE = 2**24  # rounds side by side in memory: 128 MiB
+_AT_ONCE = 2**24  # rounds in memory at once: 128 MiB
 
 
 def groups(records: Iterable[Record]) -> dict[Group, list[Record]]:
@@ -21,7 +21,7 @@ def groups(records: Iterable[Record]) -> dict[Group, list[Record]]:
 
 
 def comparable(records: Iterable[Record]) -> list[Record]:
-    """The right and timed ones, of backends that have no operator wrong on the same case and size."""
+    """The correct and timed records of backends with no wrong operator on the same case and size."""
     every = list(records)
     wrong = {_place(record.job) for record in every if record.found_wrong}
     return [
@@ -34,12 +34,12 @@ def comparable(records: Iterable[Record]) -> list[Record]:
 def log_seconds(times: Sequence[Time]) -> Array:
     """The log of seconds per call, shape (times, launches, rounds).
 
-    Row l is the launch of the same number in every one, round r the r-th in execution order; NaN stands for a launch or
-    a round that one of them does not have, and for a round of no time, which only a broken clock measures.
+    Row l is the launch of the same number in each, round r the r-th in execution order. NaN marks a missing launch or
+    round, and a round of zero time, which only a broken clock measures.
     """
     numbers = tuple(sorted({launch.number for time in times for launch in time.launches}))
     most = max((len(launch.rounds) for time in times for launch in time.launches), default=0)
-    most = min(most, 1 + _AT_ONCE // max(1, len(times) * len(numbers)))  # of a file with a million rounds, the first
+    most = min(most, 1 + _AT_ONCE // max(1, len(times) * len(numbers)))  # the first of a million rounds
     place = {number: row for row, number in enumerate(numbers)}
     seconds = np.full((len(times), len(numbers), most), np.nan)
     for k, time in enumerate(times):

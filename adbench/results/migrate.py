@@ -10,7 +10,7 @@ from typing import Any
 from adbench.model.record import SCHEMA_VERSION
 
 OLDEST = 1
-_NOT_TAKEN = {"value": None, "reason": "a file of schema version 1 has no such figure"}
+_NOT_TAKEN = {"value": None, "reason": "schema version 1 has no such figure"}
 
 
 def upgraded(data: dict[str, Any]) -> dict[str, Any]:
@@ -18,13 +18,13 @@ def upgraded(data: dict[str, Any]) -> dict[str, Any]:
     KeyError or AttributeError if the data does not fit its version."""
     version = data.get("schema_version")
     if isinstance(version, bool) or not isinstance(version, int):
-        raise ValueError("there is no schema_version")
+        raise ValueError("schema_version is missing")
     if version > SCHEMA_VERSION:
         raise ValueError(
-            f"schema version {version}, of a later adbench; this one reads {OLDEST} to {SCHEMA_VERSION}: update it"
+            f"schema version {version}, of a later adbench; this reads {OLDEST} to {SCHEMA_VERSION}: update adbench"
         )
     if version < OLDEST:
-        raise ValueError(f"schema version {version}; there are {OLDEST} to {SCHEMA_VERSION}")
+        raise ValueError(f"unknown schema version {version}; this adbench reads {OLDEST} to {SCHEMA_VERSION}")
     return _from_1(data) if version == 1 else data
 
 

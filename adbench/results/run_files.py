@@ -1,4 +1,4 @@
-"""The files of a run's cases and backends: where they are, and whether they have changed since it began."""
+"""The files of a run's cases and backends: their paths, and whether they have changed since it began."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from adbench.model.run_progress import Head
 from adbench.version import __version__
 
 EQUIVALENT = Path(__file__).with_name("equivalent_files.json")
-"""Built-in file -> [its digest before, its digest now], where only names or words changed between the two."""
+"""Built-in file -> [old digest, new digest], if only names or words changed between the two."""
 SAME_MACHINE = ("processor", "architecture", "cores", "hardware_threads", "system", "python")
 
 
 def files_of(known: Catalog, backends: Iterable[str], cases: Iterable[str]) -> dict[str, Any]:
-    """What must stay the same to resume the run: a digest of each file, and the paths of the user's own."""
+    """The files that must stay the same to resume the run: a digest of each, and the paths of user files."""
     chosen = [*_libraries(known, backends), *(known.case_sources[name] for name in cases)]
     twins = {f"{name}.hpp": twin for name in cases if (twin := known.cases[name].twin) is not None}
     return {
@@ -34,14 +34,14 @@ def files_of(known: Catalog, backends: Iterable[str], cases: Iterable[str]) -> d
 def unchanged(head: Head, folder: Path) -> Catalog:
     """The catalog that the run was planned from. Raises UsageError if the machine or a file has changed."""
     run = head.run
-    again = f"the results so far stay readable in {folder}; start a new run for the rest"
+    again = f"the results in {folder} stay readable; start a new run for the rest"
     if run.machine.get("hosts"):
         raise UsageError(f"{folder}: measured on {run.machine['hosts']}; resume it there, with --on")
     here = machine.describe()
     for name in SAME_MACHINE:
         if run.machine.get(name) != here.get(name):
             raise UsageError(
-                f"{folder}: begun on another machine: {name} was {run.machine.get(name)}, is {here.get(name)}; {again}"
+                f"{folder}: from another machine: {name} was {run.machine.get(name)}, is {here.get(name)}; {again}"
             )
     return catalog_of(head, folder, again)
 
@@ -49,17 +49,17 @@ def unchanged(head: Head, folder: Path) -> Catalog:
 def catalog_of(head: Head, folder: Path | str, again: str) -> Catalog:
     """The catalog that the run was planned from, on any machine. Raises UsageError if a file or a version has changed.
 
-    folder, again   what an error begins and ends with
+    folder, again   the beginning and the end of an error message
     """
     run, asked = head.run, head.asked
     if run.adbench_version != __version__:
-        raise UsageError(f"{folder}: begun by adbench {run.adbench_version}, this is {__version__}; {again}")
+        raise UsageError(f"{folder}: started by adbench {run.adbench_version}, this is {__version__}; {again}")
     found = catalog(asked.get("case_files", ()), asked.get("backend_files", ()))
     cases, backends = tuple(run.cases), tuple(run.versions)
     gone = [f"case {name}" for name in cases if name not in found.cases]
     gone += [f"backend {name}" for name in backends if name not in found.backends]
     if gone:
-        raise UsageError(f"{folder}: {', '.join(gone)}: no longer there; {again}")
+        raise UsageError(f"{folder}: {', '.join(gone)}: missing; {again}")
     for name, version in run.versions.items():
         if found.backends[name].version != version:
             raise UsageError(f"{folder}: {name} was version {version}, is {found.backends[name].version}; {again}")
@@ -67,12 +67,12 @@ def catalog_of(head: Head, folder: Path | str, again: str) -> Catalog:
     equivalent = json.loads(EQUIVALENT.read_text("utf-8"))
     for name, digest in asked.get("digests", {}).items():
         if now.get(name) != digest and equivalent.get(name) != [digest, now.get(name)]:
-            raise UsageError(f"{folder}: {name} has changed since the run was begun; {again}")
+            raise UsageError(f"{folder}: {name} has changed since the run started; {again}")
     return found
 
 
 def _libraries(known: Catalog, backends: Iterable[str]) -> Iterator[Source]:
-    """The backends' sources, and those of which they are variants."""
+    """The sources of the backends, and of the backends that they vary."""
     names = dict.fromkeys(backends)
     for name in tuple(names):
         variant_of = known.backends[name].variant_of
@@ -86,7 +86,7 @@ def _given(sources: Iterable[Source]) -> list[str]:
 
 
 def _digest(path: Path) -> str:
-    """Of a file, or of every file in a folder."""
+    """The digest of a file, or of all files in a folder."""
     digest = hashlib.sha256()
     files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file() and p.suffix != ".pyc")
     for file in files:

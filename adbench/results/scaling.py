@@ -1,4 +1,4 @@
-"""How the costs of a run grow with the size: exponents, relative gradient costs, bytes per operation."""
+"""Growth of costs with the size: exponents, relative gradient costs, bytes per operation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from adbench.results.matched_samples import Array, launch_medians
 Quantity = Literal["seconds", "allocated_peak_bytes", "python_peak_bytes", "resident_peak_bytes"]
 
 LEAST_TREND = 0.1
-"""The exponent above which the gradient cost is called growing: a quarter more for each tenfold size."""
+"""The exponent above which the gradient cost counts as growing: a quarter more for each tenfold size."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class CostAt:
 class Cost:
     """The gradient cost relative to the function, against the size.
 
-    Reverse mode promises that it does not grow with the number of inputs (Baur and Strassen 1983; Griewank and Walther
+    Reverse mode ensures that it does not grow with the number of inputs (Baur and Strassen 1983; Griewank and Walther
     2008, section 3.3).
 
     trend   the exponent of that cost over n with its interval; None with a reason
     basis   "exponents": that of the gradient minus that of the function, each without its constant part;
-            "largest": the slope over the three largest sizes, if one of the two does not grow enough for that
+            "largest": the slope over the three largest sizes, if either grows too little for an exponent
     grows   whether the interval lies above LEAST_TREND; None without a trend
     """
 
@@ -66,9 +66,9 @@ class Cost:
 
 
 def growth(run: Run, quantities: Sequence[Quantity] = ("seconds", "allocated_peak_bytes")) -> tuple[Scaling, ...]:
-    """The growth of each quantity, for each case, backend, operator and seed that has figures at some size.
+    """The growth of each quantity, for each case, backend, operator and seed with figures at some size.
 
-    Approximate results count: the cost of a method is a fact, while a comparison would be unfair. Wrong ones do not.
+    Approximate results count, unlike in comparisons. Wrong ones do not.
     """
     found = []
     for (case, backend, operator, seed), records in _by_size(run.records).items():
@@ -96,16 +96,16 @@ def bytes_per_operation(
 ) -> Figure:
     """Bytes at the peak of one call, per elementary operation of one evaluation of the case; `flops`: those of the run.
 
-    No number, and the reason, where either is not known or the result may not be shown.
+    A reason instead of a number if either is unknown or the result is not shown.
     """
     job, found = record.job, _peak(record, method)
     operations = flops.get(job.case, {}).get(str(job.size))
     if not record.outcome.is_measured:
         return Figure(None, record.reason or f"the result is {record.outcome.word}")
     if operations is None:
-        return Figure(None, f"the case {job.case} does not say how many operations it takes; its file can, by `flops`")
+        return Figure(None, f"the number of operations is unknown; define `flops` in the file of the case {job.case}")
     if not 0 < operations < math.inf:
-        return Figure(None, f"the case {job.case} says that it takes {operations} operations")
+        return Figure(None, f"the case {job.case} states {operations} operations; correct its `flops`")
     return Figure(found.value / operations) if found.value is not None else found
 
 
@@ -116,7 +116,7 @@ def _cost(case: str, backend: str, seed: int, gradients: Sequence[Record], prima
     at = tuple(_cost_at(size, row[np.isfinite(row)]) for size, row in zip(sizes, upper - lower, strict=True))
     whole = np.isfinite(launches).all(axis=0)
     if len(sizes) < fitting.FEWEST_SIZES or whole.sum() < FEWEST_LAUNCHES:
-        needed = f"a trend needs {fitting.FEWEST_SIZES} sizes and {FEWEST_LAUNCHES} launches that have both at each"
+        needed = f"a trend needs {fitting.FEWEST_SIZES} sizes and {FEWEST_LAUNCHES} launches with both at each"
         return Cost(case, backend, seed, at, None, None, None, f"{needed}; there are {len(sizes)} and {whole.sum()}")
     gradient, primal = (fitting.growth(sizes, np.exp(logs[:, whole]).T) for logs in (upper, lower))
     if gradient.exponent and primal.exponent:
@@ -137,17 +137,17 @@ def _cost_at(size: int, differences: Array) -> CostAt:
 
 
 def _by_size(records: Iterable[Record]) -> dict[tuple[str, str, str, int], list[Record]]:
-    """(case, backend, operator, seed) -> the records whose figures may be shown, sizes ascending."""
+    """(case, backend, operator, seed) -> the records with figures to show, sizes ascending."""
     found: dict[tuple[str, str, str, int], dict[int, Record]] = {}
     for record in records:
         job = record.job
-        if record.outcome.is_measured and job.size >= 1 and (record.time or record.memory):  # a file may hold any size
+        if record.outcome.is_measured and job.size >= 1 and (record.time or record.memory):  # any size may be imported
             found.setdefault((job.case, job.backend, job.operator, job.seed), {})[job.size] = record
     return {key: [sizes[n] for n in sorted(sizes)] for key, sizes in found.items()}
 
 
 def _seconds(records: Sequence[Record]) -> Growth:
-    """The growth of time: over the launches that have every size, or over sizes where those are too few."""
+    """The growth of time: over the launches that have every size, or over sizes if those are too few."""
     timed = [record for record in records if record.time]
     launches = launch_medians([record.time for record in timed if record.time])  # (sizes, launches)
     there = np.flatnonzero(np.isfinite(launches).any(axis=1))
@@ -159,7 +159,7 @@ def _seconds(records: Sequence[Record]) -> Growth:
 
 
 def _bytes(records: Sequence[Record], quantity: Quantity) -> Growth:
-    """The growth of a peak, from the sizes at which there was one."""
+    """The growth of a peak, from the sizes that have one."""
     peaks = [(record.job.size, _peak(record, quantity)) for record in records]
     there = [(size, peak.value) for size, peak in peaks if peak.value is not None and 0 < peak.value < math.inf]
     if len(there) >= fitting.FEWEST_SIZES:
@@ -173,7 +173,7 @@ def _bytes(records: Sequence[Record], quantity: Quantity) -> Growth:
 
 
 def _fitted(sizes: Sequence[int], logs: Array) -> Growth:
-    """The growth of what has these logarithms, shape (sizes, launches)."""
+    """The growth from these logarithms, shape (sizes, launches)."""
     if not sizes:
         return Growth(None, reason="nothing was timed")
     return fitting.growth(sizes, np.exp(logs).T)
@@ -183,4 +183,4 @@ def _peak(record: Record, quantity: Quantity) -> Figure:
     if record.memory is None:
         return Figure(None, "memory was not measured")
     figure = getattr(record.memory, quantity)
-    return figure if isinstance(figure, Figure) else Figure(None, f"{quantity} is no figure of memory")
+    return figure if isinstance(figure, Figure) else Figure(None, f"{quantity} is not a memory figure")

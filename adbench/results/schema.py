@@ -19,7 +19,7 @@ FILE = Path(__file__).with_name("run.schema.json")
 
 
 def schema() -> dict[str, Any]:
-    """The schema of a run of the version that this adbench writes."""
+    """The schema of the run version that this adbench writes."""
     _, definitions = msgspec.json.schema_components([strict_type(Run)], ref_template="#/definitions/{name}")
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -30,7 +30,7 @@ def schema() -> dict[str, Any]:
 
 
 def text() -> str:
-    """The schema as its file holds it."""
+    """The content of the schema's file."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 

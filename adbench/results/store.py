@@ -1,6 +1,6 @@
-"""A run on disk: a journal while it runs (journal.py), one JSON file when it is done, and the page drawn from it.
+"""A run on disk: a journal during the run (journal.py), one JSON file at its end, and the page drawn from it.
 
-The JSON appears whole or not at all, and every value in it is checked when it is read: never pickle.
+The JSON file is written atomically, and every value is checked when it is read. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def dumps(run: Run) -> str:
 def read_run(path: Path) -> Run:
     """The run in a folder that `adbench run` wrote, in its `run.json`, or in the journal of an unfinished run.
 
-    If the journal of a folder has no end, it is read: it holds everything in `run.json`, and later results.
-    Raises BadFile, in one line, for anything else.
+    An unfinished journal takes precedence: it holds everything in `run.json`, and later results.
+    Raises BadFile with one line for anything else.
     """
     if path.is_dir():
         path = _file_in(path)
@@ -54,29 +54,29 @@ def read_run(path: Path) -> Run:
 
 
 def from_data(data: Any, path: Path) -> Run:
-    """The run that the JSON of the file `path` holds, of this schema version or an earlier one. Raises BadFile."""
+    """The run in the JSON data of the file `path`, of this schema version or an earlier one. Raises BadFile."""
     try:
         return from_plain(upgraded(data if isinstance(data, dict) else {}), Run)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         fault = f"lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
-        raise BadFile(f"{path}: JSON, but not a run of adbench: {fault}") from error
+        raise BadFile(f"{path}: valid JSON, but not a run of adbench: {fault}") from error
 
 
 def load(path: Path) -> Any:
     """The JSON in a file, as plain data. Raises BadFile if it is missing, too large or damaged."""
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise BadFile(f"{path}: larger than {MAX_BYTES // 2**20} MiB; adbench writes no such file")
+            raise BadFile(f"{path}: larger than {MAX_BYTES // 2**20} MiB, the limit for runs")
         text = path.read_bytes()
     except OSError as error:
         raise BadFile(f"{path}: cannot be read: {error.strerror}; pass the folder of a run, or a file in it") from error
-    # Quotes within texts are written \\", so that only keys are counted; before parsing, which takes the memory.
+    # Counted before parsing, which takes the memory. Quotes in strings are escaped, so only keys match.
     if (records := text.count(b'"status":')) > MOST_RECORDS:
         raise BadFile(f"{path}: holds {records} records; adbench reads at most {MOST_RECORDS}")
     try:
         return json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise BadFile(f"{path}: not JSON, or damaged: {error}") from error
+        raise BadFile(f"{path}: invalid or damaged JSON: {error}") from error
 
 
 def is_journal(path: Path) -> bool:
@@ -92,9 +92,7 @@ def is_journal(path: Path) -> bool:
 
 def write_run(folder: Path, run: Run) -> Path:
     """Write the run's JSON into its folder and return its path. Raises BadOutput; the journal keeps everything."""
-    write_whole(
-        folder / RUN, dumps(run), kept=f"what was measured is kept: make room, then adbench run --resume {folder}"
-    )
+    write_whole(folder / RUN, dumps(run), kept=f"all results are safe: make room, then adbench run --resume {folder}")
     return folder / RUN
 
 
@@ -102,13 +100,13 @@ def _file_in(folder: Path) -> Path:
     """The file of a folder that holds its run."""
     run, written = folder / RUN, folder / JOURNAL
     if not run.exists() and not written.exists():
-        raise BadFile(f"{folder}: holds no run: there is neither {RUN} nor {JOURNAL}")
+        raise BadFile(f"{folder}: contains no run: neither {RUN} nor {JOURNAL}; pass the output folder of adbench run")
     return run if run.exists() and not journal.is_open(written) else written
 
 
 @contextlib.contextmanager
 def no_garbage() -> Iterator[None]:
-    """Turn the garbage collector off: it would search millions of values that all stay, and take most of the time."""
+    """Turn the garbage collector off, which would spend most of the time searching millions of permanent values."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -123,4 +121,4 @@ def _line(value: Any) -> str:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON; adbench writes it as a text")
+    raise ValueError(f"{text} is not valid JSON; write it as a string")

@@ -17,18 +17,19 @@ Functional style (section 2.3), which nests to any order:
 Read it
 -------
     core                   the engine: rule, recording, sweep, node, forward, functionals, in this order
-    values, trees, levels  next to it: plain values, nests of values, the tapes that are open in a thread
-    rules                  functions, one row or rule each, by family; `numpy_names` has the tables that they fill
-    singular, identities   second derivatives where a first one is a convention; functions that undo such points
+    values, trees, levels  next to the core: plain values, nests of values, the tapes open in a thread
+    rules                  functions by family, one row or rule each; `numpy_names` has the tables they fill
+    singular, identities   second derivatives at kinks and poles; compositions that are smooth there
     operand, variable      operators, methods and numpy's protocols of every active value; `Var`
-    fast                   the same results sooner: operators written out, compact records, memory used again
+    fast                   the same results, faster: operators without rules, compact records, reused memory
     linalg, densities, ode, draws      more families
-    callbacks, checkpoints custom nodes from Python functions; a long loop in little memory
+    callbacks, checkpoints nodes from Python functions; long loops in little memory
     pqr                    gradients attached to values, tracking, compact Jacobians
-    explain, compiled      a recording as tables and as a drawing; a function recorded once, run as machine code
+    explain, compiled      a recording as tables and a drawing; a function recorded once, run as machine code
 
-Imports go down this list's order only. Rules know nothing of tapes: a value function for plain numbers, gradient
-functions written with the functions of this package, so that they can themselves be differentiated.
+Each module imports only modules above or next to it in this list. Rules do not know tapes. A rule is a value function
+for plain numbers, and gradient functions written with the functions of this package, so that they can be differentiated
+too.
 
 Extend it
 ---------
@@ -41,15 +42,15 @@ A matrix function: `reverse` adds to the argument's adjoint, `forward` gives the
     inverse = function_gradients(np.linalg.inv, reverse=(lambda c, adj, a: -c.T @ adj @ c.T,),
                                                 forward=(lambda c, tan, a: -c @ tan @ c,))
 
-Options are keyword arguments; they must be plain data and reach the gradient functions by name. `AllInputs` is for
-functions of any number of arguments or with work to share; a parameter named with an underscore in front is not kept
-in memory. A node from a plain Python callback: `make_callback_var`, `reverse_pass_callback`.
+Options are keyword arguments: plain data, passed on to the gradient functions by name. Use `AllInputs` for functions of
+any number of arguments, or if gradients share work. Start the name of an unread parameter with an underscore, and its
+value is not kept in memory. `make_callback_var` and `reverse_pass_callback` make nodes from Python callbacks.
 
 Conventions
 -----------
 Everything is float64: integers, booleans and float32 are promoted, complex numbers raise `ComplexError`. A scalar is
-a Python float. Where a function has a kink, the derivative taken is written at the head of its module; zero times
-infinity is zero along a path of the chain rule (`sweep`).
+a Python float. Each module's docstring lists the derivatives taken at kinks. Zero times infinity is zero along a path
+of the chain rule (`sweep`).
 """
 
 # ruff: noqa: F401, F403, I001, PLE0605  # `__all__` is derived from what is imported and from `PUBLIC`
@@ -60,11 +61,11 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-# Names of the array API that are numpy's own here too: numbers, and what concerns types and shapes alone.
+# Names of the array API that are numpy's own here: constants, and functions of types and shapes.
 from numpy import broadcast_shapes, can_cast, e, finfo, float32, float64, iinfo, inf, int32, int64, isdtype, nan
 from numpy import newaxis, pi, result_type
 
-from adbench.tape import linalg, operand  # active values get their operators from it
+from adbench.tape import linalg, operand  # it gives active values their operators
 from adbench.tape.callbacks import make_callback_var, reverse_pass_callback
 from adbench.tape.checkpoints import checkpointed_loop
 from adbench.tape.core.forward import Dual
@@ -80,7 +81,7 @@ from adbench.tape.densities.discrete import categorical_lpmf, poisson_log_lpmf, 
 from adbench.tape.densities.multivariate import dirichlet_lpdf, multi_normal_cholesky_lpdf, multi_normal_lpdf
 from adbench.tape.densities.multivariate import multi_normal_prec_lpdf, wishart_lpdf
 from adbench.tape.explain.explanation import Explanation, explain
-from adbench.tape.fast import blocks as memory  # the name that docs give it: tape.memory
+from adbench.tape.fast import blocks as memory  # public as tape.memory
 from adbench.tape.fast import switch
 from adbench.tape.jacobians import hessian, hvp, jacobian
 from adbench.tape.levels import ClosedTapeError, ForwardModeError, loop, nested
@@ -100,7 +101,7 @@ from adbench.tape.trees import Tree, normal_nest, random_nest, shape, tree_map
 from adbench.tape.values import ComplexError, value_of
 from adbench.tape.variable import Var, current_tape, recover_memory, set_zero_all_adjoints
 
-if TYPE_CHECKING:  # what `PUBLIC` holds
+if TYPE_CHECKING:  # the names in `PUBLIC`
     from adbench.tape.compiled import Compiled
     from adbench.tape.rules.compound import *
     from adbench.tape.rules.creation import *
@@ -117,14 +118,14 @@ switch.install()
 
 
 def compile(f: Callable[..., Any], *example: Any, **options: Any) -> Compiled:
-    """f as machine code: call(*args) -> (value, gradient), recorded at the first arguments. See `compiled.compile`."""
-    from adbench.tape.compiled import compile as make  # LLVM is loaded when it is first needed
+    """Compile f to machine code: call(*args) -> (value, gradient). See `compiled.compile`."""
+    from adbench.tape.compiled import compile as make  # loads LLVM only when needed
 
     return make(f, *example, **options)
 
 
 def __getattr__(name: str) -> Any:
-    """A function whose row was added after this module was imported, and for the type checker the aliases of rows."""
+    """A function whose row was added after import; for the type checker, also the aliases of rows."""
     if name in PUBLIC:
         return PUBLIC[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

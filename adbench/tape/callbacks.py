@@ -1,8 +1,7 @@
-"""Custom nodes from Python functions that run in the reverse sweep.
+"""Nodes from Python functions that run in the reverse sweep.
 
-After "Thinking About Automatic Differentiation in Fun New Ways" (Stan, 2020). They are opaque: a compiler cannot look
-into them and forward mode has no use for them. Where a function's derivative can be written as a rule,
-`function_gradients` is the better choice.
+A callback is opaque: no compiler can look into it, and forward mode cannot use it. If you can write the derivative as a
+rule, prefer `function_gradients`. Source: "Thinking About Automatic Differentiation in Fun New Ways" (Stan, 2020).
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from adbench.tape.variable import callback_tape
 
 
 def reverse_pass_callback(fn: Callable[[], None]) -> None:
-    """Has `fn()` called when the reverse sweep comes to this point.
+    """Call `fn()` when the reverse sweep reaches this point.
 
-    By then the adjoints of everything computed later are complete. `fn` moves adjoints on, for y = a + b:
+    By then the adjoints of all later values are complete. `fn` passes adjoints on. For y = a + b:
 
         a.adj += y.adj
         b.adj += y.adj
@@ -29,7 +28,7 @@ def reverse_pass_callback(fn: Callable[[], None]) -> None:
 
 
 def make_callback_var(value: Value, fn: Callable[[Any], None]) -> Any:
-    """A new variable with this value, and `fn(variable)` called when the sweep reaches it: one node for both.
+    """A new variable with this value, one node. The sweep calls `fn(variable)` when it reaches the node.
 
     y = make_callback_var(np.linalg.inv(a.val), lambda vi: add_to(a, -vi.val.T @ vi.adj @ vi.val.T))
     """

@@ -1,11 +1,11 @@
-"""A long loop in little memory: a few states are kept, and what lies between them is computed again in the sweep.
+"""A long loop in little memory: keep a few states, and recompute the steps between them in the sweep.
 
-A loop of n steps records n times what a step does. Here √n states are kept and nothing else; when the sweep comes to
-one of the √n parts, the part is recorded again from its state, swept, and its records are dropped. So the memory is
-that of √n states and of √n steps, and each step is evaluated twice.
+A plain loop records all n steps. This loop keeps only √n states. When the sweep reaches one of the √n parts, it records
+the part again from its state, sweeps it, and drops its records. So memory holds √n states and √n steps, and each step
+is evaluated twice.
 
-Griewank (1992), "Achieving logarithmic growth of temporal and spatial complexity in reverse automatic differentiation":
-the schedule with one level.
+Source: Griewank (1992), "Achieving logarithmic growth of temporal and spatial complexity in reverse automatic
+differentiation", the schedule with one level.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Step = Callable[[int, Any], Any]
 
 
 def checkpointed_loop(step: Step, state: Any, n: int) -> Any:
-    """`loop(step, state, n)` for the reverse sweep in the memory of √n steps, each evaluated twice.
+    """`loop(step, state, n)` with memory for √n steps in the reverse sweep; each step is evaluated twice.
 
-    state ← step(i, state) for i = 0 … n-1; the state is a number, an array or a nest of them, and `step` may use other
-    variables from outside. It must do the same when it is called again with the same arguments. In forward mode, where
-    nothing is recorded, and in `compile`, which treats loops itself, it is `loop`.
+    state ← step(i, state) for i = 0 … n-1. The state is a number, an array or a nest of them. `step` may use other
+    variables from outside; called again with the same arguments, it must do the same. In forward mode, which records
+    nothing, and in `compile`, which has its own loops, this is `loop`.
     """
     tape = current.tapes[-1]
     if tape is None or current.emit_loop is not None:
@@ -52,7 +52,7 @@ def _on(tape: Tape, value: Value) -> bool:
 
 
 def _shortened(tape: Tape, step: Step, which: range, state: Any) -> Any:
-    """These turns, of which the tape keeps the state before them and a callback."""
+    """These iterations: the tape keeps only the state before them and a callback."""
     before, rebuild = flatten(state, "checkpointed_loop: state")
     mark = len(tape)
     ends, rebuild_ends = flatten(_turns(step, which, rebuild(before)), "checkpointed_loop: state")
@@ -63,7 +63,7 @@ def _shortened(tape: Tape, step: Step, which: range, state: Any) -> Any:
         adjoints = [y.cell.adj if _on(tape, y) else 0.0 for y in after]
         here = len(tape)
         starts = [new_leaf(tape, s.val) if _on(tape, s) else s for s in before]
-        # Captured, not read: a step that assigns to its state must not reach the leaf whose adjoint is wanted.
+        # Captured: a step that assigns to its state must not reach the leaf whose adjoint the sweep needs.
         cells = [s.cell if _on(tape, s) else None for s in starts]
         reached, _ = flatten(_turns(step, which, rebuild(starts)), "checkpointed_loop: state")
         _seed(tape, reached, adjoints)

@@ -1,18 +1,18 @@
-"""Functions of functions that are smoother than their parts, known by what they are made of.
+"""Compositions that are smoother than their parts, such as |x|², recognised by the calls that made them.
 
-√u has no slope at 0, |u| no second derivative, the norm neither; their squares are u, u² and Σu². The chain rule cannot
-see that, because it multiplies 0 by ∞ or by a convention. So a few functions remember the call that made their result
-(`origin`), and others look whether they are given such a result:
+At 0, √u has no slope, and |u| and the norm have no second derivative. But their squares are u, u² and Σu². The chain
+rule misses this, because it multiplies 0 by ∞ or by a convention. So a few functions store the call that made their
+result (`origin`), and others check whether an argument is such a result:
 
     square, x ** 2, x * x      of sqrt, abs, norm, hypot, arccos, arccosh, svdvals, x ** 0.5, …
-                               (and so of what is made of them: std, matrix_norm, |rfft|, …)
+                               (and so of functions built on them: std, matrix_norm, |rfft|, …)
     x ** 4, x ** 6, …          of abs
     sqrt                       of x ** 4, x ** 6, …
     log1p                      of exp, where exp overflows
     1 / (1 + exp x)            where its square overflows
 
-The value is that of the parts, unless it has overflowed. What is not in this table stays as it is: a convention in
-first order, NaN in second order (`singular`).
+The value is computed by the parts, unless it has overflowed. All other compositions keep a convention in first order
+and NaN in second order (`singular`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.compound import log1p_exp
 from adbench.tape.rules.predicates import of_both_sides
 from adbench.tape.rules.products import matmul
-from adbench.tape.rules.reductions import sum  # numpy's name for it
+from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import flip, matrix_transpose
 from adbench.tape.values import value_of
 
@@ -45,21 +45,21 @@ _t = matrix_transpose
 
 
 def made(x: Value) -> Made | None:
-    """The call that made x, where it is remembered: (rule, args, params)."""
+    """The call that made x, if stored: (rule, args, params)."""
     if not isinstance(x, Active):
         return None
     if x.symbolic:
         return x.tape.producer(x)  # type: ignore[attr-defined,no-any-return]
-    origin = getattr(x, "origin", None)  # not set on all values
+    origin = getattr(x, "origin", None)  # some values have none
     return origin[1:] if origin is not None and origin[0] is x.val else None
 
 
 def _remembering(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
-    """The result of a call, which knows the call."""
+    """The result of a call, with the call stored on it."""
     result = top.interpret(rule, args, params)
     kind = type(result)
     if kind is Scalar and result.val:
-        return result  # no root is singular where it is not 0
+        return result  # roots are singular only at 0
     if kind is Array or kind is Scalar or kind is Dual:
         result.origin = (result.val, rule, args, params)
         if kind is not Dual:
@@ -67,7 +67,7 @@ def _remembering(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[
     return result
 
 
-# Squares: rules of what the root was taken of, and of the root r, for the value alone
+# Squares: rules of the root's arguments, and of the root r for the value
 
 
 def _no_slope(_val: Value, _adj: Value, *_inputs: Value, **_params: Any) -> Value:
@@ -178,7 +178,7 @@ _SQUARES: dict[Rule, Callable[..., Value]] = {
 
 
 def _squared(x: Value) -> Value:
-    """The square of a root; None for anything else."""
+    """The square of a root; None for any other value."""
     call = made(x)
     if call is None or call[0] not in _SQUARES:
         return None
@@ -188,7 +188,7 @@ def _squared(x: Value) -> Value:
 
 
 def product(x: Value, y: Value) -> Value:
-    """The product of a root with itself, or with another result of the same call; None for anything else."""
+    """The product of a root with itself, or with another result of the same call; None for any other product."""
     if x is y:
         return _squared(x)
     a, b = made(x), made(y)
@@ -198,7 +198,7 @@ def product(x: Value, y: Value) -> Value:
 
 
 def _even(y: Value) -> float:
-    """The exponent, if it is an even number from 2 on; otherwise 0."""
+    """The exponent if it is even and at least 2, else 0."""
     return float(y) if type(y) in (int, float) and y >= 2.0 and y % 2.0 == 0.0 else 0.0
 
 
@@ -239,14 +239,14 @@ KNOWN: dict[Rule, Callable[..., Value]] = {
     e.sqrt: _sqrt,
     e.log1p: _log1p,
 }
-"""Function -> what it is of these arguments, None where nothing better is known than the function itself."""
+"""Function -> a smoother form for these arguments, or None."""
 
 
 def _knowing(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
-    """What is known of the call; the call itself otherwise, remembered if it is that of a root too."""
+    """The smoother form of a call if there is one, else the call itself; a root's result stores its call."""
     x = args[0]
     if type(x) is Scalar and x.val and x.val - x.val == 0.0:
-        return top.interpret(rule, args, params)  # neither 0 nor infinite: nothing is singular
+        return top.interpret(rule, args, params)  # neither 0 nor infinite, so not singular
     if not top.symbolic and (found := KNOWN[rule](*args)) is not None:
         return found
     is_root = rule is e.sqrt or (rule is e.power and type(args[1]) in (int, float) and 0.0 < args[1] not in (1.0, 2.0))
@@ -254,7 +254,7 @@ def _knowing(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str,
 
 
 def _where(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
-    """`where` with a condition that holds at single points, see `predicates.of_both_sides`."""
+    """`where` under a condition that holds at single points; see `predicates.of_both_sides`."""
     condition, x, y = args
     return top.interpret(rule, (of_both_sides(condition, x, y), x, y), params)
 
@@ -273,7 +273,7 @@ def _divide(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, 
 
 
 def _logistic(numerator: float, x: Scalar) -> Value:
-    """numerator · expit(-u) if x is 1 + exp u, made just now; otherwise None."""
+    """numerator · expit(-u) if the last record made x = 1 + exp u, else None."""
     *_, exponential, total, _quotient = x.tape
     rule, out, a, b, p, q = total
     if rule is not e.add or q is ASK or out is not x or exponential[0] is not e.exp or exponential[5] is not ASK:
@@ -285,7 +285,7 @@ def _logistic(numerator: float, x: Scalar) -> Value:
 
 
 def install() -> None:
-    """Tells the rules."""
+    """Attach these forms to the rules."""
     e.where.special = _where
     e.divide.special = _divide
     for rule in _SQUARES:

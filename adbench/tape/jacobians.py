@@ -1,4 +1,4 @@
-"""Jacobians and second derivatives, made of sweeps and of evaluations in forward mode."""
+"""Jacobians and second derivatives, built from reverse sweeps and forward evaluations."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def hvp(f: Function, x: Any, v: Any) -> tuple[Value, Any]:
 
 
 def jacobian(f: Function, x: Any, mode: str | None = None) -> tuple[Value, Any]:
-    """(f(x), J): J[i, j] = ∂f_i/∂x_j, of shape f(x).shape + x.shape; for a nest x one such array in each place.
+    """(f(x), J): J[i, j] = ∂f_i/∂x_j, of shape f(x).shape + x.shape; for a nest x, one such array for each leaf.
 
     mode "reverse": one recording and a sweep per element of f(x); "forward": one evaluation per element of x.
-    By default whichever of the two is less, falling back on reverse where f has a part without forward mode.
+    By default the cheaper of the two, or reverse if part of f has no forward mode.
     """
     if mode not in (None, "forward", "reverse"):
-        raise ValueError(f"jacobian: mode is 'forward', 'reverse' or None, got {mode!r}")
+        raise ValueError(f"jacobian: mode: expected 'forward', 'reverse' or None, got {mode!r}")
     values, rebuild = flatten(x, "jacobian: x")
     if mode == "forward":
         return _by_columns(f, values, rebuild)
@@ -43,7 +43,7 @@ def jacobian(f: Function, x: Any, mode: str | None = None) -> tuple[Value, Any]:
             try:
                 return _by_columns(f, values, rebuild)
             except (RuleError, ForwardModeError):
-                pass  # some part of f has reverse mode only, and that recording is at hand
+                pass  # part of f has reverse mode only, and the recording exists already
         blocks = [rebuild(rows(y, tape, cells)) for y in ys]
         return rebuild_y([plain(y, tape) for y in ys]), rebuild_y(blocks)
 
@@ -53,7 +53,7 @@ def _size(value: Value) -> int:
 
 
 def rows(y: Any, tape: Tape, cells: Sequence[Any]) -> list[Value]:
-    """∂y/∂x for each leaf, of shape y.shape + leaf.shape, by a sweep per element of y."""
+    """∂y/∂x for each leaf, of shape y.shape + leaf.shape, by one sweep per element of y."""
     shape = shape_of(y)
     lines: list[list[Value]] = [[] for _ in cells]
     for place in np.ndindex(shape if is_on(y, tape) else (0,)):
@@ -64,7 +64,7 @@ def rows(y: Any, tape: Tape, cells: Sequence[Any]) -> list[Value]:
 
 
 def _unit(shape: tuple[int, ...], place: tuple[int, ...] | None) -> Value:
-    """1 in one place, 0 elsewhere; 0 everywhere without a place."""
+    """1 at one position, 0 elsewhere; 0 everywhere if there is no position."""
     unit = np.zeros(shape)
     if place is not None:
         unit[place] = 1.0
@@ -72,7 +72,7 @@ def _unit(shape: tuple[int, ...], place: tuple[int, ...] | None) -> Value:
 
 
 def _assembled(slices: list[Value], shape: tuple[int, ...], leaf_shape: tuple[int, ...]) -> Value:
-    """Slices ∂f_i/∂x as one array of shape f.shape + x.shape; zeros without slices."""
+    """Slices ∂f_i/∂x as one array of shape f.shape + x.shape; zeros for an empty list."""
     if not slices:
         return settle(np.zeros(shape + leaf_shape))
     return asarray(slices).reshape(shape + leaf_shape) if shape else slices[0]
@@ -89,7 +89,7 @@ def _by_columns(f: Function, values: list[Value], rebuild: Rebuild) -> tuple[Val
             directions = [_unit(shape_of(u), place if i == k else None) for i, u in enumerate(values)]
             fx, tangents, rebuild_y = along(f, values, rebuild, directions)
             columns[k].append(tangents)
-    if fx is None:  # no input has any element
+    if fx is None:  # all inputs are empty
         fx, _, rebuild_y = along(f, values, rebuild, [_unit(shape_of(u), None) for u in values])
     blocks = []
     for i, y in enumerate(fx):
@@ -99,17 +99,17 @@ def _by_columns(f: Function, values: list[Value], rebuild: Rebuild) -> tuple[Val
 
 
 def _side_by_side(columns: list[Value], shape: tuple[int, ...], leaf_shape: tuple[int, ...]) -> Value:
-    """Columns ∂f/∂x_j as one array of shape f.shape + x.shape; zeros without slices."""
+    """Columns ∂f/∂x_j as one array of shape f.shape + x.shape; zeros for an empty list."""
     if not columns or not leaf_shape:
         return columns[0] if columns else np.zeros(shape + leaf_shape)
     return np.moveaxis(asarray(columns), 0, -1).reshape(shape + leaf_shape)
 
 
 def hessian(f: Function, x: Any) -> tuple[Value, Any, Any]:
-    """(f(x), g, H): H[i, j] = ∂²f/∂x_i∂x_j of shape x.shape + x.shape; for a nest x a nest of nests.
+    """(f(x), g, H): H[i, j] = ∂²f/∂x_i∂x_j of shape x.shape + x.shape; for a nest x, a nest of nests.
 
-    The Jacobian of the gradient, reverse over reverse: one recording, then a sweep for each input. At equal
-    eigenvalues it may have to be forward over reverse: an evaluation for each input.
+    The Jacobian of the gradient, reverse over reverse: one recording, then one sweep per input. If that fails at equal
+    eigenvalues, forward over reverse: one evaluation per input.
     """
     try:
         (fx, g), (_, h) = jacobian(lambda point: gradient(f, point), x, "reverse")

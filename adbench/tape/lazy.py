@@ -1,4 +1,4 @@
-"""Modules of scipy, imported when the first of their functions is called: most programs need none of them."""
+"""Scipy's modules, imported when one of their functions is first called: most programs need none."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 
 class _Loaded:
-    """The attributes of a module that has been imported."""
+    """The attributes of an imported module."""
 
 
 class LazyModule(_Loaded):
-    """A module that is imported when an attribute is first read. From then on reading one costs as much as anywhere."""
+    """A module that is imported when an attribute is first read. Later reads cost no more than usual."""
 
     def __init__(self, name: str) -> None:
         self._name = name

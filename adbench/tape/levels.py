@@ -1,4 +1,4 @@
-"""The levels that are open in this thread: the tape of each, innermost last, and None for a level of forward mode."""
+"""The levels open in this thread, innermost last: the tape of each, or None for a level of forward mode."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from adbench.tape.core.recording import Record, Tape
 from adbench.tape.core.rule import TapeError
 
 next_level = itertools.count(1).__next__
-"""A number for a new level, higher than all before it (in any thread: levels of different threads never meet)."""
+"""A number for a new level, higher than all earlier numbers of all threads."""
 
 
 class ForwardModeError(TapeError):
-    """Something that exists in reverse mode only was used while the innermost derivative is by forward mode."""
+    """An operation without forward mode was used inside a derivative by forward mode."""
 
 
 class ClosedTapeError(TapeError):
-    """A variable was used after the tape that held it was cleared."""
+    """A variable was used after its tape was cleared."""
 
 
 class ClosedTape(Tape):
-    """A tape that has given its memory back."""
+    """A tape that has freed its records."""
 
     __slots__ = ()
 
     def append(self, record: Record) -> None:
-        """Refuses: nothing may be recorded any more."""
+        """Raise ClosedTapeError: this tape takes no more records."""
         raise ClosedTapeError(
-            f"{record[0].name}: an argument is a variable of a tape that was cleared: its `gradient` or `nested` block "
-            f"has ended. Take what should outlive the block with .val"
+            f"{record[0].name}: an argument is a variable of a tape that was cleared, because its `gradient` or "
+            f"`nested` block has ended; take its value with .val inside the block"
         )
 
 
 def close(tape: Tape) -> None:
-    """Frees all records. Using a variable of this tape afterwards is an error."""
+    """Free all records. Using a variable of this tape afterwards is an error."""
     tape.clear()
     tape.__class__ = ClosedTape
 
 
 class _Current(threading.local):
-    """The open levels; the first is always there. The rest is for a compiler, which records functions once.
+    """The open levels; the first always exists. The other attributes serve the compiler, which records functions once.
 
-    emit_loop   None, or what does the work of `loop` in this thread: while compiling, a loop stays a loop
+    emit_loop   None, or the function that replaces `loop` in this thread: while compiling, a loop stays a loop
     careful     whether, while compiling, sweeps treat zero times infinity at every node
     """
 
@@ -59,10 +59,10 @@ current = _Current()
 
 
 class nested:  # noqa: N801  # used as `with nested():`, and quicker than a generator
-    """A new tape for the block, whose memory is recovered at the end, also after an exception.
+    """Open a new tape for the block; free its memory at the end, also after an exception.
 
-    Variables made in the block live on the new tape; variables from outside are constants to its `grad()`. Take what
-    should outlive the block out with `.val` or `.adj`.
+    Variables made in the block live on the new tape; variables from outside are constants to its `grad()`. To keep a
+    result after the block, take its `.val` or `.adj`.
     """
 
     __slots__ = ("tape", "tapes")
@@ -77,17 +77,17 @@ class nested:  # noqa: N801  # used as `with nested():`, and quicker than a gene
         tapes, tape = self.tapes, self.tape
         if tapes[-1] is tape:
             tapes.pop()
-        else:  # a level inside was left open
+        else:  # an inner level is still open
             del tapes[tapes.index(tape) :]
         close(tape)
 
 
-on_tape = nested  # a functional opens the same thing
+on_tape = nested  # functionals open their tapes by this name
 
 
 @contextmanager
 def forward_level() -> Iterator[int]:
-    """The number of a new level of forward mode, open during the block."""
+    """Open a new level of forward mode for the block; yields its number."""
     tapes = current.tapes
     depth = len(tapes)
     tapes.append(None)

@@ -1,8 +1,8 @@
-"""Names: what `adbench.tape` offers, and the functions that take the place of numpy's on an active value.
+"""The public names of `adbench.tape`, and the functions that replace numpy's on active values.
 
 The tables are empty here; families of functions fill them (`function`, `publish`, `stand_for`). `__array_ufunc__` and
-`__array_function__` look here. A function that is not listed raises `UnsupportedError`: it never runs on a silent
-constant.
+`__array_function__` read them. A function that is not listed raises `UnsupportedError`, because running it on plain
+values would silently make a constant of a variable.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ import numpy as np
 from adbench.tape.core.rule import Rule, TapeError, Value
 
 PUBLIC: dict[str, Any] = {}
-"""Names of `adbench.tape`, and what they stand for."""
+"""Public name of `adbench.tape` -> its object."""
 
 UFUNCS: dict[Any, Callable[..., Any]] = {}
 """A ufunc of numpy's -> ours."""
 
 METHODS: dict[tuple[Any, str], Callable[..., Value]] = {}
-"""(ufunc, name of a method) -> what ufunc.method(…) means."""
+"""(ufunc, name of a method) -> our function for ufunc.method(…)."""
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 """Any other function of numpy's -> ours."""
 
 _OF_SCIPY: dict[str, Callable[..., Any]] = {}
-"""A ufunc of scipy's, by its full name -> ours: entered in `UFUNCS` once scipy is loaded."""
+"""A ufunc of scipy's, by its full name -> ours; moved to `UFUNCS` once scipy is loaded."""
 
 
 class UnsupportedError(TapeError, TypeError):
-    """A numpy function that has no derivative here was called on an active value."""
+    """A numpy function without a derivative here was called on an active value."""
 
 
 def stand_for(ours: Callable[..., Any], *theirs: Any) -> None:
-    """Has `ours` called instead of these functions on active values; scipy's are given by name."""
+    """Call `ours` instead of these functions on active values. Scipy's functions are given by name."""
     for function in theirs:
         if isinstance(function, str):
             _OF_SCIPY[function] = ours
@@ -46,17 +46,17 @@ def stand_for(ours: Callable[..., Any], *theirs: Any) -> None:
 
 
 def stand_for_namesakes(family: dict[str, Any], names: Iterable[str], source: Any) -> None:
-    """Has functions called instead of those of the same name in numpy, or another module like it."""
+    """Call our functions instead of numpy's of the same name, or those of a similar module."""
     for name in names:
         if callable(theirs := getattr(source, name, None)) and not isinstance(theirs, type):
             stand_for(family[name], theirs)
 
 
 def publish(family: dict[str, Any], *, helpers: str = "", unlike_numpy: str = "") -> None:
-    """Enters the functions and rules of a module, given by its `globals()`, under their names.
+    """Publish the functions and rules of a module, given by its `globals()`, under their names.
 
-    helpers        names that are not for users of `adbench.tape`
-    unlike_numpy   names that mean something else in numpy
+    helpers        names that stay private
+    unlike_numpy   names with another meaning in numpy
     """
     own = [
         name
@@ -74,7 +74,7 @@ def _is_of(module: str, value: Any) -> bool:
 
 def _of_ufunc(ufunc: Any) -> Callable[..., Any] | None:
     if ufunc not in UFUNCS:
-        for path in list(_OF_SCIPY):  # a caller of one of scipy's functions has loaded it
+        for path in list(_OF_SCIPY):  # a caller of a scipy function has loaded its module
             module, _, name = path.rpartition(".")
             if module in sys.modules:
                 UFUNCS[getattr(sys.modules[module], name)] = _OF_SCIPY.pop(path)
@@ -82,7 +82,7 @@ def _of_ufunc(ufunc: Any) -> Callable[..., Any] | None:
 
 
 def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Value:
-    """What `ufunc.method(*inputs, **options)` is on active values."""
+    """Evaluate `ufunc.method(*inputs, **options)` on active values."""
     if options.get("out") is not None or "where" in options or options.get("dtype") is not None:
         given = sorted(k for k, v in options.items() if v is not None)
         raise UnsupportedError(f"numpy.{ufunc.__name__}: options {given} are not differentiable; leave them out")
@@ -94,7 +94,7 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[s
 
 
 def call_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """What `function(*args, **options)` is on active values."""
+    """Evaluate `function(*args, **options)` on active values."""
     if function not in FUNCTIONS:
         raise UnsupportedError(_advice(f"{function.__module__}.{function.__name__}"))
     options = {k: v for k, v in options.items() if v is not None and v is not np._NoValue}
@@ -103,13 +103,13 @@ def call_function(function: Any, args: tuple[Any, ...], options: dict[str, Any])
     except TypeError as error:
         if "unexpected keyword" in str(error) or "positional argument" in str(error):
             raise UnsupportedError(
-                f"numpy.{function.__name__}: {error}; not differentiable with these options"
+                f"numpy.{function.__name__}: {error}; leave out options without a derivative"
             ) from None
         raise
 
 
 def _advice(name: str) -> str:
     return (
-        f"{name} has no derivative here. Write it with the functions of adbench.tape, give its derivative with "
-        f"function_gradients, or take the plain number with .val if it is meant to be a constant"
+        f"{name} has no derivative here. Write it with functions of adbench.tape, give its derivative with "
+        f"function_gradients, or pass the plain value .val if it is a constant"
     )

@@ -1,7 +1,6 @@
-"""What every active value can do: Python's operators, numpy's methods, and numpy's functions.
+"""Behaviour of every active value: Python's operators, numpy's methods, and numpy's functions.
 
-All of it is defined by the rules. `Active`, which the core leaves empty, gets all members of `Operand` when this module
-is imported.
+Rules define all of it. The core leaves `Active` empty; importing this module adds all members of `Operand` to it.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def _operator(rule: Callable[..., Value]) -> Callable[[Any, Any], Value]:
 
 
 def _times(self: Any, other: Any) -> Value:
-    """self · other; the square of a root is known as one."""
+    """self · other, where the square of a root is recognised as one."""
     if type(other) is type(self) and getattr(self, "origin", None) is not None:
         known = identities.product(self, other)
         return e.multiply(self, other) if known is None else known
@@ -40,12 +39,12 @@ def _times(self: Any, other: Any) -> Value:
 
 
 def _comparison(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Comparison looks at values: a branch has no derivative."""
+    """Compare plain values: a branch has no derivative."""
     return lambda self, other: compare(function, self, other)
 
 
 def _method(function: Callable[..., Value]) -> Callable[..., Value]:
-    """A function as a method. (Rules are objects, which Python does not bind by itself.)"""
+    """A function as a method. (Rules are objects, which Python does not bind automatically.)"""
 
     def method(self: Any, *args: Any, **kw: Any) -> Value:
         return function(self, *args, **kw)
@@ -55,7 +54,7 @@ def _method(function: Callable[..., Value]) -> Callable[..., Value]:
 
 
 class Operand(Active):
-    """An active value, with the behaviour of a number or of a numpy array."""
+    """An active value that behaves like a number or a numpy array."""
 
     __slots__ = ()
     __array_priority__ = 1000.0
@@ -72,11 +71,11 @@ class Operand(Active):
 
     reshape: Any  # one of numpy's methods, see below
 
-    # Conversion to a plain number would drop the derivative without a word.
+    # Conversion to a plain number would silently drop the derivative.
     def _refuse(self, what: str) -> NoReturn:
         raise TypeError(
-            f"{what} of a value being differentiated would make it a constant; use .val for its plain value, "
-            f"adbench.tape or numpy functions instead of those of math, tape.stack to put numbers in an array"
+            f"{what} of a value being differentiated would make it a constant; use functions of adbench.tape or numpy "
+            f"instead of math, tape.stack to put numbers in an array, or .val for the plain value"
         )
 
     def __float__(self) -> float:
@@ -97,17 +96,17 @@ class Operand(Active):
     # Shape
     @property
     def shape(self) -> tuple[int, ...]:
-        """Lengths of the axes; () for a scalar."""
+        """The lengths of the axes; () for a scalar."""
         return tuple(np.shape(value_of(self)))
 
     @property
     def ndim(self) -> int:
-        """Number of axes."""
+        """The number of axes."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """Number of elements."""
+        """The number of elements."""
         return int(np.prod(self.shape))
 
     @property
@@ -140,7 +139,7 @@ class Operand(Active):
         return indexing.getitem(self, index=indexing.normal_index(index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Rebinds this variable to a new value with the elements replaced; the old value stays on the tape."""
+        """Rebind this variable to a new value with the elements replaced; the old value stays on the tape."""
         parts = [name for name in ("val", "cell", "tangent") if name in type(self).__slots__]
         if len(parts) != 2:
             raise TypeError(f"{type(self).__name__} does not support item assignment")
@@ -157,7 +156,7 @@ class Operand(Active):
         return bool(np.any(value_of(self) == value_of(item)))
 
     def item(self) -> Value:
-        """The only element, as a scalar."""
+        """The single element, as a scalar."""
         return shapes.reshape(self, ())
 
     def tolist(self) -> list[Value]:
@@ -171,7 +170,7 @@ class Operand(Active):
         return shapes.transpose(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
 
     def astype(self, dtype: Any, **_options: Any) -> Value:
-        """Itself, for float64; any other type would lose the derivative."""
+        """The value itself, for float64; any other type would lose the derivative."""
         if np.dtype(dtype) != np.float64:
             self._refuse(f"a {np.dtype(dtype)}")
         return self
@@ -221,7 +220,7 @@ for _name, _member in list(vars(Operand).items()):
         setattr(Active, _name, _member)
 
 
-# numpy's functions that are not called as ours are
+# numpy's functions whose signature differs from ours
 
 stand_for_namesakes(vars(linalg), linalg.__all__, np.linalg)
 stand_for_namesakes(vars(fourier), fourier.__all__, np.fft)
@@ -239,7 +238,7 @@ stand_for(lambda a, b, **kw: np.array_equal(value_of(a), value_of(b), **kw), np.
 
 
 def _with_first_axis(function: Callable[..., Value]) -> Callable[..., Value]:
-    """Methods of ufuncs go along the first axis unless told otherwise."""
+    """Methods of ufuncs run along the first axis by default."""
     return lambda x, axis=0, **options: function(x, axis, **options)
 
 

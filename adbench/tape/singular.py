@@ -1,15 +1,15 @@
-"""Second derivatives where a first derivative is only a convention.
+"""Second derivatives at points where the first derivative is only a convention.
 
-At 0 the slope of |x| jumps, and the norm has no gradient: the engine takes 0 there, which is a convention. A convention
-cannot be differentiated again. Taken for a constant it made the second derivative of |x|² at 0 to 2 · 0 · 0 = 0, where
-it is 2. So a gradient function that used a convention, and is itself being differentiated, says so: its contribution
-has the derivative NaN. (Where the whole is known, as for |x|², `identities` has put something better in its place.)
+At 0 the slope of |x| jumps, and the norm has no gradient. The engine takes 0 there, by convention, and a convention
+cannot be differentiated again. If it counted as a constant, the second derivative of |x|² at 0 would be 2 · 0 · 0 = 0,
+where it is 2. So if a gradient function uses a convention and is itself being differentiated, its contribution has the
+derivative NaN. (`identities` replaces the compositions it knows, as |x|², by smooth functions.)
 
-In forward mode the tangent itself is NaN there: nothing later could tell it from a 0 that is one.
+In forward mode the tangent itself is NaN there, because later operations could not distinguish it from a true 0.
 
-NaN is not said where it would be wrong: the contribution is (adjoint) · (slope), and where the adjoint is 0 and
-does not change to first order the product's derivative is 0, whatever the slope is. That is so for a branch that
-`where` did not take, and for |x|³.
+There is no NaN where it would be wrong. The contribution is (adjoint) · (slope). If the adjoint is 0 and does not
+change to first order, the derivative of the product is 0, whatever the slope is. This covers branches that `where` did
+not take, and |x|³.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from adbench.tape.values import shape_of, value_of
 _GOLDEN = 0.6180339887498949
 
 
-def _spoilt(z: Value) -> Value:
+def _nan_unless_zero(z: Value) -> Value:
     """NaN where z is not 0."""
     return np.where(value_of(z) == 0.0, 0.0, np.nan)
 
@@ -40,25 +40,25 @@ def _sizes(tan: Value, axes: tuple[int, ...]) -> Value:
 
 
 def _everywhere(adj: Value, shape: tuple[int, ...], axes: tuple[int, ...]) -> Value:
-    return np.broadcast_to(np.expand_dims(_spoilt(adj), axes), shape) + 0.0
+    return np.broadcast_to(np.expand_dims(_nan_unless_zero(adj), axes), shape) + 0.0
 
 
 UNDEFINED = function_gradients(
     lambda x, axes, value: np.full([n for i, n in enumerate(shape_of(x)) if i not in axes], value),
     reverse=(lambda _v, adj, _x, axes, value: _everywhere(adj, shape_of(_x), axes),),
-    forward=(lambda _v, tan, _x, axes, value: _spoilt(_sizes(tan, axes) + abs(value)),),
+    forward=(lambda _v, tan, _x, axes, value: _nan_unless_zero(_sizes(tan, axes) + abs(value)),),
     name="undefined",
 )
-"""`value`, with the derivative NaN in all elements along the axes; if it is NaN, also along directions that are 0."""
+"""`value`, with the derivative NaN in all elements along the axes. If `value` is NaN, also along zero directions."""
 
 
 def some(at: Value) -> bool:
-    """Whether a condition holds anywhere; of a symbol nobody knows."""
+    """Whether a condition holds anywhere; True for a symbol, whose value is unknown."""
     return isinstance(at, Active) or bool(np.any(at))
 
 
 def flat(z: Value, at: Value) -> Value:
-    """Where z is 0, and at the level of the next derivative does not change to first order; asked where `at` holds."""
+    """Where z is 0 and does not change to first order at the next derivative's level; checked only where `at` holds."""
     if isinstance(z, Active) and z.symbolic:
         return is_masked(z)
     zero = np.equal(value_of(z), 0.0)
@@ -66,7 +66,7 @@ def flat(z: Value, at: Value) -> Value:
 
 
 def still(z: Value, where: Value) -> Value:
-    """Which of the elements where `where` holds do not change to first order at the level of the next derivative."""
+    """The elements selected by `where` that do not change to first order at the next derivative's level."""
     if not isinstance(z, Active):
         return True
     if isinstance(z, Dual):
@@ -90,7 +90,7 @@ def _is_stationary(z: Any, where: Value) -> bool:
 
 
 def is_masked(z: Value) -> Value:
-    """Where z is a plain 0; for symbols also where `where` has put one, and it was only multiplied since."""
+    """Where z is a plain 0. For symbols, also where `where` inserted a 0 that was only multiplied since."""
     if not isinstance(z, Active):
         return np.equal(z, 0.0)
     if isinstance(z, Dual) and not getattr(z.val, "symbolic", False):
@@ -109,10 +109,10 @@ def is_masked(z: Value) -> Value:
 
 
 def undefined(at: Value, adj: Value, x: Value, axes: tuple[int, ...] = (), value: float = 0.0) -> Value:
-    """`unknown` where `at` holds, unless the adjoint or tangent is flat there."""
+    """`unknown` where `at` holds, except where the adjoint or tangent is `flat`."""
     if not some(at):
         return 0.0
-    is_tangent = len(shape_of(adj)) > len(shape_of(at))  # it has these axes
+    is_tangent = len(shape_of(adj)) > len(shape_of(at))  # it still has these axes
     zero = np.all(flat(adj, True), axes) if is_tangent else flat(adj, at)
     return unknown(np.logical_and(at, np.logical_not(zero)), x, axes, value)
 
@@ -123,9 +123,9 @@ def moving(at: Value, tan: Value, x: Value) -> Value:
 
 
 def unknown(at: Value, x: Value, axes: tuple[int, ...] = (), value: float = 0.0) -> Value:
-    """0, or another value, with the derivative NaN in x (along the axes) where `at` holds.
+    """0, or `value`, with the derivative NaN in x (along the axes) where `at` holds.
 
-    It is a number where that is nowhere, otherwise of the shape of `at`.
+    The number 0 if `at` holds nowhere; otherwise an array of its shape.
     """
     if not some(at):
         return 0.0
@@ -137,14 +137,14 @@ def _is_zero(val: Value, *_inputs: Value) -> Value:
 
 
 def strict(rule: Rule, of: tuple[int, ...] = (0, 1), singular: Callable[..., Value] = _is_zero) -> Rule:
-    """The rule with the derivative NaN where it is singular: what it is to outer levels inside of another derivative.
+    """The rule with the derivative NaN where it is singular: its form for outer levels inside another derivative.
 
-    There |x| occurs next to its own slope, and 0 for the change of one of them would look like knowledge. `of` are the
-    arguments whose derivative is not known, `singular(val, *inputs)` says where; by default where the value is 0.
+    There |x| occurs next to its own slope, and a derivative of 0 for one of them would look like a true 0. `of` lists
+    the arguments without a known derivative; `singular(val, *inputs)` is where, by default where the value is 0.
     """
 
     def of_argument(gradient: Any, back: bool) -> Any:
-        def spoilt(val: Value, adj: Value, *inputs: Value, axes: tuple[int, ...] = (), **params: Any) -> Value:
+        def with_nan(val: Value, adj: Value, *inputs: Value, axes: tuple[int, ...] = (), **params: Any) -> Value:
             at, shape = singular(val, *inputs), shape_of(inputs[0])
             if not rule.elementwise:
                 params["axes"] = axes
@@ -153,9 +153,9 @@ def strict(rule: Rule, of: tuple[int, ...] = (0, 1), singular: Callable[..., Val
                 return part
             if back and axes:
                 return part + _everywhere(np.where(at, value_of(adj), 0.0), shape, axes)
-            return part + np.where(at, _spoilt(_sizes(adj, axes)), 0.0)
+            return part + np.where(at, _nan_unless_zero(_sizes(adj, axes)), 0.0)
 
-        return spoilt
+        return with_nan
 
     reverse = tuple(of_argument(g, True) if i in of else g for i, g in enumerate(rule.reverse))
     forward = tuple(of_argument(g, False) if i in of else g for i, g in enumerate(rule.forward))

@@ -1,7 +1,7 @@
-"""Nested parameters: dicts, lists, tuples and dataclasses of numbers and arrays, through `optree`.
+"""Nested parameters: dicts, lists, tuples and dataclasses of numbers and arrays, handled by `optree`.
 
-Every functional takes such a nest instead of an array and returns gradients in the same structure. Dataclasses
-need no registration: the first one met is entered in optree's registry, in a namespace of our own. Fields marked
+Every functional takes such a nest instead of an array and returns gradients in the same structure. Dataclasses need no
+registration: the engine enters them in its own namespace of optree's registry when it first meets them. Fields marked
 `field(metadata={"pytree_node": False})`, as in optree, are settings and not parameters.
 
     Tree(nest)         arithmetic on a nest: params + 0.1 * grad, np.exp(params)
@@ -26,11 +26,11 @@ from adbench.tape.values import asarray, constant, leaf_value, shape_of, value_o
 
 NAMESPACE = "adbench.tape"
 
-_register_node: Any = optree.register_pytree_node  # its types ask for a Collection; any class will do
+_register_node: Any = optree.register_pytree_node  # its type annotation requires a Collection, but any class works
 
 
 def tree_flatten(nest: Any) -> tuple[list[Any], Any]:
-    """The leaves of a nest from left to right (dict entries by their keys) and its structure, as optree gives them."""
+    """The leaves of a nest from left to right (dict entries sorted by key), and its structure, as in optree."""
     leaves, structure = optree.tree_flatten(nest, namespace=NAMESPACE)
     unknown = {type(leaf) for leaf in leaves if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type)}
     if not unknown:
@@ -50,14 +50,14 @@ def tree_unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
     return optree.tree_unflatten(structure, leaves)
 
 
-# Arguments and results of functionals: a number, an array, or a nest of them
+# Arguments and results of functionals: numbers, arrays, or nests of them
 
 _SINGLE = (float, int, np.ndarray, np.generic, complex, Active)
 _first = operator.itemgetter(0)
 
 
 def flatten(x: Any, what: str) -> tuple[list[Value], Callable[[Sequence[Any]], Any]]:
-    """The numbers and arrays in x in normal form, and the function that puts others in their places."""
+    """The numbers and arrays in x in normal form, and a function that rebuilds the nest from others."""
     if type(x) is np.ndarray or isinstance(x, _SINGLE):
         return [leaf_value(x, what)], _first
     leaves, structure = tree_flatten(x)
@@ -65,7 +65,7 @@ def flatten(x: Any, what: str) -> tuple[list[Value], Callable[[Sequence[Any]], A
 
 
 def outputs(y: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
-    """The numbers and arrays that a function returned, and their structure; a list of scalars is a vector."""
+    """The numbers and arrays that a function returned, and their structure. A list of scalars is a vector."""
     if isinstance(y, _SINGLE):
         return [y], _first
     if isinstance(y, list):
@@ -107,7 +107,7 @@ def described(y: Any) -> str:
 
 
 def _register(cls: type) -> None:
-    """Makes a dataclass an inner node. Another thread may have been quicker."""
+    """Register a dataclass as an inner node, unless another thread already has."""
     fields = dataclasses.fields(cls)
     parameters = [f.name for f in fields if f.metadata.get("pytree_node", True)]
     settings = [f.name for f in fields if not f.metadata.get("pytree_node", True)]
@@ -116,7 +116,7 @@ def _register(cls: type) -> None:
         return [getattr(instance, n) for n in parameters], tuple(getattr(instance, n) for n in settings), parameters
 
     def unflatten(setting: tuple[Any, ...], children: Sequence[Any]) -> Any:
-        # Not by the constructor: it may check or convert what are now variables, or gradients.
+        # Without the constructor, which may check or convert its arguments: here variables or gradients.
         instance: Any = object.__new__(cls)
         for name, value in zip([*parameters, *settings], [*children, *setting], strict=True):
             object.__setattr__(instance, name, value)
@@ -130,10 +130,10 @@ def _register(cls: type) -> None:
 
 
 def tree_map(function: Callable[..., Any], *nests: Any) -> Any:
-    """function(a, b, …) of all leaves in the same place, as a nest. A number means a nest of that number."""
+    """The nest of function(a, b, …) for leaves at the same position. A number means a nest of that number."""
     structures = []
     for nest in nests:
-        tree_flatten(nest)  # makes the dataclasses in it known
+        tree_flatten(nest)  # registers its dataclasses
         structures.append(optree.tree_structure(nest, namespace=NAMESPACE))
     for k, nest in enumerate(nests[1:], 1):
         if structures[k] != structures[0]:
@@ -144,12 +144,14 @@ def tree_map(function: Callable[..., Any], *nests: Any) -> Any:
 
 
 def _to_common(a: Any, b: Any) -> tuple[Any, Any]:
-    """Both nests with numbers repeated wherever the other has a nest in that place."""
+    """Both nests; where one has a number and the other a nest, the number is repeated."""
     try:
         wide = optree.tree_broadcast_common(a, b, namespace=NAMESPACE)
     except ValueError as error:
         shapes = [optree.tree_structure(nest, namespace=NAMESPACE) for nest in (a, b)]
-        raise ValueError(f"nests of different structure: {shapes[0]} and {shapes[1]}") from error
+        raise ValueError(
+            f"nests of different structure: {shapes[0]} and {shapes[1]}; use the same keys and lengths"
+        ) from error
     for narrow, spread in zip((a, b), wide, strict=True):
         optree.tree_map_(_check_spread, narrow, spread, namespace=NAMESPACE)
     return wide
@@ -159,21 +161,21 @@ def _check_spread(leaf: Any, spread: Any) -> None:
     if np.shape(value_of(leaf)) and not optree.tree_structure(spread, namespace=NAMESPACE).is_leaf():
         raise ValueError(
             f"nests of different structure: one has an array of shape {np.shape(value_of(leaf))} where the other has "
-            f"a nest; only a number stands for a whole nest"
+            f"a nest; only a number can replace a whole nest"
         )
 
 
 def shape(nest: Any) -> Any:
-    """The shape of a number or array, () or (n, …); for a nest a nest of them."""
+    """The shape of a number or array, () or (n, …); for a nest, a nest of shapes."""
     return tree_map(lambda leaf: tuple(np.shape(value_of(leaf))), nest)
 
 
 def random_nest(draw: Callable[[tuple[int, ...]], Value], shapes: Any) -> Any:
-    """Draws by shape: draw(s) for each s in a nest of shapes. A tuple of integers, or one integer, is a shape.
+    """Draw a nest by shape: draw(s) for each s in a nest of shapes. A tuple of integers, or one integer, is a shape.
 
     random_nest(np.random.default_rng(1).standard_exponential, {"x": (2, 2), "y": 4})
     """
-    tree_flatten(shapes)  # makes the dataclasses in it known
+    tree_flatten(shapes)  # registers its dataclasses
     return optree.tree_map(
         lambda s: _plain(draw((s,) if isinstance(s, int) else s)), shapes, is_leaf=_is_shape, namespace=NAMESPACE
     )
@@ -189,8 +191,10 @@ def _is_shape(s: Any) -> bool:
 
 
 def normal_nest(rng: np.random.Generator, shapes: Any, mean: Any = 0.0, sd: Any = 1.0) -> Any:
-    """mean + sd z with z standard normal, of these shapes. `mean` and `sd` are nests of arrays that broadcast, or
-    numbers; with the generator's seed fixed the draws differentiate in both. (pqR: rnorm.)
+    """mean + sd z of these shapes, with z standard normal. (pqR: rnorm.)
+
+    `mean` and `sd` are numbers, or nests of arrays that broadcast. With the generator's seed fixed, you can
+    differentiate in both.
     """
     return tree_map(lambda z, m, s: m + s * z, random_nest(rng.standard_normal, shapes), _arrays(mean), _arrays(sd))
 
@@ -200,13 +204,13 @@ def _arrays(nest: Any) -> Any:
 
 
 class Tree(np.lib.mixins.NDArrayOperatorsMixin):
-    """A nest that can be calculated with: operators and numpy's elementwise functions work leaf by leaf.
+    """A nest with arithmetic: operators and numpy's elementwise functions work leaf by leaf.
 
     params = Tree({"x": 3.0, "y": np.array([-4.0, 5.0])})
     params + 0.1 * gradient(f, params)[1]          # f gets a Tree, the gradient is one
 
-    `tree.nest` is the plain nest, tree[key] an entry of it. The other operand is a Tree or nest of the same structure,
-    or a number; a number may also replace an inner nest. With a variable, write the tree first:
+    `tree.nest` is the plain nest, and tree[key] is one of its entries. The other operand is a Tree or nest of the same
+    structure, or a number. A number may also replace an inner nest. With a variable, write the tree first:
     tree * variable.
     """
 

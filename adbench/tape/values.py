@@ -1,8 +1,8 @@
-"""What a value may be, and how plain numbers become one.
+"""The types of values, and how plain numbers become values.
 
-The engine computes in float64. A scalar is a Python `float`, an array a float64 `numpy.ndarray` of at least one
-dimension; integers, booleans and narrower floats given to it are promoted, complex numbers are refused. Boolean
-arrays pass as they are: they are conditions, not numbers.
+The engine computes in float64. A scalar is a Python `float`; an array is a float64 `numpy.ndarray` of at least one
+dimension. Integers, booleans and narrower floats are promoted; complex numbers are refused. Boolean arrays stay
+boolean, because they are conditions and not numbers.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import numpy as np
 from adbench.tape.core.rule import Active, Gradient, Rule, TapeError, Value
 
 FLOAT64 = np.dtype(np.float64)
-"""numpy's one object for float64 in native byte order."""
+"""numpy's only object for float64 in native byte order."""
 
 PLAIN = (float, np.ndarray)
 """The two types of a plain value."""
 
 ONE, MINUS_ONE = 1.0, -1.0
-"""The slopes of sums and differences. Fast paths know these objects, and do not multiply by them."""
+"""The slopes of sums and differences. Fast paths recognise these objects and skip the multiplication."""
 
 _NUMERIC = frozenset("fiu")
 
 
 class ComplexError(TapeError, TypeError):
-    """Complex numbers have no place on a real tape."""
+    """A complex number was given; the engine computes with real numbers."""
 
 
 def settle(value: Value) -> Value:
@@ -44,19 +44,19 @@ def settle(value: Value) -> Value:
     if isinstance(value, Active):
         return value
     if isinstance(value, (complex, np.complexfloating)):
-        raise ComplexError(f"expected a real number, got {value!r}")
+        raise ComplexError(f"expected a real number, got {value!r}; take its real and imaginary parts")
     return float(value)
 
 
 def constant(value: Value, what: str, place: int | None = None, *, keep: bool = True) -> Value:
-    """A constant argument in normal form; `what` and `place` name it in errors: a function, and which argument.
+    """A constant argument in normal form. Errors name the function (`what`) and the argument's position (`place`).
 
-    With `keep`, an array that its owner could still change is copied: the sweep must read the numbers that the forward
-    pass read.
+    With `keep`, copy an array that its owner could still change: the sweep must read the same numbers as the forward
+    pass.
     """
     if type(value) is np.ndarray and value.dtype is FLOAT64 and value.ndim:
         return snapshot(value) if keep else value
-    if isinstance(value, (float, int)):  # np.float64 is a float, bool an int
+    if isinstance(value, (float, int)):  # np.float64 is a float, and bool is an int
         return float(value)
     if isinstance(value, Active) or value is None:
         return value
@@ -87,12 +87,12 @@ def _constant_array(value: Value, what: str, keep: bool) -> Value:
 
 
 def snapshot(array: Any) -> Any:
-    """The array as it is now: a copy, unless nobody can write into it."""
+    """The array as it is now: a copy if anyone can still write into it."""
     return array.copy() if can_change(array) else array
 
 
 def can_change(array: Any) -> bool:
-    """Whether somebody could still write into this array: directly, or through the array that it is a view of."""
+    """Whether anyone can still write into this array, directly or through the array that it views."""
     if array.flags.writeable:
         return True
     owner = array.base
@@ -100,7 +100,7 @@ def can_change(array: Any) -> bool:
 
 
 def leaf_value(value: Value, what: str) -> Value:
-    """An independent variable in normal form, owned by the engine: later changes to `value` do not reach it."""
+    """An independent variable in normal form. The engine owns it: later changes to `value` do not reach it."""
     if type(value) is float:
         return value
     if type(value) is np.ndarray and value.dtype is FLOAT64 and value.ndim:
@@ -114,7 +114,7 @@ def leaf_value(value: Value, what: str) -> Value:
 
 
 def with_infinities(gradient: Gradient) -> Gradient:
-    """A gradient function whose floats divide as numpy's do: 1 / 0 is inf, where Python raises an error."""
+    """A gradient function whose floats divide like numpy's: 1 / 0 is inf, where Python raises an error."""
 
     def lifted(*args: Value, **params: Any) -> Value:
         return gradient(*(np.float64(v) if type(v) is float else v for v in args), **params)
@@ -123,7 +123,7 @@ def with_infinities(gradient: Gradient) -> Gradient:
 
 
 def divided_as_numpy(gradient: Gradient, *args: Value, **params: Any) -> Value:
-    """gradient(*args, **params), with infinities where Python's own division refuses."""
+    """gradient(*args, **params), with infinities where Python's division raises an error."""
     try:
         return gradient(*args, **params)
     except ArithmeticError:
@@ -131,19 +131,19 @@ def divided_as_numpy(gradient: Gradient, *args: Value, **params: Any) -> Value:
 
 
 def value_of(value: Value) -> Value:
-    """The plain number or array under all levels of derivatives; while compiling, the symbol that stands for it."""
+    """The plain number or array under all levels of derivatives; while compiling, its symbol."""
     while isinstance(value, Active) and not value.symbolic:
         value = value.val
     return value
 
 
 def is_nested(value: Value) -> bool:
-    """Whether a value, which a level of derivatives took for a plain one, is being differentiated itself."""
+    """Whether a value that is plain to one level of derivatives is being differentiated at another."""
     return isinstance(value, Active) and value.is_differentiated
 
 
 def seen_inside(rule: Rule, inputs: Sequence[Value]) -> Rule:
-    """The rule by which a level of derivatives evaluates `rule` on values that may belong to outer levels."""
+    """The form of `rule` that a level of derivatives evaluates on values of outer levels."""
     return rule.inner if rule.inner is not None and any(map(is_nested, inputs)) else rule
 
 
@@ -161,14 +161,14 @@ def has_nan(value: Value) -> bool:
     if isinstance(value, Active):
         value = value_of(value)
         if isinstance(value, Active):
-            return bool(value.has_nan())  # type: ignore[attr-defined]  # what is symbolic can tell
+            return bool(value.has_nan())  # type: ignore[attr-defined]  # symbols answer this
     if isinstance(value, np.ndarray):
-        value = _square_sum(value)  # NaN if one is: no other way leads there, and none to the answer is quicker
+        value = _square_sum(value)  # NaN if and only if an element is NaN; this is the quickest check
     return bool(value != value)
 
 
 def may_have_nan(value: Value) -> bool:
-    """`has_nan`, without looking at what is symbolic: that is no in a first, plain sweep, and yes in a careful one."""
+    """`has_nan` without looking at symbols: for these False in the first, plain sweep, and True in a careful one."""
     plain = value_of(value)
     return bool(plain.careful) if isinstance(plain, Active) else has_nan(plain)  # type: ignore[attr-defined]
 
@@ -178,17 +178,17 @@ def _square_sum(array: Any) -> Any:
 
 
 def all_finite(value: Value) -> bool:
-    """Whether a float or an array holds neither an infinity nor a NaN; nobody knows of symbols."""
+    """Whether a float or an array holds neither an infinity nor a NaN; False for symbols."""
     if isinstance(value, Active):
         return False
     if isinstance(value, float):
         return math.isfinite(value)
-    # A finite sum of squares says yes at a third of the cost; an infinite one says nothing, 1e200² is one.
+    # A finite sum of squares proves it at a third of the cost. An infinite sum proves nothing: 1e200² overflows.
     return math.isfinite(_square_sum(value)) or bool(np.isfinite(value).all())
 
 
 def asarray(x: Value) -> Value:
-    """x as one value: nested lists with active values in them are stacked, plain ones become an array."""
+    """x as one value. Nested lists are stacked if they hold active values; plain lists become an array."""
     if (type(x) is np.ndarray and x.dtype is FLOAT64 and x.ndim) or isinstance(x, Active):
         return x
     if isinstance(x, (list, tuple)):
@@ -197,7 +197,7 @@ def asarray(x: Value) -> Value:
 
 
 def any_active(values: Any) -> bool:
-    """Whether an active value is among these, at any depth of lists and tuples."""
+    """Whether any of these is an active value, at any depth of lists and tuples."""
     if isinstance(values, (list, tuple)):
         return any(any_active(v) for v in values)
     return isinstance(values, Active)

@@ -1,4 +1,4 @@
-"""The direct style of the paper: variables, `grad`, adjoints; and the tape each thread records on.
+"""The direct style of the paper: variables, `grad`, adjoints, and each thread's current tape.
 
 mu, sigma = Var(0.5), Var(1.2)
 lp = -0.5 * ((y - mu) / sigma) ** 2 - log(sigma)
@@ -25,7 +25,7 @@ def current_tape() -> Tape:
 
 
 def callback_tape() -> Tape:
-    """The tape for a Python callback: the innermost level, which must not be one of forward mode."""
+    """The tape for a Python callback: that of the innermost level, which must be of reverse mode."""
     tape = current.tapes[-1]
     if tape is None:
         raise ForwardModeError("a reverse-pass callback has no forward mode; give both modes with function_gradients")
@@ -33,10 +33,10 @@ def callback_tape() -> Tape:
 
 
 def grad(y: Recorded, wrt: Any = None) -> Any:
-    """Sweeps the tape from this scalar: afterwards v.adj = ∂y/∂v for every v on the tape.
+    """Sweep the tape from this scalar: afterwards v.adj = ∂y/∂v for every v on the tape.
 
-    With `wrt`, a variable or a list of variables, also returns their adjoints. Every sweep starts from zero
-    adjoints, so calling it again, or from another result, gives no stale sums.
+    With `wrt`, a variable or a list of variables, also return their adjoints. Every sweep starts from zero adjoints, so
+    a second call gives no stale sums.
     """
     if y.cell.shape != ():
         raise TapeError(
@@ -57,14 +57,14 @@ setattr(Recorded, "grad", grad)  # noqa: B010  # a method of every value on a ta
 
 
 def set_zero_all_adjoints() -> None:
-    """Sets every adjoint on the current tape to zero. (`grad` does so by itself before a second sweep.)"""
+    """Set every adjoint on the current tape to zero. (`grad` does this before a second sweep.)"""
     current_tape().zero_adjoints()
 
 
 def recover_memory() -> None:
-    """Frees the current tape, and the blocks of large arrays that wait for use.
+    """Free the current tape, and the unused memory blocks of large arrays.
 
-    Variables recorded on the tape can be read afterwards, but not computed with.
+    Afterwards you can read variables of the tape, but not compute with them.
     """
     tapes = current.tapes
     tape = current_tape()
@@ -74,7 +74,7 @@ def recover_memory() -> None:
 
 
 class _Face(type):
-    """Makes `isinstance(v, Var)` true for all values on a tape."""
+    """Metaclass that makes `isinstance(v, Var)` true for all values on a tape."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, (Scalar, Array))
@@ -86,8 +86,8 @@ class Var(Recorded, metaclass=_Face):
     v.val    its value: a float, or an array the engine owns (a copy is taken; integers become floats)
     v.adj    after `y.grad()`, the derivative ∂y/∂v, in the shape of v
 
-    Results of operations are variables too. In truth all of them are `Scalar`s or `Array`s: results are made tens of
-    millions of times, and a class without constructor arguments is made in a third of the time.
+    Results of operations are variables too. All of them are really `Scalar`s or `Array`s: a program creates tens of
+    millions of results, and a class without constructor arguments takes a third of the time to create.
     """
 
     __slots__ = ()

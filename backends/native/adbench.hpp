@@ -1,17 +1,17 @@
-// What the C++ twin of a case reads its inputs with.
+// Types for the C++ implementations of cases.
 //
-// The twin of cases/<name>.py is cases/<name>.hpp, one text for every C++ library:
+// cases/<name>.hpp implements cases/<name>.py for every C++ library:
 //
 //     #include "adbench.hpp"
 //
 //     template <class T, class Y, class M, class S>
 //     T f(const adbench::Vector<Y>& y, const M& mu, const S& sigma) {
-//         using std::log;          // the library's own `log` is found by the type of its argument
+//         using std::log;          // argument-dependent lookup finds the library's `log`
 //         ...
 //     }
 //
-// It takes the inputs of the case in their order. T is the library's number; an input that is differentiated in arrives
-// in T, a constant in double, whichever they are: so a constant costs what it costs in plain C++.
+// It takes the case's inputs in order. T is the library's number. Active inputs arrive as T, constants as double, so
+// constants cost the same as in plain C++.
 //
 //     a number             const X&             X is T or double
 //     a float64 array      Array<X, axes>       Vector<X> and Matrix<X> for one axis and two
@@ -20,20 +20,20 @@
 //     a text               std::string_view
 //     a dict, list, tuple  std::tuple of these  (a dict's in the order of its sorted keys)
 //
-// A result of operators is kept in a variable of type T, never `auto`: a library may return an expression that refers
-// to what is gone by then. A T is given a value before it is read, `T sum = 0.0`: a library's `T sum{}` may be nothing.
+// Store results of operators in variables of type T, never `auto`: a library may return an expression that refers to
+// temporaries. Initialise every T, as in `T sum = 0.0`: in some libraries `T sum{}` has no value.
 //
-// T is what comes out, and what is computed from anything that arrives in T; `Of<T, Y, S>` is the type of what is
-// computed from a Y and an S alone: double where both are constants. The functions that every library has: acos, asin,
-// atan, atan2 (of two T), cos, cosh, exp, fabs, log, pow, sin, sinh, sqrt, tan, tanh.
+// The result has type T, as has everything computed from a T. `Of<T, Y, S>` is the type of values computed from a Y and
+// an S: double if both are constants. Every library has these functions: acos, asin, atan, atan2 (of two T), cos, cosh,
+// exp, fabs, log, pow, sin, sinh, sqrt, tan, tanh.
 //
-// Where a gradient by hand is known, the file has it too, after the function that it belongs to:
+// A hand-written gradient, if known, follows the function:
 //
 //     inline double gradient(const adbench::Vector<double>& y, double mu, double sigma,
 //                            adbench::Nothing, double& by_mu, double& by_sigma)
 //
-// takes the inputs as doubles; then, for each of them, where its derivative goes (double&, Result<axes>), or Nothing
-// for one that the case is not differentiated in. It returns the value.
+// It takes the inputs as doubles, then for each input the place for its derivative (double&, Result<axes>), or Nothing
+// if the input is not active. It returns the value.
 #pragma once
 
 #include <algorithm>
@@ -49,8 +49,7 @@
 
 namespace adbench {
 
-// Numbers of somebody else's in so many axes, the last one running fastest. a[i] is an entry, or of several axes the
-// i-th part; a(i, j) an entry.
+// A view of numbers in C order. a[i] is an entry, or the i-th part if there are several axes; a(i, j) is an entry.
 template <class X, std::size_t axes, class Pointer = const X*>
 class Array {
     static_assert(axes > 0, "a number is no array");
@@ -98,7 +97,7 @@ using Vector = Array<X, 1>;
 template <class X>
 using Matrix = Array<X, 2>;
 
-// Where a gradient by hand goes: an array that is written to.
+// The output array of a hand-written gradient.
 template <std::size_t axes>
 using Result = Array<double, axes, double*>;
 
@@ -108,11 +107,11 @@ constexpr bool wanted = !std::is_same_v<std::decay_t<R>, Nothing>;
 
 inline constexpr double pi = 3.14159265358979323846;
 
-// The type of what is computed from numbers of these types: T if one of them is T, else double.
+// The type of values computed from these types: T if one of them is T, else double.
 template <class T, class... X>
 using Of = std::conditional_t<(std::is_same_v<T, X> || ...), T, double>;
 
-// Thrown by a text or a library that cannot do what is asked.
+// Thrown by an implementation or a library that lacks the requested operation.
 struct Unsupported : std::runtime_error {
     using std::runtime_error::runtime_error;
 };

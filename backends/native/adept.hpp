@@ -1,4 +1,4 @@
-// Adept 2, as its user guide: the stack and the inputs are kept, record, sweep back or along. It has no second order.
+// Adept 2 as in its user guide: keep stack and inputs, record, sweep back or forwards. First order only.
 #pragma once
 
 #include <adept.h>
@@ -8,7 +8,7 @@
 template <class F>
 struct Library {
     const F& f;
-    adept::Stack stack{false};  // a thread has one active stack at a time: this one is during a call
+    adept::Stack stack{false};  // active during a call only: a thread has one active stack
     std::vector<adept::adouble> x;
 
     explicit Library(const F& function) : f(function) {
@@ -16,7 +16,7 @@ struct Library {
         x.resize(f.size());
     }
     ~Library() {
-        const Active active(stack);  // a number leaves the stack that is active, which must be its own
+        const Active active(stack);  // numbers must be destroyed while their own stack is active
         x.clear();
     }
 

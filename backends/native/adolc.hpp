@@ -1,5 +1,5 @@
-// ADOL-C. Variants: 0 records anew at every call; 1 records once, and again where a constant or the outcome of a
-// comparison has changed.
+// ADOL-C. Variants: 0 records at every call; 1 records once, and again when a constant or a comparison's outcome
+// changes.
 #pragma once
 
 #include <adolc/adolc.h>
@@ -13,7 +13,7 @@ struct Library {
     const F& f;
     int variant;
     int n;
-    short tag;  // in the name of a file that a long recording begins in
+    short tag;  // part of the file name of a long recording
     std::vector<double> constants, x, along;
     std::vector<double*> rows;
     std::size_t sizes[4] = {0, 0, 0, 0};  // of the buffers; 0 for ADOL-C's own
@@ -58,7 +58,7 @@ struct Library {
     }
 
 private:
-    // The value; with `keep`, what a reverse sweep needs is kept.
+    // The value; `keep` stores values for a reverse sweep.
     double forward(const double* at, int keep) {
         double y;
         if (variant != 0 && !f.constants_changed(constants) && recorded && zos_forward(tag, 1, n, keep, at, &y) >= 0) {
@@ -91,7 +91,7 @@ private:
         return y;
     }
 
-    // Whether the recording went to files; then there are larger buffers for the next one.
+    // Whether the recording went to files; enlarges the buffers for the next one.
     bool grown() {
         std::size_t found[STAT_SIZE];
         tapestats(tag, found);

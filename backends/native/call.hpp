@@ -1,4 +1,4 @@
-// An operator of a library on a twin, bound to inputs: what exports.hpp hands out.
+// An operator of a library on a case's function, bound to inputs; exports.hpp hands these out.
 #pragma once
 
 #include <cstring>
@@ -11,7 +11,7 @@ namespace adbench {
 
 enum Operator { value = 0, gradient = 1, vjp = 2, jvp = 3, hvp = 4, hessian = 5 };
 
-// One prepared call: leaves, vector and results are bound once, `run` is what is timed.
+// One prepared call: leaves, vector and results are bound once; `run` is timed.
 struct Call {
     std::vector<Leaf> leaves;
     int asked = value;
@@ -40,7 +40,7 @@ constexpr bool offers = false;
 template <template <class> class Operation, class L>
 constexpr bool offers<Operation, L, std::void_t<Operation<L>>> = true;
 
-// With `every`, all operators that the library has; without, value and gradient alone, which compile sooner.
+// `every` compiles all operators of the library; otherwise only value and gradient, which compile faster.
 template <template <class> class Library, class F, bool every>
 class CallOf final : public Call {
     using L = Library<F>;
@@ -96,7 +96,7 @@ public:
                 if constexpr (compiled<Hessian>) return library_->hessian(x(), out), 0.0;
                 break;
         }
-        throw Unsupported("there is no such operator");
+        throw Unsupported("the library lacks this operator");
     }
 
 private:
@@ -107,7 +107,7 @@ private:
         return in_a_row(v_, [this](std::size_t k) { return static_cast<const void*>(vector[k]); });
     }
 
-    // The active leaves one after the other; one alone stays where it is.
+    // The active leaves in one row; a single leaf is not copied.
     template <class Address>
     const double* in_a_row(std::vector<double>& row, Address address) {
         const auto& active = f_->active();

@@ -1,6 +1,6 @@
-// CoDiPack 2 and 3, as its tutorials: RealReverse, its default (a tape of Jacobians with linear indices); RealForward
-// along a direction; reverse over forward for second order. Not reset(): before 2.3 it clears at least two million
-// adjoints, however few there were.
+// CoDiPack 2 and 3 as in its tutorials: RealReverse, the default (Jacobian tape with linear indices); RealForward along
+// a direction; reverse over forward for second order. Not reset(): before 2.3 it always clears at least two million
+// adjoints.
 #pragma once
 
 #include <codi.hpp>

@@ -1,4 +1,4 @@
-// Gradients by hand, in plain C++: where the twin's file has a `gradient` beside its `f`.
+// Hand-written gradients in plain C++, if the implementation has a `gradient` next to `f`.
 #pragma once
 
 #include <vector>

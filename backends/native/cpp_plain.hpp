@@ -1,4 +1,4 @@
-// Plain C++: the function on doubles, and no derivative.
+// Plain C++: the function on doubles, without derivatives.
 #pragma once
 
 template <class F>

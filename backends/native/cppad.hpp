@@ -1,5 +1,5 @@
-// CppAD. Variants: 0 records anew at every call; 1 records once, and again where a constant or the outcome of a
-// comparison has changed; 2 does the same and optimises the recording.
+// CppAD. Variants: 0 records at every call; 1 records once, and again when a constant or a comparison's outcome
+// changes; 2 also optimises the recording.
 #pragma once
 
 #include <cppad/cppad.hpp>
@@ -8,14 +8,14 @@
 
 using Number = CppAD::AD<double>;
 template <class X>
-using Row = CppAD::vector<X>;  // from CppAD's own pool, which keeps what is freed for the next recording
+using Row = CppAD::vector<X>;  // from CppAD's pool, which keeps freed memory for the next recording
 
-// What does not depend on the function, compiled once.
+// The part that does not depend on the function, compiled once.
 struct Recording {
     Recording();
     ~Recording();
     void record(Row<Number>& ax, Row<Number>& ay, bool optimise);
-    bool evaluate(const Row<double>& x, double& y);  // whether all comparisons came out as they were recorded
+    bool evaluate(const Row<double>& x, double& y);  // whether all comparisons came out as recorded
     void sweep(int order, double w, double* out);
     double along(const double* v);
     void hessian(const Row<double>& x, double* out);
@@ -56,7 +56,7 @@ struct Library {
     }
 
 private:
-    // The value, with the recording ready for a sweep at this point.
+    // The value; makes the recording ready for a sweep at this point.
     double forward(const double* at) {
         std::copy(at, at + f.size(), x.begin());
         double y;
@@ -104,7 +104,7 @@ bool Recording::evaluate(const Row<double>& x, double& y) {
 void Recording::sweep(int order, double w, double* out) {
     tape_->w[0] = w;
     tape_->g = tape_->Reverse(order, tape_->w);
-    // Of the coefficients of each input, the one of x itself comes last.
+    // The last coefficient of each input belongs to x.
     for (std::size_t i = 0; i < tape_->v.size(); ++i) out[i] = tape_->g[order * i + order - 1];
 }
 

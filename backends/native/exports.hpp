@@ -1,14 +1,14 @@
-// The C interface, which adbench/execution/native calls through ctypes. `Unit` is the Function and `Library` the library;
-// `every_operator` says whether more is wanted than the gradient.
+// The C interface that adbench/execution/native calls through ctypes. `Unit` is the Function, `Library` the library;
+// `every_operator` compiles more than the gradient.
 #pragma once
 
 #include "call.hpp"
 
 #define ADBENCH_EXPORT extern "C" __attribute__((visibility("default")))
 
-// axes: of each leaf of the inputs, negative for an int, a bool or a text; extents: of all of them in a row.
-// Null where it cannot be made; what was thrown is then in `message`, which has room for `room` characters.
-// variant: which way to call the library, where it has several.
+// axes: count per leaf, negative for an int, a bool or a text. extents: of all leaves in a row.
+// variant: which way to call the library, if it has several.
+// Returns null after an exception and writes its text to `message`, which holds `room` characters.
 ADBENCH_EXPORT adbench::Call* adbench_open(std::size_t count, const int* axes, const std::int64_t* extents, int variant,
                                            char* message, std::size_t room) {
     try {
@@ -28,7 +28,7 @@ ADBENCH_EXPORT adbench::Call* adbench_open(std::size_t count, const int* axes, c
 
 ADBENCH_EXPORT int adbench_has(const adbench::Call* call, int asked) { return call->has(asked); }
 
-// Where everything lies that `adbench_run` reads and writes.
+// Sets the addresses that `adbench_run` reads and writes.
 ADBENCH_EXPORT void adbench_bind(adbench::Call* call, int asked, const void* const* leaves, const double* const* vector,
                                  double* out) {
     for (adbench::Leaf& leaf : call->leaves) leaf.data = *leaves++;
@@ -37,7 +37,7 @@ ADBENCH_EXPORT void adbench_bind(adbench::Call* call, int asked, const void* con
     call->out = out;
 }
 
-// The value, or for jvp the product; NaN after an exception, of which adbench_error tells.
+// The value, or for jvp the product; NaN after an exception, which adbench_error reports.
 ADBENCH_EXPORT double adbench_run(adbench::Call* call) {
     try {
         return call->run();
@@ -47,13 +47,13 @@ ADBENCH_EXPORT double adbench_run(adbench::Call* call) {
     } catch (const std::exception& error) {
         call->error = error.what();
     } catch (...) {
-        call->error = "it threw what is no std::exception";
+        call->error = "it threw something that is not a std::exception";
     }
     if (call->error.empty()) call->error = "an exception without a message";
     return std::numeric_limits<double>::quiet_NaN();
 }
 
-// 0: nothing was thrown since the last such question. 1: an exception, 2: Unsupported; `message` then holds its text.
+// 0: no exception since the last call. 1: an exception, 2: Unsupported; `message` then holds the text.
 ADBENCH_EXPORT int adbench_error(adbench::Call* call, char* message, std::size_t room) {
     if (call->error.empty()) return 0;
     std::strncpy(message, call->error.c_str(), room - 1);

@@ -1,7 +1,6 @@
-// FastAD: an expression template of the whole function, built once and evaluated at every call; built again where a
-// constant has changed, for its nodes keep what they compute from constants. A text is in FastAD's own words and
-// returns the expression; it is in the folder of that name. Matrices come as they lie, that is transposed: FastAD's are
-// by columns.
+// FastAD: an expression template of the whole function, built once and evaluated at every call. Rebuilt when a constant
+// changes, because nodes store values computed from constants. The implementations in the folder `fastad` use FastAD's
+// functions and return the expression. Matrices arrive transposed, because FastAD stores columns.
 #pragma once
 
 #include <fastad>
@@ -14,7 +13,7 @@
 struct Views {
     double* x;
     double* g;
-    const double* constants;  // in a row, where they stay: nodes look at them and hold no copy
+    const double* constants;  // in a row at a fixed address: nodes refer to them
 
     template <std::size_t axes>
     auto active(adbench::Real<axes>, std::size_t offset, const adbench::Leaf& leaf) const {

@@ -1,22 +1,22 @@
-// The twin of a case as a function of its active inputs, and what a library makes of it.
+// A case's C++ implementation as a function of its active inputs, and the interface of a library's header.
 //
 // A library's header defines
 //
 //     template <class F> struct Library {
-//         explicit Library(const F& f);      or (const F& f, int variant): ways of calling the library
-//         double value(const double* x);                            // else the twin on doubles
+//         explicit Library(const F& f);      or (const F& f, int variant) if there are several ways to call it
+//         double value(const double* x);                            // by default f on doubles
 //         double gradient(const double* x, double w, double* g);    // g = w ∇f(x); returns f(x)
 //         double jvp(const double* x, const double* v);             // returns ∇f(x) · v
 //         void hvp(const double* x, const double* v, double* h);    // h = H(x) v
 //         void hessian(const double* x, double* H);                 // H(x), row by row
 //     };
 //
-// and leaves out what the library has not. Of `f` it uses
+// and omits the operators that the library lacks. It uses these parts of `f`:
 //
 //     f.size()                    the number of active entries
-//     f(x)                        the twin at an array of any number type
-//     f.constants_changed(kept)   whether what was recorded with these constants no longer holds
-//     f.template at<T>(inputs)    the twin with inputs made by the library itself (see `Numbers`)
+//     f(x)                        the function at an array of any number type
+//     f.constants_changed(kept)   whether a recording with the constants `kept` is out of date
+//     f.template at<T>(inputs)    the function with inputs that the library creates (see `Numbers`)
 #pragma once
 
 #include <array>
@@ -25,11 +25,11 @@
 #include "inputs.hpp"
 
 struct NoGradient {};
-NoGradient gradient(...);  // found where the twin has no gradient by hand
+NoGradient gradient(...);  // chosen if there is no hand-written gradient
 
 namespace adbench {
 
-// mask: a bit for each active input. own: one for each that the case is differentiated in, which `gradient` is for.
+// mask: a bit for each active input. own: a bit for each input that the hand-written `gradient` covers.
 template <unsigned mask, unsigned own, class... Kinds>
 class Function {
     using Inputs = std::index_sequence_for<Kinds...>;
@@ -64,23 +64,23 @@ public:
         return with(inputs, [](const auto&... given) -> T { return ::f<T>(given...); }, Inputs{});
     }
 
-    // What the text makes of such inputs, whatever it is: for libraries whose texts return expressions.
+    // The result of any type, for libraries whose implementations return expressions.
     template <class T, class Made>
     auto expression(Made inputs) const {
         return with(inputs, [](const auto&... given) { return ::f<T>(given...); }, Inputs{});
     }
 
-    // The twin's gradient by hand: the value; the results in `g`, in `aside` those for inputs that are not active.
+    // The hand-written gradient: returns the value, writes active inputs to `g` and others to `aside`.
     double by_hand(double* g, std::vector<double>& aside) const {
         aside.resize(constants_);
         return hand(g, aside.data(), Inputs{});
     }
-    // Whether there is one, for all that is active.
+    // Whether it exists and covers all active inputs.
     static constexpr bool has_gradient_by_hand() {
         return !std::is_same_v<decltype(hand_type(Inputs{})), NoGradient> && (mask & ~own) == 0;
     }
 
-    // Whether a constant is another than at the last such question; ints and texts stay what they are.
+    // Whether a constant has changed since the last call; ints and texts never change.
     bool constants_changed(std::vector<double>& kept) const {
         bool changed = kept.size() != constants_;
         kept.resize(constants_);
@@ -100,11 +100,11 @@ public:
 private:
     static constexpr bool is_active(std::size_t input) { return mask >> input & 1; }
 
-    // then(inputs...), with the inputs made by `inputs`.
+    // then(inputs...), with inputs created by `inputs`.
     template <class Made, class Then, std::size_t... input>
     decltype(auto) with(Made& inputs, Then&& then, std::index_sequence<input...>) const {
         const Leaf* leaf = leaves_.data();
-        std::size_t offset = 0;  // braces below: from left to right
+        std::size_t offset = 0;  // the braces below evaluate left to right
         const std::tuple<Given<input, Made>...> given{
             Reader<is_active(input), Made>{inputs, leaf, offset}(Kind<input>{})...};
         return std::apply(then, given);
@@ -112,7 +112,7 @@ private:
     template <std::size_t input, class Made>
     using Given = decltype(std::declval<Reader<is_active(input), Made>&>()(Kind<input>{}));
 
-    // Where the derivative in an input goes, or Nothing.
+    // The place for the derivative of an input, or Nothing.
     template <std::size_t input>
     decltype(auto) written(double* g, double* aside) const {
         if constexpr (own >> input & 1) {

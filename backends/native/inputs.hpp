@@ -1,4 +1,4 @@
-// The inputs of a twin, put in place: what each is, and where its numbers are.
+// The inputs of a C++ implementation: their kinds and the addresses of their numbers.
 #pragma once
 
 #include <tuple>
@@ -8,7 +8,7 @@
 
 namespace adbench {
 
-// What an input is, as its Python value tells: so many axes of floats, an int, a bool, a text, a nest of these.
+// The kind of an input, from its Python value: floats in `axes` axes, an int, a bool, a text, or a nest of these.
 template <std::size_t axes>
 struct Real {};
 struct Whole {};
@@ -38,7 +38,7 @@ decltype(auto) view(X* data, const Leaf& leaf) {
     }
 }
 
-// How inputs are made: the active ones are taken from an array of T, constants are where they are.
+// Creates inputs: active ones from an array of T, constants at their addresses.
 template <class T>
 struct Numbers {
     const T* x;
@@ -53,7 +53,7 @@ struct Numbers {
     }
 };
 
-// All of them where they are: plain doubles.
+// Creates all inputs as doubles at their addresses.
 struct InPlace : Numbers<double> {
     template <std::size_t axes>
     decltype(auto) active(Real<axes> real, std::size_t, const Leaf& leaf) const {
@@ -81,11 +81,11 @@ struct Reader {
     std::string_view operator()(Text) { return static_cast<const char*>((leaf++)->data); }
     template <class... Parts>
     auto operator()(Nest<Parts...>) {
-        return std::tuple<decltype((*this)(Parts{}))...>{(*this)(Parts{})...};  // braces: from left to right
+        return std::tuple<decltype((*this)(Parts{}))...>{(*this)(Parts{})...};  // braces evaluate left to right
     }
 };
 
-// Where a gradient by hand writes: as the inputs are, and to be written to. (Nothing is made where nothing is wanted.)
+// Creates the outputs of a hand-written gradient: the same kinds as the inputs, writable.
 struct Writer {
     double* at;
     const Leaf* leaf;

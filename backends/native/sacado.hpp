@@ -1,8 +1,8 @@
-// Sacado: reverse mode by Rad, forward by Fad, second order by Rad on Fad.
+// Sacado: reverse mode by Rad, forward mode by Fad, second order by Rad over Fad.
 #pragma once
 
-// Debian builds Sacado with optional parts of Trilinos (Teuchos, Kokkos, MPI) that are no dependency of its package.
-// Numbers need none of them.
+// Debian builds Sacado with optional parts of Trilinos (Teuchos, Kokkos, MPI) on which its package does not depend.
+// The number types need none of them.
 #include <Sacado_ConfigDefs.h>
 #undef HAVE_SACADO_TEUCHOSCORE
 #undef HAVE_SACADO_TEUCHOSCOMM
@@ -13,7 +13,7 @@
 #undef HAVE_SACADO_VIEW_SPEC
 #include <Sacado_Fad_SFad.hpp>
 
-// Rad calls std::log and its like on the numbers inside, also where those are Fad's.
+// Rad calls std::log and others on its inner numbers, which may be Fad's.
 #include <cmath>
 namespace std {
 using Sacado::Fad::Exp::acos, Sacado::Fad::Exp::acosh, Sacado::Fad::Exp::asin, Sacado::Fad::Exp::asinh;
@@ -40,7 +40,7 @@ struct Library {
     explicit Library(const F& function) : f(function) {}
 
     double gradient(const double* at, double w, double* g) {
-        x.clear();  // made anew: independents must be younger than the last sweep, which gave their memory back
+        x.clear();  // independents must be created after the last sweep, which frees their memory
         for (std::size_t i = 0; i < f.size(); ++i) x.emplace_back(at[i]);
         Adjoint<double> y = f(x.data());
         Adjoint<double>* outputs = &y;

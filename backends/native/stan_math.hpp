@@ -1,8 +1,8 @@
-// Stan Math as its own functionals call it (stan::math::gradient, hessian_times_vector, hessian): record in a nested
-// scope, sweep, give the memory back. Forward over reverse for second order.
+// Stan Math as in its functionals (stan::math::gradient, hessian_times_vector, hessian): record in a nested scope,
+// sweep, free the memory. Forward over reverse for second order.
 #pragma once
 
-// The whole of <stan/math/mix.hpp> takes half a minute to compile; this is what functions of numbers need.
+// <stan/math/mix.hpp> takes half a minute to compile; scalar functions need these headers only.
 #include <stan/math/mix/meta.hpp>
 
 #include <stan/math/fwd/core.hpp>

@@ -1,5 +1,5 @@
-// Stan Math as its own functions want their inputs: a vector or a matrix is one node, not one for each entry.
-// The texts are Stan's own, in folders beside this file; each includes the functions that it calls.
+// Stan Math with a vector or a matrix as one node instead of one per entry. The implementations are in the folders
+// next to this file; each includes the functions that it calls.
 #pragma once
 
 #include <stan/math/rev/core.hpp>
@@ -9,7 +9,7 @@
 
 #include "inputs.hpp"
 
-// Constants, and all inputs where only the value is wanted: seen as Eigen's, where they lie.
+// Maps constants to Eigen objects without a copy; for the value, all inputs.
 struct Constants {
     using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
@@ -39,7 +39,7 @@ struct Nodes : Constants {
     using Made = std::vector<std::pair<double*, stan::math::var_value<Value>>>;
 
     const double* x;
-    double* g;  // where adjoints go
+    double* g;  // output for the adjoints
     Made<double> numbers;
     Made<Eigen::VectorXd> vectors;
     Made<Eigen::MatrixXd> matrices;

@@ -39,7 +39,7 @@ class Lead:
     compared: tuple[Cell, ...] = ()
 
     def place(self, cell: Cell) -> Place:
-        """Where the cell stands: ★ for "fastest", ☆ for "tie"; "" where it follows or nothing is known."""
+        """The rank of a cell: ★ for "fastest", ☆ for "tie"; "" if it is slower or nothing is known."""
         if self.winner:
             return "fastest" if cell is self.winner else ""
         there = self.compared and (cell is self.leaders[0] or cell in self.compared)

@@ -25,8 +25,8 @@ MOST_LEFT_OUT = 6  # lines of the legend
 def plot(run: Run, case: str, axes: Axes | None, operator: str | None, what: str) -> Axes:
     """Draw the figures of a case against its sizes, both axes logarithmic; returns the axes.
 
-    axes       the user's; None for those of a new figure of pyplot
-    operator   None for the one that the page shows the case with
+    axes       the user's; None for a new figure of pyplot
+    operator   None for the page's operator of this case
     what       "time"; "memory" for the first method that has figures; or the name of one method
 
     Results that are right are joined by a line. Others are hollow. Backends without figures are in the legend, with

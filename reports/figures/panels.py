@@ -207,7 +207,7 @@ def values_of(panel: Panel) -> list[float]:
 
 
 def left_out(cells: Cells, case: str, panels: Sequence[Panel]) -> Iterator[str]:
-    """The gaps of the figure: cells without a measurement, by word; then the points that one panel lacks."""
+    """The gaps of the figure: cells without a measurement, by word; then points that a single panel lacks."""
     columns = {backend: [cells.cell(case, size, backend) for size in cells.sizes[case]] for backend in cells.backends}
     for backend, column in columns.items():
         for word in dict.fromkeys(cell.word for cell in column if not cell.measured):

@@ -64,7 +64,7 @@ def explained(catalog: Catalog, name: str, size: int | None, *, seed: int = 0, c
     case = catalog.cases[name]
     size = case.sizes[0] if size is None else size
     if not case.accepts(size):
-        raise UsageError(f"{name} has no size {size}; it has: {case.takes}")
+        raise UsageError(f"{name} has no size {size}; use {case.takes}")
     names, args, active = case.bind(size, seed)
     labels = [names[k] for k in active]
     f = _of_active(case, names, args, active, files.load(catalog.backends["tape"]).xp, size)
@@ -73,7 +73,7 @@ def explained(catalog: Catalog, name: str, size: int | None, *, seed: int = 0, c
         explanation = tape.explain(f, *points, names=labels)
         code = listing(f, *points, names=labels, wrt=tuple(range(len(points)))) if compiled else None
     except (MemoryError, RecursionError) as error:
-        raise UsageError(f"{name} at size {size} is too large to be explained; give a smaller one with -n") from error
+        raise UsageError(f"{name} at size {size} is too large to explain; give a smaller size with -n") from error
     except Exception as error:  # a user's function may raise anything, and the engine refuses some
         raise UsageError(f"{name}: the tape cannot run it: {type(error).__name__}: {first_line(error)}") from error
     about = cases.docstring(Path(case.file)).partition("\n")[2].strip("\n")
@@ -119,7 +119,7 @@ def text(found: Explained, *, colour: bool) -> str:
     parts += [
         _headed("Expression graph", _clipped(graph, 0), colour),
         _headed("Forward: each operation, its value, and its partial derivatives", _table(recorded.forward()), colour),
-        _headed("Reverse: what is added to each adjoint, from the value back", _table(recorded.reverse()), colour),
+        _headed("Reverse: additions to each adjoint, from the value back", _table(recorded.reverse()), colour),
         _headed("Gradient", "\n".join(f"∂f/∂{name} = {value}" for name, value in gradient_of(found)), colour),
     ]
     if found.listing is not None:

@@ -44,7 +44,7 @@ def render(run: Run) -> str:
 
 
 def rows(run: Run) -> list[dict[str, object]]:
-    """A dict of `FIELDS` for each record, without those that it lacks.
+    """A dict of `FIELDS` for each record, without missing ones.
 
     word      compares it with `fastest`, the fastest right one of its case, size and operator
     digits    how many digits of every compared number are verified

@@ -28,20 +28,22 @@ function_options = combined(
     click.option(
         "--function",
         metavar="MODULE:F",
-        help="Your function: module:f, file.py:f or module:object.f.",
+        help="Use your function: module:f, file.py:f or module:object.f.",
     ),
     click.option(
         "--at",
         multiple=True,
         metavar="VALUE ...",
-        help="Arguments of your function: numbers, JSON, @file.npz, @file.npz:key, @file.npy or @file.json. Several "
-        "numbers are one argument each, or a vector if the function takes one argument. Integers become floats.",
+        help="Pass your function these arguments: numbers, JSON, @file.npz, @file.npz:key, @file.npy or @file.json. "
+        "Several numbers are one argument each, or a vector if the function takes one argument. Integers become "
+        "floats.",
     ),
     click.option(
         "--arg",
         multiple=True,
         metavar="NAME=VALUE",
-        help="A keyword argument. An integer stays an integer, so it is not differentiated. Other text is a string.",
+        help="Pass a keyword argument. An integer stays an integer, so it is not differentiated. Other text is a "
+        "string.",
     ),
     click.option(
         "--wrt", multiple=True, metavar="NAME", help="Differentiate with respect to this argument; default: all floats."

@@ -1,8 +1,8 @@
-"""A run on many machines: a Dask cluster gets whole groups, and decides where each one runs.
+"""Runs on many machines: a Dask cluster gets whole groups and decides where each one runs.
 
-A timed group is a case with all its backends, sizes and operators, so that every ratio is taken on one host. A check
-has no clock: its groups are a case at some of its random points. A host answers with the events of a run, which go into
-the journal as if they had happened here. Dask runs a group again on another host if its worker is lost.
+A timed group is a case with all its backends, sizes and operators, so every ratio is measured on one host. Checks have
+no clock: their groups are a case at some of its random points. A host answers with events, which go into the journal
+like local ones. Dask repeats a group on another host if its worker is lost.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from adbench.model.settings import PREFERRED_REFERENCE, Settings
 
 ADDRESS = re.compile(r"dask://(?P<host>[^/\s]+):(?P<port>\d+)")
 CONNECT_SECONDS = 15
-SEEDS = 50  # of a case, in one group of a check: starting the workers must not take most of the time
+SEEDS = 50  # random points of a case in one group of a check, so that starting workers does not dominate
 
 Facts = dict[str, Any]
 
 
 def address_of(text: str) -> str:
-    """tcp://HOST:PORT of dask://HOST:PORT. Raises UsageError if the text is no such address."""
+    """tcp://HOST:PORT of dask://HOST:PORT. Raises UsageError for anything else."""
     found = ADDRESS.fullmatch(text)
     if found is None:
-        raise UsageError(f"{text!r} is not a cluster's address; write dask://HOST:PORT, as the scheduler prints it")
+        raise UsageError(f"{text!r} is not a cluster address; write dask://HOST:PORT, as the scheduler prints it")
     return f"tcp://{found['host']}:{found['port']}"
 
 
@@ -45,9 +45,9 @@ def groups_of(jobs: Iterable[Job], *, timed: bool) -> list[tuple[Job, ...]]:
 
 @dataclass
 class Cluster:
-    """Executes a plan on the hosts of a cluster; `progress` is what is known of the run so far.
+    """Executes a plan on the hosts of a cluster; `progress` is the state of the run.
 
-    Connects when it is created: raises UsageError if there is no cluster, before anything has been written.
+    Connects at once: raises UsageError if there is no cluster, before anything is written.
     """
 
     address: str
@@ -59,9 +59,9 @@ class Cluster:
         self.client = self._connected()
 
     def events(self) -> Generator[Event, None, None]:
-        """Do what is not in `progress` yet; each event is applied to it before it is passed on.
+        """Do the rest of the plan; each event is applied to `progress` before it is passed on.
 
-        Raises UsageError if a host lacks what the plan needs.
+        Raises UsageError if a host cannot execute the plan.
         """
         yield from applied(self._events(), self.progress)
 
@@ -95,14 +95,14 @@ class Cluster:
         try:
             client = Client(where, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, TimeoutError) as error:
-            raise UsageError(f"{self.address}: no scheduler answers there; start one: dask scheduler") from error
+            raise UsageError(f"{self.address}: no scheduler answers; start one: dask scheduler") from error
         if not client.scheduler_info(n_workers=-1)["workers"]:
             client.close()
-            raise UsageError(f"{self.address}: it has no worker; run on each host: dask worker {where} --nthreads 1")
+            raise UsageError(f"{self.address}: no workers; run on each host: dask worker {where} --nthreads 1")
         return client
 
     def _left(self) -> list[tuple[Job, ...]]:
-        """The groups that are not done yet, each as a whole, because its cells are measured together."""
+        """The unfinished groups, each as a whole, because its cells are measured together."""
         done, settings = self.progress, self.settings
 
         def is_left(job: Job) -> bool:
@@ -122,7 +122,7 @@ class Cluster:
         return self.progress.head.run.reference_backend or self.settings.reference_backend or first
 
     def _request(self, group: tuple[Job, ...], stop: str) -> dict[str, Any]:
-        """What a host needs to know."""
+        """The request to a host."""
         run = self.progress.head.run
         cases = {name: about for name, about in run.cases.items() if name == group[0].case}
         backends = {job.backend for job in group}
@@ -142,11 +142,11 @@ class Cluster:
         try:
             answer = future.result()
         except KilledWorker:
-            reason = "the workers of the cluster that measured this case were lost, one after the other"
+            reason = "the cluster's workers that measured this case were lost, one after the other"
             yield from (Checked(Record(job, "crashed", reason)) for job in group)
             return
         except ModuleNotFoundError as error:
-            raise UsageError(f"{self.address}: a host lacks adbench, or a library: {error}") from error
+            raise UsageError(f"{self.address}: a host lacks adbench or a library, install it there: {error}") from error
         except AdbenchError as error:
             raise UsageError(f"{self.address}: {error}") from error
         yield Learned(self._facts(answer))
@@ -156,7 +156,7 @@ class Cluster:
                 yield event
 
     def _facts(self, answer: Facts) -> Facts:
-        """What is known of the machines: the facts that all hosts share, and every value of the others."""
+        """The facts about the machines: values that all hosts share, and every value of the others."""
         run = self.progress.head.run
         overheads = [ns for ns in (run.loop_overhead_ns, answer["loop_overhead_ns"]) if ns is not None]
         hosts = str(run.machine.get("hosts") or "").split(", ") if run.machine.get("hosts") else []
@@ -165,7 +165,7 @@ class Cluster:
             names = dict.fromkeys([*run.machine, *here])
             here = {name: _both(run.machine.get(name), here.get(name)) for name in names}
         joined = ", ".join(sorted({*hosts, answer["host"]}))
-        # The largest of several hosts: an upper bound of the clock's own time.
+        # The largest of several hosts, an upper bound of the clock's overhead.
         return {"machine": {**here, "hosts": joined}, "loop_overhead_ns": max(overheads, default=None)}
 
 
@@ -177,8 +177,8 @@ def _of_group(asked: Facts, cases: set[str], backends: set[str]) -> Facts:
 
 
 def _both(before: Any, now: Any) -> Any:
-    """A fact of two machines: itself where they agree, else both in words."""
+    """A fact of two machines: the value if they agree, else both in words."""
     if before == now:
         return now
-    texts = str(before).split(" / ") if before is not None else ["not known"]
-    return " / ".join(dict.fromkeys([*texts, "not known" if now is None else str(now)]))
+    texts = str(before).split(" / ") if before is not None else ["unknown"]
+    return " / ".join(dict.fromkeys([*texts, "unknown" if now is None else str(now)]))

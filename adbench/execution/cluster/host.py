@@ -1,11 +1,11 @@
-"""What one host of a cluster does: a group of jobs, from check to memory, by the same scheduler as anywhere.
+"""One host of a cluster: measures a group of jobs, from check to memory, by the same scheduler as local runs.
 
-`on_host` is the task of a Dask worker. It starts a process that measures the group, this module run with -m: what
-libraries do to a process then affects that one, and it ends when the worker does.
+`on_host` is the task of a Dask worker. It starts a process that measures the group, this module run with -m, so that
+libraries affect only that process. It ends when the worker does.
 
-    stdin of that process    one line of JSON, the request; its end means that nobody waits for the answer any more
+    stdin of that process    one line of JSON, the request; its end means that nobody waits for the answer
     the file in its argv     the answer: {"host", "machine", "loop_overhead_ns", "events": [line of a journal, …]},
-                             or {"fault": why there is none}
+                             or {"fault": the reason}
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from adbench.model.settings import Settings, cache_folder
 from adbench.results.journal import event_of, line_of
 from adbench.results.run_files import catalog_of
 
-POLL_SECONDS = 2.0  # how often a task asks whether it is still wanted
+POLL_SECONDS = 2.0  # interval at which a task asks whether it is still wanted
 LEASE = "adbench on {host}"
 
 
 def on_host(request: dict[str, Any]) -> dict[str, Any]:
-    """The task: measure the group of this request on the host of this worker, alone there if a clock runs.
+    """The task: measure the group of this request on this worker's host, exclusively if a clock runs.
 
-    Raises AdbenchError, in one line, if the host cannot do it.
+    Raises AdbenchError with one line if the host cannot do it.
     """
     from distributed import Event as Flag
 
@@ -53,7 +53,7 @@ def on_host(request: dict[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="adbench-") as folder, _alone(request["timed"]):
         answer, errors = Path(folder) / "answer.json", Path(folder) / "errors"
         with errors.open("wb") as stderr:
-            # What Dask's nanny sets for its workers would change how memory is measured.
+            # Variables that Dask's nanny sets for its workers would change memory results.
             environment = {k: v for k, v in os.environ.items() if k != "MALLOC_TRIM_THRESHOLD_"}
             process = subprocess.Popen(
                 [sys.executable, "-m", "adbench.execution.cluster.host", str(answer)],
@@ -80,8 +80,8 @@ def on_host(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _alone(timed: bool) -> contextlib.AbstractContextManager[Any]:
-    """With a clock running, one group at a time on a host, however many workers it has: Dask's own semaphore, whose
-    lease ends with the worker that holds it."""
+    """With a clock running, one group at a time on a host, for any number of workers: Dask's semaphore, whose lease
+    ends with its worker."""
     if not timed:
         return contextlib.nullcontext()
     from distributed import Semaphore
@@ -96,7 +96,7 @@ def measured(head: Head) -> dict[str, Any]:
     """The group of this head on this machine, as plain data. Raises UsageError if this host has other files."""
     here = machine.describe()
     head = replace(head, run=replace(head.run, machine=here))
-    known = catalog_of(head, "this host", "install and copy there what is here")
+    known = catalog_of(head, "this host", "install and copy the same files there")
     asked = from_plain(head.run.settings, Settings)
     most = default_limit()
     limits = [limit for limit in (asked.mem_limit_bytes, most) if limit is not None]
@@ -127,7 +127,7 @@ def events_of(answer: Mapping[str, Any]) -> Iterator[Event]:
 
 
 def _end_with_stdin() -> None:
-    """End this process in order when its stdin ends: the Dask worker is gone, or wants no answer any more."""
+    """End this process in order when its stdin ends, because the Dask worker is gone or no longer waits."""
     while sys.stdin.buffer.read(4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Inputs as C++ sees them: one leaf after the other, each with its kind."""
+"""The layout of inputs for C++: one leaf after the other, each with its kind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Layout:
 
     kinds     the C++ type of each input's kind: `Real<1>`, `Whole`, `Nest<Real<2>, Real<0>>`
     shapes    of each leaf, None for a static leaf
-    owners    the position of the input that each leaf is of
+    owners    the position of each leaf's input
     """
 
     kinds: tuple[str, ...]
@@ -35,7 +35,7 @@ class Layout:
 
 
 def layout(args: Sequence[Any]) -> Layout:
-    """The layout of native inputs. Raises Unsupported for an input that C++ has no type for."""
+    """The layout of native inputs. Raises Unsupported for an input without a C++ type."""
     kinds = tuple(_kind(arg) for arg in args)
     parts = [(position, leaf) for position, arg in enumerate(args) for leaf in leaves(arg)]
     shapes = tuple(leaf.shape if isinstance(leaf, np.ndarray) else None for _, leaf in parts)
@@ -43,7 +43,7 @@ def layout(args: Sequence[Any]) -> Layout:
 
 
 def leaves(arg: Any) -> Iterator[Any]:
-    """The leaves of a nested input; of a dict in the order of its sorted keys, as optree has them."""
+    """The leaves of a nested input; of a dict in the order of its sorted keys, as in optree."""
     if isinstance(arg, dict):
         for key in sorted(arg):
             yield from leaves(arg[key])
@@ -64,7 +64,7 @@ def _kind(arg: Any) -> str:
     for kind, name in ((bool, "Truth"), (int, "Whole"), (str, "Text")):
         if isinstance(arg, kind):
             return f"adbench::{name}"
-    raise Unsupported(f"a C++ text has no input of type {type(arg).__name__}")
+    raise Unsupported(f"a C++ implementation takes no input of type {type(arg).__name__}")
 
 
 def _nest(parts: Sequence[Any]) -> str:
@@ -81,8 +81,8 @@ def unit_text(kinds: Sequence[str], active: int, own: int, *, every: bool) -> st
 
     Both are macros, because their paths must not change the source.
 
-    active   the mask of the inputs to differentiate in
-    own      the mask of the case's own active inputs, which its gradient by hand is for
+    active   the mask of the active inputs
+    own      the mask of the case's own active inputs, for its gradient by hand
     every    whether to build all operators, or the gradient alone
     """
     return (

@@ -1,7 +1,7 @@
-"""From C++ source to a shared object, by the system's compiler, kept for the next time.
+"""From C++ source to a shared object, by the system's compiler, with a cache.
 
-The name of a cache entry has a digest of everything that it depends on (sources, flags, compiler, processor, version of
-the library) and one of its own content: a damaged entry is not found, and built again. It is put in place in one step.
+A cache entry's name has a digest of everything that it depends on (sources, flags, compiler, processor, version of the
+library) and a digest of its content, so a damaged entry is built again. Entries appear atomically.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from adbench.model.errors import AdbenchError, Unsupported
 from adbench.model.settings import processor_features
 
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-w")
-"""The same for every library, and for the plain functions."""
+"""Flags for every library, and for plain functions."""
 
 AT_A_LINE = re.compile(r":\d+:\d+: (fatal )?error: ")
 INCLUDED = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
-_refused: dict[str, str] = {}  # units that do not compile, by key: one process tries each only once
+_refused: dict[str, str] = {}  # units that do not compile, by key, so that a process tries each once
 
 
 class BuildError(AdbenchError):
-    """Source that does not compile, with the compiler's first message and where the rest is."""
+    """Source that does not compile; the message has the compiler's first error and the path of the rest."""
 
 
 @cache
@@ -44,8 +44,8 @@ def compiler() -> tuple[str, ...]:
     given = os.environ.get("CXX", "")
     command = tuple(shlex.split(given)) or ("c++",)
     if shutil.which(command[0]) is None:
-        what = f"$CXX names {command[0]!r}, which is no command" if given else "there is no C++ compiler"
-        raise Unsupported(f"{what}; on Debian: apt install g++")
+        what = f"$CXX is {command[0]!r}, which is not a command" if given else "there is no C++ compiler"
+        raise Unsupported(f"{what}; install one, on Debian: apt install g++")
     return command
 
 
@@ -57,7 +57,7 @@ def compiler_version() -> str:
 
 @cache
 def include_folders() -> tuple[Path, ...]:
-    """The compiler's own folders of headers."""
+    """The compiler's default folders of headers."""
     said = _output([*compiler(), "-x", "c++", "-E", "-v", "-"])
     listed = said.partition("#include <...> search starts here:")[2].partition("End of search list.")[0]
     return tuple(
@@ -66,7 +66,7 @@ def include_folders() -> tuple[Path, ...]:
 
 
 def archive(name: str, folders: Sequence[Path]) -> str | None:
-    """The path of lib<name>.a, in these folders or where the linker looks; None if it is in neither."""
+    """The path of lib<name>.a in these folders or in the linker's, or None."""
     for folder in folders:
         if (folder / f"lib{name}.a").is_file():
             return str(folder / f"lib{name}.a")
@@ -75,14 +75,14 @@ def archive(name: str, folders: Sequence[Path]) -> str | None:
 
 
 def folder() -> Path:
-    """Where shared objects are kept: $ADBENCH_BUILDS, else next to the references. It may be deleted at any time."""
+    """The folder of shared objects: $ADBENCH_BUILDS, else next to the references. It can be deleted at any time."""
     own, given = os.environ.get("ADBENCH_BUILDS"), os.environ.get("ADBENCH_CACHE")
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(own) if own else (Path(given) if given else home / "adbench") / "native"
 
 
 def with_included(file: Path, more: Sequence[Path]) -> list[str]:
-    """The sources of a file and of every file that it includes in quotes, from its own folder or from one of `more`."""
+    """The sources of a file and of every file that it includes in quotes, from the same folder or one of `more`."""
     seen: dict[Path, str] = {}
     todo = [file]
     while todo:
@@ -99,11 +99,11 @@ def with_included(file: Path, more: Sequence[Path]) -> list[str]:
 class Unit:
     """Something to compile.
 
-    options   beyond FLAGS: folders of headers, macros; the key does not depend on their paths
+    options   in addition to FLAGS: folders of headers, macros; the key does not depend on their paths
     links     objects and libraries, last on the command line
-    depends   what the result depends on besides the source, the flags, the compiler and the processor
+    depends   dependencies besides the source, the flags, the compiler and the processor
     title     its name in the progress line
-    suffix    ".so", or ".o" for a part that many shared objects have in common
+    suffix    ".so", or ".o" for a part shared by many shared objects
     """
 
     text: str
@@ -129,11 +129,11 @@ def shared_object(
 
 
 def found(unit: Unit) -> Path | None:
-    """The unit from the cache; None if it is not there, or damaged."""
+    """The unit from the cache; None if it is missing or damaged."""
     for path in folder().glob(f"{unit.key}-*{unit.suffix}"):
         if path.name == f"{unit.key}-{_checksum(path)}{unit.suffix}":
             return path
-        path.unlink(missing_ok=True)  # cut off or written into: loading it could end the process
+        path.unlink(missing_ok=True)  # damaged: loading it could end the process
     return None
 
 
@@ -146,7 +146,7 @@ def made(unit: Unit, prefix: Path | None = None) -> Path:
     if unit.key in _refused:
         raise BuildError(_refused[unit.key])
     with phase("build"), _one_at_a_time(unit.key):
-        there = found(unit)  # another process may just have made it
+        there = found(unit)  # another process may have made it meanwhile
         if there is not None:
             return there
         print(f"adbench: building {unit.title}", file=sys.stderr, flush=True)
@@ -157,14 +157,14 @@ def made(unit: Unit, prefix: Path | None = None) -> Path:
         done = _run([*compiler(), "-include", str(prefix), *command[len(compiler()) :]] if prefix else command)
         if done.returncode != 0 and prefix:
             done = _run(command)
-            if done.returncode == 0:  # it was the precompiled header
+            if done.returncode == 0:  # the precompiled header was the cause
                 prefix.with_suffix(".hpp.gch").unlink(missing_ok=True)
         if done.returncode != 0:
             half.unlink(missing_ok=True)
             log = home / f"{unit.key}.log"
             log.write_text(f"{shlex.join(command)}\n{done.stdout}{done.stderr}", encoding="utf-8")
             refusal = f"{unit.title}: {_first_words(done.stderr)}; the whole of it is in {log}"
-            if AT_A_LINE.search(done.stderr):  # not so where the compiler was killed, or the disk is full
+            if AT_A_LINE.search(done.stderr):  # false if the compiler was killed, or the disk is full
                 _refused[unit.key] = refusal
             raise BuildError(refusal)
         ready = home / f"{unit.key}-{_checksum(half)}{unit.suffix}"
@@ -200,9 +200,9 @@ def _checksum(path: Path) -> str:
 
 @contextmanager
 def _one_at_a_time(key: str) -> Iterator[None]:
-    """A lock: the second process waits, and finds the result of the first. It ends with its holder in any case."""
+    """A lock: a second process waits and finds the first one's result. The system releases it with its process."""
     folder().mkdir(parents=True, exist_ok=True)
-    with (folder() / f"{key[:2]}.lock").open("w") as file:  # one for many keys: locks are never removed
+    with (folder() / f"{key[:2]}.lock").open("w") as file:  # one for many keys, because locks are never removed
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -211,7 +211,7 @@ def _first_words(said: str) -> str:
     """The compiler's or linker's first errors, without the paths before them."""
     lines = [line for line in said.splitlines() if re.search(r"\berror\b|undefined reference|cannot find", line)]
     words = [re.sub(r"^\S*?([^/\s:]+):", r"\1:", line.strip()) for line in lines[:2]]
-    return " / ".join(words)[:400] or "the compiler failed without a word"
+    return " / ".join(words)[:400] or "the compiler failed without a message"
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:

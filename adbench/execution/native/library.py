@@ -1,4 +1,4 @@
-"""The description of a C++ library in its backend's file: where its headers are, and which of our headers calls it."""
+"""The description of a C++ library in its backend's file: the place of its headers, and the header that calls it."""
 
 from __future__ import annotations
 
@@ -24,25 +24,24 @@ from adbench.model.errors import Unsupported
 
 @dataclass(frozen=True)
 class CppLibrary:
-    """A C++ library, called through a header that defines `template <class F> struct Library` (function.hpp says how).
+    """A C++ library, called through a header that defines `template <class F> struct Library` (see function.hpp).
 
     header      that header's path
-    needs       a header of the library, by the name it is included by; "" where there is no library
-    prefixes    folders with `include` and `lib` to look for it in, before where the compiler looks: `$ADEPT_HOME` a
-                variable that holds one, `httpstan:httpstan` a folder of an installed distribution, or a path
-    include     the folder in a prefix that has the headers
-    get         how to get the library, in one command where there is one
-    flags       more for the compiler and the linker
+    needs       a header of the library, by its name in #include; "" without a library
+    prefixes    folders with `include` and `lib`, searched before the compiler's folders: `$ADEPT_HOME` for an
+                environment variable, `httpstan:httpstan` for a folder of an installed distribution, or a path
+    include     the folder of headers in a prefix
+    get         how to get the library, as one command if possible
+    flags       further flags for the compiler and the linker
     links       libraries to link, by name
-    archives    libraries to link from their archives where those are there, so that their state is a unit's own
-    common      whether the header has a part that does not depend on the case, within #ifdef ADBENCH_COMMON: it is
-                compiled once
-    precompile  whether the header takes so long to read that it is worth a precompiled one
+    archives    libraries to link from archives, if present, so that each unit has its own state
+    common      whether the header has a part independent of the case, within #ifdef ADBENCH_COMMON, compiled once
+    precompile  whether the header is slow enough to be worth precompiling
     by_hand     whether to call the C++ implementation's gradient by hand
-    variant     a number that the header's `Library` is given: another way of calling it
-    texts       a folder of the backend's own sources, idiomatic for its library, instead of the cases' C++
+    variant     a number for the header's `Library`: another way to call it
+    texts       a folder of the backend's sources, idiomatic for its library, instead of the cases' C++
                 implementations
-    private     settings that the library reads, by file name, if it keeps state that calls must not share: each
+    private     settings for the library, by file name, if it has state that calls must not share: each
                 prepared call then loads its own copy
     """
 
@@ -59,24 +58,24 @@ class CppLibrary:
     by_hand: bool = False
     variant: int = 0
     texts: Path | None = None
-    private: Mapping[str, str] | None = field(default=None, hash=False)  # a dict has no hash
+    private: Mapping[str, str] | None = field(default=None, hash=False)  # dicts are not hashable
 
     @property
     def name(self) -> str:
-        """The library, as its header is called."""
+        """The name of the library's header."""
         return self.header.stem
 
     @property
     def functions(self) -> dict[str, Callable[..., Any]]:
-        """FUNCTIONS of a backend with its own sources: they are in C++, so that none of these is ever called."""
+        """FUNCTIONS of a backend with its own sources: they are in C++, so these are never called."""
         return {path.stem: _in_cpp for path in sorted(self.texts.glob("*.hpp"))} if self.texts else {}
 
     def as_variant(self, number: int) -> CppLibrary:
-        """The same library, called another way."""
+        """The same library with another way to call it."""
         return replace(self, variant=number)
 
     def to_native(self, leaf: Any) -> Any:
-        """A copy in row-major order, at an address that stays."""
+        """A copy in row-major order, at a fixed address."""
         return np.array(leaf, dtype=np.float64, order="C")
 
     def to_numpy(self, result: Any) -> Any:
@@ -106,21 +105,21 @@ class CppLibrary:
         self.unit(f, self.text_of(getattr(f, "case", None)), layout(args), wrt, "gradient")
 
     def text_of(self, case: Case | None) -> Path:
-        """The C++ source of a case: the library's own, or the case's C++ implementation. Raises Unsupported if neither
-        is there."""
+        """The C++ source of a case: the library's own, or the case's C++ implementation. Raises Unsupported if both are
+        missing."""
         if case is None:
-            raise Unsupported("a C++ library needs the case's C++ twin, and this function is of no case")
+            raise Unsupported("a C++ library needs the case's C++ implementation; this function has no case")
         there = [self.texts / f"{name}.hpp" for name in case.texts] if self.texts else [case.twin]
         found = [text for text in there if text is not None and text.is_file()]
         if not found:
-            raise Unsupported(f"no C++ twin: there is no {case.texts[-1]}.hpp beside {Path(case.file).name}")
+            raise Unsupported(f"no C++ implementation: there is no {case.texts[-1]}.hpp next to {Path(case.file).name}")
         return found[0]
 
     def unit(self, f: Any, text: Path, sizes: Layout, wrt: tuple[int, ...], operator: Operator) -> Path:
         """The shared object of a source for inputs of this layout, differentiated in `wrt`, that has the operator.
 
-        For the case's own active inputs it has every operator, because more than the gradient is needed sooner or
-        later. For other inputs, which only the relations between calls use, it has the gradient alone.
+        For the case's own active inputs it has every operator, because others will be needed later.
+        For other inputs, used only by relations between calls, it has the gradient alone.
         """
         place = self.found()
         active, own = mask(wrt), mask([f.names.index(name) for name in f.case.wrt])
@@ -147,7 +146,8 @@ class CppLibrary:
             raise
 
     def _is_to_blame(self, f: Any, text: Path, sizes: Layout, wrt: tuple[int, ...]) -> bool:
-        """Whether a source that does not compile with the library compiles without: then the library lacks a part."""
+        """Whether a source that does not compile with the library compiles without it, so that the library lacks a
+        part."""
         if not self.needs or self.texts:
             return False
         try:
@@ -157,7 +157,7 @@ class CppLibrary:
         return True
 
     def found(self) -> Place:
-        """Where the library is. Raises Unsupported, with the folders that were searched and how to get it."""
+        """The place of the library. Raises Unsupported with the searched folders and how to get it."""
         return _found(self, tuple(map(_prefix, self.prefixes)))
 
     def _common(self, place: Place) -> Path:
@@ -173,23 +173,23 @@ class CppLibrary:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a library was found: options for the compiler and the linker, and what identifies its version."""
+    """The place of a library: options for the compiler and the linker, and its version."""
 
     options: tuple[str, ...]
     links: tuple[str, ...]
     depends: tuple[object, ...]
-    include: Path | None = None  # the folder that has its headers; None without a library
+    include: Path | None = None  # the folder of its headers; None without a library
 
 
 def native_headers() -> Path:
-    """The folder of the headers that every unit includes."""
+    """The folder of headers that every unit includes."""
     return builtin_folder("backends") / "native"
 
 
 @cache
 def _found(library: CppLibrary, prefixes: tuple[Path | None, ...]) -> Place:
-    """`prefixes` are the library's present ones: a result stays in the cache until they change."""
-    build.compiler()  # its error says what to install
+    """`prefixes` are the library's current ones: a result stays cached until they change."""
+    build.compiler()  # its error names the package to install
     ours = [f"-I{native_headers()}", f'-DADBENCH_LIBRARY="{library.header}"', *library.flags]
     texts = build.with_included(library.header, [native_headers()])
     if not library.needs:
@@ -198,10 +198,10 @@ def _found(library: CppLibrary, prefixes: tuple[Path | None, ...]) -> Place:
     for written, prefix in zip(library.prefixes, prefixes, strict=True):
         if prefix is not None and (prefix / library.include / library.needs).is_file():
             return _place(library, ours, texts, prefix / library.include, prefix)
-        if prefix is not None and written.startswith("$"):  # another copy must not replace the named one
+        if prefix is not None and written.startswith("$"):  # no other copy may replace the named one
             header = f"{library.include}/{library.needs}"
             raise Unsupported(
-                f"{written} is {prefix}, which has no {header}; set it to the folder that has, or unset it"
+                f"{written} is {prefix}, which has no {header}; set it to a folder with that header, or unset it"
             )
         looked.append(written if prefix is None else str(prefix / library.include))
     for folder in build.include_folders():
@@ -223,7 +223,7 @@ def _place(library: CppLibrary, ours: list[str], texts: list[str], include: Path
 
 
 def _prefix(written: str) -> Path | None:
-    """The folder that an entry of `prefixes` means; None if there is no such variable or distribution."""
+    """The folder of an entry of `prefixes`; None if the variable or distribution is missing."""
     if written.startswith("$"):
         name, _, below = written[1:].partition("/")
         return Path(os.environ[name], below) if os.environ.get(name) else None
@@ -237,4 +237,4 @@ def _prefix(written: str) -> Path | None:
 
 
 def _in_cpp(xp: Any, **inputs: Any) -> Any:
-    raise Unsupported("this text is in C++")
+    raise Unsupported("this implementation is in C++ and cannot be called from Python")

@@ -1,4 +1,4 @@
-"""A prepared operator: inputs bound once, results in a row that is used again unless the caller still holds it."""
+"""A prepared operator: inputs bound once, result memory reused unless the caller still holds it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CODES: Mapping[Operator, int] = {
     "value": 0,
     "gradient": 1,
     "value_and_gradient": 1,
-    "jacobian": 1,  # of a function whose value is a number: its gradient
+    "jacobian": 1,  # of a scalar function: its gradient
     "vjp": 2,
     "jvp": 3,
     "hvp": 4,
@@ -28,11 +28,11 @@ CODES: Mapping[Operator, int] = {
 }
 
 GRADIENTS = ("value", "gradient", "value_and_gradient", "jacobian", "vjp")
-"""The operators of a unit that is built for the gradient alone."""
+"""The operators of a unit built for the gradient alone."""
 
 
 class Row:
-    """The numbers that C++ wrote: a gradient, or a Hessian row by row. `parts` makes arrays of them, untimed."""
+    """The numbers from C++: a gradient, or a Hessian row by row. `parts` makes arrays of them, untimed."""
 
     def __init__(self, args: tuple[Any, ...], wrt: tuple[int, ...], sizes: Layout, *, square: bool) -> None:
         ends = np.cumsum([0, *map(sizes.size, sizes.leaves_of(wrt))])
@@ -43,8 +43,8 @@ class Row:
         self.numbers = np.zeros((ends[-1],) * (2 if square else 1))
 
     def parts(self) -> tuple[Any, ...]:
-        """Copies: of a gradient one entry for each active input, of its structure; of a Hessian a tuple of rows of
-        blocks."""
+        """Copies: one entry with its structure for each active input of a gradient; a tuple of rows of blocks for a
+        Hessian."""
         if self.numbers.ndim == 2:
             leaves = [k for (k,) in self._leaves]
             return tuple(tuple(self._block(i, j) for j in leaves) for i in leaves)
@@ -60,7 +60,7 @@ class Row:
 
 
 class Prepared:
-    """An operator of a C++ implementation, bound to arguments, and bound again if it is called with others.
+    """An operator of a C++ implementation, bound to arguments, and bound again for other arguments.
 
     open_for   opens the implementation for inputs of a layout; called again if the layout changes
     lacking    the reason to give if there is no such operator
@@ -83,7 +83,7 @@ class Prepared:
         if not self.opened.shared.has(self.handle, CODES[operator]):
             raise Unsupported(lacking)
         if operator == "hessian" and not all(isinstance(args[w], np.ndarray) for w in wrt):
-            raise Unsupported("no Hessian in nested inputs")
+            raise Unsupported("no Hessian for nested inputs; use hvp")
 
     def call(self) -> Call:
         """call(*args) -> a number, a Row, or the pair of both."""
@@ -94,8 +94,9 @@ class Prepared:
         def call(*args: Any) -> Any:
             found = tuple(leaves(args)) if nested else args
             try:
-                # Tuples of the same objects are equal, in 30 ns. Other arrays of one entry each may be equal too, and
-                # then serve as well; others of more entries have no truth value.
+                # Tuples of the same objects are equal, in 30 ns. Different arrays of one entry may be equal too, which
+                # is
+                # fine; larger arrays have no truth value.
                 bound = found == self.parts
             except ValueError:
                 bound = False
@@ -113,7 +114,7 @@ class Prepared:
         return call
 
     def bind(self, args: tuple[Any, ...]) -> None:
-        """Take these arguments, and memory for the results."""
+        """Bind these arguments, and allocate memory for the results."""
         inputs, vector = args[: self._inputs], args[self._inputs :]
         sizes = layout(inputs)
         if sizes != self._layout:
@@ -121,14 +122,14 @@ class Prepared:
             self.run, self.handle = self.opened.shared.run, self.opened.handle
         self._kept: list[Any] = []
         self._leaves = self._table(leaves(inputs))
-        if self._operator in ("jvp", "hvp"):  # such a vector comes in the order of `wrt`; C++ has that of the inputs
+        if self._operator in ("jvp", "hvp"):  # the vector is in the order of `wrt`; C++ uses that of the inputs
             vector = tuple(part for _, part in sorted(zip(self._wrt, vector[0], strict=True), key=lambda pair: pair[0]))
         self._vector = self._table(leaves(vector))
         self._args, self.parts = args, tuple(leaves(args)) if self._nested else args
         self.renew()
 
     def renew(self) -> None:
-        """New memory for the results."""
+        """Allocate memory for the results."""
         assert self._layout is not None
         self.row = Row(self._args, self._wrt, self._layout, square=self._operator == "hessian")
         out = self.row.numbers.ctypes.data
@@ -136,7 +137,7 @@ class Prepared:
         self.unheld = getrefcount(self.row)
 
     def _table(self, found: Iterable[Any]) -> Any:
-        """The addresses of leaves, which are kept alive as long as they are bound."""
+        """The addresses of leaves, which stay alive while they are bound."""
         memory = [_memory(leaf) for leaf in found]
         table = (ctypes.c_void_p * len(memory))(*(address for _, address in memory))
         self._kept += [*(owner for owner, _ in memory), table]

@@ -19,15 +19,16 @@ from adbench.execution.native.build import folder
 from adbench.model.errors import Unsupported
 
 STATIC = -1  # the axes of an int, a bool or a text
-ROOM = 1000  # bytes of a message from C++
+ROOM = 1000  # bytes for a message from C++
 
 
 class LibraryError(RuntimeError):
-    """An exception of a C++ library or of a case's C++ implementation."""
+    """An exception from a C++ library or a case's C++ implementation."""
 
 
 class Shared:
-    """A loaded shared object. PyDLL keeps the interpreter's lock: two Python threads never run one library at once."""
+    """A loaded shared object. PyDLL holds the interpreter's lock, so that two Python threads never run one library at
+    once."""
 
     def __init__(self, path: Path) -> None:
         self.dll = ctypes.PyDLL(str(path), mode=os.RTLD_NOW | os.RTLD_LOCAL)
@@ -46,8 +47,8 @@ class Shared:
 
 
 class Opened:
-    """A C++ implementation on a library, for inputs of one layout. It is closed with the last reference; `unload` also
-    unloads the shared object."""
+    """A C++ implementation on a library, for inputs of one layout. The last reference closes it; `unload` also unloads
+    the shared object."""
 
     def __init__(self, name: str, shared: Shared, sizes: Layout, variant: int, *, unload: bool) -> None:
         self.name, self.shared = name, shared
@@ -61,7 +62,7 @@ class Opened:
         weakref.finalize(self, _closed, shared, self.handle, unload)
 
     def complain(self) -> None:
-        """Raise the exception that C++ has thrown since the last time, if any."""
+        """Raise the exception that C++ has thrown since the last call, if any."""
         message = ctypes.create_string_buffer(ROOM)
         thrown = self.shared.error(self.handle, message, ROOM)
         if thrown:
@@ -75,10 +76,10 @@ def shared(path: Path) -> Shared:
 
 
 def copied(path: Path, settings: Mapping[str, str]) -> Shared:
-    """A copy of the shared object, loaded separately: the library's process-wide state belongs to this copy alone.
+    """A copy of the shared object, loaded separately: it has its own process-wide state.
 
-    settings   files, by name, that the library reads from the working folder when it is loaded; `{scratch}` in them
-               is a folder that it may write to
+    settings   files, by name, that the library reads from the working folder when it is loaded; `{scratch}` in them is
+               a writable folder
     """
     scratch = folder() / "scratch"
     scratch.mkdir(parents=True, exist_ok=True)
@@ -89,7 +90,7 @@ def copied(path: Path, settings: Mapping[str, str]) -> Shared:
     with tempfile.NamedTemporaryFile(dir=scratch, suffix=".so") as copy, path.open("rb") as original:
         shutil.copyfileobj(original, copy)
         copy.flush()
-        with _quietly_in(scratch):  # a library that reads its settings reports it on stderr
+        with _quietly_in(scratch):  # the library reports on stderr that it reads settings
             return Shared(Path(copy.name))
 
 

@@ -1,6 +1,6 @@
-"""What must hold between the calls of an operator that will be timed: four calls, and nothing is prepared again.
+"""Relations between the calls of a timed operator: four calls, without preparing again.
 
-A check without times asks for many more relations (relations.py).
+A check without times tests many more relations (relations/).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from adbench.model.backend import Backend
 
 @dataclass(frozen=True)
 class Site:
-    """Inputs, and what is known there; `name` says which ones they are."""
+    """Named inputs with their reference."""
 
     at: Point
     known: Known
@@ -26,9 +26,9 @@ class Site:
 
 
 def first_fault(backend: Backend, operator: str, call: Callable[..., Any], sites: Sequence[Site]) -> str | None:
-    """Calls at each of the sites, twice in turns. Why a result is wrong, or what a call changed; None if all is right.
+    """Call at each site, twice in turns. Returns why a result is wrong or which state a call changed, or None.
 
-    call   prepared at the inputs of the first site; returns when its result is there
+    call   prepared at the inputs of the first site; returns a finished result
     """
     inputs = [site.at.copied().native(backend, operator)[1] for site in sites]
     before = [_numbers(backend, native) for native in inputs]
@@ -42,7 +42,7 @@ def first_fault(backend: Backend, operator: str, call: Callable[..., Any], sites
             return f"a call at {site.name} changes its inputs"
     for site, result, old in zip(sites, results, kept, strict=True):
         if not _same(_numbers(backend, result), old):
-            return f"a later call changes the result of the one at {site.name}"
+            return f"a later call changes the result of the call at {site.name}"
     for found, when in ((kept, "called"), (again, "called again, after a call at other inputs,")):
         for site, result in zip(sites, found, strict=True):
             numbers = backend.numpy_result(result) if found is again else result
@@ -53,7 +53,7 @@ def first_fault(backend: Backend, operator: str, call: Callable[..., Any], sites
 
 
 def _numbers(backend: Backend, native: Any) -> Any:
-    """In numpy, as copies; what is static stays as it is."""
+    """Copies in numpy; static leaves are unchanged."""
 
     def copied(leaf: Any) -> Any:
         if tree.is_static(leaf):

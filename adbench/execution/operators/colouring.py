@@ -1,8 +1,8 @@
-"""Columns of a sparse matrix in groups that can be found together: two columns of a group share no row.
+"""Groups of columns of a sparse matrix that can be computed together: no two columns of a group share a row.
 
-J v with ones in a group's columns holds every entry of these columns, each in a different row, so that the whole of J
-takes as many directions as there are groups (Curtis, Powell and Reid (1974), "On the estimation of sparse Jacobian
-matrices"). It is a colouring of the graph in which columns are joined that share a row. The groups are scipy's.
+J v with ones in a group's columns holds every entry of these columns, each in a different row, so J takes as many
+directions as there are groups (Curtis, Powell and Reid (1974), "On the estimation of sparse Jacobian matrices"). This
+is a graph colouring, where columns that share a row are adjacent. scipy computes the groups.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-# What scipy.optimize's own solvers group by; it has no public name, and is the same since scipy 0.17.
+# scipy.optimize's solvers use it; it has no public name and is unchanged since scipy 0.17.
 from scipy.optimize._numdiff import group_columns
 
 from adbench.model import tree
@@ -25,7 +25,7 @@ Indices = Sequence[int] | NDArray[np.intp]
 
 
 def groups(rows: Indices, columns: Indices, shape: tuple[int, int]) -> NDArray[np.intp]:
-    """The group of every column, 0 … k-1, for a matrix of this shape whose entries are zero but at (rows, columns).
+    """The group of every column, 0 … k-1, for a matrix of this shape with nonzeros at (rows, columns).
 
     Greedy, the fullest columns first. Columns without entries are all in one group.
     """
@@ -38,8 +38,8 @@ def groups(rows: Indices, columns: Indices, shape: tuple[int, int]) -> NDArray[n
 class Grouped:
     """The columns of a Jacobian of a declared pattern, in groups.
 
-    x           the active inputs, whose entries the columns are
-    outputs     how many entries the value has
+    x           the active inputs; their entries are the columns
+    outputs     the number of entries of the value
     rows, cols  the pattern, sorted by columns
     group       of every column
     """
@@ -52,7 +52,7 @@ class Grouped:
 
     @property
     def columns(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return self.group.size
 
     @cached_property
@@ -62,12 +62,12 @@ class Grouped:
 
     @cached_property
     def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Where the entries of each leaf of x begin in the pattern, and those of each column."""
+        """The first index in the pattern of each leaf of x, and of each column."""
         return np.searchsorted(self.cols, self.starts), np.searchsorted(self.cols, np.arange(self.columns + 1))
 
     @property
     def directions(self) -> list[Any]:
-        """For each group a vector like x, with ones in its columns."""
+        """One vector like x for each group, with ones in its columns."""
         starts, leaves = self.starts, tree.leaves(self.x)
 
         def direction(k: int) -> Any:
@@ -92,8 +92,8 @@ class Grouped:
 
 
 def columns_in_groups(x: tuple[Any, ...], outputs: int, pattern: tuple[Sequence[int], Sequence[int]]) -> Grouped:
-    """The columns of a Jacobian whose entries are zero but at (rows, columns)."""
-    order = np.lexsort((pattern[0], pattern[1]))  # by columns, as scipy.sparse's matrices are held
+    """The grouped columns of a Jacobian with nonzeros at (rows, columns)."""
+    order = np.lexsort((pattern[0], pattern[1]))  # by columns, as in scipy.sparse
     rows, cols = np.asarray(pattern[0])[order], np.asarray(pattern[1])[order]
     width = sum(np.size(leaf) for leaf in tree.leaves(x))
     return Grouped(x, outputs, rows, cols, groups(rows, cols, (outputs, width)))

@@ -1,4 +1,4 @@
-"""The four compositions of a library's two modes, each of which gives H v; made from its NESTED transforms alone.
+"""The four compositions of a library's two modes, each of which gives H v, from its NESTED transforms alone.
 
 With g the function of the active inputs, D f(y) = <∇f(y), v>, J v = jvp(g, x, v) and wᵀ J = vjp(g, x, w):
 
@@ -7,7 +7,7 @@ With g the function of the active inputs, D f(y) = <∇f(y), v>, J v = jvp(g, x,
     reverse over reverse    vjp(D f, x, 1), with D f(y) = <vjp(g, y, 1), v>
     forward over reverse    jvp(∇f, x, v), with ∇f(y) = vjp(g, y, 1)
 
-To the library each is a plain function of the inputs, which it traces, compiles and calls as it does for `value`.
+The library traces, compiles and calls each as a plain function of the inputs, as for `value`.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from adbench.model.operator import Operator
 
 TRANSFORMS = {"forward": "jvp", "reverse": "vjp"}
 MOST_PASSES = 1_000
-"""Forward over forward passes through the function once for each entry of the inputs."""
+"""The most entries for forward over forward, which runs the function once for each entry of the inputs."""
 
 
 def composed(
     backend: Backend, composition: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 ) -> Call:
-    """call(*args) -> H v in numpy, as the gradient; the last of the arguments is v.
+    """call(*args) -> H v in numpy, as the gradient; the last argument is v.
 
-    Raises Unsupported, with the backend's reason, where it does not nest the two modes.
+    Raises Unsupported, with the backend's reason, if it cannot nest the two modes.
     """
     outer, inner = composition.removeprefix("hvp_").split("_over_")
     for mode in (inner, outer):
         if TRANSFORMS[mode] not in backend.nested:
-            raise Unsupported(backend.not_nested or f"{backend.name} names no {TRANSFORMS[mode]} that nests")
+            raise Unsupported(backend.not_nested or f"{backend.name} has no nestable {TRANSFORMS[mode]} in NESTED")
     x = tuple(backend.numpy_result(args[i]) for i in wrt)
     made = _Modes(backend, f, wrt, [np.shape(leaf) for leaf in tree.leaves(x)])
     if outer == inner == "forward":
@@ -57,7 +57,7 @@ def _by_entries(made: _Modes, args: tuple[Any, ...], x: tuple[Any, ...]) -> Call
     backend = made.backend
     units = [backend.native_inputs((unit,)) for unit in tree.units(x)] if made.size <= MOST_PASSES else []
     if made.size > MOST_PASSES:
-        raise Unsupported(f"forward over forward would pass {made.size:,} times, once for each entry of the inputs")
+        raise Unsupported(f"forward over forward would run {made.size:,} times, once for each entry of the inputs")
     prepared = backend.prepare("value", made.forward_over_forward, (*args, *(units or [args[-1:]])[0]), made.wrt)
 
     def call(*given: Any) -> Any:
@@ -69,9 +69,9 @@ def _by_entries(made: _Modes, args: tuple[Any, ...], x: tuple[Any, ...]) -> Call
 
 @dataclass(frozen=True)
 class _Modes:
-    """Programs for a backend: of a function's inputs, then the vector v, then the unit vector where one is needed.
+    """Programs for a backend. Their arguments: a function's inputs, the vector v, and the unit vector if needed.
 
-    The transforms see a function of one flat tuple, the leaves of the active inputs, whose shapes are `shapes`.
+    The transforms get a function of one flat tuple: the leaves of the active inputs, with shapes `shapes`.
     """
 
     backend: Backend
@@ -123,7 +123,7 @@ class _Modes:
         return self.backend.nested["jvp"](g, x, v)
 
     def reverse(self, g: Callable[..., Any], x: Any) -> Any:
-        """∇g, of a function whose value is a number."""
+        """∇g of a scalar function."""
         return self.backend.nested["vjp"](g, x, self.backend.to_native(1.0))
 
     def dot(self, a: Any, b: Any) -> Any:
@@ -134,7 +134,7 @@ class _Modes:
         return total
 
     def column(self, leaves: Any) -> Any:
-        """The leaves' entries in one array: every library has such a value."""
+        """The leaves' entries in one array: every library supports it."""
         xp = self.backend.xp
         columns = [xp.reshape(leaf, (-1,)) for leaf in list(leaves)]
         return xp.concat(columns) if len(columns) > 1 else columns[0]

@@ -1,8 +1,8 @@
-"""Operators that a library lacks, made from those it has, and labelled so.
+"""Fallbacks: operators that a library lacks, computed from those it has, and labelled.
 
 One of `jvp` and `vjp` is enough for first order, one of `hvp` and `hessian` for second. A scalar is an array of shape
-(): its Jacobian has one row. Where the case declares the Jacobian's pattern, it is taken by groups of columns that
-share no row (colouring.py).
+(): its Jacobian has one row. If the case declares the Jacobian's pattern, groups of columns that share no row are
+computed together (colouring.py).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Prepared:
-    """A prepared operator: `call(*args)`, and `how`: "native", or "from …" with the operators it is made from."""
+    """A prepared operator: `call(*args)`, and `how`: "native", or "from …" with the operators it is computed from."""
 
     call: Call
     how: str
@@ -45,16 +45,16 @@ def prepare(
     args: tuple[Any, ...],
     wrt: tuple[int, ...],
 ) -> Prepared:
-    """The backend's own operator, or a fallback from others it has. A composition is the library's own, or none.
+    """The backend's operator, or a fallback from its other operators. Compositions have no fallback.
 
-    A Jacobian whose pattern the case declares is taken in as few directions as the pattern allows, unless the backend
-    says that it does so itself.
+    A Jacobian with a declared pattern takes as few directions as the pattern allows, unless the backend uses the
+    pattern itself.
 
-    Raises Unsupported, with the backend's reason, where there is neither.
+    Raises Unsupported with the backend's reason if neither works.
     """
     asked = _Request(backend, operator, f, args, wrt)
     if asked.is_array_valued and operator not in OF_ARRAYS:
-        raise Unsupported(f"the value is an array, which has no {operator}: ask for jacobian, jvp or vjp")
+        raise Unsupported(f"an array-valued function has no {operator}; use jacobian, jvp or vjp")
     if operator in COMPOSITIONS:
         try:
             return Prepared(composed(backend, operator, f, args, wrt), NATIVE)
@@ -77,13 +77,13 @@ def instead(
     wrt: tuple[int, ...],
     refusal: Exception,
 ) -> Prepared:
-    """The operator made from the first of its fallbacks that the backend has; raises `refusal` where it has none."""
+    """The operator from the first fallback that works with the backend; raises `refusal` if none does."""
     asked = _Request(backend, operator, f, args, wrt)
     ways = FALLBACKS_OF_ARRAYS if asked.is_array_valued else FALLBACKS
     shape = asked.shape
     for needed, make in ways.get(operator, ()):
         try:
-            calls = {part: asked.part(part) for part in sorted(needed, key="value".__eq__)}  # what may be refused first
+            calls = {part: asked.part(part) for part in sorted(needed, key="value".__eq__)}  # refusals first
         except (Unsupported, NotImplementedError):
             continue
         return Prepared(_composed(asked, calls, make, shape), f"from {' and '.join(needed)}")
@@ -91,9 +91,10 @@ def instead(
 
 
 def lacking(refusal: Exception) -> Exception:
-    """The refusal; of an AttributeError of a module's, that the version of the library which is installed lacks it.
+    """The refusal as Unsupported; for a module's AttributeError, it names the installed version that lacks the
+    function.
 
-    Raises any other AttributeError again: that is a fault.
+    Raises any other AttributeError again, because it is a fault.
     """
     if isinstance(refusal, Unsupported) or not isinstance(refusal, AttributeError):
         return refusal
@@ -102,7 +103,7 @@ def lacking(refusal: Exception) -> Exception:
         raise refusal
     module, name = found.groups()
     version = installed_version(module.partition(".")[0])
-    installed = f" in version {version}, which is installed" if version else ""
+    installed = f" in the installed version {version}" if version else ""
     return Unsupported(f"{module} has no {name}{installed}")
 
 
@@ -112,7 +113,7 @@ _REFUSED: dict[Hashable, Unsupported] = {}
 
 @dataclass(frozen=True)
 class _Request:
-    """An operator that the harness wants from a backend."""
+    """A request for an operator of a backend."""
 
     backend: Backend
     operator: Operator
@@ -122,18 +123,18 @@ class _Request:
 
     @property
     def inputs(self) -> int:
-        """How many of the arguments are the function's; after them comes the vector, where the operator takes one."""
+        """The number of the function's arguments; the operator's vector, if any, comes after them."""
         return len(self.args) - (self.operator in WITH_VECTOR)
 
     @property
     def is_array_valued(self) -> bool:
-        """Whether the case behind the function says that its value is an array."""
+        """Whether the function's case is array-valued."""
         case = getattr(self.f, "case", None)
         return case is not None and case.is_array_valued
 
     @cached_property
     def shape(self) -> Shape:
-        """The shape of the value, by the case on plain numpy. Raises Unsupported where that does not work."""
+        """The shape of the value, from the case on plain numpy. Raises Unsupported if that fails."""
         if not self.is_array_valued:
             return ()
         plain = function_of(self.f.case, self.f.names, Namespace(np))  # type: ignore[attr-defined]  # see `function_of`
@@ -142,15 +143,15 @@ class _Request:
         try:
             return np.shape(plain(*numbers))
         except Exception as error:
-            raise Unsupported(f"its value's shape is not known, because it does not run on numpy: {error}") from error
+            raise Unsupported(f"the shape of its value is unknown; it does not run on numpy: {error}") from error
 
     def active(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The active ones of these arguments, in numpy."""
+        """The active arguments, in numpy."""
         return tuple(self.backend.numpy_result(args[i]) for i in self.wrt)
 
     def own(self, operator: Operator, args: tuple[Any, ...]) -> Call:
-        """The backend's own operator. What it refused once for the same inputs it is not asked again: some libraries
-        refuse only after they have built a long program."""
+        """The backend's operator. A refusal is remembered for the same inputs, because some libraries refuse only after
+        building a long program."""
         key = self._key(operator)
         if key in _REFUSED:
             raise _REFUSED[key]
@@ -164,7 +165,7 @@ class _Request:
             raise
 
     def _key(self, operator: Operator) -> Hashable:
-        """Everything that a refusal may depend on; None where that is not known, as for a function without a case."""
+        """Everything that a refusal depends on; None if unknown, as for a function without a case."""
         case = getattr(self.f, "case", None)
         if case is None:
             return None
@@ -174,12 +175,12 @@ class _Request:
                 (type(leaf), leaf) if tree.is_static(leaf) else (np.shape(leaf), np.asarray(leaf).tobytes())
                 for leaf in tree.leaves(inputs)
             )
-        except (TypeError, ValueError):  # numbers that only the library can read
+        except (TypeError, ValueError):  # values that only the library can read
             return None
         return self.backend.name, self.backend.prepare, case.f, case.gradient, operator, self.wrt, leaves
 
     def part(self, operator: Operator) -> Call:
-        """One of the operators that a fallback is made from; its example vector is of ones."""
+        """An operator used by a fallback; its example vector has ones."""
         inputs = self.args[: self.inputs]
         if operator not in WITH_VECTOR:
             return self.own(operator, inputs)
@@ -190,9 +191,9 @@ class _Request:
 
 @dataclass(slots=True)
 class _Here:
-    """The operators that a fallback is made from, at the present inputs: `here(operator, *vectors)`, all in numpy.
+    """The operators of a fallback, at the current inputs: `here(operator, *vectors)`, all in numpy.
 
-    x are the active inputs; vectors holds v or w, where the operator takes one; shape is the value's.
+    x: the active inputs; vectors: v or w, if the operator takes one; shape: the value's.
     """
 
     call: Callable[..., Any]
@@ -201,7 +202,7 @@ class _Here:
     shape: Shape
 
     def __call__(self, operator: Operator, *vectors: Any) -> Any:
-        """What the backend's own operator returns."""
+        """The result of the backend's operator."""
         return self.call(operator, *vectors)
 
 
@@ -221,12 +222,12 @@ def _composed(asked: _Request, calls: Mapping[Operator, Call], make: Callable[[_
 
 
 def _coloured(asked: _Request) -> Prepared:
-    """The Jacobian of a declared pattern. Raises Unsupported where the backend lacks jvp."""
+    """The Jacobian of a declared pattern. Raises Unsupported if the backend lacks jvp."""
     outputs = int(np.prod(asked.shape, dtype=np.intp))
     jvp = asked.part("jvp")
     from adbench.execution.operators.colouring import (
         columns_in_groups,
-    )  # takes a second that other workers need not wait
+    )  # takes a second, which other workers do not need
 
     pattern = asked.f.sparsity  # type: ignore[attr-defined]  # see `function_of`
     grouped = columns_in_groups(asked.active(asked.args), outputs, pattern)
@@ -245,7 +246,7 @@ def _by_columns(here: _Here) -> Any:
 
 
 def _stacked(columns: Sequence[Any], shape: Shape, x: tuple[Any, ...]) -> Any:
-    """Columns of this shape, one for every entry of x, as arrays like x's leaves with the shape before theirs."""
+    """Columns of this shape, one for every entry of x, as arrays like x's leaves with this shape before theirs."""
     following = iter(columns)
 
     def leaf(value: Any) -> Any:
@@ -258,12 +259,12 @@ def _stacked(columns: Sequence[Any], shape: Shape, x: tuple[Any, ...]) -> Any:
 
 def _of_shape(value: Any, shape: Shape) -> Any:
     if not shape and np.shape(value) != ():
-        raise Unsupported(f"a fallback needs a function whose value is a scalar; it has shape {np.shape(value)}")
+        raise Unsupported(f"this fallback needs a scalar function; its value has shape {np.shape(value)}")
     return value
 
 
 def _by_rows(here: _Here) -> Any:
-    """J, row by row: eᵀ J for every unit vector e of the value; the one row of a scalar unchanged."""
+    """J, row by row: eᵀ J for every unit vector e of the value; a scalar's only row is unchanged."""
     if not here.shape:
         return here("vjp", 1.0)
     rows = [tree.leaves(here("vjp", unit)) for unit in _unit_values(here.shape)]
@@ -304,7 +305,7 @@ def _hessian_by_columns(here: _Here) -> Any:
 
 
 def _hvp_by_hessian(here: _Here) -> Any:
-    """For every leaf of x: Σ over the leaves of v of its block times v's."""
+    """For every leaf of x: Σ over the leaves of v of block times vector."""
     steps = [np.asarray(step) for step in tree.leaves(here.vectors[0])]
     blocks = tree.leaves(here("hessian"))
     rows = [blocks[start : start + len(steps)] for start in range(0, len(blocks), len(steps))]
@@ -313,7 +314,7 @@ def _hvp_by_hessian(here: _Here) -> Any:
 
 
 Way = tuple[tuple[Operator, ...], Callable[[_Here], Any]]
-"""The operators that a fallback is made from, and how."""
+"""Fallbacks: their operators, and the function that combines them."""
 
 FALLBACKS: Mapping[Operator, tuple[Way, ...]] = {
     "value": ((("value_and_gradient",), lambda here: here("value_and_gradient")[0]),),
@@ -343,7 +344,7 @@ FALLBACKS: Mapping[Operator, tuple[Way, ...]] = {
     "hvp": ((("hessian",), _hvp_by_hessian),),
     "hessian": ((("hvp",), _hessian_by_columns),),
 }
-"""Of functions whose value is a scalar, the best first."""
+"""Fallbacks for scalar functions, the best first."""
 
 FALLBACKS_OF_ARRAYS: Mapping[Operator, tuple[Way, ...]] = {
     "jacobian": ((("jvp",), _by_columns), (("vjp",), _by_rows)),
@@ -356,4 +357,4 @@ FALLBACKS_OF_ARRAYS: Mapping[Operator, tuple[Way, ...]] = {
         (("jvp",), lambda here: _from_left(here, _by_columns(here))),
     ),
 }
-"""Of functions whose value is an array."""
+"""Fallbacks for array-valued functions."""

@@ -1,4 +1,4 @@
-"""A point close to a case's own: the timed calls take turns between the two, so that a folded argument shows."""
+"""A point close to the case's: timed calls alternate between the two, which reveals a constant-folded argument."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from adbench.model.errors import Unsupported
 from adbench.model.namespace import Namespace
 
 STEP = 2.0**-20
-"""By how much of itself an entry moves at most: far above rounding, too little to change the work of a call."""
+"""The largest relative change of an entry: far above rounding, too small to change the work of a call."""
 
 MOST_BYTES = 2**28
-"""Of all inputs. Larger ones are not held twice."""
+"""Bytes of all inputs above which there is no second copy."""
 
 ANOTHER_SEED = 1_000_003
-"""Added to the seed: the vectors v and w differ too."""
+"""Added to the seed, so that the vectors v and w differ too."""
 
 
 def perturbed(at: Point) -> Point:
-    """The point with every float entry moved by a random share of itself, between `STEP` / 2 and `STEP`.
+    """The point with every float entry changed by a random share of itself, between `STEP` / 2 and `STEP`.
 
-    Shapes, Python ints, bools and texts, zeros and signs stay. So do whole numbers among the inactive inputs: they are
-    often labels or counts. The first entry of an array of several stays too, so that it does not identify the array.
+    Shapes, Python ints, bools and strings, zeros and signs stay, and so do integers among the inactive inputs, which
+    are often labels or counts. The first entry of a larger array stays too, so that it does not identify the array.
 
-    Raises Unsupported, with the reason, where there is no such point.
+    Raises Unsupported with the reason if there is no such point.
     """
     rng = np.random.default_rng([at.seed, at.size, ANOTHER_SEED])
     if sum(np.asarray(leaf).nbytes for leaf in tree.leaves(at.args)) > MOST_BYTES:
-        raise Unsupported("the inputs are too large to be held twice")
+        raise Unsupported("the inputs are too large for a second copy")
     args = tuple(tree.map_leaves(partial(_moved, rng, k in at.wrt), arg) for k, arg in enumerate(at.args))
     pairs = zip(tree.leaves(at.args), tree.leaves(args), strict=True)
     if all(np.array_equal(a, b, equal_nan=not tree.is_static(a)) for a, b in pairs):
-        raise Unsupported("no input has an entry that can be moved by a share of itself")
+        raise Unsupported("no input has an entry that can be perturbed")
     there = replace(at, args=args, seed=at.seed + ANOTHER_SEED)
     with np.errstate(all="ignore"):
         try:
             value = np.asarray(there.text(Namespace(np), *args))
-        except Exception as error:  # a case may raise anything where it is not defined
+        except Exception as error:  # outside its domain a case may raise anything
             raise Unsupported(f"the case does not run at perturbed inputs: {type(error).__name__}") from error
     if not np.isfinite(value).all():
         raise Unsupported("the case is not finite at perturbed inputs")
@@ -50,7 +50,7 @@ def perturbed(at: Point) -> Point:
 
 
 def _moved(rng: np.random.Generator, active: bool, leaf: Any) -> Any:
-    """A leaf of the perturbed inputs; the same one where it is not of floats."""
+    """A leaf of the perturbed inputs; unchanged if it has no floats."""
     if tree.is_static(leaf) or not tree.is_active(leaf):
         return leaf
     array = np.asarray(leaf, dtype=np.float64)
@@ -59,7 +59,7 @@ def _moved(rng: np.random.Generator, active: bool, leaf: Any) -> Any:
     with np.errstate(over="ignore"):
         single, given = moved.astype(np.float32), array.astype(np.float32)
     if np.array_equal(array, given, equal_nan=True) and np.isfinite(single).all():
-        moved = single.astype(np.float64)  # the inputs of a library that computes in float32 stay exact there
+        moved = single.astype(np.float64)  # keep a float32 library's inputs exact
     if not active:
         moved = np.where(array == np.rint(array), array, moved)
     if moved.size > 1:

@@ -1,4 +1,4 @@
-"""One case at one point: its reference, and the arguments and verdict of each operator."""
+"""A case at a point: its reference, and the arguments and verdict of each operator."""
 
 from __future__ import annotations
 
@@ -43,16 +43,15 @@ from adbench.oracle import (
 from adbench.oracle.compute import DIFFERENCES
 from adbench.oracle.second_order import DIRECTION, MOST_ROWS
 
-MOST_EVALUATIONS = 20_000  # of a case in double precision, for its reference: 300 entries or so
+MOST_EVALUATIONS = 20_000  # of a case in double precision for its reference, enough for about 300 entries
 Remember = Callable[[str, Callable[[], Reference]], Reference]
 
 
 @dataclass(frozen=True)
 class Known:
-    """What is known at a point: of the function, of its derivative along v (whose gradient is H v), of its gradient.
+    """The references at a point: of the function, of its derivative along v (whose gradient is H v), of its gradient.
 
-    Of the gradient the value is an array, of all active entries in order; its Jacobian is the Hessian. None where it
-    was not asked for.
+    The gradient's value is an array of all active entries in order; its Jacobian is the Hessian. None if not requested.
     """
 
     first: Reference
@@ -60,7 +59,7 @@ class Known:
     hessian: Reference | None = None
 
     def to_plain(self) -> dict[str, Any]:
-        """Dicts, lists, numbers and texts, to travel between processes."""
+        """Dicts, lists, numbers and strings, to travel between processes."""
         parts = {"first": self.first, "hvp": self.hvp, "hessian": self.hessian}
         return {name: part.to_plain() for name, part in parts.items() if part is not None}
 
@@ -70,7 +69,7 @@ class Known:
         return Known(**{name: Reference.from_plain(part) for name, part in plain.items()})
 
     def of(self, operator: str) -> Reference:
-        """What this operator is judged by. Raises ValueError where it was not asked for."""
+        """The reference of this operator. Raises ValueError if it was not requested."""
         found = self.hessian if operator == "hessian" else self.hvp if needs_second_order(operator) else self.first
         if found is None:
             raise ValueError(f"the reference of {operator} was not computed")
@@ -79,7 +78,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Point:
-    """The inputs of a case at a size and a seed; `single`: those of float32, whose results may be float32."""
+    """The inputs of a case at a size and a seed; `single`: float32 inputs, whose results may be float32."""
 
     case: Case
     size: int
@@ -94,13 +93,13 @@ class Point:
         return function_of(self.case, self.names, xp)(*args)
 
     def copied(self) -> Point:
-        """The same with arrays of its own: a case may hand out the same ones each time."""
+        """A copy with separate arrays, because a case may return the same arrays each time."""
         copy = lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf  # noqa: E731 - for one line
         return replace(self, args=tuple(tree.map_leaves(copy, arg) for arg in self.args))
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the value, by the case on plain numpy; a case that is one number is not asked."""
+        """The shape of the value, from the case on plain numpy if it is array-valued."""
         if not self.case.is_array_valued:
             return ()
         with np.errstate(all="ignore"):
@@ -108,7 +107,7 @@ class Point:
 
     @cached_property
     def nonzeros(self) -> Nonzeros | None:
-        """Where the Jacobian may be other than zero, as the case says; None where it says nothing."""
+        """The Jacobian's declared pattern of nonzeros, or None."""
         if self.case.sparsity is None:
             return None
         rows, columns = self.case.sparsity(self.size)
@@ -116,11 +115,11 @@ class Point:
 
     @cached_property
     def subject(self) -> Subject:
-        """The same for the oracle."""
+        """This point for the oracle."""
         return Subject.of(self.plain, self.args, self.wrt, text=self.text, names=self.names, shape=self.shape)
 
     def plain(self, *args: Any) -> Any:
-        """The case on plain numpy. Raises LessThanDouble where it computes in float32 or less."""
+        """The case on plain numpy. Raises LessThanDouble if it computes in float32 or less."""
         return refuse_less(self.text(Namespace(np), *args))
 
     def direction(self, number: int) -> tuple[Any, ...]:
@@ -128,13 +127,13 @@ class Point:
         return self.subject.point.direction(self.seed, number)
 
     def vector(self, operator: str) -> tuple[Any, ...]:
-        """The argument that an operator takes beyond the inputs, in numpy: none, v or w."""
+        """The operator's vector in numpy: none, v or w."""
         if operator == "vjp":
             return (cotangent(self.shape, self.seed),)
         return (self.direction(DIRECTION),) if operator in WITH_VECTOR else ()
 
     def native(self, backend: Backend, operator: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """The arguments to prepare with and those to call with; they differ where the case has inputs for each."""
+        """The arguments for preparing and for calling; they differ if the case has `prepared`."""
         vector = self.vector(operator)
         elsewhere = self.case.bind_prepared(self.size, self.seed)
         return backend.native_inputs((*elsewhere, *vector)), backend.native_inputs((*self.args, *vector))
@@ -148,7 +147,7 @@ def point(case: Case, size: int, seed: int, *, single: bool = False) -> Point:
 
 
 def _rounded(leaf: Any) -> Any:
-    """A number or an array of float64 at the nearest numbers of float32."""
+    """A number or an array of float64, rounded to float32."""
     if not tree.is_active(leaf):
         return leaf
     rounded = np.asarray(leaf, dtype=np.float32).astype(np.float64)
@@ -163,18 +162,18 @@ def known_at(
     seconds: float,
     remember: Remember = lambda what, compute: compute(),
 ) -> Known:
-    """Computes the references of first and second order from the case's text alone, without a backend.
+    """Compute the references of first and second order from the case's source alone, without a backend.
 
-    second_order   also of H v and H, where the value is a number
-    hessian        without H, which takes longest, where this is False
-    seconds        about how long each reference may take; fewer entries are examined rather than more taken
+    second_order   also of H v and H, if the value is a scalar
+    hessian        False leaves out H, which takes longest
+    seconds        approximate time for each reference; fewer entries are examined to stay within it
     remember       remember(what, compute) -> the reference of that name, from a cache or computed
     """
     if at.case.declared and at.case.gradient is not None:
         gradient = at.case.gradient(**dict(zip(at.names, at.args, strict=True)))
         value = float(at.text(Namespace(np), *at.args))
         first = declared(value, gradient, at.args, at.wrt, at.names)
-        unknown = first.unknown("the case declares its gradient and not its second derivatives")
+        unknown = first.unknown("the case declares its gradient but not its second derivatives")
         return _with_unknown(first, unknown)
     _refuse_low_precision(at)
     own = isinstance(at.case.f, UserFunction)
@@ -186,7 +185,7 @@ def known_at(
         return known_at(at, second_order=second_order, hessian=hessian, seconds=seconds)
     _refuse_false_pattern(at, first)
     if isinstance(at.case.f, UserFunction) and first.all_outputs.method == DIFFERENCES and at.case.f.stops:
-        reason = f"{first.all_outputs.reason}, and differences of its values see through {at.case.f.stops}"
+        reason = f"{first.all_outputs.reason}, and differences of its values ignore {at.case.f.stops}"
         unknown = first.unknown(reason)
         return _with_unknown(unknown, unknown)
     if first.shape or not second_order:
@@ -198,16 +197,16 @@ def known_at(
 
 
 def _with_unknown(first: Reference, unknown: Reference) -> Known:
-    """First order, and nothing of second order: structure is judged there, and nothing else."""
+    """First order known, second order unknown: only the structure of second-order results is judged."""
     total = sum(leaf.size for leaf in first.all_outputs.leaves)
     rows = tuple((index, unknown.scalar) for index in range(min(total, MOST_ROWS))) if not first.shape else ()
     return Known(first, unknown, Reference((total,), rows) if rows else unknown)
 
 
 def _evaluations(at: Point, seconds: float) -> int:
-    """The most evaluations of differences: of a user's function those that fit into the time.
+    """The most evaluations for differences; for a user's function, as many as fit into the time.
 
-    A user's function is translated here, so that the time of its evaluations on series is only theirs.
+    Translates a user's function here, so that the time of evaluations on series excludes it.
     """
     if not isinstance(at.case.f, UserFunction):
         return MOST_EVALUATIONS
@@ -222,7 +221,7 @@ def _evaluations(at: Point, seconds: float) -> int:
 
 
 def _another_value(at: Point, first: Reference) -> str:
-    """Why the truth does not count: it is from a translation whose value is not the function's own. "" else."""
+    """Why the reference is invalid: its translation has another value than the function. Otherwise ""."""
     made = at.case.f
     if not isinstance(made, UserFunction) or not made.translated:
         return ""
@@ -237,29 +236,29 @@ def _another_value(at: Point, first: Reference) -> str:
 
 
 def _refuse_low_precision(at: Point) -> None:
-    """Raises LessThanDouble where the case's value in float64 inputs is of less."""
+    """Raise LessThanDouble if the case's value at float64 inputs has lower precision."""
     try:
         with np.errstate(all="ignore"):
             at.plain(*at.args)
     except LessThanDouble:
         raise
-    except Exception:  # it does not run on numpy: whoever needs its value there says so
+    except Exception:  # it does not run on numpy; reported when its value is needed
         return
 
 
 def fingerprint(at: Point) -> str:
-    """The values of a user's case here and a little further on, as text: they depend on files that it reads, too."""
+    """The values of a user's case here and nearby, as a string: they also depend on files that it reads."""
     steps = at.subject.point.steps(at.seed, 0)
     places = [at.args, at.subject.point.moved([2.0**-7 * step for step in steps])]
     try:
         with np.errstate(all="ignore"):
             return repr([np.asarray(at.plain(*args)).tolist() for args in places])
-    except Exception:  # written for a library only: nothing more to say about it
+    except Exception:  # written for one library only
         return ""
 
 
 def refuse_another_function(at: Point, known: Known) -> None:
-    """Raises UsageError where the case has another value in this process than in the one that made the reference."""
+    """Raise UsageError if the case's value here differs from its value in the reference's process."""
     try:
         value = at.plain(*at.args)
         verdict = judge_operator("value", np.asarray(value, dtype=np.float64), known.first)
@@ -267,13 +266,13 @@ def refuse_another_function(at: Point, known: Known) -> None:
         return
     if verdict.word == "wrong":
         raise UsageError(
-            "the function gives different values in different processes, so no reference can judge it. Seed every "
+            "the function gives different values in different processes, so it has no reference. Seed every "
             f"generator that it uses, for example with numpy.random.default_rng(0). Here {verdict.sentence}"
         )
 
 
 def _refuse_false_pattern(at: Point, known: Reference) -> None:
-    """Raises UsageError where the case's pattern leaves out an entry that is not zero: libraries would be blamed."""
+    """Raise UsageError if the case's pattern leaves out a nonzero entry, since libraries would be blamed."""
     if at.nonzeros is None:
         return
     stated = set(zip(at.nonzeros.rows.tolist(), at.nonzeros.columns.tolist(), strict=True))
@@ -284,19 +283,19 @@ def _refuse_false_pattern(at: Point, known: Reference) -> None:
                 if entry.derivative.size > 0 and (output, start + entry.index) not in stated:
                     raise UsageError(
                         f"{at.case.name}: sparsity({at.size}) leaves out row {output}, column {start + entry.index}, "
-                        f"where the derivative is {entry.derivative.lower!r}"
+                        f"where the derivative is {entry.derivative.lower!r}; add it to the pattern"
                     )
 
 
 def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None) -> Verdict:
-    """The verdict on what the operator returned, in numpy."""
+    """The verdict on the operator's result, in numpy."""
     return examined(at, operator, result, known, claimed_relative_error)[0]
 
 
 def examined(
     at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
-    """The same with every number that was compared."""
+    """The verdict, with every compared number."""
     return judge_entries(
         operator,
         result,
@@ -308,12 +307,12 @@ def examined(
 
 
 def needs(operator: str) -> dict[str, bool]:
-    """What `known_at` has to compute for the operator, as its arguments."""
+    """The arguments of `known_at` for the operator."""
     return {"second_order": needs_second_order(operator), "hessian": operator in ("hessian", "relations")}
 
 
 def needs_second_order(operator: str) -> bool:
-    """Whether the operator is judged by what is known of second order; relations are about all operators."""
+    """Whether the operator needs a second-order reference; relations need all references."""
     return operator in OF_SECOND_ORDER or operator == "relations"
 
 

@@ -1,4 +1,4 @@
-"""The check: every job's derivative judged, in one resident worker for each backend. No clock decides anything here."""
+"""The check phase: every job's derivative is judged, in one resident worker per backend, without a clock."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from adbench.model.record import Job, Record, Relations, Summary
 from adbench.model.serialization import from_plain
 from adbench.oracle import EntryEvidence, Verdict
 
-BUILD_SECONDS = 900.0  # for what a job needs compiled, once
+BUILD_SECONDS = 900.0  # time limit for compiling, once per job
 
 
 @dataclass(frozen=True)
 class CheckPhase:
-    """What the checks of all backends share."""
+    """The shared state of all backends' checks."""
 
     context: Context
     references: References
@@ -34,7 +34,7 @@ class CheckPhase:
     def check(
         self, jobs: Sequence[Job], before: Sequence[Record], enough: Callable[[], bool] = lambda: False
     ) -> Iterator[Event]:
-        """Check the jobs of one backend, in order, until it is `enough`; `before` are its records from before."""
+        """Check the jobs of one backend in order until `enough`; `before` are its earlier records."""
         catalog, failures = self.context.catalog, FailurePolicy(before, self.context.settings.longest_call_seconds)
         asked = frozenset(jobs)
         faulty = {record.job for record in before if _is_faulty(record)}
@@ -65,7 +65,7 @@ class CheckPhase:
                 yield replace(checked, record=record, open_seconds=worker.open_seconds)
 
     def _unbuilt(self, worker: ResidentWorker, job: Job) -> Checked | None:
-        """Let the backend compile what the job needs, which may take longer than any call. The reason if it cannot."""
+        """Let the backend compile for the job, which may take longer than a call. Returns the reason if it cannot."""
         try:
             worker.ask(self.context.request(job, "build", operator=job.operator), BUILD_SECONDS)
         except NoAnswer as no:
@@ -73,7 +73,7 @@ class CheckPhase:
         return None
 
     def _check(self, worker: ResidentWorker, failures: FailurePolicy, job: Job, asked: Collection[Job]) -> Checked:
-        """Prepare and call the job in its worker, where the result is judged."""
+        """Prepare and call the job in its worker, which judges the result."""
         if missing := self.context.catalog.backends[job.backend].missing:
             names = " ".join(missing)
             return Checked(Record(job, "unsupported", f"{names} is not installed; pip install {names}"))
@@ -119,13 +119,13 @@ class CheckPhase:
         )
 
     def _is_timed(self, job: Job) -> bool:
-        """Whether the job is timed if it is right."""
+        """Whether the job is timed if it is correct."""
         return self.context.settings.time and not self.context.catalog.cases[job.case].is_trap
 
     def _related(self, worker: ResidentWorker, job: Job, reference: Any) -> Checked:
-        """The relations as a record: wrong if one does not hold. There is nothing to time.
+        """The relations as a record: wrong if one is broken. Relations are never timed.
 
-        The last relation that is begun may take the time of one step.
+        The last relation may exceed the time by one step.
         """
         timeout = MOST_SECONDS + self.context.settings.timeout_seconds
         found = from_plain(worker.ask(self.context.request(job, "relations", reference=reference), timeout), Relations)
@@ -137,9 +137,9 @@ def _is_faulty(record: Record) -> bool:
 
 
 def _folded(record: Record, faulty: Collection[Job]) -> Record:
-    """The record of relations with its word: wrong where one does not hold, or an operator is wrong by itself.
+    """The record of relations with its word: wrong if one is broken, or an operator itself is wrong.
 
-    faulty   the jobs that are wrong by their own records, which say so: their relations only repeat that
+    faulty   jobs with wrong records, whose relations only repeat that fault
     """
     if record.relations is None:
         return record
@@ -153,14 +153,16 @@ def _folded(record: Record, faulty: Collection[Job]) -> Record:
 def _as_known(record: Record, known: KnownFault | None, case: Case) -> Record:
     """A fault that the backend's file lists is not an alarm; a listed fault that does not occur is one.
 
-    What is listed for a case as a whole excuses all its operators: most of them are made from the gradient. A case of
-    several sizes may have its fault at one of them only, or in a relation: no alarm then.
+    A fault listed for a case as a whole excuses all its operators, because most are computed from the gradient. A case
+    with several sizes may have its fault at one of them only, or in a relation; then there is no alarm.
     """
     if known is None:
         return record
     reason, outcome = case.known_fault(known.reason), record.outcome
-    if outcome.word in ("wrong", "failed", "crashed"):  # a time-out may be the machine's
+    if outcome.word in ("wrong", "failed", "crashed"):  # the machine may cause a time-out
         return replace(record, status="known", reason=f"{reason}{HERE}{record.reason}")
     if known.is_certain and outcome.word in ("right", "approximate") and len(case.sizes) == 1:
-        return replace(record, status="surprise", reason=f"right, but its file says that it is known to be: {reason}")
+        return replace(
+            record, status="surprise", reason=f"right, but its file lists it in KNOWN; update the file: {reason}"
+        )
     return record

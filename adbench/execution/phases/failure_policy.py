@@ -1,4 +1,4 @@
-"""Which jobs are skipped, because their backend failed on less, or would take too long."""
+"""Jobs to skip because their backend failed on a smaller one, or would take too long."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from math import log
 from adbench.model.record import Job, Record
 
 SHORT_CALL = 0.005  # seconds
-CRASHES_ALLOWED = 2  # of a backend on one case, before its other cells there are skipped
+CRASHES_ALLOWED = 2  # of a backend on one case, before its other cells on that case are skipped
 
 
 class FailurePolicy:
-    """Counts the crashes and time-outs of a run, beginning with its records so far, and knows how long calls take.
+    """Counts the crashes and time-outs of a run, starting with its records so far, and knows how long calls take.
 
     longest_call   seconds; a job whose call is expected to take longer is skipped. None for no limit
     """
@@ -38,7 +38,7 @@ class FailurePolicy:
             self._calls.setdefault(key, {})[job.size] = call
 
     def skipped(self, job: Job) -> Record | None:
-        """The record of a job that need not be tried, because the backend failed on less before."""
+        """The record of a job to skip because the backend failed on less before, or None."""
         if self._crashes[job.backend, job.case] >= CRASHES_ALLOWED:
             return Record(job, "skipped", f"crashed {CRASHES_ALLOWED} times on {job.case} before")
         key = job.backend, job.case, job.operator
@@ -58,7 +58,7 @@ class FailurePolicy:
 
 
 def expected(calls: Mapping[int, float], size: int) -> float | None:
-    """The seconds of a call at this size, from those at smaller ones: size -> seconds. None if there is none.
+    """The seconds of a call at this size, from smaller ones: size -> seconds. None without a smaller one.
 
     They grow as between the two largest of the smaller sizes. A single one is a lower bound, because most of it may be
     the same at any size. So is a short one, because most of it may be an interruption.

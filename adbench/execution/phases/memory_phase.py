@@ -1,4 +1,4 @@
-"""Memory, measured while no clock runs: each method in separate processes, because methods disturb each other."""
+"""The memory phase, without a clock: each method runs in separate processes, because methods disturb each other."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ LEFT_OUT = Figure(None, "a quick run measures memory by one method")  # where th
 def measure_memory(
     context: Context, jobs: Sequence[Job], enough: Callable[[], bool] = lambda: False
 ) -> Iterator[Event]:
-    """Measure the memory of the jobs of one backend, until it is `enough`.
+    """Measure the memory of one backend's jobs until `enough`.
 
-    One process for each method and case, or one for each method with all cases in it, as the settings say. They may
-    load the programs that the check compiled: the measured call comes after a warming one.
+    The settings choose one process for each method and case, or one for each method. A process may load the programs
+    that the check compiled, because the measured call follows a warm-up call.
     """
     shared, one = context.settings.weigh_all_in_one, context.settings.weigh_by_one_method
     for group in [jobs] if shared else [list(group) for _, group in groupby(jobs, lambda job: job.case)]:
@@ -45,14 +45,14 @@ def measure_memory(
 
 
 def jobs_to_measure(jobs: Sequence[Job], settings: Settings) -> list[Job]:
-    """The jobs whose memory the settings ask for."""
+    """The jobs whose memory the settings request."""
     derived = {job.case for job in jobs if job.operator != "value"}
     return [job for job in jobs if settings.weigh_values or job.operator != "value" or job.case not in derived]
 
 
 @dataclass
 class MemoryMethod:
-    """One method, and the worker that measures by it; `lost` counts the processes that each case cost."""
+    """One method and its worker; `lost` counts the lost processes of each case."""
 
     context: Context
     name: memory.Method
@@ -60,16 +60,16 @@ class MemoryMethod:
     lost: Counter[str] = field(default_factory=Counter)
 
     def measure(self, job: Job) -> Figure:
-        """The figure, or why there is none."""
+        """The figure, or the reason why it is missing."""
         if self.lost[job.case] >= CRASHES_ALLOWED:
-            return Figure(None, f"the process that measured memory was lost {CRASHES_ALLOWED} times on {job.case}")
+            return Figure(None, f"the memory process was lost {CRASHES_ALLOWED} times on {job.case}")
         asked = {"do": "memory", "method": self.name, "times": self.context.settings.weighings}
         try:
             self.worker.ask(self.context.prepare_request(job))
             return from_plain(self.worker.ask(asked), Figure)
         except WorkerLost as lost:
             self.lost[job.case] += 1
-            return Figure(None, f"the process that measured memory was lost: {lost.reason}")
+            return Figure(None, f"the memory process was lost: {lost.reason}")
         except NoAnswer as no:
             return Figure(None, no.reason)
 

@@ -1,8 +1,8 @@
-"""Launches: fresh resident processes, in which the cells of each group take turns under the clock.
+"""The time phase: launches of fresh resident processes, in which the cells of each group alternate under the clock.
 
 Only the worker whose turn it is runs; all share the same processors. A cell that is lost in a launch is not tried
-again, and the others continue. After the last round of a launch, results of the timed calls are judged: one at the
-case's inputs, one at the perturbed inputs that took turns with them, and both again with exchanged contents.
+again, and the others continue. After the last round of a launch, results of timed calls are judged: one at the case's
+inputs, one at perturbed inputs, and both again with exchanged contents.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from adbench.model.settings import Settings
 from adbench.oracle import Verdict
 
 ROUNDING = 1e-6
-"""By how much two right results may differ, relative to the summed magnitudes: far more than by the order of a sum."""
+"""The allowed difference of two correct results, relative to the summed magnitudes: far above summation order."""
 
 
 @dataclass
 class TimedCell:
-    """A cell in a launch: its worker, what preparing it gave, its rounds so far; `lost` if something went wrong."""
+    """A cell in a launch: its worker, its preparation, its rounds so far; `lost` if something went wrong."""
 
     record: Record
     key: WorkerKey
@@ -57,7 +57,7 @@ class TimedCell:
             self.lost = no.record(self.record.job)
 
     def launch(self, number: int) -> Launch:
-        """All that was measured."""
+        """All measurements of the cell."""
         assert self.warm_up is not None
         return Launch(
             number=number,
@@ -73,7 +73,7 @@ class TimedCell:
 
 @dataclass(frozen=True)
 class TimePhase:
-    """What all launches share; `cpus` are the processors that everything timed runs on."""
+    """The shared state of all launches; `cpus` are the processors for timing."""
 
     context: Context
     references: References
@@ -103,7 +103,7 @@ class TimePhase:
                     yield self._group(workers, number, records)
 
     def _open(self, workers: Iterable[ResidentWorker]) -> None:
-        """Start the workers in this order, and let them import in parallel. A failure shows at the first request."""
+        """Start the workers in this order, and let them import in parallel. Failures appear at the first request."""
 
         def opening(worker: ResidentWorker) -> Iterator[None]:
             with suppress(NoAnswer):
@@ -122,7 +122,7 @@ class TimePhase:
         """One group in one launch: prepare and warm up each cell, then rounds in turns."""
         by_backend = {record.job.backend: record for record in records}
         cells = [TimedCell(by_backend[key.backend], key, workers[key]) for key in self._keys(by_backend)]
-        first = number % len(cells)  # so that not always the same is prepared first
+        first = number % len(cells)  # so that the first one varies
         self._make_ready([*cells[first:], *cells[:first]])
         for turn in range(self.context.settings.rounds):
             for place in turns(len(cells), turn + number):
@@ -152,7 +152,7 @@ class TimePhase:
                 cell.attempt(self._warm_up)
 
     def _prepare_in_parallel(self, cells: Sequence[TimedCell]) -> None:
-        """Prepare these cells on all processors; then their workers are back on those that measure."""
+        """Prepare these cells on all processors, then move their workers back to the measuring ones."""
 
         def preparing(cell: TimedCell) -> Iterator[None]:
             cell.worker.move(usable_cpus())
@@ -181,7 +181,7 @@ class TimePhase:
         cell.warm_up, cell.calls = from_plain(found["warm_up"], WarmUp), found["calls"]
 
     def _judge(self, cell: TimedCell) -> None:
-        """Judge what the timed calls returned. A backend may notice a check; it cannot notice which round is judged."""
+        """Judge results of timed calls. A backend may detect a check; it cannot detect which round is judged."""
         job = cell.record.job
         near, _ = self.references.near(job)
         known = [self.references.of(job), *([] if near is None else [near])]
@@ -190,7 +190,7 @@ class TimePhase:
             cell.lost = Record(job, "wrong", fault)
 
     def _lost(self, number: int, cells: Sequence[TimedCell]) -> dict[Job, Record]:
-        """The record of each job that lost a cell, with its verdict from before."""
+        """The record of each job that lost a cell, with its earlier verdict."""
         lost: dict[Job, Record] = {}
         for cell in cells:
             job, fault = cell.record.job, cell.lost
@@ -212,15 +212,14 @@ def _take_round(cell: TimedCell) -> None:
 
 
 def groups_to_time(records: Iterable[Record]) -> dict[Group, list[Record]]:
-    """The records that may be timed, in groups that differ only in the backend."""
+    """The records to time, in groups that differ only in the backend."""
     return grouped((record for record in records if record.may_be_timed), lambda record: group_of(record.job))
 
 
 def rounding(verdict: Verdict | None, claimed_relative_error: float | None) -> float:
-    """By how much the results of two processes may differ, relative to the summed magnitudes.
+    """The allowed difference between results of two processes, relative to the summed magnitudes.
 
-    More if the method claims no better, or if fewer digits can be resolved: rounding in another order is amplified
-    there.
+    It is larger if the method claims less, or if fewer digits can be resolved, because both amplify rounding.
     """
     allowed = max(ROUNDING, 10 * (claimed_relative_error or 0.0))
     if verdict is None or verdict.word not in ("verified", "blind", "inconclusive"):
@@ -229,11 +228,11 @@ def rounding(verdict: Verdict | None, claimed_relative_error: float | None) -> f
 
 
 def differs(checked: Summary | None, now: Summary, allowed: float = ROUNDING) -> str | None:
-    """Why a result is not the one that was checked in another process; None if they agree up to rounding."""
+    """Why a result differs from the checked one of another process; None if they agree up to rounding."""
     if checked is None or (checked.count == now.count and _close(checked, now, allowed)):
         return None
     was, here = (f"{s.count} with the sum {s.total!r} and the sum of sizes {s.magnitude!r}" for s in (checked, now))
-    return f"differs from process to process: of its numbers there were {was} where it was checked, {here} here"
+    return f"differs between processes: the checked result had {was} numbers, this one {here}"
 
 
 def _close(a: Summary, b: Summary, allowed: float) -> bool:
@@ -243,7 +242,7 @@ def _close(a: Summary, b: Summary, allowed: float) -> bool:
 
 
 def _apart(starts: Sequence[tuple[WorkerKey, Start]], threads: int) -> dict[WorkerKey, Start]:
-    """How workers start: each on its own processors as far as there are enough, so that imports run in parallel."""
+    """The starts of workers: each on separate processors if there are enough, so that imports run in parallel."""
     usable = usable_cpus()
     places = max(1, len(usable) // threads)
     return {

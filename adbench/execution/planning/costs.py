@@ -27,7 +27,7 @@ IMPORT_SECONDS = 0.5  # of a library that nobody has imported here yet: numpy's 
 UNKNOWN = Cost(prepare=0.02, first_call=0.01, call=1e-3)  # of a cell of which nothing is known
 
 Cell = tuple[str, str, str]
-"""(case, backend, operator): what is measured at several sizes."""
+"""(case, backend, operator): measured at several sizes."""
 
 
 @dataclass
@@ -78,11 +78,11 @@ class Costs:
                 self.learn_opening(job.backend, event.open_seconds)
 
     def learn(self, job: Job, cost: Cost) -> None:
-        """Remember what a job cost; the later figure stands."""
+        """Remember what a job cost; a later figure replaces it."""
         self.cells.setdefault((job.case, job.backend, job.operator), {})[job.size] = cost
 
     def learn_check(self, job: Job, seconds: float) -> None:
-        """Remember what a job's check took; the later figure stands."""
+        """Remember what a job's check took; a later figure replaces it."""
         self.checks.setdefault((job.case, job.backend, job.operator), {})[job.size] = seconds
         self._usual.pop(job.backend, None)
 

@@ -1,4 +1,4 @@
-"""How long a plan takes: a model of what the scheduler does, with the costs of cells from earlier runs.
+"""How long a plan takes: a model of the scheduler, with the costs of cells from earlier runs.
 
     check     for each job: prepare, first call, verdict; references once for each case and size; workers in parallel
     time      launches × (imports + for each cell: prepare, first call, warm-up, calibration, rounds × epoch, verdicts)

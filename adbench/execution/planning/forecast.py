@@ -84,7 +84,7 @@ class Forecast:
         self._left |= {("memory", job): (estimate.memory(job) + processes) / estimate.workers for job in unmeasured}
 
     def _groups(self) -> dict[Group, list[Job]]:
-        """What will be timed: what may be, or is not checked yet."""
+        """The jobs that will be timed: allowed ones and unchecked ones."""
         head, records = self._progress.head, self._progress.records
         there = (job for job in head.plan if job.case not in head.run.traps and job.backend not in self._idle)
         return grouped((job for job in there if job not in records or records[job].may_be_timed), group_of)

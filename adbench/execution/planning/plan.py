@@ -43,7 +43,7 @@ class Plan:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The missing parts, a line for each: those that are not installed with the command that installs them."""
+        """A line for each missing part; backends that are not installed come with the command that installs them."""
         return tuple(f"left out: {text}" for text in self.left_out) + tuple(_not_installed(self.not_installed))
 
 
@@ -69,7 +69,7 @@ def plan(catalog: Catalog, request: Request) -> Plan:
     for name in _cases(catalog, request, left_out):
         case, cells = catalog.cases[name], _cells(catalog, name, request)
         if not cells:
-            left_out.append(f"{name} has no size {' or '.join(request.sizes)}; it has: {case.takes}")
+            left_out.append(f"{name} has no size {' or '.join(request.sizes)}; use {case.takes}")
         points = 1 if case.is_trap else request.points
         for size, operator in cells:
             for seed in range(request.seed, request.seed + points):
@@ -77,12 +77,12 @@ def plan(catalog: Catalog, request: Request) -> Plan:
                     continue
                 jobs += [Job(name, size, backend, operator, seed) for backend in backends]
     if not jobs:
-        raise UsageError("; ".join(left_out) or "nothing is selected: there are no cases or no backends")
+        raise UsageError("; ".join(left_out) or "nothing is selected; name a case with -c and a backend with -b")
     return Plan(tuple(jobs), tuple(left_out), not_installed)
 
 
 def _backends(catalog: Catalog, request: Request) -> tuple[list[str], dict[str, str]]:
-    """The backends of a request, and those that it would have if they were installed: backend -> what pip needs.
+    """The backends of a request, and the missing ones that it would use: backend -> what pip needs.
 
     One that names none has the default ones that are installed; a check that is not quick has all of these.
     """
@@ -96,7 +96,7 @@ def _backends(catalog: Catalog, request: Request) -> tuple[list[str], dict[str, 
 
 
 def _cases(catalog: Catalog, request: Request, left_out: list[str]) -> list[str]:
-    """The cases of a request; adds to `left_out`, in words, those that it has only if it names them."""
+    """The cases of a request; adds to `left_out`, in words, cases that only a request by name includes."""
     names = in_suites(catalog, select("case", catalog.cases, request.cases), request.suites)
     if request.time and not request.cases and "traps" not in request.suites:
         names = tuple(name for name in names if not catalog.cases[name].is_trap)
@@ -109,8 +109,8 @@ def _cases(catalog: Catalog, request: Request, left_out: list[str]) -> list[str]
 
 
 def _cells(catalog: Catalog, name: str, request: Request) -> list[tuple[int, str]]:
-    """(size, operator) of each cell of a case. A trap is asked for its gradient and all that is of second order, a case
-    of a first look for its gradient at sizes of its own."""
+    """(size, operator) of each cell of a case. A trap has its gradient and all second-order operators, a case
+    of a first look its gradient at special sizes."""
     case, named = catalog.cases[name], request.own_operators
     sizes, own = sizes_of(case, request.sizes, quick=request.quick), case.operators
     if case.is_trap:
@@ -142,8 +142,8 @@ def in_suites(catalog: Catalog, names: Sequence[str], suites: Sequence[str]) -> 
 
 
 def sizes_of(case: Case, wanted: Sequence[str], *, quick: bool) -> tuple[int, ...]:
-    """The sizes to run a case at, ascending: its own if none is wanted; else each wanted number that it accepts and
-    each of its own that a wanted glob matches.
+    """The sizes to run a case at, ascending: its own sizes by default; else each wanted number that it accepts and
+    each own size that a wanted glob matches.
     """
     if not wanted:
         return case.quick_sizes if quick else case.sizes
@@ -186,7 +186,9 @@ def check_inputs(catalog: Catalog, jobs: Sequence[Job], seed: int) -> None:
         except UsageError as error:
             raise UsageError(f"{source.path}: {error}") from error
         except Exception as error:  # a user's function may raise anything
-            raise UsageError(f"{source.path}: inputs({size}, rng) raises {type(error).__name__}: {error}") from error
+            raise UsageError(
+                f"{source.path}: inputs({size}, rng) raises {type(error).__name__}: {error}; correct it"
+            ) from error
 
 
 def flops_of(catalog: Catalog, jobs: Sequence[Job]) -> dict[str, dict[str, float]]:
@@ -202,8 +204,8 @@ def flops_of(catalog: Catalog, jobs: Sequence[Job]) -> dict[str, dict[str, float
         try:
             count = float(flops(size))
         except Exception as error:  # a user's function may raise anything
-            raise UsageError(f"{path}: flops({size}) raises {type(error).__name__}: {error}") from error
+            raise UsageError(f"{path}: flops({size}) raises {type(error).__name__}: {error}; correct it") from error
         if not 0 <= count < math.inf:
-            raise UsageError(f"{path}: flops({size}) is {count}; it must be a number of operations")
+            raise UsageError(f"{path}: flops({size}) is {count}; return a number of operations")
         found.setdefault(name, {})[str(size)] = count
     return found

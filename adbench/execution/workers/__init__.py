@@ -1,1 +1,1 @@
-"""Worker processes: the supervisor, the channel to each of them, and what runs inside."""
+"""Worker processes: the supervisor, the channel to each of them, and the code inside."""

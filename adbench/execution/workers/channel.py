@@ -1,4 +1,4 @@
-"""Messages between the parent process and a worker: JSON with a length before it, on a socket of their own.
+"""Messages between the parent process and a worker: JSON with a length before it, on a private socket.
 
 A worker's stdout and stderr belong to the library under test, which may print anything.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import select
 import socket
 import struct
-from json import dumps, loads  # by name, as the clock: the library in this process may replace what the modules hold
+from json import dumps, loads  # by name, as the clock: the library in this process may replace the modules' functions
 from time import monotonic
 from typing import Any
 
@@ -17,26 +17,26 @@ MAX_BYTES = 64 * 2**20
 
 
 class Closed(Exception):
-    """The other side is gone, or sent what is no message."""
+    """The other side is gone, or sent an invalid message."""
 
 
 class Channel:
     """One end of a socket pair.
 
-    gone   a descriptor that is readable from when the process at the other end has died: a child of it may hold that
-           end open for ever. None where the system has no such thing.
+    gone   a descriptor that becomes readable when the process at the other end dies, because a child of it may hold
+           that end open. None if the system has no such descriptor.
     """
 
     def __init__(self, end: socket.socket, gone: int | None = None) -> None:
         self._socket, self._gone = end, gone
 
     def send(self, message: dict[str, Any], timeout: float | None = None) -> None:
-        """Send one message. Raises Closed where nobody listens, TimeoutError where the other side does not take it
-        within `timeout` seconds; ValueError, TypeError or RecursionError for what is no message, before a byte is sent.
+        """Send one message. Raises Closed if nobody listens, TimeoutError if the other side does not read it within
+        `timeout` seconds; ValueError, TypeError or RecursionError for an invalid message, before a byte is sent.
         """
         body = dumps(message).encode()
         if len(body) > MAX_BYTES:
-            raise ValueError(f"a message of {len(body)} bytes; at most {MAX_BYTES} are taken")
+            raise ValueError(f"a message of {len(body)} bytes; the limit is {MAX_BYTES}")
         try:
             self._socket.settimeout(timeout)
             self._socket.sendall(_LENGTH.pack(len(body)) + body)
@@ -46,12 +46,12 @@ class Channel:
             raise Closed(str(error)) from error
 
     def receive(self, timeout: float | None = None) -> dict[str, Any]:
-        """The next message. Raises TimeoutError after `timeout` seconds, however slowly it drips in, and Closed at
-        the end."""
+        """The next message. Raises TimeoutError after `timeout` seconds, even if bytes still arrive, and Closed at the
+        end."""
         deadline = None if timeout is None else monotonic() + timeout
         (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size, deadline))
         if length > MAX_BYTES:
-            raise Closed(f"a message of {length} bytes; at most {MAX_BYTES} are taken")
+            raise Closed(f"a message of {length} bytes; the limit is {MAX_BYTES}")
         try:
             message = loads(self._exactly(length, deadline))
         except (ValueError, RecursionError) as error:
@@ -72,7 +72,7 @@ class Channel:
                 chunk = self._socket.recv(min(count - len(received), 2**20))
             except TimeoutError:
                 raise
-            except (OSError, ValueError) as error:  # the latter: a library closed our end
+            except (OSError, ValueError) as error:  # ValueError: a library closed this end
                 raise Closed(str(error)) from error
             if not chunk:
                 raise Closed("the connection ended")
@@ -80,7 +80,7 @@ class Channel:
         return bytes(received)
 
     def _wait(self, deadline: float | None) -> None:
-        """Until there is something to read. Raises TimeoutError at the deadline, Closed where nobody can write."""
+        """Wait for input. Raises TimeoutError at the deadline, Closed if nobody can write."""
         left = None if deadline is None else deadline - monotonic()
         if left is not None and left <= 0:
             raise TimeoutError
@@ -91,5 +91,5 @@ class Channel:
         ready = dict(poll.poll(None if left is None else max(1.0, left * 1e3)))
         if not ready:
             raise TimeoutError
-        if self._socket.fileno() not in ready:  # messages from before its death are read first
+        if self._socket.fileno() not in ready:  # read the messages from before its death first
             raise Closed("the process ended")

@@ -1,4 +1,4 @@
-"""What every part of a run needs to know: who starts its workers, what it measures, and how."""
+"""The context of a run: the supervisor of its workers, its cases and backends, and its settings."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from adbench.model.settings import PROGRAMS_VARIABLE, Settings, programs_folder
 
 @dataclass(frozen=True)
 class Context:
-    """A run's supervisor, cases and backends, and settings; and the requests that workers are asked in its words."""
+    """A run's supervisor, catalog and settings, and the requests to its workers."""
 
     supervisor: Supervisor
     catalog: Catalog
     settings: Settings
 
     def plain_start(self) -> Start:
-        """Start a worker with the run's threads, and nothing random."""
+        """Start a worker with the run's threads, without randomisation."""
         return Start(thread_environment(self.settings.threads) | {"PYTHONHASHSEED": "0"})
 
     def checking_start(self) -> Start:
@@ -43,7 +43,7 @@ class Context:
         return {"do": do, "case": source, "size": job.size, "seed": job.seed, "single": self.single(job), **more}
 
     def single(self, job: Job) -> bool:
-        """Whether the job's backend computes in float32: the case is then taken at inputs that float32 has."""
+        """Whether the job's backend computes in float32: the case's inputs are then rounded to float32."""
         backend = self.catalog.backends.get(job.backend)
         return backend is not None and backend.precision == "float32"
 

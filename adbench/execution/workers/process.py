@@ -1,6 +1,6 @@
-"""A worker process, as the parent process sees it: started, asked, timed out, ended.
+"""A worker process from the parent's side: starting, asking, time-outs, ending.
 
-Each worker is a session of its own and is killed as a group, so that children that a library forked do not linger.
+Each worker is a session and is killed as a group, so that children forked by a library do not linger.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ import psutil
 from adbench.execution.workers.channel import Channel, Closed
 from adbench.model.record import Job, Record, Status
 
-STDERR_KEPT = 4096  # bytes from the end of a worker's output that go into the record
-MOST_OUTPUT_BYTES = 2**24  # of a worker's output, before it is thrown away: a loop that prints fills no disk
-MARK = "ADBENCH_WORKER"  # in the environment of a worker and of all that it starts, to find them by
+STDERR_KEPT = 4096  # bytes of the end of a worker's output, for the record
+MOST_OUTPUT_BYTES = 2**24  # of a worker's output, before it is truncated, so that a printing loop cannot fill the disk
+MARK = "ADBENCH_WORKER"  # in the environment of a worker and its descendants, to find them
 
 # A worker dies with the thread that started it (worker_main.py): that thread must live as long as this process.
 _SPAWNER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
 
 
 class NoAnswer(Exception):
-    """A worker gave no value: `status` and `reason` say why, `stderr` is the end of its output or a traceback.
+    """A worker returned no value: `status` and `reason` explain it, `stderr` is the end of its output or a traceback.
 
     is_bad_file   the reason is a fault of the user's file, and names it
     """
@@ -47,21 +47,21 @@ class NoAnswer(Exception):
         self.reason, self.stderr, self.is_bad_file = reason, stderr, is_bad_file
 
     def record(self, job: Job) -> Record:
-        """The record of the job that was asked about."""
+        """The record of the requested job."""
         return Record(job, self.status, self.reason, stderr=self.stderr or None)
 
 
 class WorkerLost(NoAnswer):
-    """The worker died or was silent: `status` is "crashed" or "timed_out"."""
+    """The worker died or did not answer: `status` is "crashed" or "timed_out"."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """How a worker is started: variables added to our environment, bytes allocated before any import, processors."""
+    """The start of a worker: additional environment variables, bytes allocated before any import, processors."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     heap_bytes: int = 0
-    cpus: tuple[int, ...] = ()  # none: wherever the parent process may run
+    cpus: tuple[int, ...] = ()  # none: those of the parent process
 
 
 class WorkerProcess:
@@ -72,10 +72,10 @@ class WorkerProcess:
 
     def __init__(self, start: Start) -> None:
         ours, theirs = socket.socketpair()
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        # It writes at the end wherever we read, and from the beginning again after we have truncated the file.
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - has the lifetime of the process
+        # The worker appends, wherever we read, and starts at 0 again after we truncate the file.
         fcntl.fcntl(self._output, fcntl.F_SETFL, fcntl.fcntl(self._output, fcntl.F_GETFL) | os.O_APPEND)
-        self._output_lock = threading.Lock()  # against truncating the file that has its number after it
+        self._output_lock = threading.Lock()  # prevents truncating a later file with the same descriptor
         self._mark = secrets.token_hex(8)
         self._turn = 0
         self._sentence: str | None = None
@@ -108,7 +108,7 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """The process's number, which is that of its session and group too."""
+        """The process's id, also that of its session and group."""
         return self._process.pid
 
     @property
@@ -117,8 +117,8 @@ class WorkerProcess:
         return self._output.closed
 
     def ask(self, request: Mapping[str, Any], timeout: float) -> Any:
-        """The value of the worker's answer. Raises NoAnswer with the worker's reason if it has none, and WorkerLost if
-        it dies or is silent for `timeout` seconds; it is killed then."""
+        """The value of the worker's answer. Raises NoAnswer with the worker's reason if it gives no answer, WorkerLost
+        if it dies or does not answer within `timeout` seconds; it is then killed."""
         answer = self._answer(request, timeout)
         if "value" in answer:
             return answer["value"]
@@ -134,13 +134,13 @@ class WorkerProcess:
             self._end_everything()
 
     def trim_output(self) -> None:
-        """Throw away its output when there is too much: only the end is ever shown."""
+        """Truncate its output if there is too much, because only the end is shown."""
         with self._output_lock:
             if not self.is_closed and os.fstat(self._output.fileno()).st_size > MOST_OUTPUT_BYTES:
                 os.ftruncate(self._output.fileno(), 0)
 
     def close(self) -> None:
-        """End the process and everything it started, and forget its output. May be called twice."""
+        """End the process and everything it started, and discard its output. May be called twice."""
         self._kill()
         with self._output_lock:
             self._output.close()
@@ -171,7 +171,7 @@ class WorkerProcess:
         if not self._killed:
             self._end_everything()
             self._process.wait()
-            self._killed = True  # from now on the number may be another process's
+            self._killed = True  # from now on the id may be another process's
             self._channel.close()
             if self._gone is not None:
                 os.close(self._gone)
@@ -179,7 +179,7 @@ class WorkerProcess:
     def _end_everything(self) -> None:
         """Kill the session, the process's descendants, and everything with its mark in the environment."""
         killed: set[int] = set()
-        for _ in range(100):  # a process forked meanwhile is found the next time
+        for _ in range(100):  # the next pass finds processes forked meanwhile
             doomed = self._family() - killed
             if not doomed:
                 return
@@ -189,7 +189,7 @@ class WorkerProcess:
             killed |= doomed
 
     def _family(self) -> set[int]:
-        """The numbers of the process and of all that it has started."""
+        """The ids of the process and its descendants."""
         found = {*of_session(self.pid), *marked(self._mark)}
         with contextlib.suppress(psutil.Error):
             found |= {child.pid for child in psutil.Process(self.pid).children(recursive=True)}
@@ -199,30 +199,30 @@ class WorkerProcess:
         try:
             code = self._process.wait(timeout=2)
         except subprocess.TimeoutExpired:
-            return self._sentence or f"went on running, but its socket to the parent is lost: {seen}"
+            return self._sentence or f"is running, but its socket to the parent is lost: {seen}"
         if self._sentence is not None:
             return self._sentence
         return f"died of {_signal_name(-code)}" if code < 0 else f"exited with code {code}"
 
     def _last_words(self) -> str:
-        """The end of stdout and stderr. Bytes that are no text are escaped."""
+        """The end of stdout and stderr. Undecodable bytes are escaped."""
         size = self._output.seek(0, os.SEEK_END)
         self._output.seek(max(0, size - STDERR_KEPT))
         return self._output.read().decode(errors="backslashreplace").strip()
 
 
 def of_session(session: int) -> Iterator[int]:
-    """The numbers of the processes of a session."""
+    """The ids of the processes of a session."""
     for pid in psutil.pids():
-        with contextlib.suppress(OSError):  # it ended meanwhile
+        with contextlib.suppress(OSError):  # it has ended
             if os.getsid(pid) == session:
                 yield pid
 
 
 def marked(mark: str) -> Iterator[int]:
-    """The numbers of the worker with this mark and of all its descendants."""
+    """The ids of the worker with this mark and its descendants."""
     for pid in psutil.pids():
-        with contextlib.suppress(OSError, psutil.Error):  # it ended meanwhile, or is another user's
+        with contextlib.suppress(OSError, psutil.Error):  # it has ended, or belongs to another user
             if psutil.Process(pid).environ().get(MARK) == mark:
                 yield pid
 
@@ -230,14 +230,14 @@ def marked(mark: str) -> Iterator[int]:
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # of the real-time ones only the first and the last have names
+    except ValueError:  # only the first and the last real-time signal have names
         return f"signal {number}"
 
 
 def _environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """Ours, with `extra`, and with adbench importable where it is not installed.
+    """The parent's environment with `extra`, and with adbench importable if it is not installed.
 
-    The worker starts with -P: a `torch.py` in the folder where adbench was called must not stand in for the library.
+    The worker starts with -P, so that a `torch.py` in the current folder does not replace the library.
     """
     environment = {**os.environ, **extra}
     home = Path(__file__).parents[3]

@@ -1,8 +1,8 @@
-"""What is random in each launch, and the order in which cells take turns.
+"""The randomisation of each launch, and the order in which cells alternate.
 
-The place of a process's code and data in memory changes its times by about one per cent, as long as it lives. An
-interval over rounds of one process is therefore too narrow: it finds two copies of one library different. So each
-launch randomises the layout (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!").
+The location of a process's code and data in memory changes its times by about one per cent for its whole life. So an
+interval over rounds of one process is too narrow: it finds two copies of one library different. Therefore each launch
+randomises the layout (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!").
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from adbench.execution.workers.process import Start
 
-MOST_ENVIRONMENT_BYTES = 4096  # a page: moves the stack by any offset in it
-MOST_HEAP_BYTES = 2**16  # below the allocator's threshold for blocks of their own, so that it moves what comes after
+MOST_ENVIRONMENT_BYTES = 4096  # a page: shifts the stack by any offset within it
+MOST_HEAP_BYTES = 2**16  # below the allocator's mmap threshold, so that it shifts later blocks
 
 
 @dataclass(frozen=True, order=True)
@@ -28,7 +28,7 @@ class WorkerKey:
 
 @dataclass(frozen=True)
 class Randomisation:
-    """One launch: how each worker is started, in this order, and the order of the groups (their places)."""
+    """One launch: the starts of the workers, in order, and the order of the groups (their indices)."""
 
     starts: Mapping[WorkerKey, Start]
     groups: tuple[int, ...]
@@ -53,10 +53,11 @@ def randomise(
 
 
 def turns(cells: int, number: int) -> tuple[int, ...]:
-    """The order of the cells in round `number`: a row of a Latin square in which each follows each equally often.
+    """The order of the cells in round `number`: a row of a Latin square in which every cell follows every other equally
+    often.
 
-    E. J. Williams, "Experimental designs balanced for the estimation of residual effects of treatments" (1949): for an
-    even number of cells after as many rounds, for an odd one after twice as many.
+    E. J. Williams, "Experimental designs balanced for the estimation of residual effects of treatments" (1949):
+    balanced after as many rounds as cells for an even number of cells, after twice as many for an odd one.
     """
     first = [-(i // 2) % cells if i % 2 == 0 else i // 2 + 1 for i in range(cells)]
     shift = number % cells

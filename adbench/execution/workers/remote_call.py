@@ -1,7 +1,7 @@
-"""Calls that run in another process, which times each run itself; its memory is read from outside.
+"""Remote calls: another process times each run itself; its memory is read from outside.
 
-Our clock would mostly measure the exchange of messages: inputs out, results back. A prepared call is of this kind if it
-has the methods `runs` and `resident_peak`.
+The local clock would mostly measure the exchange of messages. A prepared call is remote if it has the methods `runs`
+and `resident_peak`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any, Protocol, runtime_checkable
 from adbench.measure.clock import STEADY, Round, WarmUp
 from adbench.measure.memory import Figure, Method, median_of
 
-MOST_CALLS = 1_000_000  # in an epoch: their times come back one by one
+MOST_CALLS = 1_000_000  # in an epoch, because their times are returned one by one
 
 
 @runtime_checkable
 class RemoteCall(Protocol):
-    """A prepared call of this kind."""
+    """A prepared remote call."""
 
     def __call__(self, *args: Any) -> Any:
         """The result, as of any prepared call."""
@@ -36,13 +36,13 @@ class RemoteCall(Protocol):
 
 @dataclass(frozen=True)
 class Bound:
-    """A call elsewhere with its arguments."""
+    """A remote call with its arguments."""
 
     call: RemoteCall
     args: tuple[Any, ...]
 
     def warm_up(self, request: Mapping[str, Any]) -> tuple[WarmUp, int]:
-        """Warm up for the requested time; returns the warm-up and how many calls make an epoch."""
+        """Warm up for the requested time; returns the warm-up and the number of calls per epoch."""
         found = self.call.runs(self.args, 1, request["warm_ns"] * 1e-9)
         half = len(found) // 2
         steady = False
@@ -54,17 +54,17 @@ class Bound:
         return WarmUp(len(found), sum(found) * 1e-9, steady), calls
 
     def epoch(self, calls: int) -> Round:
-        """The time of that many runs; those that the other side made beyond them are left out."""
+        """The time of that many runs; further runs of the other side are left out."""
         found = self.call.runs(self.args, calls, 0.0)[:calls]
         return Round(len(found), sum(found))
 
     def measure_memory(self, method: Method, times: int) -> Figure:
-        """The memory of one run: only the resident set of another process is visible."""
+        """The memory of one run; only the resident set of another process can be measured."""
         if method != "resident":
-            return Figure(None, "the work is done in another process, of which only the resident set can be seen")
+            return Figure(None, "the call runs in another process, of which only the resident set can be measured")
         return median_of(lambda _: self.call.resident_peak(self.args), self.call, times)
 
 
 def bound(call: object, args: tuple[Any, ...]) -> Bound | None:
-    """The call with its arguments where it is of this kind; None where it is not."""
+    """The call with its arguments if it is remote, else None."""
     return Bound(call, args) if isinstance(call, RemoteCall) else None

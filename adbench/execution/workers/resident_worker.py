@@ -1,4 +1,4 @@
-"""Workers that stay: started when they are first asked, and replaced at the next request if they died."""
+"""Resident workers: started at the first request, and replaced at the next request if they died."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from adbench.measure import machine
 from adbench.model.record import Job
 
 PERTURBED_SHARE = 0.25
-"""Of the time for a reference: fewer entries are examined at the perturbed point."""
+"""Share of a reference's time for the perturbed point, where fewer entries are examined."""
 
 
 class ResidentWorker:
-    """A worker with one backend, which it imports once, or with none. A context manager: leaving it ends the worker.
+    """A worker with one backend, imported once, or without. A context manager: leaving it ends the worker.
 
-    start   how it is started; by default with the run's threads and nothing random
-    cpus    the processors that it runs on after the import; none: those that it was started on
+    start   its start; by default with the run's threads and no randomisation
+    cpus    its processors after the import; none: those of its start
 
-    known            case -> why the backend is known to be wrong there, as its file says
-    import_seconds   what the last import took
-    open_seconds     what the last start took, the import included; None before there was one
+    known            case -> why the backend is known to be wrong there, from its file
+    import_seconds   time of the last import
+    open_seconds     time of the last start, including the import; None before
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class ResidentWorker:
         self._context, self._backend, self._cpus = context, backend, cpus
         self._start = start or context.plain_start()
         self._process: WorkerProcess | None = None
-        self._refusal: NoAnswer | None = None  # an import that hangs is waited for once
+        self._refusal: NoAnswer | None = None  # so that a hanging import is waited for only once
         self.known: Mapping[str, str] = {}
         self.import_seconds = 0.0
         self.open_seconds: float | None = None
@@ -47,7 +47,7 @@ class ResidentWorker:
         self.close()
 
     def open(self) -> WorkerProcess:
-        """Start the process if there is none, and let it import its backend. Raises NoAnswer if it cannot."""
+        """Start the process if necessary, and let it import its backend. Raises NoAnswer if it cannot."""
         if self._process is not None:
             return self._process
         if self._refusal is not None:
@@ -60,7 +60,7 @@ class ResidentWorker:
         return self._process
 
     def ask(self, request: Mapping[str, Any], timeout: float | None = None) -> Any:
-        """The value of the worker's answer. Raises NoAnswer if there is none. `timeout`: by default the run's."""
+        """The value of the worker's answer. Raises NoAnswer if it gives no answer. `timeout`: by default the run's."""
         try:
             return self.open().ask(request, timeout or self._context.settings.timeout_seconds)
         except WorkerLost:
@@ -68,7 +68,7 @@ class ResidentWorker:
             raise
 
     def close(self) -> None:
-        """End the process, if there is one."""
+        """End the process, if any."""
         if self._process is not None:
             self._process.close()
             self._process = None
@@ -92,7 +92,7 @@ class ResidentWorker:
 
 
 class References:
-    """What is known of cases at points: each computed once, by a worker that has no backend. For several threads."""
+    """References of cases at points, each computed once by a worker without a backend. Thread-safe."""
 
     def __init__(self, context: Context) -> None:
         self._context, self._worker = context, ResidentWorker(context)
@@ -108,7 +108,7 @@ class References:
     def of(self, job: Job, *, perturbed: bool = False) -> Any:
         """The reference for the job's case and size, at its inputs or at perturbed ones (perturbed.py).
 
-        Raises NoAnswer if the case itself fails, or there is no perturbed point.
+        Raises NoAnswer if the case itself fails, or if there is no perturbed point.
         """
         key = job.case, job.size, job.seed, perturbed, self._context.single(job), *needs(job.operator).values()
         with self._lock:
@@ -119,7 +119,7 @@ class References:
         return self._found[key]
 
     def near(self, job: Job) -> tuple[Any, str | None]:
-        """The reference at perturbed inputs; or None, and why there is none."""
+        """The reference at perturbed inputs, or None and the reason."""
         try:
             return self.of(job, perturbed=True), None
         except NoAnswer as no:

@@ -1,4 +1,4 @@
-"""All workers of a run: none outlives the run, and the memory limit of each is enforced."""
+"""All workers of a run: it ends them with the run, and enforces each worker's memory limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SUPERVISORS: WeakSet[Supervisor] = WeakSet()
 class Supervisor:
     """Starts workers. A context manager: leaving it, or `close` from another thread, ends all of them for good.
 
-    mem_limit_bytes   the most that a worker and its children may hold together (resident set); above it they are ended
+    mem_limit_bytes   the largest resident set of a worker with its children; above it they are terminated
     """
 
     def __init__(self, mem_limit_bytes: int | None = None) -> None:
@@ -32,13 +32,13 @@ class Supervisor:
         _SUPERVISORS.add(self)
 
     def start(self, start: Start) -> WorkerProcess:
-        """A worker that has loaded nothing. Raises WorkerLost if it cannot be started, or the run is over."""
+        """A worker without a backend. Raises WorkerLost if it cannot be started, or the run is over."""
         if self._closed.is_set():
             raise WorkerLost("crashed", "the run is over")
         worker = WorkerProcess(start)
         with self._lock:
             self._workers = {other for other in self._workers if not other.is_closed} | {worker}
-        if self._closed.is_set():  # meanwhile
+        if self._closed.is_set():  # closed meanwhile
             worker.close()
             raise WorkerLost("crashed", "the run is over")
         if self._limit is not None and self._watch is None:
@@ -47,7 +47,7 @@ class Supervisor:
         return worker
 
     def close(self) -> None:
-        """End every worker; threads that wait for one get the reason. No more can be started."""
+        """End every worker; waiting threads get the reason. No more workers can start."""
         self._closed.set()
         with self._lock:
             workers = tuple(self._workers)
@@ -72,23 +72,23 @@ class Supervisor:
                 if taken > limit:
                     gib = 2**30
                     workers[session].terminate(
-                        f"was ended for taking {taken / gib:.2f} GiB of memory; the limit is {limit / gib:.2f} GiB "
+                        f"was terminated for using {taken / gib:.2f} GiB of memory; the limit is {limit / gib:.2f} GiB "
                         "(--mem-limit)"
                     )
 
 
 def end_all() -> None:
-    """End every worker, without waiting: for a process that is about to exit at once."""
+    """End every worker, without waiting: for a process that exits at once."""
     for supervisor in tuple(_SUPERVISORS):
         for worker in tuple(supervisor._workers):
             worker.terminate("the run is over")
 
 
 def resident_bytes(sessions: dict[int, WorkerProcess]) -> dict[int, int]:
-    """Session -> the resident sets of its processes, summed; shared pages count for each."""
+    """Session -> the resident sets of its processes, summed; shared pages count for each process."""
     found = dict.fromkeys(sessions, 0)
     for pid in psutil.pids():
-        with contextlib.suppress(OSError, psutil.Error):  # it ended meanwhile
+        with contextlib.suppress(OSError, psutil.Error):  # it has ended
             session = os.getsid(pid)
             if session in found:
                 found[session] += psutil.Process(pid).memory_info().rss
@@ -96,5 +96,5 @@ def resident_bytes(sessions: dict[int, WorkerProcess]) -> dict[int, int]:
 
 
 def default_limit() -> int:
-    """Four fifths of the memory that is free now: a runaway library must not take the machine down."""
+    """Four fifths of the free memory, so that a runaway library cannot bring the machine down."""
     return int(psutil.virtual_memory().available * 0.8)

@@ -1,4 +1,4 @@
-"""A prepared call under the clock: its inputs take turns, and results from timed rounds are kept to be judged."""
+"""A prepared call under the clock: its inputs alternate, and some results of timed rounds are kept for judging."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from adbench.measure.machine.disturbance import Counters
 from adbench.model import tree
 
 MOST_ROTATED_BYTES = 2**16
-"""Of one set of inputs that rotates from call to call: two of them fit into any processor's second cache. Larger sets
-take turns from epoch to epoch, since the clock would measure the cache otherwise."""
+"""The largest set of inputs (bytes) that alternates from call to call; two of them fit into any second-level cache.
+Larger sets alternate from epoch to epoch, because the clock would otherwise measure the cache."""
 
 SLOW_NS = 100_000_000
-"""A call over this is made only once after the last round."""
+"""A slower call is made only once after the last round."""
 
 UNWATCHED = Counters(0, 0)
 
@@ -28,10 +28,9 @@ _random = SystemRandom()  # a library can neither foresee nor seed it
 
 @dataclass
 class TimedCall:
-    """A call and its sets of native inputs: those of the case, and perturbed ones where there are any.
+    """A call and its sets of native inputs: the case's, and perturbed ones if there are any.
 
-    results   (number of the set) -> what a call of a timed round returned there: of the round that was drawn, each of
-              all rounds with the same chance
+    results   (number of the set) -> a random timed round's result for that set, with equal chances for all rounds
     """
 
     call: Call
@@ -42,16 +41,16 @@ class TimedCall:
     _ns_per_call: float = 0.0
 
     def warm_up(self, at_least_ns: int, at_most_ns: int, epoch_ns: int) -> tuple[WarmUp, int]:
-        """Warm up, and say how many calls make an epoch."""
+        """Warm up; returns the warm-up and the number of calls per epoch."""
         sets = [self.sets[which] for which in self._next()]
         found = clock.warm_up(self.call, sets, at_least_ns=at_least_ns, at_most_ns=at_most_ns)
-        # Cold calls are among them, but those are not four times as slow.
+        # This includes cold calls, but those are less than four times as slow.
         slow = found.seconds * 1e9 > 4 * epoch_ns * found.calls
         first = int(epoch_ns * 1e-9 * found.calls / found.seconds)
         return found, 1 if slow else clock.calls_per_epoch(self.call, epoch_ns, sets, first=first)
 
     def epoch(self, calls: int) -> Round:
-        """Time one epoch, and keep results of it by chance."""
+        """Time one epoch, and keep some of its results at random."""
         order = self._next()
         self._epochs += 1
         timed, results = clock.epoch_with_results(self.call, calls, [self.sets[which] for which in order])
@@ -64,15 +63,15 @@ class TimedCall:
         return timed
 
     def after_exchange(self) -> Iterator[tuple[int, Any]]:
-        """Exchange the sets' contents, in the same arrays where these can be written to, and call again in the same
-        loop: (number of the set whose contents it was called at, the result)."""
+        """Exchange the sets' contents, in the same arrays if writable, and call again in the same loop: (number of the
+        set whose contents were used, the result)."""
         order = list(range(len(self.sets)))
         if len(order) == 2:
             self.sets = list(exchanged(*self.sets))
         if _random.randrange(2):
             order.reverse()
         calls = 1 if self._ns_per_call > SLOW_NS else len(order)
-        contents = [len(order) - 1 - which for which in order]  # set 0 has those of set 1 now
+        contents = [len(order) - 1 - which for which in order]  # set 0 now has those of set 1
         sets = [self.sets[which] for which in order]
         _, results = clock.epoch_with_results(self.call, calls, sets, collect=False, watch=lambda: UNWATCHED)
         for place, result in results.items():
@@ -87,8 +86,8 @@ class TimedCall:
 
 
 def exchanged(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The first inputs with the contents of the second, and the other way round: a leaf that can be written to stays
-    the same object, others change places."""
+    """The first inputs with the contents of the second, and vice versa: writable leaves remain the same objects, others
+    are swapped."""
     pairs = [_exchanged_leaf(p, q) for p, q in zip(tree.leaves(a), tree.leaves(b), strict=True)]
     return tree.filled(a, [p for p, _ in pairs]), tree.filled(b, [q for _, q in pairs])
 

@@ -1,7 +1,7 @@
-"""The process in which a library is imported, prepared, checked and timed: answers one request after another.
+"""The worker process, which imports, prepares, checks and times a library, answering one request after another.
 
-Requests and answers are messages on a private socket (channel.py). An answer holds `value`, or one of `unsupported`,
-`failed` and `bad_file` with a reason; the parent process handles a worker that dies or hangs (process.py).
+Requests and answers are messages on a private socket (channel.py). An answer has `value`, or one of `unsupported`,
+`failed` and `bad_file` with a reason; the parent process handles workers that die or hang (process.py).
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ from adbench.model.serialization import from_plain, to_plain
 from adbench.oracle import Reference, cached, reference_key
 
 MOST_TRACEBACK = 8192  # characters
-WORTH_COLLECTING = 2**26  # bytes by which a worker's memory has grown since the last collection
-SLOW_NS = 10_000_000_000  # a first call over this is not made again only to know what it costs
+WORTH_COLLECTING = 2**26  # growth of a worker's memory since the last collection, in bytes
+SLOW_NS = 10_000_000_000  # a slower first call is not repeated only to measure its cost
 
 
 @dataclass
 class WorkerState:
-    """What a worker holds: a backend for its life, one prepared call at a time; and those that relations will ask.
+    """The state of a worker: one backend for its life, one prepared call at a time, and operators kept for relations.
 
-    kept   (case, size, seed) and the operators prepared there, each with what interrupts it
+    kept   (case, size, seed) and the operators prepared there, each with its interruption
     """
 
     backend: contract.Backend | None = None
     call: Callable[[], Any] | None = None
-    timed: TimedCall | None = None  # the same call, at inputs that take turns
-    remote: Bound | None = None  # the same call, if another process does the work and measures its time
+    timed: TimedCall | None = None  # the same call, at alternating inputs
+    remote: Bound | None = None  # the same call, if another process runs and times it
     kept: tuple[Any, dict[str, relations.Kept]] = (None, {})
-    resident: int = 0  # bytes, after the last collection of garbage
+    resident: int = 0  # bytes, after the last garbage collection
 
     def forget_last_cell(self, *, thoroughly: bool, frozen: bool = False) -> None:
-        """Collect the last cell's tapes and arrays, which are not the next one's. In a check only where they are large:
-        a collection takes 50 ms where a library has made many objects, more than most cells. `frozen`: by `prepare`."""
+        """Collect the last cell's tapes and arrays. In a check only if they are large, because a collection takes up to
+        50 ms, longer than most cells. `frozen`: whether `prepare` froze them."""
         if thoroughly or _resident_bytes() > self.resident + WORTH_COLLECTING:
             if frozen:
                 gc.unfreeze()
@@ -71,14 +71,14 @@ class WorkerState:
 def serve(descriptor: int) -> None:
     """Answer on the socket until the other side closes it."""
     end = socket.socket(fileno=descriptor)
-    os.set_inheritable(end.fileno(), False)  # a process that a library starts must not hold our socket open
+    os.set_inheritable(end.fileno(), False)  # processes started by a library must not hold the socket open
     channel, state, ours = Channel(end), WorkerState(), os.getpid()
     try:
         while True:
             request = channel.receive()
             turn = {"turn": request.pop("turn")}
             found = answer(state, request)
-            if os.getpid() != ours:  # a child that a library forked came back out of the call: its result is ignored
+            if os.getpid() != ours:  # a child forked by the library returned from the call; ignore its result
                 os._exit(0)
             try:
                 channel.send(found | turn)
@@ -92,11 +92,11 @@ def answer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Carry out a request; an exception becomes a reason."""
     try:
         return {"value": REQUESTS[request["do"]](state, request)}
-    except (Unsupported, NotImplementedError) as reason:  # the latter is how libraries say the same
+    except (Unsupported, NotImplementedError) as reason:  # libraries raise NotImplementedError for the same
         return {"unsupported": discovery.first_line(reason)}
     except UsageError as reason:
         return {"bad_file": str(reason)}
-    except BaseException as error:  # a library may raise anything, even an attempt to leave or an interruption
+    except BaseException as error:  # a library may raise anything, even SystemExit or KeyboardInterrupt
         return {"failed": describe(error), "traceback": traceback.format_exc(limit=-8)[-MOST_TRACEBACK:]}
 
 
@@ -108,23 +108,24 @@ def describe(error: BaseException) -> str:
 
 
 def load(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Import a backend; its time is the phase `import`. A worker has one for its life: libraries that bring copies of
-    OpenMP, TBB or LLVM of their own never meet in a process."""
+    """Import a backend; its time is the phase `import`. A worker has one backend for its life, so that different copies
+    of OpenMP, TBB or LLVM never meet in a process."""
     source = from_plain(request["source"], discovery.Source)
     if state.backend is not None:
-        raise RuntimeError(f"this worker has {state.backend.name} already: {source.name} needs a worker of its own")
+        raise RuntimeError(f"this worker already has {state.backend.name}; start another one for {source.name}")
     start = perf_counter_ns()
     state.backend = contract.from_module(source.name, discovery.load(source))
     seconds = (perf_counter_ns() - start) * 1e-9
     gc.collect()
-    gc.freeze()  # a collection before each epoch would else walk the whole library: 50 ms instead of 1
+    gc.freeze()  # otherwise the collection before each epoch traverses the whole library: 50 ms instead of 1
     return {"import_seconds": seconds, "known": dict(state.backend.known)}
 
 
 def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The reference of the case at its inputs (prepared_point.py), from the cache that the request names.
+    """The reference of the case at its inputs (prepared_point.py), from the request's cache.
 
-    It takes about `reference_seconds`, by which it is found again, or `effort_seconds` where it is made to be shipped.
+    The cache key has `reference_seconds`, the approximate time to compute it. References to be shipped take
+    `effort_seconds` instead.
     """
     at, seconds = _point(request), float(request["reference_seconds"])
     effort = float(request.get("effort_seconds", seconds))
@@ -145,7 +146,7 @@ def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def build(state: WorkerState, request: Mapping[str, Any]) -> None:
-    """Compile what the request's operator will need, where the backend has a `build`: a later request finds it made."""
+    """Compile for the request's operator if the backend has `build`; later requests find the result."""
     at, backend = _point(request), _loaded(state)
     if backend.build is None:
         return
@@ -158,18 +159,18 @@ def build(state: WorkerState, request: Mapping[str, Any]) -> None:
 def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Prepare the operator and call it once; the inputs are bound before any clock starts.
 
-    If the request has a reference, the result is judged. If it asks for the cost, so are further calls, also at the
-    perturbed point if it has a reference of that; and one is timed, unless the first was so slow that it stands for it.
-    If it says `rotate`, the timed calls take turns between the case's inputs and perturbed ones. If it says `freeze`,
-    collections before epochs leave out what the library made to prepare: they are shorter, and it stays until memory
-    has grown.
+    If the request has a reference, the result is judged. If it requests the cost, further calls are judged too, also at
+    the perturbed point if it has a reference; one of them is timed, unless the first call was so slow that its time is
+    used. With `rotate`, timed calls alternate between the case's inputs and perturbed ones. With `freeze`, collections
+    before epochs skip the objects that the library made to prepare: collections are shorter, and the objects stay until
+    memory has grown.
     """
     state.call = state.timed = state.remote = None
     freeze = bool(request.get("freeze"))
     state.forget_last_cell(thoroughly="reference" not in request and not freeze, frozen=freeze)
     at, backend, operator = _point(request), _loaded(state), request["operator"]
     if request.get("rotate") is not None:
-        at = at.copied()  # its arrays will be written to
+        at = at.copied()  # its arrays will be overwritten
     elsewhere, native = at.native(backend, operator)
     f = backend.function(at.case, at.names, at.size)
     interruption = relations.Interruption()
@@ -218,14 +219,14 @@ def _kept(state: WorkerState, at: prepared_point.Point) -> dict[str, relations.K
 
 
 def _seconds_of(call: Callable[[], Any], first_call_ns: int) -> float:
-    """About what a call takes: the fastest of a few. A first one includes what is done once; after a slow one, fewer
-    are made, or none."""
+    """The approximate time of a call: the fastest of a few. The first call includes one-time work; after a slow one,
+    there are fewer repetitions, or none."""
     few = 0 if first_call_ns > SLOW_NS else 1 if first_call_ns > SLOW_NS // 100 else 3
     return min([first_call_ns, *(clock.once(call)[1] for _ in range(few))]) * 1e-9
 
 
 def summary_of(result: Any) -> Summary:
-    """What a result in numpy is known again by; not a number where it holds anything else."""
+    """A summary that identifies a numpy result; NaN if it holds anything but numbers."""
     try:
         leaves = [
             np.asarray(leaf.data if hasattr(leaf, "nnz") else leaf, dtype=np.float64) for leaf in tree.leaves(result)
@@ -245,7 +246,7 @@ def _first_call(
     native: tuple[Any, ...],
     wrt: tuple[int, ...],
 ) -> tuple[fallback.Prepared, int, Any, int]:
-    """Prepare and call once, both timed. A library that finds out only in the call that it cannot gets its fallback."""
+    """Prepare and call once, both timed. If the library refuses only in the call, use the fallback."""
     made, prepare_ns = clock.once(lambda: fallback.prepare(backend, operator, f, elsewhere, wrt))
     try:
         result, first_call_ns = clock.once(clock.bind(made.call, native, backend.sync))
@@ -259,7 +260,7 @@ def _first_call(
 
 
 def warm_up(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Warm up, and say how many calls make an epoch."""
+    """Warm up; returns the warm-up and the number of calls per epoch."""
     timed = _timed(state)
     if state.remote is not None:
         found, calls = state.remote.warm_up(request)
@@ -276,9 +277,9 @@ def epoch(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def judge(state: WorkerState, request: Mapping[str, Any]) -> str | None:
-    """Why a result of a timed round is wrong, or one after the inputs' contents were exchanged; None if all are right.
+    """Why a result of a timed round, or one after exchanging the inputs' contents, is wrong; None if all are correct.
 
-    The request brings the references of the case's inputs, and of the perturbed ones where they took turns.
+    The request brings the references of the case's inputs, and of the perturbed ones if used.
     """
     timed, backend, operator = _timed(state), _loaded(state), request["operator"]
     sites = _sites(_point(request), request["references"])
@@ -288,14 +289,14 @@ def judge(state: WorkerState, request: Mapping[str, Any]) -> str | None:
         verdict = prepared_point.judged(site.at, operator, numbers, site.known, backend.claimed_relative_error)
         return f"{where}, at {site.name}: {verdict.sentence}" if verdict.word == "wrong" else None
 
-    found = [fault("returned while it was timed", which, result) for which, result in timed.results.items()]
+    found = [fault("returned while timed", which, result) for which, result in timed.results.items()]
     after = timed.after_exchange()
     found += [fault("returned after the inputs' contents were exchanged", which, result) for which, result in after]
     return next((one for one in found if one is not None), None)
 
 
 def _sites(at: prepared_point.Point, references: Sequence[Any]) -> list[Site]:
-    """The inputs that references are about: the case's, then perturbed ones, where they are not None."""
+    """The inputs of the references: the case's, then perturbed ones, without None."""
     known = [None if plain is None else prepared_point.Known.from_plain(plain) for plain in references]
     found = [Site(at, known[0], "the case's inputs")] if known[0] is not None else []
     if len(known) > 1 and known[1] is not None:
@@ -304,7 +305,7 @@ def _sites(at: prepared_point.Point, references: Sequence[Any]) -> list[Site]:
 
 
 def overhead(state: WorkerState, request: Mapping[str, Any]) -> float:
-    """What the clock's own loop takes for a call of nothing, in nanoseconds."""
+    """The time of an empty call in the clock's loop, in nanoseconds."""
     return clock.loop_overhead_ns()
 
 
@@ -351,7 +352,7 @@ def _point(request: Mapping[str, Any]) -> prepared_point.Point:
 
 def _timed(state: WorkerState) -> TimedCall:
     if state.timed is None:
-        raise RuntimeError("nothing is prepared: the request `prepare` comes first")
+        raise RuntimeError("nothing is prepared; send the request `prepare` first")
     return state.timed
 
 
@@ -364,11 +365,11 @@ def _known(request: Mapping[str, Any], at: prepared_point.Point) -> prepared_poi
 
 def _loaded(state: WorkerState) -> contract.Backend:
     if state.backend is None:
-        raise RuntimeError("no backend is loaded: the request `load` comes first")
+        raise RuntimeError("no backend is loaded; send the request `load` first")
     return state.backend
 
 
 def _prepared(state: WorkerState) -> Callable[[], Any]:
     if state.call is None:
-        raise RuntimeError("nothing is prepared: the request `prepare` comes first")
+        raise RuntimeError("nothing is prepared; send the request `prepare` first")
     return state.call

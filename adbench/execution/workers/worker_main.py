@@ -1,9 +1,9 @@
-"""The first lines of a worker: everything that must be set before the first import.
+"""The start of a worker: settings that must precede the first import.
 
     python -P -c "from adbench.execution.workers.worker_main import main; main()" DESCRIPTOR HEAP_BYTES CPUS
 
-Libraries read the number of threads and the processors they may use once, on import; and an allocation before it moves
-everything that comes after, as another environment or another order of linking would.
+Libraries read the number of threads and the allowed processors once, on import. An allocation before it shifts later
+ones, as another environment or another link order would.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 def main() -> None:
-    """Settle, then serve the socket whose descriptor is the first argument until the other side closes it."""
+    """Apply the settings, then serve the socket with this descriptor until the other side closes it."""
     descriptor, heap_bytes, cpus = sys.argv[1:4]
     faulthandler.enable()
     _die_with_parent()
     if cpus and hasattr(os, "sched_setaffinity"):
-        with contextlib.suppress(OSError):  # a processor that was taken from us since
+        with contextlib.suppress(OSError):  # a processor may have been removed meanwhile
             os.sched_setaffinity(0, map(int, cpus.split(",")))
     padding = bytearray(int(heap_bytes))  # held until the process ends
     from adbench.execution.workers.worker import serve
@@ -34,6 +34,6 @@ def main() -> None:
 
 
 def _die_with_parent() -> None:
-    """If the parent process is killed, nothing else would end a worker that hangs (Linux only)."""
+    """End with the parent process, because nothing else ends a hanging worker if it is killed (Linux only)."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)

@@ -1,6 +1,6 @@
 """jax's primitives of whole arrays over the oracle's numbers: reductions, sorting, products, decompositions.
 
-`adbench.functions.from_jax.jax_primitives` says how a rule is called, and has the other primitives.
+`adbench.functions.from_jax.jax_primitives` defines rules and has the other primitives.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Rule = Callable[..., Any]
 class Equation:
     """A primitive of a jaxpr with its parameters; inputs and outputs are jax's abstract values (shape, dtype).
 
-    kept: results that a rule needs in every evaluation, like positions.
+    kept: results that a rule needs in every evaluation, such as positions.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Equation:
 
 
 MOST_KEPT = 4096
-"""Different indices of one equation whose positions are remembered: those of a loop."""
+"""The number of indices per equation with cached positions, for loops."""
 
 
 # Reductions ------------------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ def _best_index(function: Callable[..., Any]) -> Rule:
 
 
 def _running(name: str) -> Rule:
-    """Of all entries up to each, along an axis; in reverse from the other end."""
+    """A reduction of all entries up to each one, along an axis; reversed from the other end."""
 
     def rule(xp: Any, equation: Equation, x: Any) -> Any:
         axis = equation.params["axis"]
@@ -101,7 +101,7 @@ def _windowed(name: str, nothing: float) -> Rule:
 
 
 def _order(numbers: Sequence[Sequence[Any]]) -> list[int]:
-    """The stable order of rows of keys, the first of them first; NaN after all numbers."""
+    """The stable order of rows of keys, by the first key first; NaN after all numbers."""
 
     def compared(i: int, j: int) -> int:
         for row in numbers:
@@ -116,7 +116,7 @@ def _order(numbers: Sequence[Sequence[Any]]) -> list[int]:
 
 
 def _sort(_: Any, equation: Equation, *operands: Any) -> Any:
-    """All operands in the order of the first ones, along one axis."""
+    """All operands in the order of the leading ones, along one axis."""
     axis, keys = equation.params["dimension"], equation.params["num_keys"]
     rows = [np.moveaxis(boxed(operand), axis, -1) for operand in operands]
     found = [np.empty_like(row) for row in rows]
@@ -128,7 +128,7 @@ def _sort(_: Any, equation: Equation, *operands: Any) -> Any:
 
 
 def _top_k(_: Any, equation: Equation, x: Any) -> Any:
-    """The k largest numbers in descending order, and their indices; of equals the first ones first."""
+    """The k largest numbers in descending order, and their indices; ties in order."""
     axis, k = equation.params.get("axis", -1), equation.params["k"]
     rows = np.moveaxis(boxed(x), axis, -1)
     values = np.empty((*rows.shape[:-1], k), dtype=object)
@@ -163,7 +163,7 @@ REDUCTIONS: Mapping[str, Rule] = {
 
 
 def _product(xp: Any, a: Any, b: Any) -> Any:
-    """a @ b of arrays of numbers, also complex ones."""
+    """a @ b of arrays of real or complex numbers."""
     xp.check_time()
     if not (holds_complex(a) or holds_complex(b)):
         return boxed(matmul(xp.number, a, b))
@@ -173,7 +173,7 @@ def _product(xp: Any, a: Any, b: Any) -> Any:
 
 
 def _dot_general(xp: Any, equation: Equation, a: Any, b: Any) -> Any:
-    """Σ over the contracted axes, for each place of the batch axes; then a's other axes, then b's."""
+    """Σ over the contracted axes, for each index of the batch axes; then a's other axes, then b's."""
     (over_a, over_b), (batch_a, batch_b) = equation.params["dimension_numbers"]
     a, b = (boxed(xp.reals(x) if boxed(x).dtype != object else x) for x in (a, b))
     free_a = [k for k in range(a.ndim) if k not in (*over_a, *batch_a)]
@@ -220,7 +220,7 @@ def _convolution(xp: Any, equation: Equation, x: Any, kernel: Any) -> Any:
 
 
 def _fft(xp: Any, equation: Equation, x: Any) -> Any:
-    """Fourier's sums over the last axes: complex, of real numbers, or back to real ones."""
+    """Fourier sums over the last axes: complex, from real numbers, or back to real ones."""
     lengths, kind = tuple(equation.params["fft_lengths"]), int(equation.params["fft_type"])
     axes = list(range(-len(lengths), 0))
     whole = xp.fft.ifft if kind in (1, 3) else xp.fft.fft
@@ -259,7 +259,7 @@ def _triangular_solve(xp: Any, equation: Equation, a: Any, b: Any) -> Any:
 def _lu(xp: Any, equation: Equation, a: Any) -> Any:
     """L and U in one matrix, LAPACK's row exchanges, and the order of the rows."""
     if a.shape[-1] != a.shape[-2]:
-        raise Unsupported("jax's primitive `lu` of a matrix that is not square")
+        raise Unsupported("jax's primitive `lu` of a non-square matrix")
     packed, order = xp.linalg.lu(a)
     exchanges = np.empty_like(order)
     for place in np.ndindex(order.shape[:-1]):
@@ -298,7 +298,7 @@ def _qr(xp: Any, equation: Equation, a: Any) -> Any:
 
 
 def _tridiagonal_solve(xp: Any, _: Any, lower: Any, diagonal: Any, upper: Any, b: Any) -> Any:
-    """x with a x = b, for the diagonals of a; the first of the lower and the last of the upper one do not count."""
+    """x with a x = b, for the diagonals of a; the first of the lower and the last of the upper one are ignored."""
     n = diagonal.shape[-1]
     a = np.array(np.broadcast_to(xp.number.of(0), (*diagonal.shape, n)), dtype=object)
     k = np.arange(n)

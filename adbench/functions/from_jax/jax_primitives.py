@@ -1,7 +1,7 @@
-"""What jax's primitives are over the oracle's numbers: the table behind `adbench.functions.from_jax.jaxprs`.
+"""jax's primitives on the oracle's numbers: the table behind `adbench.functions.from_jax.jaxprs`.
 
-A rule is called as rule(xp, equation, *inputs). Floating-point values are a `Real`, or an array of them; whole numbers,
-booleans and keys stay numpy's or jax's. A rule returns a value, or a list where the primitive has several results.
+A rule is called as rule(xp, equation, *inputs). Floating-point values are a `Real`, or an array of them; integers,
+booleans and keys remain numpy's or jax's. A rule returns a value, or a list if the primitive has several results.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rule = Callable[..., Any]
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text."""
+    """The words of a string."""
     return frozenset(text.split())
 
 
@@ -42,7 +42,7 @@ def _operator(function: Callable[..., Any]) -> Rule:
 
 
 def _quotient_remainder(a: Any, b: Any) -> Any:
-    """a - b trunc(a / b): the sign of a, as C has it."""
+    """a - b trunc(a / b): with the sign of a, as in C."""
     found = abs(a) % abs(b)
     return -found if a < 0 else found
 
@@ -51,7 +51,7 @@ _REMAINDER = np.frompyfunc(_quotient_remainder, 2, 1)
 
 
 def _convert(xp: Any, equation: Equation, x: Any) -> Any:
-    """Floats to whole numbers by truncation; what becomes a float is exact."""
+    """Floats to integers by truncation; conversions to float are exact."""
     kind = equation.outputs[0].dtype.kind
     if kind == "c":
         return xp.reals(x) if holds_complex(x) else COMPLEX(xp.reals(x), xp.number.of(0))
@@ -66,7 +66,7 @@ _WHOLE = np.frompyfunc(int, 1, 1)
 
 
 def _bits(xp: Any, equation: Equation, x: Any) -> Any:
-    """The bits of the nearest float64; of one that moves from there, those of its neighbour. Or a float64 from bits."""
+    """The bits of the nearest float64, or of its neighbour for a series that leaves it; or a float64 from bits."""
     if equation.outputs[0].dtype.kind == "f":
         return xp.reals(np.asarray(x).view(np.float64)[()])
 
@@ -85,7 +85,7 @@ def _bits(xp: Any, equation: Equation, x: Any) -> Any:
 
 
 def _select(xp: Any, equation: Equation, which: Any, *cases: Any) -> Any:
-    """The case whose number ``which`` tells, entry by entry."""
+    """The case with the number ``which``, entry by entry."""
     if not np.ndim(which):
         return cases[int(which)]
     chosen = np.empty(np.shape(which), dtype=object)
@@ -106,12 +106,12 @@ def _round(xp: Any, equation: Equation, x: Any) -> Any:
 
 
 def _reduce_precision(_: Any, equation: Equation, x: Any) -> Any:
-    """Nothing, for double precision; `refused` has refused fewer bits."""
+    """The identity in double precision; `_check` has refused fewer bits."""
     return x
 
 
 def _stopped(number: Any) -> Any:
-    """The number as a constant: jax's derivatives take it for one."""
+    """The number as a constant, as in jax's derivatives."""
     if isinstance(number, Complex):
         return Complex(_stopped(number.real), _stopped(number.imag))
     here = ball.start(number.ball)
@@ -190,7 +190,7 @@ ELEMENTWISE: Mapping[str, Rule] = {
 
 # Structure -------------------------------------------------------------------------------------------------------
 #
-# These only move entries: they are right for arrays of anything, and xp is not used.
+# These only move entries, so they work for any array, without xp.
 
 
 def _structural(function: Any) -> Rule:
@@ -229,7 +229,7 @@ def _unstack(params: Any, x: Any) -> list[Any]:
 
 
 def _starts(shape: Sequence[int], sizes: Sequence[int], starts: Sequence[Any]) -> tuple[slice, ...]:
-    """Where a dynamic slice begins and ends: jax moves it inside the array."""
+    """The bounds of a dynamic slice, which jax moves inside the array."""
     inside = [min(max(int(s), 0), n - size) for s, n, size in zip(starts, shape, sizes, strict=True)]
     return tuple(slice(first, first + size) for first, size in zip(inside, sizes, strict=True))
 
@@ -305,7 +305,7 @@ def _scatter(_: Any, equation: Equation, x: Any, indices: Any, updates: Any) -> 
 
 
 def _landing(equation: Equation, indices: Any) -> Any:
-    """The position in the result on which each update lands: the transpose of a scatter-add, run on positions."""
+    """The position of each update in the result: the transpose of a scatter-add, run on positions."""
     import jax
 
     shape, updates = equation.inputs[0].shape, equation.inputs[2]
@@ -315,13 +315,13 @@ def _landing(equation: Equation, indices: Any) -> Any:
             np.zeros(shape), indices, numbers, equation.params["dimension_numbers"], **_scatter_parameters(equation)
         )
 
-    numbered = np.arange(1.0, 1 + np.prod(shape)).reshape(shape)  # 0: lands nowhere
+    numbered = np.arange(1.0, 1 + np.prod(shape)).reshape(shape)  # 0: outside
     (found,) = jax.vjp(add, np.zeros(updates.shape))[1](numbered)
     return np.asarray(found).astype(np.int64) - 1
 
 
 def _scatter_by(total: Callable[[Any], Callable[[list[Any]], Any]]) -> Rule:
-    """The updates combined with the entries on which they land."""
+    """The updates combined with their target entries."""
 
     def rule(xp: Any, equation: Equation, x: Any, indices: Any, updates: Any) -> Any:
         indices = np.asarray(indices)
@@ -368,7 +368,7 @@ def _native(function: Callable[..., Any]) -> Rule:
 
 
 def _whole_quotient(equation: Equation, a: Any, b: Any) -> Any:
-    """Towards zero; -1 for b = 0, as XLA has it."""
+    """Rounded towards zero; -1 for b = 0, as in XLA."""
     found = np.floor_divide(np.abs(a), np.abs(b)) * np.sign(a) * np.sign(b)
     return np.where(np.equal(b, 0), -1, found)
 
@@ -424,7 +424,7 @@ NATIVE: Mapping[str, Rule] = {
     "convert_element_type": lambda _, x: x,
     "select_n": _whole_select,
 }
-"""numpy's functions of whole numbers and booleans; jax itself computes what is missing here."""
+"""numpy's functions of integers and booleans; jax computes the others."""
 
 RULES: Mapping[str, Rule] = {**ELEMENTWISE, **STRUCTURAL, **INDEXING, **REDUCTIONS, **LINEAR_ALGEBRA}
 """By the primitive's name, for equations with floating-point or complex numbers."""
@@ -432,10 +432,10 @@ RULES: Mapping[str, Rule] = {**ELEMENTWISE, **STRUCTURAL, **INDEXING, **REDUCTIO
 EXACT = frozenset(STRUCTURAL) | words(
     "abs bitcast_convert_type convert_element_type eq floor ge gt is_finite le lt max min ne neg pad select_n sign"
 )
-"""Primitives without rounding: of constants, jax itself may compute them."""
+"""Primitives without rounding: jax may compute them from constants."""
 
 COMPLEX_RULES = frozenset(STRUCTURAL) | words(
     "abs add add_any complex conj convert_element_type cumsum div dot_general eq exp fft gather imag integer_pow mul "
     "ne neg pad real reduce_sum scatter scatter-add select_n square stop_gradient sub"
 )
-"""Those that are right for complex numbers too."""
+"""Primitives that also work for complex numbers."""

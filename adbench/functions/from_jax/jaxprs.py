@@ -1,9 +1,9 @@
-"""jax functions as texts for the oracle: traced to a jaxpr, which then runs on the oracle's numbers.
+"""jax functions for the oracle: traced to a jaxpr, which then runs on the oracle's numbers.
 
 `jax_text` traces a function at its examples and builds a `Program`: a list of steps, each a rule of `jax_primitives`.
-Calls (`jit`, `checkpoint`, `custom_jvp`, `custom_vjp`) are written out in place, so custom derivatives play no part.
-Loops and branches follow the comparisons of the numbers given. What depends on whole numbers, booleans and random
-keys alone is computed once, by jax.
+Calls (`jit`, `checkpoint`, `custom_jvp`, `custom_vjp`) are inlined, so custom derivatives are not used. Loops and
+branches follow comparisons of the given numbers. Values that depend only on integers, booleans and random keys are
+computed once, by jax.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from adbench.oracle.series.arrays import RealArray
 from adbench.oracle.series.namespace import Balls
 
 Step = tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...], bool]
-"""function(xp, *inputs), the places of the inputs, those of the outputs, and whether it returns a list."""
+"""function(xp, *inputs), the locations of inputs and of outputs, and whether it returns a list."""
 
 CALLS = words(
     "call checkpoint closed_call composite core_call custom_jvp_call custom_lin_call custom_vjp_call "
@@ -34,10 +34,10 @@ CALLS = words(
 """Primitives that only evaluate a jaxpr."""
 
 OF_CALLS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call")
-"""The parameters under which they have it."""
+"""The parameters that hold the jaxpr."""
 
 IDENTITIES = words("device_put optimization_barrier pin pvary reshard sharding_constraint unpin")
-"""Primitives that return their inputs; they are about devices."""
+"""Primitives that return their inputs; they concern devices."""
 
 PRINTING = frozenset({"debug_callback", "debug_print"})
 
@@ -45,11 +45,11 @@ PRINTING = frozenset({"debug_callback", "debug_print"})
 def jax_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..., Any]:
     """text(xp, *leaves): ``flat`` on the numbers of the namespace xp (the oracle's `Balls`, or numpy).
 
-    flat        a function of arrays and numbers that jax can trace; of its leaves only shape and dtype count
+    flat        a function of arrays and numbers that jax can trace; only shape and dtype of its leaves matter
     examples    the leaves in numpy, float64: the function is traced for double precision
 
-    Raises Unsupported for a primitive without a rule, for a function that computes in single precision inside, and for
-    one that jax cannot trace. Where only one branch of a `cond` has such a primitive, the text raises it.
+    Raises Unsupported for a primitive without a rule, for single precision inside the function, and for a function that
+    jax cannot trace. If only one branch of a `cond` has such a primitive, the text raises it.
     """
     import jax
 
@@ -91,7 +91,7 @@ def _double_precision() -> contextlib.AbstractContextManager[Any]:
 
 
 def _kind(aval: Any) -> str:
-    """f, c: double precision, real or complex; low: less than that; n: whole numbers, booleans, keys, tokens."""
+    """f, c: double precision, real or complex; low: lower precision; n: integers, booleans, keys, tokens."""
     import jax.numpy as jnp
 
     dtype = getattr(aval, "dtype", None)
@@ -108,10 +108,10 @@ def _is_active_kind(aval: Any) -> bool:
 
 @dataclass(frozen=True)
 class Manner:
-    """How a jaxpr and those inside are run.
+    """Settings for running a jaxpr and its inner jaxprs.
 
-    stops        whether `stop_gradient` makes a constant; inside a function with a custom derivative it does not
-    reads_bits   whether whole numbers may hold the bits of moving floats, so that no float may be made from bits
+    stops        whether `stop_gradient` makes a constant, which is false inside functions with custom derivatives
+    reads_bits   whether integers may hold the bits of active floats, so that bits must not become floats
     """
 
     stops: bool = True
@@ -119,18 +119,18 @@ class Manner:
 
 
 def _is_bitcast(equation: Any, *, to_floats: bool) -> bool:
-    """Whether it makes floats from bits, or bits from floats."""
+    """Whether it converts bits to floats, or floats to bits."""
     if equation.primitive.name != "bitcast_convert_type":
         return False
     return _is_active_kind(equation.outvars[0].aval if to_floats else equation.invars[0].aval)
 
 
 class Program:
-    """A jaxpr as steps over numbered places. A place holds a `Real`, an array of them, or a native value.
+    """A jaxpr as steps over numbered locations, each with a `Real`, an array of them, or a native value.
 
-    jaxpr, consts   as jax has them
-    fixed           for each input, whether it depends on none of the function's leaves
-    manner          what holds in the jaxprs inside, too
+    jaxpr, consts   from jax
+    fixed           for each input, whether it is independent of the function's leaves
+    manner          settings, also for inner jaxprs
     """
 
     def __init__(self, jaxpr: Any, consts: Sequence[Any], fixed: Sequence[bool], manner: Manner) -> None:
@@ -165,7 +165,7 @@ class Program:
         return [places[place] for place in self._outputs]
 
     def _number(self, xp: Any, place: int, value: Any) -> Any:
-        """An input as this class keeps it."""
+        """An input in this class's representation."""
         if self._kinds[place] == "n" or type(value) is xp.number:
             return value
         if isinstance(value, np.ndarray) and value.dtype == object:
@@ -173,7 +173,7 @@ class Program:
         return xp.reals(value)
 
     def _constants(self, xp: Any) -> list[Any]:
-        """All places with the constants in theirs, made once for each kind of numbers."""
+        """All locations, with constants filled in, made once for each kind of numbers."""
         key = xp.number, type(ball.constant(1))
         if key not in self._lifted:
             made: list[Any] = [None] * self._size
@@ -194,7 +194,7 @@ class Program:
         return place
 
     def _written_out(self, jaxpr: Any, consts: Sequence[Any], inputs: Sequence[int]) -> list[int]:
-        """The steps of a jaxpr on these places; the places of its outputs."""
+        """Append the steps of a jaxpr on these locations; returns the locations of its outputs."""
         where = dict(zip(jaxpr.invars, inputs, strict=True))
         for var, value in zip(jaxpr.constvars, consts, strict=True):
             where[var] = self._place(var.aval, _native(var.aval, value))
@@ -211,7 +211,7 @@ class Program:
         return [place_of(atom) for atom in jaxpr.outvars]
 
     def _emitted(self, equation: Any, sources: tuple[int, ...]) -> list[int]:
-        """The places of the results of one equation."""
+        """The locations of an equation's results."""
         name, params = equation.primitive.name, equation.params
         fixed = all(place in self._fixed for place in sources)
         if name in PRINTING:
@@ -242,7 +242,7 @@ class Program:
         return targets
 
     def _folded(self, equation: Any, sources: Sequence[int]) -> list[int] | None:
-        """The results of an equation of known values that jax computes exactly, or that are no float64 anyhow."""
+        """The results of an equation of known values that jax computes exactly, or that are not float64."""
         if any(place not in self._known for place in sources) or not equation.outvars:
             return None
         name = equation.primitive.name
@@ -261,7 +261,7 @@ class Program:
         ]  # fmt: skip
 
     def _called(self, equation: Any, sources: tuple[int, ...]) -> list[int]:
-        """The steps of a call, in its place."""
+        """The steps of a call, inlined."""
         params, manner = equation.params, self._manner
         called = next(params[key] for key in OF_CALLS if key in params)
         jaxpr, consts = _opened(called)
@@ -275,7 +275,8 @@ class Program:
             self._manner = manner
 
     def _linear_solve(self, params: Any, sources: Sequence[int]) -> list[int]:
-        """x = solve(b). jax stops the gradient of what `solve` uses, as it differentiates the equation instead."""
+        """x = solve(b). jax stops the gradients of values that `solve` uses, since it differentiates the equation
+        instead."""
         solve, lengths = params["jaxprs"].solve, params["const_lengths"]
         if any(equation.primitive.name == "while" for equation in _equations(solve.jaxpr)):
             raise Unsupported("jax.lax.custom_linear_solve with an iterative solver")
@@ -284,7 +285,7 @@ class Program:
         return self._written_out(solve.jaxpr, solve.consts, [*used, *sources[total:]])
 
     def _without_stops(self, place: int) -> int:
-        """The place of the same value that moves although a `stop_gradient` was on its way."""
+        """The location of the same value, active despite a `stop_gradient` on its way."""
         if place not in self._made_by:
             return place
         if place not in self._unstopped:
@@ -298,7 +299,7 @@ class Program:
         return self._unstopped[place]
 
     def _function(self, equation: Any, fixed: bool, sources: Sequence[int]) -> Callable[..., Any]:
-        """What computes the results of an equation from its inputs."""
+        """The function that computes an equation's results from its inputs."""
         name: str = equation.primitive.name
         if name in LOOPS:
             return LOOPS[name](equation.params, [place in self._fixed for place in sources], self._manner)
@@ -325,7 +326,7 @@ class Program:
 
 
 def _needed(steps: Sequence[Step], outputs: Sequence[int]) -> list[Step]:
-    """The steps on which these places depend. Others may have no value, like the square root of an unused residual."""
+    """The steps on which these locations depend. Others may be undefined, like the root of an unused residual."""
     wanted, found = set(outputs), []
     for step in reversed(steps):
         if not wanted.isdisjoint(step[2]):
@@ -335,7 +336,7 @@ def _needed(steps: Sequence[Step], outputs: Sequence[int]) -> list[Step]:
 
 
 def _native(aval: Any, value: Any) -> Any:
-    """A constant in numpy; keys as jax has them."""
+    """A constant in numpy; keys remain jax's."""
     dtype = getattr(aval, "dtype", None)
     if not isinstance(dtype, np.dtype):
         return value
@@ -353,7 +354,7 @@ def _described(equation: Any) -> Equation:
 
 
 def _evaluated(equation: Any, values: Sequence[Any]) -> Sequence[Any]:
-    """The results of an equation in jax, or in numpy where that is the same and quicker."""
+    """The results of an equation in jax, or in numpy if that is equal and faster."""
     name, several = equation.primitive.name, equation.primitive.multiple_results
     described = _described(equation)
     if name in STRUCTURAL:
@@ -376,7 +377,7 @@ def _bound(primitive: Any, params: Any, values: Sequence[Any]) -> Any:
 
 
 def _on_whole_numbers(equation: Equation) -> Callable[..., Any]:
-    """An equation without floats, by numpy where it has the same function, else by jax."""
+    """An equation without floats, by numpy if it has the function, else by jax."""
     name, dtypes = equation.name, [aval.dtype for aval in equation.outputs]
     if name in STRUCTURAL and all(isinstance(aval.dtype, np.dtype) for aval in equation.inputs):
         return lambda xp, *inputs: STRUCTURAL[name](xp, equation, *inputs)
@@ -398,7 +399,7 @@ def _as_numpy(found: Any) -> Any:
 
 
 def _in_double_precision(equation: Equation) -> Callable[..., Any]:
-    """A primitive without a rule, of numbers that depend on none of the leaves: nothing is lost."""
+    """A primitive without a rule, of numbers that are independent of the leaves, so nothing is lost."""
     nearest = np.frompyfunc(_nearest, 1, 1)
 
     def apply(xp: Any, *inputs: Any) -> Any:
@@ -423,7 +424,7 @@ def _nearest(number: Any) -> float:
 
 
 def _inside(equation: Any) -> Any:
-    """The program of jax's own primitives that another package's primitive runs; None where it is none."""
+    """The program of jax primitives behind another package's primitive, or None."""
     import jax
 
     primitive, avals = equation.primitive, [var.aval for var in equation.invars]
@@ -432,7 +433,7 @@ def _inside(equation: Any) -> Any:
     shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
     try:
         closed = jax.make_jaxpr(functools.partial(primitive.impl, **equation.params))(*shapes)
-    except Exception:  # it is more than a program of primitives
+    except Exception:  # not only a program of primitives
         return None
     for inner in _equations(closed.jaxpr):
         if inner.primitive is primitive or _is_bitcast(inner, to_floats=False):
@@ -441,7 +442,7 @@ def _inside(equation: Any) -> Any:
 
 
 def _check(equation: Equation) -> None:
-    """Raises Unsupported where a primitive rounds to fewer bits than float64 has."""
+    """Raise Unsupported if a primitive rounds to fewer bits than float64."""
     if equation.name == "reduce_precision":
         bits = equation.params["exponent_bits"], equation.params["mantissa_bits"]
         if bits[0] < 11 or bits[1] < 52:
@@ -456,7 +457,7 @@ def _opened(jaxpr: Any) -> tuple[Any, Sequence[Any]]:
 
 
 def _equations(jaxpr: Any) -> Iterator[Any]:
-    """All equations of a jaxpr and of those inside."""
+    """All equations of a jaxpr and its inner jaxprs."""
     import jax
 
     for equation in jaxpr.eqns:
@@ -470,7 +471,7 @@ def _equations(jaxpr: Any) -> Iterator[Any]:
 
 
 def _chosen(branches: Sequence[Any], index: Any) -> Any:
-    """The branch with this number, the nearest one for a number out of range."""
+    """The branch with this number, or the nearest one if out of range."""
     return branches[min(max(int(index), 0), len(branches) - 1)]
 
 
@@ -478,7 +479,7 @@ def _cond(params: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., A
     def compiled(branch: Any) -> Program | Unsupported:
         try:
             return Program(branch.jaxpr, branch.consts, fixed[1:], manner)
-        except Unsupported as error:  # another branch may be taken
+        except Unsupported as error:  # another branch may run
             return error
 
     branches = [compiled(branch) for branch in params["branches"]]

@@ -1,6 +1,6 @@
-"""Operations that only move numbers, on arrays of anything: a library runs them on positions, once.
+"""Operations that only move numbers, for any array: a library runs them once on positions.
 
-A position is an index into the operands' entries, one operand after the other. `FILLED` marks an entry that comes from
+A position is an index into the operands' entries, one operand after the other. `FILLED` marks an entry from
 no operand: padding, or an index out of bounds.
 """
 
@@ -19,7 +19,7 @@ FILLED = -1
 
 
 def boxed(value: Any) -> Any:
-    """The value as an array; a number that numpy does not know becomes an array of shape ()."""
+    """The value as an array; a number unknown to numpy becomes an array of shape ()."""
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, np.generic | bool | int | float | complex):
@@ -30,12 +30,12 @@ def boxed(value: Any) -> Any:
 
 
 def unboxed(array: Any) -> Any:
-    """The number of an array of shape (); every other array as it is."""
+    """The number of an array of shape (); other arrays unchanged."""
     return array[()] if isinstance(array, np.ndarray) else array
 
 
 def sources(operation: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
-    """Where the entries of ``operation(*operands)`` come from, for operands of these shapes.
+    """The positions of the entries of ``operation(*operands)``, for operands of these shapes.
 
     The operation is run on arrays of int64. It returns one array or a list, and so does this.
     """
@@ -50,7 +50,7 @@ def sources(operation: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
 
 
 def taken(where: Positions, operands: Sequence[Any], fill: Any = None) -> Any:
-    """The entries at these positions; ``fill`` where the position is `FILLED`. A scalar for the shape ()."""
+    """The entries at these positions; ``fill`` if the position is `FILLED`. A scalar for the shape ()."""
     parts = [boxed(operand).ravel() for operand in operands]
     if fill is not None:
         parts.append(boxed(fill).ravel())  # the last entry: that of the index -1
@@ -59,7 +59,7 @@ def taken(where: Positions, operands: Sequence[Any], fill: Any = None) -> Any:
 
 
 def combined(target: Any, where: Positions, updates: Any, total: Callable[[list[Any]], Any]) -> Any:
-    """target with ``total([entry, update, …])`` in each entry on which updates land; a `FILLED` one lands nowhere."""
+    """target with ``total([entry, update, …])`` in each target entry of updates; `FILLED` ones are ignored."""
     made = np.array(boxed(target), dtype=object)
     entries = made.reshape(-1)
     landing: dict[int, list[Any]] = {}
@@ -93,7 +93,7 @@ def windows(
     dilation: Sequence[int],
     window_dilation: Sequence[int],
 ) -> Positions:
-    """Positions of the entries that a window sees at each place: (place …, entry of the window …)."""
+    """Positions of the entries in a window at each location: (location …, entry of the window …)."""
     where = padded(shape, [(low, high, d - 1) for (low, high), d in zip(padding, dilation, strict=True)])
     reach = tuple((size - 1) * d + 1 for size, d in zip(window, window_dilation, strict=True))
     if any(n < r for n, r in zip(where.shape, reach, strict=True)):

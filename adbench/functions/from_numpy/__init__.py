@@ -1,8 +1,8 @@
 """Functions of numpy, scipy, math and adbench.tape in the oracle's namespace, by their names there.
 
-`number_functions` has elementwise functions by their bare name, `FUNCTIONS` all others by their full name. The first
+`number_functions` has elementwise functions by their short name, `FUNCTIONS` all others by their full name. The first
 argument of each is `xp`, the oracle's namespace; arrays are numpy arrays of its numbers. Other functions run as the
-namespace's function of that name, or by numpy's own code on arrays of objects.
+namespace's function of that name, or as numpy's code on arrays of objects.
 """
 
 from adbench.functions.from_numpy import array_functions, densities_by_name, matrix_functions  # noqa: F401  # they register

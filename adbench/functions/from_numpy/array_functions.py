@@ -11,7 +11,7 @@ import numpy as np
 from adbench.functions.from_numpy.name_table import FUNCTIONS, Function, known_as, namesake, unsupported
 
 CREATION = frozenset(f"numpy.{name}" for name in ("array", "empty", "eye", "full", "identity", "ones", "zeros"))
-"""Functions that make float64 arrays without being given an active number. A program may write one into them."""
+"""Functions that create float64 arrays, into which a program may write active numbers."""
 
 
 @known_as("numpy.array", "numpy.asarray", "numpy.asanyarray", "numpy.ascontiguousarray", "numpy.asfortranarray")
@@ -123,7 +123,7 @@ def _prod(
 
 
 def _no(*options: Any) -> None:
-    """Raises Unsupported where an option is given that has no meaning here."""
+    """Raise Unsupported if an option without meaning here is given."""
     if any(option is not None for option in options):
         raise unsupported("dtype= or out=")
 
@@ -328,7 +328,7 @@ REDUCTIONS: Mapping[str, Function] = {
     "minimum": FUNCTIONS["numpy.min"],
     "multiply": _prod,
 }
-"""`ufunc.reduce` by the ufunc's name. It goes along the first axis unless told otherwise."""
+"""`ufunc.reduce` by the ufunc's name. By default along the first axis."""
 
 ACCUMULATIONS: Mapping[str, Function] = {
     "add": FUNCTIONS["numpy.cumsum"],

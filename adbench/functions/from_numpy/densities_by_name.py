@@ -1,6 +1,6 @@
-"""Functions of scipy.special and scipy.stats that are not ufuncs, and what adbench.tape has beyond numpy.
+"""Functions of scipy.special and scipy.stats that are not ufuncs, and functions of adbench.tape beyond numpy.
 
-A density is its formula; tape's are summed over the broadcast shape of their arguments, scipy's are not.
+A density is its formula; tape's densities are summed over the broadcast shape of their arguments, scipy's are not.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def _dirichlet_lpdf(xp: Any, theta: Any, alpha: Any) -> Any:
 
 
 def _drawn(logarithms: Any, y: Any) -> Any:
-    """The entries of these categories, one for each row."""
+    """The entries of these categories, one per row."""
     categories = np.asarray(y, dtype=int)
     if np.ndim(logarithms) == 1:
         return np.asarray(logarithms)[categories]
@@ -241,7 +241,7 @@ def _trace_quad_form(xp: Any, a: Any, b: Any) -> Any:
 
 
 def _located(formula: Function, shapes: int, *, log: bool) -> Function:
-    """The density of scipy.stats, with parameters of shape and then loc and scale, of the one with scale 1."""
+    """The density of scipy.stats, with shape parameters, then loc and scale, from the one with scale 1."""
 
     def found(xp: Any, x: Any, *args: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
         parameters, rest = args[:shapes], args[shapes:]

@@ -1,7 +1,7 @@
 """Plain numpy functions on the oracle's numbers: numpy asks its arguments first, and these answer (NEP 13 and 18).
 
-A number of the oracle becomes a `Number`, an array of them `Numbers`. Both do what a float64 number or array does;
-numpy's and scipy's functions of them come from the tables of this package. What would turn one into a float raises.
+A number of the oracle becomes a `Number`, an array of them `Numbers`. Both act like a float64 number or array; numpy's
+and scipy's functions of them come from the tables of this package. Conversion to a float raises.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from adbench.oracle.series.number import LostPrecision, Real
 
 FLOAT64 = np.dtype(np.float64)
 IGNORED = ("casting", "order", "subok", "copy", "like", "device", "overwrite_a", "overwrite_b", "check_finite")
-"""Options that say nothing about the values of exact numbers."""
+"""Options without influence on exact numbers."""
 
 LESS = frozenset("efF")
 """Characters of numpy's types with less than double precision."""
 
 NARROW = (np.float32, np.float16, np.complex64, "float32", "float16", "complex64", "f4", "f2", "single", "half")
-"""How a program asks for one of them."""
+"""The ways a program may request one of them."""
 
 METHODS = frozenset(
     (
@@ -38,7 +38,7 @@ METHODS = frozenset(
         *("repeat", "reshape", "round", "squeeze", "std", "sum", "take", "tolist", "trace", "transpose", "var", "view"),
     )
 )
-"""Methods that numpy's numbers have, too."""
+"""Methods that numpy's numbers also have."""
 
 OF_ELEMENTS = frozenset(
     (
@@ -51,7 +51,7 @@ OF_ELEMENTS = frozenset(
 
 
 class Calls:
-    """What numpy's functions are on one type of numbers: `number`, `array` and the namespace `xp` belong together."""
+    """numpy's functions for one type of numbers, with matching `number`, `array` and namespace `xp`."""
 
     def __init__(self, real: type[Real]) -> None:
         made: Any = type(f"Number{real.__name__}", (Number, real), {"__slots__": (), "calls": self})
@@ -62,7 +62,7 @@ class Calls:
     # Numbers and arrays, in and out ----------------------------------------------------------------------------
 
     def entered(self, leaf: Any) -> Any:
-        """An argument of the text as the function gets it. Arrays are new ones: the function may write into them."""
+        """An argument of the text for the function. Arrays are new, because the function may write into them."""
         if isinstance(leaf, Real):
             return self.number(leaf.ball)
         if isinstance(leaf, np.ndarray) and leaf.dtype == object:
@@ -70,7 +70,7 @@ class Calls:
         return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
 
     def dressed(self, found: Any) -> Any:
-        """A result as numpy would give it: arrays of numbers as `Numbers`, of one entry without axes as the entry."""
+        """A result in numpy's form: arrays of numbers as `Numbers`, zero-dimensional ones as their entry."""
         if isinstance(found, np.ndarray):
             if found.dtype != object:
                 return found.view(np.ndarray) if type(found) is not np.ndarray else found
@@ -83,7 +83,7 @@ class Calls:
         return found
 
     def complete(self, found: Any) -> Any:
-        """The same, with the floats among the numbers of an array made numbers: 1 / 0.0 is an error in Python."""
+        """The same, with floats in an array converted to numbers, because 1 / 0.0 is an error in Python."""
         if isinstance(found, np.ndarray) and found.dtype == object:
             known = all(isinstance(element, Real | Complex) for element in found.flat)
             return found if known else self.xp.reals(found)
@@ -92,7 +92,7 @@ class Calls:
     # numpy's protocols -----------------------------------------------------------------------------------------
 
     def ufunc(self, ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-        """``ufunc.method(*inputs, **options)``. Raises Unsupported for a function that the oracle does not have."""
+        """``ufunc.method(*inputs, **options)``. Raises Unsupported for a function that the oracle lacks."""
         self.xp.check_time()
         out = _only(options.pop("out", None))
         chosen = options.pop("where", True) if method != "reduce" else True
@@ -101,7 +101,7 @@ class Calls:
         found = self._of_ufunc(ufunc, method, [bare(part, np.ndarray) for part in inputs], options)
         if chosen is not True:
             if out is None:
-                raise Unsupported(f"numpy.{ufunc.__name__} with where= needs out=: the other entries have no value")
+                raise Unsupported(f"numpy.{ufunc.__name__} with where= needs out=: because other entries have no value")
             found = self.xp.where(chosen, found, bare(out))
         return self.dressed(found) if out is None else self._stored(found, out)
 
@@ -162,7 +162,7 @@ class Calls:
             raise
 
     def _stored(self, found: Any, out: Any) -> Any:
-        """The result written into an array of the program's own."""
+        """The result written into an array of the program."""
         if not isinstance(out, Numbers) and out.dtype != object and np.asarray(found).dtype == object:
             raise LostPrecision("the function writes an active number into a float64 array")
         out[...] = found
@@ -173,7 +173,7 @@ _MADE: dict[type[Real], Calls] = {}
 
 
 def calls_of(real: type[Real]) -> Calls:
-    """The one of a type of numbers."""
+    """The `Calls` of a number type."""
     if real not in _MADE:
         _MADE[real] = Calls(real)
     return _MADE[real]
@@ -188,7 +188,8 @@ def _only(out: Any) -> Any:
 
 
 def bare(value: Any, number: Any = None) -> Any:
-    """Arrays of numbers as plain arrays of objects, also in lists; with ``number``, numbers as arrays without axes."""
+    """Arrays of numbers as plain arrays of objects, also in lists; with ``number``, numbers as zero-dimensional
+    arrays."""
     if isinstance(value, Numbers):
         return value.view(np.ndarray)
     if number is not None and isinstance(value, Number):
@@ -201,7 +202,7 @@ def bare(value: Any, number: Any = None) -> Any:
 
 
 def _cleaned(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options that say something. Raises Unsupported for types of less precision."""
+    """The options that matter. Raises Unsupported for types of lower precision."""
     kept = {}
     for key, value in options.items():
         if key in IGNORED or value is np._NoValue or (key in ("dtype", "where", "initial") and value is None):
@@ -215,7 +216,7 @@ def _cleaned(name: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_single(name: str, inputs: Sequence[Any]) -> None:
-    """Raises Unsupported where a number meets float32: numpy computes in float32 where the number is Python's."""
+    """Raise Unsupported for a number and a float32, because numpy computes in float32 with Python numbers."""
     if any(isinstance(part, Number) for part in inputs):
         for part in inputs:
             if isinstance(part, np.ndarray | np.generic) and part.dtype.char in LESS:
@@ -223,7 +224,7 @@ def _refuse_single(name: str, inputs: Sequence[Any]) -> None:
 
 
 def is_double(name: str, dtype: Any) -> bool:
-    """Whether a type is float64; not, if it is one of whole numbers or booleans. Raises Unsupported for others."""
+    """Whether a type is float64; False for integers and booleans. Raises Unsupported for others."""
     kind = np.dtype(dtype)
     if kind.char in LESS:
         raise Unsupported(f"the function computes in {kind} inside: {name} with dtype={kind}")
@@ -231,7 +232,7 @@ def is_double(name: str, dtype: Any) -> bool:
 
 
 class Number:
-    """A number of the oracle with the protocols of numpy's float64. It is mixed into a type of `Real`."""
+    """A mixin for a type of `Real`, with the protocols of numpy's float64."""
 
     __slots__ = ()
     calls: ClassVar[Calls]
@@ -247,15 +248,15 @@ class Number:
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """To `isinstance`, a float: a function that asks for one must go the same way as with a float."""
+        """A float for `isinstance`, so that a function with such tests takes the same branch."""
         return np.float64
 
     def __float__(self) -> float:
         _refuse()
 
     def __hash__(self) -> int:
-        """Refused: a value remembered from one evaluation, with its arithmetic, must not enter another one."""
-        raise TypeError("an active number is no key of a dict or of a cache")
+        """Refused, because a cached value of one evaluation must not enter another one."""
+        raise TypeError("an active number cannot be a key of a dict or a cache")
 
     def __round__(self, digits: int | None = None) -> Any:
         found = self.calls.xp.round(self)
@@ -281,7 +282,7 @@ class Number:
 
 
 def _of_array(name: str) -> Callable[..., Any]:
-    """A method of numpy's arrays as one of a number."""
+    """A method of numpy's arrays as a method of a number."""
 
     def method(self: Any, *args: Any, **options: Any) -> Any:
         array = np.empty((), dtype=object)
@@ -292,7 +293,7 @@ def _of_array(name: str) -> Callable[..., Any]:
 
 
 def _of_number(name: str) -> Callable[..., Any]:
-    """A function of a number as a method: numpy calls it on the elements of an array of objects."""
+    """A function of a number as a method, which numpy calls on the elements of object arrays."""
     return lambda self, *others: self.calls.ufunc(getattr(np, name), "__call__", (self, *others), {})
 
 
@@ -303,16 +304,16 @@ for _name in OF_ELEMENTS:
 
 
 def _refuse() -> NoReturn:
-    raise LostPrecision("the function turns an active number into a float: float(), math, or a float64 array")
+    raise LostPrecision("the function converts an active number to a float: float(), math, or a float64 array")
 
 
 class Numbers(RealArray):
-    """An array of `Number`s that is a float64 array to the program that computes with it."""
+    """An array of `Number`s that looks like a float64 array to the program."""
 
     calls: ClassVar[Calls]
 
     def __array_finalize__(self, source: Any) -> None:
-        """Nothing to carry along."""
+        """No attributes to copy."""
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return self.calls.ufunc(ufunc, method, inputs, options)
@@ -336,7 +337,7 @@ class Numbers(RealArray):
 
     @property
     def dtype(self) -> Any:
-        """float64, to the program."""
+        """float64 for the program."""
         return FLOAT64
 
     @property  # type: ignore[misc]
@@ -350,7 +351,7 @@ class Numbers(RealArray):
         return self.calls.dressed(self.calls.xp.imag(bare(self)))
 
     def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
-        """Itself for float64, whole numbers by truncation. Raises Unsupported for types of less precision."""
+        """Itself for float64, integers by truncation. Raises Unsupported for types of lower precision."""
         if is_double("astype", dtype):
             return self.copy()
         return self.calls.dressed(self.calls.xp.astype(bare(self), dtype))
@@ -360,7 +361,7 @@ class Numbers(RealArray):
         return self.calls.dressed(np.array(bare(self), dtype=object))
 
     def tobytes(self, *_: Any, **__: Any) -> bytes:
-        """Refused: the bytes of objects are addresses, and no key for a cache."""
+        """Refused, because the bytes of objects are addresses and useless as a cache key."""
         _refuse()
 
     def item(self, *place: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Products and linear algebra of numpy and scipy, with the signatures that they have there."""
+"""Products and linear algebra of numpy and scipy, with their signatures."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _svd(xp: Any, a: Any, full_matrices: bool = True, compute_uv: bool = True) -
     if not compute_uv:
         return xp.linalg.svdvals(a)
     if full_matrices and np.shape(a)[-2] != np.shape(a)[-1]:
-        raise unsupported("svd with full_matrices=True of a matrix that is not square")
+        raise unsupported("svd with full_matrices=True of a non-square matrix")
     return xp.linalg.svd(a, full_matrices=False)
 
 

@@ -1,4 +1,4 @@
-"""The table of functions that are known by their full names, and how one gets into it."""
+"""The table of functions by their full names, and its decorator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FUNCTIONS: dict[str, Function] = {}
 
 
 def known_as(*names: str) -> Callable[[Function], Function]:
-    """Enters a function under these full names."""
+    """Register a function under these full names."""
 
     def enter(function: Function) -> Function:
         FUNCTIONS.update(dict.fromkeys(names, function))
@@ -24,10 +24,10 @@ def known_as(*names: str) -> Callable[[Function], Function]:
 
 
 def namesake(name: str) -> Function:
-    """The namespace's own function of this name."""
+    """The namespace's function of this name."""
     return lambda xp, *args, **options: getattr(xp, name)(*args, **options)
 
 
 def unsupported(what: str) -> Unsupported:
-    """The error for an option that the functions here do not have."""
+    """The error for an unsupported option."""
     return Unsupported(f"{what} has no translation to the oracle's numbers")

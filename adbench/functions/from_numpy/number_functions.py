@@ -1,4 +1,4 @@
-"""Elementwise functions of numpy, scipy.special and math that the oracle's namespace does not have under their name."""
+"""Elementwise functions of numpy, scipy.special and math that the oracle's namespace lacks under their name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SAME_AS = {
 
 
 def _when(xp: Any, condition: Any, then: Any, otherwise: Any) -> Any:
-    """`where` whose two values may be infinite or NaN at the other entries."""
+    """`where` with values that may be infinite or NaN at unselected entries."""
     return xp.where(condition, then, otherwise)
 
 
@@ -105,14 +105,14 @@ ELEMENTWISE: Mapping[str, Function] = {
     "y0": _bessel("yv", 0),
     "y1": _bessel("yv", 1),
 }
-"""Functions of numbers that the namespace does not have, by numpy's and scipy.special's name."""
+"""Functions of numbers that the namespace lacks, by numpy's and scipy.special's name."""
 
 OF_MATH = (
     *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "copysign", "cos", "cosh", "degrees"),
     *("erf", "erfc", "exp", "exp2", "expm1", "fabs", "gamma", "hypot", "isfinite", "isinf", "isnan", "lgamma"),
     *("log10", "log1p", "log2", "radians", "sin", "sinh", "sqrt", "tan", "tanh", "pow"),
 )
-"""Functions of `math` that are the namespace's of the same name."""
+"""Functions of `math` that equal the namespace's function of that name."""
 
 
 FUNCTIONS.update({f"math.{name}": namesake(name) for name in OF_MATH})

@@ -1,4 +1,4 @@
-"""The text of a function in plain numpy, scipy, math, autograd or adbench.tape."""
+"""Functions in plain numpy, scipy, math, autograd or adbench.tape, for the oracle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from adbench.oracle.series.namespace import Balls, TooSlow
 from adbench.oracle.series.number import LostPrecision
 
 _CURRENT: ContextVar[Calls] = ContextVar("calls")
-"""Of the evaluation that is running, for the stand-ins of copied functions."""
+"""The current evaluation's `Calls`, for the stand-ins of copied functions."""
 
 
 def numpy_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..., Any]:
@@ -31,8 +31,8 @@ def numpy_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..
     flat   of floats and float64 arrays, written with numpy, scipy, math, autograd.numpy or adbench.tape. Of functions
            with custom derivatives (autograd's `primitive`, `tape.function_gradients`) only the value is used
 
-    It runs as it is first. Where that needs a float, a copy takes over (`rebinding`). The text raises Unsupported, with
-    the function or the line, for what cannot be translated.
+    It first runs unchanged. If that needs a float, a copy replaces it (`rebinding`). The text raises Unsupported, with
+    the function or the line, for untranslatable operations.
     """
     del examples
     return _Text(flat)
@@ -61,7 +61,7 @@ class _Text:
             if not rebinding.copied:
                 raise _told(error) from error
             self._copy = made
-            xp.number.begin()  # the noise of an operation belongs to its place in the run
+            xp.number.begin()  # the noise of an operation belongs to its position in the run
             return self._value(made, calls, leaves)
 
     @staticmethod
@@ -77,7 +77,7 @@ class _Text:
 
 
 def _called(path: str, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """A call of a library's function by a copied function."""
+    """Handle a copied function's call of a library function."""
     if path in INNER:
         return INNER[path](_CURRENT.get(), *args, **options)
     calls, active = _CURRENT.get(), _is_active((args, tuple(options.values())))
@@ -100,16 +100,16 @@ def _called(path: str, function: Any, args: tuple[Any, ...], options: dict[str, 
 
 
 def _with_gradient(calls: Calls, f: Callable[..., Any], x: Any) -> tuple[Any, Any]:
-    """f(x) and its gradient there, both exact. Raises Unsupported for an x that is no number or array."""
+    """f(x) and its gradient there, both exact. Raises Unsupported unless x is a number or an array."""
     if not isinstance(x, float | int | np.ndarray):
-        raise Unsupported(f"a derivative inside of the function, in {type(x).__name__}, has no translation")
+        raise Unsupported(f"a derivative inside the function, by {type(x).__name__}, has no translation")
     number = calls.xp.reals(bare(x))
     found = calls.xp.derivative(lambda t: bare(f(calls.dressed(t))), number)
     return f(calls.dressed(number)), calls.dressed(found)
 
 
 def _of_autograd(part: slice | int) -> Callable[..., Any]:
-    """autograd's operator: a function that gives this part of (value, gradient)."""
+    """autograd's operator that returns this part of (value, gradient)."""
 
     def operator(calls: Calls, f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
         def derived(*args: Any) -> Any:
@@ -128,11 +128,11 @@ INNER: Mapping[str, Callable[..., Any]] = {
     "autograd.grad": _of_autograd(1),
     "autograd.value_and_grad": _of_autograd(slice(2)),
 }
-"""Derivatives that a function takes inside."""
+"""Derivatives inside a function."""
 
 
 def _namesake(path: str) -> tuple[str, Any] | None:
-    """numpy's function of the same name as one of adbench.tape's."""
+    """numpy's function for an adbench.tape function of the same name."""
     name = path.rpartition(".")[2]
     if path.startswith("adbench.tape.") and name not in ("gradient", "put", "shape"):  # not numpy's
         for module in ("numpy", "numpy.linalg", "numpy.fft"):
@@ -142,7 +142,7 @@ def _namesake(path: str) -> tuple[str, Any] | None:
 
 
 def _makes_floats(path: str, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Whether a function that makes an array makes one of floats."""
+    """Whether a function creates an array of floats."""
     dtype = options.get("dtype", args[1] if path != "numpy.eye" and path != "numpy.full" and len(args) > 1 else None)
     if dtype is not None:
         return bool(np.dtype(dtype) == FLOAT64)

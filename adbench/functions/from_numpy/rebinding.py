@@ -1,8 +1,9 @@
-"""Copies of functions in which the names of libraries mean something else, for what numpy's protocols do not reach.
+"""Copies of functions with other library functions, for operations that numpy's protocols do not reach.
 
-`np.zeros(3)` makes floats, whatever is written into it later; `np.array([x, y])` and `math.sin(x)` want floats. A copy
-of a function has its code, and other globals and closures: there numpy, scipy, math, autograd and adbench.tape are
-stand-ins. Functions that it calls are copied too, unless a library defines them. The libraries stay as they are.
+`np.zeros(3)` creates floats, whatever is written into it later; `np.array([x, y])` and `math.sin(x)` require floats. A
+copy of a function has the same code, and other globals and closures, where numpy, scipy, math, autograd and
+adbench.tape are stand-ins. Functions that it calls are copied too, unless a library defines them. Libraries are
+unchanged.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ LIBRARIES = (
 """Modules that get a stand-in."""
 
 OWN = ("adbench.functions", "adbench.execution")
-"""Modules whose functions only pass on what the user wrote: their copies keep their own globals."""
+"""Modules whose functions only wrap user code: their copies keep their globals."""
 
 MOST_PARTS = 1000
-"""Of a dict, a list or a tuple that is searched for functions."""
+"""The most entries of a dict, a list or a tuple that is searched for functions."""
 
 _WITHOUT_COPIES = {"numpy", "scipy", "autograd", "adbench", "jax", "jaxlib", "torch"} | set(sys.stdlib_module_names)
 
 
 def full_name(path: str) -> str:
-    """autograd's name of a function as that of numpy or scipy."""
+    """The numpy or scipy name for autograd's name of a function."""
     return path.removeprefix("autograd.") if path.startswith(("autograd.numpy", "autograd.scipy")) else path
 
 
@@ -54,14 +55,14 @@ def _found(path: str) -> Any:
 
 
 class _IsFloat(type):
-    """`isinstance(x, float)` as the builtin has it."""
+    """`isinstance(x, float)` like the builtin."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, builtins.float)
 
 
 class Float(float, metaclass=_IsFloat):
-    """`float` in copies: an active number stays what it is. As a dtype it is float64."""
+    """`float` in copies: it keeps active numbers. As a dtype it is float64."""
 
     dtype = np.dtype(np.float64)
 
@@ -73,7 +74,7 @@ class Float(float, metaclass=_IsFloat):
 
 
 class StandIn:
-    """A module, or a function, of a library: calls go to ``call``, all else is the original's."""
+    """Replaces a library's module or function: calls go to ``call``, other attributes to the original."""
 
     def __init__(self, path: str, original: Any, call: Call) -> None:
         self._path, self._original, self._call = path, original, call
@@ -83,7 +84,7 @@ class StandIn:
         return stand_in(path, getattr(self._original, name), self._call)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """What ``call`` makes of it."""
+        """The result of ``call``."""
         return self._call(full_name(self._path), self._original, args, options)
 
     def __repr__(self) -> str:
@@ -91,7 +92,7 @@ class StandIn:
 
 
 def stand_in(path: str, original: Any, call: Call) -> Any:
-    """What takes the place of a module's member: itself, unless it is a function or holds functions."""
+    """The replacement of a module's member: itself, unless it is a function or holds functions."""
     if isinstance(original, ModuleType):
         return StandIn(path, original, call) if path in LIBRARIES else original
     if original is np.float64:
@@ -104,7 +105,7 @@ def stand_in(path: str, original: Any, call: Call) -> Any:
 
 
 def _known() -> dict[int, tuple[str, Any]]:
-    """id -> name and function, of the members of all these libraries that are loaded."""
+    """id -> name and function, for members of all loaded libraries in the list."""
     known: dict[int, tuple[str, Any]] = {}
     for library in LIBRARIES:
         module = sys.modules.get(library)
@@ -117,7 +118,7 @@ def _known() -> dict[int, tuple[str, Any]]:
 
 
 class Rebinding:
-    """Copies a function and all that it reaches; ``copied`` counts the functions that have become others."""
+    """Copies a function and everything it reaches; ``copied`` counts the changed functions."""
 
     def __init__(self, call: Call) -> None:
         self._call, self._known = call, _known()
@@ -128,15 +129,15 @@ class Rebinding:
         self.copied = 0
 
     def of(self, value: Any) -> Any:
-        """What takes the place of a value: a copy, a stand-in, or itself."""
+        """The replacement of a value: a copy, a stand-in, or itself."""
         if id(value) in self._made:
             return self._made[id(value)][1]
         found = self._replaced(value)
-        self._made[id(value)] = value, found  # the value is kept, so that its id stays its own
+        self._made[id(value)] = value, found  # keeps the value, so that its id is not reused
         return found
 
     def _replaced(self, value: Any) -> Any:
-        if isinstance(value, StandIn):  # of an earlier translation
+        if isinstance(value, StandIn):  # from an earlier translation
             return value
         if id(value) in self._known:
             path, original = self._known[id(value)]
@@ -166,7 +167,7 @@ class Rebinding:
         return value
 
     def _imported(self, *args: Any, **options: Any) -> Any:
-        """An import statement inside of a function."""
+        """An import statement inside a function."""
         return self.of(builtins.__import__(*args, **options))
 
     def _of_module(self, module: ModuleType) -> Any:
@@ -184,7 +185,7 @@ class Rebinding:
         return made
 
     def _of_container(self, value: Any) -> Any:
-        """A dict, list or tuple of functions, as one of their copies; any other is itself."""
+        """A dict, list or tuple with copied functions; unchanged without functions."""
         if len(value) > MOST_PARTS:
             return value
         parts = list(value.values() if isinstance(value, dict) else value)
@@ -201,7 +202,7 @@ class Rebinding:
         return getattr(self.of(holder) if own else self._of_instance(holder), method.__func__.__name__, method)
 
     def _of_instance(self, value: Any) -> Any:
-        """A copy of an object of the user's, of a class whose methods are copies; the object where that cannot be."""
+        """A copy of a user's object with a class of copied methods, or the object if that is impossible."""
         if id(value) in self._instances:
             return self._instances[id(value)]
         kind = type(value)
@@ -235,7 +236,7 @@ class Rebinding:
         for new, old in zip(cells, function.__closure__ or (), strict=True):
             try:
                 new.cell_contents = self.of(old.cell_contents)
-            except ValueError:  # not filled yet
+            except ValueError:  # still empty
                 continue
         if not own:
             changed = {name: self.of(names[name]) for name in _names(function.__code__) if name in names}
@@ -244,7 +245,7 @@ class Rebinding:
         return made
 
     def _is_copied(self, value: Any) -> bool:
-        """Whether this is a function of the user's: of no library, or of the package that the first one is of."""
+        """Whether it is a user's function: from no library, or from the package of the first function."""
         if not _is_of_user(value):
             return False
         package = _module_of(value).partition(".")[0]
@@ -252,7 +253,7 @@ class Rebinding:
         return package == self._package or "site-packages" not in value.__code__.co_filename
 
     def _of_wrapper(self, function: FunctionType) -> Any:
-        """A library's function. If it wraps a function of the user's, it is copied with the copy of that one."""
+        """A library's function. If it wraps a user's function, both are copied."""
         cells = function.__closure__ or ()
         if not any(_is_filled(cell) and self._is_copied(cell.cell_contents) for cell in cells):
             return function
@@ -262,14 +263,14 @@ class Rebinding:
 
 def _is_filled(cell: CellType) -> bool:
     try:
-        cell.cell_contents  # noqa: B018  # whether it raises
+        cell.cell_contents  # noqa: B018  # only to see whether it raises
     except ValueError:
         return False
     return True
 
 
 def _module_of(function: FunctionType) -> str:
-    """Where it was written; `functools.wraps` names another module."""
+    """The module of its code; `functools.wraps` may name another."""
     return str(function.__globals__.get("__name__", ""))
 
 
@@ -282,7 +283,7 @@ def _first_of(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Module(ModuleType):
-    """A module of the user's, whose functions are copies."""
+    """A user's module with copied functions."""
 
     def __init__(self, module: ModuleType, rebinding: Rebinding) -> None:
         super().__init__(module.__name__)
@@ -293,7 +294,7 @@ class _Module(ModuleType):
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """The names of globals that a function and those inside of it use."""
+    """The names of globals used by a function and its inner functions."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

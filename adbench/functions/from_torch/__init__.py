@@ -1,1 +1,1 @@
-"""Functions of torch on the oracle's numbers, one ATen operation after the other."""
+"""Functions of torch on the oracle's numbers, one ATen operation at a time."""

@@ -25,7 +25,7 @@ class Storage:
 
     numbers  one-dimensional; float64 or complex128: constants, exactly; objects: `Real` and `Complex`
     active   some of them may depend on the function's arguments
-    copied   a copy of memory that torch shares: nothing may be written to either
+    copied   a copy of memory that torch shares: writing to either is refused
     """
 
     numbers: Any
@@ -36,7 +36,7 @@ class Storage:
 class NumbersTensor(torch.Tensor):  # type: ignore[misc]  # torch is not typed here
     """A float64 or complex128 tensor without memory. Its entries are `storage.numbers[positions]`.
 
-    stopped: it is a constant to the derivative (`detach`, `no_grad`): its entries do not move.
+    stopped: it is a constant for derivatives (`detach`, `no_grad`).
     """
 
     storage: Storage
@@ -66,10 +66,10 @@ class NumbersTensor(torch.Tensor):  # type: ignore[misc]  # torch is not typed h
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        raise Unsupported(f"torch's operation `{func}` runs outside of the function's evaluation")
+        raise Unsupported(f"torch's operation `{func}` runs outside the function's evaluation")
 
     def detach(self) -> NumbersTensor:
-        """The same memory as a constant to the derivative."""
+        """The same memory as a constant for derivatives."""
         stopped = self.stopped or not in_custom_function()
         return NumbersTensor(self.storage, self.positions, stopped, self.dtype)
 
@@ -79,12 +79,12 @@ class NumbersTensor(torch.Tensor):  # type: ignore[misc]  # torch is not typed h
         return self.detach()
 
     def detach_(self) -> NumbersTensor:
-        """Makes it a constant to the derivative."""
+        """Make it a constant for derivatives."""
         raise Unsupported("torch's operation `detach_`; use `detach`")
 
     def _number(self) -> Any:
         if self.numel() != 1:
-            raise RuntimeError(f"one number is needed; the tensor has the shape {tuple(self.shape)}")
+            raise RuntimeError(f"expected one number; the tensor has the shape {tuple(self.shape)}")
         return entries(self).reshape(-1)[0]
 
     def __bool__(self) -> bool:
@@ -99,11 +99,11 @@ class NumbersTensor(torch.Tensor):  # type: ignore[misc]  # torch is not typed h
         return float(self.item())
 
     def tolist(self) -> Any:
-        """The entries as floats, where they are constants."""
+        """The entries as floats, if they are constants."""
         return constants(self, "tolist").tolist()
 
     def numpy(self, *, force: bool = False) -> Any:
-        """The entries in numpy, where they are constants."""
+        """The entries in numpy, if they are constants."""
         return constants(self, "numpy").numpy()
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
@@ -113,7 +113,7 @@ class NumbersTensor(torch.Tensor):  # type: ignore[misc]  # torch is not typed h
         return f"NumbersTensor(shape={tuple(self.shape)}, dtype={self.dtype})"
 
     def __format__(self, specification: str) -> str:
-        """About the number, for messages."""
+        """The approximate number, for messages."""
         return format(_nearest(self._number()), specification) if self.ndim == 0 else repr(self)
 
     def __deepcopy__(self, memo: Any) -> Any:
@@ -121,7 +121,7 @@ class NumbersTensor(torch.Tensor):  # type: ignore[misc]  # torch is not typed h
 
 
 def entries(tensor: NumbersTensor) -> Any:
-    """The entries in numpy, in the shape of the tensor: float64 or complex128 of constants, else objects."""
+    """The entries in numpy, in the shape of the tensor: float64 or complex128 for constants, else objects."""
     numbers = tensor.storage.numbers[tensor.positions.numpy().reshape(-1)]
     numbers = stopped_numbers(numbers) if tensor.stopped and numbers.dtype == object else numbers
     return numbers.reshape(tensor.shape)
@@ -140,7 +140,7 @@ stopped_numbers = np.frompyfunc(_without_motion, 1, 1)
 
 
 def moves(numbers: Any) -> bool:
-    """Whether one of these numbers moves with the infinitesimal."""
+    """Whether any of these numbers is a series."""
     return any(
         ball.is_series(part.ball)
         for number in np.asarray(numbers).flat
@@ -149,7 +149,7 @@ def moves(numbers: Any) -> bool:
 
 
 def _with_value(old: Any, new: Any) -> Any:
-    """The value of one number with the motion of another: what torch makes of a write that it does not record."""
+    """The value of one number with the derivatives of another, like torch's unrecorded writes."""
     if isinstance(old, Complex) or isinstance(new, Complex):
         raise Unsupported("torch writes complex numbers without recording it (detach or no_grad)")
     new = _without_motion(new)
@@ -160,9 +160,9 @@ replaced = np.frompyfunc(_with_value, 2, 1)
 
 
 def constants(tensor: NumbersTensor, wanted: str) -> Any:
-    """A plain torch tensor of the entries. Raises LostPrecision where they may depend on the function's arguments."""
+    """A plain torch tensor of the entries. Raises LostPrecision if they may depend on the function's arguments."""
     if tensor.storage.active:
-        raise LostPrecision(f"the function turns an active tensor into floats ({wanted}): its derivative would be lost")
+        raise LostPrecision(f"the function converts an active tensor to floats ({wanted}), which loses its derivative")
     numbers = entries(tensor)
     if numbers.dtype == object:
         numbers = np.asarray(np.frompyfunc(_nearest, 1, 1)(numbers))
@@ -179,7 +179,7 @@ def _nearest(number: Any) -> complex | float:
 
 
 def in_custom_function() -> bool:
-    """Whether the forward of a `torch.autograd.Function` runs: there torch records nothing, whatever is detached."""
+    """Whether the forward of a `torch.autograd.Function` is running, where torch records nothing."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         if frame.f_code is _APPLY:

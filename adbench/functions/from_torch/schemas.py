@@ -1,4 +1,4 @@
-"""What torch's schema of an operation tells: its name, and which memory it writes and shares."""
+"""torch's schema of an operation: its name, and the memory that it writes and shares."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 NEW_GEOMETRY = frozenset(["as_strided_", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_"])
-"""Operations that show the memory of their tensor in another shape."""
+"""Operations that return their tensor's memory in another shape."""
 
 LIKE = frozenset(
     [
@@ -27,20 +27,20 @@ LIKE = frozenset(
         "zeros_like",
     ]
 )
-"""Operations that take only shape and type from a tensor."""
+"""Operations that use only shape and type of a tensor."""
 
 OTHER_TYPES = {"_conj", "_neg_view", "view_as_complex", "view_as_real"}
-"""Views in torch whose entries are other numbers: here they are copies that cannot be written."""
+"""Views in torch with other numbers as entries; here they are read-only copies."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """An overload of an ATen operation, and what its schema tells.
+    """An overload of an ATen operation, with facts from its schema.
 
-    writes  it changes its first argument; `functional` gives the same result in new memory
+    writes  it changes its first argument; `functional` returns the same result in new memory
     out     it writes its result into the keyword argument `out`
     view    its result shares the memory of its first argument
-    whole   torch composes it of other operations, which say more
+    whole   torch composes it from other operations
     """
 
     name: str
@@ -55,7 +55,7 @@ class Operation:
 
 @cache
 def operation(func: Any) -> Operation:
-    """What is known about an overload."""
+    """The `Operation` of an overload."""
     schema, name = func._schema, func.overloadpacket.__name__
     written = [a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
     aliases = [a for a in schema.returns if a.alias_info is not None]

@@ -1,13 +1,13 @@
 """A torch function on the oracle's numbers: tensors that hold `Real` numbers, and torch's own dispatcher.
 
-The function runs eagerly. Every ATen operation that it calls arrives here and is computed in one of these ways:
+The function runs eagerly. Each of its ATen operations arrives here and is computed in one of these ways:
 
 * from the table in `adbench.functions.from_torch.torch_operations`, by the namespace over balls;
-* an operation that only arranges entries (view, index, cat): by torch itself, on tensors of flat positions;
+* by torch on tensors of flat positions, if it only arranges entries (view, index, cat);
 * by torch's decomposition into other operations.
 
-A tensor has its entries in a `Storage` that its views share, as in torch: writing through a view shows in its base.
-Python control flow follows the numbers: comparisons give bool tensors, and `bool(t)` is decided by the oracle.
+Entries are in a `Storage` shared by views, as in torch: writing through a view changes its base. Python control flow
+follows the numbers: comparisons give bool tensors, and the oracle decides `bool(t)`.
 Importing this module imports torch.
 """
 
@@ -48,7 +48,7 @@ from adbench.oracle.series.number import Real
 
 
 class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed here
-    """One evaluation of a function on numbers of the namespace ``xp``. Enter it, and every operation comes here."""
+    """One evaluation of a function on numbers of the namespace ``xp``. While entered, it handles every operation."""
 
     def __init__(self, xp: Balls) -> None:
         super().__init__()
@@ -58,13 +58,13 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """torch asks; True would import its compiler, which takes seconds."""
+        """Called by torch; True would import its compiler, which takes seconds."""
         return False
 
     # Between numbers and tensors --------------------------------------------------------------------------------
 
     def leaf(self, value: Any) -> Any:
-        """An argument of the text as a tensor; whole numbers, booleans and everything static stay."""
+        """An argument of the text as a tensor; integers, booleans and static values unchanged."""
         if isinstance(value, Real) or (isinstance(value, np.ndarray) and value.dtype == object):
             return self.made(np.array(value, dtype=object), active=True)
         if isinstance(value, (float, np.floating)) or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
@@ -72,19 +72,19 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         return torch.from_numpy(np.array(value)) if isinstance(value, np.ndarray) else value
 
     def value(self, result: Any) -> Any:
-        """The function's result as numbers. Raises Unsupported where it has fewer digits than float64."""
+        """The function's result as numbers. Raises Unsupported for lower precision than float64."""
         if isinstance(result, NumbersTensor):
             return self.array(result)[()]
         if isinstance(result, torch.Tensor):
             _refuse_less(result.dtype, "its value")
             return self.xp.reals(result.detach().numpy())
         if isinstance(result, (list, tuple)):
-            raise TypeError(f"the function must return one tensor, it returned a {type(result).__name__}")
+            raise TypeError(f"the function must return one tensor; it returned a {type(result).__name__}")
         return result
 
     def made(self, numbers: Any, active: bool, like: Any = None) -> Any:
-        """A new tensor of these numbers, with the order of axes in memory that ``like`` has; one of whole numbers or
-        booleans is torch's own."""
+        """A new tensor of these numbers, with the memory order of ``like``'s axes; integers and booleans give torch's
+        own tensors."""
         numbers = np.asarray(numbers)
         if numbers.dtype.kind in "biu":
             return torch.from_numpy(np.array(numbers))
@@ -101,7 +101,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         return NumbersTensor(Storage(flat, active), places, False, DOUBLE[is_complex])
 
     def lifted(self, tensor: Any) -> Any:
-        """A float64 or complex128 tensor from outside of the function, with memory shared among its views."""
+        """A float64 or complex128 tensor from outside the function, sharing memory with its views."""
         if isinstance(tensor, NumbersTensor) or tensor.dtype not in DOUBLE:
             return tensor
         if tensor.device.type != "cpu":
@@ -119,7 +119,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         return NumbersTensor(storage, places, False, tensor.dtype)
 
     def array(self, tensor: Any) -> Any:
-        """A tensor's entries in numpy: `Real` and `Complex` numbers, whole numbers or booleans."""
+        """A tensor's entries in numpy: `Real` and `Complex` numbers, integers or booleans."""
         if isinstance(tensor, NumbersTensor):
             found = entries(tensor)
             return (found if found.dtype == object else np.asarray(self.xp.reals(found), dtype=object)).view(RealArray)
@@ -188,7 +188,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         return self.made(result, active, first)
 
     def _without_numbers(self, func: Any, op: Operation, args: Any, kwargs: dict[str, Any], given: list[Any]) -> Any:
-        """Of whole numbers, booleans and shapes: by torch. The oracle computes floats from whole numbers."""
+        """By torch, for integers, booleans and shapes. The oracle computes floats from integers."""
         result = func(*args, **kwargs)
         if isinstance(result, torch.Tensor) and result.dtype == torch.float64 and given and op.name in TABLE:
             return self._from_table(op, args, kwargs)
@@ -200,7 +200,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         return self.lifted(tensor)
 
     def _constant(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """By torch, from tensors of which only shape and type count."""
+        """By torch, from tensors whose shape and type alone matter."""
 
         def shape_of(tensor: Any) -> Any:
             if not isinstance(tensor, NumbersTensor):
@@ -225,7 +225,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         return mapped(self._new_constant, func(*mapped(drawn_from, args), **plain))
 
     def _check_types(self, func: Any, args: Any, kwargs: dict[str, Any]) -> None:
-        """Raises Unsupported where the result of active numbers has fewer digits than float64."""
+        """Raise Unsupported if a result of active numbers has lower precision than float64."""
         given = list(tensors_in((*args, *kwargs.values())))
         numbers = [tensor for tensor in given if isinstance(tensor, NumbersTensor)]
         if not any(tensor.storage.active for tensor in numbers):
@@ -241,7 +241,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
     # Memory -----------------------------------------------------------------------------------------------------
 
     def _view(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """The same memory with another geometry, which torch finds with tensors of positions."""
+        """The same memory with another geometry, which torch determines from tensors of positions."""
         base, *others = args
 
         def sharing(positions: Any) -> Any:
@@ -251,7 +251,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         return mapped(sharing, func(base.positions, *mapped(places_of, others), **kwargs))
 
     def _arranged(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """New memory with entries of all tensors, of numbers to fill with, and zeros."""
+        """New memory with entries of all tensors, fill values and zeros."""
         parts: list[Any] = [np.zeros(1)]
         active = False
 
@@ -318,7 +318,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
             return self.write(func, target, func.overloadpacket(*args, **kwargs))
 
     def write(self, func: Any, target: Any, value: Any) -> Any:
-        """Writes a tensor or a number to the memory of ``target``, and returns that."""
+        """Write a tensor or a number to the memory of ``target``, and return it."""
         active = isinstance(value, NumbersTensor) and value.storage.active
         if not isinstance(target, NumbersTensor):
             return self._write_plain(func, target, value, active)
@@ -339,7 +339,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         return target
 
     def _write_plain(self, func: Any, target: Any, value: Any, active: bool) -> Any:
-        """To whole numbers, booleans or fewer digits."""
+        """Write to integers, booleans or lower precision."""
         if active and target.dtype.is_floating_point:
             _refuse_less(target.dtype, f"`{func}` writes to it")
         if isinstance(value, NumbersTensor) and value.storage.active:
@@ -351,7 +351,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
     # Operations that need tensors instead of arrays ----------------------------------------------------------------
 
     def _on_detach(self, tensor: NumbersTensor) -> Any:
-        # By torch itself, which keeps results for its derivatives; `detach` in Python is the tensor's method.
+        # Called by torch, which stores results for derivatives; `detach` in Python is the tensor's method.
         return NumbersTensor(tensor.storage, tensor.positions, tensor.stopped, tensor.dtype)
 
     def _on_lift_fresh(self, tensor: Any) -> Any:
@@ -400,7 +400,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         return self._other_numbers(tensor, np.asarray(made, dtype=object))
 
     def _other_numbers(self, tensor: NumbersTensor, numbers: Any) -> Any:
-        """A view in torch that is a copy here: neither may be written any more."""
+        """A view in torch that is a copy here, so writing to either is refused."""
         made = self.made(numbers, tensor.storage.active)
         made.storage.copied = tensor.storage.copied = True
         return made
@@ -416,7 +416,7 @@ def _refuse_less(dtype: Any, where: str) -> None:
 
 
 def _records_nothing() -> bool:
-    """Whether `torch.no_grad()` or its like makes constants of the results."""
+    """Whether `torch.no_grad()` or a similar mode makes results constant."""
     return not torch.is_grad_enabled() and not in_custom_function()
 
 
@@ -424,14 +424,14 @@ def torch_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..
     """text(xp, *leaves): ``flat``, a function of tensors, on the numbers of the namespace xp.
 
     flat(*leaves) takes tensors (0-dimensional ones of numbers) and returns one; examples are the same leaves in numpy.
-    The forward of a `torch.autograd.Function` counts, its backward does not. A detached tensor, and what is computed
-    under `torch.no_grad()`, is a constant to the derivative.
+    The forward of a `torch.autograd.Function` counts, its backward does not. Detached tensors, and results under
+    `torch.no_grad()`, are constants for derivatives.
 
-    Where the function differentiates inside (`torch.autograd.grad`, `torch.func`), torch's own formulas for that inner
+    If the function differentiates inside (`torch.autograd.grad`, `torch.func`), torch's formulas for that inner
     derivative are part of its value.
 
-    The text raises Unsupported for an operation that the oracle lacks, and for one in float32 or less; LostPrecision
-    where it turns an active number into a float.
+    The text raises Unsupported for an operation that the oracle lacks, and for float32 or less; LostPrecision if it
+    converts an active number to a float.
     """
     recording = False  # whether the function needs arguments with `requires_grad`
 
@@ -465,7 +465,7 @@ def _evaluated(flat: Callable[..., Any], xp: Balls, leaves: Sequence[Any], recor
 
 
 def _plain(flat: Callable[..., Any], leaves: Sequence[Any], recording: bool) -> Any:
-    """The same in float64 by torch."""
+    """The value in float64 by torch."""
     floats = [isinstance(leaf, (float, np.floating)) or getattr(leaf, "dtype", None) == np.float64 for leaf in leaves]
     given = [
         torch.tensor(leaf, requires_grad=recording) if is_float else leaf

@@ -13,13 +13,13 @@ Function = Callable[..., Any]
 
 
 def each(value: Any, count: int) -> list[int]:
-    """torch's sizes for every axis: one number counts for all."""
+    """torch's sizes for every axis; one number applies to all."""
     values = [value] if isinstance(value, int) else list(value)
     return values * count if len(values) == 1 else values
 
 
 def padded(x: Any, widths: Sequence[tuple[int, int]], fill: Any) -> Any:
-    """x with ``fill`` around its last axes."""
+    """x padded with ``fill`` on its last axes."""
     x = np.asarray(x)
     shape = [*x.shape[: x.ndim - len(widths)]]
     shape += [n + before + after for n, (before, after) in zip(x.shape[x.ndim - len(widths) :], widths, strict=True)]
@@ -31,7 +31,7 @@ def padded(x: Any, widths: Sequence[tuple[int, int]], fill: Any) -> Any:
 
 
 def windows(x: Any, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Any:
-    """(…, n₁, …) -> (…, places₁, …, kernel₁, …): the entries under the kernel at each of its places."""
+    """(…, n₁, …) -> (…, places₁, …, kernel₁, …): the entries under the kernel at each location."""
     count = len(kernel)
     reach = [1 + d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
     found = sliding_window_view(x, reach, axis=tuple(range(-count, 0)))
@@ -73,7 +73,7 @@ def convolution(
 
 
 def _spread_out(x: Any, weight: Any, stride: Sequence[int], groups: int, zero: Any) -> tuple[Any, Any]:
-    """A transposed convolution as one of x with zeros between its entries, with the kernel turned round."""
+    """A transposed convolution as a convolution of x with zeros between entries and a reversed kernel."""
     shape = [*x.shape[:2], *((n - 1) * s + 1 for n, s in zip(x.shape[2:], stride, strict=True))]
     spread = np.full(shape, zero, dtype=object)
     steps: Any = (..., *(slice(None, None, s) for s in stride))
@@ -84,13 +84,13 @@ def _spread_out(x: Any, weight: Any, stride: Sequence[int], groups: int, zero: A
 
 
 def _trimmed(x: Any, ends: Sequence[int], more: Sequence[int]) -> Any:
-    """Without the borders that a padding larger than the kernel takes away."""
+    """Remove the borders cut off by a padding larger than the kernel."""
     cut = [slice(max(-e, 0), n - max(-e - m, 0)) for n, e, m in zip(x.shape[2:], ends, more, strict=True)]
     return x[(..., *cut)]
 
 
 def _extra(n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
-    """How far the last window of `ceil_mode` reaches beyond the padding."""
+    """The extent of the last `ceil_mode` window beyond the padding."""
     if not ceil_mode:
         return 0
     reach = 1 + dilation * (kernel - 1)
@@ -101,7 +101,7 @@ def _extra(n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_m
 
 
 def max_pool(count: int) -> Function:
-    """The largest number under each window, and its flat place."""
+    """The largest number under each window, and its flat index."""
 
     def pool(
         xp: Any, x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
@@ -132,7 +132,7 @@ def _places(x: Any, kernel: Sequence[int], stride: Sequence[int], dilation: Sequ
 
 
 def adaptive_max_pool(count: int) -> Function:
-    """The largest number in each of so many parts of almost the same size, and its flat place."""
+    """The largest number in each of `output_size` parts of almost equal size, and its flat index."""
 
     def pool(xp: Any, x: Any, output_size: Sequence[int]) -> Any:
         sizes = np.shape(x)[-count:]

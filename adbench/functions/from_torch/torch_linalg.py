@@ -15,7 +15,7 @@ Function = Callable[..., Any]
 
 
 def reals(xp: Any, x: Any) -> Any:
-    """Whole numbers as numbers of the namespace."""
+    """Integers as numbers of the namespace."""
     return xp.reals(x) if isinstance(x, np.ndarray) and x.dtype != object else x
 
 
@@ -46,7 +46,7 @@ def swapped(x: Any) -> Any:
 
 
 def absent(xp: Any, x: Any) -> Any:
-    """NaN instead of a decomposition that torch keeps for its own derivative."""
+    """NaN instead of a decomposition that torch stores for its derivative."""
     return xp.full(np.shape(x), math.nan)
 
 
@@ -56,7 +56,7 @@ def whole(x: Any, ends: int) -> Any:
 
 
 def vector_norm(xp: Any, x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    """(Σ |x|^ord)^(1/ord); ±inf: the largest, smallest; 0: how many are not zero."""
+    """(Σ |x|^ord)^(1/ord); ±inf: the largest, smallest; 0: the number of nonzeros."""
     axis = None if dim is None or (not isinstance(dim, int) and not len(dim)) else dim
     axis = None if not np.ndim(x) else tuple(axis) if isinstance(axis, (list, tuple)) else axis
     if ord is None:
@@ -67,7 +67,7 @@ def vector_norm(xp: Any, x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = 
 
 
 def cholesky(xp: Any, a: Any, upper: bool = False) -> Any:
-    """The triangular factor. torch raises where a is not positive definite, and so does this."""
+    """The triangular factor. Raises like torch if a is not positive definite."""
     found = np.asarray(xp.linalg.cholesky(a, upper=upper))
     if np.any(np.asarray(xp.isnan(np.diagonal(found, axis1=-2, axis2=-1)))):
         raise ArithmeticError("cholesky: the matrix is not positive definite")
@@ -114,7 +114,7 @@ def svd(xp: Any, a: Any, full_matrices: bool = False, compute_uv: bool = True, *
 
 
 def qr(xp: Any, a: Any, mode: str = "reduced") -> Any:
-    """Q and R of a matrix that is not wide, or any matrix in reduced form."""
+    """Q and R in reduced form, or of a matrix that is not wide."""
     if mode == "complete" and np.shape(a)[-2] > np.shape(a)[-1]:
         raise NotImplementedError("qr over balls: the reduced form only")
     found = xp.linalg.qr(a)
@@ -122,20 +122,20 @@ def qr(xp: Any, a: Any, mode: str = "reduced") -> Any:
 
 
 def pseudo_inverse(xp: Any, a: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
-    """The inverse on the range of a matrix of full rank. Raises Unsupported where torch would drop singular values."""
+    """The inverse on the range of a matrix of full rank. Raises Unsupported if torch would drop singular values."""
     a = np.tril(a) + swapped(np.tril(a, -1)) if hermitian else a
     full_rank(xp, a, rtol, atol)
     return xp.linalg.pinv(a)
 
 
 def full_rank(xp: Any, a: Any, rtol: Any = None, atol: Any = None) -> Any:
-    """The singular values. Raises Unsupported where one is at or below torch's tolerance."""
+    """The singular values. Raises Unsupported if one is at or below torch's tolerance."""
     sizes = np.asarray(xp.linalg.svdvals(a))
     least = np.asarray(0 if atol is None else atol)
     share = max(np.shape(a)[-2:]) * np.finfo(np.float64).eps if rtol is None else np.asarray(rtol)
     bound = np.maximum(np.asarray(least)[..., None], np.asarray(share)[..., None] * sizes[..., :1])
     if not np.all(np.asarray(sizes > bound)):
-        raise Unsupported("the pseudo-inverse of a matrix that has not full rank")
+        raise Unsupported("the pseudo-inverse of a matrix without full rank")
     return sizes
 
 
@@ -163,7 +163,7 @@ def triangular_solve(
 def trilinear(
     xp: Any, a: Any, b: Any, c: Any, expand_a: Any, expand_b: Any, expand_c: Any, sum_dim: Any, unroll_dim: int = 1
 ) -> Any:
-    """Σ a b c over axes, after new axes are put into each."""
+    """Σ a b c over axes, after inserting new axes into each."""
     x, y, z = (
         np.expand_dims(np.asarray(part), tuple(new)) for part, new in ((a, expand_a), (b, expand_b), (c, expand_c))
     )
@@ -171,7 +171,7 @@ def trilinear(
 
 
 def cross(xp: Any, a: Any, b: Any, *, dim: int = -1) -> Any:
-    """The product of vectors of three."""
+    """The cross product of 3-vectors."""
     first, second = (np.moveaxis(np.asarray(reals(xp, x)), dim, -1) for x in np.broadcast_arrays(a, b))
     (x, y, z), (u, v, w) = ([p[..., k] for k in range(3)] for p in (first, second))
     return np.moveaxis(np.stack([y * w - z * v, z * u - x * w, x * v - y * u], axis=-1), -1, dim)
@@ -192,7 +192,7 @@ def pair_distances(xp: Any, x: Any, p: float = 2) -> Any:
 
 
 def resized(xp: Any, x: Any, normalization: int, sizes: Sequence[int]) -> Any:
-    """x over √n or n, as torch numbers the norms."""
+    """x divided by √n or n, by torch's number of the norm."""
     n = math.prod(sizes)
     return x if normalization == 0 else x / (xp.sqrt(xp.reals(n)) if normalization == 1 else n)
 
@@ -205,7 +205,7 @@ def fourier(xp: Any, x: Any, dim: Sequence[int], normalization: int, forward: bo
 
 
 def fourier_of_reals(xp: Any, x: Any, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
-    """Of real numbers, half of the last axis where onesided."""
+    """The transform of real numbers; half of the last axis if onesided."""
     sizes = [np.shape(x)[axis] for axis in dim]
     *others, last = dim
     found = xp.fft.rfft(x, axis=last) if onesided else xp.fft.fft(x, axis=last)

@@ -1,8 +1,8 @@
 """ATen operations on arrays of the oracle's numbers: name -> function(xp, *arguments).
 
 A function gets torch's arguments in torch's order, with numpy arrays instead of tensors: arrays of `Real` (or
-`Complex`) where they were floats, of whole numbers and booleans elsewhere. `xp` is the namespace over balls. Formulas
-are those of torch where they decide how much rounding costs: 1 + erf(x) loses digits that erfc(-x) keeps.
+`Complex`) for floats, otherwise of integers and booleans. `xp` is the namespace over balls. Formulas are torch's if
+they determine the effect of rounding: 1 + erf(x) loses digits that erfc(-x) keeps.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ ARRANGING = frozenset(
         "view_copy",
     ]
 )
-"""Operations whose results have entries of their arguments, numbers to fill with, and zeros."""
+"""Operations whose results have entries of their arguments, fill values and zeros."""
 
 RANDOM_IN_PLACE = frozenset(
     ["bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "normal_", "random_", "uniform_"]
@@ -93,7 +93,7 @@ RANDOM_IN_PLACE = frozenset(
 
 
 def elementwise(function: Function) -> Function:
-    """A function that gets whole numbers and booleans as numbers of the namespace."""
+    """A function that converts integers and booleans to numbers of the namespace."""
 
     def on_numbers(xp: Any, *args: Any, **kwargs: Any) -> Any:
         return function(xp, *(reals(xp, arg) for arg in args), **{key: reals(xp, a) for key, a in kwargs.items()})
@@ -110,7 +110,7 @@ def of_xp(name: str) -> Function:
 
 
 def scaled(factor: Any, x: Any) -> Any:
-    """factor · x, without a rounding where the factor is 1."""
+    """factor · x, without rounding if the factor is 1."""
     return x if factor is None or (isinstance(factor, (int, float)) and factor == 1) else factor * x
 
 
@@ -126,7 +126,7 @@ def fmod(xp: Any, a: Any, b: Any) -> Any:
 
 
 def rounded(xp: Any, x: Any, *, decimals: int = 0) -> Any:
-    """The nearest number with so many decimals."""
+    """The nearest number with this many decimals."""
     return xp.round(x) if decimals == 0 else xp.round(x * 10.0**decimals) / 10.0**decimals
 
 
@@ -149,7 +149,7 @@ def gelu(xp: Any, x: Any, *, approximate: str = "none") -> Any:
 
 
 def softplus(xp: Any, x: Any, beta: float = 1, threshold: float = 20) -> Any:
-    """log(1 + exp(beta x)) / beta, and x itself where beta x is above the threshold."""
+    """log(1 + exp(beta x)) / beta, and x itself if beta x exceeds the threshold."""
     steep = scaled(beta, x)
     return xp.where(np.asarray(steep > threshold), x, xp.log1p_exp(steep) / beta)
 
@@ -161,7 +161,7 @@ def elu(xp: Any, x: Any, alpha: float = 1, scale: float = 1, input_scale: float 
 
 
 def log_sigmoid(xp: Any, x: Any) -> Any:
-    """-log(1 + exp(-x)); the second result is for torch's own derivative."""
+    """-log(1 + exp(-x)); the second result is for torch's derivative."""
     return -xp.log1p_exp(-x), xp.zeros(np.shape(x))
 
 
@@ -186,12 +186,12 @@ def nan_to_num(
 
 
 def fmax(xp: Any, a: Any, b: Any) -> Any:
-    """The larger; the other one of NaN."""
+    """The larger number; ignores NaN."""
     return xp.where(xp.isnan(a), b, xp.where(xp.isnan(b), a, xp.maximum(a, b)))
 
 
 def fmin(xp: Any, a: Any, b: Any) -> Any:
-    """The smaller; the other one of NaN."""
+    """The smaller number; ignores NaN."""
     return xp.where(xp.isnan(a), b, xp.where(xp.isnan(b), a, xp.minimum(a, b)))
 
 
@@ -211,7 +211,7 @@ def compared(holds: Callable[[Any, Any], Any]) -> Function:
 
 
 def logical(holds: Callable[..., Any]) -> Function:
-    """A function of truth values, which for numbers are x ≠ 0."""
+    """A function of truth values; for numbers x ≠ 0."""
     return elementwise(lambda xp, *args: np.asarray(holds(*(np.asarray(arg != 0).astype(np.bool_) for arg in args))))
 
 

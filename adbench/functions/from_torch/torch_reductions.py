@@ -1,4 +1,4 @@
-"""ATen's reductions, orders and sums into places on arrays of the oracle's numbers."""
+"""ATen's reductions, sorting and scattered sums on arrays of the oracle's numbers."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def spread(square_root: bool, mean: bool) -> Function:
 
 
 def taken(x: Any, places: Any, dim: int) -> Any:
-    """Entries at these places along an axis."""
+    """Entries at these indices along an axis."""
     return np.take_along_axis(np.asarray(x), places, dim) if np.ndim(x) else x
 
 
 def best(largest: bool) -> Function:
-    """The largest or smallest number, by itself or along a dimension with its place."""
+    """The largest or smallest number, alone or along a dimension with its index."""
 
     def computed(xp: Any, x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
         if dim is None:
@@ -65,7 +65,7 @@ def best(largest: bool) -> Function:
 
 
 def place_of_best(largest: bool) -> Function:
-    """The place of the largest or smallest number."""
+    """The index of the largest or smallest number."""
 
     def computed(xp: Any, x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
         array = np.asarray(x)
@@ -80,12 +80,12 @@ def place_of_best(largest: bool) -> Function:
 
 
 def order(x: Any, dim: int, descending: bool) -> Any:
-    """The places of the numbers along an axis in their order; equal ones stay as they are."""
+    """The indices that sort the numbers along an axis, stably."""
     return np.argsort(-np.asarray(x) if descending else np.asarray(x), axis=dim, kind="stable")
 
 
 def sort(xp: Any, x: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> Any:
-    """The numbers in their order, and their places."""
+    """The sorted numbers, and their indices."""
     if not np.ndim(x):
         return x, np.zeros((), dtype=np.int64)
     places = order(x, dim, descending)
@@ -93,13 +93,13 @@ def sort(xp: Any, x: Any, dim: int = -1, descending: bool = False, *, stable: An
 
 
 def topk(xp: Any, x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    """The k largest or smallest numbers, and their places."""
+    """The k largest or smallest numbers, and their indices."""
     places = np.take(order(x, dim, largest), np.arange(k), axis=dim) if np.ndim(x) else np.zeros((), dtype=np.int64)
     return taken(x, places, dim), places
 
 
 def kthvalue(xp: Any, x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
-    """The k-th smallest number, and its place."""
+    """The k-th smallest number, and its index."""
     if not np.ndim(x):
         return x, np.zeros((), dtype=np.int64)
     places = np.take(order(x, dim, False), [k - 1], axis=dim)
@@ -116,7 +116,7 @@ def median(xp: Any, x: Any, dim: int | None = None, keepdim: bool = False) -> An
 
 
 def running_best(largest: bool) -> Function:
-    """The largest or smallest number so far, and its place."""
+    """The largest or smallest number so far, and its index."""
 
     def computed(xp: Any, x: Any, dim: int) -> Any:
         if not np.ndim(x):
@@ -135,7 +135,7 @@ def running_best(largest: bool) -> Function:
 
 
 def anchor(x: Any, dim: int, keepdim: bool = True) -> Any:
-    """About the largest number along an axis, as a float: any constant near it keeps exp(x - c) in range."""
+    """The approximate largest number along an axis, as a float, which keeps exp(x - c) in range."""
 
     def size(number: Any) -> float:
         value = ball.start(number.ball)
@@ -177,7 +177,7 @@ def logcumsumexp(xp: Any, x: Any, dim: int) -> Any:
 
 
 def truth_of(name: str) -> Function:
-    """Whether all, or any, of the numbers are not zero."""
+    """Whether all, or any, of the numbers are nonzero."""
 
     def computed(xp: Any, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
         return getattr(np, name)(np.asarray(np.asarray(x) != 0).astype(np.bool_), axis=axes(dim), keepdims=keepdim)
@@ -202,12 +202,12 @@ def allclose(xp: Any, a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, eq
 
 
 def nonzero(xp: Any, x: Any) -> Any:
-    """The places of numbers that are not zero, one in each row."""
+    """The indices of nonzero numbers, one per row."""
     return np.argwhere(np.asarray(np.asarray(x) != 0).astype(np.bool_))
 
 
 def searchsorted(xp: Any, x: Any, values: Any, *, right: bool = False, side: str | None = None, **_: Any) -> Any:
-    """Where the values belong in sorted numbers of one dimension."""
+    """The insertion indices of the values in sorted one-dimensional numbers."""
     if np.ndim(x) != 1:
         raise NotImplementedError("searchsorted in a batch of sequences")
     above = (
@@ -262,7 +262,7 @@ REDUCTIONS: Mapping[str, Function] = {
 
 
 def put(xp: Any, x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
-    """x with source written, or added, to flat places."""
+    """x with source written, or added, to flat indices."""
     places = np.asarray(index) % max(1, np.size(x))
     if accumulate:
         return accumulated(xp, x, places, np.reshape(source, np.shape(places)))
@@ -272,7 +272,7 @@ def put(xp: Any, x: Any, index: Any, source: Any, accumulate: bool = False) -> A
 
 
 def accumulated(xp: Any, base: Any, places: Any, values: Any, how: str = "sum", include_self: bool = True) -> Any:
-    """``base`` with the sum (product, mean, largest, smallest) of all values that belong to one flat place there."""
+    """``base`` with the sum (product, mean, largest, smallest) of all values with the same flat index there."""
     flat = np.array(reals(xp, base), dtype=object).reshape(-1)
     values = np.broadcast_to(np.asarray(reals(xp, values), dtype=object), np.shape(places)).reshape(-1)
     groups: dict[int, list[Any]] = {}
@@ -285,12 +285,12 @@ def accumulated(xp: Any, base: Any, places: Any, values: Any, how: str = "sum", 
 
 
 def flat_places(x: Any) -> Any:
-    """The flat place of every entry."""
+    """The flat index of every entry."""
     return np.arange(np.size(x)).reshape(np.shape(x))
 
 
 def places_along(x: Any, dim: int, index: Any) -> Any:
-    """The flat places that `scatter` writes to."""
+    """The flat indices that `scatter` writes to."""
     places = flat_places(x)
     if not places.ndim:
         return np.zeros(np.shape(index), dtype=np.int64)
@@ -346,7 +346,7 @@ def embedding_bag(
     xp: Any, weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0,
     sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: int = -1,
 ) -> Any:  # fmt: skip
-    """Sums, means or largest entries of rows of weight, one for each bag; the other results are for torch itself."""
+    """Sums, means or largest entries of rows of weight, one for each bag; the other results are for torch."""
     starts = np.asarray(offsets).tolist()
     ends = starts[1:] if include_last_offset else [*starts[1:], len(indices)]
     rows = []
@@ -375,7 +375,7 @@ def index_put(
 
 
 def bincount(xp: Any, x: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """Sums of weights for every whole number."""
+    """Sums of weights for every integer."""
     size = max(minlength, int(np.max(x, initial=-1)) + 1)
     return accumulated(xp, xp.zeros(size), x, weights)
 

@@ -1,1 +1,1 @@
-"""gradbench's protocol: adbench as one of its tools (tool.py), and its tools as backends of adbench (backend.py)."""
+"""gradbench's protocol: adbench as a gradbench tool (tool.py), and gradbench tools as backends (tool_backend.py)."""

@@ -1,6 +1,6 @@
-"""The cases that gradbench has as functions too, at all their inputs or at some: what is sent, and what is answered.
+"""Cases that are also functions of gradbench, for all or some inputs: the messages, and how to read the answers.
 
-linear_chain, particle and saddle are not among them: gradbench's have another start, value and function.
+linear_chain, particle and saddle are missing, because gradbench's have another start, value and function.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Match:
     """A case as a module.
 
     input       the case's inputs by name -> the message's input; raises Unsupported for inputs that gradbench lacks
-    operators   operator -> the module's function, and how its output is read: (output, inputs) -> a value, or the
+    operators   operator -> the module's function, and how to read its output: (output, inputs) -> a value, or the
                 derivative in each active input by name
     """
 
@@ -49,13 +49,13 @@ def _gmm(inputs: Inputs) -> dict[str, Any]:
 
 
 def _gmm_gradient(output: Any, inputs: Inputs) -> dict[str, Array]:
-    # Without components' numbers below a diagonal JSON has no shape: [[], []].
+    # JSON loses the shape of empty components below the diagonal: [[], []].
     return {name: _numbers(output[name], inputs[name].shape) for name in ("alpha", "mu", "q", "l")}
 
 
 def _ba(inputs: Inputs) -> dict[str, Any]:
     if len(inputs["weights"]) != 1:
-        raise Unsupported("gradbench's observations are copies of one: only the case's size 1 can be told to a tool")
+        raise Unsupported("gradbench repeats one observation; use size 1")
     one = {name: inputs[name][0].tolist() for name in ("cameras", "points", "features")}
     sizes = {"n": 1, "m": 1, "p": 1}
     return {
@@ -72,7 +72,7 @@ def _ba_value(output: Any, _: Inputs) -> Array:
 
 
 def _ba_jacobian(output: Any, _: Inputs) -> dict[str, Array]:
-    """Of one observation the thirty-one numbers that a tool sends are all there are."""
+    """A tool sends all thirty-one numbers of one observation."""
     values = _numbers(output["vals"], (31,))
     rows = np.zeros((3, 15))
     rows[0], rows[1], rows[2, 14] = values[:15], values[15:30], values[30]
@@ -104,7 +104,7 @@ def _affine(turns: Array, shifts: Array) -> Array:
 
 
 def _ht(inputs: Inputs) -> dict[str, Any]:
-    """The case's sixteen bones among gradbench's twenty-two: the others stand still and carry no vertex."""
+    """The case's sixteen bones among gradbench's twenty-two: the others are fixed and carry no vertex."""
     skeleton, rest, points = inputs["skeleton"], inputs["rest"], inputs["points"]
     bones, moving = 22, hand_tracking_input.MOVING
     base, inverse = np.tile(np.eye(4), (bones, 1, 1)), np.tile(np.eye(4), (bones, 1, 1))
@@ -133,7 +133,7 @@ def _ht_jacobian(output: Any, inputs: Inputs) -> dict[str, Array]:
 def _llsq(inputs: Inputs) -> dict[str, Any]:
     t = inputs["t"]
     if not np.allclose(t, np.linspace(-1, 1, t.size)) or np.any(inputs["s"] != np.sign(t)):
-        raise Unsupported("gradbench's points go from -1 to 1 in equal steps, and these do not")
+        raise Unsupported("gradbench's points go from -1 to 1 in equal steps; these do not")
     return {"x": inputs["x"].tolist(), "n": t.size}
 
 
@@ -164,7 +164,7 @@ MATCHES: Mapping[str, Match] = {
         {"value": ("primal", _value), "gradient": ("gradient", _in("x"))},
     ),
     "least_squares_polynomial": Match("llsq", _llsq, {"value": ("primal", _value), "gradient": ("gradient", _in("x"))}),
-    # Its derivative is Newton's step, which is no operator of ours.
+    # gradbench's derivative is Newton's step, which is not an operator of adbench.
     "kmeans": Match(
         "kmeans",
         lambda inputs: {name: inputs[name].tolist() for name in ("points", "centroids")},

@@ -1,7 +1,7 @@
-"""gradbench's hand: any number of bones, of which fifteen turn, brought into the form of the case.
+"""gradbench's hand, with any number of bones of which fifteen turn, as inputs of the case.
 
-A bone that does not turn stands in a constant place: those between the wrist and a finger's first joint become part of
-that joint's place relative to the wrist; the others' transformations are numbers.
+A bone that does not turn has a fixed position: bones between the wrist and a finger's first joint become part of that
+joint's position relative to the wrist; the others' transformations are constants.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from adbench.interop.gradbench.work import CaseWork, case, case_module
 
 FINGERS, JOINTS, THETA = 5, 3, 26
 TURNING = [[2 + 4 * finger + joint for finger in range(FINGERS)] for joint in range(JOINTS)]
-"""The bones that turn, joint by joint: of each finger's four bones the last three; bone 0 is the wrist."""
+"""The turning bones, joint by joint: the last three of each finger's four; bone 0 is the wrist."""
 
 MOVING = [0, *(bone for joint in TURNING for bone in joint)]
-"""The wrist and the bones that turn, in the order of the case."""
+"""The wrist and the turning bones, in the order of the case."""
 
-LEAST_ANGLE = 1e-4  # gradbench's tools take a smaller rotation for none
+LEAST_ANGLE = 1e-4  # gradbench's tools ignore smaller rotations
 
 
 def objective(data: Any) -> CaseWork:
@@ -31,12 +31,12 @@ def objective(data: Any) -> CaseWork:
 
 
 def jacobian(data: Any) -> CaseWork:
-    """A row for each error: in u of its own point where there is one, then in theta."""
+    """A row for each error: by u of its point, if any, then by theta."""
     return replace(_hand(data), operators=("jacobian",), output=rows)
 
 
 def rows(parts: tuple[Any, ...]) -> Any:
-    """The Jacobian's rows, from its parts in theta and, where there is one, in u."""
+    """The Jacobian's rows, from its parts for theta and, if any, for u."""
     by_theta = _dense(parts[0], THETA)
     if len(parts) == 1:
         return by_theta.tolist()
@@ -52,11 +52,11 @@ def _dense(leaf: Any, columns: int) -> Array:
 def _hand(data: Any) -> CaseWork:
     theta, given, model = array(data, "theta", THETA), part(data, "data"), part(part(data, "data"), "model")
     if not np.linalg.norm(theta[:3]) >= LEAST_ANGLE:
-        raise BadInput(f"theta must turn the hand by at least {LEAST_ANGLE}: gradbench takes less for a constant")
+        raise BadInput(f"theta must turn the hand by at least {LEAST_ANGLE}; gradbench treats less as a constant")
     skeleton, fixed, order = _skeleton(model)
     positions = array(model, "base_positions", None, 4)
     if not np.all(positions[:, 3] == 1):
-        raise BadInput("base_positions must end in 1, each")
+        raise BadInput("each of base_positions must end in 1")
     weights = array(model, "weights", len(positions), len(order))[:, order]
     points = array(given, "points", None, 3)
     u = array(data, "us", None, 2) if part(data, "us") else None
@@ -64,7 +64,7 @@ def _hand(data: Any) -> CaseWork:
     below = len(positions if triangles is None else triangles)
     corners = indices(array(given, "correspondences", None), "correspondences", below)
     if len(corners) != len(points) or (u is not None and len(u) != len(points)) or not len(points):
-        raise BadInput(f"correspondences, points and us must be of one length; points has {len(points)}")
+        raise BadInput(f"correspondences, points and us must have the same length; points has {len(points)}")
     parts, mirror = case_module("hand_tracking_simple"), np.array([[-1.0 if _mirrored(model) else 1.0], [1.0], [1.0]])
     inputs: dict[str, Any] = {"skeleton": skeleton, "fixed": fixed, "rest": positions[:, :3].copy()}
     inputs |= {"weights": weights, "points": points}
@@ -100,7 +100,7 @@ def _mirrored(model: Any) -> bool:
 
 
 def _skeleton(model: Any) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
-    """The case's skeleton, the transformations of the bones that stand still, and the order of bones in both."""
+    """The case's skeleton, the transformations of the fixed bones, and the order of bones in both."""
     bones = integer(model, "bone_count", 4 * FINGERS + 1, 1000)
     parent = _parents(model, bones)
     base = _affine(array(model, "base_relatives", bones, 4, 4), "base_relatives")
@@ -116,7 +116,7 @@ def _skeleton(model: Any) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
             if joint and parent[bone] != bone - 1:
                 raise BadInput(f"bone {bone} must hang on bone {bone - 1}; parents has {parent[bone]}")
             if not joint and parent[bone] not in absolute:
-                raise BadInput(f"bone {bone} must hang on one that does not turn; parents has {parent[bone]}")
+                raise BadInput(f"bone {bone} must hang on a bone that does not turn; parents has {parent[bone]}")
     first = [absolute[parent[bone]] @ base[bone] for bone in TURNING[0]]
     relative = np.array([first, *(base[joint] for joint in TURNING[1:])])
     skeleton = {
@@ -136,7 +136,7 @@ def _parents(model: Mapping[str, Any], bones: int) -> list[int]:
     found = array(model, "parents", bones)
     parents = [int(parent) for parent in found]
     if parents[0] != -1 or any(not 0 <= parent < bone for bone, parent in enumerate(parents) if bone):
-        raise BadInput("parents must be -1 for the wrist, bone 0, and for each other bone one that comes before it")
+        raise BadInput("parents must be -1 for the wrist, bone 0, and an earlier bone for each other bone")
     return parents
 
 
@@ -147,10 +147,10 @@ def _affine(matrices: Array, name: str) -> Array:
 
 
 def model_of(base: Array, inverse: Array, rest: Array, weights: Array, triangles: list[list[int]]) -> dict[str, Any]:
-    """The model of a message: a hand whose fingers stand on the wrist, bone after bone.
+    """The model of a message: a hand whose fingers start at the wrist, bone after bone.
 
     base, inverse   of each bone, 4 × 4: the transformation relative to its parent, and the inverse of the absolute one
-    rest, weights   of each vertex: its position at rest, and how much of it each bone carries
+    rest, weights   of each vertex: its rest position, and each bone's share
     """
     bones = range(len(base))
     return {

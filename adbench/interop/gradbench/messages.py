@@ -1,4 +1,4 @@
-"""gradbench's messages: a JSON object on a line each way, the response with the `id` of its message."""
+"""gradbench's messages: one JSON object per line, the response with the `id` of its message."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Define:
-    """Asks whether the tool has a module."""
+    """A request whether the tool has a module."""
 
     id: int
     module: str
@@ -32,7 +32,7 @@ class Define:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Asks for a function of a module at an input."""
+    """A request for a function of a module at an input."""
 
     id: int
     module: str
@@ -53,7 +53,7 @@ class Analysis:
 
 @dataclass(frozen=True)
 class Other:
-    """A message of a kind that the tool need not know: the answer is the `id` alone."""
+    """A message of another kind, which is answered by the `id` alone."""
 
     id: int
     kind: str
@@ -65,7 +65,7 @@ KINDS: Mapping[str, type[Message]] = {"start": Start, "define": Define, "evaluat
 
 @dataclass(frozen=True)
 class Timing:
-    """How long a part took; one of the name "evaluate" for each run of a function."""
+    """The time of a part; one named "evaluate" for each run of a function."""
 
     name: str
     nanoseconds: int
@@ -85,26 +85,26 @@ class Response:
 
 
 def message(line: bytes) -> Message:
-    """The message on a line. Raises Malformed."""
+    """Parse a message. Raises Malformed."""
     data = _object(line)
     number: Any = data.get("id")
     if not _is_whole(number):
-        raise Malformed(None, "the message lacks an id that is a whole number")
+        raise Malformed(None, "the message needs an integer id")
     found = _read(Other, data, number)
     return _read(KINDS[found.kind], data, number) if found.kind in KINDS else found
 
 
 def response(line: bytes) -> Response:
-    """The response on a line. Raises Malformed."""
+    """Parse a response. Raises Malformed."""
     data = _object(line)
     number = data.get("id")
     if number is not None and not _is_whole(number):
-        raise Malformed(None, "the response's id is no whole number")
+        raise Malformed(None, "the response needs an integer id")
     return _read(Response, data, number)
 
 
 def written(what: Message | Response) -> str:
-    """The line. Raises ValueError for a number that JSON lacks."""
+    """The line of a message. Raises ValueError for a number that JSON lacks."""
     kind = next((name for name, kind in KINDS.items() if isinstance(what, kind)), None)
     data = {"kind": kind, **vars(what)}
     sent = {name: value for name, value in data.items() if value is not None or name == "id"}
@@ -112,7 +112,7 @@ def written(what: Message | Response) -> str:
 
 
 class NotFinite(ValueError):
-    """A number that JSON lacks, or that no float64 can hold."""
+    """A number that JSON lacks, or beyond the range of float64."""
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -126,25 +126,25 @@ def _object(line: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise Malformed(id_in(line), f"not JSON: {error}") from error
     if not isinstance(data, dict):
-        raise Malformed(None, f"a message is an object; this is {type(data).__name__}")
+        raise Malformed(None, f"a message must be an object; got {type(data).__name__}")
     return data
 
 
 def _refuse(text: str) -> NoReturn:
-    raise NotFinite(f"{text} is no number of JSON")
+    raise NotFinite(f"{text} is not a JSON number")
 
 
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise NotFinite(f"{text} is beyond what a float64 can hold")
+        raise NotFinite(f"{text} exceeds the range of float64")
     return value
 
 
 def _read(kind: type[T], data: Mapping[str, Any], number: int | None) -> T:
-    """The dataclass from an object, each field of its type; null stands for a field with a default that is not sent."""
+    """The dataclass from an object, each field of its type; null means that a field with a default is not sent."""
     found: dict[str, Any] = {"id": number}
-    for field in fields(kind):  # type: ignore[arg-type]  # each of the kinds is a dataclass
+    for field in fields(kind):  # type: ignore[arg-type]  # each kind is a dataclass
         value = data.get(field.name)
         if field.name == "id" or (value is None and field.default is not MISSING):
             continue
@@ -152,7 +152,7 @@ def _read(kind: type[T], data: Mapping[str, Any], number: int | None) -> T:
             raise Malformed(number, f"the message lacks {field.name}")
         is_right, must_be = TYPES[str(field.type).removesuffix(" | None")]
         if not is_right(value):
-            raise Malformed(number, f"{field.name} must be {must_be}; it is {type(value).__name__}")
+            raise Malformed(number, f"{field.name} must be {must_be}; got {type(value).__name__}")
         found[field.name] = _timings(value) if field.name == "timings" else value
     return kind(**found)
 
@@ -173,11 +173,11 @@ def _are_timings(value: Any) -> bool:
     return all(isinstance(ns, int | float) and not isinstance(ns, bool) and ns >= 0 for ns in found)
 
 
-# the annotation of a field -> whether a value will do, and what it must be
+# the annotation of a field -> (a test of a value, the expected type in words)
 TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "Any": (lambda value: True, "anything"),
-    "str": (lambda value: isinstance(value, str), "a text"),
+    "str": (lambda value: isinstance(value, str), "a string"),
     "bool": (lambda value: isinstance(value, bool), "true or false"),
-    "int": (_is_whole, "a whole number"),
+    "int": (_is_whole, "an integer"),
     "tuple[Timing, ...]": (_are_timings, "a list of {name, nanoseconds}"),
 }

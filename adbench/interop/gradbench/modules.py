@@ -1,7 +1,7 @@
-"""gradbench's twelve modules, made from cases: for each function the work at an input, and the form of the output.
+"""gradbench's twelve modules, computed from cases: the work of each function at an input, and the form of its output.
 
-JSON has a vector as a list and a matrix as a list of rows. Derivatives are the backend's own operators, or fallbacks.
-Definitions: `evals/*/README.md` of gradbench, and the source of its tools for what the pages leave open.
+JSON writes a vector as a list and a matrix as a list of rows. Derivatives are the backend's operators, or fallbacks.
+Definitions: `evals/*/README.md` of gradbench, and the source of its tools for open questions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PARAMETERS = 11  # of a camera
 
 @dataclass(frozen=True)
 class Module:
-    """Functions by name, from an input to the work, and a small input on which `define` tries them."""
+    """Functions by name, from an input to the work, and a small input for `define`."""
 
     functions: Mapping[str, Callable[[Any], Work]]
     sample: Any
@@ -65,7 +65,7 @@ def hello(data: Any) -> CaseWork:
 
 
 def gmm(data: Any) -> CaseWork:
-    """The case as it is: L + P. `l` is by columns in one list, or the rows below the diagonal, d of them."""
+    """The unchanged case: L + P. `l` is one list by columns, or d rows below the diagonal."""
     d, k, n = (integer(data, name, 1, 10**6) for name in ("d", "k", "n"))
     gamma = number(part(data, "gamma"), "gamma")
     if gamma <= 0:
@@ -84,7 +84,7 @@ def gmm(data: Any) -> CaseWork:
 
 def is_by_rows(data: Any) -> bool:
     """Whether `l` has a list for each row below the diagonal of each component, the first one empty."""
-    l = part(data, "l")  # noqa: E741 - the publication's name
+    l = part(data, "l")  # noqa: E741 - the publication's symbol
     return isinstance(l, list) and bool(l) and isinstance(l[0], list) and bool(l[0]) and isinstance(l[0][0], list)
 
 
@@ -96,13 +96,13 @@ def lower(data: Any, k: int, d: int) -> Array:
     if len(rows) != k or any(not isinstance(of_one, list) or len(of_one) != d for of_one in rows):
         raise BadInput(f"l must have {d} rows for each of {k} components")
     if any(not isinstance(row, list) or len(row) != i for of_one in rows for i, row in enumerate(of_one)):
-        raise BadInput("l must have i numbers in row i, which counts from 0")
+        raise BadInput("l must have i numbers in row i, counted from 0")
     return array({"l": [[of_one[i][j] for j in range(d) for i in range(j + 1, d)] for of_one in rows]}, "l", k, None)
 
 
 def gmm_jacobian(gradient: tuple[Array, ...], data: Any) -> dict[str, Any]:
     """{alpha, mu, q, l}, with `l` in the form of the input."""
-    alpha, mu, q, l = map(_list, gradient)  # noqa: E741 - as above
+    alpha, mu, q, l = map(_list, gradient)  # noqa: E741 - see above
     if is_by_rows(data):
         d = len(mu[0])
         starts = [0, *accumulate(range(d - 1, 0, -1))]
@@ -111,12 +111,12 @@ def gmm_jacobian(gradient: tuple[Array, ...], data: Any) -> dict[str, Any]:
 
 
 def ba(data: Any) -> CaseWork:
-    """p observations, by turns of n copies of a camera and m of a point."""
+    """p observations, cycling through n copies of a camera and m copies of a point."""
     n, m, p = (integer(data, name, 1, 10**8) for name in ("n", "m", "p"))
     affordable("the cameras, points and observations", PARAMETERS * n + 3 * m + 33 * p)
     camera, point = array(data, "cam", PARAMETERS), array(data, "x", 3)
     if not camera[:3].any():
-        raise BadInput("cam must turn by an angle other than 0: Rodrigues' formula divides by it")
+        raise BadInput("cam must turn by a nonzero angle, because Rodrigues' formula divides by it")
     of_camera, of_point, parts = np.arange(p) % n, np.arange(p) % m, case_module("bundle_adjustment")
 
     def f(xp: Any, cameras: Any, points: Any, weights: Any, features: Any) -> Any:
@@ -133,7 +133,7 @@ def ba(data: Any) -> CaseWork:
 
 
 def ba_objective(errors: Array) -> dict[str, Any]:
-    """The first observation's errors, and how often they are there."""
+    """The first observation's errors, and the number of copies."""
     return {
         "reproj_error": {"elements": _list(errors[0, :2]), "repeated": len(errors)},
         "w_err": {"element": float(errors[0, 2]), "repeated": len(errors)},
@@ -141,7 +141,7 @@ def ba_objective(errors: Array) -> dict[str, Any]:
 
 
 def ba_jacobian(parts: tuple[Any, ...]) -> dict[str, Any]:
-    """Compressed rows, first all errors e and then all e_w; of each list the first thirty entries and the last."""
+    """Compressed rows, first all errors e and then all e_w; the first thirty entries and the last of each list."""
     from scipy.sparse import csr_array, hstack
 
     p = parts[2].shape[-1]
@@ -165,11 +165,11 @@ def lstm(data: Any) -> CaseWork:
     layers, width = main.shape[0] // 2, main.shape[1] // 4
     if not layers or not width or main.shape != (2 * layers, 4 * width):
         raise BadInput(
-            f"main_params must have two rows for each layer, of four parts; it is {main.shape[0]} × {main.shape[1]}"
+            f"main_params must have two rows for each layer, of four parts; got {main.shape[0]} × {main.shape[1]}"
         )
     frames, state = array(data, "sequence", None, width), array(data, "state", 2 * layers, width)
     if len(frames) < 2:
-        raise BadInput(f"sequence must have at least two frames; there are {len(frames)}")
+        raise BadInput(f"sequence must have at least two frames; got {len(frames)}")
     inputs = {
         "main": main.reshape(layers, 2, 4, width),
         "extra": array(data, "extra_params", 3, width),
@@ -181,7 +181,7 @@ def lstm(data: Any) -> CaseWork:
 
 
 def ode(data: Any, *, last: bool) -> CaseWork:
-    """The case's equations from zero, with s steps: the final state, or its last entry."""
+    """The case's equations from zero in s steps: the final state, or its last entry."""
     x, steps, solved = vector(data, "x"), integer(data, "s", 1, 10**9), case_module("linear_chain").solved
     inputs = {"x": x, "start": np.zeros_like(x), "steps": steps}
 
@@ -196,18 +196,18 @@ def ode(data: Any, *, last: bool) -> CaseWork:
 
 
 def det(data: Any) -> CaseWork:
-    """The case as it is, of a matrix by rows."""
+    """The unchanged case, with the matrix by rows."""
     ell = integer(data, "ell", 1, 30)
     return CaseWork(case("determinant_by_minors"), {"A": array(data, "A", ell * ell).reshape(ell, ell)})
 
 
 def lse(data: Any) -> CaseWork:
-    """The case as it is."""
+    """The unchanged case."""
     return CaseWork(case("log_sum_exp"), {"x": vector(data, "x")})
 
 
 def llsq(data: Any) -> CaseWork:
-    """The case with as many coefficients as x has."""
+    """The case with x's number of coefficients."""
     x, n = vector(data, "x"), integer(data, "n", 2)
     affordable("the points", n)
     t = -1 + np.arange(n) * 2 / (n - 1)
@@ -215,7 +215,7 @@ def llsq(data: Any) -> CaseWork:
 
 
 def kmeans(data: Any) -> CaseWork:
-    """The case as it is."""
+    """The unchanged case."""
     points = array(data, "points", None, None)
     centroids = array(data, "centroids", None, points.shape[1])
     if not points.size or not len(centroids):
@@ -231,7 +231,7 @@ def kmeans_dir(data: Any) -> CaseWork:
 
     def step(gradient: tuple[Array], diagonal: tuple[Array]) -> Any:
         if not np.all(diagonal[0]):
-            raise BadInput("a centroid has no point that is nearest to it: the Hessian has no inverse")
+            raise BadInput("a centroid is nearest to no point, so the Hessian has no inverse")
         return _list(gradient[0] / diagonal[0])
 
     return replace(found, operators=("gradient", "hvp"), output=step, vectors=(ones,))

@@ -1,8 +1,8 @@
-"""gradbench's particle and saddle: descents whose objective holds derivatives of its own.
+"""gradbench's particle and saddle: descents whose objective contains derivatives.
 
-Of the two letters of a function the first is the mode of the derivative outside, the second that of the one inside:
-`f` forward (the backend's J v), `r` reverse (its wᵀ J). Pearlmutter and Siskind (2008), "Using programming language
-theory to make automatic differentiation sound and efficient", whose descent this is, step by step.
+In a function's name, the first letter is the mode of the outer derivative, the second that of the inner one: `f`
+forward (the backend's J v), `r` reverse (its wᵀ J). The descent follows, step by step, Pearlmutter and Siskind (2008),
+"Using programming language theory to make automatic differentiation sound and efficient".
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from adbench.model.errors import Unsupported
 
 MODES = ("ff", "fr", "rf", "rr")
 NAMES = {"f": "forward", "r": "reverse"}
-PRECISION = 1e-5  # below it a gradient, or a step, is nothing: the descent ends
+PRECISION = 1e-5  # the descent ends at a gradient or a step below this
 STEP = 0.1  # of the flight
 
 
 def argmin(objective: Callable[[Any], Any], gradient: Callable[[Any], Any], x: Any, norm: Callable[[Any], Any]) -> Any:
-    """Where the descent ends: steps that are doubled after ten good ones and halved after a bad one."""
+    """The end of the descent, whose steps are doubled after ten good ones and halved after a bad one."""
     value, slope, rate, good = objective(x), gradient(x), PRECISION, 0
     while norm(slope) > PRECISION:
         if good == 10:
@@ -43,7 +43,7 @@ def argmin(objective: Callable[[Any], Any], gradient: Callable[[Any], Any], x: A
 
 
 def slopes(backend: Backend, g: Callable[..., Any], x: Any, mode: str) -> Any:
-    """∇g at x, a number or a vector, inside a function that is differentiated itself."""
+    """∇g at x, a number or a vector, within a differentiated function."""
     if mode == "r" and hasattr(backend.xp, "derivative"):
         return backend.xp.derivative(g, x)
     if mode == "r":
@@ -57,14 +57,14 @@ def slopes(backend: Backend, g: Callable[..., Any], x: Any, mode: str) -> Any:
 
 @dataclass(frozen=True)
 class Outside:
-    """A function of plain vectors, its value and gradient by the backend, prepared once. For a descent on numpy."""
+    """A function of plain vectors with value and gradient from the backend, prepared once, for a descent in numpy."""
 
     value: Callable[..., float]
     gradient: Callable[..., np.ndarray]
 
 
 def outside(backend: Backend, f: Callable[..., Any], args: tuple[np.ndarray, ...], mode: str, active: int) -> Outside:
-    """f(*vectors) and its gradient in the active one. Raises Unsupported if the backend lacks that mode."""
+    """f(*vectors) and its gradient by the active one. Raises Unsupported if the backend lacks that mode."""
 
     def native(vectors: tuple[Any, ...]) -> tuple[Any, ...]:
         return backend.native_inputs(tuple(vectors))
@@ -88,9 +88,9 @@ def outside(backend: Backend, f: Callable[..., Any], args: tuple[np.ndarray, ...
 
 
 def refuse_wrong_nest(backend: Backend, modes: str) -> None:
-    """Raises Unsupported if a derivative inside a derivative is missing or wrong: d/dx of ∂/∂y x y² at y = x.
+    """Raise Unsupported if a nested derivative is missing or wrong: d/dx of ∂/∂y x y² at y = x.
 
-    A library that does not record the inner computation would take the inner derivative for a constant.
+    A library that does not record the inner computation would treat the inner derivative as a constant.
     """
     outer, inner = modes[0], modes[1]
 
@@ -100,20 +100,20 @@ def refuse_wrong_nest(backend: Backend, modes: str) -> None:
     found = outside(backend, g, (np.array([1.5]),), outer, 0).gradient(np.array([1.5]))
     if not abs(found[0] - 6.0) < 1e-6:
         names = f"{NAMES[inner]} mode inside {NAMES[outer]} mode"
-        raise Unsupported(f"{names} is wrong with {backend.name}: it says {found[0]:.6g} where 4 x is 6")
+        raise Unsupported(f"{names} is wrong with {backend.name}: got {found[0]:.6g} instead of 4 x = 6")
 
 
 @dataclass(frozen=True)
 class NestedWork:
-    """The work of one of the two modules with these modes at an input, already read."""
+    """The work of one of the two modules with these modes at a parsed input."""
 
     modes: str
     solve: Callable[[Backend, str], Callable[[], Any]]
 
     def prepare(self, backend: Backend) -> Prepared:
-        """As Work says. Raises Unsupported if the backend lacks the modes, or nests them wrongly."""
+        """See Work. Raises Unsupported if the backend lacks the modes, or nests them wrongly."""
         if backend.functions or not hasattr(backend.xp, "sqrt"):
-            raise Unsupported(f"{backend.name} differentiates texts of its own only, and has none of this")
+            raise Unsupported(f"{backend.name} differentiates only its own implementations, and has none of this")
         refuse_wrong_nest(backend, self.modes)
         return Prepared(
             self.solve(backend, self.modes), lambda found: found.tolist() if found.size > 1 else found.item()
@@ -121,7 +121,7 @@ class NestedWork:
 
 
 def particle(modes: str) -> Callable[[Any], Work]:
-    """The w for which the particle hits the origin, from a first guess: one number."""
+    """The w for which the particle hits the origin, from an initial guess: one number."""
 
     def work(data: Any) -> Work:
         w = number(part(data, "w"), "w")
@@ -159,7 +159,7 @@ def saddle(modes: str) -> Callable[[Any], Work]:
                 return xp.sqrt(xp.sum(v * v))
 
             def largest(x: Any) -> Any:
-                """The largest phi(x, y) that the descent finds."""
+                """The largest phi(x, y) found by the descent."""
 
                 def lowered(y: Any) -> Any:
                     return -phi(x, y)

@@ -1,4 +1,4 @@
-"""adbench as a gradbench tool: a backend behind the protocol's loop."""
+"""adbench as a gradbench tool: the protocol's loop around a backend."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from adbench.version import __version__
 
 
 class Tool:
-    """Answers messages by a backend, one after the other."""
+    """Answers messages with a backend, one after the other."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
     def answered(self, line: bytes | TooLong) -> str:
-        """The line that answers a line, whatever it is."""
+        """The answer to any line."""
         try:
             if isinstance(line, TooLong):
-                raise Malformed(id_in(line.head), f"a line of {line.length} bytes; at most {MOST_BYTES} are read")
+                raise Malformed(id_in(line.head), f"a line of {line.length} bytes; the limit is {MOST_BYTES}")
             asked = message(line)
             found = self._answer(asked)
         except Malformed as fault:
@@ -56,7 +56,7 @@ class Tool:
         return Response(asked.id)
 
     def _guarded(self, number: int, answer: Callable[[], Response]) -> Response:
-        """The answer, or why there is none: the session continues, whatever a library raises."""
+        """The answer, or the reason for a failure, so that no exception of a library ends the session."""
         try:
             return answer()
         except (BadInput, Unsupported, NotImplementedError) as reason:
@@ -65,7 +65,7 @@ class Tool:
             return Response(number, success=False, error=f"{type(error).__name__}: {first_line(error)}")
 
     def _defined(self, asked: Define) -> Response:
-        """Tries each function of the module on a small input, so that it is compiled now."""
+        """Try each function of the module on a small input, so that it is compiled now."""
         module, timings, refusals = _module(asked.module), [], []
         for name, work in module.functions.items():
             start = perf_counter_ns()
@@ -82,12 +82,12 @@ class Tool:
         module = _module(asked.module)
         if asked.function not in module.functions:
             there_are = ", ".join(module.functions)
-            raise BadInput(f"{asked.module} has no function {asked.function[:80]!r}; there are: {there_are}")
+            raise BadInput(f"{asked.module} has no function {asked.function[:80]!r}; use one of {there_are}")
         least, seconds = runs(asked.input)
         return self._run(asked.id, module.functions[asked.function](asked.input), least, seconds)
 
     def _run(self, number: int, work: Work, least: int, seconds: float) -> Response:
-        """Prepare, and call until there are `least` runs that took `seconds` together; each is waited for."""
+        """Prepare, and call until `least` finished runs took `seconds` together."""
         with phases.collecting() as parts:
             start = perf_counter_ns()
             prepared = work.prepare(self._backend)
@@ -105,20 +105,20 @@ class Tool:
         try:
             json.dumps(output, allow_nan=False)
         except ValueError:
-            raise Unsupported("the output is not finite, and JSON has no number for it") from None
+            raise Unsupported("the output is not finite, which JSON cannot express") from None
         return Response(number, success=True, output=output, timings=tuple(timings))
 
 
 def _module(name: str) -> Module:
     if name not in MODULES:
-        raise BadInput(f"no module {name[:80]!r}; there are: {', '.join(MODULES)}")
+        raise BadInput(f"no module {name[:80]!r}; use one of {', '.join(MODULES)}")
     return MODULES[name]
 
 
 def serve(load: Callable[[], Backend], most_bytes: int = MOST_BYTES) -> None:
     """Answer the messages from standard input on standard output, until either is closed.
 
-    The backend is loaded after standard output was reserved for the protocol.
+    The backend is loaded after standard output is reserved for the protocol.
     """
     with own_pipes() as (incoming, outgoing):
         tool = Tool(load())

@@ -1,6 +1,6 @@
-"""A gradbench tool as a backend of adbench: its functions replace the cases that both have.
+"""A gradbench tool as a backend of adbench: its functions replace the cases that gradbench has too.
 
-The tool computes and times each run; adbench judges its answers. The other parts that the tool times become phases.
+The tool computes and times each run; adbench judges its answers. The tool's other timings become phases.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from adbench.model.errors import Unsupported
 
 
 class Driver:
-    """A session with a tool, which begins with the first request, and again after the tool was lost."""
+    """A session with a tool. It starts with the first request, and again after a loss."""
 
     def __init__(self, child: Child) -> None:
         self._child = child
-        self._defined: dict[str, str | None] = {}  # module -> why it is refused
+        self._defined: dict[str, str | None] = {}  # module -> the refusal, or None
 
     def define(self, module: str) -> None:
-        """Ask whether the tool has the module, once. Raises Unsupported if it has not."""
+        """Ask once whether the tool has the module. Raises Unsupported if not."""
         if self._child.pid is None:
             self._defined = {}
             self._ask(Start, "adbench")
@@ -37,7 +37,7 @@ class Driver:
             raise Unsupported(f"the tool has no {module}: {refusal}")
 
     def evaluate(self, module: str, function: str, data: Any) -> Response:
-        """The tool's answer. Raises Failed if it reports a failure, or answers without an output."""
+        """The tool's answer. Raises Failed if it reports a failure, or sends no output."""
         self.define(module)
         found = self._ask(Evaluate, module, function, data)
         if not found.success:
@@ -47,7 +47,7 @@ class Driver:
         return found
 
     def resident_peak(self, run: Callable[[], Any]) -> Figure:
-        """As Child says."""
+        """See Child."""
         return self._child.resident_peak(run)
 
     def _ask(self, kind: Callable[..., Message], *fields: Any) -> Response:
@@ -55,7 +55,7 @@ class Driver:
 
 
 class Call:
-    """A function of the tool as a prepared call of an operator; the tool measures its time."""
+    """A function of the tool as a prepared call of an operator, timed by the tool."""
 
     def __init__(
         self, driver: Driver, match: Match, operator: str, names: tuple[str, ...], wrt: tuple[int, ...]
@@ -65,7 +65,7 @@ class Call:
         self._names, self._wrt = names, wrt
 
     def __call__(self, *args: Any) -> Any:
-        """The result, of one run."""
+        """The result of one run."""
         found = self._evaluate(args, 1, 0.0)
         for timing in found.timings or ():
             if timing.name != "evaluate":
@@ -74,21 +74,21 @@ class Call:
         try:
             result = self._read(found.output, inputs)
         except (TypeError, ValueError, KeyError, IndexError) as error:
-            raise Failed(f"the output of {self._match.module} is not of its form: {error}") from error
+            raise Failed(f"the output of {self._match.module} has the wrong form: {error}") from error
         if not isinstance(result, dict):
             return result
         return tuple(result[self._names[i]] for i in self._wrt)
 
     def runs(self, args: tuple[Any, ...], least: int, seconds: float) -> list[int]:
-        """As RemoteCall says, by the tool's own timings. Raises Failed if it sends none."""
+        """See RemoteCall; from the tool's timings. Raises Failed if it sends none."""
         found = self._evaluate(args, least, seconds)
         took = [timing.nanoseconds for timing in found.timings or () if timing.name == "evaluate"]
         if not took:
-            raise Failed("the tool tells no time: there is no entry `evaluate` in its timings")
+            raise Failed("the tool reports no time: its timings lack an entry `evaluate`")
         return took
 
     def resident_peak(self, args: tuple[Any, ...]) -> Figure:
-        """As RemoteCall says; the tool's reading of the message is in it."""
+        """See RemoteCall; includes the tool's reading of the message."""
         return self._driver.resident_peak(lambda: self._evaluate(args, 1, 0.0))
 
     def _evaluate(self, args: tuple[Any, ...], least: int, seconds: float) -> Response:
@@ -99,19 +99,19 @@ class Call:
 
 
 def driven(command: str, folder: str) -> Callable[..., Any]:
-    """`prepare` of a backend whose work a tool does, which a command starts in a folder."""
+    """`prepare` of a backend that is a tool, started by a command in a folder."""
     driver = Driver(Child(command, folder))
 
     def prepare(operator: str, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Call:
         case, names = getattr(f, "case", None), getattr(f, "names", ())
         match = MATCHES.get(case.name) if case is not None else None
         if case is None or match is None:
-            raise Unsupported(f"gradbench has this function in no module; it has {', '.join(MATCHES)}")
+            raise Unsupported(f"gradbench has no such function; it has {', '.join(MATCHES)}")
         if operator not in match.operators:
             raise Unsupported(f"gradbench's {match.module} has no {operator}")
         if operator != "value" and not {names[i] for i in wrt} <= set(case.wrt):
-            raise Unsupported(f"gradbench's {match.module} has derivatives in {', '.join(case.wrt)} only")
-        match.input(dict(zip(names, args, strict=True)))  # raises Unsupported for inputs that gradbench lacks
+            raise Unsupported(f"gradbench's {match.module} has derivatives only in {', '.join(case.wrt)}")
+        match.input(dict(zip(names, args, strict=True)))  # raises Unsupported for other inputs
         driver.define(match.module)
         return Call(driver, match, operator, names, wrt)
 

@@ -1,4 +1,4 @@
-"""The work that a message asks for: operators of a case at the message's input, called together in each run."""
+"""The work of a message: operators of a case at the message's input, called together in each run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from adbench.model.operator import Operator
 
 @dataclass(frozen=True)
 class Prepared:
-    """`run()` computes once, and waits, in the library's own numbers; `output(result)` makes the message's output."""
+    """`run()` computes once in the library's types, and waits; `output(result)` makes the message's output."""
 
     run: Callable[[], Any]
     output: Callable[[Any], Any]
@@ -31,22 +31,22 @@ class Work(Protocol):
     """A function of a module at an input."""
 
     def prepare(self, backend: Backend) -> Prepared:
-        """Bind the input to the backend's own numbers. Raises Unsupported."""
+        """Bind the input in the backend's types. Raises Unsupported."""
         ...
 
 
 def number_of(result: Any) -> float:
-    """A result that is a number, as JSON has it."""
+    """A scalar result for JSON."""
     return float(np.asarray(result))
 
 
 @dataclass(frozen=True)
 class CaseWork:
-    """Operators of a case: its value, which is a number, by default.
+    """Operators of a case; by default its scalar value.
 
-    inputs    in the order of the case's own, as its C++ implementation has them
+    inputs    in the order of the case and its C++ implementation
     output    (numpy result of each operator) -> the output of the answer
-    vectors   of the operators that take one
+    vectors   of operators with a vector
     """
 
     case: Case
@@ -57,7 +57,7 @@ class CaseWork:
     vectors: tuple[Any, ...] = ()
 
     def prepare(self, backend: Backend) -> Prepared:
-        """As Work says; operators that the library lacks are made from others, as in a run."""
+        """See Work; missing operators are computed from others, as in a run."""
         names = tuple(self.inputs)
         wrt = tuple(names.index(name) for name in self.case.wrt)
         f = backend.function(self.case, names, self.size)
@@ -75,7 +75,7 @@ class CaseWork:
 def _call(
     backend: Backend, operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 ) -> Callable[..., Any]:
-    """The operator, or its fallback, also if the library discovers only in the call that it lacks the operator."""
+    """The operator, or its fallback, also if the library refuses only in the call."""
     made = fallback.prepare(backend, operator, f, args, wrt)
     if made.how != fallback.NATIVE:
         return made.call
@@ -101,9 +101,9 @@ def library() -> discovery.Catalog:
 
 
 def case(name: str, **changes: Any) -> Case:
-    """A built-in case, with the changes that gradbench's function needs.
+    """A built-in case with changes for gradbench's function.
 
-    With another `f` it gets another name, so that neither its C++ implementation nor a gradient by hand is called.
+    With another `f` it gets another name, so that its C++ implementation and its gradient by hand are not used.
     """
     found = library().cases[name]
     return replace(found, name=f"gradbench_{name}" if "f" in changes else name, **changes)

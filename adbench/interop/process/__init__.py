@@ -1,1 +1,1 @@
-"""adbench's own protocol for programs in other languages: docs/process-protocol.md, protocol.schema.json."""
+"""adbench's protocol for programs in other languages: docs/reference/process-protocol.md, protocol.schema.json."""

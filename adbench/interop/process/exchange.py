@@ -1,4 +1,4 @@
-"""Arrays and nested inputs as JSON: base64 of little-endian float64 with a shape, or a file for what is large."""
+"""Arrays and nested inputs as JSON: base64 of little-endian float64 with a shape, or a file for large arrays."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-LARGE = 2**20  # bytes: more go through a file, so that no line holds them
+LARGE = 2**20  # larger arrays (bytes) go through a file instead of a line
 PREFIX = "adbench-arrays-"
 
 
 class BadValue(ValueError):
-    """A value is damaged; the text gives the reason."""
+    """A value is damaged; the message gives the reason."""
 
 
 class Exchange:
-    """A folder in memory for large arrays, which both sides can reach. It is removed with this object."""
+    """A folder in memory for large arrays, that both sides can access. It is removed with this object."""
 
     def __init__(self, large: int = LARGE) -> None:
         self.large = large
@@ -38,7 +38,8 @@ class Exchange:
         self._number = 0
 
     def encoded(self, value: Any) -> Any:
-        """A value of a case's input: an array or a float as an array; a list, tuple or dict; or what is static."""
+        """Encode a value of a case's input: an array or a float as an array; a list, tuple or dict; or a static
+        value."""
         if isinstance(value, dict):
             return {"dict": {str(name): self.encoded(part) for name, part in value.items()}}
         if isinstance(value, list | tuple):
@@ -56,7 +57,7 @@ class Exchange:
         return {"shape": shape, "file": name}
 
     def decoded(self, value: Any) -> Any:
-        """The arrays of a value that fits the schema, in lists and dicts. Raises BadValue."""
+        """Decode a value that fits the schema to arrays in lists and dicts. Raises BadValue."""
         if not isinstance(value, dict):
             return value
         if "list" in value:
@@ -78,7 +79,7 @@ class Exchange:
         except (binascii.Error, ValueError) as error:
             raise BadValue(f"an array's base64 is damaged: {error}") from error
         if len(data) != 8 * math.prod(shape):
-            raise BadValue(f"an array of shape {shape} needs {8 * math.prod(shape)} bytes; there are {len(data)}")
+            raise BadValue(f"an array of shape {shape} needs {8 * math.prod(shape)} bytes; got {len(data)}")
         return np.frombuffer(data, dtype="<f8").astype(np.float64).reshape(shape)
 
     def _file(self, name: str) -> bytes:
@@ -89,7 +90,7 @@ class Exchange:
 
 
 def _remove_orphans(place: Path) -> None:
-    """Remove the folders of processes that were killed."""
+    """Remove the folders of killed processes."""
     for folder in place.glob(f"{PREFIX}*"):
         owner = folder.name.removeprefix(PREFIX).partition("-")[0]
         if owner.isdigit() and not psutil.pid_exists(int(owner)):

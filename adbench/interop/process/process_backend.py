@@ -1,4 +1,4 @@
-"""A program in any language as a backend: it computes each operator of each case, by the protocol of this folder.
+"""A program in any language as a backend: it computes each operator of each case, by this folder's protocol.
 
 The program times its runs itself; its memory is measured from outside.
 """
@@ -25,7 +25,7 @@ SCHEMA = Path(__file__).with_name("protocol.schema.json")
 
 
 class Program:
-    """A session with a program, which begins with the first request, and again after the program was lost."""
+    """A session with a program. It starts with the first request, and again after a loss."""
 
     def __init__(self, child: Child, large: int | None = None) -> None:
         self._child = child
@@ -34,31 +34,31 @@ class Program:
 
     @property
     def exchange(self) -> Exchange:
-        """The folder for large arrays, made when it is first needed."""
+        """The folder for large arrays, created on first use."""
         if self._exchange is None:
             self._exchange = Exchange() if self._large is None else Exchange(self._large)
         return self._exchange
 
     def ask(self, answer: str, **request: Any) -> dict[str, Any]:
-        """The answer to a request, which must be of the schema's definition `answer`.
+        """The answer to a request, checked against the schema's definition `answer`.
 
-        Raises Unsupported or Failed, with the program's own reason where it gives one.
+        Raises Unsupported or Failed, with the program's reason if it gives one.
         """
         if self._child.pid is None:
             self._begin()
         try:
             return self._asked(answer, request)
         except BaseException:
-            self.exchange.clear()  # there is no answer that names a file
+            self.exchange.clear()  # no answer names a file
             raise
 
     @property
     def pid(self) -> int | None:
-        """The program's process number while it runs: another process has not prepared anything."""
+        """The program's process id while it runs; a new process has not prepared anything."""
         return self._child.pid
 
     def resident_peak(self, run: Callable[[], Any]) -> Figure:
-        """As Child says."""
+        """See Child."""
         return self._child.resident_peak(run)
 
     def _begin(self) -> None:
@@ -66,7 +66,7 @@ class Program:
         found = self._asked("hello_answer", {"do": "hello", **more})
         if found["protocol"] != PROTOCOL:
             self._child.lost("is ended")
-            raise Failed(f"the program speaks protocol {found['protocol']}; this adbench speaks {PROTOCOL}")
+            raise Failed(f"the program has protocol version {found['protocol']}; this adbench needs {PROTOCOL}")
 
     def _asked(self, definition: str, request: Mapping[str, Any]) -> dict[str, Any]:
         found = self._child.ask(
@@ -89,7 +89,7 @@ class Call:
         self._wrt = tuple(names.index(name) for name in asked["wrt"])
 
     def prepare(self, args: tuple[Any, ...]) -> None:
-        """Let the program prepare, and record the phases that it reports."""
+        """Let the program prepare, and record its phases."""
         found = self._program.ask("prepare_answer", do="prepare", **self._asked, **self._given(args))
         self._program.exchange.clear()
         self._prepared = self._program.pid, found["id"]
@@ -97,7 +97,7 @@ class Call:
             phases.add(name, float(seconds))
 
     def __call__(self, *args: Any) -> Any:
-        """The result of one run, in the structure that the operator's contract demands."""
+        """The result of one run, in the operator's structure."""
         found = self._run(args, 1, 0.0)
         try:
             result = self._program.exchange.decoded(found["result"])
@@ -108,17 +108,17 @@ class Call:
         return structured(self._operator, result, tuple(args[i] for i in self._wrt))
 
     def runs(self, args: tuple[Any, ...], least: int, seconds: float) -> list[int]:
-        """As RemoteCall says."""
+        """See RemoteCall."""
         found = self._run(args, least, seconds)
         self._program.exchange.clear()
         return list(found["nanoseconds"])
 
     def resident_peak(self, args: tuple[Any, ...]) -> Figure:
-        """As RemoteCall says; the program's reading of the request is in it."""
+        """See RemoteCall; includes the program's reading of the request."""
         return self._program.resident_peak(lambda: self.runs(args, 1, 0.0))
 
     def _run(self, args: tuple[Any, ...], least: int, seconds: float) -> dict[str, Any]:
-        if self._prepared is None or self._prepared[0] != self._program.pid:  # it was lost since
+        if self._prepared is None or self._prepared[0] != self._program.pid:  # it was lost meanwhile
             self.prepare(args)
         assert self._prepared is not None
         more = {"prepared": self._prepared[1], "runs": least, "seconds": seconds}
@@ -131,13 +131,13 @@ class Call:
 
 
 def driven(command: str, folder: str, large: int | None = None) -> Callable[..., Any]:
-    """`prepare` of a backend whose work a program does, which a command starts in a folder."""
+    """`prepare` of a backend that is a program, started by a command in a folder."""
     program = Program(Child(command, folder), large)
 
     def prepare(operator: str, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Call:
         case, names = getattr(f, "case", None), getattr(f, "names", ())
         if case is None:
-            raise Unsupported("another program knows a case by its name, and this function is of no case")
+            raise Unsupported("another program identifies cases by name; this function has no case")
         asked = {"case": case.name, "operator": operator}
         call = Call(program, asked | {"wrt": [names[i] for i in wrt]}, operator, names)
         call.prepare(args)
@@ -153,7 +153,7 @@ def structured(operator: str, result: Any, x: tuple[Any, ...]) -> Any:
 
     needed = {"value": 1, "jvp": 1, "value_and_gradient": 1 + n, "hessian": n * n}.get(operator, n)
     if len(found) != needed:
-        raise Failed(f"the program's {operator} has {len(found)} arrays; it must have {needed}")
+        raise Failed(f"the program's {operator} has {len(found)} arrays; expected {needed}")
     if operator in ("value", "jvp"):
         return found[0]
     if operator == "value_and_gradient":
@@ -164,7 +164,7 @@ def structured(operator: str, result: Any, x: tuple[Any, ...]) -> Any:
 
 
 def _answer(definition: str, line: bytes) -> dict[str, Any]:
-    """The answer on a line: of the schema's definition, or a refusal. Raises Malformed for anything else."""
+    """Parse an answer: of the schema's definition, or a refusal. Raises Malformed for anything else."""
     import fastjsonschema
 
     try:
@@ -173,7 +173,7 @@ def _answer(definition: str, line: bytes) -> dict[str, Any]:
         _validator("refusal" if is_refusal else definition)(found)
     except fastjsonschema.JsonSchemaValueException as error:
         part = str(error.name).removeprefix("data").lstrip(".")
-        raise Malformed(None, f"{part or 'the answer'} breaks the rule {error.rule}") from error
+        raise Malformed(None, f"{part or 'the answer'} violates the rule {error.rule}") from error
     except (ValueError, RecursionError) as error:
         raise Malformed(None, "not JSON") from error
     return found

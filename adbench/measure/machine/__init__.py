@@ -1,6 +1,6 @@
-"""This machine, and where on it a process runs: the facts that a measurement depends on.
+"""This machine and the placement of processes: facts that influence measurements.
 
-Nothing here changes the machine. `pin` changes where a process of ours may run.
+Nothing here changes the machine; `pin` changes the processors of adbench's processes.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ COMPILERS = ("c++", "g++", "clang++")
 
 
 def thread_environment(threads: int) -> dict[str, str]:
-    """Environment that fixes the number of threads in every library that reads it; must be set before import.
+    """Environment variables that fix the number of threads of every library that reads them; set them before import.
 
-    oneTBB reads none: it goes by the processors that the process may use (`pin`).
+    oneTBB reads none, but uses the allowed processors (`pin`).
     """
     multi = "true" if threads > 1 else "false"
     return {name: str(threads) for name in THREAD_VARIABLES} | {
         "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={multi} intra_op_parallelism_threads={threads}",
-        "TF_CPP_MIN_LOG_LEVEL": "2",  # XLA's notes about the processor would fill the captured stderr
+        "TF_CPP_MIN_LOG_LEVEL": "2",  # XLA's remarks about the processor would fill the captured stderr
     }
 
 
 def describe(*, proc: Path = PROC, sys: Path = SYS) -> dict[str, Fact]:
-    """Processor, memory, limits, system and Python; no host name and no user, since runs are published.
+    """Processor, memory, limits, system and Python; without host and user names, since runs are published.
 
-    None stands for what the system does not say, and for no limit.
+    None means unknown, or no limit.
     """
     cpus = usable_cpus()
     rates = [rate for cpu in cpus if (rate := processors.max_mhz(cpu, sys=sys))]
@@ -85,10 +85,10 @@ def describe(*, proc: Path = PROC, sys: Path = SYS) -> dict[str, Fact]:
 
 
 def fingerprint(description: Mapping[str, Fact]) -> str:
-    """The facts that must agree for absolute times of two runs to be comparable, as one line of text.
+    """The facts that must agree to compare absolute times of two runs, on one line.
 
-    The processor, how much of it may be used, the size of memory to a power of two, the system's name and Python's
-    version. Equal texts mean that times may be compared, not that nothing else differs.
+    The processor, its usable part, the size of memory to a power of two, the system's name and Python's version. Equal
+    fingerprints allow comparing times; other things may still differ.
     """
     limit = description.get("memory_limit_bytes")
     memory = min(size for size in (description.get("memory_bytes"), limit, math.inf) if isinstance(size, int | float))
@@ -100,11 +100,11 @@ def fingerprint(description: Mapping[str, Fact]) -> str:
 
 
 def measuring_cpus(threads: int, *, proc: Path = PROC, sys: Path = SYS, seconds: float = 0.2) -> tuple[int, ...]:
-    """The processors to measure on: one for each thread, or all that we may use if they are fewer.
+    """The processors to measure on: one for each thread, or all usable ones if there are fewer.
 
-    Looks for `seconds` at what is in use. First come cores that are not half busy, then the faster kind, then what is
-    in the socket of the first, then what is least busy, then the last: the system likes to use the first itself. A
-    second hardware thread of a core is taken only when no core is left.
+    Watches their use for `seconds`. The order: cores that are less than half busy, the faster kind, the socket of the
+    first, the least busy, the last, because the system prefers the first ones. A second hardware thread of a core is
+    used only if no core is left.
     """
     usable = usable_cpus()
     if threads >= len(usable):
@@ -129,16 +129,16 @@ def measuring_cpus(threads: int, *, proc: Path = PROC, sys: Path = SYS, seconds:
 
 
 def pin(pid: int, cpus: tuple[int, ...], *, proc: Path = PROC) -> int:
-    """Let every thread of a process run on these processors only; returns how many threads that were.
+    """Restrict all threads of a process to these processors; returns the number of threads.
 
-    The affinity of a process is that of its main thread: threads that a library has started keep theirs, so each is
-    set. Those started later inherit it. Without Linux's affinity: 0. Raises ProcessLookupError where there is no such
-    process, OSError where the system does not let us, or has no such processor.
+    The affinity of a process is that of its main thread, and threads already started by a library keep theirs, so each
+    is set. Later threads inherit it. Returns 0 without Linux's affinity. Raises ProcessLookupError if there is no such
+    process, OSError if the system refuses or lacks such a processor.
     """
     if not hasattr(os, "sched_setaffinity"):
         return 0
     pinned: set[int] = set()
-    while new := _threads(pid, proc) - pinned:  # again until nobody has been started meanwhile by one not yet pinned
+    while new := _threads(pid, proc) - pinned:  # repeat until no unpinned thread has started another
         for thread in new:
             with contextlib.suppress(ProcessLookupError):  # it has ended
                 os.sched_setaffinity(thread, cpus)
@@ -147,7 +147,7 @@ def pin(pid: int, cpus: tuple[int, ...], *, proc: Path = PROC) -> int:
 
 
 def first_program(names: tuple[str, ...]) -> str | None:
-    """The path of the first of these programs that is installed."""
+    """The path of the first installed program."""
     return next((path for name in names if name and (path := shutil.which(name))), None)
 
 
@@ -170,7 +170,7 @@ def _threads(pid: int, proc: Path) -> set[int]:
 
 
 def _share(before: Mapping[int, tuple[int, int]], after: Mapping[int, tuple[int, int]], cpu: int) -> float:
-    """The share of the time between that a processor was in use; 0 where nothing is known."""
+    """The share of the time in between that a processor was busy; 0 if unknown."""
     used, every = (late - early for late, early in zip(after.get(cpu, (0, 0)), before.get(cpu, (0, 0)), strict=True))
     return used / every if every > 0 else 0.0
 
@@ -178,7 +178,7 @@ def _share(before: Mapping[int, tuple[int, int]], after: Mapping[int, tuple[int,
 def _size_class(size: float) -> str:
     if not 0 < size < math.inf:
         return "—"
-    return f"up to {2 ** math.ceil(math.log2(size / GIGABYTE)):g} GiB"  # a system shows a little less than is built in
+    return f"up to {2 ** math.ceil(math.log2(size / GIGABYTE)):g} GiB"  # a system shows slightly less than is installed
 
 
 def _short(fact: Fact) -> str:

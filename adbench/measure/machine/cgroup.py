@@ -1,7 +1,7 @@
-"""Limits of this process's control group (Linux cgroups, version 1 and 2): a container is one.
+"""Limits of this process's control group (Linux cgroups, versions 1 and 2), such as a container's.
 
-A group's limits hold for every group in it, so the tightest on the way up counts. A container may hide the groups above
-it; then only the visible ones count.
+A group's limits apply to all groups inside it, so the tightest of the ancestors counts. In a container only visible
+ancestors count.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from pathlib import Path
 
 from adbench.measure.machine.system_files import PROC, SYS, text
 
-UNLIMITED = 1 << 60  # version 1 says "no limit" by a number near 2^63
+UNLIMITED = 1 << 60  # version 1 writes "no limit" as a number near 2^63
 
 
 def cpu_limit(*, proc: Path = PROC, sys: Path = SYS) -> float | None:
-    """Processors' worth of time that the group may use, as 1.5; None where there is no limit."""
+    """The limit in processors, such as 1.5; None for no limit."""
     limits = []
     for folder in _folders("cpu", proc, sys):
         quota, period = _two(folder, "cpu.max") or _two(folder, "cpu.cfs_quota_us", "cpu.cfs_period_us") or (None, None)
@@ -25,14 +25,14 @@ def cpu_limit(*, proc: Path = PROC, sys: Path = SYS) -> float | None:
 
 
 def memory_limit(*, proc: Path = PROC, sys: Path = SYS) -> int | None:
-    """Bytes that the group may use; None where there is no limit."""
+    """The limit in bytes; None for no limit."""
     names = ("memory.max", "memory.limit_in_bytes")
     found = [n for folder in _folders("memory", proc, sys) for name in names for n in _numbers(folder / name)]
     return min((int(n) for n in found if n is not None and n < UNLIMITED), default=None)
 
 
 def times_held_back(*, proc: Path = PROC, sys: Path = SYS) -> int | None:
-    """How often the processor limit stopped the group, or one above it; None if the system does not count."""
+    """The number of times that the limit stopped the group or an ancestor; None if unknown."""
     counts = []
     for folder in _folders("cpu", proc, sys):
         for line in (text(folder / "cpu.stat") or "").splitlines():
@@ -43,7 +43,7 @@ def times_held_back(*, proc: Path = PROC, sys: Path = SYS) -> int | None:
 
 
 def _folders(controller: str, proc: Path, sys: Path) -> Iterator[Path]:
-    """The group's folder and those above it, for the controller's own hierarchy (version 1) or the unified one."""
+    """The folders of the group and its ancestors, for the controller's own hierarchy (version 1) or the unified one."""
     for line in (text(proc / "self" / "cgroup") or "").splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
@@ -62,7 +62,7 @@ def _folders(controller: str, proc: Path, sys: Path) -> Iterator[Path]:
 
 
 def _two(folder: Path, *names: str) -> tuple[float | None, float | None] | None:
-    """The first two words of the files together, as numbers; None where there are not two."""
+    """The first two words of the files together, as numbers; None if there are fewer."""
     found = [number for name in names for number in _numbers(folder / name)]
     return (found[0], found[1]) if len(found) >= 2 else None
 

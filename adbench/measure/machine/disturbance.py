@@ -1,6 +1,6 @@
-"""Disturbances of a process while it was timed: counters that are read before and after an epoch, outside the clock.
+"""Disturbances of a timed process: counters that are read before and after an epoch, outside the clock.
 
-The system keeps all of these counters anyway. A counter that it does not offer is None.
+The system maintains these counters anyway. A counter that it lacks is None.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from adbench.measure.machine.system_files import PROC, SYS, number, processor_ti
 
 @dataclass(frozen=True)
 class Counters:
-    """How often, and for how long, since the start of the process or the machine.
+    """Counts and durations since the start of the process or the machine.
 
     switches       involuntary context switches of every thread of this process (getrusage(2))
-    waited_ns      time that the main thread could have run and was not let (proc_pid_schedstat(5), second field)
-    stolen_ms      time that a hypervisor gave the usable processors to others (proc_stat(5), `steal`); whole ticks
-    hot            times that the usable processors slowed down because of heat
-    held_back      times that the control group's processor limit stopped us
+    waited_ns      time that the main thread was ready but not running (proc_pid_schedstat(5), second field)
+    stolen_ms      time that a hypervisor took from the usable processors (proc_stat(5), `steal`); whole ticks
+    hot            number of times that heat slowed the usable processors
+    held_back      number of times that the control group's limit stopped the process
     """
 
     switches: int
@@ -34,7 +34,7 @@ class Counters:
 
 
 def counters(*, proc: Path = PROC, sys: Path = SYS) -> Counters:
-    """The counters now."""
+    """The current counters."""
     cpus = usable_cpus()
     return Counters(
         switches=resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw,
@@ -69,13 +69,13 @@ def usable_cpus() -> tuple[int, ...]:
 
 
 def stolen_ms(cpus: tuple[int, ...], *, proc: Path = PROC) -> float | None:
-    """Milliseconds that a hypervisor kept from these processors since the start, summed; None if unknown."""
+    """Milliseconds that a hypervisor took from these processors since the start, summed; None if unknown."""
     stolen = [counts[7] for cpu, counts in processor_ticks(proc).items() if cpu in cpus and len(counts) > 7]
     return sum(stolen) * 1000 / os.sysconf("SC_CLK_TCK") if stolen else None
 
 
 def heat_count(cpus: tuple[int, ...], *, sys: Path = SYS) -> int | None:
-    """Times that these processors slowed down because of heat since the start; None if unknown."""
+    """The number of times that heat slowed these processors since the start; None if unknown."""
     return _sum_of(_heat_files(sys, cpus))
 
 
@@ -99,5 +99,5 @@ def _sum_of(files: tuple[Path, ...]) -> int | None:
 
 
 def grown(before: float | None, after: float | None) -> float:
-    """By how much a counter has grown; 0 if it is unknown."""
+    """The growth of a counter; 0 if unknown."""
     return max(0.0, after - before) if before is not None and after is not None else 0.0

@@ -1,4 +1,4 @@
-"""Small files in which Linux describes itself. Readers take the roots, so that tests can use trees of their own."""
+"""Small files in which Linux describes itself. Readers take the root folders, so that tests can use others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PROC, SYS = Path("/proc"), Path("/sys")
 
 
 def text(file: Path) -> str | None:
-    """The content of a file; None if there is none, or it may not be read."""
+    """The content of a file; None if it cannot be read."""
     try:
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -16,18 +16,18 @@ def text(file: Path) -> str | None:
 
 
 def word(file: Path) -> str | None:
-    """The content without blanks around it; None also for an empty file."""
+    """The stripped content; None also for an empty file."""
     return (text(file) or "").strip() or None
 
 
 def number(file: Path) -> int | None:
-    """The whole number in a file; None if there is none."""
+    """The integer in a file, or None."""
     found = word(file) or ""
     return int(found) if found.removeprefix("-").isdigit() else None
 
 
 def fields(file: Path) -> dict[str, str]:
-    """The lines `name: value` of a file; the first counts of several with one name."""
+    """The lines `name: value` of a file; of lines with one name, the first counts."""
     lines = (line.partition(":") for line in reversed((text(file) or "").splitlines()))
     return {name.strip(): value.strip() for name, _, value in lines}
 

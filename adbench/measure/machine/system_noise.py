@@ -1,4 +1,4 @@
-"""System noise: how much of a second a process gets that wants all of it."""
+"""System noise: the share of a second that a busy process gets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adbench.measure.machine.disturbance import Counters, counters, grown
 
 Clock = Callable[[], int]
 
-GAP_NS = 10_000  # between two readings of the clock; they are 100 ns apart where nobody comes between
+GAP_NS = 10_000  # between two clock readings; undisturbed ones are 100 ns apart
 PIECE = 1000  # readings; about 0.1 ms
 
 
@@ -20,9 +20,9 @@ PIECE = 1000  # readings; about 0.1 ms
 class Noise:
     """The interruptions.
 
-    ns, gaps, taken_ns, longest_ns   how long the clock was read; the number of gaps, their sum and the longest
-    spread                           of the durations of equal pieces of work: between the quartiles, over the median
-    switches, stolen_ms              meanwhile, as the system counted them (disturbance.py)
+    ns, gaps, taken_ns, longest_ns   the duration; the number of gaps, their sum and the longest
+    spread                           of the durations of equal pieces of work: interquartile range / median
+    switches, stolen_ms              meanwhile, from the system (disturbance.py)
     """
 
     ns: int
@@ -35,14 +35,14 @@ class Noise:
 
     @property
     def taken(self) -> float:
-        """The share of the time that went to others."""
+        """The share of time that others took."""
         return self.taken_ns / self.ns if self.ns else 0.0
 
 
 def measure_noise(
     ns: int = 1_000_000_000, *, clock: Clock = perf_counter_ns, watch: Callable[[], Counters] = counters
 ) -> Noise:
-    """Read the clock without a pause for about `ns` nanoseconds, and count the gaps."""
+    """Read the clock continuously for about `ns` nanoseconds, and count the gaps."""
     gaps: list[int] = []
     marks: list[int] = []
     before = watch()
@@ -69,7 +69,7 @@ def measure_noise(
 
 
 def clock_step_ns(*, readings: int = 10_000, clock: Clock = perf_counter_ns) -> int | None:
-    """The smallest difference seen between two readings of the clock one after the other: its resolution or what a
-    reading costs, whichever is more. None if the clock did not move."""
+    """The smallest difference between two consecutive clock readings: the larger of its resolution and a reading's
+    cost. None if the clock did not move."""
     shown = [clock() for _ in range(readings)]
     return min((late - early for early, late in pairwise(shown) if late > early), default=None)

@@ -1,7 +1,7 @@
-"""Names the mistake where a wrong derivative shows it: a flipped sign, a factor, exchanged inputs, and the like.
+"""Naming the mistake behind a wrong derivative: a flipped sign, a factor, exchanged inputs, and the like.
 
-A pattern predicts every number that was returned from those that are right. It is named only where all predictions come
-true, and where that cannot be chance: each that is right to k digits, and not right anyway, counts k; six are needed.
+A pattern predicts every returned number from the correct ones. It is named only if all predictions hold and chance is
+excluded: each prediction that holds to k digits, and differs from the correct number, counts k; six are needed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Place = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class _Pattern:
-    """`expected(place)` is the number that the mistake returns there; None where that is not known."""
+    """`expected(place)` is the number that the mistake returns there; None if unknown."""
 
     name: str
     expected: Callable[[Place], float | None]
@@ -34,9 +34,9 @@ class _Pattern:
 
 
 def pattern(entries: Sequence[EntryEvidence], value: float = math.nan) -> str:
-    """The name of the mistake that explains all these numbers, or all those of the inputs that are wrong; "" for none.
+    """The name of the mistake that explains all these numbers, or all numbers of the wrong inputs; else "".
 
-    value   of the function, which some libraries return instead of its derivative
+    value   of the function, which some libraries return instead of the derivative
     """
     found = {_place(item): item for item in entries if math.isfinite(item.expected)}
     wrong = {place[0] for place, item in found.items() if item.word == "wrong"}
@@ -55,7 +55,7 @@ def _explaining(found: dict[Place, EntryEvidence], value: float) -> str:
 
 
 def _patterns(found: dict[Place, EntryEvidence], value: float) -> Iterator[_Pattern]:
-    """The likelier ones first."""
+    """Patterns, the likelier first."""
 
     def right(place: Place) -> float | None:
         return found[place].expected if place in found else None
@@ -65,8 +65,8 @@ def _patterns(found: dict[Place, EntryEvidence], value: float) -> Iterator[_Patt
 
     yield _Pattern("zero everywhere", lambda place: 0.0)
     yield _Pattern("sign flipped", times(-1.0))
-    yield _Pattern("twice the right number", times(2.0))
-    yield _Pattern("half of the right number", times(0.5))
+    yield _Pattern("twice the correct number", times(2.0))
+    yield _Pattern("half of the correct number", times(0.5))
     if math.isfinite(value):
         yield _Pattern("the value instead of the derivative", lambda place: value)
     for pair in combinations(dict.fromkeys(place[0] for place in found), 2):
@@ -79,7 +79,7 @@ def _patterns(found: dict[Place, EntryEvidence], value: float) -> Iterator[_Patt
     largest = max(found.values(), key=lambda item: abs(item.expected))
     if len(found) > 1 and largest.expected:
         factor = largest.got / largest.expected
-        yield _Pattern(f"{factor:.6g} times the right number", times(factor), is_fitted=True)
+        yield _Pattern(f"{factor:.6g} times the correct number", times(factor), is_fitted=True)
 
 
 def _exchanged(right: Callable[[Place], float | None], pair: tuple[str, str], place: Place) -> float | None:
@@ -98,12 +98,12 @@ def _explains(tried: _Pattern, found: dict[Place, EntryEvidence]) -> bool:
         share = abs(guess - item.expected) / allowed if allowed else math.inf
         digits.append(min(math.log10(share), MOST_DIGITS) if share > 10 else 0.0)
     if tried.is_fitted:
-        digits = sorted(digits)[:-1]  # one of them gave the factor
+        digits = sorted(digits)[:-1]  # one of them determined the factor
     return sum(digits) >= ENOUGH_DIGITS and 2 * len(guesses) > len(found)
 
 
 def _place(item: EntryEvidence) -> Place:
-    """Of a Jacobian's entry, `output[2], x[0, 1]`, all the numbers in brackets; the text without them is the name."""
+    """The name and the indices of an entry: of `output[2], x[0, 1]`, the text without brackets, and all numbers."""
     if "output[" not in item.where and item.index:
         return item.where, item.index
     groups = NUMBERS.findall(item.place)

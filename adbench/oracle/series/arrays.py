@@ -1,4 +1,4 @@
-"""Making, arranging and reducing arrays of `Real`: the part of the namespace over balls that is about shapes."""
+"""Making, arranging and reducing arrays of `Real`: the namespace's functions for shapes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RealArray(np.ndarray[Any, np.dtype[np.object_]]):
     """A numpy array of `Real`; only `@` is not numpy's own."""
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: Any = False) -> Any:
-        # A reduction to one number is that number, as it is for plain arrays.
+        # As for plain arrays, a reduction to one number is that number.
         return array.view(RealArray) if array.ndim else array[()]
 
     def __matmul__(self, other: Any) -> Any:
@@ -39,7 +39,7 @@ class RealArray(np.ndarray[Any, np.dtype[np.object_]]):
 
     @property  # type: ignore[misc]
     def imag(self) -> Any:
-        """The imaginary parts: zeros of real numbers."""
+        """The imaginary parts: zeros for real numbers."""
         return _IMAGINARY_PARTS(self)
 
 
@@ -55,7 +55,7 @@ def holds_complex(x: Any) -> bool:
 
 
 def objects(elements: Sequence[Any], shape: tuple[int, ...]) -> RealArray:
-    """An array of these elements, whatever numpy would make of them."""
+    """An array of these elements, without conversion by numpy."""
     array = np.empty(len(elements), dtype=object)
     array[:] = elements
     return array.reshape(shape).view(RealArray)
@@ -77,12 +77,12 @@ def _product(a: Any, b: Any) -> Any:
 
 
 def matmul(real: type[Real], a: Any, b: Any) -> Any:
-    """a @ b: (…, m, k) × (…, k, n) -> (…, m, n), vectors as numpy has it; all entries of type ``real``."""
+    """a @ b: (…, m, k) × (…, k, n) -> (…, m, n), vectors as in numpy; all entries of type ``real``."""
     left, right = np.asarray(a, dtype=object), np.asarray(b, dtype=object)
     rows = left[None, :] if left.ndim == 1 else left
     columns = right[:, None] if right.ndim == 1 else right
     if rows.shape[-1] != columns.shape[-2]:
-        raise ValueError(f"matmul: the shapes {left.shape} and {right.shape} do not fit")
+        raise ValueError(f"matmul: the shapes {left.shape} and {right.shape} do not match")
     batch = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
     rows = np.broadcast_to(rows, batch + rows.shape[-2:])
     columns = np.broadcast_to(columns, batch + columns.shape[-2:])
@@ -114,7 +114,7 @@ def balls_of(matrix: Any) -> list[list[Ball]]:
 
 
 class Arrays:
-    """Arrays of numbers of the type ``number``; elementwise functions come from the namespace that inherits this."""
+    """Arrays of numbers of the type ``number``; subclasses add elementwise functions."""
 
     number: type[Real]
     if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Arrays:
     # Creation --------------------------------------------------------------------------------------------------
 
     def reals(self, x: Any) -> Any:
-        """x with every number as a Real, a complex one as Complex; arrays of whole numbers and booleans too."""
+        """x with every number as a Real, or as a Complex; also for arrays of integers and booleans."""
         if isinstance(x, Real | Complex):
             return x
         array = np.array(x, dtype=object)
@@ -139,7 +139,7 @@ class Arrays:
         return objects(flat, array.shape)
 
     def one_number(self, x: Any) -> Any:
-        """A number as Real or Complex. Raises TypeError for what is none."""
+        """A number as Real or Complex. Raises TypeError for anything else."""
         return lifted(x, self.number) if isinstance(x, Complex | complex) else self.number.of(x)
 
     def asarray(self, x: Any, dtype: Any = None, **_: Any) -> Any:
@@ -152,7 +152,7 @@ class Arrays:
     array = asarray
 
     def astype(self, x: Any, dtype: Any, **_: Any) -> Any:
-        """Whole numbers by truncation, as numpy has it; every float type means Real."""
+        """Integers by truncation, as in numpy; every float type means Real."""
         kind = np.dtype(dtype).kind if dtype is not None else "O"
         if kind in "fOc":
             return self.reals(x)
@@ -165,7 +165,7 @@ class Arrays:
         return self.asarray(np.full(shape, fill if not isinstance(fill, float) else self.number.of(fill)), dtype)
 
     def zeros(self, shape: Any, dtype: Any = np.float64, **_: Any) -> Any:
-        """Zeros; Real unless a whole-number or boolean dtype is asked for."""
+        """Zeros; Real unless dtype is an integer or boolean type."""
         return self.astype(np.zeros(shape, dtype=np.int64), dtype)
 
     def ones(self, shape: Any, dtype: Any = np.float64, **_: Any) -> Any:
@@ -198,7 +198,7 @@ class Arrays:
         return self.asarray(np.arange(*bounds), dtype)
 
     def linspace(self, start: Any, stop: Any, num: int, endpoint: Any = True, **_: Any) -> Any:
-        """num numbers from start to stop; where both are floats, those of float64."""
+        """num numbers from start to stop; float64 numbers if both are floats."""
         if not _holds_reals(start) and not _holds_reals(stop):
             return self.reals(np.linspace(start, stop, num, endpoint=endpoint))
         parts = max(1, num - 1 if endpoint else num)
@@ -207,11 +207,11 @@ class Arrays:
     # Arrangement -----------------------------------------------------------------------------------------------
 
     def stack(self, arrays: Sequence[Any], axis: int = 0) -> Any:
-        """Arrays of one shape side by side along a new axis."""
+        """Join arrays of one shape along a new axis."""
         return np.stack([np.asarray(self.reals(part)) for part in arrays], axis=axis).view(RealArray)
 
     def concat(self, arrays: Sequence[Any], axis: int | None = 0) -> Any:
-        """Arrays one after the other."""
+        """Join arrays along an existing axis."""
         return np.concatenate([np.asarray(self.reals(part)) for part in arrays], axis=axis).view(RealArray)
 
     # Reductions ------------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ class Arrays:
     cumsum, cumprod = cumulative_sum, cumulative_prod
 
     def logsumexp(self, x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
-        """log Σ exp x: no overflow here, so the plain formula."""
+        """log Σ exp x: by the plain formula, because balls do not overflow."""
         grown = self.exp(x)
         return self.log(self.sum(grown, axis, keepdims=keepdims))
 
@@ -290,7 +290,7 @@ class Arrays:
 
 def _fold(values: list[Ball], better: Callable[[Ball, Ball], Ball]) -> Ball:
     if not values:
-        raise ValueError("the maximum or minimum of nothing")
+        raise ValueError("the maximum or minimum of an empty array is undefined")
     best = values[0]
     for value in values[1:]:
         best = better(best, value)

@@ -3,15 +3,14 @@
 A ball is an interval that provably contains the true number. The value of a number is one of
 
     fmpq, arb                  a constant: exact, or a ball
-    fmpq_series, arb_series    a number that moves with t: coefficients of t^0, t^1, …, up to O(t^terms)
+    fmpq_series, arb_series    a number that depends on t: coefficients of t^0, t^1, …, up to O(t^terms)
     Special                    an infinity or NaN
 
-t is smaller than every positive number, so the first coefficient that is not zero decides a comparison, and a function
-with a kink has its one-sided derivative. What a computation lacks to go on it says by an exception: more bits, more
-terms, or t as a power of another infinitesimal (sqrt(t) needs t = u²). `adbench.oracle.series.evaluation` then tries
-again with those.
+t is smaller than every positive number, so the first nonzero coefficient decides a comparison, and a function with a
+kink has its one-sided derivative. If a computation needs more, it raises: more bits, more terms, or t as a power of
+another infinitesimal (sqrt(t) needs t = u²). `adbench.oracle.series.evaluation` then retries with these.
 
-The precision is python-flint's own, which is global: hold `arithmetic` around everything here.
+The precision is a global setting of python-flint: use everything here within `arithmetic`.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ MOST_EXACT_BITS = 4000
 
 
 class Insufficient(Exception):
-    """The arithmetic cannot tell at this precision; the subclass says what more would help."""
+    """The arithmetic cannot decide at this precision; the subclass names the remedy."""
 
 
 class NeedsBits(Insufficient):
-    """A comparison, or a division, that the width of a ball leaves open."""
+    """A ball is too wide for a comparison or a division."""
 
 
 class NeedsTerms(Insufficient):
@@ -45,7 +44,7 @@ class NeedsTerms(Insufficient):
 
 
 class NeedsRoot(Insufficient):
-    """A power of t that is not whole; ``root`` times it is."""
+    """A fractional power of t; multiplied by ``root`` it is an integer."""
 
     def __init__(self, root: int) -> None:
         super().__init__(root)
@@ -56,10 +55,10 @@ CONSTANT, POLE, LOST = 0, 1, 2
 
 
 class Special:
-    """An infinity or NaN: what python-flint has no arithmetic of IEEE 754 for.
+    """An infinity or NaN, because python-flint lacks IEEE 754's arithmetic for them.
 
-    moves   CONSTANT; POLE: a negative power of t, like 1/t; LOST: it moves in a way that no series tells, like log t.
-            exp(-1/t) is zero to any power of t, but nothing is known of 1/(1/t) or exp(log t).
+    moves   CONSTANT; POLE: a negative power of t, like 1/t; LOST: it depends on t in a way that no series expresses,
+            like log t. exp(-1/t) is zero to any power of t, but 1/(1/t) and exp(log t) are unknown.
     """
 
     __slots__ = ("moves", "value")
@@ -72,7 +71,7 @@ class Special:
 
 
 def is_lost(a: Ball) -> bool:
-    """Whether nothing is known of it; a NaN that does not move is known: the function is not defined there."""
+    """Whether it is unknown. A constant NaN is known: the function is undefined there."""
     return isinstance(a, Special) and a.moves != CONSTANT and math.isnan(a.value)
 
 
@@ -83,14 +82,14 @@ ZERO, ONE = arb(0), arb(1)
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """How to compute.
+    """Settings of the computation.
 
     bits   of every ball's middle
     terms  of a series; the last known power of t is terms - 1
     exact  fractions instead of balls, for as long as they stay short
-    last   no more terms are to be had: a series of zeros is zero
-    guess  what an open comparison answers: None raises NeedsBits, else the sign of the difference; 0: they are equal,
-           and what moves decides
+    last   no more terms are available: a series of zeros is zero
+    guess  the answer of undecided comparisons: None raises NeedsBits, else the sign of the difference; 0: they are
+           equal, and their dependence on t decides
     """
 
     bits: int = 192
@@ -101,7 +100,7 @@ class Arithmetic:
 
 
 class _State:
-    """The arithmetic in force, and what has happened in it."""
+    """The current arithmetic and its events."""
 
     how = Arithmetic()
     edged = False
@@ -115,10 +114,10 @@ _lock = threading.RLock()
 
 @contextlib.contextmanager
 def arithmetic(how: Arithmetic) -> Iterator[_State]:
-    """Compute so inside; afterwards python-flint's settings are the user's again.
+    """Compute with these settings; afterwards restore python-flint's settings.
 
-    The state says whether the point lies on an edge (`edged`: the direction decided something: the derivative from the
-    other side may differ), and below which power of t coefficients are known.
+    The state records whether the point is on an edge (`edged`: the direction decided something, and the derivative from
+    the other side may differ), and the power of t below which coefficients are known.
     """
     with _lock:
         before = ctx.prec, ctx.cap, _state.how, _state.edged, _state.flat, _state.known
@@ -131,7 +130,7 @@ def arithmetic(how: Arithmetic) -> Iterator[_State]:
 
 
 def constant(number: Any) -> Ball | None:
-    """A real number of Python or numpy as a constant, exactly; None for everything else."""
+    """A real number of Python or numpy as a constant, exactly; None for anything else."""
     if isinstance(number, float):
         if not math.isfinite(number):
             return Special(float(number))  # numpy's float64 is a float too, but its comparisons are no ints
@@ -158,28 +157,28 @@ def moving(start: float, slopes: Mapping[int, float]) -> Ball:
 
 
 def no_more_terms() -> bool:
-    """Whether a series of zeros is to be taken for zero."""
+    """Whether a series of zeros counts as zero."""
     return _state.how.last
 
 
 def on_edge() -> None:
-    """Says that the direction decides something here."""
+    """Record that the direction decides something here."""
     _state.edged = True
 
 
 def on_flat() -> None:
-    """Says that a number like exp(-1/t) is there: a series of zeros may be one."""
+    """Record a number like exp(-1/t): a series of zeros may be one."""
     _state.flat = True
 
 
 def _take_for_zero(a: Ball) -> None:
-    """Raises NeedsTerms for a series of zeros that may not be zero: cut short, or like exp(-1/t)."""
+    """Raises NeedsTerms for a series of zeros that need not be zero: truncated, or like exp(-1/t)."""
     if not _state.how.last or _state.flat or 2 * a.prec < _state.how.terms:
         raise NeedsTerms
 
 
 def is_series(a: Ball) -> bool:
-    """Whether it moves with t."""
+    """Whether it depends on t."""
     return type(a) is arb_series or type(a) is fmpq_series
 
 
@@ -194,14 +193,14 @@ def ball(a: Ball) -> Ball:
 
 
 def coefficients(a: Ball) -> list[Any]:
-    """Of a series: as many as are known, from t^0 on."""
+    """The known coefficients of a series, from t^0."""
     return [a[k] for k in range(a.prec)]
 
 
 def series(coefficients: list[Any], terms: int) -> Ball:
     """Σ c_k t^k + O(t^terms)."""
     if all(type(c) is fmpq for c in coefficients):
-        return fmpq_series(coefficients, prec=terms)  # the second place is a denominator
+        return fmpq_series(coefficients, prec=terms)  # the second positional argument is a denominator
     return arb_series(coefficients, terms)
 
 
@@ -214,7 +213,7 @@ def start(a: Ball) -> Ball:
 
 
 def sign_of_constant(c: Any) -> int:
-    """-1, 0 or 1; 2 for NaN. Raises NeedsBits where the ball is too wide to tell."""
+    """-1, 0 or 1; 2 for NaN. Raises NeedsBits if the ball is too wide to decide."""
     if c > 0:
         return 1
     if c < 0:
@@ -230,7 +229,7 @@ def sign_of_constant(c: Any) -> int:
 
 
 def sign(a: Ball) -> int:
-    """-1, 0 or 1; 2 for NaN. Of a number that moves: just after t = 0."""
+    """-1, 0 or 1; 2 for NaN. For a series: just after t = 0."""
     if isinstance(a, Special):
         return 2 if math.isnan(a.value) else int(math.copysign(1, a.value))
     if not is_series(a):
@@ -246,7 +245,7 @@ def sign(a: Ball) -> int:
 
 
 def compared(a: Ball, b: Ball) -> int:
-    """The sign of a - b; 2 where one is NaN."""
+    """The sign of a - b; 2 if one is NaN."""
     if isinstance(a, Special) or isinstance(b, Special):
         if is_lost(a) or is_lost(b):
             raise NeedsTerms
@@ -261,7 +260,7 @@ def compared(a: Ball, b: Ball) -> int:
 
 
 def valuation(a: Ball) -> int:
-    """The power of the first coefficient that is not zero, 0 for a constant that is not. Of zero: -1."""
+    """The power of the first nonzero coefficient; 0 for a nonzero constant, -1 for zero."""
     if not is_series(a):
         return -1 if sign(a) == 0 else 0
     for k in range(a.prec):
@@ -280,14 +279,14 @@ def shifted(a: Ball, power: int) -> Ball:
 
 
 def terms() -> int:
-    """How many terms a series has that is not cut short."""
+    """The number of terms of an untruncated series."""
     return _state.how.terms
 
 
 def slope(change: Ball, power: int, strict: bool = True) -> Ball:
-    """c of c t^power, as many of its terms as no square of t^power reaches.
+    """c of c t^power, with as many terms as no square of t^power reaches.
 
-    strict: not known where a lower power is left. From now on no more terms are known of any number.
+    strict: unknown if a lower power remains. This limits the known terms of all later numbers.
     """
     if not is_series(change):
         return change if isinstance(change, Special) else ZERO
@@ -301,7 +300,7 @@ def slope(change: Ball, power: int, strict: bool = True) -> Ball:
 
 
 def meet(a: Ball, b: Ball) -> bool:
-    """Whether two may be the same number, coefficient by coefficient."""
+    """Whether two numbers may be equal, coefficient by coefficient."""
     if isinstance(a, Special) or isinstance(b, Special):
         return False
     if not (is_series(a) or is_series(b)):
@@ -355,7 +354,7 @@ def div(a: Ball, b: Ball) -> Ball:
         found = a / b if type(a) is type(b) else _quotient(a, b)
         return shortened(found) if _state.how.exact else found
     _state.edged = True
-    if valuation(a) < 0:  # zero, however many terms there are
+    if valuation(a) < 0:  # zero for any number of terms
         return ZERO
     if not is_series(a) or valuation(a) < lost:
         return Special(math.copysign(math.inf, sign(a) * sign(b)), POLE)
@@ -382,7 +381,7 @@ def _mixed(function: Any, on_floats: Any, a: Ball, b: Ball) -> Ball:
 
 
 def _as_float(a: Ball) -> float:
-    """A number with its sign: beside an infinity the size of another makes no difference."""
+    """A float with the number's sign; next to an infinity the size of a number is irrelevant."""
     if isinstance(a, Special):
         return a.value
     found = sign(a)
@@ -394,7 +393,7 @@ def _divided(x: float, y: float) -> float:
 
 
 def special(number: float, *operands: Ball) -> Ball:
-    """A result of these operands, one of them special, by their values alone."""
+    """A result of these operands, one of them special, from their values alone."""
     moves = max((operand.moves for operand in operands if isinstance(operand, Special)), default=CONSTANT)
     if not math.isfinite(number):
         return Special(number, moves)
@@ -402,7 +401,7 @@ def special(number: float, *operands: Ball) -> Ball:
 
 
 def shortened(a: Ball) -> Ball:
-    """The same, as a ball where its fractions have grown long."""
+    """The same number, as a ball if its fractions have become long."""
     if type(a) is fmpq:
         return arb(a) if a.q.bit_length() > MOST_EXACT_BITS or a.p.bit_length() > MOST_EXACT_BITS else a
     if type(a) is fmpq_series and any(
@@ -433,7 +432,7 @@ def sqrt(a: Ball) -> Ball:
 
 
 def power(a: Ball, b: Ball) -> Ball:
-    """a ** b as C's pow has it: 1 for b = 0 or a = 1, NaN for a negative base and a broken exponent."""
+    """a ** b as in C's pow: 1 for b = 0 or a = 1, NaN for a negative base and a fractional exponent."""
     if isinstance(a, Special) or isinstance(b, Special):
         return _special_power(a, b)
     whole = _whole(b)
@@ -457,7 +456,7 @@ def power(a: Ball, b: Ball) -> Ball:
 
 
 def _power_of_small(a: Ball, b: Ball, first: int) -> Ball:
-    """(t^first u) ** b, u not small: t^(first b) u^b. Where that is no power of t, as much of it as is known."""
+    """(t^first u) ** b, u not small: t^(first b) u^b. If that is not a power of t, as many terms as are known."""
     _state.edged = True
     exponent = ball(start(b)) * first
     if sign(exponent) < 0:
@@ -489,7 +488,7 @@ def _whole(b: Ball) -> int | None:
 def _whole_power(a: Ball, exponent: int) -> Ball:
     if exponent < 0:
         return div(ONE, _whole_power(a, -exponent))
-    if abs(exponent) > 2**20:  # thousands of bits of fractions, and nothing is gained
+    if abs(exponent) > 2**20:  # fractions of thousands of bits gain nothing
         a = ball(a)
     if type(a) is arb and a.contains(0):  # python-flint's power of such a ball is NaN
         return _product_power(a, exponent)
@@ -519,7 +518,8 @@ def _special_power(a: Ball, b: Ball) -> Ball:
 
 
 def _representative(a: Ball) -> float:
-    """A float that behaves like the number under `math.pow` beside an infinity: its sign, and its place about ±1."""
+    """A float that behaves like the number in `math.pow` with an infinity: the same sign, and the same order relative
+    to ±1."""
     size = compared(a if sign(a) >= 0 else neg(a), ONE)
     near = 1.0 + 0.5 * size if sign(a) else 0.0
     whole = _whole(a)
@@ -537,7 +537,7 @@ def absolute(a: Ball) -> Ball:
 
 
 def larger(a: Ball, b: Ball) -> Ball:
-    """The larger; a of two that are equal; NaN where one is."""
+    """The larger number; a if they are equal; NaN if one is."""
     if is_lost(a) or is_lost(b):
         return NOT_KNOWN
     found = compared(a, b)
@@ -545,7 +545,7 @@ def larger(a: Ball, b: Ball) -> Ball:
 
 
 def smaller(a: Ball, b: Ball) -> Ball:
-    """The smaller; a of two that are equal; NaN where one is."""
+    """The smaller number; a if they are equal; NaN if one is."""
     if is_lost(a) or is_lost(b):
         return NOT_KNOWN
     found = compared(a, b)
@@ -553,7 +553,7 @@ def smaller(a: Ball, b: Ball) -> Ball:
 
 
 def floor(a: Ball) -> Ball:
-    """The largest whole number that is not larger."""
+    """The largest integer at or below a."""
     if isinstance(a, Special):
         return a
     first = ball(start(a))
@@ -576,15 +576,15 @@ def sign_of(a: Ball) -> Ball:
 
 
 def whole_number(a: Ball) -> int:
-    """A constant that must be a whole number, as an int. Raises TypeError for others."""
+    """An integer constant as an int. Raises TypeError for others."""
     found = None if isinstance(a, Special) else _whole(a)
     if found is None:
-        raise TypeError("a whole number is needed that does not move")
+        raise TypeError("expected a constant integer")
     return found
 
 
 def fixed(a: Ball, name: str) -> Any:
-    """A constant as a ball. Raises NotImplementedError where it moves: that derivative of the function is not known."""
+    """A constant as a ball. Raises NotImplementedError for a series: that derivative of the function is unknown."""
     if is_series(a) or isinstance(a, Special):
-        raise NotImplementedError(f"the derivative of {name} in that argument is not known here")
+        raise NotImplementedError(f"the derivative of {name} in that argument is unknown here")
     return ball(a)

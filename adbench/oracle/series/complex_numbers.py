@@ -11,7 +11,7 @@ from adbench.oracle.series import ball
 from adbench.oracle.series.functions import SEVERAL, UNARY
 
 Part = Any
-"""A `Real`; its module needs this one."""
+"""A `Real`, which cannot be imported here."""
 Operator = Callable[[Any, Any], Any]
 
 
@@ -39,7 +39,7 @@ def _quotient(a: Complex, b: Complex) -> Complex:
 
 
 class Complex:
-    """real + i imag. As a value of the text it is an error: derivatives are those of real numbers."""
+    """real + i imag. A source must not return it: derivatives are of real numbers."""
 
     __slots__ = ("imag", "real")
     shape: ClassVar[tuple[int, ...]] = ()
@@ -103,7 +103,7 @@ class Complex:
 
 
 def lifted(number: Any, kind: Any) -> Complex | None:
-    """A number with parts of this kind of `Real`; None for what is no number, and for arrays."""
+    """A number with parts of this kind of `Real`; None for arrays and anything else."""
     if isinstance(number, Complex):
         return number
     if isinstance(number, complex):

@@ -1,7 +1,7 @@
-"""One text along curves through the point: the coefficients of its value, in the arithmetic that they turn out to need.
+"""One source along curves through the point: the coefficients of its value, in the arithmetic that they need.
 
 A curve is x + Σ_p t^p v_p. With v alone, the coefficient of t is the derivative along v. Along x + t² v + t³ w the only
-term of t^5 is the mixed one, wᵀ H v: no other derivative has to be taken off, and one that is zero is exactly zero.
+term of t^5 is the mixed one, wᵀ H v: no other derivative must be subtracted, and a zero is exactly zero.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from adbench.oracle.series.namespace import Balls, TooSlow, namespace_of
 from adbench.oracle.series.number import Real, ball_of
 
 Move = tuple[tuple[tuple[int, float], ...], ...]
-"""A direction: for every leaf pairs of a flat index and a step, without rounding."""
+"""A direction: for every leaf exact pairs of a flat index and a step."""
 
 LEVELS = (
     Arithmetic(192),
@@ -31,15 +31,15 @@ LEVELS = (
     Arithmetic(1600),
     Arithmetic(3200),
 )
-"""Tried one after the other, until every number is resolved."""
+"""Arithmetics, tried in this order until every number is resolved."""
 
 MOST_ROOTS = 4
 MOST_TERMS = 16
-"""Times the terms that would do if no leading coefficient vanished."""
+"""Factors of the number of terms that suffices if no leading coefficient vanishes."""
 
 
 class NotTold(Exception):
-    """The series do not tell the coefficient; the message is the reason."""
+    """The series cannot determine the coefficient; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +65,15 @@ class Curve:
 
     @property
     def mirrored(self) -> Curve:
-        """The same from the other side."""
+        """The curve from the other side."""
         return Curve(tuple((power, negative(move)) for power, move in self.moves))
 
     @property
     def others(self) -> tuple[Curve, ...]:
-        """What has the same derivative, up to its sign, where it exists, and other one-sided ones.
+        """Curves with the same derivative, up to its sign, if it exists, and with other one-sided derivatives.
 
-        Of a mixed curve: the other side, the directions exchanged, and other powers with one direction turned around:
-        |x|^2.5 has a term of t^5 too, but not of t^7.
+        For a mixed curve: the other side, exchanged directions, and other powers with one direction reversed: |x|^2.5
+        has a term of t^5 too, but not of t^7.
         """
         if len(self.moves) < 2:
             return (self.mirrored,)
@@ -89,7 +89,7 @@ def negative(move: Move) -> Move:
 
 @dataclass(frozen=True)
 class Path:
-    """How a curve was followed: with t = u^root, and so many terms of u; ``last``: more were not to be had."""
+    """The path along a curve: t = u^root, and this many terms of u; ``last``: no more terms are available."""
 
     root: int = 1
     more: int = 1
@@ -98,13 +98,13 @@ class Path:
 
 @dataclass(frozen=True)
 class Found:
-    """What one evaluation gave, for every number that is examined.
+    """The result of one evaluation for every examined number.
 
-    coefficients  of the power of t that is wanted: a ball, an infinity, or None where there is none
-    starts        the numbers at t = 0, as their limit
-    slopes        along a mixed curve the coefficients of first order, for either direction
+    coefficients  of the wanted power of t: a ball, an infinity, or None if it does not exist
+    starts        the numbers at t = 0, as limits
+    slopes        along a mixed curve the first-order coefficients, for either direction
     edged         the direction decided something: the other side may differ
-    path, how     the arithmetic it took
+    path, how     the arithmetic used
     """
 
     coefficients: tuple[Any, ...]
@@ -118,9 +118,9 @@ class Found:
 class Evaluations:
     """``text(xp, *arguments)`` at a point.
 
-    numbers   result -> the balls that are examined
-    deadline  of `time.thread_time`, after which it raises TooSlow
-    count     how often the text ran
+    numbers   result -> the examined balls
+    deadline  in `time.thread_time`; later it raises TooSlow
+    count     number of evaluations of the source
     """
 
     def __init__(
@@ -136,9 +136,9 @@ class Evaluations:
         self._constants: dict[tuple[bool, type[Real], int], Any] = {}
 
     def along(self, curve: Curve, level: int = 0, real: type[Real] = Real, guess: int | None = None) -> Found:
-        """The coefficients along a curve, at this level or at the first above it that can compute them at all.
+        """The coefficients along a curve, at this level or at the first higher one that can compute them.
 
-        guess: what comparisons answer that stay open.
+        guess: the answer of undecided comparisons.
         """
         path = Path()
         while True:
@@ -157,11 +157,12 @@ class Evaluations:
                 path = replace(path, more=2 * path.more) if path.more < MOST_TERMS else replace(path, last=True)
             except NeedsRoot as needed:
                 if path.root * needed.root > MOST_ROOTS:
-                    raise NotTold("it moves by a power that is no simple fraction") from None
+                    raise NotTold("it varies with a power that is not a simple fraction") from None
                 path = replace(path, root=path.root * needed.root)
 
     def followed(self, curve: Curve, path: Path, how: Arithmetic, real: type[Real] = Real) -> Found:
-        """In exactly this arithmetic. Raises Insufficient where that is not enough, TooSlow after the deadline."""
+        """The result in exactly this arithmetic. Raises Insufficient if that is not enough, TooSlow after the
+        deadline."""
         if time.thread_time() > self.deadline:
             raise TooSlow
         beyond = path.root if Balls.deepest else 1  # the powers of t of inner derivatives are whole, too
@@ -183,7 +184,7 @@ class Evaluations:
         xp.deadline = self.deadline
 
         def constant(leaf: Any) -> Any:
-            """Inactive floats and float arrays as Reals, made once; everything else as it is."""
+            """Inactive floats and float arrays as Reals, converted once; anything else unchanged."""
             kind = getattr(getattr(leaf, "dtype", None), "kind", "f" if isinstance(leaf, float) else "")
             return self._reals(leaf, exact, real) if kind == "f" else leaf
 
@@ -191,10 +192,10 @@ class Evaluations:
             return self._numbers(self._text(xp, *self.point.replaced(leaves, constant)))
 
     def _reals(self, leaf: Any, exact: bool, real: type[Real]) -> Any:
-        """A leaf as Reals, made once and copied: a text may write into its arguments."""
+        """A leaf as Reals, converted once and copied, because a source may write into its arguments."""
         key = exact, real, id(leaf)
         if key not in self._constants:
-            # The leaf itself is kept too, so that its id stays its own.
+            # Keep the leaf, so that its id is not reused.
             self._constants[key] = namespace_of(real).reals(leaf), leaf
         made = self._constants[key][0]
         return made.copy() if isinstance(made, np.ndarray) else made
@@ -218,10 +219,10 @@ class Evaluations:
 
 
 def coefficient(number: Ball, power: int, path: Path, mixed: Sequence[int] = ()) -> Any:
-    """The coefficient of t^power: a ball, None where the function is not defined, NaN where nothing is known.
+    """The coefficient of t^power: a ball, None if the function is undefined, NaN if it is unknown.
 
-    An infinity where a lower power is there that smooth functions lack; NaN on a mixed curve with these powers.
-    Raises NeedsTerms where the series ends before, unless there is nothing more to be had.
+    An infinity if there is a lower power that smooth functions lack; NaN on a mixed curve with these powers.
+    Raises NeedsTerms if the series ends earlier, unless no more terms are available.
     """
     if isinstance(number, Special):
         if math.isnan(number.value) and not ball.is_lost(number):
@@ -251,7 +252,7 @@ def one_number(result: Any) -> list[Ball]:
         result = result.reshape(())[()]
     found = ball_of(result)
     if found is None:
-        raise TypeError(f"the function must return one number, it returned {type(result).__name__}")
+        raise TypeError(f"the function must return one number, got {type(result).__name__}")
     return [found]
 
 

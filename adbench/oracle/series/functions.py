@@ -30,7 +30,7 @@ FAST = frozenset({"cosh", "exp", "exp2", "expm1", "log1p_exp", "sinh"})
 
 
 def _special_value(name: str, *operands: Ball) -> Ball:
-    """The function at infinities and NaN, as numpy and scipy have it."""
+    """The function at infinities and NaN, as in numpy and scipy."""
     import scipy.special
 
     numbers = [a.value if isinstance(a, Special) else float(ball.ball(ball.start(a)).mid()) for a in operands]
@@ -44,10 +44,10 @@ def _special_value(name: str, *operands: Ball) -> Ball:
     still = all(a.moves == ball.CONSTANT for a in operands if isinstance(a, Special))
     if (
         name in ("atan", "arctan2") and math.isfinite(found) and still
-    ):  # eighths of a turn, to more digits than a float has
+    ):  # multiples of π/4, to more digits than a float has
         return arb.pi() * round(found / (math.pi / 4)) / 4
     flat = name in FLAT and all(isinstance(a, Special) and a.moves <= ball.POLE for a in operands)
-    if flat and math.isfinite(found) and not still:  # exp(-1/t) is zero to any power of t; yet it moves
+    if flat and math.isfinite(found) and not still:  # exp(-1/t) is zero to any power of t; yet not constant
         ball.on_flat()
         return arb_series([found], ball.terms())
     if math.isfinite(found) or still or name in FAST:
@@ -57,14 +57,14 @@ def _special_value(name: str, *operands: Ball) -> Ball:
 
 
 def _moved(found: Ball, *operands: Ball) -> Ball:
-    """An infinite value of a number that moves: how it moves is not known."""
+    """An infinite value of a number that depends on t in an unknown way."""
     if isinstance(found, Special) and math.isinf(found.value) and any(map(ball.is_series, operands)):
         return Special(found.value, ball.LOST)
     return found
 
 
 def _finite(name: str) -> Callable[[Unary], Unary]:
-    """A function of finite numbers without fractions as one of all numbers."""
+    """Extend a function of finite numbers without fractions to all numbers."""
 
     def made(function: Unary) -> Unary:
         def apply(a: Ball) -> Ball:
@@ -76,7 +76,7 @@ def _finite(name: str) -> Callable[[Unary], Unary]:
 
 
 def _several(name: str, function: Callable[..., Ball]) -> Callable[..., Ball]:
-    """A function of finite numbers as one of all numbers."""
+    """Extend a function of finite numbers to all numbers."""
 
     def apply(*numbers: Ball) -> Ball:
         if any(isinstance(a, Special) for a in numbers):
@@ -91,7 +91,7 @@ def _of_flint(name: str) -> Unary:
 
 
 def with_start(a: Ball, first: Any) -> Ball:
-    """A series with another coefficient of t^0: the same number, known better."""
+    """A series with a more accurate coefficient of t^0."""
     if not ball.is_series(a):
         return first
     return arb_series([first, *ball.coefficients(a)[1:]], a.prec)
@@ -100,7 +100,7 @@ def with_start(a: Ball, first: Any) -> Ball:
 def _from_slope(at_start: Callable[[Any], Any], slope: Callable[[Ball, Ball], Ball]) -> Unary:
     """y = f(a) with y' = slope(a, y) a': one more coefficient in each round. ``at_start`` is f of a constant.
 
-    The slope may be wrong in the terms that it has from terms of y that are not known yet.
+    The slope may be wrong in terms that depend on unknown terms of y.
     """
 
     def apply(a: Ball) -> Ball:
@@ -125,7 +125,7 @@ def _from_steepness(at_start: Callable[[Any], Any], steepness: Unary) -> Unary:
         if not ball.is_series(a) or isinstance(first, Special):
             return first
         change = div(a.derivative(), steepness(a))
-        if isinstance(change, Special):  # infinitely steep: nothing beyond the value is known; or not there
+        if isinstance(change, Special):  # infinitely steep (only the value is known), or undefined
             return NAN if math.isnan(change.value) and not ball.is_lost(change) else arb_series([first], 1)
         if not ball.is_series(change):  # a' is zero
             return arb_series([first], a.prec)
@@ -154,7 +154,7 @@ def _composed(taylor: Callable[[Any, int], Sequence[Any]]) -> Unary:
 
 @_finite("log")
 def log(a: Ball) -> Ball:
-    """log a; -inf at 0, also of t: its derivative is no power of t."""
+    """log a; -inf at 0, also for t, because its derivative is not a power of t."""
     first = sign(ball.start(a))
     if first == 0:
         return NAN if sign(a) < 0 else Special(-math.inf, ball.LOST if ball.is_series(a) else ball.CONSTANT)
@@ -316,7 +316,7 @@ def _exponential_integral(a: Ball) -> Ball:
 
 
 def _lambert(a: Ball) -> Ball:
-    """The principal branch, from -1/e on, where it is infinitely steep."""
+    """The principal branch, from -1/e, where its slope is infinite."""
     if sign(add(mul(ball.start(a), arb(1).exp()), ONE)) < 0:
         return NAN
     return a.lambertw()
@@ -407,7 +407,7 @@ def atan2(y: Ball, x: Ball) -> Ball:
 
 
 def _small_angle(y: Ball, x: Ball) -> Ball:
-    """The angle of numbers that start at zero, by the quotient that does not end in infinity."""
+    """The angle of numbers that start at zero, by the quotient that is not infinite."""
     if sign(x) == 0:
         return ZERO if sign(y) == 0 else arb.pi() / 2 * sign(y)
     steepness = div(y, ball.absolute(x))
@@ -454,7 +454,7 @@ def copysign(size: Ball, direction: Ball) -> Ball:
 
 
 def _regularised(kind: str, x: Ball, *parameters: Any) -> Ball:
-    """An incomplete function, moving in x only."""
+    """An incomplete function, a series in x only."""
     x = ball.ball(x)
     if sign(x) == -1:
         return NAN
@@ -462,17 +462,17 @@ def _regularised(kind: str, x: Ball, *parameters: Any) -> Ball:
 
 
 def gammainc(a: Ball, x: Ball) -> Ball:
-    """The regularised lower incomplete gamma function, moving in x only."""
+    """The regularised lower incomplete gamma function, a series in x only."""
     return _regularised("gamma_lower", x, ball.fixed(a, "gammainc"))
 
 
 def gammaincc(a: Ball, x: Ball) -> Ball:
-    """The regularised upper incomplete gamma function, moving in x only."""
+    """The regularised upper incomplete gamma function, a series in x only."""
     return _regularised("gamma_upper", x, ball.fixed(a, "gammaincc"))
 
 
 def betainc(a: Ball, b: Ball, x: Ball) -> Ball:
-    """The regularised incomplete beta function, moving in x only."""
+    """The regularised incomplete beta function, a series in x only."""
     if ball.compared(x, ONE) == 1:
         return NAN
     return _regularised("beta_lower", x, ball.fixed(a, "betainc"), ball.fixed(b, "betainc"))
@@ -493,7 +493,7 @@ def multigammaln(a: Ball, d: Ball) -> Ball:
 
 
 def zeta(s: Ball, q: Ball | None = None) -> Ball:
-    """Riemann's ζ(s), or Hurwitz's ζ(s, q) with one of both moving."""
+    """Riemann's ζ(s), or Hurwitz's ζ(s, q) with one of them a series."""
     if q is None or not ball.is_series(q):
         shift = ONE if q is None else ball.fixed(q, "zeta")
         if sign(sub(ball.start(s), ONE)) == 0:
@@ -551,7 +551,7 @@ _FINITE: Mapping[str, Unary] = {
 
 @_finite("sinc")
 def sinc(a: Ball) -> Ball:
-    """sin(π x) / (π x) with the π of float64, as a text in float64 has it."""
+    """sin(π x) / (π x) with the π of float64, as a float64 source uses it."""
     scaled = mul(a, arb(math.pi))
     return ONE if _is_nothing(scaled) else div(scaled.sin(), scaled)
 

@@ -1,8 +1,8 @@
 """`xp.linalg` over balls.
 
-Backward stable algorithms in double precision are right for a matrix near the given one. So noise enters as a
-perturbation of the matrix (`Real.matrix`), and once more in the results (`Real.rounded`); the algorithms themselves run
-without it (Golub and Van Loan (2013), sections 3.4, 4.2, 5.2, 8.5).
+In double precision, backward stable algorithms are exact for a nearby matrix. So noise is a perturbation of the matrix
+(`Real.matrix`), and once more of the results (`Real.rounded`); the algorithms themselves run without noise (Golub and
+Van Loan (2013), sections 3.4, 4.2, 5.2, 8.5).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Linalg:
     # Products --------------------------------------------------------------------------------------------------
 
     def matmul(self, a: Any, b: Any) -> Any:
-        """a @ b: (…, m, k) × (…, k, n) -> (…, m, n), vectors as numpy has it."""
+        """a @ b: (…, m, k) × (…, k, n) -> (…, m, n), vectors as in numpy."""
         return self._xp.matmul(a, b)
 
     def vecdot(self, a: Any, b: Any, axis: int = -1) -> Any:
@@ -120,7 +120,7 @@ class Linalg:
         return found[..., 0, 0][()]
 
     def slogdet(self, a: Any) -> SlogdetResult:
-        """The sign of the determinant and the logarithm of its size (sign 0 and -inf where singular)."""
+        """The sign of the determinant and the logarithm of its size (0 and -inf if singular)."""
 
         def compute(rows: Rows) -> tuple[Rows, Rows]:
             sign, log = fac.log_determinant(rows)
@@ -147,7 +147,7 @@ class Linalg:
         return self._each(lambda rows: (fac.exponential(rows),), a, mixing=True)[0]
 
     def lstsq(self, a: Any, b: Any) -> Any:
-        """The least-squares solution by the normal equations: balls can afford their square of the condition."""
+        """The least-squares solution by the normal equations: balls tolerate the squared condition number."""
         transposed = np.swapaxes(self._xp.reals(a), -1, -2)
         return self.solve(self.matmul(transposed, a), self.matmul(transposed, b))
 
@@ -170,7 +170,7 @@ class Linalg:
         return packed, np.array(np.frompyfunc(int, 1, 1)(order[..., 0, :]), dtype=np.int64)
 
     def cholesky(self, a: Any, *, upper: Any = False) -> Any:
-        """L with L L' = A, or with ``upper`` L'; reads that triangle only. NaN where A is not positive definite."""
+        """L with L L' = A, or with ``upper`` L'; reads that triangle only. NaN if A is not positive definite."""
         a = self._xp.reals(a)
         lower = self._each(lambda rows: (fac.cholesky(rows),), np.swapaxes(a, -1, -2) if upper else a, symmetric=True)[
             0
@@ -186,7 +186,7 @@ class Linalg:
     # Spectra ---------------------------------------------------------------------------------------------------
 
     def eigh(self, a: Any) -> EighResult:
-        """Eigenvalues ascending and eigenvectors of the symmetric matrix whose lower triangle a holds."""
+        """Eigenvalues ascending and eigenvectors of the symmetric matrix with a's lower triangle."""
         values, vectors = self._eigh(a, vectors=True)
         return EighResult(values, vectors)
 
@@ -207,7 +207,7 @@ class Linalg:
         return QRResult(*self._each(fac.qr, a, mixing=True))
 
     def svd(self, a: Any, *, full_matrices: Any = False) -> SVDResult:
-        """Signs of the vectors are not determined. Reduced form only."""
+        """The reduced form; signs of the vectors are arbitrary."""
         if full_matrices:
             raise NotImplementedError("svd over balls: full_matrices=False only")
         return SVDResult(*self._svd(a, vectors=True))
@@ -232,11 +232,11 @@ class Linalg:
     def _each(
         self, compute: Callable[..., tuple[Rows, ...]], *matrices: Any, symmetric: bool = False, mixing: bool = False
     ) -> list[Objects]:
-        """``compute`` on every matrix of a batch; the first of ``matrices`` is the one that is perturbed."""
+        """``compute`` on every matrix of a batch; only the first of ``matrices`` is perturbed."""
         self._xp.check_time()
         arrays = [np.asarray(self._xp.reals(matrix), dtype=object) for matrix in matrices]
         if any(array.ndim < 2 for array in arrays) or (symmetric and arrays[0].shape[-1] != arrays[0].shape[-2]):
-            raise ValueError(f"not matrices: {', '.join(str(array.shape) for array in arrays)}")
+            raise ValueError(f"expected matrices; got shapes  {', '.join(str(array.shape) for array in arrays)}")
         batch = np.broadcast_shapes(*(array.shape[:-2] for array in arrays))
         arrays = [np.broadcast_to(array, batch + array.shape[-2:]) for array in arrays]
         results = []

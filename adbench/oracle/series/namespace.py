@@ -1,7 +1,7 @@
 """`xp` over balls: the array API's names over numpy arrays of `Real`.
 
-Indexing, shapes, broadcasting and operators are numpy's own; here is what numpy cannot do with objects. Products of
-matrices and `xp.linalg` work on whole coefficients at once. Integers and booleans stay numpy's.
+Indexing, shapes, broadcasting and operators are numpy's; this module adds the functions that numpy lacks for objects.
+Products of matrices and `xp.linalg` work on whole coefficients at once. Integers and booleans remain numpy's.
 """
 
 from __future__ import annotations
@@ -94,20 +94,20 @@ FROM_NUMPY = (
     "unstack",
     "vstack",
 )
-"""Names under which numpy's own function already does the right thing for arrays of objects."""
+"""Names of numpy functions that already work for arrays of objects."""
 
 SAME = ("isdtype", "result_type", "can_cast", "finfo", "iinfo")
 
 
 class TooSlow(Exception):
-    """The text takes longer over balls than the caller allows."""
+    """The source exceeds the caller's time limit over balls."""
 
 
 class Balls(Arrays):
-    """The namespace for one type of numbers. ``deadline``: a time of `time.thread_time` after which it gives up."""
+    """The namespace for one type of numbers. ``deadline``: a `time.thread_time` after which it raises TooSlow."""
 
     deepest: ClassVar[int] = 0
-    """How deep the text nests `derivative`, as far as it is known: each level takes four times as many terms."""
+    """The known nesting depth of `derivative` in the source; each level takes four times as many terms."""
 
     pi, e, inf, nan, newaxis, euler_gamma = math.pi, math.e, math.inf, math.nan, None, 0.5772156649015329
     float64 = float32 = np.float64
@@ -119,7 +119,7 @@ class Balls(Arrays):
         self.number, self.deadline = real, deadline
         self.linalg, self.fft = Linalg(self), Fourier(self)
         self.special = self
-        self.__dict__["bool"] = np.bool_  # in the class body it would hide the builtin from the annotations
+        self.__dict__["bool"] = np.bool_  # in the class body it would hide the builtin
         for name in (*FROM_NUMPY, *SAME):
             if (function := getattr(np, name, None)) is not None:
                 setattr(self, name, function)
@@ -155,12 +155,13 @@ class Balls(Arrays):
             raise TooSlow
 
     def _computed(self, name: str, function: Callable[..., Ball]) -> Callable[..., Ball]:
-        """The function as a library computes it: with noise where the type has it."""
+        """The function as a library computes it: with noise if the type has any."""
         computed = self.number.computed
         return function if is_plain(self.number) else lambda *operands: computed(name, function, *operands)
 
     def _one(self, function: Callable[[Ball], Ball], name: str = "") -> Callable[[Any], Any]:
-        """A function of one value as one of scalars, arrays and lists; of a complex number its method ``name``."""
+        """Extend a function of one value to scalars, arrays and lists; for complex numbers use their method
+        ``name``."""
         real, new = self.number, object.__new__
 
         def on_element(element: Any) -> Any:
@@ -180,7 +181,7 @@ class Balls(Arrays):
         return self._broadcast(on_element, 1)
 
     def _several(self, function: Callable[..., Ball]) -> Callable[..., Any]:
-        """A function of several values as one of scalars, arrays and lists, broadcast by numpy."""
+        """Extend a function of several values to scalars, arrays and lists, broadcast by numpy."""
         real, new = self.number, object.__new__
         made: dict[int, Callable[..., Any]] = {}
 
@@ -233,16 +234,16 @@ class Balls(Arrays):
         return chosen.view(RealArray) if chosen.ndim else chosen[()]
 
     def clip(self, x: Any, min: Any = None, max: Any = None) -> Any:
-        """x held in [min, max]."""
+        """x limited to [min, max]."""
         x = x if min is None else self.maximum(x, min)
         return x if max is None else self.minimum(x, max)
 
     def pad(self, x: Any, widths: Any, mode: Any = "constant", **more: Any) -> Any:
-        """x with numbers around it, as numpy has it."""
+        """x with a border, as in numpy."""
         return self.reals(np.pad(np.asarray(self.reals(x), dtype=object), widths, mode, **more))
 
     def copy(self, x: Any) -> Any:
-        """Other memory, the same numbers."""
+        """A copy of x."""
         return self.asarray(x).copy()
 
     def _part(self, name: str) -> Callable[[Any], Any]:
@@ -282,9 +283,9 @@ class Balls(Arrays):
         return state
 
     def derivative(self, g: Callable[[Any], Any], x: Any) -> Any:
-        """g'(x), of the shape of x, from a second infinitesimal: a power of t so high that no other term reaches it.
+        """g'(x), of the shape of x, from a second infinitesimal: a power of t beyond all other terms.
 
-        The derivatives nested in g take a higher power each. Not known where the two sides of x differ.
+        Derivatives nested in g use higher powers. Unknown if the two sides of x differ.
         """
         self._depth += 1
         try:
@@ -311,7 +312,7 @@ class Balls(Arrays):
 
         here = self.number.of(g(x)).ball
         changes = [ball.sub(self.number.of(g(moved(side))).ball, here) for side in (1.0, -1.0)]
-        if not is_plain(self.number):  # its roundings differ from call to call; the truth has seen both sides
+        if not is_plain(self.number):  # its rounding differs between calls, and the truth covers both sides
             return self.number(ball.slope(changes[0], power, strict=False))
         right, left = ball.slope(changes[0], power), ball.slope(ball.neg(changes[1]), power)
         return self.number(right if ball.meet(right, left) else ball.NOT_KNOWN)
@@ -328,7 +329,7 @@ def _size(a: Ball) -> float:
 
 
 def _nearest(a: Ball) -> Ball:
-    """The nearest whole number; of two the even one."""
+    """The nearest integer; ties go to the even one."""
     if isinstance(a, Special):
         return a
     half = ball.constant(0.5)
@@ -341,13 +342,13 @@ _MADE: dict[type[Real], Balls] = {}
 
 
 def namespace_of(real: type[Real]) -> Balls:
-    """The one namespace for a type of numbers: a hundred functions are not made anew for every reference."""
+    """The cached namespace of a number type, to avoid creating a hundred functions for every reference."""
     if real not in _MADE:
         _MADE[real] = Balls(real)
     return _MADE[real]
 
 
 def lift_deadlines() -> None:
-    """Lets every namespace take its time again: a deadline belongs to one reference."""
+    """Remove the deadlines of all namespaces; a deadline belongs to one reference."""
     for xp in _MADE.values():
         xp.deadline = math.inf

@@ -1,7 +1,7 @@
-"""What double precision makes of a coefficient: the text again, along the same curves, with random roundings.
+"""The error of a coefficient in double precision: the source again, along the same curves, with random rounding.
 
 Each draw fixes the perturbation of every operation (`adbench.oracle.series.noisy`). The standard deviation is about the
-truth, not about the mean of the draws: a bias counts too.
+reference, not about the mean of the draws, so it includes bias.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from adbench.oracle.series.noisy import noisy_type, spread
 from adbench.oracle.series.truth import COMPARING, Settled
 
 LOST = 2.0**-15
-"""The noise of a derivative that double precision need not lose, relatively."""
+"""The relative noise of a derivative that double precision can compute."""
 
 
 def noises(
@@ -31,7 +31,7 @@ def noises(
     draws: int,
     seed: int,
 ) -> list[list[float]]:
-    """For each curve and its scale, the noise of every number; truths: what is known along the same curves."""
+    """For each curve and its scale, the noise of every number; truths: the references along the same curves."""
     errors: list[list[list[float]]] = [[[] for _ in of_curve] for of_curve in truths]
     for draw in range(draws):
         real = noisy_type(seed, draw)
@@ -44,9 +44,9 @@ def noises(
 def _errors(
     evaluations: Evaluations, curve: Curve, scale: float, truths: Sequence[Settled], real: Any
 ) -> Sequence[float]:
-    """How far one draw is from the truth, for every number."""
+    """The error of one draw for every number."""
     sides: dict[bool, Found | None] = {}
-    # The width of a ball is no noise: as many bits as the truth took.
+    # Use as many bits as the reference, because a ball's width is not noise.
     how = replace(LEVELS[0], bits=max((truth.found.how.bits for truth in truths if truth.found), default=0), guess=1)
     for truth in truths:
         if truth.found is not None and truth.mirrored not in sides:
@@ -60,10 +60,10 @@ def _errors(
 
 
 def _error(which: int, found: Found | None, truth: Settled, scale: float, second_order: bool) -> float:
-    """How far a noisy coefficient is from the truth's.
+    """The distance of a noisy coefficient from the reference.
 
-    One that is lost although it is a number: float64 overflows here in the formulas at hand. There are others for the
-    value and for first order, so a finite result must have three digits.
+    A finite reference with a lost coefficient means that float64 overflows in these formulas. Other formulas for the
+    value and the first order might not overflow, so a finite result must have three digits.
     """
     if truth.coefficient is None or found is None:
         return math.inf

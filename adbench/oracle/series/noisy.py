@@ -1,14 +1,14 @@
-"""Noise of double precision: the same series, with the roundings that float64 and its derivatives would have.
+"""Noise of double precision: the same series, with the rounding of float64 and of its derivatives.
 
-Values (the coefficient of t^0) are float64 at every step, rounded up or down at random. The choice depends on the
-number that is rounded, so that equal computations agree, and what is exact in float64 stays exact. An overflow is an
-infinity and an underflow loses digits, as they do there. Derivatives (the other coefficients) get a relative error u ξ
-with every operation, ξ uniform in [-1, 1], u = 2^-53, because AD rounds them on its own. Where two moving numbers meet
-in a product, the second one's derivatives are perturbed too: the halves of a product rule are rounded separately, and
-where they cancel their roundings do not (Parker (1997), "Monte Carlo arithmetic").
+Values (coefficients of t^0) are float64 at every step, rounded up or down at random. The choice depends on the rounded
+number, so equal computations agree, and exact float64 results stay exact. Overflow gives an infinity and underflow
+loses digits, as in float64. Derivatives (other coefficients) get a relative error u ξ with every operation, ξ uniform
+in [-1, 1], u = 2^-53, because AD rounds them separately. In a product of two series, the second one's derivatives are
+perturbed too: the halves of a product rule are rounded separately, and their errors remain when the halves cancel
+(Parker (1997), "Monte Carlo arithmetic").
 
-The perturbations belong to the place of an operation in the run, whatever the direction: a noisy vᵀHv is a quadratic
-form in v, and polarisation gives one noisy H. All coefficients are exact numbers, so nothing widens.
+Perturbations belong to the position of an operation in the run, for every direction: a noisy vᵀHv is a quadratic form
+in v, and polarisation gives one noisy H. All coefficients are exact numbers, so balls do not widen.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from adbench.oracle.series.number import Operator, Real, ball_of, floor_divide, 
 U = 2.0**-53
 STEP_BITS = 20
 TABLE = 4093
-"""A prime: loops whose length divides a power of two do not meet the same perturbations in step."""
+"""A prime: loops of length 2^k do not repeat the same perturbations."""
 
 LIBRARY_ULPS = 4
-"""exp, tanh and their like in vectorised libraries are off by a few units in the last place, not by half of one."""
+"""In vectorised libraries, functions like exp and tanh have errors of a few units in the last place, not of half."""
 
 CORRECTLY_ROUNDED = ("abs", "reciprocal", "sqrt", "square")
-"""Functions that IEEE 754 wants correctly rounded."""
+"""Functions that IEEE 754 requires to be correctly rounded."""
 
 SMALLEST, LARGEST = 2.0**-1022, 2.0**1023
-"""Between these sizes float64 has its full precision."""
+"""float64 has full precision between these sizes."""
 
 Binary = Callable[[Ball, Ball], Ball]
 Operators = tuple[Operator, Operator]
 Rounded = Callable[["Stream", Ball, Ball], Ball]
 Steps = tuple[Any, Any, Any, Any]
-"""Factors 1 + u ξ: for odd and even coefficients of a result, and for those of an operand."""
+"""Factors 1 + u ξ: for odd and even coefficients of a result, and of an operand."""
 
 
 @functools.cache
@@ -56,7 +56,7 @@ def _table() -> tuple[list[Steps], NDArray[np.float64]]:
     rng = np.random.default_rng(0x5EED)
     steps = rng.integers(-(2**STEP_BITS), 2**STEP_BITS, (TABLE, 4), endpoint=True)
     one = 2 ** (53 + STEP_BITS)
-    with arithmetic(Arithmetic()):  # exact, for the denominator is a power of two; python-flint's own 53 bits are not
+    with arithmetic(Arithmetic()):  # exact because the denominator is a power of two; 53 bits are not
         made = [tuple(arb(one + step) / one for step in row) for row in steps.tolist()]
     return made, steps[:, 0] / 2.0**STEP_BITS
 
@@ -75,14 +75,14 @@ class Stream:
         self.restart()
 
     def restart(self) -> None:
-        """Back to the first perturbation."""
+        """Return to the first perturbation."""
         self.next: Callable[[], Steps] = itertools.cycle(self._steps).__next__
         self._position = 0
 
     def float64(self, c: Any, ulps: float = 0.0) -> float:
-        """One of the two float64 next to the ball c; ``ulps``: one up to so many units in the last place away.
+        """One of the two float64 next to the ball c, or up to ``ulps`` units in the last place away.
 
-        Exactly c where c is a float64. Nothing crosses 1: no library has |tanh x| > 1.
+        Exactly c if c is a float64. The result never crosses 1, because no library has |tanh x| > 1.
         """
         nearest = float(c)
         up = c > nearest
@@ -96,7 +96,7 @@ class Stream:
 
     def rounded(self, value: Ball, ulps: float = 0.0) -> Ball:
         """The result of one operation."""
-        steps = self.next()  # always: the next operation must meet the same one in every direction
+        steps = self.next()  # always, so that the next operation gets the same perturbations in every direction
         kind = type(value)
         if kind is arb_series:
             first = self.float64(value[0], ulps)
@@ -108,7 +108,7 @@ class Stream:
         return value if kind is Special else self.rounded(ball.ball(value), ulps)
 
     def operand(self, value: Ball) -> Ball:
-        """A number as its product with another sees it: its derivatives rounded once more."""
+        """A number as an operand of a product: its derivatives are rounded once more."""
         steps = self.next()
         if type(value) is not arb_series:
             return value
@@ -116,7 +116,7 @@ class Stream:
         return arb_series([value[0], *moved], value.prec)
 
     def small(self, count: int) -> NDArray[np.float64]:
-        """So many u ξ."""
+        """This many values u ξ."""
         self._position = (self._position + 1237) % TABLE
         if count <= TABLE:
             return self._xi[self._position : self._position + count] * U
@@ -124,7 +124,7 @@ class Stream:
 
 
 def _slopes(value: Any, steps: Sequence[Any]) -> list[Any]:
-    """The coefficients from t^1 on, perturbed. What follows a lost one is lost."""
+    """The coefficients from t^1 on, perturbed. Coefficients after a lost one are lost."""
     found: list[Any] = []
     for k in range(1, value.prec):
         c = value[k] * steps[k % 2]
@@ -137,7 +137,7 @@ def _slopes(value: Any, steps: Sequence[Any]) -> list[Any]:
 
 
 def _at_the_limit(c: Any, steps: Sequence[Any]) -> Any:
-    """A derivative that overflows is lost; one that underflows has an error of a unit of the last place there is."""
+    """A derivative that overflows is lost; one that underflows has an error of the smallest float64."""
     if c.is_zero():
         return c
     if abs(float(c)) < 1:
@@ -151,7 +151,7 @@ def _sum_like(function: Binary) -> Rounded:
 
 
 def _product_like(function: Callable[[Ball, Ball, Steps], Ball], ulps: Callable[[Ball], float]) -> Rounded:
-    """An operation with a product rule; ``ulps``: of its value, by the second operand."""
+    """An operation with a product rule; ``ulps``: the error of its value, by the second operand."""
 
     def rounded(stream: Stream, a: Ball, b: Ball) -> Ball:
         return stream.rounded(function(a, stream.operand(b), stream.next()), ulps(b))
@@ -188,7 +188,7 @@ def _operators(called: Operator, function: Rounded) -> Operators:
 
 
 def _power_ulps(exponent: Ball) -> float:
-    """Of x ** n: libraries multiply, or call a function that is not correctly rounded."""
+    """The error of x ** n: libraries multiply, or call a function without correct rounding."""
     size = 0.0 if isinstance(exponent, Special) else abs(float(ball.start(exponent)))
     return 0.0 if size in (0.5, 1.0, 2.0) else max(LIBRARY_ULPS, size / 4)
 
@@ -199,8 +199,8 @@ SlopeNoise = Callable[[float, float], tuple[float, float]]
 
 
 def _near_the_edge(x: float, gap: float, exponent: float) -> tuple[float, float]:
-    """(1 - x²)^-p for 1/2 and 1, where 1 - x² (the gap) has an error of u x²: p gap^-(p+1), and its derivative."""
-    if gap <= 0:  # the function ends: nothing finite is to be expected there
+    """(1 - x²)^-p for 1/2 and 1, if 1 - x² (the gap) has an error of u x²: p gap^-(p+1), and its derivative."""
+    if gap <= 0:  # the end of the domain: no finite derivative
         return 0.0, 0.0
     first = x * x * gap ** -(exponent + 1)
     return first, 3 * abs(x) * first / gap
@@ -223,9 +223,9 @@ SLOPE_NOISE: Mapping[str, SlopeNoise] = {
     "lgamma": lambda x, y: (8.0, 8.0 * _trigamma_size(x)),
     "tanh": lambda x, y: (5 * y * y, 14 * abs(y) ** 3 + 2 * abs(y)),
 }
-"""Errors of the usual formulas for f' and f'', in u: (x, y = f(x)) -> both. Only formulas that cancel:
-1 - tanh² has no digits left at x = 19, whatever is known about tanh. Library functions are allowed a few units in the
-last place."""
+"""Errors of the usual formulas for f' and f'', in u: (x, y = f(x)) -> both. Only formulas that cancel: 1 - tanh² has
+no digits left at x = 19, even for an exact tanh. Library functions may have errors of a few units in the last
+place."""
 
 
 def _trigamma_size(x: float) -> float:
@@ -237,7 +237,7 @@ def _trigamma_size(x: float) -> float:
 
 
 def _formula_noise(name: str, x: Any, y: Any) -> tuple[float, float]:
-    """The errors of the usual formulas for f' and f'' where y = f(x), in u."""
+    """The errors of the usual formulas for f' and f'' for y = f(x), in u."""
     if name not in SLOPE_NOISE:
         return 0.0, 0.0
     try:
@@ -247,7 +247,7 @@ def _formula_noise(name: str, x: Any, y: Any) -> tuple[float, float]:
 
 
 def _tilted(x: Any, y: Any, sizes: tuple[float, float], steps: Steps) -> Any:
-    """y = f(x), with f' and f'' wrong by so many u; infinite ones are lost."""
+    """y = f(x), with errors of this many u in f' and f''; infinite errors lose them."""
     first, second = sizes
     if not math.isfinite(first):
         return _known(y, 1)
@@ -260,7 +260,7 @@ def _tilted(x: Any, y: Any, sizes: tuple[float, float], steps: Steps) -> Any:
 
 
 def _known(y: Any, count: int) -> Any:
-    """So many coefficients; the others lost."""
+    """This many coefficients; the others are lost."""
     if y.prec <= count:
         return y
     return arb_series([*(y[k] for k in range(count)), *([arb.nan()] * (y.prec - count))], y.prec)
@@ -272,7 +272,7 @@ def _known(y: Any, count: int) -> Any:
 
 
 def _out_of_range(c: Any) -> float:
-    """The absolute error of a number that float64 holds with fewer digits, in u; infinite where it overflows."""
+    """The absolute error of a number that float64 stores with fewer digits, in u; infinite if it overflows."""
     size = abs(float(c))
     if not size < math.inf:
         return math.inf
@@ -280,18 +280,18 @@ def _out_of_range(c: Any) -> float:
 
 
 def _overflow(c: Any) -> float:
-    """The same of f', whose underflow another formula avoids: -(a / b) / b for -a / b²."""
+    """The same for f', but another formula avoids underflow: -(a / b) / b for -a / b²."""
     return math.inf if math.isinf(_out_of_range(c)) else 0.0
 
 
 def _is_far(c: Any) -> bool:
-    """Whether powers up to the fourth, which formulas for partial derivatives have, may be out of range."""
+    """Whether powers up to the fourth, used for partial derivatives, may be out of range."""
     size = abs(float(c))
     return not 1e-75 < size < 1e75
 
 
 def _range_of_function(x: Any, y: Any) -> tuple[float, float]:
-    """The same for f' and f'' of y = f(x), which their coefficients show."""
+    """The same for f' and f'' of y = f(x), from their coefficients."""
     if not (_is_far(x[0]) or _is_far(y[0])):
         return 0.0, 0.0
     terms = min(x.prec, y.prec)
@@ -305,7 +305,7 @@ def _range_of_function(x: Any, y: Any) -> tuple[float, float]:
 
 
 def _range_of_quotient(y: Any, b: Any) -> tuple[float, float]:
-    """The same for those of y = a / b, 2 a / b³ among them."""
+    """The same for y = a / b, including 2 a / b³."""
     if not _is_far(b[0]) or b[0].is_zero():
         return 0.0, 0.0
     by_a = 1 / b[0]
@@ -361,7 +361,7 @@ class Noisy(Real):
 
     @classmethod
     def begin(cls) -> None:
-        """The perturbations of an operation belong to its place in the run."""
+        """Restart the perturbations, which belong to the positions of operations."""
         cls.stream.restart()
 
     @classmethod
@@ -383,7 +383,7 @@ class Noisy(Real):
 
     @classmethod
     def total(cls, terms: Sequence[Ball]) -> Ball:
-        """The sum, whose partial sums, in any order, are rounded."""
+        """The sum, with partial sums rounded in any order."""
         terms = [ball.ball(term) for term in terms]
         if len(terms) < 3 or any(type(term) is Special for term in terms):
             return functools.reduce(lambda a, b: cls.stream.rounded(ball.add(a, b)), terms) if terms else ball.ZERO
@@ -391,17 +391,17 @@ class Noisy(Real):
 
     @classmethod
     def product(cls, terms: Sequence[Ball]) -> Ball:
-        """The product. Libraries divide it by x_i, and by x_i again: the zero d²/dx_i² is a difference of those."""
+        """The product. Libraries divide it by x_i twice: the zero d²/dx_i² is a difference of such quotients."""
         terms = [ball.ball(term) for term in terms]
         found = functools.reduce(functools.partial(_product, cls.stream), terms, ball.ONE)
         return found if isinstance(found, Special) else _divided_product(cls.stream, terms, found)
 
     @classmethod
     def matrix(cls, rows: list[list[Ball]], *, symmetric: bool, mixing: bool) -> list[list[Ball]]:
-        """A + E, each entry of E u ξ times its scale: the largest of its row and of its column, by their root.
+        """A + E, each entry of E u ξ times its scale: the geometric mean of the largest of its row and of its column.
 
         mixing: the largest of all. An entry alone in its row and column is exact. Derivatives dA are (1 + E A^-1) dA,
-        as another solution in double precision would have them: AD solves again for each term, with other roundings.
+        as in another solution in double precision: AD solves again for each term, with other rounding.
         """
         return _backward_error(cls.stream, [[ball.ball(value) for value in row] for row in rows], symmetric, mixing)
 
@@ -412,7 +412,7 @@ class Noisy(Real):
 
 
 def _root_of_squares(x: Noisy, y: Noisy) -> Any:
-    """√(x² + y²), scaled by a power of two: libraries overflow no sooner than the result."""
+    """√(x² + y²), scaled by a power of two: libraries overflow only if the result does."""
     largest = max(abs(float(ball.start(ball.ball(number.ball)))) for number in (x, y))
     scale = 2.0 ** -math.frexp(largest)[1] if SMALLEST < largest < LARGEST else 1.0
     a, b = x * scale, y * scale
@@ -435,7 +435,7 @@ def _angle(y: Noisy, x: Noisy) -> Any:
 
 
 COMPOSED: Mapping[str, Callable[..., Any]] = {"atan2": _angle, "hypot": _root_of_squares, "logaddexp": _log_of_sum}
-"""Functions whose derivatives cancel like those of the operations that they are made of."""
+"""Functions whose derivatives cancel like those of their constituent operations."""
 
 
 def _chosen(stream: Stream, function: Binary, a: Ball, b: Ball) -> Ball:
@@ -447,7 +447,7 @@ def _chosen(stream: Stream, function: Binary, a: Ball, b: Ball) -> Ball:
 
 
 def _centred(stream: Stream, function: Binary, x: Ball, mean: Ball) -> Ball:
-    """x - mean. Each element sees another mean: the formula for the derivative of a variance drops Σ (x - mean)."""
+    """x - mean. The mean varies between elements, because the derivative formula of a variance drops Σ (x - mean)."""
     error = ball.mul(ball.start(mean), LIBRARY_ULPS * (stream.next()[0] - 1))
     return stream.rounded(ball.sub(function(x, mean), error))
 
@@ -471,18 +471,18 @@ def _with_slopes(value: Ball, slopes: Ball) -> Ball:
 
 
 FEW = 16
-"""Sums of fewer terms are those of a loop."""
+"""Sums of fewer terms use a loop."""
 
 
 def _total(stream: Stream, terms: Sequence[Any]) -> Ball:
     """Σ terms, with the roundings of sums of three or more numbers in double precision."""
-    values = [float(ball.start(term)) for term in terms]  # what they are already
+    values = [float(ball.start(term)) for term in terms]  # they are float64 already
     if not math.isfinite(sum(values)):
         return Special(sum(values))
     xi = stream.small(2 * len(terms)).reshape(2, -1)
     if len(terms) < FEW:
         return _brief_total(stream, terms, values, *xi.tolist())
-    order = np.argsort(xi[0], kind="stable")  # a random one
+    order = np.argsort(xi[0], kind="stable")  # a random order
     numbers = np.array(values)[order]
     partial = np.cumsum(numbers)
     partial[1:][~_lost(partial[:-1], numbers[1:])] = 0.0
@@ -502,7 +502,7 @@ def _total(stream: Stream, terms: Sequence[Any]) -> Ball:
 def _brief_total(
     stream: Stream, terms: Sequence[Any], values: list[float], order: list[float], xi: list[float]
 ) -> Ball:
-    """`_total` of few terms, without numpy, whose calls would cost more than the sum."""
+    """`_total` of few terms, without numpy, whose calls cost more than the sum."""
     shuffled = [terms[j] for j in sorted(range(len(terms)), key=order.__getitem__)]
     partial, noise = None, 0.0
     for term, step in zip(shuffled, xi, strict=True):
@@ -529,7 +529,7 @@ def _brief_total(
 
 
 def _divided_product(stream: Stream, terms: Sequence[Any], found: Any) -> Ball:
-    """A product with the derivatives that its quotients by its factors give; none where it underflows."""
+    """A product with derivatives from its quotients by its factors; none if it underflows."""
     starts = [ball.start(term) for term in terms]
     underflows = abs(float(ball.start(found))) < SMALLEST and not any(start.is_zero() for start in starts)
     for term, start in zip(terms, starts, strict=True):
@@ -543,13 +543,13 @@ def _divided_product(stream: Stream, terms: Sequence[Any], found: Any) -> Ball:
 def _roundings(partial: NDArray[np.float64], xi: NDArray[np.float64]) -> float:
     """Σ u ξ S over partial sums.
 
-    Libraries add in several lanes, whose partial sums are as many times smaller; loops do not. A quarter is between.
+    SIMD partial sums of libraries are smaller by the number of lanes; those of loops are not. A quarter is between.
     """
     return float(partial @ xi) / (1 if len(xi) < FEW else 2 if len(xi) < 64 else 4)
 
 
 def _lost(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether a + b is no float64 (Knuth's error of a sum)."""
+    """Whether a + b is not a float64 (Knuth's error of a sum)."""
     whole = a + b
     part = whole - a
     found: NDArray[np.bool_] = (a - (whole - part)) + (b - part) != 0
@@ -557,7 +557,7 @@ def _lost(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _backward_error(stream: Stream, rows: list[list[Any]], symmetric: bool, mixing: bool) -> list[list[Ball]]:
-    """The matrix that a stable algorithm in double precision decomposes, and the derivatives that it then uses."""
+    """The matrix that a stable algorithm in double precision decomposes, with the derivatives it uses."""
     if any(type(value) is Special for row in rows for value in row):
         return rows
     terms = min((value.prec for row in rows for value in row if type(value) is arb_series), default=1)
@@ -611,7 +611,7 @@ def _series_of(parts: list[Any]) -> Any:
 
 
 def _connected(something: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which entries elimination may fill or change: those in a block of two rows or columns, or more."""
+    """The entries that elimination may fill or change: in a block of at least two rows or columns."""
     rows, columns = something.shape
     label = np.arange(rows + columns)
     for i, j in np.argwhere(something):
@@ -623,7 +623,7 @@ def _connected(something: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def spread(errors: Sequence[float]) -> float:
-    """The root of their mean square about the truth: a bias counts too. Infinite where one is not finite."""
+    """The root mean square error, including bias. Infinite if an error is not finite."""
     largest = max(map(abs, errors), default=0.0)
     if any(map(math.isnan, errors)) or math.isinf(largest):
         return math.inf
@@ -637,7 +637,7 @@ def _type_of_draw(draw: int) -> type[Noisy]:
 
 
 def noisy_type(seed: int, draw: int) -> type[Noisy]:
-    """The numbers of this draw. One seed of a draw is in use at a time."""
+    """The number type of this draw. Only one seed of a draw is in use at a time."""
     made = _type_of_draw(draw)
     made.stream = Stream(seed, draw)
     return made

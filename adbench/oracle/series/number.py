@@ -1,4 +1,4 @@
-"""Real numbers that behave like float64 in a case's text, compute with balls, and refuse to become a float."""
+"""Real numbers that act like float64 in a case's source, compute with balls, and refuse conversion to float."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from adbench.oracle.series.complex_numbers import lifted
 
 
 class LostPrecision(TypeError):
-    """The text turned an active number into a float: its derivative would silently be lost."""
+    """The source converted an active number to a float, which would silently lose its derivative."""
 
 
 def ball_of(number: Any) -> Ball | None:
-    """The value of a Real, or of a real number of Python or numpy; None for everything else, also for arrays."""
+    """The value of a Real, or of a real number of Python or numpy; None for anything else, also for arrays."""
     if isinstance(number, Real):
         return number.ball
     return ball.constant(number) if not isinstance(number, np.ndarray) else None
@@ -29,7 +29,7 @@ Operator = Callable[[Any, Any], Any]
 
 
 def with_complex(called: Operator, a: Any, b: Any, kind: type[Real]) -> Any:
-    """The operation of a Real of this kind and Python's complex number; NotImplemented where none of them is complex.
+    """The operation of a Real of this kind and Python's complex number; NotImplemented if neither is complex.
 
     A `Complex` has the operation itself.
     """
@@ -72,19 +72,19 @@ def _comparison(holds: Callable[[int, int], bool]) -> Callable[[Real, object], A
 
 
 def floor_divide(a: Ball, b: Ball) -> Ball:
-    """The whole part of a / b, towards minus infinity."""
+    """floor(a / b)."""
     return ball.floor(ball.div(a, b))
 
 
 def modulo(a: Ball, b: Ball) -> Ball:
-    """a - b floor(a / b): the sign of b, as numpy and Python have it."""
+    """a - b floor(a / b): with the sign of b, as in numpy and Python."""
     if isinstance(b, ball.Special) and not isinstance(a, ball.Special):
         return a if ball.sign(a) in (0, ball.sign(b)) else b
     return ball.NAN if ball.sign(b) == 0 else ball.sub(a, ball.mul(b, floor_divide(a, b)))
 
 
 class Real:
-    """A number of a text. It answers what a text may ask of a 0-dimensional float64 array: shape, ndim, size, T."""
+    """A number in a source. It has the attributes of a 0-dimensional float64 array: shape, ndim, size, T."""
 
     __slots__ = ("ball",)
     shape: ClassVar[tuple[int, ...]] = ()
@@ -100,31 +100,31 @@ class Real:
         """A number of Python or numpy, exactly. Raises TypeError for others."""
         value = ball_of(number[()] if isinstance(number, np.ndarray) and number.ndim == 0 else number)
         if value is None:
-            raise TypeError(f"{type(number).__name__} is no real number")
+            raise TypeError(f"{type(number).__name__} is not a real number")
         return cls(value)
 
     @classmethod
     def begin(cls) -> None:
-        """A new evaluation of the text begins; its noise is that of every other one."""
+        """Start an evaluation of the source; its noise is the same as in every other."""
 
     @classmethod
     def computed(cls, name: str, function: Callable[..., Ball], *operands: Ball) -> Ball:
-        """function(*operands), the function ``name`` of a library. Where it rounds, noise comes in here."""
+        """function(*operands), the library function ``name``. Subclasses add the noise of its rounding."""
         return function(*operands)
 
     @classmethod
     def total(cls, terms: Sequence[Ball]) -> Ball:
-        """The sum of numbers; noise of the partial sums comes in here."""
+        """The sum of numbers. Subclasses add the noise of partial sums."""
         return functools.reduce(ball.add, terms) if terms else ball.constant(0)
 
     @classmethod
     def product(cls, terms: Sequence[Ball]) -> Ball:
-        """The product of numbers; noise of its derivatives comes in here."""
+        """The product of numbers. Subclasses add the noise of its derivatives."""
         return functools.reduce(ball.mul, terms) if terms else ball.constant(1)
 
     @classmethod
     def matrix(cls, rows: list[list[Ball]], *, symmetric: bool, mixing: bool) -> list[list[Ball]]:
-        """The matrix that a backward stable algorithm decomposes; noise of the decomposition comes in here.
+        """The matrix that a backward stable algorithm decomposes. Subclasses add the noise of the decomposition.
 
         symmetric: only the lower triangle is read. mixing: rotations and reflections mix rows of different scale.
         """
@@ -132,7 +132,7 @@ class Real:
 
     @classmethod
     def rounded(cls, value: Ball) -> Ball:
-        """One entry of the result of a decomposition; noise of its rounding comes in here."""
+        """One entry of the result of a decomposition. Subclasses add the noise of its rounding."""
         return value
 
     __add__, __radd__ = operators(operator.add, ball.add)
@@ -184,10 +184,10 @@ class Real:
         return ball.compared(self.ball, ball.ZERO) != 0
 
     def __int__(self) -> int:
-        # Piecewise constant, so nothing is lost: a step count or an index.
+        # Piecewise constant, so no derivative is lost: a step count or an index.
         whole = ball.floor(ball.absolute(self.ball))
         if isinstance(whole, ball.Special):
-            raise ValueError(f"{whole.value} is no whole number")
+            raise ValueError(f"{whole.value} is not an integer")
         return ball.whole_number(whole) * (-1 if ball.sign(self.ball) < 0 else 1)
 
     __trunc__ = __int__
@@ -199,10 +199,10 @@ class Real:
         return -int(type(self)(ball.floor(ball.neg(self.ball))))
 
     def __float__(self) -> float:
-        raise LostPrecision("the text turns an active number into a float (float(), math.*, or a float64 array)")
+        raise LostPrecision("the function converts an active number to a float (float(), math.*, or a float64 array)")
 
     def __complex__(self) -> complex:
-        raise LostPrecision("the text turns an active number into a complex number")
+        raise LostPrecision("the function converts an active number to a complex number")
 
     @property
     def T(self) -> Self:  # noqa: N802  the array API's name

@@ -1,4 +1,4 @@
-"""What the coefficients along a curve prove: a number, the two ends of a kink, an infinity, or nothing."""
+"""Proofs from coefficients along a curve: a number, the two ends of a kink, an infinity, or nothing."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from adbench.oracle.series.ball import Arithmetic, Ball, NeedsBits, arithmetic
 from adbench.oracle.series.evaluation import LEVELS, Curve, Evaluations, Found, NotTold
 
 RESOLVED_BITS = 64
-"""A ball with so many correct bits is a number of float64 for certain."""
+"""A ball with this many correct bits determines a float64 number."""
 
 SMALLEST_POWER = -1200
-"""A ball between ±2^-1200 is zero for float64."""
+"""A ball within ±2^-1200 is zero in float64."""
 
 COMPARING = Arithmetic(3300)
-"""For what is done with coefficients of any precision."""
+"""The arithmetic for coefficients of any precision."""
 
 ANYTHING = Known(-math.inf, math.inf, 0.0, 0.0, "infinite")
 
 
 @dataclass(frozen=True)
 class Settled:
-    """A derivative as it is known, and as a ball with the evaluation that gave it (None where no ball did).
+    """A derivative, and its ball with the evaluation that gave it (None if no ball did).
 
-    mirrored: that evaluation was along the mirrored curve, and the ball is its coefficient with the other sign.
+    mirrored: that evaluation was along the mirrored curve, and the ball is its coefficient with the opposite sign.
     """
 
     known: Known
@@ -39,7 +39,7 @@ class Settled:
 
 
 class Truth:
-    """Derivatives of all numbers of a text along curves."""
+    """Derivatives of all numbers of a source along curves."""
 
     def __init__(self, evaluations: Evaluations) -> None:
         self.evaluations, self.failures = evaluations, 0
@@ -75,7 +75,7 @@ class Truth:
     def _sides(self, curve: Curve) -> list[list[tuple[Any, Found]]]:
         """For every number its coefficient, and on an edge those along the other curves too.
 
-        What no precision tells from zero is taken for zero there: then the point is on an edge.
+        A number that no precision distinguishes from zero counts as zero: then the point is on an edge.
         """
         try:
             near = self._resolved(curve)
@@ -97,7 +97,7 @@ class Truth:
         return best
 
     def _on_a_line(self, which: int, sides: Sequence[tuple[Any, Found]], scale: float) -> Settled:
-        """A derivative of first order from both sides."""
+        """A first-order derivative from both sides."""
         (value, found), (turned, other_found) = sides
         other = _times(turned, -1)
         if _is_nan(value) or _is_nan(other) or value is None is other:
@@ -118,7 +118,7 @@ class Truth:
         return _between(_settled(value, found, scale), _settled(other, other_found, scale))
 
     def _in_a_plane(self, which: int, sides: Sequence[tuple[Any, Found]], scale: float) -> Settled:
-        """One of second order from all sides: all alike, or it does not exist."""
+        """A second-order derivative from all sides: equal on all, or nonexistent."""
         here, (value, found) = self.starts[which][0], sides[0]
         near, mirrored, swapped, slanted = (at.slopes[which] for _, at in sides)
         first = [*zip(near, map(_opposite, mirrored), strict=True), *zip(near, reversed(swapped), strict=True)]
@@ -130,7 +130,7 @@ class Truth:
 
 
 def is_resolved(value: Any) -> bool:
-    """Whether its float64 is certain; an infinity and None are what they are."""
+    """Whether its float64 is certain; infinities and None are."""
     if not isinstance(value, arb):
         return True
     if value.is_zero() or value.rel_accuracy_bits() >= RESOLVED_BITS or not value.is_finite():
@@ -159,7 +159,7 @@ def _times(value: Any, factor: int) -> Any:
 
 
 def _meets(a: Ball, b: Ball) -> bool:
-    """Whether both may be the same number."""
+    """Whether both may be equal."""
     if not (_is_ball(a) and _is_ball(b)):
         return type(a) is type(b) and getattr(a, "value", a) == getattr(b, "value", b)
     return bool(arb(a).overlaps(arb(b)))
@@ -181,7 +181,7 @@ def _settled(value: Any, found: Found, scale: float = 1.0) -> Settled:
 
 
 def _between(*ends: Settled) -> Settled:
-    """Anything between: the derivatives of both sides of a kink."""
+    """The interval between the derivatives of both sides of a kink."""
     known = [end.known for end in ends]
     lower, upper = min(one.lower for one in known), max(one.upper for one in known)
     return Settled(Known(lower, upper, max(one.bar for one in known), 0.0, "kink"), ends[0].coefficient, ends[0].found)

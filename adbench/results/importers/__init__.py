@@ -1,1 +1,1 @@
-"""Runs and timings that other programs wrote."""
+"""Importers of runs and timings by other programs."""

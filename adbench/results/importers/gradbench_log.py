@@ -1,4 +1,4 @@
-"""A gradbench log (`gradbench run … -o LOG.jsonl`) as a run: what its eval asked, its tool answered and it judged.
+"""A gradbench log (`gradbench run … -o LOG.jsonl`) as a run: requests, answers and verdicts.
 
 The tool reports the times and the eval the verdicts. A case is a module. Its size is the count of numbers in the input,
 because the protocol has no other. A cell's rounds are the runs that the tool reports, all in one process: there is one
@@ -22,12 +22,12 @@ from adbench.model.record import SCHEMA_VERSION, Job, Launch, Record, Round, Run
 from adbench.model.serialization import converted
 from adbench.version import __version__
 
-MOST_BYTES = 4 * 2**30  # of a log: it holds every input
+MOST_BYTES = 4 * 2**30  # a log holds every input
 OPERATORS: Mapping[str, str] = {
     **dict.fromkeys(("objective", "primal", "cost", "square"), "value"),
     **dict.fromkeys(("gradient", "jacobian", "double"), "gradient"),
 }
-"""What a function is called here; for a module whose value is an array, a `jacobian` is one."""
+"""Names of functions here; for array-valued modules, `jacobian` is one."""
 
 OF_ARRAYS = ("ba", "ht")
 MADE_BY = "gradbench"
@@ -66,7 +66,7 @@ class _Line(Struct):
 
 @dataclass(frozen=True)
 class _Exchange:
-    """A message with its response, if it has one, and the nanoseconds between them."""
+    """A message with its response, if any, and the nanoseconds between them."""
 
     message: _Message
     response: _Response | None
@@ -74,7 +74,7 @@ class _Exchange:
 
     @property
     def case(self) -> str:
-        """The module, with the function if that is no operator of ours."""
+        """The module, with the function if that is not an operator of adbench."""
         module, function = self.message.module, self.message.function
         return _text(module, "unnamed") + ("" if function in OPERATORS else f"_{_text(function, 'unnamed')}")
 
@@ -89,7 +89,7 @@ class _Exchange:
 
 
 def is_log(path: Path) -> bool:
-    """Whether a file begins as a log of gradbench's does: with a message, after its time or not."""
+    """Whether a file begins like a gradbench log: with a message, with or without its time."""
     try:
         with path.open("rb") as file:
             first = file.read(4096).partition(b"\n")[0]
@@ -99,7 +99,7 @@ def is_log(path: Path) -> bool:
 
 
 def read_log(path: Path) -> Run:
-    """The run in a log. Raises BadFile, in one line, for other and damaged files, and if nothing is evaluated."""
+    """The run in a log. Raises BadFile with one line for other or damaged files, and if nothing is evaluated."""
     exchanges = _exchanges(path)
     tool = next((each.response.tool for each in exchanges if each.message.kind == "start" and each.response), None)
     backend = f"{_text(tool, path.stem)} ({MADE_BY})"
@@ -112,7 +112,7 @@ def read_log(path: Path) -> Run:
     for each in exchanges:
         if each.message.kind == "define" and each.response is not None and each.response.success is False:
             job = Job(_text(each.message.module, "unnamed"), 1, backend, "value")
-            reason = _text(each.response.error, "the tool does not have it, and gives no reason")
+            reason = _text(each.response.error, "unsupported by the tool, without a reason")
             records.append(Record(job, "unsupported", reason))
     if not records:
         raise BadFile(f"{path}: not a gradbench log: it holds no evaluation; write one with gradbench run … -o LOG")
@@ -123,11 +123,11 @@ def read_log(path: Path) -> Run:
         seed=0,
         settings={
             "made_by": MADE_BY,
-            "verdicts": "of its eval",
-            "times": "as its tool told them",
+            "verdicts": "by its eval",
+            "times": "reported by its tool",
             "sizes": "numbers in the input",
         },
-        machine={"processor": None},  # a log does not tell
+        machine={"processor": None},  # unknown in a log
         versions={backend: None},
         cases={record.job.case: f"gradbench's {record.job.case.partition('[')[0]}" for record in records},
         records=tuple(records),
@@ -154,7 +154,7 @@ def _exchanges(path: Path) -> list[_Exchange]:
 def _lines(path: Path) -> Iterator[_Line]:
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise BadFile(f"{path}: larger than {MOST_BYTES // 2**30} GiB; gradbench trims a log: gradbench log trim")
+            raise BadFile(f"{path}: larger than {MOST_BYTES // 2**30} GiB; shorten it with gradbench log trim")
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 place = f"{path}: line {number}"
@@ -163,11 +163,11 @@ def _lines(path: Path) -> Iterator[_Line]:
     except OSError as error:
         raise BadFile(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise BadFile(f"{place} is damaged, or this is no log of gradbench's: {error}") from error
+        raise BadFile(f"{place} is damaged, or this is not a gradbench log: {error}") from error
 
 
 def _cases(evaluations: Sequence[_Exchange]) -> list[str]:
-    """A name for each, with its description and a number where others have the same name, size and operator."""
+    """A name for each, with its description, and a number if others have the same name, size and operator."""
     plain = [(each.case, each.size, each.operator) for each in evaluations]
     times, names, seen = Counter(plain), [], Counter[Any]()
     for each, key in zip(evaluations, plain, strict=True):
@@ -182,11 +182,11 @@ def _cases(evaluations: Sequence[_Exchange]) -> list[str]:
 def _record(evaluation: _Exchange, job: Job, analysis: _Message | None) -> Record:
     response = evaluation.response
     if response is None:
-        return Record(job, "crashed", "the log ends without an answer to it")
+        return Record(job, "crashed", "the log ends without its answer")
     if response.success is not True:
-        return Record(job, "failed", _text(response.error, "the tool says that it failed, and gives no reason"))
+        return Record(job, "failed", _text(response.error, "the tool reports a failure without a reason"))
     if analysis is not None and analysis.valid is False:
-        return Record(job, "wrong", _text(analysis.error, "the eval says that it is invalid, and gives no reason"))
+        return Record(job, "wrong", _text(analysis.error, "the eval reports an invalid result without a reason"))
     return Record(job, "ok", time=_time(response.timings or (), evaluation.nanoseconds))
 
 
@@ -205,7 +205,7 @@ def _time(timings: Sequence[_Timing], exchange: float) -> Time | None:
 
 
 def _count(value: Any) -> int:
-    """The count of numbers in an input, without those for the number and duration of runs."""
+    """The count of numbers in an input, without the number and duration of runs."""
     if isinstance(value, bool):
         return 0
     if isinstance(value, int | float):

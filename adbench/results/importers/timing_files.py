@@ -1,8 +1,7 @@
-"""Files of pytest-benchmark and pyperf, as sides of a comparison.
+"""Files of pytest-benchmark and pyperf as comparison inputs.
 
-pytest-benchmark   one process, so one launch; several files in a folder are as many launches. A benchmark is the cell
-                   that its `extra_info` states (case, size, backend, operator), else the one with its name
-                   (comparison_inputs.py)
+pytest-benchmark   one process, so one launch; each file in a folder is a launch. A benchmark is the cell in its
+                   `extra_info` (case, size, backend, operator), or else the cell with its name (comparison_inputs.py)
 pyperf             each run is a fresh process: a launch
 """
 
@@ -54,7 +53,7 @@ class _MachineInfo(Struct):
 
 
 class _PytestBenchmark(Struct):
-    """What is read of a file of pytest-benchmark."""
+    """The parts read from a pytest-benchmark file."""
 
     benchmarks: Annotated[tuple[_Benchmark, ...], Meta(max_length=MOST_RECORDS)]
     machine_info: _MachineInfo
@@ -72,7 +71,7 @@ class _PyperfBenchmark(Struct):
 
 
 class _Pyperf(Struct):
-    """What is read of a file of pyperf."""
+    """The parts read from a pyperf file."""
 
     benchmarks: Annotated[tuple[_PyperfBenchmark, ...], Meta(max_length=MOST_RECORDS)]
     version: Any
@@ -80,10 +79,10 @@ class _Pyperf(Struct):
 
 
 def read_input(path: Path) -> ComparisonInput:
-    """A run to compare: what `read_run` reads, a gradbench log, a file of pytest-benchmark or pyperf, or a folder of
-    files of pytest-benchmark.
+    """Read a run to compare: from anything that `read_run` reads, a gradbench log, a pytest-benchmark or pyperf file,
+    or a folder of pytest-benchmark files.
 
-    Raises BadFile, in one line, for anything else.
+    Raises BadFile with one line for anything else.
     """
     if path.is_dir() and not (path / RUN).exists() and not (path / JOURNAL).exists():
         return _input_of_folder(path)
@@ -97,7 +96,7 @@ def read_input(path: Path) -> ComparisonInput:
 
 
 def _foreign(data: Any, path: Path) -> ComparisonInput | None:
-    """The side in a file of another program; None for any other file."""
+    """The comparison input in another program's file, or None."""
     if not isinstance(data, dict) or "benchmarks" not in data:
         return None
     program = "pytest-benchmark" if "machine_info" in data else "pyperf"
@@ -106,21 +105,21 @@ def _foreign(data: Any, path: Path) -> ComparisonInput | None:
             return _pyperf(converted(data, _Pyperf), path)
         return _pytest_benchmark(converted(data, _PytestBenchmark), path)
     except ValueError as error:
-        raise BadFile(f"{path}: not a file of {program}: {error}") from error
+        raise BadFile(f"{path}: not a valid file of {program}: {error}") from error
 
 
 def _input_of_folder(folder: Path) -> ComparisonInput:
-    """The files of pytest-benchmark in a folder, in the order of their names, a launch each."""
+    """The pytest-benchmark files of a folder, in the order of their names, one launch each."""
     sides: list[ComparisonInput] = []
     for file in sorted(folder.glob("*.json")):
         found = _foreign(load(file), file)
         if found is None or found.made_by != "pytest-benchmark":
-            raise BadFile(f"{file}: in a folder that holds no run, only files of pytest-benchmark can be compared")
+            raise BadFile(f"{file}: a folder without a run must contain only pytest-benchmark files")
         if sides and found.machine != sides[0].machine:
-            raise BadFile(f"{file}: was made on another machine than {sides[0].name}; compare them one by one")
+            raise BadFile(f"{file}: measured on another machine than {sides[0].name}; compare the files one by one")
         sides.append(found)
     if not sides:
-        raise BadFile(f"{folder}: holds no run: there is neither {RUN} nor {JOURNAL}, nor a file of pytest-benchmark")
+        raise BadFile(f"{folder}: contains no run: neither {RUN} nor {JOURNAL} nor pytest-benchmark files")
     samples: dict[Key, Sample] = {}
     for number, side in enumerate(sides):
         for key, sample in side.samples.items():
@@ -134,7 +133,7 @@ def _pytest_benchmark(found: _PytestBenchmark, path: Path) -> ComparisonInput:
     samples: dict[Key, Sample] = {}
     for benchmark in found.benchmarks:
         told, name = benchmark.extra_info, benchmark.name
-        if names[name] > 1 and benchmark.fullname is not None:  # the same name in two files
+        if names[name] > 1 and benchmark.fullname is not None:  # the same name in two test files
             name = benchmark.fullname
         key = _job(told) or key_called(name)
         seconds = benchmark.stats.data or (benchmark.stats.median,)
@@ -159,7 +158,7 @@ def _pyperf(found: _Pyperf, path: Path) -> ComparisonInput:
             key = key_called(_text(told.get("name")) or "unnamed")
             samples[key] = Sample(key, "right", None, {k: _logs(seconds) for k, seconds in enumerate(launches)})
     if not samples:
-        raise BadFile(f"{path}: a file of pyperf without a benchmark that was timed")
+        raise BadFile(f"{path}: a pyperf file without a timed benchmark")
     about = found.metadata
     implementation = {"cpython": "CPython", "pypy": "PyPy"}.get(str(about.get("python_implementation")))
     machine = _machine(
@@ -174,7 +173,7 @@ def _pyperf(found: _Pyperf, path: Path) -> ComparisonInput:
 
 
 def _machine(**facts: Any) -> str:
-    """A fingerprint in which everything else is unknown; Python as `implementation version`."""
+    """A fingerprint with unknown other facts; Python as `implementation version`."""
     known = {name: fact for name, fact in facts.items() if isinstance(fact, str | int) and fact != ""}
     if "None" in str(known.get("python")):
         known["python"] = UNKNOWN
@@ -192,7 +191,7 @@ def _job(told: Mapping[str, Any]) -> Job | None:
 
 
 def _memory(told: Any) -> dict[str, float]:
-    """`{"allocated_peak_bytes": 8192.0 or {"value": 8192.0}, …}`, as our plugin for pytest writes it."""
+    """`{"allocated_peak_bytes": 8192.0 or {"value": 8192.0}, …}`, as written by adbench's pytest plugin."""
     found = {}
     for name, figure in told.items() if isinstance(told, dict) else ():
         value = figure.get("value") if isinstance(figure, dict) else figure
@@ -202,7 +201,7 @@ def _memory(told: Any) -> dict[str, float]:
 
 
 def _logs(seconds: Iterable[float]) -> Array:
-    """Log seconds; NaN for a round that took no time by a coarse clock."""
+    """Log seconds; NaN for a round of zero time on a coarse clock."""
     return np.array([math.log(s) if s > 0 else math.nan for s in seconds], np.float64)
 
 

@@ -1,9 +1,9 @@
-"""Compiled functions: a function recorded once, and run as machine code.
+"""Compiled functions: record a function once, and run it as machine code.
 
     call = compile(f, x)
     value, gradient = call(x)
 
-See docs/engine/compiled.md.
+See docs/explanation/compiled.md.
 """
 
 from adbench.tape.compiled.runtime.compiled_call import Compiled, compile

@@ -1,10 +1,10 @@
-"""A compiled recording as text: the operations that were recorded, the guards under which it holds, and the code.
+"""Show a compiled recording as text: its operations, its guards, and the code.
 
     print(listing(f, 1.3, 0.5, 1.2))
 
-The function is recorded, lowered and optimised as `compile` does it, and never run. Operations are called v1, v2, … in
-the order of the recording. Operations without a use have no line, so some numbers are missing. The operations of the
-function come first, then those of its sweep.
+The function is recorded, lowered and optimised as in `compile`, but not run. Operations are called v1, v2, … in the
+order of the recording. Unused operations have no line, so some numbers are missing. The function's operations come
+first, then those of its sweep.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from adbench.tape.explain.explanation import _labels, _parameter_names
 from adbench.tape.explain.notation import aligned, text_of, written
 
 LONGEST = 80
-"""Characters of an expanded guard; a longer one names the operations that it is computed from."""
+"""The most characters of an expanded guard; a longer guard names operations instead."""
 DEPTHS = (4, 3, 2, 1)
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What a function becomes when it is compiled.
+    """The operations and the code of a compiled function.
 
-    operations   (name, how it is computed) of each recorded operation that is used
-    guards       conditions under which the recording holds, as "y > 0 is True"
-    results      names of the value's parts, then of the gradient's; a constant is its own text
-    python       the operations without native code, which are called in Python
+    operations   (name, formula) of each recorded operation that is used
+    guards       conditions under which the recording is valid, such as "y > 0 is True"
+    results      names of the value's parts, then of the gradient's; for a constant, its text
+    python       operations without native code, which call Python
     llvm         LLVM's intermediate representation, optimised
-    assembly     the same as this processor's instructions
-    eager        the reason why the eager engine runs the function and the rest is empty; "" if it is compiled
+    assembly     the same in this processor's instructions
+    eager        the reason why the eager engine runs the function (the rest is then empty); "" if compiled
     """
 
     operations: tuple[tuple[str, str], ...] = ()
@@ -64,8 +64,8 @@ class Listing:
 def listing(f: Callable[..., Any], *example: Any, names: Sequence[str] | None = None, wrt: Any = None) -> Listing:
     """The operations and the code of `compile(f, *example)` for value and gradient.
 
-    names   of the arguments; those of f's parameters unless given
-    wrt     positions of the arguments that are differentiated, as in `compile`
+    names   of the arguments; by default the names of f's parameters
+    wrt     positions of the arguments to differentiate in, as in `compile`
     """
     call = Compiled(f, example, "value_and_gradient", wrt, Options())
     arguments = Arguments(call, example)
@@ -104,17 +104,17 @@ def _input_names(
 
 
 class _Writer:
-    """Writes down the operations of a trace."""
+    """Writes the operations of a trace as text."""
 
     def __init__(self, trace: Trace, inputs: dict[int, str]) -> None:
         self.trace, self.inputs = trace, inputs
 
     def name(self, value: Value) -> str:
-        """v7 for the seventh record; the text of a constant."""
+        """v7 for the seventh record; for a constant, its text."""
         return f"v{value.number + 1}" if isinstance(value, Symbol) and value.tape is self.trace else text_of(value)
 
     def operation(self, number: int, called: Callable[[Value], str]) -> str:
-        """The text of a record's operation; `called` names its operands."""
+        """The text of a record's operation; `called` gives its operands' names."""
         made = made_by(self.trace[number])
         if made is None:
             return self.inputs.get(number) or "input"
@@ -129,13 +129,13 @@ class _Writer:
         return [(f"v{n + 1}", self.operation(n, self.name)) for n in sorted(live(self.trace, outputs))]
 
     def whole(self, symbol: Symbol) -> str:
-        """A guard's formula, expanded as deep as it stays short."""
+        """A guard's formula, expanded as far as it stays short."""
         return next(filter(lambda text: len(text) <= LONGEST, map(partial(self._deep, symbol), DEPTHS)), "") or (
             self._deep(symbol, 0)
         )
 
     def _deep(self, value: Value, depth: int) -> str:
-        """A value's formula, expanded to this depth; names stand below it."""
+        """A value's formula, expanded to this depth, with names below it."""
         if not isinstance(value, Symbol) or value.tape is not self.trace:
             return text_of(value)
 

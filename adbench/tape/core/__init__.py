@@ -1,1 +1,1 @@
-"""The engine itself; read rule, recording, node, sweep, forward, functionals. It knows no function by name."""
+"""The engine itself. Read rule, recording, node, sweep, forward, functionals, in this order."""

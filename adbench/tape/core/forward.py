@@ -1,6 +1,6 @@
-"""Forward mode: a value with the derivative of everything so far along one direction.
+"""Forward mode: each value carries its derivative along one direction.
 
-The same rules as the sweep uses, asked the other way: ẏ = Σ gradient_i(y, ẋ_i, *x), over the active arguments.
+It uses the same rules as the sweep, in the other direction: ẏ = Σ gradient_i(y, ẋ_i, *x), over the active arguments.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from adbench.tape.values import constant, divided_as_numpy, seen_inside, settle,
 
 
 class Dual(Active):
-    """val + tangent ε at one level; both of the same shape, and both may be active values of outer levels.
+    """val + tangent ε at one level. Both have the same shape, and both may be active values of outer levels.
 
-    `origin`, where it is set, is (val, rule, args, params): the call that made it, see `identities`.
+    `origin`, if set, is the call that made it: (val, rule, args, params); see `identities`.
     """
 
     __slots__ = ("gradient", "level", "origin", "tangent", "val")
@@ -34,7 +34,7 @@ class Dual(Active):
         return f"Dual({self.val!r}, {self.tangent!r})"
 
     def interpret(self, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
-        """Evaluates the rule on the values and its gradient functions on the tangents."""
+        """Evaluate the rule on the values and its gradient functions on the tangents."""
         inputs, tans = [], []
         for i, arg in enumerate(args):
             active = isinstance(arg, Dual) and arg.level == self.level
@@ -58,7 +58,7 @@ class Dual(Active):
 
     @staticmethod
     def part(rule: Rule, i: int, val: Value, tan: Value, inputs: list[Value], params: dict[str, Any]) -> Value:
-        """What the tangent of argument i contributes to the result's."""
+        """The contribution of argument i's tangent to the result's tangent."""
         gradient = rule.forward[i] if rule.forward is not None else None
         if gradient is None:
             raise RuleError(f"{rule.name} has no derivative in argument {i} in forward mode")
@@ -74,9 +74,9 @@ def _fitted(rule: Rule, val: Value, tangent: Value) -> Value:
 
 
 def tangent_of(value: Value, level: int) -> Value:
-    """The tangent at this level; zeros for a value that does not depend on the input."""
+    """The tangent at this level; zeros if the value does not depend on the input."""
     if isinstance(value, Dual) and value.level == level:
         return value.tangent
     if isinstance(value, Dual) and value.level > level:
-        raise TapeError("a value of a finished inner derivative was returned by the function")
+        raise TapeError("the function returned a value of an inner derivative that has ended; return its .val")
     return np.zeros(shape_of(value)) if shape_of(value) else 0.0

@@ -1,7 +1,7 @@
-"""Derivatives of functions: the functional style of the paper, and what nests.
+"""Derivatives of functions: the functional style of the paper.
 
-Each takes a function `f` of one argument and a point `x`: a number, an array, or a nest of them (see `trees`); results
-have the structure of `x`. Every call opens a new level, so they nest freely (see `jacobians`).
+Each takes a function `f` of one argument and a point `x`: a number, an array, or a nest of them (see `trees`). Results
+have the structure of `x`. Every call opens a new level, so calls nest freely (see `jacobians`).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Rebuild = Callable[[Sequence[Any]], Any]
 
 
 class NotScalarError(TapeError, ValueError):
-    """The value of a function is not a scalar, so it has no gradient."""
+    """A function's value is not a scalar, so it has no gradient."""
 
 
 def finished(cell: Any) -> Value:
-    """An adjoint as a result: an array that belongs to the caller."""
+    """An adjoint as a result: the caller owns the array."""
     return cell.writable() if cell.shape else cell.adj
 
 
@@ -50,14 +50,14 @@ def gradient(f: Function, x: Any) -> tuple[Value, Any]:
     values, rebuild = flatten(x, "gradient: x")
     with on_tape() as tape:
         leaves = [new_leaf(tape, value) for value in values]
-        cells = [leaf.cell for leaf in leaves]  # before f, which may rebind a leaf by x[i] = v
+        cells = [leaf.cell for leaf in leaves]  # before calling f, where x[i] = v may rebind a leaf
         y = f(rebuild(leaves))
         if type(y) is Scalar and y.tape is tape:
             propagate(tape, ((y, 1.0),), cells)
             return y.val, rebuild([finished(cell) for cell in cells])
         if not is_scalar(y):
             got = described(y)
-            raise NotScalarError(f"gradient: {name_of(f)} should return a scalar, got {got}; see jacobian, vjp")
+            raise NotScalarError(f"gradient: {name_of(f)} should return a scalar, got {got}; use jacobian or vjp")
         propagate(tape, [(y.cell, 1.0)] if is_on(y, tape) else [], cells)
         return plain(y, tape), rebuild([finished(cell) for cell in cells])
 
@@ -76,7 +76,7 @@ def vjp(f: Function, x: Any, w: Any) -> tuple[Value, Any]:
 
 
 def merged(seeds: Sequence[tuple[Any, Value]]) -> list[tuple[Any, Value]]:
-    """(cell, adjoint) of each result; the adjoints of a value that is returned twice are added."""
+    """(cell, adjoint) of each result. If a value is returned twice, its adjoints are added."""
     total: dict[int, tuple[Any, Value]] = {}
     for y, weight in seeds:
         before = total.get(id(y.cell))

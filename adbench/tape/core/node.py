@@ -1,4 +1,4 @@
-"""Values on a tape: `Scalar`, a float, and `Array`, everything else; and how a rule's call becomes a record."""
+"""Values on a tape, `Scalar` (a float) and `Array` (everything else), and how a rule's call becomes a record."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from adbench.tape.values import constant, seen_inside, settle, shape_of
 
 
 class Recorded(Active):
-    """A value on a tape: its plain value (or a value of an outer level), the tape, and where its adjoint collects.
+    """A value on a tape: `val` (plain, or a value of an outer level), the tape, and the cell of its adjoint.
 
-    `origin`, where it is set, is (val, rule, args, params): the call that made it, see `identities`.
+    `origin`, if set, is the call that made it: (val, rule, args, params); see `identities`.
     """
 
     __slots__ = ()
@@ -27,7 +27,7 @@ class Recorded(Active):
         return self.tape.level
 
     def interpret(self, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
-        """Evaluates the rule on the values and records it; arguments of other levels are constants."""
+        """Evaluate the rule on the values and record it; arguments of other levels are constants."""
         tape = self.tape
         cells = [arg.cell if isinstance(arg, Recorded) and arg.tape is tape else None for arg in args]
         rule.check(cells)
@@ -37,7 +37,7 @@ class Recorded(Active):
 
 
 def push(tape: Tape, rule: Rule, val: Value, cells: Sequence[Any], saved: Any, params: dict[str, Any]) -> Any:
-    """Appends a record and returns its result, a new value on the tape, `val` in normal form."""
+    """Append a record and return its result, a new value on the tape; `val` is in normal form."""
     node: Any
     if type(val) is float:
         node = Scalar()
@@ -57,7 +57,7 @@ def new_leaf(tape: Tape, val: Value) -> Any:
 
 
 class Array(Recorded):
-    """An array on a tape, or (of any shape) a value of an outer level: `val` is an ndarray or an active value."""
+    """An array on a tape, or a value of an outer level, of any shape: `val` is an ndarray or an active value."""
 
     __slots__ = ("cell", "gradient", "origin", "tape", "val")
 
@@ -65,7 +65,7 @@ class Array(Recorded):
 
     @property
     def adj(self) -> Value:
-        """The adjoint, an array of the variable's shape that may be added to."""
+        """The adjoint, an array of the variable's shape. You may add to it."""
         return self.cell.writable() if self.cell.shape else self.cell.adj
 
     @adj.setter
@@ -85,7 +85,7 @@ class Scalar(Recorded):
 
     @property
     def cell(self) -> Scalar:
-        """Where its adjoint collects: itself."""
+        """The cell of its adjoint: the scalar itself."""
         return self
 
     shape = ()

@@ -1,12 +1,12 @@
-"""The recording: a tape of records, and the cells where adjoints collect.
+"""The recording: a tape of records, and the cells in which adjoints accumulate.
 
 A node of the expression graph is one record on the tape:
 
     (rule, out, cells, (val, inputs), params, ASK)
 
-for val = rule(*inputs, **params). `out` and `cells` are where the adjoints of result and arguments collect: the
-`Scalar` itself, or the `Cell` of an `Array`. A constant has None in its place: no edge. ASK says that the sweep asks
-the rule for the contributions; fast paths have records with other things in its place (`fast.quick_records`).
+for val = rule(*inputs, **params). The adjoints of the result and of the arguments accumulate in `out` and `cells`: the
+`Scalar` itself, or the `Cell` of an `Array`. A constant has None for its cell: no edge. ASK tells the sweep to ask the
+rule for the contributions. Fast paths put other things there (`fast.quick_records`).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Tape(list[Record]):
 
     level      orders nested tapes
     observed   None, or a list to which every comparison of a value on this tape adds (compare, left, right, result)
-    swept      whether adjoints have to be set to zero before the next sweep
-    remembers  whether values on it know the calls that made them (`identities`), so that operators have to ask
+    swept      whether to set adjoints to zero before the next sweep
+    remembers  whether values on it know the calls that made them (`identities`), so operators must check
     """
 
     __slots__ = ("__weakref__", "level", "observed", "remembers", "swept")
@@ -50,21 +50,21 @@ class Tape(list[Record]):
         return self is other
 
     def edges(self) -> int:
-        """Number of edges of the expression graph: active arguments, counted at each node."""
+        """The number of edges of the expression graph: the active arguments of all nodes."""
         return sum(cell is not None for record in self for cell in record[2])
 
     def zero_adjoints(self) -> None:
-        """Sets the adjoint of every value on the tape to zero."""
+        """Set the adjoint of every value on the tape to zero."""
         for record in self:
             record[1].adj = 0.0
         self.swept = False
 
 
 class Cell:
-    """Where the adjoint of an array collects.
+    """The cell in which the adjoint of an array accumulates.
 
-    adj    the sum of the contributions so far; a float means an array full of it, so it is 0.0 at first
-    own    whether the array `adj` belongs to nobody else, so that it may be added into
+    adj    the sum of the contributions so far. A float means an array full of it, so it starts as 0.0
+    own    whether no one else holds the array `adj`, so that the sweep may add into it
     """
 
     __slots__ = ("adj", "own", "shape")
@@ -74,14 +74,14 @@ class Cell:
     shape: tuple[int, ...]
 
     def writable(self) -> Any:
-        """The adjoint as an array that may be changed in place."""
+        """The adjoint as an array that you may change in place."""
         if not isinstance(self.adj, Active) and (type(self.adj) is float or not self.own):
             self.adj, self.own = np.zeros(self.shape) + self.adj, True
         return self.adj
 
 
 def new_cell(shape: tuple[int, ...]) -> Cell:
-    """A cell with nothing in it yet. (`Cell()` takes no arguments because that is quicker.)"""
+    """An empty cell. (`Cell()` takes no arguments because that is quicker.)"""
     cell = Cell()
     cell.adj = 0.0
     cell.shape = shape

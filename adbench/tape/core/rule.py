@@ -1,12 +1,12 @@
 """Rules: one definition of a derivative, used by reverse mode and by forward mode.
 
 A rule is data: a value function and, for each argument, a gradient function `(val, adj, *inputs, **params)`, after
-"Generalized function gradients" (Stan RFC, 2022). For an *elementwise* function the Jacobian is diagonal and so
-its own transpose: the same gradient function takes the result's adjoint to the argument's (reverse mode) and the
-argument's tangent to the result's (forward mode). Any other function has a `reverse` and a `forward` tuple.
+"Generalized function gradients" (Stan RFC, 2022). An *elementwise* function has a diagonal Jacobian, which is its own
+transpose. So one gradient function serves both modes: it takes the result's adjoint to the argument's (reverse mode)
+and the argument's tangent to the result's (forward mode). Any other function has a `reverse` and a `forward` tuple.
 
 Calling a rule evaluates it. The active argument of the innermost level (see `Active`) decides what else happens: a
-`Scalar` or `Array` records a node on its tape, a `Dual` carries a tangent along. No rule knows these types.
+`Scalar` or `Array` records a node on its tape, a `Dual` computes a tangent. No rule knows these types.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ Gradient = Callable[..., Value]
 
 
 class TapeError(Exception):
-    """Base of the errors raised by the engine itself."""
+    """Base class of the engine's own errors."""
 
 
 class RuleError(TapeError):
-    """A gradient function is missing, or returned something of the wrong shape."""
+    """A gradient function is missing, or returned the wrong shape."""
 
 
 class Active:
     """A value being differentiated.
 
-    Each call of a functional (`gradient`, `jvp`, …) opens a new level, numbered upwards. An operation on values of
-    several levels belongs to the innermost, that is the highest; values of all other levels are constants to it.
-    This keeps nested derivatives from confusing their perturbations. Its operators, methods and numpy's functions come
-    from outside (`adbench.tape.operand`).
+    Each call of a functional (`gradient`, `jvp`, …) opens a new level with a higher number. An operation on values of
+    several levels belongs to the innermost level, the highest; values of all other levels are constants to it. This
+    keeps nested derivatives from confusing their perturbations. `adbench.tape.operand` adds operators, methods and
+    numpy's functions.
     """
 
     __slots__ = ()
 
     val: Any  # its value one level down
-    gradient: dict[str, Any]  # of the results of `with_gradient` only
-    symbolic = False  # whether it represents numbers of calls to come, and has no plain number under it
-    is_differentiated = True  # whether what is computed with it will be
+    gradient: dict[str, Any]  # only for results of `with_gradient`
+    symbolic = False  # whether it represents numbers of future calls and has no plain number
+    is_differentiated = True  # whether results computed with it will be differentiated
 
     @property
     def level(self) -> int:
@@ -55,10 +55,10 @@ class Active:
 
 
 class AllInputs:
-    """One gradient function for all arguments at once: for any number of them, or where they share work.
+    """One gradient function for all arguments at once, for any number of them or to share work.
 
     reverse   fn(wanted, val, adj, *inputs, **params) -> the contribution to each argument's adjoint, in order;
-              `wanted[i]` says whether argument i is active, for a constant anything (None) may stand
+              `wanted[i]` is true if argument i is active, and the entry of a constant is ignored
     forward   fn(val, tans, *inputs, **params) -> the result's tangent; `tans[i]` is None for a constant
     """
 
@@ -71,15 +71,16 @@ class AllInputs:
 class Rule:
     """A function together with its derivatives.
 
-    name         as printed in errors and tables
+    name         shown in errors and tables
     value        value(*inputs, **params) on plain floats and arrays
     reverse      for each argument (val, adj, *inputs, **params) -> contribution to its adjoint; or `AllInputs`
     forward      for each argument (val, tan, *inputs, **params) -> contribution to the result's tangent; or `AllInputs`
-    elementwise  the Jacobian is diagonal up to broadcasting, which the engine undoes
+    elementwise  whether the Jacobian is diagonal, up to broadcasting, which the engine undoes
     special      None, or special(rule, top, args, params) for a call with active arguments: see `identities`
-    inner        None, or the same function as outer levels see it from inside of another derivative: see `singular`
-    remembered   whether every result in forward mode knows the call that made it, for `identities`
-    The rest is for fast paths only, see `fast.quick_sweep`.
+    inner        None, or the same function as outer levels see it inside another derivative: see `singular`
+    remembered   whether every result in forward mode stores the call that made it, for `identities`
+
+    Only fast paths use the rest, see `fast.quick_sweep`.
     """
 
     __slots__ = (
@@ -114,7 +115,7 @@ class Rule:
         self.reads: dict[tuple[bool, ...], tuple[bool, ...]] = {}
 
     def __call__(self, *args: Value, **params: Any) -> Value:
-        """The value, recorded or with a tangent if an argument is active."""
+        """The value; if an argument is active, recorded or with a tangent."""
         if len(args) == 1:
             top = args[0]
             if not isinstance(top, Active):
@@ -132,9 +133,9 @@ class Rule:
         return f"<rule {self.name}>"
 
     def check(self, cells: Sequence[Any]) -> None:
-        """Raises RuleError unless there is a gradient function for each argument with a cell: each active one."""
+        """Raise RuleError unless each active argument (with a cell) has a gradient function."""
         if self.reverse is None:
-            raise RuleError(f"{self.name} has no reverse mode")
+            raise RuleError(f"{self.name} has no reverse mode; use jvp, or give it reverse gradients")
         listed = [self] * len(cells) if isinstance(self.reverse, AllInputs) else self.reverse
         if len(cells) != len(listed):
             raise RuleError(f"{self.name}: called with {len(cells)} arguments, but the rule has {len(listed)}")
@@ -154,9 +155,9 @@ def function_gradients(
     scatter: Callable[..., None] | None = None,
     slope: float | None = None,
 ) -> Rule:
-    """A differentiable function from its value and its gradients, for both modes at once (Stan RFC, 2022).
+    """A differentiable function, from its value and its gradients for both modes (Stan RFC, 2022).
 
-    Elementwise functions: for each argument, what is given (an adjoint or a tangent) times the partial derivative:
+    Elementwise functions: for each argument, multiply `adj` (an adjoint or a tangent) by the partial derivative:
 
         hypot = function_gradients(np.hypot, (lambda val, adj, x, y: adj * x / val,
                                               lambda val, adj, x, y: adj * y / val))
@@ -166,15 +167,16 @@ def function_gradients(
         inverse = function_gradients(np.linalg.inv, reverse=(lambda C, adj, A: -C.T @ adj @ C.T,),
                                                     forward=(lambda C, tan, A: -C @ tan @ C,))
 
-    None says that there is no derivative in an argument. Gradient functions written with functions of this package are
-    themselves differentiable. They do not read a parameter named with an underscore in front: it is not kept.
+    None means no derivative in this argument. Gradient functions written with functions of this package can themselves
+    be differentiated. Start a parameter's name with an underscore if the function does not read it: the input is not
+    kept.
     """
     name = name or str(getattr(value, "__name__", "function"))
     if gradients is not None:
         if reverse is not None or forward is not None:
-            raise TypeError(f"{name}: give either gradients, for an elementwise function, or reverse and forward")
+            raise TypeError(f"{name}: give gradients (elementwise), or reverse and forward; got both")
         return Rule(name, value, tuple(gradients), tuple(gradients), elementwise=True, fresh=fresh, slope=slope)
     if reverse is None and forward is None:
-        raise TypeError(f"{name}: no gradients given")
+        raise TypeError(f"{name}: no gradients given; pass gradients (elementwise), or reverse and forward")
     sides = [tuple(side) if isinstance(side, (list, tuple)) else side for side in (reverse, forward)]
     return Rule(name, value, *sides, fresh=fresh, scatter=scatter, slope=slope)

@@ -1,7 +1,7 @@
-"""The reverse sweep: adjoints from a result back to everything it was computed from.
+"""The reverse sweep: it takes adjoints from a result back to everything it was computed from.
 
-The chain rule, once for each record, from the last to the first: the adjoint of each argument grows by the adjoint of
-the result times the partial derivative (paper, section 1, steps 3 to 6):
+It applies the chain rule once for each record, from the last to the first. The adjoint of each argument grows by the
+adjoint of the result times the partial derivative (paper, section 1, steps 3 to 6):
 
     x̄_i += gradient_i(val, ȳ, *x)        for val = rule(*x)
 """
@@ -19,9 +19,9 @@ from adbench.tape.values import divided_as_numpy, has_nan, settle, shape_of
 
 
 def sweep(records: Iterable[Record], *, keep: bool = False) -> None:
-    """Propagates adjoints through the records, given last to first.
+    """Propagate adjoints through the records, given last to first.
 
-    All adjoints must be zero but for the seed's. With `keep`, adjoints of intermediate arrays stay readable.
+    All adjoints except the seed's must be zero. With `keep`, adjoints of intermediate arrays stay readable.
     """
     for rule, out, cells, saved, params, _ in records:
         if rule is CALLBACK:
@@ -38,7 +38,7 @@ def sweep(records: Iterable[Record], *, keep: bool = False) -> None:
 
 
 def contributions(rule: Rule, adj: Value, cells: Sequence[Any], saved: tuple[Any, Any], params: dict[str, Any]) -> Any:
-    """What the rule adds to the adjoint of each argument; None for a constant."""
+    """The rule's contribution to the adjoint of each argument; None for a constant."""
     val, inputs = saved
     if isinstance(rule.reverse, AllInputs):
         return rule.reverse.fn([cell is not None for cell in cells], val, adj, *inputs, **params)
@@ -47,7 +47,7 @@ def contributions(rule: Rule, adj: Value, cells: Sequence[Any], saved: tuple[Any
 
 
 def fitted(rule: Rule, i: int, part: Value, shape: tuple[int, ...]) -> Value:
-    """A contribution in its argument's shape; for an elementwise rule summed where the argument was repeated."""
+    """A contribution in its argument's shape; for an elementwise rule, summed over repeated elements."""
     part = settle(part)
     got = shape_of(part)
     if got == shape or (type(part) is float and part == 0.0):
@@ -62,12 +62,12 @@ def fitted(rule: Rule, i: int, part: Value, shape: tuple[int, ...]) -> Value:
 
 
 PASSES: list[Callable[..., None]] = [sweep]
-"""Ways to sweep, tried in turn until no NaN reaches an independent variable."""
+"""Sweeps, tried in turn until no NaN reaches an independent variable."""
 
 
 @np.errstate(all="ignore")
 def propagate(tape: Tape, seeds: Sequence[tuple[Any, Value]], leaves: Sequence[Any], *, keep: bool = False) -> None:
-    """Sweeps a tape from these (cell, adjoint) seeds. Of overflow and its like the forward pass has warned."""
+    """Sweep a tape from these (cell, adjoint) seeds, without warnings: the forward pass already warned of overflow."""
     for one_pass in PASSES:
         if tape.swept:
             tape.zero_adjoints()

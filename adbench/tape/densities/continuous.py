@@ -13,7 +13,7 @@ from adbench.tape.lazy import special
 from adbench.tape.rules.compound import log1p_square, over_1p_square, ratio
 from adbench.tape.rules.elementwise import log, log1p, sqrt
 from adbench.tape.rules.gammas import HALF_LOG_2PI, deviance, digamma_rise, half_step_rest, lbeta, stirling_rest
-from adbench.tape.rules.reductions import sum  # numpy's name for it
+from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.special import digamma
 from adbench.tape.values import shape_of, value_of
 
@@ -23,11 +23,12 @@ _LOG_PI = math.log(math.pi)
 
 
 _BLOCK = 8192
-"""Numbers at a time: they stay in the processor's cache, and a dot product so short is not given to several threads."""
+"""Block length: a block stays in the processor's cache, and BLAS does not split so short a dot product between
+threads."""
 
 
 def _sum_of_squares(flat: Any) -> float:
-    """Σ x² of a vector, a block at a time."""
+    """Σ x² of a vector, block by block."""
     if type(flat) is not np.ndarray:
         return sum(flat * flat)  # type: ignore[no-any-return]  # a symbol, whose compiled sum does the same
     blocks = (flat[i : i + _BLOCK] for i in range(0, flat.size, _BLOCK))
@@ -41,16 +42,16 @@ def _normal_value(z: Value, _y: Value, _mu: Value, sigma: Value) -> Value:
 
 
 def _normal_sigma(z: Value, _y: Value, _mu: Value, sigma: Value) -> Value:
-    """(z² - 1)/σ; for one σ summed before it is divided."""
+    """(z² - 1)/σ; for a single σ, summed before the division."""
     if shape_of(sigma) == ():
         return (sum(z * z) - value_of(z).size) / sigma if shape_of(z) else (z - 1.0) * (z + 1.0) / sigma
     return (z - 1.0) * (z + 1.0) / sigma
 
 
 def _statistics(y: Any) -> dict[str, float]:
-    """What a normal density with one μ and one σ needs of its data: n, the mean (in two parts) and the spread.
+    """Summary of the data for a normal density with one μ and one σ: n, the mean (in two parts) and the spread.
 
-    One pass over y for a pivot near the mean, one over the differences from it; no array of y's size is made.
+    One pass over y finds a pivot near the mean, and one sums the differences from it, without an array of y's size.
     """
     flat = y.reshape(-1)
     pivot = float(np.add.reduce(flat)) / flat.size
@@ -89,9 +90,9 @@ _normal_summary = function_gradients(
 
 
 class NormalDensity(Density):
-    """The normal density, for which constant data with one μ and one σ enter through n, mean and spread.
+    """The normal density. For constant data with one μ and one σ, it summarises the data by n, mean and spread.
 
-    The data are then read once, when the density is called, and derivatives of any order cost nothing more.
+    It then reads the data only once, when called; derivatives of any order cost nothing more.
     """
 
     __slots__ = ()

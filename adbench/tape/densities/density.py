@@ -1,19 +1,19 @@
-"""Log densities as data: a value, its partial derivatives, and where the arguments must lie.
+"""Log densities as data: a value, its partial derivatives, and the domains of the arguments.
 
-Each density is one node whatever the number of observations (Carpenter et al. 2015, sections on vectorised densities
-and on partials): the sum of log p(y_i | …) over the broadcast shape of its arguments, all normalising constants
-included. Partials are computed for non-constant arguments only, and common terms, as (y - μ)/σ, once. Partials are
-written with the functions of this package, and so have derivatives of all orders.
+A density is one node for any number of observations (Carpenter et al. 2015, sections on vectorised densities and on
+partials): the sum of log p(y_i | …) over the broadcast shape of its arguments, with all normalising constants. Partials
+are computed only for arguments that are not constant, and common terms such as (y - μ)/σ once. Partials are written
+with the functions of this package, so they have derivatives of all orders.
 
-Bad input, in one rule for all densities:
+All densities treat bad input alike:
 
     a parameter outside its domain (σ ≤ 0, a probability of 1.1, a matrix that is not positive definite), NaN, a
-    count that is not whole                   DomainError, which names function, argument, expected and got
-    y outside the support                     log density -inf, and gradient 0: the density is 0 there and stays so
+    count that is not whole                   DomainError with function, argument, expected and found value
+    y outside the support                     log density -inf and gradient 0, because the density is 0 nearby too
     a count as an active variable             RuleError: it has no derivative
     arguments that do not broadcast           ValueError with their shapes
 
-Derivatives in constrained parameters (simplices, probabilities) are those of the formula, for each entry by itself.
+Derivatives in constrained parameters (simplices, probabilities) are those of the formula, entry by entry.
 Symmetric matrices are read as (S + Sᵀ)/2, so that their gradients and Hessians are symmetric too.
 """
 
@@ -26,7 +26,7 @@ import numpy as np
 
 from adbench.tape.core.rule import Active, AllInputs, Rule, RuleError, TapeError, Value, function_gradients
 from adbench.tape.rules.elementwise import where
-from adbench.tape.rules.reductions import sum  # numpy's name for it
+from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import broadcast_to, sum_to
 from adbench.tape.values import constant, has_nan, shape_of, value_of
 
@@ -34,11 +34,11 @@ Partial = Callable[..., Value]
 
 
 class DomainError(TapeError, ValueError):
-    """An argument of a density is outside the set on which the density is defined."""
+    """An argument of a density is outside its domain."""
 
 
 class Domain(NamedTuple):
-    """An interval, with or without its ends, and maybe only its whole numbers; `text` names it in errors."""
+    """An interval, with or without its ends, optionally restricted to whole numbers. Errors show `text`."""
 
     text: str
     low: float = -np.inf
@@ -47,7 +47,7 @@ class Domain(NamedTuple):
     whole: bool = False
 
     def holds(self, x: Value) -> bool:
-        """Whether all of x lies in the interval: two passes and no memory; NaN does not lie in any."""
+        """Whether all of x lies in the interval, in two passes without memory. NaN lies in no interval."""
         if type(x) is float:
             least = most = x
         elif not x.size:
@@ -59,26 +59,26 @@ class Domain(NamedTuple):
         return bool(above and below and (not self.whole or np.all(np.equal(np.floor(x), x))))
 
     def inside(self, x: Value) -> Value:
-        """Element by element."""
+        """Whether each element lies in the interval."""
         above = np.less_equal(self.low, x) if self.closed[0] else np.less(self.low, x)
         below = np.less_equal(x, self.high) if self.closed[1] else np.less(x, self.high)
         inside = above & below
         return inside & np.equal(np.floor(np.where(inside, x, 0.0)), x) if self.whole else inside
 
 
-NUMBER = Domain("numbers, not NaN", closed=(True, True))
+NUMBER = Domain("numbers without NaN", closed=(True, True))
 FINITE = Domain("finite numbers")
 POSITIVE = Domain("positive finite numbers", low=0.0)
-NOT_NEGATIVE = Domain("finite numbers from 0", low=0.0, closed=(True, False))
+NOT_NEGATIVE = Domain("finite numbers of at least 0", low=0.0, closed=(True, False))
 UNIT = Domain("numbers from 0 to 1", 0.0, 1.0, (True, True))
 OPEN_UNIT = Domain("numbers between 0 and 1", 0.0, 1.0)
 WHOLE = Domain("whole numbers", whole=True)
-COUNT = Domain("whole numbers from 0", low=0.0, closed=(True, False), whole=True)
+COUNT = Domain("whole numbers of at least 0", low=0.0, closed=(True, False), whole=True)
 BINARY = Domain("0 or 1", 0.0, 1.0, (True, True), whole=True)
 
 
 def require(name: str, argument: str, domain: Domain, x: Value) -> None:
-    """Raises DomainError, with the first offending element, unless all of x lies in the domain."""
+    """Raise DomainError, with the first offending element, unless all of x lies in the domain."""
     if not domain.holds(x):
         outside = ~np.asarray(domain.inside(x))
         place = tuple(int(i) for i in np.argwhere(outside)[0])
@@ -87,7 +87,7 @@ def require(name: str, argument: str, domain: Domain, x: Value) -> None:
 
 
 def sums_to_one(name: str, argument: str, theta: Value) -> None:
-    """Raises DomainError unless the last axis sums to 1, to the eight digits that rounded input has."""
+    """Raise DomainError unless the last axis sums to 1, to the eight digits that rounded input has."""
     totals = np.add.reduce(theta, -1)
     if theta.size and not np.max(np.abs(totals - 1.0)) <= 1e-8:
         worst = np.ravel(totals)[np.argmax(np.abs(totals - 1.0))]
@@ -97,13 +97,13 @@ def sums_to_one(name: str, argument: str, theta: Value) -> None:
 class Density:
     """A log density `f(y, *parameters)`, summed over the broadcast shape of its arguments; one rule for both modes.
 
-    arguments    the name of each argument and where it must lie; for y: the values without an error
+    arguments    the name and domain of each argument; for y: the values that raise no error
     support      where the density of y is positive: a domain for y, or supports(*plain inputs); elsewhere -inf
-    check        check(name, *plain inputs): raises for what no interval can say, as a matrix that is not symmetric
-    shared       shared(*inputs): what value and partials have in common, computed once for each
+    check        check(name, *plain inputs): raises for faults beyond intervals, as a matrix that is not symmetric
+    shared       shared(*inputs): terms that value and partials share, computed once for each
     value        value(shared, *inputs) on plain numbers: log p for each element, or with `elementwise=False` their sum
     partials     partial(shared, *inputs) for each argument, None for a count: ∂ log p/∂argument for each element;
-                 with `elementwise=False` of the sum, and in a shape that broadcasting can have made of the argument's
+                 with `elementwise=False` of the sum, in the argument's shape or a broadcast of it
     """
 
     __slots__ = ("arguments", "check", "elementwise", "name", "partials", "rule", "shared", "support", "value")
@@ -160,9 +160,7 @@ class Density:
     def _normal(self, x: Value, argument: str, partial: Partial | None) -> Value:
         if isinstance(x, Active):
             if partial is None:
-                raise RuleError(
-                    f"{self.name}: {argument}: expected a plain number, got a variable: it has no derivative"
-                )
+                raise RuleError(f"{self.name}: {argument}: expected a plain number, got a variable; pass its .val")
             return x
         x = constant(x, f"{self.name}: {argument}", keep=False)
         if x is None:
@@ -181,7 +179,7 @@ class Density:
             raise ValueError(f"{self.name}: expected shapes that broadcast, got {given}") from None
 
     def supports(self, plain: Sequence[Value]) -> bool:
-        """Whether the density is positive at every y."""
+        """Whether the density is positive at all of y."""
         return self.support.holds(plain[0]) if isinstance(self.support, Domain) else self.support(*plain)
 
     # The rule
@@ -199,7 +197,7 @@ class Density:
         return terms
 
     def _parts(self, wanted: Sequence[bool], inputs: Sequence[Value]) -> list[Value]:
-        """For each wanted argument the derivative of the sum, in its shape."""
+        """The derivative of the sum in each wanted argument, in its shape."""
         shared = self.shared(*inputs)
         full = self.common_shape(inputs) if self.elementwise else ()
         parts: list[Value] = []
@@ -212,7 +210,7 @@ class Density:
         return parts
 
     def _reverse(self, wanted: Sequence[bool], _val: Value, adj: Value, *inputs: Value) -> list[Value]:
-        unit = type(adj) is float and adj == 1.0  # log densities are mostly added up: nothing to multiply
+        unit = type(adj) is float and adj == 1.0  # log densities are mostly summed, so skip the multiplication
         return [part if part is None or unit else adj * part for part in self._parts(wanted, inputs)]
 
     def _forward(self, _val: Value, tans: Sequence[Value], *inputs: Value) -> Value:

@@ -1,8 +1,8 @@
 """Probabilities of counts and categories, in Stan's names, order of arguments and parameters.
 
-Counts have no derivative and must be plain whole numbers. Categories are numbered from 0, as numpy numbers elements
-(in Stan from 1). Binomial and Poisson probabilities are in the saddle-point form of C. Loader (2000), which keeps its
-digits at counts of 10¹⁰; see `gammas`.
+Counts have no derivative and must be plain whole numbers. Categories count from 0, as in numpy (in Stan from 1).
+Binomial and Poisson probabilities use the saddle-point form of C. Loader (2000), which keeps its digits at counts of
+10¹⁰; see `gammas`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from adbench.tape.rules.gammas import deviance, log1p_minus, stirling_rest
 from adbench.tape.rules.shapes import sum_to
 from adbench.tape.values import shape_of, value_of
 
-# Yes or no
+# Binary outcomes
 
 
 def _success_rate(_s: Value, y: Value, theta: Value) -> Value:
@@ -125,7 +125,7 @@ poisson_log_lpmf = Density(
 
 
 def _counts(y: Value, theta: Value) -> Any:
-    """How often each category of each row was drawn, in θ's shape; and 0 throughout for a category out of range."""
+    """The count of each category in each row, in θ's shape; a category out of range counts nothing."""
     shape = shape_of(theta)
     categories = np.asarray(y, dtype=int)
     if len(shape) == 1:
@@ -169,7 +169,7 @@ categorical_lpmf = Density(
 
 
 def _softmax_slope(counts: Any, _y: Value, beta: Value) -> Value:
-    """n_k (1 - p_k) - (n - n_k) p_k, with 1 - p = -expm1(log p): right also for a category that is all but sure."""
+    """n_k (1 - p_k) - (n - n_k) p_k, with 1 - p = -expm1(log p), which is accurate for p close to 1."""
     log_p = log_softmax(beta)
     rest = counts.sum(-1, keepdims=True) - counts
     return -counts * expm1(log_p) - rest * exp(log_p)

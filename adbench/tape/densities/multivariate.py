@@ -1,6 +1,6 @@
-"""Densities of vectors and matrices, in Stan's names and order of arguments, each one node.
+"""Densities of vectors and matrices, one node each, with Stan's names and order of arguments.
 
-Vectors lie along the last axis, shape (..., k), leading axes are observations and broadcast; matrices are (k, k).
+Vectors have shape (..., k); their leading axes are observations and broadcast. Matrices have shape (k, k).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from adbench.tape.values import shape_of
 
 
 def _symmetric(a: Value) -> Value:
-    """What is read of a symmetric matrix: (A + Aᵀ)/2."""
+    """The symmetric part of a matrix, (A + Aᵀ)/2: densities read only this."""
     return 0.5 * (a + matrix_transpose(a))
 
 
@@ -52,7 +52,7 @@ def _symmetric_matrix(name: str, argument: str, a: Value) -> None:
 
 
 def _vectors(name: str, y: Value, mu: Value, matrix: Value) -> None:
-    """Raises unless y and μ are vectors of the matrix's length that broadcast."""
+    """Raise ValueError unless y and μ are vectors of the matrix's length that broadcast."""
     k, shapes = shape_of(matrix)[-1], (shape_of(y), shape_of(mu))
     try:
         fits = all(shape and shape[-1] == k for shape in shapes) and np.broadcast_shapes(*shapes)
@@ -62,7 +62,7 @@ def _vectors(name: str, y: Value, mu: Value, matrix: Value) -> None:
         raise ValueError(f"{name}: expected y and mu of shapes (..., {k}), got {shapes[0]} and {shapes[1]}")
 
 
-# Multivariate normal: D has the differences y - μ as rows
+# Multivariate normal; the rows of D are the differences y - μ
 
 
 def _differences(y: Value, mu: Value) -> Value:
@@ -71,7 +71,7 @@ def _differences(y: Value, mu: Value) -> Value:
 
 
 def _spread_over(rows: Value, y: Value, mu: Value) -> Value:
-    """Rows as they were before `_differences` flattened them."""
+    """The rows in the shape from before `_differences`."""
     return reshape(rows, np.broadcast_shapes(shape_of(y), shape_of(mu)))
 
 
@@ -86,8 +86,9 @@ def _multi_normal(
     shared: Callable[..., Value],
     check: Check | None = None,
 ) -> Density:
-    """A multivariate normal of y, μ and a matrix; `shared` gives the rows ∂/∂μ second. The matrix is symmetric, or
-    `check` says what it is."""
+    """A multivariate normal of y, μ and a matrix; `shared` returns the rows ∂/∂μ second.
+
+    The matrix must be symmetric, unless `check` tests for another form."""
 
     def is_symmetric(name: str, y: Value, mu: Value, matrix: Value) -> None:
         _symmetric_matrix(name, argument, matrix)
@@ -176,7 +177,7 @@ def _factor_value(shared: Value, _y: Value, _mu: Value, factor: Value) -> Value:
 
 
 def _factor_slope(shared: Value, _y: Value, _mu: Value, factor: Value) -> Value:
-    """The lower triangle of Aᵀ Zᵀ, less n/L_ii on the diagonal; the upper triangle is not read."""
+    """The lower triangle of Aᵀ Zᵀ, minus n/L_ii on the diagonal. The upper triangle of L is not read."""
     z, a = shared
     eye = np.eye(shape_of(factor)[-1])
     inverse_diagonal = eye / (factor * eye + (1.0 - eye))
@@ -199,7 +200,7 @@ def _dirichlet_check(name: str, theta: Value, alpha: Value) -> None:
 
 
 def _others(alpha: Value) -> Value:
-    """For each element of the last axis the sum of the others, from both sides: nothing is subtracted."""
+    """For each element of the last axis, the sum of the others, without subtraction."""
     nothing = np.zeros((*shape_of(alpha)[:-1], 1))
     before = cumsum(concatenate([nothing, alpha[..., :-1]], -1), -1)
     after = flip(cumsum(flip(concatenate([alpha[..., 1:], nothing], -1), -1), -1), -1)

@@ -2,17 +2,17 @@
 
     tape.gradient(lambda mu: tape.mean(tape.draws.normal(7, mu, 2.0, size=1000) ** 2), 0.5)
 
-The derivative is "how the value would change with the seed fixed" (R. Neal, pqR): a draw is a function of the seed and
-of the parameters, and the seed is a constant. The first argument is a seed, or a `numpy.random.Generator`, which goes
-on from where it is; a function that is differentiated should be given a seed, or make its own generator, so that it
-draws the same numbers whenever it is evaluated. Names, parameters and numbers are those of the `Generator` methods:
-the same seed gives the same values as numpy does. (`student_t` and `cauchy` add a place and a scale.)
+The derivative is "how the value would change with the seed fixed" (R. Neal, pqR): a draw is a function of the seed, a
+constant, and of the parameters. The first argument is a seed or a `numpy.random.Generator`, which continues from its
+current state. To differentiate a function, pass it a seed or let it make its own generator, so that every evaluation
+draws the same numbers. Names, parameters and numbers are those of the `Generator` methods: the same seed gives numpy's
+values. (`student_t` and `cauchy` also take a location and a scale.)
 
-Most draws are smooth functions of parameters and standard draws, as μ + σz, and are written so; they have derivatives
-of all orders. Gamma and beta draws, and what is made of them (chi-square, t, Dirichlet), move as the implicit
-reparameterisation says (`implicit`); they have first derivatives in the shape, and asking for a second raises
-RuleError. Discrete draws jump, between jumps their derivative is 0 and says nothing: with active parameters they raise
-DiscreteDrawError, with plain ones they are numpy's integers, constants.
+Most draws are smooth functions of parameters and standard draws, such as μ + σz, and have derivatives of all orders.
+Gamma and beta draws, and those built on them (chi-square, t, Dirichlet), use implicit reparameterisation (`implicit`).
+They have first derivatives in the shape; a second raises RuleError. Discrete draws jump, and between jumps their
+derivative is an uninformative 0. With active parameters they raise DiscreteDrawError; with plain ones they are numpy's
+integers, constants.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from adbench.tape.core.rule import Active, TapeError, Value, function_gradients
 from adbench.tape.densities.density import FINITE, NOT_NEGATIVE, POSITIVE, Domain, require
 from adbench.tape.draws.implicit import beta_slope, gamma_slope
 from adbench.tape.rules.elementwise import exp, expm1, power, sqrt
-from adbench.tape.rules.reductions import cumprod, sum  # numpy's name for it
+from adbench.tape.rules.reductions import cumprod, sum  # numpy's name
 from adbench.tape.rules.shapes import Shape, broadcast_to, concatenate
 from adbench.tape.values import any_active, constant, shape_of, value_of
 
@@ -35,10 +35,10 @@ Size = int | tuple[int, ...] | None
 
 
 class DiscreteDrawError(TapeError, TypeError):
-    """A discrete draw got a parameter that is being differentiated."""
+    """A parameter of a discrete draw is being differentiated."""
 
 
-# What all draws have in common
+# Shared by all draws
 
 
 def _generator(name: str, rng: Any) -> np.random.Generator:
@@ -61,7 +61,7 @@ def _parameters(name: str, domains: dict[str, Domain], *given: Value) -> list[Va
 
 
 def _shape(name: str, size: Size, *parameters: Value) -> Shape:
-    """The shape of the result: `size`, or what the parameters broadcast to."""
+    """The shape of the result: `size`, or the broadcast shape of the parameters."""
     shapes = [shape_of(x) for x in parameters]
     try:
         common = np.broadcast_shapes(*shapes)
@@ -144,7 +144,7 @@ def rayleigh(rng: Seed, scale: Value = 1.0, size: Size = None) -> Value:
     return scale * sqrt(2.0 * _standard_exponential("rayleigh", rng, size, scale))
 
 
-# Gamma, beta, and what is made of them
+# Gamma and beta, and draws built on them
 
 _gamma_speed = function_gradients(gamma_slope, (None, None), name="the derivative of a gamma draw in its shape")
 _gamma_draw = function_gradients(
@@ -191,7 +191,7 @@ def beta(rng: Seed, a: Value, b: Value, size: Size = None) -> Value:
 def student_t(rng: Seed, df: Value, loc: Value = 0.0, scale: Value = 1.0, size: Size = None) -> Value:
     """loc + scale · √(df/2) z / √g, z standard normal and g standard gamma of shape df/2.
 
-    numpy draws z and g in turn for each element, which costs a microsecond or two here.
+    Like numpy, it draws z and g in turn for each element, which costs a microsecond or two.
     """
     df, loc, scale = _parameters("student_t", {"df": POSITIVE, **_REAL}, df, loc, scale)
     size, generator = _shape("student_t", size, df, loc, scale), _generator("student_t", rng)
@@ -204,7 +204,7 @@ def student_t(rng: Seed, df: Value, loc: Value = 0.0, scale: Value = 1.0, size: 
 def dirichlet(rng: Seed, alpha: Value, size: Size = None) -> Value:
     """Rows on the simplex, shape size + (k,) for alpha of shape (k,): gamma draws divided by their sum.
 
-    If all of alpha is below 0.1 gamma draws underflow, and numpy breaks a stick by beta draws instead; so do we.
+    If all of alpha is below 0.1, gamma draws underflow, so this breaks a stick by beta draws, as numpy does.
     """
     (alpha,) = _parameters("dirichlet", {"alpha": POSITIVE}, alpha)
     if len(shape_of(alpha)) != 1:
@@ -228,13 +228,13 @@ def _discrete(name: str) -> Callable[..., Any]:
     def draw(rng: Seed, *parameters: Any, size: Size = None) -> Any:
         if any_active(parameters):
             raise DiscreteDrawError(
-                f"{name}: expected plain parameters, got a variable: a discrete draw jumps and has no derivative in "
-                f"them; if it is meant to be a constant give their plain numbers, with .val"
+                f"{name}: expected plain parameters, got a variable: a discrete draw jumps and has no derivative; "
+                f"pass plain numbers with .val to make the draw a constant"
             )
         return getattr(_generator(name, rng), name)(*parameters, size=size)
 
     draw.__name__ = name
-    draw.__doc__ = f"`Generator.{name}`, a constant; DiscreteDrawError for parameters being differentiated."
+    draw.__doc__ = f"`Generator.{name}`, a constant. Raises DiscreteDrawError if a parameter is being differentiated."
     return draw
 
 

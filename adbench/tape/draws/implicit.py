@@ -1,14 +1,14 @@
-"""How a draw moves with its distribution's parameter when the seed is fixed: implicit reparameterisation.
+"""Implicit reparameterisation: the derivative of a draw in its distribution's parameter, with the seed fixed.
 
-A draw x with F(x; α) = u, u fixed by the seed, moves as dx/dα = -(∂F/∂α) / p(x) (Figurnov, Mohamed and Mnih 2018,
-"Implicit reparameterization gradients", equation 5). For the gamma and the beta distribution ∂F/∂α is not elementary.
+The seed fixes u = F(x; α) of a draw x, so dx/dα = -(∂F/∂α) / p(x) (Figurnov, Mohamed and Mnih 2018, "Implicit
+reparameterization gradients", equation 5). For the gamma and the beta distribution ∂F/∂α is not elementary.
 
-With p(t) ∝ t^(α-1) …, ∂F/∂α = ∫₀ˣ p(t) (log t - E log t) dt. The integrand changes sign once, at the geometric mean
-G = exp(E log t), and the whole integral is 0: so below G it is taken from 0 to x, above G from x upwards with the
-other sign, and in either case nothing cancels. After t = x e^(∓v) the integrals run over v from 0 to ∞ and are done
-by the double-exponential rule for decaying integrands (Takahasi and Mori 1974), v = s exp(τ - e^(-τ)), which also
-resolves what happens close to v = 0. Only for α ≲ 1 and small x above G the integrand has a plateau too long for it;
-there the power series of the incomplete function is differentiated instead.
+With p(t) ∝ t^(α-1) …, ∂F/∂α = ∫₀ˣ p(t) (log t - E log t) dt. The integrand changes sign once, at the geometric mean G =
+exp(E log t), and the whole integral is 0. So below G we integrate from 0 to x, and above G from x upwards with the
+other sign; neither integral cancels. After t = x e^(∓v) the integrals run over v from 0 to ∞. The double-exponential
+rule for decaying integrands (Takahasi and Mori 1974), v = s exp(τ - e^(-τ)), computes them and also resolves v close to
+0. Only for α ≲ 1 and small x above G the integrand has a plateau too long for this rule; there we differentiate the
+power series of the incomplete function.
 
 Measured against 50 digits: relative error below 1e-12 for α from 1e-2 to 1e3 and x from the 1e-8 to the 1 - 1e-8
 quantile; see the tests.
@@ -29,13 +29,13 @@ _TAU = np.arange(-3.6, 4.0, _STEP)
 _NODES = np.exp(_TAU - np.exp(-_TAU))
 _WEIGHTS = _STEP * _NODES * (1.0 + np.exp(-_TAU))
 _BLOCK = 2048
-"""Draws at a time: some megabytes for all nodes."""
+"""Draws per block: some megabytes for all nodes."""
 
 Plain = Any
 
 
 def _in_blocks(slope: Callable[..., Plain], *inputs: Plain) -> Plain:
-    """slope(*columns) over the flattened, broadcast inputs, a block at a time, in the broadcast shape."""
+    """slope(*columns) over the flattened, broadcast inputs, block by block; the result has the broadcast shape."""
     arrays = np.broadcast_arrays(*inputs)
     flat = [np.ravel(a).astype(float) for a in arrays]
     out = np.empty(flat[0].size)
@@ -52,9 +52,9 @@ def _integral(scale: Plain, log_weight: Callable[[Plain], Plain], factor: Callab
 
 
 def _by_series(a: Plain, x: Plain, log_ratio: Plain, ratio: Callable[[int], Plain], terms: int) -> Plain:
-    """-(∂F/∂a) / (x p(x)) up to the factor F's series leaves out, from Σ c_n xⁿ/(a + n) and its derivative in a.
+    """-(∂F/∂a) / (x p(x)), up to the factor omitted in F's series, from Σ c_n xⁿ/(a + n) and its derivative in a.
 
-    `log_ratio` is log x - E log t - 1/a; the term 1/a is taken out of everything, for it cancels when a is small.
+    `log_ratio` is log x - E log t - 1/a. All terms leave out 1/a, because it cancels for small a.
     """
     c = np.ones_like(x)
     first, second = np.zeros_like(x), np.zeros_like(x)
@@ -124,11 +124,12 @@ def _beta_slope(a: Plain, b: Plain, x: Plain, rest: Plain) -> Plain:
 def _beta_side(a: Plain, b: Plain, x: Plain, rest: Plain, gap: Plain, own: float) -> Plain:
     """∫ e^(-av) (1 + r (1 - e^(-v)))^(b-1) (gap + v or log(1 + r (1 - e^(-v)))) dv, r = x/(1 - x).
 
-    From x towards 0, where log t falls by v (`own` 1), or in the mirror towards 1, where it rises by the logarithm.
+    It runs from x towards 0, where log t falls by v (`own` 1), or mirrored towards 1, where log t rises by the
+    logarithm.
     """
     r = x / rest
-    # The weight falls at the rate `slope` or, if b > 1, like a normal density; in the end at the rate a. A scale that
-    # is too long by a factor of 10⁴ still does no harm.
+    # The weight falls at the rate `slope` or, if b > 1, like a normal density; in the end at the rate a. A scale up to
+    # 10⁴ times too long does no harm.
     slope, bend = np.abs(a - (b - 1.0) * r), np.sqrt(np.maximum(b - 1.0, 0.0) * r * (1.0 + r))
     scale = np.maximum(np.where(b > 1.0, 1.0 / (slope + bend), 0.0), 1.0 / a)
     ac, bc, rc, gc = a[:, None], b[:, None], r[:, None], gap[:, None]

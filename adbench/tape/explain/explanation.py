@@ -2,10 +2,10 @@
 
     print(explain(f, 1.3, 0.5, 1.2))        # f(y, mu, sigma), any program of numbers and arrays
 
-Nodes are called v1, v2, … in the order of the recording, their adjoints a1, a2, …. The forward table has for each node
-its operation, its value and its partial derivatives; the reverse table has every addition to an adjoint in the order
-in which the sweep makes them. Nothing is computed in a second way: the sweep itself runs, one operand at a time. A
-formula of a partial is the rule's own gradient function, called with names instead of numbers.
+Nodes are called v1, v2, … in the order of the recording, and their adjoints a1, a2, …. The forward table lists each
+node's operation, value and partial derivatives. The reverse table lists every addition to an adjoint, in the order of
+the sweep. Nothing is computed in a second way: the real sweep runs, one operand at a time. The formula of a partial is
+the rule's own gradient function, called with names instead of numbers.
 
 Source: Carpenter et al., "The stan::agrad C++ automatic differentiation library", section 1.1, figures 1 to 3.
 """
@@ -30,15 +30,15 @@ from adbench.tape.levels import on_tape
 from adbench.tape.trees import NAMESPACE, described, flatten, tree_flatten
 from adbench.tape.values import has_nan, settle, shape_of, value_of
 
-# Records of every form
+# Records of all forms
 
 
 @dataclass(frozen=True)
 class Step:
-    """A record of any form, spelled out: out = rule(*operands, **params).
+    """A record of any form, in full: out = rule(*operands, **params).
 
-    cells      for each operand where its adjoint collects, None for a constant
-    constants  for each operand its value if it is a constant; anything otherwise
+    cells      the cell of each operand's adjoint, None for a constant
+    constants  the value of each operand that is a constant; other entries are meaningless
     val        the result's value, if the record keeps it
     """
 
@@ -51,13 +51,13 @@ class Step:
 
 
 def step_of(record: Record) -> Step:
-    """A record of one of the forms that `recording` describes. A new form is to be added here and in `only`."""
+    """A record of one of the forms that `recording` describes. Add any new form here and in `only`."""
     rule, out, a, b, p, q = record
     if rule is LEAF:
         return Step(rule, out, (), (), {}, b)
     if rule is CALLBACK:
         return Step(rule, out, (), (), p, p.get("value"))
-    if q is not ASK or p is None:  # the compact forms: a function of one argument leaves the second place empty
+    if q is not ASK or p is None:  # compact forms: a function of one argument leaves the second position empty
         cells, partials = ((a, b), (p, q)) if q is not ASK else (a, b)
         count = len(rule.reverse)
         return Step(rule, out, tuple(cells)[:count], tuple(partials)[:count], {}, None)
@@ -66,7 +66,7 @@ def step_of(record: Record) -> Step:
 
 
 def only(record: Record, i: int) -> Record:
-    """The record with operand i alone active: its sweep is one edge of the graph."""
+    """The record with only operand i active: its sweep is one edge of the graph."""
     rule, out, a, b, p, q = record
     if q is not ASK:
         return (rule, out, a if i == 0 else None, b if i == 1 else None, p, q)
@@ -80,9 +80,9 @@ def only(record: Record, i: int) -> Record:
 class Partial:
     """∂result/∂operand of one edge.
 
-    formula  as the rule has it, in the names of the nodes; "" where it is not a short formula
+    formula  the rule's formula in the names of the nodes; "" if it is not short
     value    a number; for an array the gradient of a scalar result, or the diagonal of an elementwise function's
-             Jacobian; None where the Jacobian is larger than that: nothing needs it written out
+             Jacobian; None for a larger Jacobian, which is never written out
     shape    of the Jacobian: result.shape + operand.shape
     """
 
@@ -104,9 +104,9 @@ class Partial:
 class Node:
     """One value of the recording.
 
-    symbol    what a drawing has in its circle: the operator, the function's name, or an input's name
-    operation how it was computed, in the names of its operands
-    operands  names of nodes, and constants as text; nothing for an input
+    symbol    the label in a drawing: the operator, the function's name, or an input's name
+    operation the formula of its value, in the names of its operands
+    operands  names of nodes, and constants as text; empty for an input
     value     a number or an array
     """
 
@@ -121,7 +121,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Update:
-    """One addition to an adjoint: target += source · partial. `partial` is None for what a Python callback did."""
+    """One addition to an adjoint: target += source · partial. `partial` is None if a Python callback added it."""
 
     target: str
     source: str
@@ -130,7 +130,7 @@ class Update:
 
     def __str__(self) -> str:
         if self.partial is None:
-            return f"what the callback of {self.source} adds"
+            return f"(by the callback of {self.source})"
         p = self.partial
         factor = p.formula or (text_of(p.value) if p.shape == () else f"∂{p.result}/∂{p.operand}")
         return f"{self.source} × ({factor})"
@@ -138,12 +138,12 @@ class Update:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What happened in one evaluation and its reverse sweep.
+    """The record of one evaluation and its reverse sweep.
 
     nodes     in the order of the recording: operands before results
     updates   in the order of the sweep
-    root      name of the node that is the function's value; "" if that is a constant
-    gradient  for each argument the derivative, in its structure; of the sum of the elements, if the value is an array
+    root      name of the node of the function's value; "" if the value is a constant
+    gradient  the derivative in each argument, in its structure; for an array value, of the sum of its elements
     """
 
     nodes: tuple[Node, ...]
@@ -153,7 +153,7 @@ class Explanation:
     gradient: tuple[Any, ...]
 
     def graph(self) -> str:
-        """The expression graph as a drawing, from the value down to the inputs; a shared node is drawn once."""
+        """Draw the expression graph from the value down to the inputs; a shared node is drawn once."""
         if not self.root:
             return f"{text_of(self.value)}, a constant"
         return "\n".join(drawn(self.root, {node.name: (node.symbol, node.operands) for node in self.nodes}))
@@ -166,7 +166,7 @@ class Explanation:
         return aligned(rows)
 
     def reverse(self) -> str:
-        """The reverse table: what each adjoint grows by, and what it then is."""
+        """The reverse table: each addition to an adjoint, and the adjoint after it."""
         rows = [("var", "", "operation", "result")]
         if self.root:
             number = int(self.root[1:])
@@ -184,10 +184,10 @@ class Explanation:
 
 
 def explain(f: Function, *args: Any, names: Sequence[str] | None = None) -> Explanation:
-    """Evaluates f(*args), differentiates it in all arguments, and explains each step.
+    """Evaluate f(*args), differentiate it in all arguments, and explain each step.
 
-    Arguments are numbers, arrays or nests. `names` are those of f's parameters unless given. f returns a number or an
-    array; of an array the sum of the elements is differentiated: all its adjoints begin with 1.
+    Arguments are numbers, arrays or nests. `names` defaults to the names of f's parameters. f returns a number or an
+    array. For an array, the sum of its elements is differentiated: all its adjoints begin as 1.
     """
     names = _parameter_names(f, len(args)) if names is None else list(names)
     if len(names) != len(args):
@@ -203,7 +203,7 @@ def explain(f: Function, *args: Any, names: Sequence[str] | None = None) -> Expl
             rebuilds.append((len(leaves), len(leaves) + len(new), rebuild))
             leaves += new
             inputs.append(rebuild(new))
-        cells = [leaf.cell for leaf in leaves]  # before f, which may rebind a leaf by x[i] = v
+        cells = [leaf.cell for leaf in leaves]  # before calling f, where x[i] = v may rebind a leaf
         values = {id(leaf.cell): value_of(leaf.val) for leaf in leaves}
         y: Any = f(*inputs)
         root = y.cell if is_on(y, tape) else None
@@ -225,17 +225,17 @@ def explain(f: Function, *args: Any, names: Sequence[str] | None = None) -> Expl
 def _parameter_names(f: Function, count: int) -> list[str]:
     try:
         parameters = list(inspect.signature(f).parameters.values())
-    except (TypeError, ValueError):  # some functions written in C tell nothing about their parameters
+    except (TypeError, ValueError):  # some functions written in C have no signature
         return [""] * count
     named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:count]
     return named + [""] * (count - len(named))
 
 
 def _labels(arg: Any, name: str) -> list[str]:
-    """theta for a number or an array, theta[0], theta['rate'] for the leaves of a nest."""
+    """Label an argument's leaves: theta for a number or an array, theta[0], theta['rate'] for the leaves of a nest."""
     if isinstance(arg, (Active, np.ndarray, np.generic, float, int)):
         return [name]
-    tree_flatten(arg)  # makes the dataclasses in it known
+    tree_flatten(arg)  # registers its dataclasses
     paths = optree.tree_paths(arg, namespace=NAMESPACE)
     return [name + "".join(f"[{entry!r}]" for entry in path) for path in paths]
 
@@ -257,13 +257,13 @@ def _seed(cell: Any) -> None:
 
 
 def _now(cell: Any) -> Value:
-    """A cell's adjoint as a plain number or array, a copy. (A number in an array's cell applies to all elements.)"""
+    """A copy of a cell's adjoint, a plain number or array. (A number in an array's cell applies to all elements.)"""
     adj = value_of(cell.adj)
     return np.zeros(cell.shape) + adj if cell.shape else adj
 
 
 class _Recording:
-    """A tape, with a name and a value for every cell; cells are known by their ids."""
+    """A tape with a name and a value for every cell, by the cell's id."""
 
     def __init__(self, tape: Tape, labels: dict[int, str], values: dict[int, Value]) -> None:
         self.records = [(record, step_of(record)) for record in tape]
@@ -279,10 +279,10 @@ class _Recording:
                 values[key] = self.value(step)
 
     def value(self, step: Step) -> Value:
-        """What a record computed; computed again if it does not keep it."""
+        """The value of a record, recomputed if the record does not keep it."""
         if step.val is not None or hasattr(step.out, "val"):
             return value_of(step.out.val if step.val is None else step.val)
-        with np.errstate(all="ignore"):  # of all this the forward pass has warned
+        with np.errstate(all="ignore"):  # the forward pass has warned of all this
             return settle(step.rule.value(*self.operands(step), **step.params))
 
     def operands(self, step: Step) -> list[Value]:
@@ -309,7 +309,7 @@ class _Recording:
             yield Node(self.names[key], symbol, operation, tuple(operands), value, step.out.shape, partials)
 
     def partials(self, record: Record, step: Step) -> Iterator[Partial]:
-        """A partial is what the sweep adds to an adjoint of 0 when the result's adjoint is 1."""
+        """The partials: the amounts that the sweep adds to adjoints of 0 if the result's adjoint is 1."""
         shape, result = step.out.shape, self.names[id(step.out)]
         letters = [None if cell is None else self.names[id(cell)] for cell in step.cells]
         inputs = self.operands(step)
@@ -327,7 +327,7 @@ class _Recording:
             yield Partial(result, self.names[id(cell)], formula, value, shape + cell.shape)
 
     def updates(self, nodes: Sequence[Node], root: Any, leaves: Sequence[Any]) -> list[Update]:
-        """The sweep, an edge at a time; a second time, carefully, if a NaN reaches one of the leaves (see `sweep`)."""
+        """Sweep edge by edge; if a NaN reaches a leaf, sweep again carefully (see `sweep`)."""
         partials = {node.name: node.partials for node in nodes}
         updates: list[Update] = []
         for careful in (False, True):
@@ -349,12 +349,12 @@ class _Recording:
     def updates_at(
         self, record: Record, step: Step, partials: dict[str, tuple[Partial, ...]], careful: bool
     ) -> Iterator[Update]:
-        """What one record adds to the adjoints of its operands."""
+        """The additions of one record to the adjoints of its operands."""
         if step.rule is CALLBACK:
             yield from self.updates_by_callback(record, step)
             return
         adj = step.out.adj
-        if type(adj) is float and adj == 0.0:  # as in the sweep: nothing comes from here
+        if type(adj) is float and adj == 0.0:  # as in the sweep, it contributes nothing
             return
         name = self.names[id(step.out)]
         edges = [i for i, cell in enumerate(step.cells) if cell is not None]
@@ -364,7 +364,7 @@ class _Recording:
             yield Update(adjoint_of(partial.operand), adjoint_of(name), partial, _now(step.cells[i]))
 
     def updates_by_callback(self, record: Record, step: Step) -> Iterator[Update]:
-        """A callback is opaque: comparing the adjoints before and after shows its effect."""
+        """The additions of a callback, found by comparing adjoints before and after, because it is opaque."""
         cells = {self.names[id(s.out)]: s.out for _, s in self.records if id(s.out) in self.names}
         before = {name: _now(cell) for name, cell in cells.items()}
         sweep([record], keep=True)

@@ -1,7 +1,7 @@
 """Operations, formulas and expression graphs as text, for `explain`.
 
-`Name` is an active value that computes with text: given names instead of numbers, a rule's gradient function
-returns its own formula, as `v1 / v3` for hypot. That is all it takes: rules know nothing of who calls them.
+`Name` is an active value that computes with text. Called with names instead of numbers, a rule's gradient function
+returns its own formula, such as `v1 / v3` for hypot. Rules need no change for this.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from adbench.tape.rules.products import matmul
 from adbench.tape.values import settle, value_of
 
 SUM, PRODUCT, SIGN, POWER, ATOM = range(1, 6)
-"""How tightly an expression binds; an operand that binds less tightly than required is put in brackets."""
+"""Precedence of expressions; an operand of lower precedence than required gets brackets."""
 
 INFIX: dict[Rule, tuple[str, int, int, int]] = {
     add: ("+", SUM, SUM, SUM),
@@ -43,15 +43,15 @@ INFIX: dict[Rule, tuple[str, int, int, int]] = {
     matmul: ("@", PRODUCT, PRODUCT, SIGN),
     power: ("**", POWER, ATOM, SIGN),
 }
-"""Operator, how tightly the result binds, and what the left and the right operand must."""
+"""Operator, precedence of its result, and the precedence required of the left and right operand."""
 
 LONGEST_FORMULA = 40
 LARGEST_ARRAY = 4
-"""Arrays of one axis and no more elements than this are written out."""
+"""Vectors of at most this many elements are written out."""
 
 
 def text_of(value: Value) -> str:
-    """A plain value: six digits of a number, a short vector, the shape of anything larger."""
+    """A plain value as text: six digits of a number, a short vector, the shape of any larger array."""
     if isinstance(value, np.ndarray) and value.ndim:
         if value.ndim == 1 and value.size <= LARGEST_ARRAY:
             return f"[{' '.join(text_of(x) for x in value)}]"
@@ -60,7 +60,7 @@ def text_of(value: Value) -> str:
 
 
 def symbol_of(rule: Rule) -> str:
-    """+ for add; the name of a function that has no operator."""
+    """The operator of a rule, as + for add; otherwise the function's name."""
     return _SYMBOLS.get(rule, INFIX[rule][0] if rule in INFIX else rule.name)
 
 
@@ -68,7 +68,7 @@ _SYMBOLS = {negative: "-", square: "**", getitem: "[]"}
 
 
 def written(rule: Rule, operands: Sequence[str], params: dict[str, Any]) -> str:
-    """rule(*operands, **params) in Python's notation; the operands are names and constants."""
+    """rule(*operands, **params) in Python notation; the operands are names and constants."""
     parts = [(text, SIGN if text.startswith("-") else ATOM) for text in operands]
     return _written(rule, parts, params)[0]
 
@@ -108,7 +108,7 @@ def _index_text(index: Any) -> str:
 
 
 class Name(Operand):
-    """A value with the text that it is called by. Computing with it computes both."""
+    """A value together with its text. Computing with it computes both."""
 
     __slots__ = ("_level", "binds", "text", "val")
 
@@ -119,22 +119,22 @@ class Name(Operand):
 
     @property
     def level(self) -> int:
-        """The level of the one who asks for a formula."""
+        """The level of the caller."""
         return self._level
 
     def interpret(self, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
-        """The rule's value, and the rule written down, plainly: 2 * x for x + x, x for 1 * x."""
+        """The rule's value and its simplified text: 2 * x for x + x, x for 1 * x."""
         parts = [self.part(arg) for arg in args]
         val = settle(rule.value(*map(value_of, args), **params))
         if rule is where and len(set(np.ravel(value_of(args[0])))) == 1:
-            text, binds = parts[1 if np.all(value_of(args[0])) else 2]  # a choice that is made the same everywhere
+            text, binds = parts[1 if np.all(value_of(args[0])) else 2]  # the same choice for all elements
         else:
             text, binds = _simplified(rule, parts) or _written(rule, parts, params)
         return Name(self._level, val, text, binds)
 
     @staticmethod
     def part(arg: Value) -> tuple[str, int]:
-        """The text of an operand, and how tightly it binds."""
+        """The text of an operand, and its precedence."""
         if isinstance(arg, Name):
             return arg.text, arg.binds
         text = text_of(arg)
@@ -165,7 +165,7 @@ def formula_of(
     inputs: Sequence[Value],
     params: dict[str, Any],
 ) -> str:
-    """∂result/∂inputs[i] in these names, None for a constant; "" for a matrix function or where it would be long."""
+    """∂result/∂inputs[i] in these names; None for a constant, "" for a matrix function or a long formula."""
     if not rule.elementwise or isinstance(rule.reverse, AllInputs):
         return ""
     level = next_level()
@@ -174,13 +174,13 @@ def formula_of(
         with np.errstate(all="ignore"):
             formula = rule.reverse[i](Name(level, result[1], result[0]), 1.0, *named, **params)
     except (TypeError, ValueError, ArithmeticError, AttributeError, TapeError):
-        return ""  # written for plain numbers only, or without a value at this point
+        return ""  # for plain numbers only, or without a value at this point
     text = formula.text if isinstance(formula, Name) else text_of(formula)
     return text if len(text) <= LONGEST_FORMULA else ""
 
 
 def drawn(root: str, nodes: dict[str, tuple[str, Sequence[str]]]) -> Iterator[str]:
-    """The lines of a graph given by name -> (symbol, operands), from the root down; a constant is its own text."""
+    """The lines of a graph, name -> (symbol, operands), from the root down. A constant is its own text."""
     seen: set[str] = set()
     waiting = [(root, "", "")]
     while waiting:
@@ -198,7 +198,7 @@ def drawn(root: str, nodes: dict[str, tuple[str, Sequence[str]]]) -> Iterator[st
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of cells as text in columns, with a rule under the first; rows may be of different lengths."""
+    """Rows of cells as aligned columns, with a line under the first row. Rows may differ in length."""
     count = max(map(len, rows))
     filled = [[*row, *[""] * (count - len(row))] for row in rows]
     widths = [max(len(row[k]) for row in filled) for k in range(count)]

@@ -1,11 +1,11 @@
-"""Recording in less time and memory, in two more forms of records:
+"""Record in less time and memory, with two more forms of records:
 
     (rule, out, a, b, p, q)                   a scalar of one or two scalars: p = ∂out/∂a, q = ∂out/∂b. A constant
                                               argument has None for a or b, and p or q is then the constant itself
     (rule, out, cells, partials, None, ASK)   the same in tuples, with an array among them: all arrays have one shape,
-                                              and what is not an array is a scalar
+                                              and all other operands are scalars
 
-A partial of an array in a scalar may also be a pair (array, number), to be multiplied if somebody wants to know.
+The partial of an array with respect to a scalar may also be a pair (array, number), multiplied only if needed.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from adbench.tape.fast.blocks import full
 from adbench.tape.rules import indexing
 from adbench.tape.values import FLOAT64, PLAIN, constant, seen_inside, settle, shape_of
 
-# The values that gradient functions read and a record keeps
+# The values that gradient functions read: a record keeps only these
 
 
 def kept(rule: Rule, active: tuple[bool, ...]) -> tuple[bool, ...]:
-    """Which of (val, *inputs) the gradient functions of the active arguments read."""
+    """The positions in (val, *inputs) that the gradient functions of the active arguments read."""
     try:
         return rule.reads[active]
     except KeyError:
@@ -44,13 +44,13 @@ def kept(rule: Rule, active: tuple[bool, ...]) -> tuple[bool, ...]:
 
 
 def _parameters_read(gradient: Gradient, count: int) -> tuple[bool, ...]:
-    """Which of (val, *inputs) a gradient function reads: all but the parameters named with an underscore in front.
+    """The positions in (val, *inputs) that a gradient function reads: all parameters without a leading underscore.
 
-    The others are not kept; in their places the function is given something that has `.shape` only.
+    Records do not keep the others. Instead, the function gets an object that has only `.shape`.
     """
     try:
         parameters = list(inspect.signature(gradient).parameters.values())
-    except (TypeError, ValueError):  # some functions written in C tell nothing about their parameters
+    except (TypeError, ValueError):  # some functions written in C have no signature
         return (True,) * count
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return (True,) * count
@@ -59,11 +59,11 @@ def _parameters_read(gradient: Gradient, count: int) -> tuple[bool, ...]:
     return tuple(reads[:count] + [False] * (count - len(reads)))
 
 
-# Functions of one argument and of two
+# Functions of one and of two arguments
 
 
 def interpret(node: Recorded, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
-    """`Recorded.interpret`, which keeps less, needs no loops for one argument and two, and names shapes in errors."""
+    """`Recorded.interpret` that keeps less, has no loops for one or two arguments, and names shapes in errors."""
     try:
         if len(args) == 1:
             return _interpret_one(node, rule, params)
@@ -79,7 +79,7 @@ _ONE_ACTIVE = (True,)
 
 
 def _interpret_one(node: Any, rule: Rule, params: dict[str, Any]) -> Value:
-    """`interpret` for a function of one argument, which needs no sorting of arguments."""
+    """`interpret` for a function of one argument."""
     a, cell = node.val, node.cell
     val = rule.value(a, **params) if type(a) in PLAIN else seen_inside(rule, (a,))(a, **params)
     slope = rule.slope
@@ -94,7 +94,7 @@ def _interpret_one(node: Any, rule: Rule, params: dict[str, Any]) -> Value:
 
 
 def _interpret_two(tape: Tape, rule: Rule, a: Value, b: Value, params: dict[str, Any]) -> Value:
-    """`interpret` for a function of two arguments, without its loops."""
+    """`interpret` for a function of two arguments, without loops."""
     a_cell = b_cell = None
     if (type(a) is Array or type(a) is Scalar) and a.tape is tape:
         a, a_cell = a.val, a.cell
@@ -116,7 +116,7 @@ def _interpret_two(tape: Tape, rule: Rule, a: Value, b: Value, params: dict[str,
 def push(
     tape: Tape, rule: Rule, val: Value, cells: Sequence[Any], saved: tuple[Any, ...], params: dict[str, Any] | None
 ) -> Value:
-    """`core.node.push`, spelled out."""
+    """`core.node.push`, inlined."""
     node: Any
     out: Any
     if type(val) is np.float64:
@@ -137,18 +137,18 @@ def push(
 
 
 def _interpret_any(tape: Tape, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
-    """`Recorded.interpret`, which keeps only what the gradient functions read."""
+    """`Recorded.interpret` that keeps only the values that gradient functions read."""
     cells = [arg.cell if isinstance(arg, Recorded) and arg.tape is tape else None for arg in args]
     keep_val, *keep = kept(rule, tuple([cell is not None for cell in cells]))
     inputs = [constant(x, rule.name, i, keep=keep[i]) if cells[i] is None else x.val for i, x in enumerate(args)]
     val = rule(*inputs, **params)
-    # A cell replaces an input that is not kept: it has the shape and no more.
+    # A cell replaces an input that is not kept: it has only the shape.
     saved = [x if cell is None or is_kept else cell for x, cell, is_kept in zip(inputs, cells, keep, strict=True)]
     return push(tape, rule, val, cells, (val if keep_val else None, saved), params)
 
 
 def getitem(self: Array, index: Any) -> Value:
-    """x[index]; an element of a vector and a slice without asking what the index is."""
+    """x[index], with quick paths for an element of a vector and for a slice."""
     val = self.val
     if type(index) is int and type(val) is np.ndarray and val.ndim == 1:
         node = Scalar()
@@ -164,11 +164,11 @@ def getitem(self: Array, index: Any) -> Value:
 
 
 shape = property(lambda self: self.cell.shape)
-"""`Array.shape`, which does not ask the value."""
+"""`Array.shape`, read without the value."""
 
 
 def edges(tape: Tape) -> int:
-    """`Tape.edges` of records of every form."""
+    """`Tape.edges` for records of every form."""
     count = 0
     for _, _, a, b, _, q in tape:
         count += sum(c is not None for c in a) if q is ASK else (a is not None) + (b is not None)

@@ -1,22 +1,22 @@
 """The reverse sweep over records of every form, in as little time and memory as Python allows.
 
-It gives what `core.sweep` gives. Besides, it reads the compact forms (see `quick_records`), adds into arrays that
-belong to nobody else, and leaves an adjoint one number for as long as all of its elements are the same.
+It gives the results of `core.sweep`. In addition it reads the compact forms (see `quick_records`), adds in place into
+arrays that no one else holds, and stores an adjoint as one number while all its elements are equal.
 
-What rules say for this sweep:
+It uses these attributes of rules:
 
-    fresh     contributions are newly made arrays (or `adj`, or views of it), so that it may add into them
+    fresh     contributions are new arrays (or `adj`, or views of it), so the sweep may add into them
     scatter   for a function that reads part of its first argument: scatter(buffer, adj, **params) adds the contribution
-              in place, at the cost of the part and not of the whole; `adj` may be one number for all
-    slope     for a function of one argument that is elementwise or a sum: its derivative, where that is one number
-    reads     which of (val, *inputs) gradient functions read, once `quick_records` has found out
+              in place, at the cost of the part, not of the whole; `adj` may be one number for all elements
+    slope     for an elementwise function or a sum, of one argument: its derivative, if that is one number
+    reads     the positions in (val, *inputs) that gradient functions read, set by `quick_records`
 
-**Zero times infinity is zero here.** A path through an exact zero contributes nothing, even where another factor on it
-is infinite or not a number: x √x at 0 has derivative 0, and so has a branch that `where` did not select. Other NaN
-are passed on. The rule costs nothing where no NaN arises: a first sweep multiplies plainly, and only if a NaN
-reaches an independent variable a second one, `careful`, applies the rule at every elementwise node. The price: a
-derivative that is the finite limit of 0 · inf, as of √x · √(2x) at 0, comes out as 0. (√x · √x itself is known, see
-`identities`; and a second derivative through such a 0 is NaN, see `singular`.)
+**Zero times infinity is zero here.** A path through an exact zero contributes nothing, even if another factor on it is
+infinite or NaN: x √x has derivative 0 at 0, and so has a branch that `where` did not select. Other NaN pass through.
+The rule costs nothing where no NaN arises: the first sweep multiplies plainly. Only if a NaN reaches an independent
+variable, a second sweep, `careful`, applies the rule at every elementwise node. The price: a derivative that is the
+finite limit of 0 · inf, as of √x · √(2x) at 0, comes out as 0. (`identities` recognises √x · √x, and a second
+derivative through such a 0 is NaN, see `singular`.)
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ from adbench.tape.values import (
 _EDGES = function_gradients(
     lambda p, q: p, (lambda _v, adj, p, _q: adj * p, lambda _v, adj, _p, q: adj * q), name="scalar node"
 )
-"""A record of the compact form as a rule, for the careful sweep: its inputs are the partials."""
+"""The rule of a compact record in the careful sweep: its inputs are the partials."""
 
 
 class WrongShapeError(RuleError):
-    """A contribution does not have the shape of the argument it is for."""
+    """A contribution does not have its argument's shape."""
 
 
 def sweep(records: Iterable[Record], *, careful: bool = False, keep: bool = False) -> None:
-    """Propagates adjoints through the records, given last to first.
+    """Propagate adjoints through the records, given last to first.
 
-    All adjoints must be zero but for the seed's. With `keep`, adjoints of intermediate arrays stay readable.
+    All adjoints except the seed's must be zero. With `keep`, adjoints of intermediate arrays stay readable.
     """
     for rule, out, a, b, p, q in records:
         if q is ASK:
@@ -75,7 +75,7 @@ def sweep(records: Iterable[Record], *, careful: bool = False, keep: bool = Fals
                     ask(rule, out, adj, a, b, p, careful)
                 if not keep:
                     out.adj = 0.0
-        elif (adj := out.adj) or type(adj) is not float:  # an active adjoint of value 0 has derivatives all the same
+        elif (adj := out.adj) or type(adj) is not float:  # an active adjoint of value 0 may still have derivatives
             if a is not None:
                 a.adj += adj * p
             if b is not None:
@@ -83,7 +83,7 @@ def sweep(records: Iterable[Record], *, careful: bool = False, keep: bool = Fals
 
 
 def add(cell: Any, part: Value, own: bool) -> None:
-    """cell.adj += part, which has the cell's shape or is one number for all; `own` says that nobody else has it."""
+    """cell.adj += part, an array of the cell's shape or one number for all; with `own`, no one else holds `part`."""
     have = cell.adj
     if type(have) is float:
         if have == 0.0:
@@ -108,11 +108,11 @@ def add(cell: Any, part: Value, own: bool) -> None:
     cell.own = type(total) is np.ndarray
 
 
-# The compact form of arrays: products with partials that are known
+# Compact records of arrays: products with known partials
 
 
 def add_products(out: Any, adj: Value, cells: Sequence[Any], partials: Sequence[Any], spend: bool) -> None:
-    """cell.adj += adj · partial for one or two arguments; with `spend` nobody needs `adj` afterwards."""
+    """cell.adj += adj · partial for one or two arguments; with `spend`, `adj` is not needed afterwards."""
     if len(cells) == 1:
         add_product(out, cells[0], adj, partials[0], spend)
         return
@@ -128,7 +128,7 @@ def add_products(out: Any, adj: Value, cells: Sequence[Any], partials: Sequence[
 
 
 def add_product(out: Any, cell: Any, adj: Value, partial: Value, spend: bool) -> None:
-    """cell.adj += adj · partial; with `spend` in the memory of `adj`."""
+    """cell.adj += adj · partial; with `spend`, in the memory of `adj`."""
     own = True
     if type(cell) is not Cell:
         cell.adj += _total(adj, partial, out.shape)
@@ -146,7 +146,7 @@ def add_product(out: Any, cell: Any, adj: Value, partial: Value, spend: bool) ->
         part = np.multiply(adj, partial, room(cell.shape))
     else:
         part = -adj if partial is MINUS_ONE else adj * partial
-    if type(part) not in PLAIN:  # of an outer level: a number never means an array there
+    if type(part) not in PLAIN:  # of an outer level, where a number never means an array
         part = broadcast_to(settle(part), cell.shape)
     if type(cell.adj) is float and cell.adj == 0.0:
         cell.adj = part
@@ -163,7 +163,7 @@ def _total(adj: Value, partial: Value, shape: tuple[int, ...]) -> Value:
         if type(partial) is float:
             return float(np.add.reduce(adj, None)) * partial
         if type(partial) is np.ndarray:
-            # Up to 128 terms numpy's own sum is no more careful than that of a dot product.
+            # Up to 128 terms numpy's sum is no more accurate than a dot product.
             return float(np.vdot(adj, partial) if adj.size <= 128 else np.add.reduce(product(adj, partial), None))
     elif type(adj) is float:
         if type(partial) is float:
@@ -179,7 +179,7 @@ def _total(adj: Value, partial: Value, shape: tuple[int, ...]) -> Value:
 def ask(
     rule: Rule, out: Any, adj: Value, cells: Sequence[Any], saved: Any, params: dict[str, Any], careful: bool
 ) -> None:
-    """The rule's contribution to the adjoint of each active argument."""
+    """Add the rule's contribution to the adjoint of each active argument."""
     val, inputs = saved
     if rule.scatter is not None and type(adj) in PLAIN and type(cells[0].adj) in PLAIN:
         rule.scatter(cells[0].writable(), adj, **params)
@@ -223,7 +223,7 @@ def ask(
 
 
 def accumulate(rule: Rule, cell: Any, part: Value, adj: Value) -> None:
-    """cell.adj += part, in the cell's shape; an array that may belong to somebody else is not added into."""
+    """cell.adj += part, in the cell's shape; never in place if someone else may hold the array."""
     shape = cell.shape
     if type(part) is np.ndarray:
         if part.shape == shape and shape:
@@ -245,7 +245,7 @@ def accumulate(rule: Rule, cell: Any, part: Value, adj: Value) -> None:
 
 
 def _fitted(rule: Rule, shape: tuple[int, ...], part: Value) -> Value:
-    """A contribution in its argument's shape: undoes broadcasting for elementwise rules; the float 0.0 is nothing."""
+    """A contribution in its argument's shape: for elementwise rules, undo broadcasting. The float 0.0 means none."""
     got = shape_of(part)
     if type(part) is float and part == 0.0:
         return None
@@ -260,9 +260,9 @@ def _ones_like(adj: Value) -> Value:
 
 
 def zero_wins(part: Value, factor: Value, partial: Value, *, along: bool = False) -> Value:
-    """part = factor · partial with 0 · inf = 0: NaN is replaced by 0 where one factor is an exact zero.
+    """part = factor · partial with 0 · inf = 0: replace NaN by 0 where one factor is an exact zero.
 
-    A factor (adjoint or tangent) of 0 wins over any partial; a partial of 0 over an infinite factor.
+    A factor (adjoint or tangent) of 0 wins over any partial, and a partial of 0 wins over an infinite factor.
     """
     plain, slope = value_of(factor), value_of(partial)
     is_zero = (plain == 0.0) | ((slope == 0.0) & np.isinf(plain))
@@ -272,10 +272,11 @@ def zero_wins(part: Value, factor: Value, partial: Value, *, along: bool = False
 
 
 def _unknown_again(known: Value, lost: Value, factor: Value, partial: Value, along: bool) -> Value:
-    """Where 0 · inf was replaced in a product that is itself being differentiated: its derivative is not known.
+    """Mark the derivative as unknown where 0 · inf was replaced in a product that is itself being differentiated.
 
-    Of arrays it is, where the zero does not change to first order: most such zeros are of branches not taken. A number
-    is a plain 0 there. Other tangents of numbers are NaN (`along`), for their own derivative may be 0 by the same rule.
+    In arrays it is known where the zero does not change to first order: most such zeros come from branches not taken. A
+    number is a plain 0 there. Other tangents of numbers are NaN (`along`), because their own derivative may be 0 by the
+    same rule.
     """
     if shape_of(known):
         surely = np.logical_or(flat(factor, lost), flat(partial, lost))
@@ -291,10 +292,10 @@ def _unknown_again(known: Value, lost: Value, factor: Value, partial: Value, alo
 def _zero_wins_at(
     rule: Rule, part: Value, adj: Value, gradient: Any, val: Value, inputs: Sequence[Value], params: dict[str, Any]
 ) -> Value:
-    """The contribution of one argument with zero times infinity as zero, as far as the rule tells its factors."""
+    """The contribution of one argument, with zero times infinity as zero if the rule reveals its factors."""
     if rule.elementwise:
         return zero_wins(part, adj, gradient(val, _ones_like(adj), *inputs, **params))
-    if is_nested(adj):  # a zero of value 0 may have derivatives all the same
+    if is_nested(adj):  # an adjoint of value 0 may still have derivatives
         return where(np.isnan(value_of(part)) & np.logical_not(np.any(value_of(adj))), 0.0, part)
     return part if np.any(value_of(adj)) else 0.0
 
@@ -306,13 +307,13 @@ def spelled_out(record: Record) -> Record:
         return (_EDGES, out, [a, b], (None, [p, q]), {}, ASK)
     if p is not None or not a:
         return record
-    if len(a) == 1:  # a sum has a number for its adjoint, and gives it to every element
+    if len(a) == 1:  # a sum gives its adjoint, a number, to every element
         return (_EDGES, out, a, (None, [full(a[0].shape, b[0]), None]), {}, ASK)
     return (_EDGES, out, a, (None, [p[0] * p[1] if type(p) is tuple else p for p in b]), {}, ASK)
 
 
 quiet_sweep = np.errstate(all="ignore")(sweep)
-"""0 · inf is dealt with here; of all else the forward pass has warned."""
+"""Without warnings: it handles 0 · inf, and the forward pass has warned of everything else."""
 
 
 def careful_sweep(records: Iterable[Record], *, keep: bool = False) -> None:

@@ -1,7 +1,7 @@
-"""Fast paths of the engine: the same results, sooner.
+"""Install the fast paths of the engine, and switch them off.
 
-Each replaces one function of the core. `install` puts them there when the engine is imported;
-`switched_off` takes them away for a while, so that a test can compare.
+Each replaces one function of the core. `install` runs when the engine is imported. `switched_off` restores the core
+inside a block, so that tests can compare the results.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ PATHS: list[tuple[Any, str, Any]] = [
     *((Array, f"__{name}__", function) for name, function in written_out.OF_ARRAYS.items()),
     *((Scalar, f"__{name}__", function) for name, function in written_out.OF_SCALARS.items()),
 ]
-"""Owner, name, and the function that it has while fast paths are on."""
+"""Owner, attribute name, and the fast function."""
 
 _MISSING = object()
 _plain = [vars(owner).get(name, _MISSING) for owner, name, _ in PATHS]
 
 
 def install() -> None:
-    """Puts the fast paths in place."""
+    """Install the fast paths."""
     for owner, name, fast in PATHS:
         setattr(owner, name, fast)
 
 
 @contextmanager
 def switched_off() -> Iterator[None]:
-    """Leaves the core alone in the block. (In all threads; variables made outside of the block stay outside.)"""
+    """Run the core alone in the block, in all threads. Do not use variables made outside the block."""
     for (owner, name, _), plain in zip(PATHS, _plain, strict=True):
         if plain is _MISSING:
             delattr(owner, name)

@@ -1,10 +1,8 @@
-"""The operators of `Scalar` and `Array`, quicker than through their rules. They record the same.
+"""The operators of `Scalar` and `Array`, without a call of their rules. They make the same records.
 
-Without this module the engine would be as right, and slower: scalar code three times, code on arrays of a hundred
-numbers twice. A scalar's operator makes one record and calls nothing; it leaves all other cases to the rule.
-
-Operators on scalars are compiled from a template, because each call more is a call in the innermost loop: as closures
-that call their value and partials they take twice the time.
+They make scalar code three times as fast, and code on arrays of a hundred numbers twice. A scalar's operator makes one
+record and calls nothing; it leaves all other cases to the rule. A template generates these operators, because every
+further call costs time in the innermost loop: closures that call their value and partials take twice the time.
 """
 
 from __future__ import annotations
@@ -25,15 +23,15 @@ from adbench.tape.values import FLOAT64, MINUS_ONE, ONE
 
 Operator = Callable[[Any, Any], Value]
 
-# Arrays: with an array of the same shape, a scalar, or a constant of either kind
+# Arrays, with an array of the same shape, a scalar, or a constant
 
 
 def _array_operator(
     rule: Rule, compute: Callable[[Any, Any], Any], partials: tuple[float, float] | None, reflected: bool = False
 ) -> Operator:
-    """array ∘ other, or other ∘ array if reflected.
+    """The operator array ∘ other, or other ∘ array if reflected.
 
-    `partials` are constants, or None for a product, each of whose partials is the other argument.
+    `partials` are constants, or None for a product, where each partial is the other argument.
     """
 
     def operate(self: Array, other: Any) -> Value:
@@ -75,14 +73,14 @@ def _array_operator(
     return operate
 
 
-def _beside_scalar(
+def _with_scalar(
     rule: Rule,
     compute: Callable[[Any, Any], Any],
     partials: tuple[float, float] | None,
     of_array: Operator,
     reflected: bool = False,
 ) -> Operator:
-    """scalar ∘ array, or array ∘ scalar if reflected; `of_array` is the same from the array's side."""
+    """The operator scalar ∘ array, or array ∘ scalar if reflected; `of_array` is the array's version."""
 
     def operate(self: Scalar, other: Any) -> Value:
         if type(other) is Array:
@@ -108,9 +106,9 @@ def _beside_scalar(
 
 
 OF_ARRAYS: dict[str, Callable[..., Value]] = {}
-"""Name of an operator -> what `Array` has in its place."""
+"""Name of an operator -> the fast method of `Array`."""
 
-_BESIDE_SCALAR: dict[str, Operator] = {}
+_WITH_SCALAR: dict[str, Operator] = {}
 
 for _name, _rule, _compute, _partials in (
     ("add", add, operator.add, (ONE, ONE)),
@@ -119,8 +117,8 @@ for _name, _rule, _compute, _partials in (
 ):
     OF_ARRAYS[_name] = _array_operator(_rule, _compute, _partials)
     OF_ARRAYS["r" + _name] = _array_operator(_rule, _compute, _partials, reflected=True)
-    _BESIDE_SCALAR[_name] = _beside_scalar(_rule, _compute, _partials, OF_ARRAYS["r" + _name])
-    _BESIDE_SCALAR["r" + _name] = _beside_scalar(_rule, _compute, _partials, OF_ARRAYS[_name], reflected=True)
+    _WITH_SCALAR[_name] = _with_scalar(_rule, _compute, _partials, OF_ARRAYS["r" + _name])
+    _WITH_SCALAR["r" + _name] = _with_scalar(_rule, _compute, _partials, OF_ARRAYS[_name], reflected=True)
 
 
 def _array_truediv(self: Any, other: Any) -> Value:
@@ -134,7 +132,7 @@ def _array_truediv(self: Any, other: Any) -> Value:
 
 
 def _divided(self: Any, cell: Any, b: float) -> Value:
-    """array / b, where b is the value of a scalar with this cell or, without one, a constant."""
+    """array / b, where b is the value of a scalar with this cell, or a constant if there is no cell."""
     node = Array()
     a = self.val
     node.val = val = a / b if a.size < LARGE else np.divide(a, b, room(a.shape))
@@ -178,7 +176,7 @@ def _array_neg(self: Any) -> Value:
 
 OF_ARRAYS |= {"truediv": _array_truediv, "pow": _array_pow, "neg": _array_neg}
 
-# Scalars, with a scalar or a constant number
+# Scalars, with a scalar or a constant
 
 _TEMPLATE = """
 def {name}(self, other):
@@ -202,7 +200,7 @@ def {name}(self, other):
             tape.append(({rule}, node, self, None, {p_of_constant}, other))
             return node
     except ArithmeticError:
-        pass  # numpy's answer, inf or nan with a warning, is the one wanted
+        pass  # the rule gives numpy's result: inf or nan with a warning
     return otherwise(self, other)
 
 
@@ -233,21 +231,21 @@ _SCALAR_OPERATORS = (
 _REPEATED = """
                 if not val and tape.remembers and (square_of_root := known_product(self, other)) is not None:
                     return square_of_root"""
-"""A product of 0 may be the square of a root."""
+"""A product that is 0 may be the square of a root."""
 
 
 _UNDERFLOW = """
             if val and not val / b:
                 return otherwise_reflected(self, other)"""
-"""The partial of a quotient may be what another factor brings back."""
+"""If the quotient underflows, use the rule: another factor may bring its partial back."""
 
 
 def _compiled(name: str, sign: str, rule: Rule, p: str, q: str) -> dict[str, Operator]:
-    """self ∘ other and other ∘ self; partials of a quotient cost less at once than when the sweep asks for them."""
+    """Compile self ∘ other and other ∘ self; partials of a quotient are cheaper now than in the sweep."""
     named = {letter for letter in "ab" if letter in p + q}
 
     def value(a: str, b: str) -> str:
-        """val = a ∘ b, with names for the operands that a partial reads."""
+        """The source of val = a ∘ b, with names for operands that a partial reads."""
         left, right = (f"({x} := {of})" if x in named and of != "other" else of for x, of in (("a", a), ("b", b)))
         return f"val = {left} {sign} {right}"
 
@@ -268,8 +266,8 @@ def _compiled(name: str, sign: str, rule: Rule, p: str, q: str) -> dict[str, Ope
         "Scalar": Scalar,
         "rule": rule,
         "known_product": identities.product,
-        "otherwise": _BESIDE_SCALAR.get(name, rule),
-        "otherwise_reflected": _BESIDE_SCALAR.get("r" + name, lambda self, other: rule(other, self)),
+        "otherwise": _WITH_SCALAR.get(name, rule),
+        "otherwise_reflected": _WITH_SCALAR.get("r" + name, lambda self, other: rule(other, self)),
     }
     exec(compile(source, f"<{name} of scalars>", "exec"), scope)
     return {name: scope[name], "r" + name: scope["r" + name]}
@@ -299,7 +297,7 @@ def _scalar_pow(self: Any, other: Any) -> Value:
 
 
 OF_SCALARS: dict[str, Callable[..., Value]] = {"neg": _scalar_neg, "pow": _scalar_pow}
-"""Name of an operator -> what `Scalar` has in its place."""
+"""Name of an operator -> the fast method of `Scalar`."""
 
 for _row in _SCALAR_OPERATORS:
     OF_SCALARS |= _compiled(*_row)

@@ -7,7 +7,7 @@
     quadratic        quad_form, quad_form_sym, trace_quad_form
     products         matmul, outer, tensordot, vecdot
 
-All take matrices (..., n, n) or (..., m, n) and stacks of them, and each is one node on the tape, in both modes.
+All take matrices (..., n, n) or (..., m, n) and stacks of them. Each is one node on the tape and works in both modes.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def cross(a: Value, b: Value, axis: int = -1) -> Value:
 
 
 def multi_dot(arrays: Any) -> Value:
-    """The product of matrices (the first and the last may be vectors), from the side that takes fewer operations."""
+    """The product of several matrices (the first and last may be vectors), in the order with fewer operations."""
     parts = [asarray(a) for a in arrays]
     if len(parts) < 2:
         raise ValueError(f"multi_dot: argument arrays: expected at least two, got {len(parts)}")
@@ -126,5 +126,5 @@ def multi_dot(arrays: Any) -> Value:
 
 
 def matrix_rank(a: Value, tol: float | None = None) -> Any:
-    """The rank of each matrix, a plain integer: it has no derivative."""
+    """The rank of each matrix: a plain integer without derivative."""
     return np.linalg.matrix_rank(value_of(asarray(a)), tol)

@@ -1,4 +1,4 @@
-"""The determinant, with derivatives that are right for singular matrices too.
+"""The determinant, with correct derivatives for singular matrices too.
 
 det A is a polynomial in the entries of A, so all its derivatives exist everywhere: ∂det/∂A is the matrix of
 cofactors, which for an invertible A is det A · A⁻ᵀ. Here the cofactors come from the singular value decomposition
@@ -6,7 +6,7 @@ A = U S Vᵀ wherever A is singular or nearly so:
 
     cof A = det U det V · U cof(S) Vᵀ,   cof(S)[i, i] = Π_{k≠i} s_k
 
-without any division, and likewise for the second derivative.
+without division, and likewise for the second derivative.
 Source: Giles (2008), section 2.2.4, for invertible matrices; G. W. Stewart (1998), "On the adjugate matrix".
 """
 
@@ -19,10 +19,10 @@ import numpy as np
 from adbench.tape.core.rule import Rule, Value, function_gradients
 from adbench.tape.linalg.solving import cover, invertible, square, t
 from adbench.tape.rules.products import matmul
-from adbench.tape.rules.reductions import sum, trace  # numpy's names for them
+from adbench.tape.rules.reductions import sum, trace  # numpy's names
 
 _WELL_CONDITIONED = 1e8
-"""Up to this condition |A⁻¹| |A| (Skeel's, which bad scaling does not raise) A⁻¹ is used: a tenth of the time."""
+"""Largest condition |A⁻¹| |A| (Skeel's, unaffected by bad scaling) for which A⁻¹ is used: a tenth of the time."""
 
 
 def _plain_inverse(a: Value) -> Value:
@@ -31,7 +31,7 @@ def _plain_inverse(a: Value) -> Value:
         c = np.linalg.inv(a)
     except np.linalg.LinAlgError:
         return None
-    with np.errstate(all="ignore"):  # an overflow is a bad condition, too
+    with np.errstate(all="ignore"):  # an overflow also means a bad condition
         condition = np.add.reduce(np.abs(c) @ np.abs(a), -1)
     return c if np.all(condition < _WELL_CONDITIONED) else None
 
@@ -126,7 +126,7 @@ _det = function_gradients(
 def det(a: Value) -> Value:
     """C = det A, (..., n, n) -> (...); Ā = C̄ cof A, Ċ = Σ cof A ∘ Ȧ.
 
-    First and second derivatives are right for every A, singular ones included; the third and higher need an
+    First and second derivatives are correct for every A, even a singular one. Third and higher derivatives need an
     invertible A and raise LinAlgError otherwise.
     """
     return _det(square("det", a))

@@ -1,17 +1,17 @@
 """Factorisations, each one node, for matrices and stacks of matrices: Cholesky, symmetric eigenvalues, SVD, QR.
 
-A node has one result, so factors that come together are one array on the tape, in blocks, and are cut out of it.
+A node has one result, so the factors of a matrix are blocks of one array on the tape.
 
 Conventions
 -----------
-* `cholesky`, `eigh` and `eigvalsh` read one triangle of A, the lower by default, and so are functions of that triangle
-  alone: the entries of the other have derivative exactly 0, an off-diagonal entry that is read carries the weight of
-  both of its places. (For the gradient in the space of symmetric matrices take (G + Gᵀ)/2 of the result G.)
-* Equal eigenvalues or singular values: vectors are not differentiable there, only functions that do not depend on
-  their choice are. Reverse mode gives the derivative of such a function where the group's vectors cancel out of it, as
-  in tr(V exp(w) Vᵀ), and raises EqualEigenvaluesError where it cannot know. Forward mode of `eigh` chooses the vectors
-  that the direction singles out, and is right for every such function. Functions of the values alone are always
-  safe with `eigvalsh` and `svdvals`; a singular value that is exactly 0 has derivative 0, like the absolute value.
+* `cholesky`, `eigh` and `eigvalsh` read only one triangle of A, the lower by default. The entries of the other triangle
+have derivative exactly 0, and an off-diagonal entry that is read carries the weight of both of its positions. (For the
+gradient in the space of symmetric matrices, take (G + Gᵀ)/2 of the result G.)
+* At equal eigenvalues or singular values, vectors have no derivative; only functions that do not depend on their choice
+do. Reverse mode gives the derivative of such a function if the group's vectors cancel out of it, as in tr(V exp(w) Vᵀ);
+if it cannot know, it raises EqualEigenvaluesError. Forward mode of `eigh` chooses the vectors that the direction
+singles out, and is right for every such function. Functions of the values alone are always safe with `eigvalsh` and
+`svdvals`. A singular value of exactly 0 has derivative 0, like the absolute value.
 * "Equal" means closer than 8 n rounding errors of the largest.
 """
 
@@ -34,7 +34,7 @@ from adbench.tape.linalg.spectrum import (
 )
 from adbench.tape.rules.elementwise import where
 from adbench.tape.rules.products import matmul
-from adbench.tape.rules.reductions import sum  # numpy's name for it
+from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import asarray, concatenate, matrix_transpose, reshape, tril
 from adbench.tape.singular import UNDEFINED
 from adbench.tape.values import is_nested, shape_of, value_of
@@ -74,7 +74,7 @@ def _lower_half(a: Value) -> Value:
 
 
 def _as_lower(symmetric: Value) -> Value:
-    """The gradient for the lower triangle alone of that for a symmetric matrix: twice the off-diagonal entries."""
+    """The gradient in the lower triangle, from that in a symmetric matrix: off-diagonal entries count twice."""
     return _lower_half(symmetric + t(symmetric))
 
 
@@ -85,7 +85,7 @@ def _from_lower(tan: Value) -> Value:
 
 
 def _cholesky_back(lower: Value, adj: Value, _a: Value) -> Value:
-    """S = L⁻ᵀ Φ(Lᵀ L̄) L⁻¹ (Murray 2016), then what S means for the triangle that was read."""
+    """S = L⁻ᵀ Φ(Lᵀ L̄) L⁻¹ (Murray 2016), then the gradient in the triangle that was read."""
     inner = _lower_half(matmul(t(lower), tril(adj)))
     left = triangular(lower, inner, lower=True, transposed=True)
     return _as_lower(t(triangular(lower, t(left), lower=True, transposed=True)))
@@ -105,14 +105,14 @@ _cholesky = function_gradients(
 def cholesky(a: Value, *, upper: bool = False) -> Value:
     """The lower triangular L with A = L Lᵀ, (..., n, n); with `upper` the upper triangular R with A = RᵀR.
 
-    Only that triangle of A is read: the other has derivative exactly 0. Raises LinAlgError unless A is positive
-    definite. Source: I. Murray (2016), "Differentiation of the Cholesky decomposition".
+    Reads only that triangle of A: the other has derivative exactly 0. Raises LinAlgError unless A is positive definite.
+    Source: I. Murray (2016), "Differentiation of the Cholesky decomposition".
     """
     a = square("cholesky", a)
     return t(_cholesky(t(a))) if upper else _cholesky(a)
 
 
-# Symmetric eigenvalues: one array (..., 1 + n, n), the eigenvalues over the eigenvectors
+# Symmetric eigenvalues: one array (..., 1 + n, n), eigenvalues above eigenvectors
 
 
 def _eigh_value(a: Value, basis: Value) -> Value:
@@ -121,7 +121,7 @@ def _eigh_value(a: Value, basis: Value) -> Value:
 
 
 def _needs_vectors(adj: Value) -> bool:
-    """Whether an adjoint is there at all; one that is active may have derivatives though it is 0."""
+    """Whether any adjoint is not 0, or is active: an active 0 may have derivatives."""
     return isinstance(adj, Active) or bool(np.any(adj))
 
 
@@ -136,7 +136,7 @@ def _off_diagonal(m: Value) -> Value:
 
 
 def _equal(val: Value, w: Value, what: str) -> Value:
-    """`equal_pairs` of w; EqualEigenvaluesError if there are any while the result itself is being differentiated."""
+    """`equal_pairs` of w. Raises EqualEigenvaluesError if any exist while the result itself is being differentiated."""
     equal = equal_pairs(value_of(w))
     if isinstance(val, Active) and np.any(equal):
         raise EqualEigenvaluesError(what)
@@ -146,8 +146,8 @@ def _equal(val: Value, w: Value, what: str) -> Value:
 def _eigh_back(val: Value, adj: Value, _a: Value, basis: Value) -> Value:
     """V (diag w̄ + F ∘ VᵀV̄) Vᵀ, F[i, j] = 1/(w_j - w_i) (Giles 2008, section 3.1), for the triangle that was read.
 
-    Only the symmetric part counts, which is F ∘ (M - Mᵀ)/2 for M = VᵀV̄: where a function does not depend on the
-    choice among the vectors of equal eigenvalues, the numerator vanishes there.
+    Only the symmetric part counts: F ∘ (M - Mᵀ)/2 for M = VᵀV̄. Its numerator vanishes at equal eigenvalues if the
+    function does not depend on the choice of their vectors.
     """
     w, v = val[..., 0, :], val[..., 1:, :]
     inner = diagonal_matrix(adj[..., 0, :])
@@ -170,8 +170,8 @@ def _eigh_along(val: Value, tan: Value, _a: Value, basis: Value) -> Value:
 
 
 _ADVICE = (
-    " at equal eigenvalues is not defined, or not to be found from this one set of eigenvectors. Functions of the "
-    "eigenvalues alone: eigvalsh, svdvals; of the matrix as a whole: expm, inv, solve, cholesky, det"
+    " at equal eigenvalues is undefined, or unknown from these eigenvectors; use eigvalsh or svdvals for functions "
+    "of the values alone, and expm, inv, solve, cholesky or det for functions of the whole matrix"
 )
 
 
@@ -185,8 +185,8 @@ def _triangle(name: str, a: Value, uplo: str) -> Value:
     return a if uplo == "L" else t(a)
 
 
-def eigh(a: Value, UPLO: str = "L") -> EighResult:  # numpy's name for it
-    """(w, V) with A = V diag(w) Vᵀ for a symmetric A of shape (..., n, n); one triangle is read, see the module.
+def eigh(a: Value, UPLO: str = "L") -> EighResult:  # numpy's name
+    """(w, V) with A = V diag(w) Vᵀ for a symmetric A of shape (..., n, n). Reads one triangle, see the module.
 
     Source: Giles (2008), section 3.1. At equal eigenvalues see the conventions of this module.
     """
@@ -211,7 +211,7 @@ _eigvalsh = function_gradients(
 
 
 def _eigvalsh_back_inside(w: Value, adj: Value, a: Value) -> Value:
-    """`_eigvalsh_back`, where the derivative of one eigenvalue alone may not be taken for that of the group."""
+    """`_eigvalsh_back` inside another derivative: raises if it would need one eigenvalue of a group of equal ones."""
     plain = value_of(adj)
     if np.any(equal_pairs(value_of(w)) & (plain[..., None, :] != plain[..., :, None])):
         raise EqualEigenvaluesError("eigvalsh: a second derivative by reverse mode of reverse mode" + _ADVICE)
@@ -226,12 +226,13 @@ _eigvalsh.inner = function_gradients(
 def eigvalsh(a: Value, UPLO: str = "L") -> Value:
     """The eigenvalues of a symmetric A in ascending order, (..., n, n) -> (..., n); Ā = V diag(w̄) Vᵀ.
 
-    Among equal eigenvalues the derivative of each one alone is a convention; that of symmetric functions is right.
+    Among equal eigenvalues, the derivative of a single one is a convention; derivatives of symmetric functions are
+    right.
     """
     return _eigvalsh(_triangle("eigvalsh", a, UPLO))
 
 
-# Singular values: one array (..., m + 1 + n, k), U over the values over V, k = min(m, n)
+# Singular values: one array (..., m + 1 + n, k) with U, the values and V stacked, k = min(m, n)
 
 
 def _svd_value(a: Value) -> Value:
@@ -247,7 +248,7 @@ _SVD = "svd" + _ADVICE.replace("eigenvectors", "singular vectors").replace("equa
 
 
 def _over(columns: Value, s: Value, like: Value) -> Value:
-    """columns · S⁻¹; a column that is nothing but rounding stays 0 over a singular value of 0."""
+    """columns · S⁻¹; a column of mere rounding over a singular value of 0 becomes 0."""
     zero = zero_pairs(value_of(s), shape_of(columns))
     return quotient(columns, s[..., None, :], zero, [(columns, like)], _SVD + "; a singular value of 0 counts as equal")
 
@@ -305,8 +306,8 @@ _svd = function_gradients(_svd_value, reverse=(_svd_back,), forward=(_svd_along,
 def svd(a: Value, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> SVDResult | Value:
     """(U, S, Vh) with A = U diag(S) Vh, A of shape (..., m, n), k = min(m, n): (..., m, k), (..., k), (..., k, n).
 
-    `full_matrices=True`, numpy's default, is differentiable for square matrices only, where it changes nothing: the
-    further columns of U or V are an arbitrary basis. Without `compute_uv`, `svdvals`.
+    `full_matrices=True`, numpy's default, is differentiable only for square matrices, where it changes nothing: the
+    additional columns of U or V are an arbitrary basis. Without `compute_uv`, this is `svdvals`.
     Source: Townsend (2016), "Differentiating the singular value decomposition".
     """
     a = _matrix("svd", a)
@@ -320,7 +321,7 @@ def svd(a: Value, full_matrices: bool = True, compute_uv: bool = True, hermitian
     if full_matrices and rows != columns:
         raise NotImplementedError(
             f"svd: argument full_matrices: expected False for matrices that are not square, got True for shape "
-            f"{shape_of(a)}: the columns that are added to U or V are arbitrary and have no derivative"
+            f"{shape_of(a)}: the additional columns of U or V are arbitrary and have no derivative"
         )
     u, s, v = _blocks(_svd(a), rows)
     return SVDResult(u, s, t(v))
@@ -334,7 +335,7 @@ def _matrix(name: str, a: Value) -> Value:
 
 
 def _singular_vectors(a: Value) -> tuple[Value, Value, bool]:
-    """(U, V, False); with True where their own derivative is not known, and they are constants."""
+    """(U, V, False), or (U, V, True) as constants if their own derivative is unknown."""
     plain = value_of(a)
     if is_nested(a) and not isinstance(plain, Active):
         packed = _svd_value(plain)
@@ -367,11 +368,11 @@ _svdvals = function_gradients(
 
 
 def svdvals(a: Value) -> Value:
-    """The singular values in descending order, (..., m, n) -> (..., k); Ā = U diag(s̄) Vᵀ. That of a 0 is 0."""
+    """The singular values in descending order, (..., m, n) -> (..., k); Ā = U diag(s̄) Vᵀ. A 0 has derivative 0."""
     return _svdvals(_matrix("svdvals", a))
 
 
-# QR: one array (..., m + k, k), Q over Rᵀ, for m >= n = k
+# QR: one array (..., m + k, k) with Q above Rᵀ, for m >= n = k
 
 
 def _qr_value(a: Value) -> Value:
@@ -380,7 +381,7 @@ def _qr_value(a: Value) -> Value:
 
 
 def _independent(r: Value) -> Value:
-    """R, refused where a column of A depends on those before it: Q is not differentiable there."""
+    """R; raises LinAlgError if a column of A depends on earlier columns, where Q has no derivative."""
     sizes = np.abs(value_of(r))
     columns = np.max(sizes, -2, initial=0.0)
     if np.any(np.diagonal(sizes, axis1=-2, axis2=-1) <= 2.0**-50 * sizes.shape[-1] * columns):
@@ -420,8 +421,8 @@ _qr = function_gradients(_qr_value, reverse=(_qr_back,), forward=(_qr_along,), n
 def qr(a: Value, mode: str = "reduced") -> QRResult | Value:
     """(Q, R) with A = Q R, A of shape (..., m, n), k = min(m, n): (..., m, k) and (..., k, n); mode "r" gives R alone.
 
-    The first k columns of A must be independent (LinAlgError in the derivative). For m < n the columns from k on only
-    enter R, as Qᵀ A. Mode "complete" is the same for m <= n, and has no derivative otherwise.
+    The first k columns of A must be independent, or the derivative raises LinAlgError. For m < n the columns from k on
+    only enter R, as Qᵀ A. Mode "complete" is the same for m <= n, and has no derivative otherwise.
     Sources: Walter & Lehmann (2010), "Algorithmic differentiation of linear algebra functions …"; Seeger et al. (2017),
     "Auto-differentiating linear algebra".
     """

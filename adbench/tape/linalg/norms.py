@@ -1,8 +1,8 @@
 """Norms of vectors and matrices, with numpy's orders.
 
 Conventions where a norm has no derivative (each is an element of the subdifferential): 0 at x = 0 for every order;
-equal largest or smallest elements share; a singular value of 0 has derivative 0. The count of non-zeros (order 0)
-has derivative 0 everywhere.
+equal largest or smallest elements share the derivative; a singular value of 0 has derivative 0. The count of non-zeros
+(order 0) has derivative 0 everywhere.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from adbench.tape.core.rule import Value, function_gradients
 from adbench.tape.linalg.factorisations import svdvals
 from adbench.tape.rules.elementwise import absolute, multiply, power, where
-from adbench.tape.rules.reductions import max, min, sum  # numpy's names for them
+from adbench.tape.rules.reductions import max, min, sum  # numpy's names
 from adbench.tape.rules.shapes import Axes, asarray, moveaxis, normal_axes, ravel, reshape
 from adbench.tape.singular import strict, undefined
 from adbench.tape.values import is_nested, shape_of, value_of
 
 _TINY, _HUGE = 2.0**-500, 2.0**500
-"""Between these a square neither overflows nor loses digits, also in sums of 2⁹⁰ of them."""
+"""Between these, squares neither overflow nor lose digits, even in sums of 2⁹⁰ terms."""
 
 
 def _norm2_value(x: Value, axes: tuple[int, ...]) -> Value:
@@ -35,7 +35,7 @@ def _norm2_value(x: Value, axes: tuple[int, ...]) -> Value:
 
 
 def _over(y: Value, x: Value, axes: tuple[int, ...]) -> Value:
-    """A reduced value with the axes of x put back at length 1."""
+    """A reduced value, with the axes of x restored at length 1."""
     return reshape(y, tuple(1 if i in axes else n for i, n in enumerate(shape_of(x))))
 
 
@@ -65,14 +65,14 @@ _norm2.inner = strict(_norm2)
 
 
 def _p_norm(x: Value, p: float, axes: tuple[int, ...]) -> Value:
-    """(Σ |x|ᵖ)^(1/p), scaled by the largest element, which is a constant to the derivative: the scale cancels."""
+    """(Σ |x|ᵖ)^(1/p), scaled by the largest element. The scale cancels, so the derivative treats it as a constant."""
     size = absolute(x)
     plain = value_of(size)
     pick = np.maximum.reduce if p > 0.0 else np.minimum.reduce
     scale = pick(plain, axes, keepdims=True)
     scale = np.where((scale == 0.0) | ~np.isfinite(scale), 1.0, scale)
     is_zero = plain == 0.0
-    if p > 0.0:  # |x|ᵖ has no finite slope at 0 for p < 1, and none is wanted: the convention is 0
+    if p > 0.0:  # |x|ᵖ has no finite slope at 0 for p < 1, and the convention is 0
         size = where(is_zero, 1.0, size)
     terms = power(size / scale, p)
     if p > 0.0:
@@ -84,7 +84,7 @@ def _p_norm(x: Value, p: float, axes: tuple[int, ...]) -> Value:
 
 
 def vector_norm(x: Value, axis: Axes = None, keepdims: bool = False, ord: Any = 2) -> Value:  # numpy's name
-    """(Σ |x|ᵖ)^(1/p) over the axes, by default all, for p = `ord`; ±inf for the largest or smallest |x|.
+    """(Σ |x|ᵖ)^(1/p) over the axes (by default all), with p = `ord`. ±inf gives the largest or smallest |x|.
 
     2: x̄ = ȳ x / y, and 0 at x = 0.
     """
@@ -136,8 +136,9 @@ def matrix_norm(x: Value, keepdims: bool = False, ord: Any = "fro") -> Value:  #
 
 
 def norm(x: Value, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name
-    """numpy.linalg.norm: without an order √Σx² over the axes (by default all); with one the vector norm over one axis
-    or the matrix norm over two. See `vector_norm` and `matrix_norm`.
+    """numpy.linalg.norm: √Σx² over the axes (by default all), or the norm of another order.
+
+    With an order, it is the vector norm over one axis or the matrix norm over two; see `vector_norm`, `matrix_norm`.
     """
     x = asarray(x)
     ndim = len(shape_of(x))

@@ -1,4 +1,4 @@
-"""Quadratic forms, each one node, under the names they have in the Stan Math library.
+"""Quadratic forms, one node each, with the names of the Stan Math library.
 
 A has shape (..., n, n); B is a vector (n,) or has shape (..., n, k); stacks broadcast as in matmul.
 Derivatives: Giles (2008), section 2.3.2, for C = Bᵀ A B:
@@ -15,7 +15,7 @@ import numpy as np
 from adbench.tape.core.rule import AllInputs, Value, function_gradients
 from adbench.tape.linalg.solving import cover, square
 from adbench.tape.rules.products import matmul
-from adbench.tape.rules.reductions import sum  # numpy's name for it
+from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import asarray, matrix_transpose, reshape, sum_to
 from adbench.tape.values import shape_of, value_of
 
@@ -73,7 +73,7 @@ _trace = function_gradients(
 
 
 def _arguments(name: str, a: Value, b: Value) -> tuple[Value, Value, bool]:
-    """A and B checked, B as matrices, and whether it was a vector."""
+    """The checked A and B, with B as matrices, and whether B was a vector."""
     a, b = square(name, a), asarray(b)
     is_vector = len(shape_of(b)) == 1
     b = reshape(b, (-1, 1)) if is_vector else b
@@ -84,7 +84,7 @@ def _arguments(name: str, a: Value, b: Value) -> tuple[Value, Value, bool]:
 
 
 def quad_form(a: Value, b: Value) -> Value:
-    """Bᵀ A B, shape (..., k, k); a number for each matrix, shape (...), if B is a vector."""
+    """Bᵀ A B, shape (..., k, k). If B is a vector, one number per matrix, shape (...)."""
     a, b, is_vector = _arguments("quad_form", a, b)
     c = _form(a, b)
     return reshape(c, shape_of(c)[:-2]) if is_vector else c
@@ -93,7 +93,7 @@ def quad_form(a: Value, b: Value) -> Value:
 def quad_form_sym(a: Value, b: Value) -> Value:
     """Bᵀ A B for a symmetric A, made exactly symmetric: (C + Cᵀ)/2. Raises ValueError if A is not symmetric.
 
-    The derivative in A is that of the formula in all entries, and a symmetric matrix.
+    The derivative in A is that of the formula in all entries: a symmetric matrix.
     """
     a, b, is_vector = _arguments("quad_form_sym", a, b)
     plain = value_of(a)

@@ -1,8 +1,8 @@
-"""Inverses, linear systems, determinants and the exponential of matrices and stacks of matrices, each one node.
+"""Inverses, linear systems, determinants and the matrix exponential, one node each.
 
-Everywhere A has shape (..., n, n); leading axes are a stack and broadcast as in numpy. Overbars are adjoints, dots
-tangents. Derivatives are those of M. Giles (2008), "An extended collection of matrix derivative results for forward
-and reverse mode automatic differentiation", unless another source is named.
+A has shape (..., n, n); leading axes are a stack and broadcast as in numpy. Overbars are adjoints, dots are tangents.
+Derivatives come from M. Giles (2008), "An extended collection of matrix derivative results for forward and reverse mode
+automatic differentiation", unless another source is named.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from adbench.tape.core.rule import AllInputs, Value, function_gradients
 from adbench.tape.lazy import scipy_linalg
 from adbench.tape.rules.products import matmul
-from adbench.tape.rules.reductions import sum  # numpy's name for it
+from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import asarray, broadcast_to, concatenate, matrix_transpose, reshape, sum_to, tril, triu
 from adbench.tape.values import shape_of, value_of
 
@@ -23,7 +23,7 @@ t = matrix_transpose
 
 
 def cover(scale: Value) -> Value:
-    """A number per matrix, shape (...), as something that multiplies the matrices, shape (..., 1, 1)."""
+    """One factor per matrix, shape (...), reshaped to (..., 1, 1) to multiply the matrices."""
     return reshape(scale, (*shape_of(scale), 1, 1)) if shape_of(scale) else scale
 
 
@@ -33,7 +33,7 @@ def diagonal_matrix(d: Value) -> Value:
 
 
 def square(name: str, a: Value) -> Value:
-    """The argument as one value, refused unless it is a square matrix or a stack of them."""
+    """The argument as one value. Raises LinAlgError unless it is a square matrix or a stack of them."""
     a = asarray(a)
     shape = shape_of(a)
     if len(shape) < 2 or shape[-1] != shape[-2]:
@@ -80,8 +80,8 @@ _pinv = function_gradients(
 def pinv(a: Value, rcond: float | None = None) -> Value:
     """The pseudo-inverse C = A⁺, (..., m, n) -> (..., n, m); singular values under rcond times the largest count as 0.
 
-    Ċ = -C Ȧ C + C Cᵀ Ȧᵀ (I - A C) + (I - C A) Ȧᵀ Cᵀ C, as long as the rank stays the same: where A does not have
-    full rank, the derivative is that within the matrices of its rank.
+    Ċ = -C Ȧ C + C Cᵀ Ȧᵀ (I - A C) + (I - C A) Ȧᵀ Cᵀ C while the rank stays the same. Without full rank, this is the
+    derivative within the matrices of the same rank.
     Source: Golub & Pereyra (1973), "The differentiation of pseudo-inverses and nonlinear least squares problems whose
     variables separate".
     """
@@ -101,7 +101,7 @@ def _flat(x: Value, is_vector: bool) -> Value:
 
 
 def _is_vector(b: Value) -> bool:
-    """numpy's rule: b of one axis is a vector for every matrix of the stack, else a stack of matrices."""
+    """Numpy's rule: b of one axis is a vector for every matrix of the stack, else a stack of matrices."""
     return len(shape_of(b)) == 1
 
 
@@ -130,14 +130,14 @@ _solve = function_gradients(
 def solve(a: Value, b: Value) -> Value:
     """X = A⁻¹ B; B̄ = A⁻ᵀ X̄, Ā = -B̄ Xᵀ, Ẋ = A⁻¹ (Ḃ - Ȧ X) (section 2.3.1).
 
-    B of shape (n,) is a vector, any other a stack of matrices (..., n, k), which broadcasts against the stack of A.
+    B of shape (n,) is a vector. Any other B is a stack of matrices (..., n, k), which broadcasts with the stack of A.
     Raises LinAlgError for a singular A.
     """
     return _solve(square("solve", a), asarray(b))
 
 
 def _triangular_value(a: Value, b: Value, lower: bool, transposed: bool) -> Value:
-    """scipy's triangular solver for every matrix of a stack; the other half of a is not read."""
+    """Scipy's triangular solver for every matrix of a stack. It does not read the other triangle of a."""
     is_vector = b.ndim == 1
     columns = b[:, None] if is_vector else b
     batch = np.broadcast_shapes(a.shape[:-2], columns.shape[:-2])
@@ -198,7 +198,7 @@ triangular = function_gradients(
 def solve_triangular(a: Value, b: Value, *, lower: bool = False, transposed: bool = False) -> Value:
     """X = T⁻¹ B, or T⁻ᵀ B if `transposed`, where T is the lower or upper triangle of A; shapes as for `solve`.
 
-    The other triangle of A is not read: its derivative is exactly 0. B̄ = T⁻ᵀ X̄, T̄ = -tri(B̄ Xᵀ).
+    The other triangle of A has derivative exactly 0. B̄ = T⁻ᵀ X̄, T̄ = -tri(B̄ Xᵀ).
     Raises LinAlgError if the diagonal holds a zero.
     """
     return triangular(square("solve_triangular", a), asarray(b), lower=bool(lower), transposed=bool(transposed))
@@ -208,7 +208,7 @@ def solve_triangular(a: Value, b: Value, *, lower: bool = False, transposed: boo
 
 
 def invertible(name: str, a: Value) -> Value:
-    """A⁻¹, with an error that says what needed it."""
+    """A⁻¹; for a singular A, an error that names the function."""
     try:
         return _inv(a)
     except np.linalg.LinAlgError:
@@ -239,18 +239,18 @@ class SlogdetResult(NamedTuple):
 
 
 def slogdet(a: Value) -> SlogdetResult:
-    """(sign det A, log |det A|); Ā = adj · A⁻ᵀ for the logarithm, whatever the sign; the sign is a constant."""
+    """(sign det A, log |det A|); Ā = adj · A⁻ᵀ for the logarithm, for either sign. The sign is a constant."""
     a = square("slogdet", a)
     return SlogdetResult(_sign_of_det(value_of(a)), _log_abs_det(a))
 
 
 def log_determinant(a: Value) -> Value:
-    """log |det A|, shape (...); -inf for a singular A, which has no derivative there (LinAlgError)."""
+    """log |det A|, shape (...); -inf for a singular A, where the derivative raises LinAlgError."""
     return _log_abs_det(square("log_determinant", a))
 
 
 def matrix_power(a: Value, n: int) -> Value:
-    """Aⁿ for an integer n, by repeated squaring; of A⁻¹ for a negative n."""
+    """Aⁿ for an integer n by repeated squaring; for a negative n, a power of A⁻¹."""
     a = square("matrix_power", a)
     if not isinstance(n, (int, np.integer)):
         raise TypeError(f"matrix_power: argument n: expected an integer, got {n!r:.60}")
@@ -263,7 +263,7 @@ def matrix_power(a: Value, n: int) -> Value:
         n >>= 1
         if n:
             a = matmul(a, a)
-    # A⁰ = I, whatever A: a constant.
+    # A⁰ = I, a constant for every A.
     return broadcast_to(np.eye(shape_of(a)[-1]), shape_of(a)) if result is None else result
 
 
@@ -285,9 +285,9 @@ _expm = function_gradients(
 
 
 def expm(a: Value) -> Value:
-    """exp A = Σ Aᵏ/k!; the derivative along E is a block of exp [[A, E], [0, A]], its transpose that at Aᵀ.
+    """exp A = Σ Aᵏ/k!. Its derivative along E is a block of exp [[A, E], [0, A]], and the transpose of that at Aᵀ.
 
-    Right also for equal eigenvalues, where a detour through `eigh` is not.
+    Correct at equal eigenvalues, unlike a computation through `eigh`.
     Sources: Giles (2008), section 2.3.5; Higham (2008), "Functions of matrices", section 3.2, for the block.
     """
     return _expm(square("expm", a))

@@ -1,4 +1,4 @@
-"""What to do where eigenvalues or singular values are equal: the one quotient that all these derivatives divide by."""
+"""Equal eigenvalues and singular values: the quotient that all their derivatives share."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import numpy as np
 
 from adbench.tape.core.rule import Active, TapeError, Value
 from adbench.tape.rules.elementwise import where
-from adbench.tape.rules.reductions import sum  # numpy's name for it
+from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.values import value_of
 
 Evidence = Sequence[tuple[Value, Value]]
 
 _ROUNDINGS = 8.0
-"""Values closer than so many rounding errors, times n, of the largest are equal."""
+"""Values are equal if they differ by at most this many rounding errors, times n, of the largest."""
 
 _NOTHING = 2.0**-36
-"""A numerator this small beside its neighbours is taken for rounding."""
+"""A numerator this small relative to its neighbours counts as rounding."""
 
 
 class EqualEigenvaluesError(TapeError, np.linalg.LinAlgError):
-    """Two equal eigenvalues or singular values: the derivative through their vectors does not exist."""
+    """Eigenvalues or singular values are equal, so the derivative through their vectors does not exist."""
 
 
 def equal_pairs(w: Value) -> Value:
-    """For each i ≠ j whether w[i] and w[j] are equal up to rounding: (..., n) -> (..., n, n)."""
+    """Whether w[i] and w[j] are equal up to rounding, for each i ≠ j: (..., n) -> (..., n, n)."""
     n = w.shape[-1]
     limit = _ROUNDINGS * n * 2.0**-53 * np.max(np.abs(w), -1, initial=0.0)
     near = np.abs(w[..., None, :] - w[..., :, None]) <= limit[..., None, None]
@@ -33,17 +33,17 @@ def equal_pairs(w: Value) -> Value:
 
 
 def zero_pairs(s: Value, shape: tuple[int, ...]) -> Value:
-    """Where, in an array of this shape, the column belongs to a singular value of 0."""
+    """A mask of this shape: the columns that belong to a singular value of 0."""
     limit = _ROUNDINGS * max(shape[-2:]) * 2.0**-53 * np.max(s, -1, initial=0.0)
     return np.broadcast_to((s <= limit[..., None])[..., None, :], shape)
 
 
 def quotient(numerator: Value, gaps: Value, equal: Value, evidence: Evidence, what: str) -> Value:
-    """numerator / gaps, and 0 where two values are equal or a gap is 0, if the evidence is no more than rounding there.
+    """numerator / gaps, and 0 where two values are equal or a gap is 0, provided the evidence there is only rounding.
 
     The evidence is everything that could make the derivative depend on the vectors of the equal values: pairs of
-    matrices and what they were computed from. If it is more than rounding, the derivative does not exist or is not to
-    be known: EqualEigenvaluesError with the text `what`.
+    matrices and their source. If it exceeds rounding, the derivative does not exist or is unknown: raises
+    EqualEigenvaluesError with the text `what`.
     """
     if np.any(equal):
         for matrices, source in evidence:
@@ -55,7 +55,7 @@ def quotient(numerator: Value, gaps: Value, equal: Value, evidence: Evidence, wh
 
 
 def _groups(equal: Value) -> list[slice]:
-    """The runs of equal values (sorted, so neighbours), of two or more."""
+    """The runs of two or more equal values, which are neighbours because they are sorted."""
     linked = np.diagonal(equal, 1)
     found, start = [], 0
     for i in range(len(linked) + 1):
@@ -67,10 +67,10 @@ def _groups(equal: Value) -> list[slice]:
 
 
 def direction_basis(a: Value) -> Value:
-    """For forward mode at equal eigenvalues: Q such that the columns of V Q are the vectors the direction singles out.
+    """For forward mode at equal eigenvalues: Q, such that the direction singles out the columns of V Q.
 
-    Any orthonormal basis of the eigenspace will do as eigenvectors of A. The one that continues along A + εȦ, and so
-    has a derivative, diagonalises VᵀȦV within the space (Rellich). None, for the identity, in all other cases.
+    Any orthonormal basis of the eigenspace holds eigenvectors of A. The basis that continues along A + εȦ, and so has a
+    derivative, diagonalises VᵀȦV within the space (Rellich). Returns None, meaning the identity, in all other cases.
     """
     tangent = None
     while isinstance(a, Active) and tangent is None and not a.symbolic:
@@ -94,7 +94,7 @@ def direction_basis(a: Value) -> Value:
 
 
 def eigenvalue_rates(w: Value, p: Value) -> Value:
-    """ẇ from P = VᵀȦV: its diagonal; within a group of equal eigenvalues the eigenvalues of that block of P."""
+    """ẇ from P = VᵀȦV: its diagonal, or for a group of equal eigenvalues the eigenvalues of their block of P."""
     plain = value_of(p)
     rates = sum(p * np.eye(plain.shape[-1]), -1)
     equal = equal_pairs(value_of(w))

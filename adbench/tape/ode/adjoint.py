@@ -1,9 +1,9 @@
-"""The adjoint of an ordinary differential equation, on plain numbers: λ and θ̄ solved backwards along a known solution.
+"""The adjoint of an ordinary differential equation on plain numbers: λ and θ̄, solved backwards along a known solution.
 
     dλ/dτ = Jᵀ λ,   dθ̄/dτ = (∂f/∂θ)ᵀ λ,   τ = t1 - t
 
-from each time to the one before, where the adjoint of that state is added to λ. Products with Jᵀ and (∂f/∂θ)ᵀ are
-vector-Jacobian products of f; the implicit methods get the Jacobian of this system, which is linear, from the engine.
+from each time to the previous one, where the adjoint of that state is added to λ. Products with Jᵀ and (∂f/∂θ)ᵀ are
+vector-Jacobian products of f. The system is linear, and implicit methods get its Jacobian from the engine.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ from adbench.tape.rules.shapes import reshape
 from adbench.tape.values import shape_of, value_of
 
 Field = Callable[..., Value]
-"""f(t, y, *leaves) with y a vector (n,), the parameters' numbers and arrays one by one, and a vector (n,) as result."""
+"""f(t, y, *leaves) -> vector (n,), where y is a vector (n,) and the leaves are the parameters' numbers and arrays."""
 
 
 def plain_field(field: Field, leaves: Sequence[Value]) -> Callable[[float, Value], Value]:
-    """f(t, y) on plain numbers, with a check that no derivative is lost."""
+    """f(t, y) on plain numbers. Raises an error if a derivative would be lost."""
 
     def plain(t: float, y: Value) -> Value:
         rate = field(float(t), y, *leaves)
         if isinstance(rate, Active):
-            raise TapeError("odeint: f uses a variable being differentiated from outside; pass it as a parameter")
+            raise TapeError(
+                "odeint: f uses a variable from outside that is being differentiated; pass it as a parameter"
+            )
         return rate
 
     return plain
@@ -43,7 +45,7 @@ def plain_jacobian(field: Field, leaves: Sequence[Value]) -> Callable[[float, Va
 
 
 def of_moving(field: Field, t: Value, leaves: Sequence[Value], moving: Sequence[int]) -> Callable[[Any], Value]:
-    """f at time t as a function of (y, [parameters at the order `moving`]), all other parameters held."""
+    """f at time t as a function of (y, [parameters at the positions `moving`]), with all other parameters fixed."""
 
     def at(point: Any) -> Value:
         merged = list(leaves)
@@ -55,21 +57,21 @@ def of_moving(field: Field, t: Value, leaves: Sequence[Value], moving: Sequence[
 
 
 def sizes(leaves: Sequence[Value], moving: Sequence[int]) -> Value:
-    """max(1, |θ|) for each element of these parameters: a derivative in θ = 10⁷ is wanted to 10⁻⁷ of the tolerance."""
+    """max(1, |θ|) for each element of these parameters: a derivative in θ = 10⁷ needs 10⁻⁷ of the tolerance."""
     return np.concatenate([np.zeros(0), *(np.maximum(1.0, np.abs(np.ravel(value_of(leaves[i])))) for i in moving)])
 
 
 class Memo:
-    """What one sweep computed, kept for the next over the same node: a Jacobian takes a sweep for each of its rows.
+    """Results of one sweep, kept for the next over the same node, because a Jacobian takes a sweep per row.
 
-    One entry for each kind of result, which counts only as long as the inputs are the same numbers.
+    One entry for each kind of result, valid while the inputs are the same numbers.
     """
 
     def __init__(self) -> None:
         self.entries: dict[Any, tuple[list[Any], Any]] = {}
 
     def recall(self, kind: Any, inputs: Sequence[Value], compute: Callable[[], Any]) -> Any:
-        """The kept result, or a new one; never kept where an input is active."""
+        """The stored result, or a new one; results with an active input are never stored."""
         if any(isinstance(x, Active) for x in inputs):
             return compute()
         entry = self.entries.get(kind)
@@ -79,9 +81,9 @@ class Memo:
 
 
 class Problem(NamedTuple):
-    """ẏ = f(t, y, *leaves), how to solve it, and how reverse mode gets its derivatives.
+    """ẏ = f(t, y, *leaves), the options of the solver, and the method of reverse mode.
 
-    The values that belong to it are always in the order y0, t0, ts, *leaves.
+    Its values are always in the order y0, t0, ts, *leaves.
     """
 
     field: Field
@@ -91,7 +93,7 @@ class Problem(NamedTuple):
 
 
 def cut_leaves(flat: Value, leaves: Sequence[Value], moving: Sequence[int]) -> list[Value]:
-    """The parts of a vector in the shapes of these parameters, None for the others."""
+    """The parts of a vector in the shapes of the wanted parameters; None for the others."""
     parts: list[Value] = [None] * len(leaves)
     start = 0
     for i in moving:
@@ -117,9 +119,9 @@ class _Solution:
 def _backwards(
     field: Field, solution: _Solution, leaves: Sequence[Value], moving: Sequence[int], end: float, direction: float
 ) -> tuple[Callable[[float, Value], Value], Callable[[float, Value], Value]]:
-    """The rate of (λ, θ̄) at τ = |end - t|, and its Jacobian; the direction is -1 where time ran backwards.
+    """The rate of (λ, θ̄) at τ = |end - t|, and its Jacobian. The direction is -1 if time ran backwards.
 
-    Time runs from 0 upwards: the first steps after a jump can be shorter than t itself can resolve.
+    τ starts at 0, because the first steps after a jump can be too short for t to resolve.
     """
 
     def point(tau: float) -> tuple[Callable[[Any], Value], Any]:

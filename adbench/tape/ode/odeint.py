@@ -1,22 +1,22 @@
-"""Ordinary differential equations: `odeint` is one node, whatever the number of steps inside.
+"""Ordinary differential equations: `odeint` is one node for any number of steps.
 
     ẏ = f(t, y, θ),   y(t0) = y0,   result: y(ts)
 
-The derivative is that of the exact solution, itself the solution of differential equations, and not of the steps
-that a solver happened to take. With J = ∂f/∂y, and f written with the functions of this package:
+The derivative is that of the exact solution, not of the solver's steps. It solves differential equations too. With J =
+∂f/∂y, and f written with the functions of this package:
 
 forward sensitivities     U̇ = J U + ∂f/∂θ,  U = ∂y/∂(y0, θ)           solved along with y
 adjoint sensitivities     λ̇ = -Jᵀ λ,  θ̄ = ∫ (∂f/∂θ)ᵀ λ dt              solved backwards from the last time; at each of
                                                                        ts the adjoint of that state is added to λ
 ends                      ∂y(t1)/∂t1 = f(t1, y(t1)),  ∂y(t1)/∂t0 = -∂y(t1)/∂y0 · f(t0, y0)
 
-Forward sensitivities take one solution of a system of n (1 + n + p) equations, the adjoint one of n + p: it pays for
-many parameters. The adjoint reads y(t) from the interpolants of the forward solution, so that nothing unstable is
-integrated backwards (solving y itself backwards, as Chen et al. do, fails for stiff systems).
+Forward sensitivities solve one system of n (1 + n + p) equations. The adjoint solves n + p equations, which pays for
+many parameters. It reads y(t) from the interpolants of the forward solution, so it integrates nothing unstable
+backwards. (Solving y itself backwards, as Chen et al. do, fails for stiff systems.)
 
-Order two and higher: forward mode and forward sensitivities are `odeint` of a larger system, hence differentiable
-themselves, to any order and in any nesting. Under `sensitivity="adjoint"` the first derivative is by the adjoint; a
-derivative of it is taken through forward sensitivities.
+Order two and higher: forward mode and forward sensitivities are `odeint` of a larger system, and so differentiable to
+any order and in any nesting. Under `sensitivity="adjoint"` the first derivative comes from the adjoint, and its
+derivatives from forward sensitivities.
 
 Sources: Carpenter et al. (2015), "The Stan Math Library" (the coupled system); Hindmarsh & Serban (2005),
 CVODES; Chen et al. (2018), "Neural ordinary differential equations", appendix B and C (all gradients, with d/dt).
@@ -46,7 +46,7 @@ from adbench.tape.ode.adjoint import (
 )
 from adbench.tape.ode.solver import METHODS, Options, integrate_to
 from adbench.tape.rules.products import einsum, matmul
-from adbench.tape.rules.reductions import sum  # numpy's name for it
+from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import asarray, concatenate, ravel, reshape, stack
 from adbench.tape.trees import flatten
 from adbench.tape.values import leaf_value, shape_of, value_of
@@ -66,13 +66,13 @@ def odeint(
 ) -> Value:
     """The solution of ẏ = f(t, y, *parameters), y(t0) = y0, at the times ts: shape (len(ts), *y0.shape).
 
-    f            f(t, y, *parameters) -> ẏ in the shape of y, written with the functions of this package. Values to
-                 differentiate in must be parameters, not taken from outside
+    f            f(t, y, *parameters) -> ẏ in the shape of y, written with the functions of this package. Pass every
+                 value to differentiate in as a parameter; do not take it from outside
     y0           a number or an array; t0 a number; ts a vector of times, all on one side of t0, in any order
     parameters   numbers, arrays, or nests of tuples, lists and dicts of them
-    method       "rk23", "rk45", "dop853"; for stiff systems "radau", "bdf", "lsoda", which are given ∂f/∂y
+    method       "rk23", "rk45", "dop853"; for stiff systems "radau", "bdf", "lsoda", which use ∂f/∂y
     rtol, atol   the solver's tolerances, also for the sensitivities
-    sensitivity  "forward" or "adjoint": how reverse mode gets its derivatives (see the module)
+    sensitivity  "forward" or "adjoint": the method of reverse mode (see the module)
 
     Differentiable in y0, t0, ts and all parameters, in both modes. Raises OdeError if the solver fails.
     """
@@ -117,7 +117,7 @@ def _rate(value: Any, shape: tuple[int, ...]) -> Value:
 
 
 def _solve(y0: Value, t0: Value, ts: Value, *leaves: Value, problem: Problem) -> Value:
-    """The value: plain states, shape (len(ts), n), whatever the order of the times."""
+    """The value: plain states, shape (len(ts), n), for times in any order."""
     direction = -1.0 if np.any(ts < t0) else 1.0
     times, order = np.unique(direction * ts, return_inverse=True)
     rate, slope = plain_field(problem.field, leaves), plain_jacobian(problem.field, leaves)
@@ -156,7 +156,7 @@ def _along(
 
 
 def _rates(states: Value, ts: Value, leaves: Sequence[Value], field: Field) -> Value:
-    """f(t, y(t)) at each of the times, shape (len(ts), n)."""
+    """f(t, y(t)) at each time, shape (len(ts), n)."""
     count = shape_of(ts)[0]
     return stack([field(ts[i], states[i], *leaves) for i in range(count)]) if count else np.zeros(shape_of(states))
 
@@ -176,14 +176,14 @@ def _back(
     if not (wanted[0] or wanted[1] or any(wanted[3:])):
         return [None, None, ts_back, *([None] * len(leaves))]
     plain = not any(isinstance(x, Active) for x in (adj, *inputs))
-    # Only the first derivative is by the adjoint: its own derivative needs y(t) with derivatives.
+    # Only the first derivative uses the adjoint: a second one needs y(t) with derivatives.
     back = adjoint_sensitivities if problem.sensitivity == "adjoint" and plain else _by_sensitivities
     y0_back, t0_back, *leaves_back = back(wanted, adj, inputs, problem)
     return [y0_back, t0_back, ts_back, *leaves_back]
 
 
 def _by_sensitivities(wanted: Sequence[bool], adj: Value, inputs: Sequence[Value], problem: Problem) -> list[Value]:
-    """Solves for U, a column for each element of y0, for t0 and for each element of a parameter; back is Σ ȳᵀ U."""
+    """Solve for U, with a column for each element of y0, t0 and each parameter, and return Σ ȳᵀ U."""
     y0, t0, ts, *leaves = inputs
     field, options = problem.field, problem.options
     n = shape_of(y0)[0]
@@ -222,10 +222,10 @@ _solution = function_gradients(_solve, reverse=AllInputs(_back), forward=AllInpu
 
 
 def rk4(f: Callable[..., Any], y0: Any, t0: Any, t1: Any, steps: int, *parameters: Any) -> Value:
-    """y(t1) by so many steps of the classical Runge–Kutta method of order four: every operation is recorded.
+    """y(t1) by this many steps of the classical Runge–Kutta method of order four, recording every operation.
 
-    The derivative is exactly that of the steps, at the memory of all of them. For ẏ = f(t, y, *parameters) with y a
-    number or an array; the counterpart of `odeint`, whose derivative is that of the exact solution.
+    The derivative is exactly that of the steps, and all steps stay in memory; that of `odeint` belongs to the exact
+    solution. Solves ẏ = f(t, y, *parameters), with y a number or an array.
     Source: Hairer, Nørsett & Wanner (1993), "Solving ordinary differential equations I", table 1.2.
     """
     if not isinstance(steps, (int, np.integer)) or steps < 1:

@@ -1,4 +1,4 @@
-"""One initial value problem solved by one of scipy's methods, on plain numbers: what `ode` differentiates."""
+"""Solve one initial value problem on plain numbers by one of scipy's methods."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from adbench.tape.core.rule import TapeError, Value
 from adbench.tape.lazy import integrate
 
 METHODS = {"rk23": "RK23", "rk45": "RK45", "dop853": "DOP853", "radau": "Radau", "bdf": "BDF", "lsoda": "LSODA"}
-"""The method's name -> scipy's class."""
+"""Method name -> scipy's class."""
 
 STIFF = frozenset(("radau", "bdf", "lsoda"))
-"""The implicit methods, which use the Jacobian ∂f/∂y."""
+"""Implicit methods, which use the Jacobian ∂f/∂y."""
 
 
 class OdeError(TapeError, RuntimeError):
@@ -22,7 +22,7 @@ class OdeError(TapeError, RuntimeError):
 
 
 class Options(NamedTuple):
-    """How to solve: method, relative and absolute tolerance (one, or one for each state), most steps in all."""
+    """The solver's method, relative and absolute tolerance (one, or one per state), and the limit of steps."""
 
     method: str
     rtol: float
@@ -43,9 +43,9 @@ def integrate_to(
     options: Options,
     dense: list[Any] | None = None,
 ) -> Value:
-    """y at each of the times (monotone, beginning at t0 or later), shape (len(times), n), of ẏ = f(t, y), y(t0) = y0.
+    """The solution y of ẏ = f(t, y), y(t0) = y0, at monotone times from t0 on, shape (len(times), n).
 
-    With a list `dense`, also appends (end, interpolant) of every step to it. Raises OdeError naming method, time and
+    With a list `dense`, append (end, interpolant) of every step to it. Raises OdeError with the method, the time and
     the solver's reason.
     """
     states = np.empty((len(times), len(y0)))
@@ -60,7 +60,7 @@ def integrate_to(
         settings["jac"] = jacobian
     end = float(times[-1])
     steps = 0
-    # Trial steps may leave the domain of f or overflow; the solver then takes shorter ones, or fails: an error.
+    # Trial steps may leave the domain of f or overflow. The solver then takes shorter steps, or fails.
     with np.errstate(all="ignore"):
         if not np.all(np.isfinite(f(t0, y0))):
             raise _failed(options, t0, end, f"f is not finite at the start, y = {y0}")
@@ -68,12 +68,12 @@ def integrate_to(
             solver = getattr(integrate, METHODS[options.method])(f, t0, np.array(y0, float), end, **settings)
         except ValueError as error:
             raise _failed(options, t0, end, str(error)) from None
-        if not np.isfinite(getattr(solver, "h_abs", 0.0)):  # f is not finite near the start; shorter steps will tell
+        if not np.isfinite(getattr(solver, "h_abs", 0.0)):  # f is not finite near the start; try shorter steps
             solver.h_abs = 1e-6 * abs(end - t0)
         while done < len(times):
             try:
                 message = solver.step()
-            except (ValueError, np.linalg.LinAlgError) as error:  # from factorising a Jacobian with NaN in it
+            except (ValueError, np.linalg.LinAlgError) as error:  # a Jacobian with NaN cannot be factorised
                 message, solver.status = str(error), "failed"
             steps += 1
             if solver.status == "failed" or not np.all(np.isfinite(solver.y)):
@@ -92,6 +92,6 @@ def integrate_to(
 def _failed(options: Options, reached: float, end: float, reason: str) -> OdeError:
     return OdeError(
         f"odeint: method {options.method!r} reached t = {float(reached):.12g} on the way to {end:.12g} and failed: "
-        f"{reason.rstrip('.')}. A stiff problem needs 'bdf', 'radau' or 'lsoda'; look also for a solution that grows "
-        f"without bound, or leaves the domain of f"
+        f"{reason.rstrip('.')}. For a stiff problem use 'bdf', 'radau' or 'lsoda'; check also whether the solution "
+        f"grows without bound or leaves the domain of f"
     )

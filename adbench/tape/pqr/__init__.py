@@ -1,1 +1,1 @@
-"""Gradients attached to values, tracked gradients and compact Jacobians, after pqR."""
+"""Gradients attached to values, tracked gradients, and compact Jacobians, modelled on pqR."""

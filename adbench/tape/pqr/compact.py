@@ -1,7 +1,7 @@
-"""Compact Jacobians: one algebra for matrices that are mostly zeros or have a pattern.
+"""Compact Jacobians: an algebra of matrices that are sparse or structured.
 
-A Jacobian J[i, j] = ∂y_i/∂x_j of arrays with n and m elements (counted row by row) has shape (n, m). Of M**2 for a
-1000 × 1000 matrix it has 10¹² entries, of which all that is needed is 10⁶ numbers, its diagonal. The forms:
+A Jacobian J[i, j] = ∂y_i/∂x_j of arrays with n and m elements (counted row by row) has shape (n, m). For M**2 with a
+1000 × 1000 matrix M it has 10¹² entries, but the 10⁶ numbers of its diagonal suffice. The forms:
 
     IdentityMultiple   c I                        a variable itself, -x, 3 * x
     Diagonal           diag(d)                    elementwise functions
@@ -9,17 +9,17 @@ A Jacobian J[i, j] = ∂y_i/∂x_j of arrays with n and m elements (counted row 
     OneInColumn        its transpose              sums along axes
     Scaled             diag(d) J                  3 * sin(f(x)): only d changes
     Kronecker          A ⊗ B                      matrix products: Y = A X Bᵀ
-    Implicit           known by its products      any other function: its rule gives left and right products
-    LazyProduct        Σ_k L_k J_k, not yet multiplied out: a left product is then reverse mode
+    Implicit           given by its products      any other function: its rule gives left and right products
+    LazyProduct        Σ_k L_k J_k, not yet multiplied: a left product is then reverse mode
     Dense              all n × m numbers
 
-All of them can be composed (`a @ b`), added (`a + b`), multiplied from the left (`a.left(w)` = w J) and the right
-(`a.right(v)` = J v), and written out (`a.dense()`). Composition and sum keep a compact form wherever one is closed
-under them (tables `COMPOSED` and `SUMS`, filled in `compact_forms`). Where none is, the result is multiplied out if
-that takes no more memory than the operands or than `DENSE_LIMIT` numbers, and is a `LazyProduct` otherwise.
+All can be composed (`a @ b`), added (`a + b`), multiplied from the left (`a.left(w)` = w J) and the right (`a.right(v)`
+= J v), and expanded (`a.dense()`). Composition and sum keep a compact form if one is closed under them (tables
+`COMPOSED` and `SUMS`, filled in `compact_forms`). Otherwise the result is multiplied out if it takes no more memory
+than the operands or than `DENSE_LIMIT` numbers, and else becomes a `LazyProduct`.
 
 Entries may be values being differentiated at an outer level, so Jacobians can themselves be differentiated.
-In products 0 · inf is 0, as in the sweep. Source: R. M. Neal, "An automatic differentiation extension for R, and its
+In products, 0 · inf is 0, as in the sweep. Source: R. M. Neal, "An automatic differentiation extension for R, and its
 implementation in pqR" (slides, 2019), "Some compact gradient representations".
 """
 
@@ -40,7 +40,7 @@ from adbench.tape.rules.shapes import reshape
 from adbench.tape.values import has_nan, shape_of
 
 DENSE_LIMIT = 1_000_000
-"""Jacobians of no more numbers than this (8 MB) are multiplied out when no compact form is closed."""
+"""Jacobians of at most this many numbers (8 MB) are multiplied out if no compact form is closed."""
 
 Products = Callable[[Value], Value]
 
@@ -52,24 +52,24 @@ def times(a: Value, b: Value) -> Value:
 
 
 def by_row(d: Value) -> Value:
-    """A factor for each row, as something that multiplies a matrix."""
+    """One factor per row, shaped to multiply a matrix."""
     return reshape(d, (-1, 1)) if shape_of(d) else d
 
 
 class CompactJacobian:
-    """A linear map, J[i, j] = ∂y_i/∂x_j of shape (n, m), in a form that need not hold all entries.
+    """A linear map J[i, j] = ∂y_i/∂x_j of shape (n, m), in a form that need not store all entries.
 
     A form defines `_left` and `_right`, the products with matrices, and `numbers`.
     """
 
     __slots__ = ("shape",)
-    __array_ufunc__ = None  # so that `array @ jacobian` comes to __rmatmul__
+    __array_ufunc__ = None  # so that `array @ jacobian` calls __rmatmul__
 
     shape: tuple[int, int]
 
     @property
     def numbers(self) -> int:
-        """How many numbers it holds."""
+        """The number of stored numbers."""
         return self._numbers()
 
     def _numbers(self) -> int:
@@ -97,8 +97,8 @@ class CompactJacobian:
         shape = shape_of(factor)
         if len(shape) not in (1, 2) or shape[axis] != length:
             raise ValueError(
-                f"{type(self).__name__}.{side}: the Jacobian has shape {self.shape}, so the factor needs length "
-                f"{length} along axis {axis} and one or two axes; got shape {shape}"
+                f"{type(self).__name__}.{side}: the Jacobian has shape {self.shape}; expected a factor of one or two "
+                f"axes with length {length} along axis {axis}, got shape {shape}"
             )
         return shape
 
@@ -134,7 +134,7 @@ class IdentityMultiple(CompactJacobian):
 
     @property
     def is_identity(self) -> bool:
-        """Whether c is the number 1, and no variable."""
+        """Whether c is the plain number 1."""
         return type(self.factor) is float and self.factor == 1.0
 
     def _left(self, w: Value) -> Value:
@@ -172,10 +172,10 @@ _next_serial = itertools.count().__next__
 
 
 class LazyProduct(CompactJacobian):
-    """Σ_k L_k J_k with nothing multiplied yet. The J_k may be lazy too, and shared by many.
+    """Σ_k L_k J_k, not yet multiplied. The J_k may be lazy too, and shared by several products.
 
-    A product visits each of them once: from the left in the order last made, first visited, which is reverse mode
-    with a block of adjoints; from the right in the order they were made, forward mode with a block of tangents.
+    A product visits each of them once. A left product visits the newest first: reverse mode with a block of adjoints. A
+    right product visits the oldest first: forward mode with a block of tangents.
     """
 
     __slots__ = ("serial", "terms")
@@ -186,7 +186,7 @@ class LazyProduct(CompactJacobian):
         self.shape = (terms[0][0].shape[0], terms[0][1].shape[1])
 
     def _numbers(self) -> int:
-        # Lazy J_k count nothing here: they are shared, and were counted where they were made.
+        # Lazy J_k are shared and were counted where they were made.
         return sum(a.numbers + (0 if isinstance(b, LazyProduct) else b.numbers) for a, b in self.terms)
 
     def _left(self, w: Value) -> Value:
@@ -218,7 +218,7 @@ class LazyProduct(CompactJacobian):
         return done[self.serial]
 
     def _in_order(self) -> list[LazyProduct]:
-        """All lazy products in this one, each once, in the order they were made."""
+        """All lazy products inside this one, each once, in order of creation."""
         found: dict[int, LazyProduct] = {self.serial: self}
         waiting = [self]
         while waiting:
@@ -235,20 +235,20 @@ Form = Callable[[Any, Any], "CompactJacobian | None"]
 
 
 class AnyForm:
-    """Stands for every form in the tables."""
+    """Placeholder for any form in the tables."""
 
 
 COMPOSED: dict[tuple[type, type], Form] = {}
-"""Compositions with a compact result; None from one of these says "not in this case"."""
+"""Compositions with a compact result. A function returns None if its case has none."""
 
 SUMS: dict[tuple[type, type], Form] = {}
-"""Sums with a compact result; None from one of these says "not in this case"."""
+"""Sums with a compact result. A function returns None if its case has none."""
 
 
 def compose(a: CompactJacobian, b: CompactJacobian, *, lazy: bool = False) -> CompactJacobian:
-    """A B, the chain rule: ∂z/∂x for A = ∂z/∂y and B = ∂y/∂x. With `lazy`, never multiplied out."""
+    """A B, the chain rule: ∂z/∂x for A = ∂z/∂y and B = ∂y/∂x. With `lazy`, never multiply out."""
     if a.shape[1] != b.shape[0]:
-        raise ValueError(f"compose: shapes {a.shape} and {b.shape} do not match")
+        raise ValueError(f"compose: shapes {a.shape} and {b.shape} do not match; expected (n, k) and (k, m)")
     for pair in ((type(a), type(b)), (AnyForm, type(b)), (type(a), AnyForm)):
         if pair in COMPOSED:
             closed = COMPOSED[pair](a, b)
@@ -265,9 +265,9 @@ def compose(a: CompactJacobian, b: CompactJacobian, *, lazy: bool = False) -> Co
 
 
 def add(a: CompactJacobian, b: CompactJacobian, *, lazy: bool = False) -> CompactJacobian:
-    """A + B, of two ways from x to y. With `lazy`, never multiplied out."""
+    """A + B, for two paths from x to y. With `lazy`, never multiply out."""
     if a.shape != b.shape:
-        raise ValueError(f"add: shapes {a.shape} and {b.shape} do not match")
+        raise ValueError(f"add: shapes {a.shape} and {b.shape} do not match; they must be equal")
     closed = SUMS[type(a), type(b)](a, b) if (type(a), type(b)) in SUMS else None
     if closed is not None:
         return closed

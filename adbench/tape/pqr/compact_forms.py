@@ -1,7 +1,7 @@
-"""The forms of compact Jacobians, and which of their products and sums have a compact form again.
+"""The forms of compact Jacobians, and their products and sums that are compact again.
 
-Each is a matrix J of shape (n, m) given by its products w J and J v; `compact` has what they share, and their list.
-At the end the tables `COMPOSED` and `SUMS` get an entry for each pair of forms that is closed.
+Each is a matrix J of shape (n, m), given by its products w J and J v. Their base class and list are in `compact`. At
+the end, the tables `COMPOSED` and `SUMS` get an entry for each closed pair of forms.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Diagonal(CompactJacobian):
 
 
 class OneInRow(CompactJacobian):
-    """Row i holds c[i] in column j[i] and nothing else; nothing at all where j[i] = -1. Shape (len(j), m).
+    """Row i holds only c[i], in column j[i]; it is empty if j[i] = -1. Shape (len(j), m).
 
     columns        j, integers of shape (n,)
     coefficients   c, of shape (n,) or one number for all rows
@@ -86,13 +86,13 @@ class OneInRow(CompactJacobian):
         parts, columns = times(w, self.coefficients), self.columns
         if self.filled is not None:
             parts, columns = parts[:, self.filled], columns[self.filled]
-        # One flat index: numpy scatters much faster along a single axis.
+        # A flat index, because numpy scatters much faster along a single axis.
         flat = (m * np.arange(k)[:, None] + columns).ravel()
         return reshape(put(reshape(parts, (-1,)), index=flat, shape=(k * m,)), (k, m))
 
 
 class OneInColumn(CompactJacobian):
-    """The transpose of a `OneInRow`: column j holds c[j] in row i[j]. Shape (n, len(i))."""
+    """The transpose of `OneInRow`: column j holds c[j] in row i[j]. Shape (n, len(i))."""
 
     __slots__ = ("transposed",)
 
@@ -133,7 +133,7 @@ class Scaled(CompactJacobian):
 class Kronecker(CompactJacobian):
     """A ⊗ B, the Jacobian of Y = A X Bᵀ in X: ∂Y[i, j]/∂X[k, l] = A[i, k] B[j, l]. Shape (p r, q s).
 
-    A is (p, q) and B is (r, s); an integer instead of either means the identity matrix of that size.
+    A is (p, q) and B is (r, s). An integer instead of a matrix means the identity of that size.
     """
 
     __slots__ = ("a", "b", "a_shape", "b_shape")  # noqa: RUF023  # a ⊗ b, in this order
@@ -161,9 +161,9 @@ class Kronecker(CompactJacobian):
 
 
 class Implicit(CompactJacobian):
-    """A Jacobian known by its products: left(W) = W J, right(V) = J V, on matrices. One of them may be missing.
+    """A Jacobian given by its products with matrices: left(W) = W J, right(V) = J V. One of them may be missing.
 
-    The missing one is made from all entries, which the other gives.
+    The missing product uses all entries, computed by the other.
     """
 
     __slots__ = ("by_left", "by_right", "held")
@@ -184,7 +184,7 @@ class Implicit(CompactJacobian):
         return self.by_right(v) if self.by_right is not None else matmul(self.dense(), v)
 
     def dense(self) -> Value:
-        """All entries, by the product there is, or by the cheaper of the two."""
+        """All entries, by the cheaper available product."""
         if self.by_right is None or (self.by_left is not None and self.shape[0] <= self.shape[1]):
             return self._left(np.eye(self.shape[0]))
         return self._right(np.eye(self.shape[1]))
@@ -198,7 +198,7 @@ def _scale_row_entries(d: Value, b: OneInRow) -> OneInRow:
 
 
 def _scaled(d: Value, b: CompactJacobian) -> CompactJacobian | None:
-    """diag(d) B for a vector or number d: a factor of a factor is one factor; a shared lazy B stays shared."""
+    """diag(d) B for a vector or number d. Nested factors merge into one; a shared lazy B stays shared."""
     if isinstance(b, LazyProduct):
         return None
     return Scaled(times(d, b.factor), b.inner) if isinstance(b, Scaled) else Scaled(d, b)
@@ -236,7 +236,7 @@ def _row_of_diagonal(a: OneInRow, b: Diagonal) -> OneInRow:
 
 
 def _transposed(rows: OneInRow) -> OneInColumn:
-    """The products and sums of `OneInColumn` are those of its transpose: A B = (Bᵀ Aᵀ)ᵀ."""
+    """Products and sums of `OneInColumn`, by its transpose: A B = (Bᵀ Aᵀ)ᵀ."""
     return OneInColumn(rows.columns, rows.coefficients, rows.shape[1])
 
 
@@ -278,7 +278,7 @@ def _as_rows(a: IdentityMultiple | Diagonal | OneInRow) -> OneInRow:
 
 
 def _rows_merged(a: Any, b: Any) -> OneInRow | None:
-    """The sum, if in each row both have the same column or one of them has none."""
+    """The sum, if in each row both use the same column or one is empty."""
     a, b = _as_rows(a), _as_rows(b)
     if not np.all((a.columns == b.columns) | (a.columns < 0) | (b.columns < 0)):
         return None

@@ -1,16 +1,16 @@
-"""Forward mode with compact Jacobians: a value together with ∂value/∂x as a whole, for every tracked variable x.
+"""Forward mode with compact Jacobians: each value carries its whole ∂value/∂x, for every tracked variable x.
 
 One evaluation of a function propagates J_y = Σ_i L_i J_i through each rule, where L_i = ∂y/∂input_i is the local
-Jacobian and comes from the same rule that the other modes use:
+Jacobian. It comes from the same rule as in the other modes:
 
-    elementwise rules            the gradient function asked for 1: `Diagonal`, `OneInRow` where an input is broadcast
-    rules that move elements     the value function asked to move the places of the elements: `OneInRow`
-    sums and scattering          the gradient function asked to move the places back: `OneInColumn`
+    elementwise rules            the gradient function of 1: `Diagonal`, or `OneInRow` where an input is broadcast
+    rules that move elements     the value function of the elements' positions: `OneInRow`
+    sums and scattering          the gradient function of the elements' positions: `OneInColumn`
     matmul                       `Kronecker`
-    all others                   an `Implicit`: the gradient functions, a row or a column at a time
+    all others                   the gradient functions, one row or column at a time: `Implicit`
 
-Two modes, which differ where no compact form is closed: "forward" multiplies out what is small (see `compact`);
-"hybrid" multiplies only on request, and then in the cheaper order: compact forms forwards, all else in reverse.
+Two modes differ where no compact form is closed. "forward" multiplies small products out (see `compact`). "hybrid"
+multiplies only on request, in the cheaper order: compact forms forwards, all others in reverse.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _size(value: Value) -> int:
 
 
 def places(value: Value) -> Value:
-    """The number of each element, counted from 1 row by row, in the value's shape."""
+    """The elements' numbers, counted from 1 row by row, in the value's shape."""
     return np.arange(1.0, _size(value) + 1.0).reshape(shape_of(value)) if shape_of(value) else 1.0
 
 
@@ -45,7 +45,7 @@ def places(value: Value) -> Value:
 
 
 def local_jacobian(rule: Rule, i: int, val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
-    """∂val/∂inputs[i], in the most compact form that is known for the rule."""
+    """∂val/∂inputs[i], in the most compact form known for the rule."""
     if isinstance(rule, JacobianRule):
         return rule.local(i, val, *inputs, **params)
     if rule.elementwise:
@@ -90,14 +90,14 @@ def _nothing(_rule: Rule, i: int, val: Value, inputs: list[Value], _params: dict
 
 
 def _moved(rule: Rule, i: int, _val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
-    """For a function that moves elements of its inputs, or drops them, or puts zeros: where they come from."""
+    """The Jacobian of a function that moves or drops elements or inserts zeros, from the elements' positions."""
     sources = [places(x) if k == i else np.zeros(shape_of(x)) if shape_of(x) else 0.0 for k, x in enumerate(inputs)]
     columns = np.asarray(rule.value(*sources, **params)).ravel().astype(int) - 1
     return OneInRow(columns, 1.0, _size(inputs[i]))
 
 
 def _summed(rule: Rule, i: int, val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
-    """For a function that adds elements up: the place each element goes to, which is where its adjoint comes from."""
+    """The Jacobian of a function that sums elements, from the position that receives each element."""
     size = _size(inputs[i])
     if _size(val) == 1:
         return OneInColumn(np.broadcast_to(0, (size,)), 1.0, 1)
@@ -106,7 +106,7 @@ def _summed(rule: Rule, i: int, val: Value, inputs: list[Value], params: dict[st
 
 
 def _matrix_product(rule: Rule, i: int, val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
-    """Y = A B: ∂Y/∂A = I ⊗ Bᵀ, ∂Y/∂B = A ⊗ I; a vector is a matrix of one row or column."""
+    """For Y = A B: ∂Y/∂A = I ⊗ Bᵀ, ∂Y/∂B = A ⊗ I. A vector is a matrix of one row or column."""
     a, b = inputs
     if len(shape_of(a)) > 2 or len(shape_of(b)) > 2:
         return _by_products(rule, i, val, inputs, params)
@@ -120,7 +120,7 @@ def _matrix_product(rule: Rule, i: int, val: Value, inputs: list[Value], params:
 
 
 def _by_products(rule: Rule, i: int, val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
-    """A rule's gradient functions as the products of its Jacobian, one row or column at a time."""
+    """A Jacobian whose products call the rule's gradient functions, one row or column at a time."""
     y_shape, x_shape = shape_of(val), shape_of(inputs[i])
 
     def left(w: Value) -> Value:
@@ -190,13 +190,13 @@ _LOCAL: dict[Any, Local] = {
     **dict.fromkeys((reductions._sum, shapes._sum_to, indexing.put), _summed),
     matmul: _matrix_product,
 }
-"""Rules of a known structure. It is looked for here, not written with the rules: they need not know of it."""
+"""Rules of known structure. The table is here, so rules need not know this mode."""
 
 
 class JacobianRule(Rule):
-    """A rule given by its local Jacobians: local(i, val, *inputs) -> ∂val/∂inputs[i], a `CompactJacobian`.
+    """A rule defined by its local Jacobians: local(i, val, *inputs) -> ∂val/∂inputs[i], a `CompactJacobian`.
 
-    Both modes follow: adj → adj J and tan → J tan. Asked for active arguments only.
+    Both modes follow: adj → adj J and tan → J tan. `local` is called only for active arguments.
     """
 
     __slots__ = ("local",)
@@ -225,7 +225,7 @@ class JacobianRule(Rule):
 
 
 class Frame:
-    """One level of this mode: its number, whether products stay lazy, whether it is still open."""
+    """One level of this mode: its number, and whether products stay lazy and the level is open."""
 
     __slots__ = ("is_open", "lazy", "level")
 
@@ -236,11 +236,11 @@ class Frame:
 
 
 class Compact(Operand):
-    """val, and jacobians[k] = ∂val/∂x_k for the variables x_k of the frame it depends on."""
+    """val, and jacobians[k] = ∂val/∂x_k for the frame's variables x_k on which it depends."""
 
     __slots__ = ("frame", "gradient", "jacobians", "val")
 
-    gradient: dict[str, Any]  # of the results of `with_gradient` only
+    gradient: dict[str, Any]  # only for results of `with_gradient`
 
     def __init__(self, frame: Frame, val: Value, jacobians: dict[int, CompactJacobian]) -> None:
         self.frame = frame
@@ -256,7 +256,7 @@ class Compact(Operand):
         return f"Compact({self.val!r}, {self.jacobians!r})"
 
     def interpret(self, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
-        """Evaluates the rule on the values, and the chain rule on the Jacobians."""
+        """Evaluate the rule on the values, and the chain rule on the Jacobians."""
         frame = self.frame
         if not frame.is_open:
             raise TapeError(
@@ -269,12 +269,12 @@ class Compact(Operand):
                 inputs.append(arg.val)
                 carried.append(arg.jacobians)
             else:
-                # A lazy Jacobian reads its constants later: what their owner does to them must not matter.
+                # A lazy Jacobian reads its constants later, so their owner must not be able to change them.
                 inputs.append(constant(arg, f"{rule.name}: argument {i}", keep=not rule.elementwise))
                 carried.append({})
         val = settle(rule(*inputs, **params))
         jacobians: dict[int, CompactJacobian] = {}
-        with np.errstate(all="ignore"):  # 0 · inf is dealt with in the products; of all else the value has warned
+        with np.errstate(all="ignore"):  # products handle 0 · inf; the value has warned of the rest
             for i, before in enumerate(carried):
                 if before:
                     first = local_jacobian(rule, i, val, inputs, params)
@@ -284,7 +284,7 @@ class Compact(Operand):
         return Compact(frame, val, jacobians)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Rebinds this value to a new one with the elements replaced."""
+        """Rebind this value to a new one with the elements replaced."""
         new = indexing.set_at(self, value, index=indexing.normal_index(index))
         if not isinstance(new, Compact) or new.frame is not self.frame:
             raise TypeError(
@@ -297,11 +297,11 @@ class Compact(Operand):
 def compact_jacobian(f: Callable[[Value], Value], x: Value, mode: str = "forward") -> tuple[Value, CompactJacobian]:
     """(f(x), J) for a number or array x: J[i, j] = ∂f_i/∂x_j in compact form, shape (f(x).size, x.size).
 
-    mode "forward" multiplies small products out, "hybrid" keeps them for later (see the head of this module). "dense"
-    writes all numbers out from the first operation on, which is what the compact forms are to be compared with.
+    mode "forward" multiplies small products out, and "hybrid" keeps them lazy (see this module's docstring). "dense"
+    stores all numbers from the first operation on, for comparison with the compact forms.
     """
     if mode not in ("forward", "hybrid", "dense"):
-        raise ValueError(f"compact_jacobian: mode is 'forward', 'hybrid' or 'dense', got {mode!r}")
+        raise ValueError(f"compact_jacobian: mode: expected 'forward', 'hybrid' or 'dense', got {mode!r}")
     value = leaf_value(x, "compact_jacobian: x")
     with forward_level() as level:
         frame = Frame(level, mode == "hybrid")
@@ -314,5 +314,5 @@ def compact_jacobian(f: Callable[[Value], Value], x: Value, mode: str = "forward
 
 
 def no_jacobian(y: Value, x: Value) -> CompactJacobian:
-    """∂y/∂x of a y that does not depend on x: empty rows."""
+    """∂y/∂x if y does not depend on x: empty rows."""
     return OneInRow(np.full(_size(y), -1), 0.0, _size(x))

@@ -1,14 +1,13 @@
-"""A function with a custom gradient, returned together with its value, after pqR's `compute gradient`.
+"""A function that returns its value and a custom gradient, modelled on pqR's `compute gradient`.
 
     @compute_gradient
     def sigmoid(x):
         v = 1.0 / (1.0 + np.exp(-x))
         return v, lambda: v * (1.0 - v)
 
-The function returns its value and how to compute its gradient, which can use all that the value needed on its way.
-Nobody asks for the gradient when no argument is being differentiated, or when the result is not used: then it is
-skipped. For a rule that many places use, or whose value is computed outside of Python and wanted to higher orders,
-see `function_gradients`.
+The function returns its value and a way to compute its gradient, which can reuse intermediate results of the value. The
+gradient is skipped if no argument is being differentiated or the result is not used. Prefer `function_gradients` for a
+rule used in many places, or for a value computed outside Python with higher orders.
 """
 
 from __future__ import annotations
@@ -28,22 +27,22 @@ from adbench.tape.values import any_active, settle, shape_of
 
 
 def compute_gradient(f: Callable[..., tuple[Value, Any]]) -> Callable[..., Value]:
-    """A differentiable function from one that returns (value, gradient), as a decorator or called.
+    """Make a function that returns (value, gradient) differentiable; use it as a decorator or a call.
 
-    `gradient` is a function of no arguments, called at most once and only if asked for, that returns the gradient in
-    each argument; or a tuple of such functions, one for each argument, where the unasked ones are not called. A
-    gradient, for a value A of n elements and an argument B of m:
+    `gradient` is a function without arguments, called at most once and only if needed, that returns the gradient in
+    each argument. Or it is a tuple of such functions, one per argument, of which only the needed ones are called. For a
+    value A of n elements and an argument B of m elements, a gradient is:
 
         A.shape + B.shape, or (n, m)    the Jacobian, J[i, j] = ∂A_i/∂B_j: a number if both are scalars, an array of
                                         B's shape if A is a scalar
         A.shape, if B has the same      the diagonal of a diagonal Jacobian
-        a function of left or right     the Jacobian by its products: fn(left=W) = W J for a matrix W of shape (k, n),
+        a function of left or right     the Jacobian's products: fn(left=W) = W J for a matrix W of shape (k, n),
                                         fn(right=V) = J V for a matrix V of shape (m, k)
         a `CompactJacobian`             of shape (n, m)
 
-    The arguments are numbers and arrays; those by keyword only are options and not differentiated. The value is
-    computed on plain numbers. For a derivative of the gradient f runs again on values being differentiated, so then
-    what it does must be differentiable. Source: pqR slides, "Specifying the gradient in `compute gradient`".
+    The arguments are numbers and arrays; keyword-only arguments are options and not differentiated. The value is
+    computed on plain numbers. For a derivative of the gradient, f runs again on values being differentiated, so its
+    operations must then be differentiable. Source: pqR slides, "Specifying the gradient in `compute gradient`".
     """
     name = getattr(f, "__name__", type(f).__name__)
 
@@ -54,14 +53,14 @@ def compute_gradient(f: Callable[..., tuple[Value, Any]]) -> Callable[..., Value
         given = signature.bind(*args, **options)
         given.apply_defaults()
         if any_active(list(given.kwargs.values())):
-            raise TypeError(f"{name}: an argument by keyword only is an option, which cannot be differentiated")
+            raise TypeError(f"{name}: a keyword-only argument is an option without derivative; make it positional")
         return _Once(name, functools.partial(f, **given.kwargs), len(given.args)).rule(*given.args)
 
     return differentiable
 
 
 class _Once:
-    """One call of such a function: its rule, and what was computed for it so far."""
+    """One call of such a function: its rule, and the results computed so far."""
 
     def __init__(self, name: str, f: Callable[..., Any], count: int) -> None:
         self.name, self.f, self.count = name, f, count
@@ -87,7 +86,7 @@ class _Once:
         return asarray(value)
 
     def local(self, i: int, val: Value, *inputs: Value) -> CompactJacobian:
-        """∂val/∂inputs[i]. On plain inputs the gradient is computed once, whatever the number of sweeps."""
+        """∂val/∂inputs[i]. On plain inputs the gradient is computed once for all sweeps."""
         if any_active(inputs):
             return self.one(self.parts(self.pair(inputs)[1]), i, val, inputs[i])
         if i not in self.known:
@@ -96,14 +95,14 @@ class _Once:
         return self.known[i]
 
     def parts(self, gradients: Any) -> tuple[Any, ...]:
-        """The gradient, or a way to compute it, for each argument."""
+        """The gradient in each argument, or a function that computes it."""
         if callable(gradients) and not _sides(gradients):
             gradients = gradients()
         parts = gradients if isinstance(gradients, tuple) else (gradients,)
         if len(parts) != self.count:
             raise RuleError(
-                f"compute_gradient: {self.name} has {self.count} arguments and should give a tuple of as many "
-                f"gradients, got {len(parts)}"
+                f"compute_gradient: {self.name} has {self.count} arguments and should return as many gradients in a "
+                f"tuple, got {len(parts)}"
             )
         return parts
 
@@ -115,15 +114,15 @@ class _Once:
 
 
 def _sides(function: Any) -> frozenset[str]:
-    """Which of `left` and `right` a function takes."""
+    """The parameters among `left` and `right` that a function takes."""
     try:
         return frozenset(inspect.signature(function).parameters) & {"left", "right"}
-    except (TypeError, ValueError):  # some functions written in C tell nothing about their parameters
+    except (TypeError, ValueError):  # some functions written in C have no signature
         return frozenset()
 
 
 def _as_jacobian(part: Any, val: Value, x: Value, what: str) -> CompactJacobian:
-    """A gradient in any of the forms of `compute_gradient`."""
+    """Convert a gradient from any form that `compute_gradient` accepts."""
     y_shape, x_shape = shape_of(val), shape_of(x)
     n, m = math.prod(y_shape), math.prod(x_shape)
     if isinstance(part, CompactJacobian):

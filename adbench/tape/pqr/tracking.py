@@ -1,12 +1,12 @@
-"""Gradients attached to values, tracked without attaching, and reverse mode on request, after pqR.
+"""Gradients attached to values, tracked gradients, and reverse mode on request, modelled on pqR.
 
-    with_gradient(f, a=3.0, b=8.0)        f(a=3, b=8), which has .gradient["a"] and .gradient["b"] besides
+    with_gradient(f, a=3.0, b=8.0)        f(a=3, b=8), with .gradient["a"] and .gradient["b"]
 
     with track_gradient(a=7.0) as (a,):   nothing is attached; ask with gradient_of
         r = a**2
         gradient_of(r)                    # 14.0
 
-    back_gradient(g, p)                   g(p), its derivative in p found by one reverse sweep, whatever is outside
+    back_gradient(g, p)                   g(p), with its derivative in p by one reverse sweep inside any mode
 
 The form of the gradient of A with respect to B
 -----------------------------------------------
@@ -15,16 +15,16 @@ A scalar, B an array    an array of B's shape (pqR: a vector)
 A an array, B scalar    an array of A's shape
 A (n,), B (m,)          the Jacobian, an n × m matrix: J[i, j] = ∂A_i/∂B_j
 matrices and more       an array of shape A.shape + B.shape, as from `jacobian`. pqR ignores dimensions and makes it a
-                        matrix, which is J.reshape(A.size, B.size); kept as they are, `M - 0.1 * g` works for a matrix
+                        matrix, J.reshape(A.size, B.size); with dimensions kept, `M - 0.1 * g` works for a matrix
 A or B a nest           a nest: B's structure outside, A's structure inside
 
-Here a list is a nest, also a list of numbers: `[x, y]` has a list of gradients, `tape.stack([x, y])` has a Jacobian.
+A list is a nest, even a list of numbers: `[x, y]` has a list of gradients, `tape.stack([x, y])` has a Jacobian.
 
 Modes
 -----
-A construct takes its mode as a first argument: "reverse" (the default, a tape), "forward" or "hybrid" (compact
-Jacobians, see `compact_mode`). All nest, in any combination: a gradient is a value of the constructs outside, so that
-the inner gradient of an inner gradient of a³ at 7 is 42.
+A construct takes its mode as the first argument: "reverse" (the default, a tape), "forward" or "hybrid" (compact
+Jacobians, see `compact_mode`). All nest in any combination, because a gradient is a value of the outer constructs: the
+gradient of the gradient of a³ at 7 is 42.
 
 Source: R. M. Neal, "An automatic differentiation extension for R, and its implementation in pqR" (slides, 2019).
 """
@@ -56,16 +56,16 @@ from adbench.tape.values import any_active, settle, shape_of
 MODES = ("reverse", "forward", "hybrid")
 
 
-# The levels that a construct can open: what its variables are, and how a gradient is read off
+# The levels that a construct can open, with their variables and gradients
 
 
 class _OnTape:
-    """Reverse mode: the variables are leaves of a tape, a gradient is a sweep for each element."""
+    """Reverse mode: the variables are leaves of a tape, and a gradient takes one sweep per element."""
 
     def __init__(self, tape: Any, values: Sequence[Value]) -> None:
         self.tape, self.level = tape, tape.level
         self.variables = [new_leaf(tape, value) for value in values]
-        self.cells = [leaf.cell for leaf in self.variables]  # now: x[i] = v rebinds a variable
+        self.cells = [leaf.cell for leaf in self.variables]  # stored now, because x[i] = v rebinds a variable
 
     def value(self, y: Value) -> Value:
         return plain(y, self.tape)
@@ -76,7 +76,7 @@ class _OnTape:
 
 
 class _Carried:
-    """Forward or hybrid mode: every value has its compact Jacobians with it."""
+    """Forward or hybrid mode: every value carries its compact Jacobians."""
 
     def __init__(self, frame: Frame, values: Sequence[Value]) -> None:
         self.frame, self.level = frame, frame.level
@@ -120,13 +120,13 @@ class _Construct:
         self.names = names
 
     def gradient(self, y: Any) -> dict[str, Any]:
-        """For each variable the gradient of the nest y: the variable's structure outside, y's inside."""
+        """The gradient of the nest y in each variable, with the variable's structure outside and y's inside."""
         leaves, structure = tree_flatten(y)
         for leaf in leaves:
             if isinstance(leaf, Active) and leaf.level > self.level.level:
                 raise TapeError(
-                    "gradient_of: the value belongs to a derivative inside of this track_gradient or with_gradient; "
-                    "ask there, or for a result of that derivative"
+                    "gradient_of: the value belongs to a derivative inside this track_gradient or with_gradient; "
+                    "call gradient_of there, or pass a result of that derivative"
                 )
         blocks = [self.level.blocks(asarray(leaf)) for leaf in leaves]
         return {
@@ -136,7 +136,7 @@ class _Construct:
 
 
 class _Open(threading.local):
-    """The constructs that this thread is inside of, innermost last."""
+    """The open constructs of this thread, innermost last."""
 
     def __init__(self) -> None:
         self.constructs: list[_Construct] = []
@@ -146,7 +146,7 @@ _open = _Open()
 
 
 class Tracked(SimpleNamespace):
-    """The variables of a `track_gradient`, by name or by unpacking in the order they were given."""
+    """The variables of a `track_gradient`, by name or by unpacking in the given order."""
 
     def __iter__(self) -> Iterator[Any]:
         return iter(vars(self).values())
@@ -159,13 +159,13 @@ def track_gradient(mode: str = "reverse", /, **inputs: Any) -> Iterator[Any]:
     with track_gradient(a=3.0, b=8.0) as (a, b):
         gradient_of(a * b + a**2)         # {"a": 14.0, "b": 3.0}
 
-    `as v` gives the variables as v.a and v.b. Inputs are numbers, arrays or nests; values computed in the block are
-    taken out of it with .val. Source: pqR slides, "Using `track gradient` and `gradient_of`".
+    `as v` gives the variables as v.a and v.b. Inputs are numbers, arrays or nests. To use a value of the block after
+    it, take its .val. Source: pqR slides, "Using `track gradient` and `gradient_of`".
     """
     if mode not in MODES:
-        raise ValueError(f"track_gradient, with_gradient: mode is one of {', '.join(MODES)}; got {mode!r}")
+        raise ValueError(f"track_gradient, with_gradient: mode: expected one of {', '.join(MODES)}, got {mode!r}")
     if not inputs:
-        raise TypeError("track_gradient, with_gradient: expected inputs by name, as in a=3.0; got none")
+        raise TypeError("track_gradient, with_gradient: expected inputs by name, got none; write a=3.0")
     values: list[Value] = []
     names: dict[str, tuple[int, int, Any]] = {}
     for name, x in inputs.items():
@@ -185,17 +185,17 @@ def track_gradient(mode: str = "reverse", /, **inputs: Any) -> Iterator[Any]:
 def gradient_of(y: Any) -> Any:
     """The gradient of y in the variables of the innermost open `track_gradient` or `with_gradient`.
 
-    For one variable its gradient, for several a dict by name; forms as at the head of this module. It is a value of
-    the constructs outside of the innermost one: those can differentiate it again.
+    For one variable, its gradient; for several, a dict by name. The forms are listed in this module's docstring. The
+    gradient is a value of the outer constructs, which can differentiate it again.
     """
     if not _open.constructs:
-        raise TapeError("gradient_of: expected to be inside of a track_gradient or with_gradient block, got none open")
+        raise TapeError("gradient_of: no track_gradient or with_gradient block is open; call it inside one")
     gradients = _open.constructs[-1].gradient(y)
     return next(iter(gradients.values())) if len(gradients) == 1 else gradients
 
 
 def with_gradient(f: Callable[..., Any], mode: str = "reverse", /, **inputs: Any) -> Any:
-    """f(**inputs), with the gradients attached: the result behaves as the value and has `.gradient[name]`.
+    """f(**inputs) with gradients attached: the result behaves like the value and has `.gradient[name]`.
 
     r = with_gradient(lambda a, b: a * b + a**2, a=3.0, b=8.0)
     r, r.gradient["a"], r.gradient["b"]          # 33.0, 14.0, 3.0
@@ -265,15 +265,15 @@ _WITH: dict[type, Callable[[Any], Any]] = {
 
 
 def _attached(value: Any, gradient: dict[str, Any]) -> Any:
-    """The value with this gradient. A value of an outer level gets a new node, because it may be a variable there."""
+    """The value with this gradient; one of an outer level gets a new node, as it may be a variable there."""
     make = positive if isinstance(value, Active) else _WITH.get(type(value), copy.copy)
     result = make(value)
     try:
         object.__setattr__(result, "gradient", gradient)
     except AttributeError:
         raise TypeError(
-            f"with_gradient: f should return a number, an array, a list, tuple, dict or dataclass, to which a gradient "
-            f"can be attached; got {type(value).__name__}. See track_gradient"
+            f"with_gradient: f should return a number, an array, a list, tuple, dict or dataclass, got "
+            f"{type(value).__name__}; use track_gradient"
         ) from None
     return result
 
@@ -282,11 +282,11 @@ def _attached(value: Any, gradient: dict[str, Any]) -> Any:
 
 
 def back_gradient(f: Callable[..., Value], *args: Any) -> Value:
-    """f(*args), for f that returns a number or an array; its derivative is found in reverse, by its arguments only.
+    """f(*args), differentiated in reverse mode and only in its arguments; f returns a number or an array.
 
-    Inside of a forward mode with many variables, operations in f are spared from derivatives in all of them: a scalar
-    result costs one reverse sweep, and then the chain rule from the arguments on. Within reverse mode it is one node.
-    Variables that f uses must be among its arguments. Source: pqR slides, "Explicit reverse mode with back gradient".
+    Inside forward mode with many variables, operations in f do not compute derivatives in all of them: a scalar result
+    costs one reverse sweep, then one step of the chain rule. Inside reverse mode it is one node. Pass all variables
+    that f uses as arguments. Source: pqR slides, "Explicit reverse mode with back gradient".
     """
     leaves, rebuild = flatten(args, "back_gradient: arguments")
     if not any_active(leaves):
@@ -310,7 +310,7 @@ def back_gradient(f: Callable[..., Value], *args: Any) -> Value:
     def local(i: int, val: Value, *inputs: Value) -> CompactJacobian:
         rows, columns = (int(np.prod(shape_of(v), dtype=int)) for v in (val, inputs[i]))
         if rows == 1 and shape_of(val) == ():
-            again = any_active(inputs)  # a higher order: the gradient itself has to be differentiated
+            again = any_active(inputs)  # a higher order differentiates the gradient itself
             pulled = _value_and_gradient(on_leaves, list(inputs))[1] if again else held[0]
             return Dense(reshape(pulled[i], (1, columns)))
 
@@ -324,7 +324,7 @@ def back_gradient(f: Callable[..., Value], *args: Any) -> Value:
 
 
 def _value_and_gradient(on_leaves: Callable[[Sequence[Value]], Value], leaves: list[Value]) -> tuple[Value, Any]:
-    """(y, gradient in each leaf if y is a scalar, else None), by one recording."""
+    """(y, gradient in each leaf), or (y, None) if y is not a scalar, from one recording."""
     with on_tape() as tape:
         level = _OnTape(tape, leaves)
         y = on_leaves(level.variables)

@@ -1,14 +1,14 @@
-"""Compound functions: what is lost when they are put together from their parts, and kept when they are one.
+"""Compound functions: accurate where the formula written out overflows or cancels.
 
-log(1 + exp x), written so, overflows at 800 and is 0 at -40, where the truth is 4e-18. Each function here is one node
-whose value and derivatives keep their digits at any argument (Carpenter et al. 2015, section on compound functions;
-formulas by Mächler 2012, "Accurately computing log(1 - exp(-|a|))"). Names are Stan's. Where a gradient function needs
-a delicate quantity itself, that is a rule too (`_odds`, `_mills`), so that second derivatives are as good.
+log(1 + exp x), written out, overflows at 800 and is 0 at -40, where the true value is 4e-18. Each function here is one
+node, whose value and derivatives keep their digits at any argument (Carpenter et al. 2015, section on compound
+functions; formulas by Mächler 2012, "Accurately computing log(1 - exp(-|a|))"). Names are Stan's. Delicate quantities
+in gradient functions are rules too (`_odds`, `_mills`), so second derivatives are as accurate.
 
-Outside a function's domain, as for numpy's log, the value is NaN with numpy's RuntimeWarning. At the ends of the
-domain value and derivative are the one-sided limits, with these choices:
+Outside a function's domain the value is NaN with numpy's RuntimeWarning, as for numpy's log. At the ends of the domain,
+value and derivative are the one-sided limits, with these choices:
 
-    log_sum_exp      weight 0 for arguments that are -inf, also when all are
+    log_sum_exp      weight 0 for arguments of -inf, even if all are
     log_diff_exp     (-inf, -inf) → -inf with gradient (0, 0)
     multiply_log     0 · log 0 = 0; ∂/∂y = x/y is 0 where x = 0
 """
@@ -26,7 +26,7 @@ from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.elementwise import divide, exp, expit, log, log1p, where
 from adbench.tape.rules.function import function
-from adbench.tape.rules.reductions import logsumexp, sum  # numpy's name for it
+from adbench.tape.rules.reductions import logsumexp, sum  # numpy's name
 from adbench.tape.rules.shapes import Axes, Shape, asarray, broadcast_arrays, normal_axes, stack
 from adbench.tape.values import shape_of, value_of
 
@@ -34,7 +34,7 @@ _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def _quiet(value: Callable[..., Value]) -> Callable[..., Value]:
-    """A value function whose intermediate overflow is harmless: only NaN is still warned of."""
+    """A value function whose intermediate overflow is harmless; it warns only of NaN."""
 
     def evaluate(*inputs: Value) -> Value:
         with np.errstate(over="ignore", under="ignore", divide="ignore"):
@@ -44,7 +44,7 @@ def _quiet(value: Callable[..., Value]) -> Callable[..., Value]:
 
 
 def warn_outside(name: str, value: Callable[..., Value]) -> Callable[..., Value]:
-    """A function of scipy, which returns NaN in silence, with the warning numpy gives in the same case."""
+    """A function of scipy, with numpy's warning where scipy silently returns NaN."""
 
     def evaluate(*inputs: Value) -> Value:
         val = value(*inputs)
@@ -68,12 +68,12 @@ log1p_exp = function(
 """log(1 + exp x), the softplus; derivative 1/(1 + exp(-x))."""
 
 _odds = function_gradients(
-    _quiet(lambda x: np.divide(1.0, np.expm1(np.negative(x)) + 0.0)),  # + 0.0 makes +0 of -0: the limit is +inf
+    _quiet(lambda x: np.divide(1.0, np.expm1(np.negative(x)) + 0.0)),  # + 0.0 turns -0 into +0, where the limit is +inf
     (lambda val, adj, _x: adj * (val * (1.0 + val)),),
     name="odds",
     fresh=True,
 )
-"""e^x / (1 - e^x) for x < 0; its derivative is y (1 + y), which cancels nothing."""
+"""e^x / (1 - e^x) for x < 0; its derivative y (1 + y) does not cancel."""
 
 
 def _log1m_exp(x: Value) -> Value:
@@ -87,7 +87,7 @@ log1m_exp = function(_quiet(_log1m_exp), lambda _v, adj, x: -(adj * _odds(x)), n
 
 
 def _below(x: Value, y: Value) -> Value:
-    """y - x for log(e^x - e^y), and -inf where e^y is 0 beside e^x whatever the difference says."""
+    """y - x for log(e^x - e^y); -inf where e^y is 0, even if x is -inf too."""
     absent = np.equal(value_of(y), -np.inf)
     return where(absent, -np.inf, y - where(absent, 0.0, x)) if np.any(absent) else y - x
 
@@ -108,7 +108,7 @@ log_diff_exp = function(
 
 
 def _share(x: Value, y: Value) -> Value:
-    """e^x / (e^x + e^y), from the difference of the two and not from the result, which may be large."""
+    """e^x / (e^x + e^y), computed from x - y, because log(e^x + e^y) may be large."""
     absent = value_of(x) == -np.inf
     return where(absent, 0.0, expit(where(absent, 0.0, x) - y)) if np.any(absent) else expit(x - y)
 
@@ -124,16 +124,18 @@ _log_sum_exp_2 = function(
 
 
 def log_sum_exp(*xs: Value, axis: Axes = None, keepdims: bool = False) -> Value:
-    """log Σ exp x. One array: over its axes, by default all. Several arguments: elementwise, with broadcasting.
+    """log Σ exp x. For one array, over its axes (by default all). For several arguments, elementwise with broadcasting.
 
     The derivative is the softmax; (-inf, -inf) gives -inf with gradient (0, 0).
     """
     if not xs:
-        raise TypeError("log_sum_exp: expected at least one argument, got none")
+        raise TypeError("log_sum_exp: expected at least one argument, got none; pass an array or numbers")
     if len(xs) == 1:
         return logsumexp(xs[0], axis, keepdims)
     if axis is not None or keepdims:
-        raise TypeError(f"log_sum_exp: axis and keepdims go with one array, got {len(xs)} arguments")
+        raise TypeError(
+            f"log_sum_exp: axis and keepdims need a single array, got {len(xs)} arguments; stack them first"
+        )
     return _log_sum_exp_2(*xs) if len(xs) == 2 else logsumexp(stack(broadcast_arrays(*xs)), 0)
 
 
@@ -172,7 +174,7 @@ log1m_inv_logit = function(
 
 
 def _log_softmax(x: Value, axes: Shape) -> Value:
-    """From the largest element, whose own 1 is kept out of the sum, so that log1p sees what is beside it."""
+    """Relative to the largest element, whose own term 1 stays out of the sum, so that log1p gets the rest."""
     top = np.maximum.reduce(x, axes, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     shifted = np.subtract(x, top)
@@ -196,7 +198,7 @@ _log_softmax_rule = function_gradients(
 
 
 def log_softmax(x: Value, axis: Axes = -1) -> Value:
-    """x - log Σ exp x along an axis, one node; exact also where one element dominates and its own result is near 0."""
+    """x - log Σ exp x along an axis, one node; accurate even where one element dominates and its result is near 0."""
     x = asarray(x)
     return _log_softmax_rule(x, axes=normal_axes(axis, len(shape_of(x))))
 
@@ -236,7 +238,7 @@ def _log1p_square(w: Value) -> Value:
 
 
 def over_1p_square(w: Value) -> Value:
-    """w / (1 + w²), without overflow: where w² would lose the 1, as 1/w."""
+    """w / (1 + w²) without overflow: 1/w where w² would absorb the 1."""
     huge = np.abs(value_of(w)) > 1e9
     if not np.any(huge):
         return w / (1.0 + w * w)
@@ -245,7 +247,7 @@ def over_1p_square(w: Value) -> Value:
 
 
 log1p_square = function(_log1p_square, lambda _v, adj, w: adj * (2.0 * over_1p_square(w)), name="log1p_square")
-"""log(1 + w²), also where w² overflows."""
+"""log(1 + w²), even where w² overflows."""
 
 
 # The normal distribution function
@@ -278,7 +280,7 @@ def Phi_approx(x: Value) -> Value:  # noqa: N802  # Stan's name
 
 
 def _mills_excess_value(x: Value) -> Value:
-    """m(x) + x: from -5 down by the continued fraction t + 1/(t + 2/(t + 3/…)) of m(-t), whose first term it lacks."""
+    """m(x) + x. Below -5, the continued fraction t + 1/(t + 2/(t + 3/…)) of m(-t) without its first term."""
     far = np.less(x, -5.0)
     t = np.where(far, np.negative(x), 5.0)
     tail = t
@@ -301,14 +303,14 @@ _mills_excess: Rule = function_gradients(
 )
 
 std_normal_lcdf = function("scipy.special.log_ndtr", lambda _v, adj, x: adj * _mills(x), name="std_normal_lcdf")
-"""log Phi(x), to all digits also at -40 where Phi itself has long underflowed; derivative φ(x)/Φ(x)."""
+"""log Phi(x), to all digits even at -40, where Phi itself underflows; derivative φ(x)/Φ(x)."""
 
 
 # sin x / x
 
 
 def _of_half_turns(x: Value) -> tuple[Value, Value]:
-    """(sin πx, cos πx), with the whole turns taken off before π is rounded."""
+    """(sin πx, cos πx), with whole turns removed before the multiplication by π rounds."""
     r = np.subtract(x, 2.0 * np.rint(np.multiply(x, 0.5)))
     size = np.abs(r)
     rest = np.where(size > 0.5, 1.0 - size, size)
@@ -358,7 +360,7 @@ _sinc: Rule = function_gradients(
 
 
 def sinc(x: Value) -> Value:
-    """sin(πx) / (πx), numpy's definition, with derivatives of every order, also at 0 and at 1e8."""
+    """sin(πx) / (πx), as in numpy, with derivatives of every order, even at 0 and at 1e8."""
     return _sinc(x, 0.0)
 
 

@@ -1,6 +1,6 @@
-"""Arrays made from nothing, under the array API's names: plain float64 arrays, constants like any other.
+"""New arrays, under the array API's names: plain float64 arrays, which are constants.
 
-Those that are made like an active value are active too, so that values computed from it can be written into them.
+An array made like an active value is active too, so you can write values computed from it into the array.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def ones(shape: int | Shape, dtype: Any = None) -> Any:
 
 
 def empty(shape: int | Shape, dtype: Any = None) -> Any:
-    """An array to be filled; of zeros, for what was never filled should not be noise."""
+    """An array to fill. It holds zeros, so that elements never filled are not noise."""
     return np.zeros(shape, dtype)
 
 
 def full(shape: int | Shape, fill_value: Value, dtype: Any = None) -> Value:
-    """An array with the same number everywhere; with an active one it is active."""
+    """An array filled with one number; active if the number is."""
     if isinstance(fill_value, Active):
         return broadcast_to(fill_value, shape)
     return np.full(shape, fill_value, np.float64 if dtype is None else dtype)
@@ -44,12 +44,12 @@ def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: Any = None) -
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Any:
-    """start, start + step, … before stop; integers if all three are, as positions should be."""
+    """start, start + step, … before stop; integers if all three are."""
     return np.arange(*((start,) if stop is None else (start, stop, step)), dtype=dtype)
 
 
 def linspace(start: Value, stop: Value, num: int = 50, endpoint: bool = True) -> Value:
-    """num numbers at equal distances from start to stop; the two ends may be active."""
+    """`num` evenly spaced numbers from start to stop; the ends may be active."""
     if not any_active((start, stop)):
         return np.linspace(start, stop, num, endpoint)
     parts = np.linspace(0.0, 1.0, num, endpoint)
@@ -57,17 +57,17 @@ def linspace(start: Value, stop: Value, num: int = 50, endpoint: bool = True) ->
 
 
 def ones_like(x: Value, shape: Shape | None = None) -> Value:
-    """Ones in the shape of x, active where x is."""
+    """Ones in the shape of x; active if x is."""
     return zeros_like(x, shape) + 1.0
 
 
 def empty_like(x: Value, shape: Shape | None = None) -> Value:
-    """An array to be filled, in the shape of x, active where x is; of zeros, as `empty`."""
+    """An array to fill, in the shape of x; active if x is. It holds zeros, as `empty` does."""
     return zeros_like(x, shape)
 
 
 def full_like(x: Value, fill_value: Value, shape: Shape | None = None) -> Value:
-    """The same number everywhere in the shape of x, active where one of the two is."""
+    """An array in the shape of x filled with one number; active if either is."""
     return zeros_like(x, shape) + fill_value
 
 
@@ -85,7 +85,7 @@ def meshgrid(*arrays: Value, indexing: str = "xy") -> list[Value]:
 
 
 def astype(x: Value, dtype: Any) -> Value:
-    """x in another type; of an active value only float64, for any other would lose the derivative."""
+    """x in another type. An active value allows only float64: any other type would lose the derivative."""
     return x.astype(dtype) if isinstance(x, Active) else np.asarray(x).astype(dtype)  # type: ignore[attr-defined]  # every active type is an Operand
 
 

@@ -2,15 +2,15 @@
 
 One gradient function per argument, `(val, adj, *inputs) -> adj · ∂f/∂input`, for both modes.
 
-Conventions where a derivative does not exist (each is an element of the generalised derivative; what a second
-derivative is there, `singular` and `identities` say, and the table in docs/engine.md):
+Conventions where a derivative does not exist (each is an element of the generalised derivative; for second derivatives
+see `singular`, `identities` and the table in docs/explanation/engine.md):
 
     abs, sign            0 at 0
-    maximum, minimum     arguments that tie share: one half each
-    clip                 1 between its bounds; at a bound that and x share: one half each
+    maximum, minimum     equal arguments get one half each
+    clip                 1 between its bounds; at a bound, x and the bound get one half each
     floor, ceil, round, trunc, sign, …     0 everywhere
     hypot, arctan2       0 at the origin
-    x ** y               d/dx of x⁰ is 0 also at x = 0; d/dy of 0^y is 0 for y > 0
+    x ** y               d/dx of x⁰ is 0, even at x = 0; d/dy of 0^y is 0 for y > 0
     sqrt, log, …         the true one-sided limit, inf; the chain rule takes 0 · inf as 0 (see `sweep`)
     logaddexp            0 where both arguments are -inf
 """
@@ -33,7 +33,7 @@ _LOG2, _LOG10 = math.log(2.0), math.log(10.0)
 
 
 def _zero(_val: Value, _adj: Value, *_inputs: Value) -> Value:
-    """No contribution: the function is constant where it has a derivative at all."""
+    """No contribution: the function is constant wherever it has a derivative."""
     return 0.0
 
 
@@ -50,7 +50,7 @@ reciprocal = function(np.reciprocal, lambda val, adj, _x: -adj * val * val, nati
 
 
 def _absolute_slope(_v: Value, adj: Value, x: Value) -> Value:
-    """adj · sign x; where x is 0 and the adjoint changes the derivative of this is not known, see `singular`."""
+    """adj · sign x. Its own derivative is unknown where x is 0 and the adjoint changes, see `singular`."""
     slope = adj * sign(x)
     if type(x) in PLAIN or not is_nested(x):
         return slope
@@ -61,7 +61,7 @@ def _absolute_slope(_v: Value, adj: Value, x: Value) -> Value:
 
 
 def _absolute_along(_v: Value, tan: Value, x: Value) -> Value:
-    """The same for tangents: nobody can tell what will become of one, so it is NaN where x is 0 and moves."""
+    """The same for a tangent. Its later use is unknown, so its derivative is NaN where x is 0 and moves."""
     along = tan * sign(x)
     if type(x) in PLAIN or not is_nested(x) or not some(at := np.equal(value_of(x), 0.0)):
         return along
@@ -76,7 +76,7 @@ absolute.inner = strict(absolute)
 
 
 def _if_taken(adj: Value, c: Value, taken: bool) -> Value:
-    """The adjoint of a branch; of one that was not taken a plain 0, which nothing later makes into something else."""
+    """The adjoint of a branch; a plain 0 for a branch not taken, which no later operation changes."""
     if isinstance(c, (int, float, np.bool_)):
         return adj if bool(c) is taken else 0.0
     return where(c, adj, 0.0) if taken else where(c, 0.0, adj)
@@ -120,7 +120,7 @@ _clip = function(
 
 
 def clip(x: Value, low: Value = None, high: Value = None) -> Value:
-    """min(max(x, low), high), None for no bound; the derivative in x is 1 between the bounds, and at a bound ½."""
+    """min(max(x, low), high), with None for no bound. The derivative in x is 1 between the bounds, and ½ at a bound."""
     return _clip(x, -np.inf if low is None else low, np.inf if high is None else high)
 
 
@@ -150,7 +150,7 @@ sqrt = function(np.sqrt, lambda val, adj, _x: adj * (0.5 / val), native="sqrt")
 
 
 def _cbrt_slope(val: Value, adj: Value, _x: Value) -> Value:
-    """adj / (3 y²), by 1 / y: at 0 the derivative of y² would be 0 · inf."""
+    """adj / (3 y²), computed by 1 / y, because at 0 the derivative of y² would be 0 · inf."""
     over = divide(1.0, val)
     return adj * (over * over / 3.0)
 
@@ -159,7 +159,7 @@ cbrt = function(np.cbrt, _cbrt_slope, native="cbrt")
 
 
 def _hypot_slope(val: Value, adj: Value, part: Value, other: Value, tangent: float = 0.0) -> Value:
-    """adj · part / val, and 0 at the origin; the derivative of that 0 is not known, see `singular`."""
+    """adj · part / val, and 0 at the origin. The derivative of that 0 is unknown, see `singular`."""
     slope = adj * (part / where(val == 0.0, 1.0, val))
     if type(val) in PLAIN or not is_nested(val):
         return slope
@@ -225,11 +225,11 @@ def exp_difference(x: Value, val: Value) -> Value:
 
 
 def _expit(x: Value) -> Value:
-    """1 / (1 + exp(-x)); for large arrays out of numpy's own loops, in one block: five times as quick as scipy's."""
+    """1 / (1 + exp(-x)). For large arrays it runs numpy's loops in one block: five times as fast as scipy's."""
     if type(x) is not np.ndarray or x.size < LARGE:
         return special.expit(x)
     y = np.negative(x, room(x.shape))
-    with np.errstate(over="ignore"):  # 1 / inf is the 0 that is meant
+    with np.errstate(over="ignore"):  # 1 / inf is the correct 0
         np.exp(y, y)
     y += 1.0
     return np.divide(1.0, y, y)
@@ -245,19 +245,19 @@ expit: Rule = function(
 
 
 def _exp_share(x: Value, y: Value, val: Value) -> Value:
-    """exp(x) / (exp(x) + exp(y)), from the difference of the two: x - log(…) would lose digits where both are large."""
+    """exp(x) / (exp(x) + exp(y)), computed from x - y: x - log(…) would lose digits where both are large."""
     rise = x - y
     return exp_difference(x, val) if has_nan(rise) else expit(rise)
 
 
 def _logaddexp(x: Value, y: Value) -> Value:
-    """max(x, y) + log(1 + exp(-|x - y|)), as numpy has it; for large arrays loop by loop, several times as quick."""
+    """max(x, y) + log(1 + exp(-|x - y|)), as in numpy; for large arrays loop by loop, several times as fast."""
     if getattr(x, "size", 1) < LARGE and getattr(y, "size", 1) < LARGE:
         return np.logaddexp(x, y)
     shape = np.broadcast_shapes(np.shape(x), np.shape(y))
     with np.errstate(invalid="ignore"):
         rise = np.subtract(x, y, room(shape))
-    if has_nan(rise):  # also where both are the same infinity
+    if has_nan(rise):  # for example, where both are the same infinity
         return np.logaddexp(x, y)
     np.negative(np.abs(rise, rise), rise)
     np.log1p(np.exp(rise, rise), rise)
@@ -285,9 +285,9 @@ arctan = function(np.arctan, lambda _v, adj, x: adj / (1.0 + x * x), aliases="at
 
 
 def _arctan2_slope(adj: Value, part: Value, y: Value, x: Value) -> Value:
-    """adj · part / (x² + y²), in two divisions: the square would leave the range of doubles at 1e-200 and at 1e200.
+    """adj · part / (x² + y²) in two divisions, because the square leaves the range of doubles at 1e-200 and at 1e200.
 
-    At the origin it is 0, and the derivative of that is not known.
+    At the origin it is 0, and the derivative of that 0 is unknown.
     """
     radius = hypot(x, y)
     at_origin = np.equal(value_of(radius), 0.0)
@@ -311,7 +311,7 @@ arctan2.inner = strict(
 )
 sinh = function(np.sinh, lambda _v, adj, x: adj * cosh(x), native="sinh")
 cosh: Rule = function(np.cosh, lambda _v, adj, x: adj * sinh(x), native="cosh")
-# 1/cosh², not 1 - tanh²: that would cancel in the tails; from 356 on it is 0 in double precision.
+# 1/cosh², because 1 - tanh² cancels in the tails; from 356 on it is 0 in double precision.
 tanh = function(np.tanh, lambda _v, adj, x: adj / cosh(clip(x, -380.0, 380.0)) ** 2.0, native="tanh")
 arcsinh = function(np.arcsinh, lambda _v, adj, x: adj / hypot(1.0, x), aliases="asinh", native="asinh")
 arccosh = function(

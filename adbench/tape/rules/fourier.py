@@ -1,8 +1,8 @@
 """Discrete Fourier transforms, over pairs of real numbers.
 
 The tape is real, so a complex spectrum is a `Complex`: two real values of one shape, with arithmetic. Its derivatives
-are those of its two parts; no convention for complex gradients is needed. All transforms are linear. With the parts
-as an array P of shape (2, …), y = F x has the adjoint Fᴴ: n · ifft for fft, fft / n for ifft.
+are those of its two parts, so no convention for complex gradients is needed. All transforms are linear. With the parts
+in an array P of shape (2, …), y = F x has the adjoint Fᴴ: n · ifft for fft, and fft / n for ifft.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from adbench.tape.values import shape_of
 
 
 class Complex:
-    """real + i · imag, both active or plain and of one shape."""
+    """real + i · imag; the parts are active or plain, and have the same shape."""
 
     __slots__ = ("imag", "real")
     __array_priority__ = 2000.0
@@ -90,7 +90,7 @@ class Complex:
             np.negative: Complex.__neg__,
         }
         if method != "__call__" or options or ufunc not in table:
-            raise TypeError(f"numpy.{ufunc.__name__} of a complex spectrum: use its .real and .imag parts")
+            raise TypeError(f"numpy.{ufunc.__name__} does not take a complex spectrum; use its .real and .imag parts")
         if ufunc in (np.add, np.multiply) and not isinstance(inputs[0], Complex):
             inputs = inputs[::-1]
         return table[ufunc](*inputs)
@@ -103,11 +103,15 @@ class Complex:
             np.angle: Complex.angle,
         }
         if function not in table:
-            raise TypeError(f"numpy.{function.__name__} of a complex spectrum: use its .real and .imag parts")
+            raise TypeError(
+                f"numpy.{function.__name__} does not take a complex spectrum; use its .real and .imag parts"
+            )
         return table[function](*args, **{k: v for k, v in options.items() if v is not None})
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        raise TypeError("a complex spectrum being differentiated is no numpy array; use its .real and .imag parts")
+        raise TypeError(
+            "a complex spectrum being differentiated cannot become a numpy array; use its .real and .imag parts"
+        )
 
 
 def as_complex(z: Any) -> Complex:
@@ -166,7 +170,7 @@ def _apply(rule: Rule, x: Any, n: int | None, axis: int) -> Complex:
 
 
 def rfft(x: Any, n: int | None = None, axis: int = -1) -> Any:
-    """The first n // 2 + 1 entries of fft(x) for real x: all there is to know, the rest are their conjugates."""
+    """The first n // 2 + 1 entries of fft(x) for real x; the rest are their conjugates."""
     if _is_plain(x):
         return np.fft.rfft(x, n, axis)
     y = _fft(_pair(as_complex(_fitted(x, n, axis))))
@@ -175,18 +179,18 @@ def rfft(x: Any, n: int | None = None, axis: int = -1) -> Any:
 
 
 def irfft(x: Any, n: int | None = None, axis: int = -1) -> Any:
-    """The real vector of length n whose rfft is x; n = 2 (len(x) - 1) unless given."""
+    """The real vector of length n whose rfft is x; by default n = 2 (len(x) - 1)."""
     if _is_plain(x):
         return np.fft.irfft(x, n, axis)
     z = as_complex(x)
     n = 2 * (z.shape[axis] - 1) if n is None else n
     kept = n // 2 + 1
     real, imag = _fitted(z.real, kept, axis), _fitted(z.imag, kept, axis)
-    twice = slice(1, (n + 1) // 2)  # entries whose conjugates belong to the full spectrum too
+    twice = slice(1, (n + 1) // 2)  # entries whose conjugates also belong to the full spectrum
     edge = np.ones(kept)
     edge[0] = 0.0
     if n % 2 == 0:
-        edge[-1] = 0.0  # the imaginary parts of the first and the middle entry are not read
+        edge[-1] = 0.0  # irfft ignores the imaginary parts of the first and the middle entry
     imag = imag * edge
     full = Complex(
         concatenate([real, real[..., twice][..., ::-1]], -1), concatenate([imag, -imag[..., twice][..., ::-1]], -1)

@@ -1,4 +1,4 @@
-"""One row per elementwise function: its value, its derivative, its names, and how it is written in machine code."""
+"""One row per elementwise function: its value, derivative, names, and machine code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adbench.tape.core.rule import Gradient, Rule, Value
 from adbench.tape.numpy_names import PUBLIC, stand_for
 
 ROWS: list[Rule] = []
-"""All rows there are."""
+"""All rows."""
 
 
 def function(
@@ -24,25 +24,24 @@ def function(
     native: Any = None,
     slope: float | None = None,
 ) -> Rule:
-    """An elementwise function of `adbench.tape`, entered everywhere by its row:
+    """An elementwise function of `adbench.tape`. One row registers it everywhere:
 
         arccos = function(np.arccos, lambda _v, adj, x: -adj / sqrt(1.0 - x * x), aliases="acos", native="acos")
 
-    value      computes it: a ufunc or another function; one of scipy's is given by its full name, and imported when it
-               is first called
-    gradients  for each argument (val, adj, *inputs) -> adj · ∂f/∂input, for both modes; None where it has no derivative
-    name       in `adbench.tape`, errors and tables; by default that of `value`
+    value      a ufunc or another function. Give a function of scipy by its full name; the first call imports it
+    gradients  for each argument (val, adj, *inputs) -> adj · ∂f/∂input, for both modes; None for no derivative
+    name       in `adbench.tape`, errors and tables; by default the name of `value`
     aliases    more names in `adbench.tape`, separated by blanks
     numpy      functions of numpy, or full names of scipy's, that it replaces on active values; by default `value`
-    native     its value as machine code, see `compiled.kernels.natives`; without it, compiled code calls `value`
-    slope      for a function of one argument: its derivative, where that is one number
+    native     its machine code, see `compiled.kernels.natives`; without it, compiled code calls `value`
+    slope      for a function of one argument: its derivative, if that is one number
     """
     if numpy is None:
         numpy = (value,) if isinstance(value, (str, np.ufunc)) else ()
     name = name or (value.rpartition(".")[2] if isinstance(value, str) else value.__name__)
 
     def late(*inputs: Value) -> Value:
-        """Imports the function at the first call; from then on the rule calls it directly."""
+        """Import the function at the first call; later the rule calls it directly."""
         module, _, function_there = str(value).rpartition(".")
         rule.value = getattr(importlib.import_module(module), function_there)
         return rule.value(*inputs)

@@ -1,9 +1,9 @@
-"""The gamma function's family, without the cancellation that large arguments bring.
+"""The gamma function and its relatives, without cancellation at large arguments.
 
-log Γ(a) - log Γ(a + b) at a = 10¹⁰ subtracts numbers of size 10¹¹ and keeps six digits; ψ(a) - ψ(a + b) no more.
-Densities are made of such differences, so each is one function here. Sources: the Stirling series (DLMF 5.11.1,
-5.11.2), as Stan's `lbeta` uses it; the saddle-point form of the binomial and Poisson probabilities by C. Loader (2000),
-"Fast and accurate computation of binomial probabilities".
+log Γ(a) - log Γ(a + b) at a = 10¹⁰ subtracts numbers of size 10¹¹ and keeps six digits, and so does ψ(a) - ψ(a + b).
+Densities consist of such differences, so each is one function here. Sources: the Stirling series (DLMF 5.11.1, 5.11.2),
+as in Stan's `lbeta`; the saddle-point form of the binomial and Poisson probabilities by C. Loader (2000), "Fast and
+accurate computation of binomial probabilities".
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def trigamma(x: Value) -> Value:
     return polygamma(x, 1)
 
 
-# Values: plain numbers only, for the value functions of rules
+# Values: for plain numbers only, used by value functions of rules
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160)
@@ -59,7 +59,7 @@ def log1p_minus(u: Value) -> Value:
 
 
 def deviance(x: Value, m: Value) -> Value:
-    """x log(x/m) + m - x, half the Poisson deviance, for x, m > 0 (Loader's bd0): exact near x = m, where it is 0."""
+    """x log(x/m) + m - x, half the Poisson deviance, for x, m > 0 (Loader's bd0); accurate near its zero x = m."""
     u = (m - x) / x
     near = np.less(np.abs(u), 0.25)
     far = np.where(near, 1.0, m)
@@ -95,7 +95,7 @@ lbeta = function(
 
 
 def _digamma_rise(a: Value, h: Value) -> Value:
-    """By DLMF 5.11.2 from 10 on, each power's difference by expm1; below, the recurrence ψ(x + 1) = ψ(x) + 1/x."""
+    """From 10 on DLMF 5.11.2, with each power's difference by expm1; below, the recurrence ψ(x + 1) = ψ(x) + 1/x."""
     a, h = np.asarray(a, float), np.asarray(h, float)
     below = np.less(a, 10.0)
     with np.errstate(all="ignore"):
@@ -118,13 +118,13 @@ digamma_rise: Rule = function(
     lambda _v, adj, a, h: adj * polygamma(a + h, 1),
     name="digamma_rise",
 )
-"""ψ(a + h) - ψ(a) for a > 0, a + h > 0, to all digits also where h is nothing beside a."""
+"""ψ(a + h) - ψ(a) for a > 0, a + h > 0, to all digits even if h is tiny compared with a."""
 
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
 def _polygamma_rise_value(a: Value, h: Value, order: int) -> Value:
-    """As `_digamma_rise`, for ψ⁽ⁿ⁾, n ≥ 1: DLMF 5.15.8 and the recurrence, every power's difference by expm1."""
+    """`_digamma_rise` for ψ⁽ⁿ⁾, n ≥ 1: DLMF 5.15.8 and the recurrence, with every power's difference by expm1."""
     n, steps = order, 10 + 2 * order
     a, h = np.asarray(a, float), np.asarray(h, float)
 
@@ -189,7 +189,7 @@ multi_polygamma: Rule = function_gradients(
     name="lmgamma",
     fresh=True,
 )
-"""Σ_j ψ⁽ᵒʳᵈᵉʳ⁾(x - j/2) for j < p; order -1 stands for log Γ_p itself."""
+"""Σ_j ψ⁽ᵒʳᵈᵉʳ⁾(x - j/2) for j < p; order -1 means log Γ_p itself."""
 
 
 def lmgamma(p: int, x: Value) -> Value:
@@ -199,7 +199,7 @@ def lmgamma(p: int, x: Value) -> Value:
     return multi_polygamma(x, p=int(p), order=-1)
 
 
-# What is left of ψ(a + ½) - ψ(a) after its leading term: student_t in its degrees of freedom
+# ψ(a + ½) - ψ(a) without its leading term, for student_t in its degrees of freedom
 
 
 _HALF_STEP = (1 / 8, -1 / 64, 1 / 128, -17 / 2048, 31 / 2048, -691 / 16384, 5461 / 32768, -929569 / 1048576)
@@ -207,7 +207,7 @@ _HALF_STEP = (1 / 8, -1 / 64, 1 / 128, -17 / 2048, 31 / 2048, -691 / 16384, 5461
 
 
 def _half_step_rest(a: Value, order: float) -> Value:
-    """From 10 on by the series in a⁻²; below by what it is the rest of."""
+    """From 10 on the series in a⁻²; below, the full difference minus its leading term."""
     n = int(order)
     large = np.greater_equal(a, 10.0)
     b = np.asarray(np.where(large, a, 10.0))

@@ -1,9 +1,9 @@
 """Reading and writing parts of an array: slices, integers, masks, integer arrays with repeats, sorting.
 
-Reading is linear: y = x[index]. Its adjoint adds ȳ into the places that were read, as often as they were read; the
-sweep does so in place (`scatter`), so that reading n elements one by one costs n, not n². Writing, x[index] = v, is
-recorded as a new value (copy on write): the adjoint of x is ȳ with the overwritten places set to zero, the adjoint of
-v is what ȳ has there. Where an index array writes a place twice the last write wins, also in the adjoint.
+Reading is linear: y = x[index]. Its adjoint adds ȳ to the elements that were read, once for each reading. The sweep
+does so in place (`scatter`), so reading n elements one by one costs n, not n². Writing, x[index] = v, makes a new value
+(copy on write). The adjoint of x is ȳ with the overwritten elements set to zero; the adjoint of v is ȳ at these
+elements. If an index array names an element twice, the last write wins, in the adjoint too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Index = Any
 
 
 def normal_index(index: Index) -> Index:
-    """The index as plain data: lists become arrays; a number being differentiated is refused."""
+    """The index as plain data: lists become arrays. Raises an error for a number being differentiated."""
     if isinstance(index, tuple):
         return tuple(map(normal_index, index))
     if isinstance(index, Active):
@@ -32,19 +32,19 @@ def normal_index(index: Index) -> Index:
 
 
 def is_basic(index: Index) -> bool:
-    """Whether the index only slices: it then names no element twice and numpy reads it without a copy."""
+    """Whether the index only slices. Then it names no element twice, and numpy reads it without a copy."""
     if isinstance(index, tuple):
         return all(map(is_basic, index))
     return index is None or index is Ellipsis or isinstance(index, (int, slice, np.integer))
 
 
 def _scatter(buffer: Value, adj: Value, index: Index) -> None:
-    """buffer[index] += adj, counting repeated places as often as they occur."""
+    """buffer[index] += adj, where repeated elements count as often as they occur."""
     if type(index) is not slice and type(index) is not int and not is_basic(index):
         np.add.at(buffer, index, adj)
         return
     part = buffer[index]
-    if type(part) is np.ndarray:  # a view: `buffer[index] += adj` would copy it onto itself afterwards
+    if type(part) is np.ndarray:  # a view: `buffer[index] += adj` would also copy it onto itself
         part += adj
     else:
         buffer[index] = part + adj
@@ -57,7 +57,7 @@ def _put(x: Value, index: Index, shape: Shape) -> Value:
 
 
 put = linear(_put, lambda _v, adj, _x, index, shape: adj[index], "put")
-"""put(x, index=, shape=): zeros of this shape with x added into the places of the index."""
+"""put(x, index=, shape=): zeros of this shape, with x added at the index."""
 
 getitem = function_gradients(
     lambda x, index: x[index],
@@ -76,7 +76,7 @@ def _written(x: Value, v: Value, index: Index) -> Value:
 
 
 def _last_write(index: Index, shape: Shape, v_shape: Shape) -> tuple[Index, Value]:
-    """The flat places written and, for each of v's elements (broadcast), whether its write survived."""
+    """The flat positions written, and for each of v's elements (broadcast), whether its write survived."""
     places = np.arange(int(np.prod(shape))).reshape(shape)[index]
     order = np.full(int(np.prod(shape)), -1)
     flat = np.ravel(places)
@@ -113,7 +113,7 @@ set_at: Rule = function_gradients(
 
 
 def take(x: Value, indices: Any, axis: int | None = None) -> Value:
-    """The entries at these positions along an axis, repeats allowed; of the flattened array without one."""
+    """The entries at these positions, repeats allowed, along an axis or of the flattened array."""
     picked = np.asarray(value_of(indices))
     if axis is None:
         return ravel(x)[picked]
@@ -147,25 +147,25 @@ def diag(x: Value, k: int = 0) -> Value:
 
 
 def argsort(x: Value, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Value:
-    """The positions that sort x: a plain integer array, for positions have no derivative."""
+    """The positions that sort x: a plain integer array, because positions have no derivative."""
     plain = value_of(x)
     return np.argsort(-plain if descending else plain, axis=axis, kind="stable" if stable else None)
 
 
 def searchsorted(x1: Value, x2: Value, side: Any = "left", sorter: Any = None) -> Any:
-    """Where in the sorted x1 the elements of x2 belong: plain integers, positions have no derivative."""
+    """The positions of x2's elements in the sorted x1: plain integers without derivative."""
     return np.searchsorted(value_of(x1), value_of(x2), side, sorter)
 
 
 def sort(x: Value, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Value:
-    """x in ascending order along an axis; among equal elements each place belongs to one of them (row sums are 1)."""
+    """x in ascending order along an axis. Equal elements keep one position each in the derivative (row sums are 1)."""
     if axis is None:
         x, axis = ravel(x), -1
     return take_along_axis(x, argsort(x, axis, descending=descending, stable=stable), axis)
 
 
 def cummax(x: Value, axis: int = -1) -> Value:
-    """The running maximum; of equal elements the first is taken."""
+    """The running maximum; among equal elements, the first counts."""
     plain = value_of(x)
     axis %= plain.ndim
     places = np.arange(plain.shape[axis]).reshape([-1 if i == axis else 1 for i in range(plain.ndim)])

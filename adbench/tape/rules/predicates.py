@@ -1,7 +1,7 @@
-"""Truth values: comparisons, classification of numbers, logic. They look at plain values and return plain booleans.
+"""Truth values: comparisons, classification of numbers, logic. They read plain values and return plain booleans.
 
-A branch has no derivative; but a recording that is to be used again holds only as long as its branches do. So each
-look at a value is noted down on the tape that holds the value, if that tape wants to know (`Tape.observed`).
+A branch has no derivative. But a reused recording is valid only while its branches stay the same. So if `Tape.observed`
+is set, the tape of a value records each comparison of it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from adbench.tape.values import value_of
 Compare = Callable[[Any, Any], Any]
 
 _MEETINGS = {operator.eq: True, np.equal: True, operator.ne: False, np.not_equal: False}
-"""Comparison -> what it says where its two sides are equal."""
+"""Comparison -> its result for equal sides."""
 
 
 class MeetingNumber(int):
-    """The truth of an equality that holds (1), or of an inequality that does not (0), between numbers."""
+    """A true equality (1) or a false inequality (0) between equal numbers."""
 
     def __invert__(self) -> bool:
         return not self
@@ -34,16 +34,16 @@ class MeetingNumber(int):
 
 
 class MeetingArray(np.ndarray[Any, Any]):
-    """Truths of equalities, or of inequalities, between arrays of which some elements are equal."""
+    """Truths of equalities, or of inequalities, between arrays with some equal elements."""
 
     holds: bool
-    """Whether they are of equalities."""
+    """Whether they belong to equalities."""
 
     def __array_finalize__(self, source: Any) -> None:
         self.holds = getattr(source, "holds", True)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """Plain truths, but for what holds at single points again: the negation, and both of two equalities."""
+        """Plain truths, except for a negation or two equalities joined by `and`, which keep their mark."""
         plain = [x.view(np.ndarray) if isinstance(x, MeetingArray) else x for x in inputs]
         options = {k: tuple(x.view(np.ndarray) for x in v) if k == "out" else v for k, v in options.items()}
         result = getattr(ufunc, method)(*plain, **options)
@@ -57,7 +57,7 @@ class MeetingArray(np.ndarray[Any, Any]):
 
 
 def meeting(function: Compare, result: Any) -> Any:
-    """The result of an equality or inequality, marked if sides are equal: there `where` looks at both branches."""
+    """The result of an equality or inequality, marked if sides are equal, where `where` checks both branches."""
     holds = _MEETINGS[function]
     if isinstance(result, np.ndarray):
         if np.any(result if holds else ~result):
@@ -69,10 +69,10 @@ def meeting(function: Compare, result: Any) -> Any:
 
 
 def of_both_sides(condition: Any, x: Value, y: Value) -> Any:
-    """A condition of `where` as its derivative needs it.
+    """The condition that selects the derivative of `where`.
 
-    where(x = 2, 4, 2x) is 2x, written with a special case. Where an equality picks a branch at single points, and the
-    other branch has the same value there, the derivative is that of the other branch: it is the function round about.
+    where(x = 2, 4, 2x) is 2x, written with a special case. If an equality picks a branch at single points, and the
+    other branch has the same value there, the derivative is that of the other branch, which is the function nearby.
     """
     if isinstance(condition, MeetingNumber):
         holds = bool(condition)
@@ -90,7 +90,7 @@ def of_both_sides(condition: Any, x: Value, y: Value) -> Any:
 
 
 def compare(function: Compare, left: Value, right: Value) -> Any:
-    """function(left, right) of the plain values, noted down on every tape that one of the two lies on."""
+    """function(left, right) of the plain values; every tape that holds one of the two records it."""
     plain, watching = [], []
     for x in (left, right):
         while isinstance(x, Active) and not x.symbolic:
@@ -108,7 +108,7 @@ def compare(function: Compare, left: Value, right: Value) -> Any:
 
 
 def _at(level: int, x: Value) -> Value:
-    """x as it is known at this level: without the levels inside of it."""
+    """x as seen at this level, without its inner levels."""
     while isinstance(x, Active) and x.level > level and not x.symbolic:
         x = x.val
     return x
@@ -124,7 +124,7 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 
 
 def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
-    def of_the_first(x: Value, _nothing: None) -> Any:  # one and the same for every look, so that it can be known
+    def of_the_first(x: Value, _nothing: None) -> Any:  # one object for all comparisons, so that it can be recognised
         return ufunc(x)
 
     def predicate(x: Value) -> Any:
@@ -142,7 +142,7 @@ isnan, isinf, isfinite, signbit = _unary(np.isnan), _unary(np.isinf), _unary(np.
 
 
 def _truth(x: Value) -> Any:
-    """x as a condition: a number is true unless it is 0."""
+    """x as a condition: a number counts as true unless it is 0."""
     return compare(np.not_equal, x, 0.0) if isinstance(x, Active) else x
 
 
@@ -159,12 +159,12 @@ logical_and, logical_or = _logical(np.logical_and), _logical(np.logical_or)
 logical_xor, logical_not = _logical(np.logical_xor), _logical(np.logical_not)
 
 
-def any(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:  # numpy's name for it
+def any(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:  # numpy's name
     """Whether one of the conditions holds, over the axes."""
     return np.any(_truth(x), _numpy_axis(axis), keepdims=keepdims)
 
 
-def all(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:  # numpy's name for it
+def all(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:  # numpy's name
     """Whether all of the conditions hold, over the axes."""
     return np.all(_truth(x), _numpy_axis(axis), keepdims=keepdims)
 
@@ -175,7 +175,7 @@ def count_nonzero(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:
 
 
 def nonzero(x: Value) -> tuple[Any, ...]:
-    """Where the conditions hold: for each axis the positions."""
+    """The positions at which the conditions hold, for each axis."""
     return np.nonzero(_truth(x))
 
 

@@ -1,7 +1,7 @@
-"""Products of arrays: matmul of all ranks and what follows from it.
+"""Products of arrays: matmul of all ranks, and products built on it.
 
-Each is bilinear: y = A · B, with Ȧ · B + A · Ḃ forwards and Ā = ȳ · Bᵀ, B̄ = Aᵀ · ȳ backwards; one node whatever the
-size. Broadcast axes of stacks of matrices are summed over on the way back.
+Each is bilinear and one node: y = A · B, with Ȧ · B + A · Ḃ forwards and Ā = ȳ · Bᵀ, B̄ = Aᵀ · ȳ backwards. Reverse
+mode sums over broadcast axes of stacks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from adbench.tape.core.rule import AllInputs, Rule, Value, function_gradients
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.indexing import diagonal
-from adbench.tape.rules.reductions import sum  # numpy's name for it
+from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import (
     Axes,
     Shape,
@@ -33,7 +33,7 @@ from adbench.tape.values import shape_of
 
 
 def _as_matrices(adj: Value, a: Value, b: Value) -> tuple[Value, Shape, Shape]:
-    """The adjoint of a product with the axes that vectors lost, and the shapes of the factors as matrices."""
+    """The adjoint of a product with the axes of vector factors restored, and the factors' shapes as matrices."""
     a_shape, b_shape = shape_of(a), shape_of(b)
     rows = () if len(a_shape) == 1 else (a_shape[-2],)
     columns = () if len(b_shape) == 1 else (b_shape[-1],)
@@ -66,7 +66,7 @@ def _right(_val: Value, adj: Value, a: Value, _b: Value) -> Value:
 
 
 def _product(a: Value, b: Value) -> Value:
-    """numpy.matmul; of vectors and matrices by `dot`, which is the same and has less to find out."""
+    """numpy.matmul. For vectors and matrices it uses the equal but quicker `dot`."""
     if type(a) is type(b) is np.ndarray and a.ndim <= 2 and b.ndim <= 2:
         return a.dot(b)
     return np.matmul(a, b)
@@ -79,7 +79,7 @@ matmul: Rule = function_gradients(
     name="matmul",
     fresh=True,
 )
-"""A @ B for vectors, matrices and stacks of matrices, as numpy defines it. One node, not n³."""
+"""A @ B for vectors, matrices and stacks of matrices, as in numpy. One node, not n³."""
 
 
 def vecdot(a: Value, b: Value, axis: int = -1) -> Value:
@@ -88,7 +88,7 @@ def vecdot(a: Value, b: Value, axis: int = -1) -> Value:
 
 
 def dot(a: Value, b: Value) -> Value:
-    """numpy.dot: a product with a scalar, a matrix product, or the sum over a's last and b's last but one axis."""
+    """numpy.dot: a product with a scalar, a matrix product, or the sum over a's last and b's second-to-last axis."""
     a, b = asarray(a), asarray(b)
     a_ndim, b_ndim = len(shape_of(a)), len(shape_of(b))
     if 0 < a_ndim <= 2 and 0 < b_ndim <= 2:
@@ -151,7 +151,7 @@ def kron(a: Value, b: Value) -> Value:
 def _einsum_back(
     wanted: Sequence[bool], _val: Value, adj: Value, *inputs: Value, labels: tuple[str, ...], out: str
 ) -> list[Value]:
-    """Ā_k = einsum of ȳ with the other factors, onto A_k's labels; labels only A_k has are repeated along."""
+    """Ā_k = einsum of ȳ with the other factors, onto A_k's labels, repeated along labels that only A_k has."""
     sizes: dict[str, int] = {}
     for x, names in zip(inputs, labels, strict=True):
         for n, name in zip(shape_of(x), names, strict=True):
@@ -200,7 +200,9 @@ def einsum(subscripts: str, *operands: Value, **kw: Any) -> Value:
     """Einstein summation, with ellipses, repeated labels ("ii->i") and axes of length 1 broadcast, as in numpy."""
     kw.pop("optimize", None)
     if kw or not isinstance(subscripts, str):
-        raise TypeError(f"einsum: only the form einsum('ij,jk->ik', a, b) is differentiable; got options {sorted(kw)}")
+        raise TypeError(
+            f"einsum: got options {sorted(kw)} without a derivative; use the form einsum('ij,jk->ik', a, b)"
+        )
     inputs = [asarray(x) for x in operands]
     labels, out = _explicit(subscripts.replace(" ", ""), [len(shape_of(x)) for x in inputs])
     pairs = [_without_repeats(x, names) for x, names in zip(inputs, labels, strict=True)]
@@ -208,7 +210,7 @@ def einsum(subscripts: str, *operands: Value, **kw: Any) -> Value:
 
 
 def _explicit(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
-    """Labels of each operand and of the result, with ellipses spelled out and the default result written down."""
+    """Labels of each operand and of the result, with ellipses and the default result made explicit."""
     left, arrow, out = subscripts.partition("->")
     labels = left.split(",")
     if len(labels) != len(ndims):
@@ -229,7 +231,7 @@ def _explicit(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
 
 
 def _without_repeats(x: Value, names: str) -> tuple[Value, str]:
-    """x with each label once: a label that occurs twice takes the diagonal of its two axes."""
+    """x with each label once: a repeated label takes the diagonal of its two axes."""
     for name in dict.fromkeys(names):
         while names.count(name) > 1:
             i, j = names.index(name), names.index(name, names.index(name) + 1)

@@ -1,8 +1,8 @@
 """Reductions along axes, and cumulative functions.
 
-Conventions: `max` and `min` share their derivative equally among the elements that attain them (the parts sum to 1);
-`prod` and `cumprod` are right with any number of zeros; `std` of equal elements has derivative 0; `logsumexp` gives
-weight 0 to elements that are -inf, also when all are.
+Conventions: `max` and `min` share their derivative equally among the elements that attain them (the parts sum to 1).
+`prod` and `cumprod` are right with any number of zeros. `std` of equal elements has derivative 0. `logsumexp` gives
+weight 0 to elements of -inf, even if all are.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from adbench.tape.values import ONE, any_active, shape_of, value_of
 
 
 def _keep(y: Value, shape: Shape, axes: Shape) -> Value:
-    """A reduced value with the reduced axes put back at length 1."""
+    """A reduced value, with the reduced axes restored at length 1."""
     return reshape(y, tuple(1 if i in axes else n for i, n in enumerate(shape)))
 
 
 def _back(adj: Value, shape: Shape, axes: Shape | None) -> Value:
-    """A reduced adjoint repeated along the reduced axes, None for all."""
+    """A reduced adjoint repeated along the reduced axes; None means all axes."""
     return broadcast_to(adj if axes is None or len(axes) == len(shape) else _keep(adj, shape, axes), shape)
 
 
@@ -62,7 +62,7 @@ _sum = linear(
 )
 
 
-def sum(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name for it
+def sum(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name
     """Σ x over the axes, by default all; the adjoint is repeated along them."""
     if axis is None and not keepdims and isinstance(x, Active):
         return _sum(x, axes=None)
@@ -87,7 +87,7 @@ def var(x: Value, axis: Axes = None, ddof: float = 0, keepdims: bool = False) ->
 
 
 def std(x: Value, axis: Axes = None, ddof: float = 0, keepdims: bool = False) -> Value:
-    """The square root of `var`; where all elements are equal its derivative is taken as 0."""
+    """The square root of `var`; its derivative is 0 where all elements are equal."""
     return sqrt(var(x, axis, ddof, keepdims))
 
 
@@ -100,7 +100,7 @@ def trace(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
 
 
 def _attained(val: Value, x: Value, axes: Shape) -> Value:
-    """1 over the number of elements that attain the extremum, at these elements; 0 elsewhere."""
+    """At elements that attain the extremum, 1 divided by their number; 0 elsewhere."""
     plain = value_of(x)
     ties = plain == _keep(value_of(val), np.shape(plain), axes)
     return ties / np.add.reduce(ties, axes, keepdims=True)
@@ -120,23 +120,23 @@ _max = _extremum(np.maximum, "max")
 _min = _extremum(np.minimum, "min")
 
 
-def max(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name for it
+def max(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name
     """The largest element over the axes; elements that tie share the derivative equally."""
     return _reduce(_max, x, axis, keepdims)
 
 
-def min(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name for it
+def min(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name
     """The smallest element over the axes; elements that tie share the derivative equally."""
     return _reduce(_min, x, axis, keepdims)
 
 
 def argmax(x: Value, axis: int | None = None, keepdims: bool = False) -> Any:
-    """The position of the first largest element: a plain integer or array of them, positions have no derivative."""
+    """The position of the first largest element: a plain integer or array, without derivative."""
     return np.argmax(value_of(asarray(x)), axis, keepdims=keepdims)
 
 
 def argmin(x: Value, axis: int | None = None, keepdims: bool = False) -> Any:
-    """The position of the first smallest element: a plain integer or array of them."""
+    """The position of the first smallest element: a plain integer or array, without derivative."""
     return np.argmin(value_of(asarray(x)), axis, keepdims=keepdims)
 
 
@@ -144,13 +144,13 @@ def argmin(x: Value, axis: int | None = None, keepdims: bool = False) -> Any:
 
 
 def _others(x: Value) -> Value:
-    """For each element of the last axis the product of the others; right with zeros, and differentiable."""
+    """For each element of the last axis, the product of the others; right with zeros, and differentiable."""
     plain = value_of(x)
     if any_active((x,)):
         if np.all(plain) and not _differ_much(plain):
             return _keep(_prod(x, axes=(plain.ndim - 1,)), plain.shape, (plain.ndim - 1,)) / x
         others: Value = np.ones(plain.shape)
-        for j in range(plain.shape[-1]):  # n products of n elements: only where the quotient does not do
+        for j in range(plain.shape[-1]):  # n products of n elements, only where the quotient fails
             others = others * where(np.arange(plain.shape[-1]) == j, 1.0, x[..., j : j + 1])
         return others
     before, after = np.ones_like(x), np.ones_like(x)
@@ -160,7 +160,7 @@ def _others(x: Value) -> Value:
 
 
 def _differ_much(x: Value) -> bool:
-    """Whether a second derivative by the quotient would lose digits: P/(x_i x_j) beside P/x_i² - P/x_i²."""
+    """Whether a second derivative by the quotient would lose digits: P/(x_i x_j) next to P/x_i² - P/x_i²."""
     if isinstance(x, Active):
         return False
     sizes = np.abs(x)
@@ -200,12 +200,12 @@ def prod(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:
 def _logsumexp_value(x: Value, axes: Shape) -> Value:
     top = np.maximum.reduce(x, axes, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore", over="ignore"):  # log 0 = -inf and exp inf = inf are the values meant
+    with np.errstate(divide="ignore", over="ignore"):  # log 0 = -inf and exp inf = inf are correct values
         return np.log(np.add.reduce(np.exp(x - top), axes)) + top.reshape(np.add.reduce(top, axes).shape)
 
 
 def _softmax_weights(val: Value, x: Value, axes: Shape) -> Value:
-    """The softmax. Where the result is so large that its rounding shows, the weights are divided by their sum."""
+    """The softmax. If the result is so large that its rounding shows, divide the weights by their sum."""
     weights = exp_difference(x, _keep(val, shape_of(x), axes))
     plain = value_of(val)
     if isinstance(plain, Active) or not np.any((np.abs(plain) > 64.0) & np.isfinite(plain)):
@@ -238,7 +238,7 @@ _cumsum: Rule = linear(
 
 
 def _line(x: Value, axis: int | None) -> tuple[Value, int]:
-    """Without an axis a cumulative function runs along the flattened array."""
+    """The array and axis of a cumulative function; without an axis, the flattened array."""
     x = asarray(x)
     return (ravel(x), 0) if axis is None else (x, normal_axes(axis, len(shape_of(x)))[0])
 

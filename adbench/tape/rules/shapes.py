@@ -1,7 +1,7 @@
 """Functions that move elements without changing them, and joining.
 
-All are linear: the tangent is moved the way the value is, the adjoint is moved back (or summed back where an element
-was repeated). `linear` makes such a rule from the value function and the way back.
+All are linear. The tangent moves as the value does; the adjoint moves back, and is summed where an element was
+repeated. `linear` makes such a rule from the value function and its transpose.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def linear(
 
 
 def normal_axes(axis: Axes, ndim: int) -> Shape:
-    """The axes as a tuple of numbers from 0; None stands for all."""
+    """The axes as a tuple of non-negative numbers; None means all."""
     if axis is None:
         return tuple(range(ndim))
     listed = (axis,) if isinstance(axis, (int, np.integer)) else tuple(axis)
@@ -48,14 +48,14 @@ def normal_axes(axis: Axes, ndim: int) -> Shape:
 
 
 def spread(array: Value, shape: Shape) -> Value:
-    """numpy.broadcast_to without its overhead for a plain scalar: every element is the same eight bytes."""
+    """numpy.broadcast_to without its overhead for a plain scalar; all elements share eight bytes."""
     if isinstance(array, float):
         return np.ndarray(shape, np.float64, np.array(array), 0, (0,) * len(shape)) if shape else array
     return np.broadcast_to(array, shape)
 
 
 def sum_to(adj: Value, shape: Shape) -> Value:
-    """Undoes broadcasting: sums `adj` over the axes along which an array of this shape was repeated."""
+    """Undo broadcasting: sum `adj` over the axes along which an array of this shape was repeated."""
     have = shape_of(adj)
     if have == shape:
         return adj
@@ -121,7 +121,7 @@ def reshape(x: Value, *shape: Any, **kw: Any) -> Value:
     """x with the same elements, row by row, in another shape; one length may be -1."""
     wanted = kw.pop("shape", None) if not shape else shape[0] if len(shape) == 1 else shape
     if kw.pop("order", "C") != "C" or kw.pop("copy", None) is not None or kw:
-        raise TypeError("reshape: only order='C' is differentiable here")
+        raise TypeError("reshape: only order='C' is differentiable; transpose first for another order")
     return _reshape(x, shape=(int(wanted),) if isinstance(wanted, (int, np.integer)) else tuple(wanted))
 
 
@@ -149,7 +149,7 @@ def matrix_transpose(x: Value) -> Value:
 
 
 def moveaxis(x: Value, source: Axes, destination: Axes) -> Value:
-    """x with axes moved to other places, the rest in their order."""
+    """x with axes moved to other positions; the rest keep their order."""
     ndim = len(shape_of(x))
     origin, target = normal_axes(source, ndim), normal_axes(destination, ndim)
     order = [n for n in range(ndim) if n not in origin]
@@ -159,7 +159,7 @@ def moveaxis(x: Value, source: Axes, destination: Axes) -> Value:
 
 
 def expand_dims(x: Value, axis: Axes) -> Value:
-    """x with new axes of length 1 at these places of the result."""
+    """x with new axes of length 1 at these positions of the result."""
     shape = list(shape_of(x))
     count = len(shape) + (1 if isinstance(axis, int) else len(axis or ()))
     for a in sorted(normal_axes(axis, count)):
@@ -168,7 +168,7 @@ def expand_dims(x: Value, axis: Axes) -> Value:
 
 
 def squeeze(x: Value, axis: Axes = None) -> Value:
-    """x without axes of length 1: all of them, or the ones named."""
+    """x without axes of length 1: all of them, or those named."""
     shape = shape_of(x)
     gone = [i for i, n in enumerate(shape) if n == 1] if axis is None else normal_axes(axis, len(shape))
     if any(shape[i] != 1 for i in gone):
@@ -196,7 +196,7 @@ def triu(x: Value, k: int = 0) -> Value:
     return _triu(x, k=k)
 
 
-# New arrays
+# New arrays like x
 
 _zeros = function_gradients(
     lambda _x, shape: np.zeros(shape)[()],
@@ -207,7 +207,7 @@ _zeros = function_gradients(
 
 
 def zeros_like(x: Value, shape: Shape | None = None) -> Value:
-    """Zeros, to be filled by y[i] = v with values computed from x. They are active where x is."""
+    """Zeros, to fill by y[i] = v with values computed from x; active if x is."""
     return _zeros(x, shape=shape_of(x) if shape is None else shape)
 
 
@@ -228,12 +228,12 @@ def _sum_repeats(adj: Value, shape: Shape, repeats: int, axis: int) -> Value:
 def repeat(x: Value, repeats: int, axis: int | None = None) -> Value:
     """Each element `repeats` times in a row: [a, b] -> [a, a, b, b]."""
     if not isinstance(repeats, (int, np.integer)):
-        raise TypeError("repeat: one count for all elements is differentiable; for several, index: x[[0, 0, 1]]")
+        raise TypeError("repeat: give one count for all elements; for several counts, index: x[[0, 0, 1]]")
     return _repeat(ravel(x) if axis is None else x, repeats=int(repeats), axis=-1 if axis is None else axis)
 
 
 def tile(x: Value, reps: int | Sequence[int]) -> Value:
-    """x laid out `reps` times along each axis: [a, b] -> [a, b, a, b]."""
+    """x repeated `reps` times along each axis: [a, b] -> [a, b, a, b]."""
     counts = (reps,) if isinstance(reps, (int, np.integer)) else tuple(reps)
     shape = shape_of(x)
     ndim = max(len(counts), len(shape))
@@ -271,7 +271,7 @@ _concatenate = function_gradients(
 
 
 def concatenate(arrays: Sequence[Value], axis: int | None = 0) -> Value:
-    """The arrays one after the other along an axis; lengths add up, all other axes agree."""
+    """The arrays joined along an axis; their lengths add up, and all other axes must agree."""
     parts = [asarray(a) for a in arrays]
     if axis is None:
         return _concatenate(*map(ravel, parts), axis=0)
@@ -303,7 +303,7 @@ _gather_scalars: Rule = function_gradients(
 
 
 def split(x: Value, sections: int | Sequence[int], axis: int = 0) -> list[Value]:
-    """x cut along an axis: in so many equal parts, or before each of these positions."""
+    """x cut along an axis, into this many equal parts or before each of these positions."""
     length = shape_of(x)[axis]
     if isinstance(sections, (int, np.integer)):
         if length % sections:
@@ -337,7 +337,7 @@ def vstack(arrays: Sequence[Value]) -> Value:
 
 
 def hstack(arrays: Sequence[Value]) -> Value:
-    """The arrays one beside the other; vectors one after the other."""
+    """The arrays side by side; vectors one after the other."""
     parts = [atleast_1d(asarray(a)) for a in arrays]
     return concatenate(parts, 0 if len(shape_of(parts[0])) == 1 else 1)
 
@@ -345,7 +345,9 @@ def hstack(arrays: Sequence[Value]) -> Value:
 def pad(x: Value, pad_width: Any, mode: str = "constant", constant_values: float = 0.0) -> Value:
     """x with a border of one constant value; pad_width as in numpy."""
     if mode != "constant":
-        raise NotImplementedError(f"pad: mode {mode!r} is not differentiable here; index with repeats instead")
+        raise NotImplementedError(
+            f"pad: mode {mode!r} has no derivative here; use mode 'constant', or an index with repeats"
+        )
     shape = shape_of(x)
     widths = np.broadcast_to(np.asarray(pad_width, int), (len(shape), 2)).tolist()
     for axis, (before, after) in enumerate(widths):

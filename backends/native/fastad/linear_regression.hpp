@@ -1,4 +1,4 @@
-// X comes transposed, and FastAD's transpose of a constant does not compile: it is turned here, when the data change.
+// X arrives transposed, and FastAD's transpose of a constant does not compile: transpose here, when the data change.
 template <class T, class A, class Y, class W, class B, class S>
 auto f(const A& X, const Y& y, const W& w, const B& b, const S& sigma) {
     const double constants = 0.5 * static_cast<double>(y.rows() + w.rows()) * std::log(2.0 * adbench::pi);

@@ -1,6 +1,6 @@
-#include <fastad_bits/reverse/core/log_det.hpp>  // <fastad> leaves it out
+#include <fastad_bits/reverse/core/log_det.hpp>  // not in <fastad>
 
-// Of the transposed matrix, as it comes: its determinant is the same.
+// The matrix arrives transposed, which has the same determinant.
 template <class T, class X>
 auto f(const X& A) {
     return ad::log_det(A);

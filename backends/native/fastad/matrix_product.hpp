@@ -1,4 +1,4 @@
-// Of the transposed matrices, as they come: Σ (Bᵀ Aᵀ) is Σ (A B).
+// The matrices arrive transposed: Σ (Bᵀ Aᵀ) = Σ (A B).
 template <class T, class X, class Y>
 auto f(const X& A, const Y& B) {
     return ad::sum(ad::dot(B, A));

@@ -9,7 +9,7 @@ template <class T, class X>
 T f(const X& A) {
     using stan::math::add, stan::math::cholesky_decompose, stan::math::multiply, stan::math::sum;
     if constexpr (std::is_same_v<T, double>) {
-        const Eigen::MatrixXd symmetric = 0.5 * (A + A.transpose());  // by columns: of others Stan's does not compile
+        const Eigen::MatrixXd symmetric = 0.5 * (A + A.transpose());  // Stan's cholesky needs column order
         return sum(cholesky_decompose(symmetric));
     } else {
         return sum(cholesky_decompose(multiply(0.5, add(A, stan::math::transpose(A)))));

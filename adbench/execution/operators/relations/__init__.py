@@ -1,8 +1,8 @@
-"""Relations between calls, which the entries of one result do not show: of every operator that a backend has itself.
+"""Relations between calls of each of a backend's own operators, which single results do not show.
 
 `REQUIRED_RELATIONS` and `OPTIONAL_RELATIONS` (adbench.model.operator) are their names and laws. Each operator is
-prepared once for all cheap relations (probes.py), and once more, elsewhere and with other active inputs
-(preparations.py). Operators that must agree are compared (pairs.py).
+prepared once for all cheap relations (probes.py), and again at other inputs and with other active inputs
+(preparations.py). pairs.py compares operators that must agree.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from adbench.model.record import Relations
 __all__ = ["CHEAP", "Interruption", "Kept", "Setting", "cheap", "related", "sentences", "subsets_of"]
 
 BY_PREPARING = ("subsets", "elsewhere", "overwritten", "interleaved")
-MOST_ENTRIES = 4_000_000  # of a matrix, 32 MB: relations keep several results
-MOST_SECONDS = 60.0  # for one backend on one case; the record lists the relations that are left out after that
+MOST_ENTRIES = 4_000_000  # of a matrix, 32 MB: relations hold several results
+MOST_SECONDS = 60.0  # for one backend on one case; the record lists relations left out after that
 
 
 def related(setting: Setting, seconds: float = MOST_SECONDS) -> Relations:
-    """All relations of the backend's own operators on the case.
+    """Test all relations of the backend's own operators on the case.
 
-    seconds   after which no other relation is begun
+    seconds   no relation starts later than this
 
-    Raises Unsupported where the backend has no derivative of its own there.
+    Raises Unsupported if the backend itself has no derivative here.
     """
     found = _Findings(setting, monotonic() + seconds)
     subjects = _subjects(setting, found)
@@ -53,16 +53,16 @@ def related(setting: Setting, seconds: float = MOST_SECONDS) -> Relations:
     for relation, (pair, holds) in PAIRS.items():
         both = ", ".join(pair)
         if lacking := [operator for operator in pair if operator not in subjects]:
-            found.leave_out(relation, both, f"the backend has no {' and no '.join(lacking)} of its own")
+            found.leave_out(relation, both, f"the backend itself has no {' and no '.join(lacking)}")
         elif wrong := [operator for operator in pair if operator in found.repeats]:
-            found.leave_out(relation, both, f"{' and '.join(wrong)} is wrong by itself")
+            found.leave_out(relation, both, f"{' and '.join(wrong)} is itself wrong")
         else:
             found.ask(relation, both, partial(holds, *(subjects[operator] for operator in pair)))
     return found.all()
 
 
 def cheap(setting: Setting, operator: Operator, call: Call) -> Relations:
-    """The relations that ask one prepared operator for a handful of calls and prepare nothing.
+    """The relations that need only a few calls of one prepared operator.
 
     call   the backend's own operator, prepared with all active inputs; `is_right` is judged by its first result
     """
@@ -75,9 +75,9 @@ def cheap(setting: Setting, operator: Operator, call: Call) -> Relations:
 
 
 def sentences(found: Relations, said: Collection[str] = ()) -> list[str]:
-    """All that is wrong: relations that do not hold, and in one sentence the operators that are wrong by themselves.
+    """All faults: broken relations, and one sentence for operators that are themselves wrong.
 
-    said   operators whose own records report their faults
+    said   operators whose records already report their faults
     """
     itself = [operator for operator in found.repeats if operator not in said]
     if not itself:
@@ -86,7 +86,8 @@ def sentences(found: Relations, said: Collection[str] = ()) -> list[str]:
 
 
 def _subjects(setting: Setting, found: _Findings) -> dict[Operator, Subject]:
-    """The backend's own operators, prepared and called; compositions of its modes are the harness's, and no state."""
+    """The backend's own operators, prepared and called; without compositions, which belong to the harness and have no
+    state."""
     subjects: dict[Operator, Subject] = {}
     refusals = []
     for operator in (operator for operator in setting.case.possible_operators if operator in OPERATORS):
@@ -98,7 +99,7 @@ def _subjects(setting: Setting, found: _Findings) -> dict[Operator, Subject]:
         except (Unsupported, NotImplementedError) as refusal:
             refusals += [refusal] if operator != "value" else []
             continue
-        except Exception as error:  # its own record says so too
+        except Exception as error:  # its own record reports this too
             found.repeats[operator] = described(error)
             continue
         if not subject.is_right:
@@ -113,7 +114,7 @@ def _derivatives_first(subjects: Iterable[Subject]) -> list[Subject]:
 
 
 def _cheap(subject: Subject, found: _Findings, again: bool = True) -> Subject:
-    """Notes the cheap relations. The operator is prepared again after one that does not hold, if that is allowed."""
+    """Test the cheap relations. After a broken one the operator is prepared again, if `again`."""
     for relation, probe in CHEAP.items():
         broken = found.ask(relation, subject.operator, partial(probe, subject))
         if broken and again:
@@ -122,7 +123,7 @@ def _cheap(subject: Subject, found: _Findings, again: bool = True) -> Subject:
 
 
 def _prepared_again(subject: Subject, chosen: Sequence[tuple[int, ...]], found: _Findings) -> None:
-    """Notes the relations that prepare the operator for these active inputs, each set by itself."""
+    """Test the relations that prepare the operator for each of these sets of active inputs."""
     broken: dict[str, str] = {}
     for wrt in chosen:
         try:
@@ -136,7 +137,7 @@ def _prepared_again(subject: Subject, chosen: Sequence[tuple[int, ...]], found: 
 
 @dataclass
 class _Findings:
-    """What was found so far."""
+    """The findings so far."""
 
     setting: Setting
     end: float
@@ -146,7 +147,7 @@ class _Findings:
     left_out: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     def ask(self, relation: str, operator: str, probe: Callable[[], Iterator[str]]) -> bool:
-        """Notes what the probe yields; whether the relation does not hold."""
+        """Run a probe, record its faults, and return whether the relation is broken."""
         if relation in self.setting.backend.limits or self.is_over((relation,), operator):
             return False
         try:
@@ -157,24 +158,24 @@ class _Findings:
         except (Unsupported, NotImplementedError) as refusal:
             self.leave_out(relation, operator, f"unsupported: {refusal}")
             return False
-        except Exception as error:  # raised by the library in a situation that it ought to bear
+        except Exception as error:  # raised by the library in a situation that it must handle
             faults = [described(error)]
         self.note(relation, operator, faults)
         return bool(faults)
 
     def note(self, relation: str, operator: str, faults: Sequence[str]) -> None:
-        """A relation that holds, or its first fault."""
+        """Record that a relation holds, or its first fault."""
         if faults:
             self.broken.setdefault(relation, {})[operator] = faults[0]
         else:
             self.held += 1
 
     def leave_out(self, relation: str, operator: str, reason: str) -> None:
-        """A relation that says nothing of this operator."""
+        """Record that a relation does not apply to this operator."""
         self.left_out.setdefault((relation, reason), []).append(operator)
 
     def is_over(self, relations: Iterable[str], operator: str) -> bool:
-        """Whether there is no time left for these relations, which are then noted."""
+        """Whether the time is over; if so, record these relations as left out."""
         if monotonic() < self.end:
             return False
         for relation in relations:
@@ -182,7 +183,7 @@ class _Findings:
         return True
 
     def all(self) -> Relations:
-        """The findings as a record has them: one sentence for each relation that does not hold."""
+        """The findings for a record: one sentence for each broken relation."""
         broken = []
         for relation, faults in self.broken.items():
             broken.append(f"{relation} ({', '.join(faults)}): {next(iter(faults.values()))}")

@@ -1,10 +1,10 @@
-"""Whether two results are the same numbers up to rounding.
+"""Equality of two results up to rounding.
 
-The same program on the same numbers gives the same bits. Arrays that lie otherwise in memory, another order of `wrt` or
-another vector let a library add in another order. Two such results may differ, entry by entry, by
+The same program on the same numbers gives the same bits. With another memory layout, another order of `wrt` or another
+vector, a library may add in another order. Such results may differ, entry by entry, by
 
-    1e-9 of the entry, which no order of additions explains where the point is a good one
-    + the rounding noise of this point, a share of the largest entry, as the oracle measured it
+    1e-9 of the entry, more than any order of additions explains at a good point
+    + the rounding noise of this point, a share of the largest entry, as measured by the oracle
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ SINGLE = 2.0**29
 
 @dataclass(frozen=True)
 class Noise:
-    """How much two right results may differ.
+    """The allowed difference of two correct results.
 
-    share      of the largest number; infinite where double precision loses all digits
-    floor      whatever the numbers are: the rounding of a true zero
+    share      of the largest number; infinite if double precision loses all digits
+    floor      absolute: the rounding of a true zero
     relative   of each entry
     """
 
@@ -43,10 +43,10 @@ class Noise:
 def difference(got: Any, expected: Any, noise: Noise, sizes: Any = None) -> str:
     """The first place where two numpy results disagree, in words; "" if they agree. NaN agrees with NaN.
 
-    sizes   what the numbers were added up from, like `expected`; by default `expected` itself
+    sizes   the sizes of the terms, like `expected`; by default `expected` itself
     """
     if _structure(got) != _structure(expected):
-        return f"got {_structure(got)}, where {_structure(expected)} is right"
+        return f"got {_structure(got)}; expected {_structure(expected)}"
     found, wanted = _leaves(got), _leaves(expected)
     magnitudes = [np.abs(leaf) for leaf in (wanted if sizes is None else _leaves(sizes))]
     largest = _largest([float(size) for leaf in magnitudes for size in leaf.flat])
@@ -54,13 +54,13 @@ def difference(got: Any, expected: Any, noise: Noise, sizes: Any = None) -> str:
     paths = optree.tree_paths(got, namespace=tree.NAMESPACE)
     for path, a, b, size in zip(paths, found, wanted, magnitudes, strict=True):
         if a.shape != b.shape:
-            return f"got an array of shape {a.shape}, where {b.shape} is right"
+            return f"got an array of shape {a.shape}; expected {b.shape}"
         with np.errstate(all="ignore"):
             same = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= noise.relative * size + everywhere)
         if not same.all():
             place = np.unravel_index(int(np.flatnonzero(~same)[0]), a.shape)
             steps = [*(f"[{step!r}]" for step in path), *([f"[{', '.join(map(str, place))}]"] if place else [])]
-            return f"{''.join(steps) or 'it'} is {float(a[place])!r}, where {float(b[place])!r} is right"
+            return f"{''.join(steps) or 'it'} is {float(a[place])!r}; expected {float(b[place])!r}"
     return ""
 
 
@@ -92,7 +92,7 @@ def _dense(leaf: Any) -> Any:
 
 
 def _structure(result: Any) -> str:
-    """How a result is nested; lists and tuples of the same parts are one to the caller."""
+    """The nesting of a result; lists and tuples count as equal."""
     if isinstance(result, dict):
         return "{" + ", ".join(f"{key!r}: {_structure(result[key])}" for key in sorted(result)) + "}"
     if isinstance(result, tuple | list):

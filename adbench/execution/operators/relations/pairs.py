@@ -1,4 +1,4 @@
-"""Relations between two operators of one backend, both prepared already."""
+"""Relations between two prepared operators of one backend."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adbench.model.operator import Operator
 
 
 def modes(jvp: Subject, vjp: Subject) -> Iterator[str]:
-    """<w, J v> = <Jᵀ w, v>, for general v and w: forward against reverse."""
+    """<w, J v> = <Jᵀ w, v>, for general v and w: forward compared with reverse."""
     setting = jvp.setting
     (v,), (w,) = setting.general("jvp"), setting.general("vjp")
     jv, wj = jvp.result(jvp.with_vector((v,))), vjp.result(vjp.with_vector((w,)))
@@ -27,7 +27,7 @@ def modes(jvp: Subject, vjp: Subject) -> Iterator[str]:
 
 
 def symmetric(hvp: Subject, hessian: Subject) -> Iterator[str]:
-    """H v for a general v is H times v, and H is its own transpose."""
+    """H v is H times v for a general v, and H is symmetric."""
     setting = hvp.setting
     (v,) = setting.general("hvp")
     rows = tree.leaves(v)
@@ -55,4 +55,4 @@ PAIRS: Mapping[str, tuple[tuple[Operator, Operator], Callable[[Subject, Subject]
     "modes": (("jvp", "vjp"), modes),
     "symmetric": (("hvp", "hessian"), symmetric),
 }
-"""relation -> the operators that it is between, and the relation."""
+"""relation -> its two operators, and the test."""

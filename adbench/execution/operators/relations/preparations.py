@@ -1,4 +1,4 @@
-"""Relations that prepare an operator once more: with other active inputs, elsewhere, from arrays that change."""
+"""Relations that prepare an operator again: with other active inputs, at other inputs, from arrays that change."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ Wrt = tuple[int, ...]
 
 
 def subsets_of(wrt: Wrt) -> list[Wrt]:
-    """The active inputs that one operator of a case is prepared with: proper subsets, smaller ones first and not too
-    many, and all in the other order."""
+    """Sets of active inputs to prepare one operator of a case with: some proper subsets, smaller ones first, and all
+    inputs in another order."""
     subsets = [chosen for n in range(1, len(wrt)) for chosen in combinations(wrt, n)][:MOST_SUBSETS]
     return subsets + [wrt[::-1]] * (len(wrt) > 1)
 
 
 def choices(setting: Setting, operator: Operator, number: int) -> list[Wrt]:
-    """The active inputs to prepare the operator with. The case's first derivative has all `subsets_of` them.
+    """The active inputs to prepare the operator with. The case's first derivative gets all `subsets_of` them.
 
-    Others have some of them, in another order; of two inputs their other order, and one alone, in turns over operators
-    and cases. A backend that builds each set of inputs by itself has all, in the other order. The value does not depend
-    on the active inputs.
+    Other operators get some of them in another order; of two inputs, either their other order or one alone, alternating
+    over operators and cases. A backend that builds each set separately gets all, in another order. The value does not
+    depend on the active inputs.
 
-    number   of the operator, among those that the backend has
+    number   of the operator, among the backend's
     """
     wrt = setting.at.wrt
     if operator == "value" or len(wrt) == 1:
@@ -58,10 +58,11 @@ def choices(setting: Setting, operator: Operator, number: int) -> list[Wrt]:
 
 
 def variant_faults(subject: Subject, wrt: Wrt) -> Iterator[tuple[str, str]]:
-    """(relation, fault) of the operator prepared elsewhere, from arrays that are overwritten, for these active inputs.
+    """(relation, fault) of the operator prepared at other inputs, from arrays that are overwritten, for these active
+    inputs.
 
-    All three at once; if the result is wrong, a search says which it was. Then the two prepared operators take turns.
-    Raises Unsupported where the backend has no such operator.
+    All three changes at once; if the result is wrong, a search finds the cause. Then the two prepared operators
+    alternate. Raises Unsupported if the backend has no such operator.
     """
     variant = _Variant(subject, wrt)
     call, fault = variant.tried(elsewhere=True, overwritten=True)
@@ -78,12 +79,12 @@ class _OtherParts(Exception):
 def _parts(result: Any, count: int) -> Any:
     if not isinstance(result, tuple | list) or len(result) != count:
         found = f"{len(result)} parts" if isinstance(result, tuple | list) else f"a {type(result).__name__}"
-        raise _OtherParts(f"the result is {found}; it should have {count}")
+        raise _OtherParts(f"the result is {found}; expected {count}")
     return result
 
 
 def _in_turns(subject: Subject, variant: _Variant, call: Any) -> Iterator[tuple[str, str]]:
-    """The subject after the variant's call, then the variant after the subject's."""
+    """Call the subject after the variant, then the variant after the subject."""
     try:
         for fault in subject.faults("after a call of another prepared operator", subject.native()):
             yield "interleaved", fault
@@ -111,11 +112,11 @@ class _Variant:
 
     @property
     def chosen(self) -> tuple[int, ...]:
-        """Which of the subject's active inputs they are, in their order."""
+        """The indices of its inputs among the subject's active inputs."""
         return tuple(map(self.subject.setting.at.wrt.index, self.wrt))
 
     def tried(self, *, elsewhere: bool, overwritten: bool) -> tuple[Any, str]:
-        """The call, prepared so, and why its result here is wrong; "" if it is not."""
+        """The call prepared like this, and why its result here is wrong, or ""."""
         try:
             call = self._prepared(elsewhere, overwritten)
             return call, self.fault(call)
@@ -125,13 +126,13 @@ class _Variant:
             return None, described(error)
 
     def cause(self) -> str:
-        """The relation that is broken: the first change that is wrong by itself."""
+        """The broken relation: the first change that alone gives a wrong result."""
         if self.what and self.tried(elsewhere=False, overwritten=False)[1]:
             return "subsets"
         return "elsewhere" if self.tried(elsewhere=True, overwritten=False)[1] else "overwritten"
 
     def fault(self, call: Any) -> str:
-        """Why the result here is wrong; "" if it is not."""
+        """Why the result here is wrong, or ""."""
         setting, subject = self.subject.setting, self.subject
         vector = setting.vector(subject.operator)
         got = setting.numpy(call(*setting.native((*setting.at.args, *self._of_active(vector)))))
@@ -152,7 +153,7 @@ class _Variant:
         return len(self.wrt) < len(self.subject.wrt)
 
     def _completed(self, got: Any, whole: Any) -> Any:
-        """The parts in the subject's order, with those of `whole` for the inputs that are left out."""
+        """The parts in the subject's order, with those of `whole` for omitted inputs."""
         operator = self.subject.operator
         if operator == "value_and_gradient":
             value, gradient = _parts(got, 2)
@@ -174,7 +175,7 @@ class _Variant:
         return tuple(places.get(i, part) for i, part in enumerate(whole))
 
     def _of_active(self, vector: Args) -> Args:
-        """The vector of these active inputs."""
+        """The vector for these active inputs."""
         if not vector or self.subject.operator == "vjp":
             return vector
         return (tuple(vector[0][i] for i in self.chosen),)
@@ -183,7 +184,7 @@ class _Variant:
         setting, operator = self.subject.setting, self.subject.operator
         examples = self._examples(elsewhere)
         call = setting.prepare(operator, setting.backend.native_inputs(examples), self.wrt)
-        if elsewhere and setting.case.prepared is None:  # what records at its first call has then recorded there
+        if elsewhere and setting.case.prepared is None:  # a library that records at its first call now records there
             setting.numpy(call(*setting.native(examples)))
         if overwritten:
             for leaf in tree.leaves(examples):
@@ -195,6 +196,6 @@ class _Variant:
         setting = self.subject.setting
         inputs = setting.case.bind_prepared(setting.size, setting.seed)
         if elsewhere:
-            with suppress(NotApplicable):  # the case itself says where
+            with suppress(NotApplicable):  # the case defines `prepared`
                 inputs = setting.there.args
         return copied((*inputs, *self._of_active(setting.vector(self.subject.operator))))

@@ -1,7 +1,7 @@
-"""Cheap relations: a handful of calls of one prepared operator each, nothing is prepared again.
+"""Cheap relations: a few calls of one prepared operator each, without preparing again.
 
 Each is a function of a `Subject` that yields its faults in words, or raises NotApplicable with the reason. It compares
-with the operator's first result here, by the same numbers, or else by the oracle's verdict.
+with the operator's first result here, by equal numbers or else by the oracle's verdict.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FACTORS = (-1.7, 0.003, 1_000_003.0)
 
 
 def twice(subject: Subject) -> Iterator[str]:
-    """Called there, and here again."""
+    """A call there, then here again."""
     here = subject.native()
     subject.result(subject.somewhere())
     yield from subject.faults("called again", here)
@@ -41,7 +41,7 @@ def twice(subject: Subject) -> Iterator[str]:
 
 
 def rewritten(subject: Subject) -> Iterator[str]:
-    """The arrays of a call elsewhere are overwritten with the numbers here, and the call is made again with them."""
+    """Overwrite the arrays of a call elsewhere with the numbers here, and call again."""
     arrays, here = subject.there(), subject.native()
     subject.result(arrays)
     written = 0
@@ -55,12 +55,12 @@ def rewritten(subject: Subject) -> Iterator[str]:
 
     args = tuple(combined(overwritten, old, new) for old, new in zip(arrays, here, strict=True))
     if not written:
-        raise NotApplicable("no argument is an array that can be written to")
-    yield from subject.faults("after its arrays got other contents", args)
+        raise NotApplicable("no argument is a writable array")
+    yield from subject.faults("after its arrays were overwritten", args)
 
 
 def untouched(subject: Subject) -> Iterator[str]:
-    """The arguments are as before the call."""
+    """A call leaves its arguments unchanged."""
     native = subject.native()
     before = subject.setting.numpy(native)
     subject.result(native)
@@ -68,10 +68,10 @@ def untouched(subject: Subject) -> Iterator[str]:
 
 
 def own(subject: Subject) -> Iterator[str]:
-    """A result is the caller's: to keep, and to write into."""
+    """A result belongs to the caller, who may keep it and write into it."""
     first = subject.call(*subject.native())
     kept = subject.setting.numpy(first)
-    subject.call(*subject.somewhere())  # elsewhere: the same numbers in the same buffer would not show
+    subject.call(*subject.somewhere())  # elsewhere, because equal numbers in the same buffer would hide the fault
     if difference(subject.setting.numpy(first), kept, Noise(0.0)):
         yield "a second call changes the result of the first"
     _write_into(first)
@@ -84,16 +84,16 @@ def apart(subject: Subject) -> Iterator[str]:
     result = subject.call(*native)
     before = subject.setting.numpy(native)
     if not _write_into(result):
-        raise NotApplicable("the result is no array that can be written to")
+        raise NotApplicable("the result is not a writable array")
     yield from _changed(subject, before, subject.setting.numpy(native), "writing into the result changes")
 
 
 def linear(subject: Subject) -> Iterator[str]:
-    """Of the vector: zeros, negative numbers, sums, and factors that are no powers of two."""
+    """Linearity in the vector: zeros, negative numbers, sums, and factors other than powers of two."""
     if not takes_vector(subject.operator):
         raise NotApplicable("the operator takes no vector")
     if not subject.is_right:
-        raise NotApplicable("the operator is wrong by itself")
+        raise NotApplicable("the operator itself is wrong")
     if subject.setting.has_kink:
         raise NotApplicable("the case has a kink here, where no derivative is linear")
     (v,), (u,) = subject.setting.vector(subject.operator), subject.setting.general(subject.operator)
@@ -124,18 +124,18 @@ def linear(subject: Subject) -> Iterator[str]:
             sizes = tree.map_leaves(np.abs, terms[0])
             for term in terms[1:]:
                 sizes = combined(lambda size, part: size + np.abs(part), sizes, term)
-            # Where the derivative itself is not a finite number, 0 times it is none either.
+            # If the derivative is not finite, neither is 0 times it.
             got = combined(lambda p, q, size: np.where(np.isfinite(size), p, q), got, expected, sizes)
-            # A true zero comes out as rounding, which grows with the vector.
+            # A true zero may be a rounding error, which grows with the vector.
             if found := difference(got, expected, replace(noise, floor=noise.floor * max(1.0, abs(factor))), sizes):
                 yield f"{what}: {found}"
 
 
 def fortran_order(subject: Subject) -> Iterator[str]:
-    """Arrays that lie column by column."""
+    """Arrays in Fortran order."""
     if not any(min(np.shape(leaf), default=0) > 1 and np.ndim(leaf) > 1 for leaf in tree.leaves(subject.args)):
         raise NotApplicable("no argument is a matrix")
-    yield from _laid("arrays that lie column by column", subject, np.asfortranarray)
+    yield from _laid("arrays in Fortran order", subject, np.asfortranarray)
 
 
 def strided(subject: Subject) -> Iterator[str]:
@@ -147,11 +147,11 @@ def strided(subject: Subject) -> Iterator[str]:
         return longer[..., ::2]
 
     yield from _laid("arrays with gaps between their numbers", subject, apart)
-    yield from _laid("arrays that lie backwards", subject, lambda leaf: np.array(leaf[..., ::-1], order="C")[..., ::-1])
+    yield from _laid("reversed arrays", subject, lambda leaf: np.array(leaf[..., ::-1], order="C")[..., ::-1])
 
 
 def read_only(subject: Subject) -> Iterator[str]:
-    """Arrays that are not to be written to."""
+    """Read-only arrays."""
 
     def locked(leaf: Any) -> Any:
         leaf = leaf.copy()
@@ -162,27 +162,27 @@ def read_only(subject: Subject) -> Iterator[str]:
 
 
 def same_array(subject: Subject) -> Iterator[str]:
-    """One array twice among the arguments, against two arrays of the same numbers."""
+    """One array passed twice, compared with two equal arrays."""
     leaves = tree.leaves(subject.args)
     places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray) and leaf.ndim]
     pairs = [(i, j) for i, j in itertools.combinations(places, 2) if leaves[i].shape == leaves[j].shape]
     if not pairs:
         raise NotApplicable("no two arguments are arrays of one shape")
-    source, target = min(pairs, key=lambda pair: (-pair[1], pair[0]))  # v = x where there is a v: x stays as it is
+    source, target = min(pairs, key=lambda pair: (-pair[1], pair[0]))  # v = x if there is a v: x is unchanged
     numbers = [leaves[source] if k == target else leaf for k, leaf in enumerate(leaves)]
     try:
         expected = subject.result(subject.setting.native(tree.filled(subject.args, numbers)))
-    except Exception as error:  # these inputs are no longer the case's
+    except Exception as error:  # these inputs are not the case's
         raise NotApplicable(f"with two equal inputs the call raises {type(error).__name__}") from error
     native = tree.leaves(subject.native())
     native[target] = native[source]
     got = subject.result(tree.filled(subject.args, native))
     if found := difference(got, expected, subject.setting.noise(subject.operator)):
-        yield f"one array given twice: {found}"
+        yield f"one array passed twice: {found}"
 
 
 def not_a_number(subject: Subject) -> Iterator[str]:
-    """A NaN that plain numpy lets through to the value must show, in every result that depends on that input."""
+    """A NaN that reaches the value on plain numpy must appear in every result that depends on that input."""
     setting = subject.setting
     which = setting.at.wrt[0]
 
@@ -199,8 +199,8 @@ def not_a_number(subject: Subject) -> Iterator[str]:
     if not _is_nan_on_numpy(subject, with_nan[: len(setting.at.args)]):
         raise NotApplicable("plain numpy gives no NaN for a NaN in the first input")
     if subject.operator not in ("value", "value_and_gradient"):
-        # A derivative may be the same wherever the input is: then it need not know the input. Two points on one side
-        # tell: the inputs themselves may lie where one branch of the case ends.
+        # A derivative that is the same at every input need not read the input. Compare two points on one side, because
+        # the inputs themselves may be where a branch of the case ends.
         try:
             near, far = (subject.result(setting.native(moved(partial(_nudged, k)))) for k in (1, 2))
         except Exception as error:
@@ -211,16 +211,16 @@ def not_a_number(subject: Subject) -> Iterator[str]:
         result = subject.result(setting.native(with_nan))
     except (Unsupported, NotImplementedError):
         raise
-    except Exception:  # to raise is as honest as NaN
+    except Exception:  # an exception is as good as NaN
         return
     numbers = tree.leaves(result[0] if subject.operator == "value_and_gradient" else result)
     if not any(np.isnan(leaf.data if hasattr(leaf, "tocsc") else leaf).any() for leaf in numbers):
         name = setting.at.names[which]
-        yield f"{name} holds a NaN and plain numpy gives NaN, but the result holds none: {_shown(numbers)}"
+        yield f"{name} holds a NaN and plain numpy gives NaN, but the result has none: {_shown(numbers)}"
 
 
 def another_thread(subject: Subject) -> Iterator[str]:
-    """Called from a thread that did not prepare it."""
+    """A call from another thread than the preparing one."""
     found: list[Any] = []
 
     def work() -> None:
@@ -239,7 +239,7 @@ def another_thread(subject: Subject) -> Iterator[str]:
 
 
 def after_an_exception(subject: Subject) -> Iterator[str]:
-    """A call that raised leaves nothing behind: in the middle of the case, and for an argument that is no number."""
+    """A failed call has no after-effects: raised inside the case, or for an argument that is not a number."""
     native = subject.native()
     broken = list(native)
     broken[subject.wrt[0]] = None
@@ -270,11 +270,11 @@ CHEAP: Mapping[str, Callable[[Subject], Iterator[str]]] = {
     "thread": another_thread,
     "exception": after_an_exception,
 }
-"""What one prepared operator shows in a handful of calls."""
+"""Relations that need a few calls of one prepared operator."""
 
 
 def _write(array: Any, numbers: Any) -> bool:
-    """Overwrites a native array; whether it could be."""
+    """Overwrite a native array; returns whether that worked."""
     try:
         array[...] = numbers
     except Exception:  # an immutable array, or a read-only one
@@ -283,9 +283,9 @@ def _write(array: Any, numbers: Any) -> bool:
 
 
 def _write_into(result: Any) -> bool:
-    """Overwrites the arrays of a native result; whether there are any."""
+    """Overwrite the arrays of a native result; returns whether there are any."""
     leaves = [leaf for leaf in tree.leaves(result) if not hasattr(leaf, "tocsc") and np.ndim(leaf)]
-    return sum(_write(leaf, np.nan) for leaf in leaves) > 0  # all of them
+    return sum(_write(leaf, np.nan) for leaf in leaves) > 0  # overwrite all, without short-circuiting
 
 
 def _changed(subject: Subject, before: Args, after: Args, what: str) -> Iterator[str]:
@@ -297,7 +297,7 @@ def _changed(subject: Subject, before: Args, after: Args, what: str) -> Iterator
 
 
 def _laid(what: str, subject: Subject, lay: Callable[[Any], Any]) -> Iterator[str]:
-    """The arguments here, their arrays laid in memory in another way."""
+    """Faults of a call with the arguments here in another memory layout."""
     leaves = [isinstance(leaf, np.ndarray) and leaf.ndim > 0 for leaf in tree.leaves(subject.args)]
     if not any(leaves):
         raise NotApplicable("no argument is an array")
@@ -310,7 +310,7 @@ def _laid(what: str, subject: Subject, lay: Callable[[Any], Any]) -> Iterator[st
 
 
 def _alternating(leaf: Any, count: Iterator[int]) -> Any:
-    """1 for every second entry, all leaves counted on."""
+    """1 for every second entry, counted across leaves."""
     return np.reshape([float(next(count) % 2 == 0) for _ in range(leaf.size)], leaf.shape)
 
 
@@ -327,7 +327,7 @@ def _is_nan_on_numpy(subject: Subject, args: Args) -> bool:
     try:
         with np.errstate(all="ignore"):
             return bool(np.isnan(subject.setting.at.text(Namespace(np), *args)).any())
-    except Exception:  # numpy raises: then whatever the library does is no worse
+    except Exception:  # numpy raises, so the library may do anything
         return False
 
 

@@ -1,4 +1,4 @@
-"""A backend on a case at a size, and one of its operators prepared there."""
+"""A backend on a case at a size, and one of its prepared operators."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Args = tuple[Any, ...]
 
 
 class NotApplicable(Exception):
-    """Why a relation has nothing to say here."""
+    """Why a relation does not apply here."""
 
 
 class Interrupted(Exception):
@@ -31,7 +31,7 @@ class Interrupted(Exception):
 
 @dataclass
 class Interruption:
-    """While it is on, the case raises after it has computed its value."""
+    """A switch that makes the case raise after computing its value."""
 
     is_on: bool = False
 
@@ -49,12 +49,12 @@ class Interruption:
 
 
 Kept = tuple[Call, Interruption]
-"""An operator that is prepared already, and what interrupts it."""
+"""A prepared operator, and its interruption."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A case at a size on a backend, what is known there, and operators that are prepared there already."""
+    """A case at a size on a backend, its references, and operators already prepared there."""
 
     backend: Backend
     case: Case
@@ -74,29 +74,29 @@ class Setting:
 
     @property
     def there(self) -> Point:
-        """Other inputs of the same shapes. Raises NotApplicable where there are none."""
+        """Other inputs of the same shapes. Raises NotApplicable without such inputs."""
         if self.case.prepared is not None:
-            raise NotApplicable("the case itself says where to prepare it")
+            raise NotApplicable("the case defines the inputs to prepare with")
         if _shapes(self._other.args) != _shapes(self.at.args):
             raise NotApplicable("the inputs of another seed have other shapes")
         return self._other
 
     def entries(self, operator: Operator) -> int:
-        """Numbers in a dense result of the operator that is a matrix; 0 for others."""
+        """The size of the operator's dense result if it is a matrix, else 0."""
         total = sum(self.at.subject.point.sizes)
         return {"hessian": total**2, "jacobian": total * self.known.first.size}.get(operator, 0)
 
     def vector(self, operator: Operator) -> Args:
-        """The standard vector of the operator, in numpy; none for an operator without."""
+        """The standard vector of the operator, in numpy; () if it takes none."""
         return self.at.vector(operator)
 
     def general(self, operator: Operator) -> Args:
-        """A vector like it, of numbers that are no powers of two."""
+        """A vector like it, without powers of two."""
         rng = np.random.default_rng([self.seed, 29])
         return tuple(tree.like(v, lambda leaf: leaf * rng.uniform(0.6, 1.4, leaf.shape)) for v in self.vector(operator))
 
     def noise(self, operator: Operator) -> Noise:
-        """Of the operator's results."""
+        """The noise of the operator's results."""
         return self._noises[needs_second_order(operator)]
 
     @cached_property
@@ -112,13 +112,13 @@ class Setting:
         return any(one.kind == "kink" for row in rows for one in row.derivatives)
 
     def judges(self, operator: Operator) -> bool:
-        """Whether enough is known to judge the operator."""
+        """Whether there is a reference for the operator."""
         if operator == "hessian":
             return self.known.hessian is not None
         return self.known.hvp is not None or not needs_second_order(operator)
 
     def native(self, args: Args) -> Args:
-        """Fresh copies of arguments in numpy, as the backend wants them: a case may hand out its own arrays."""
+        """Native copies of numpy arguments, because a case may return its own arrays."""
         return self.backend.native_inputs(copied(args))
 
     def numpy(self, result: Any) -> Any:
@@ -142,8 +142,8 @@ class Subject:
     """An operator prepared by the backend itself, and its result here.
 
     base          the result of the first call, in numpy
-    is_right      whether the oracle finds that result right, as far as it can tell; fault: its sentence, where not
-    interruption  raises in the case, where the call runs the case and was prepared for that
+    is_right      whether the oracle finds that result correct, as far as it can decide; fault: its sentence if not
+    interruption  raises in the case, if the call runs the case and was prepared for that
     """
 
     setting: Setting
@@ -163,7 +163,7 @@ class Subject:
 
     @property
     def args(self) -> Args:
-        """The arguments here, in numpy: the inputs, and the vector where there is one."""
+        """The arguments here, in numpy: the inputs, and the vector if any."""
         return (*self.setting.at.args, *self.setting.vector(self.operator))
 
     def with_vector(self, vector: Args) -> Args:
@@ -171,33 +171,33 @@ class Subject:
         return self.setting.native((*self.setting.at.args, *vector))
 
     def native(self) -> Args:
-        """The arguments here, as the backend wants them."""
+        """The arguments here, native."""
         return self.setting.native(self.args)
 
     def there(self) -> Args:
-        """Other arguments, with another vector too. Raises NotApplicable where there are none."""
+        """Other arguments, with another vector too. Raises NotApplicable without others."""
         return self.setting.native((*self.setting.there.args, *self.setting.general(self.operator)))
 
     def somewhere(self) -> Args:
-        """Other arguments, or those here where there are no others."""
+        """Other arguments, or else those here."""
         try:
             return self.there()
         except NotApplicable:
             return self.native()
 
     def result(self, native: Args) -> Any:
-        """What the call returns, in numpy."""
+        """The call's result in numpy."""
         return self.setting.numpy(self.call(*native))
 
     def faults(self, what: str, native: Args) -> Iterator[str]:
-        """A sentence that begins with `what` where the call is not right at these arguments, which are those here."""
+        """A sentence that begins with `what` if the call is wrong at these arguments, which equal those here."""
         if found := self.disagreement(self.result(native)):
             yield f"{what}: {found}"
 
     def disagreement(self, got: Any, expected: Any = None, sizes: Any = None) -> str:
         """Why the result is wrong; "" if it has the same numbers as the first one, or as `expected`.
 
-        Others are right too if the oracle finds them so: rounding may differ.
+        Different numbers are correct too if the oracle accepts them, because rounding may differ.
         """
         of_base = expected is None or expected is self.base
         noise = self.setting.noise(self.operator)
@@ -217,7 +217,7 @@ class Subject:
 def prepared(setting: Setting, operator: Operator, *, again: bool = False) -> Subject:
     """The backend's own operator, prepared and called here. Raises Unsupported, and what the library raises.
 
-    again   it is prepared now, even if it was already
+    again   prepare it even if it is already prepared
     """
     if operator in setting.kept and not again:
         call, interruption = setting.kept[operator]
@@ -225,7 +225,7 @@ def prepared(setting: Setting, operator: Operator, *, again: bool = False) -> Su
     interruption = Interruption()
     elsewhere = (*setting.case.bind_prepared(setting.size, setting.seed), *setting.vector(operator))
     call = setting.prepare(operator, setting.native(elsewhere), setting.at.wrt, interruption)
-    with suppress(NotApplicable):  # what records at the first call of all does not record here
+    with suppress(NotApplicable):  # a library that records at its first call then records there
         setting.numpy(call(*setting.native((*setting.there.args, *setting.vector(operator)))))
     return Subject(setting, operator, call, setting.at.wrt, interruption)
 
@@ -253,5 +253,5 @@ def takes_vector(operator: Operator) -> bool:
 
 
 def _shapes(args: Args) -> list[Any]:
-    """Shapes of the leaves, and the static leaves themselves: what `prepare` may rely on."""
+    """Shapes of the leaves, and the static leaves: `prepare` may depend on them."""
     return [leaf if tree.is_static(leaf) else np.shape(leaf) for leaf in tree.leaves(args)]

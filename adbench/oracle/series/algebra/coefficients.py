@@ -1,7 +1,7 @@
 """Matrices of truncated series as series of matrices: python-flint multiplies and inverts whole coefficients.
 
-A product of two matrices of n² series takes one call for each pair of coefficients instead of n³ calls. Coefficients
-that are zero in every entry cost nothing. Entries that nothing moves stay constants.
+A product of two matrices of n² series takes one call for each pair of coefficients instead of n³ calls. Zero
+coefficients cost nothing. Entries that do not depend on t remain constants.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Rows = list[list[Ball]]
 
 
 class Matrix:
-    """Σ A_k t^k + O(t^terms); ``terms`` is None where nothing moves. A coefficient that is None is zero."""
+    """Σ A_k t^k + O(t^terms); ``terms`` is None for a constant. A coefficient that is None is zero."""
 
     __slots__ = ("columns", "parts", "rows", "terms")
 
@@ -26,7 +26,7 @@ class Matrix:
 
     @staticmethod
     def of(rows: Sequence[Sequence[Ball]]) -> Matrix | None:
-        """None where an entry is infinite or NaN."""
+        """Convert rows to a Matrix; None if an entry is infinite or NaN."""
         entries = [entry for row in rows for entry in row]
         if any(isinstance(entry, Special) for entry in entries):
             return None
@@ -48,7 +48,7 @@ class Matrix:
         return self.parts[k] if k < len(self.parts) else None
 
     def entries(self) -> Rows:
-        """As numbers: series where a coefficient beyond the first is not zero, or the matrix moves as a whole."""
+        """The entries as numbers: series if a later coefficient is nonzero or the whole matrix depends on t."""
         if self.terms is None:
             return list(self.parts[0].tolist())
         tables = [None if part is None else part.tolist() for part in self.parts]
@@ -81,7 +81,7 @@ def _is_something(c: Any) -> bool:
 
 
 def fewest(a: int | None, b: int | None) -> int | None:
-    """How many terms a result of two numbers has."""
+    """The number of terms of a result of two numbers."""
     return b if a is None else a if b is None else min(a, b)
 
 
@@ -117,7 +117,7 @@ def balls(a: Any) -> Any:
 
 
 def products(left: Rows, right: Rows) -> Rows | None:
-    """The product of two matrices; None where an entry is infinite or NaN."""
+    """The product of two matrices; None if an entry is infinite or NaN."""
     a, b = Matrix.of(left), Matrix.of(right)
     if a is None or b is None:
         return None
@@ -132,7 +132,7 @@ def products(left: Rows, right: Rows) -> Rows | None:
 
 
 def solved(a: Matrix, b: Matrix) -> Matrix:
-    """X with A X = B by one inverse at t = 0. Raises ZeroDivisionError where that matrix is not provably regular."""
+    """X with A X = B by one inverse at t = 0. Raises ZeroDivisionError if that matrix is not provably regular."""
     terms = fewest(a.terms, b.terms)
     first = a.parts[0]
     found = [_solved_at_start(first, b.parts[0])]
@@ -143,7 +143,7 @@ def solved(a: Matrix, b: Matrix) -> Matrix:
 
 
 LARGE = 16
-"""From here on balls of an elimination grow so wide that flint multiplies with an approximate inverse first."""
+"""From this size, balls of an elimination become so wide that flint first multiplies by an approximate inverse."""
 
 
 def _solved_at_start(a: Any, b: Any) -> Any:
@@ -160,7 +160,7 @@ def identity(n: int, like: Any) -> Matrix:
 
 
 def determinant_parts(a: Matrix) -> tuple[Any, Ball]:
-    """det A at t = 0, not zero, and log (det A / det A(0)). Raises ZeroDivisionError where that may be zero."""
+    """det A at t = 0, not zero, and log (det A / det A(0)). Raises ZeroDivisionError if the first may be zero."""
     first = a.parts[0]
     start = first.det()
     if not (start > 0 or start < 0):

@@ -1,7 +1,7 @@
-"""LU, Cholesky and QR on lists of rows of series: textbook algorithms, which only divide and take square roots.
+"""LU, Cholesky and QR on lists of rows of series: textbook algorithms that only divide and take square roots.
 
-They also work where the matrix is singular at t = 0 and regular just after: the pivot is the entry of the lowest power
-of t, and among those the largest.
+They also work if the matrix is singular at t = 0 and regular just after: the pivot has the lowest power of t, and of
+these entries the largest number.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def _square(rows: Rows) -> int:
 
 
 def _pivot(column: list[Ball]) -> int | None:
-    """Where the lowest power of t stands, and among those the largest number; None where all are zero.
+    """The index of the lowest power of t, and of these the largest number; None if all entries are zero.
 
-    Raises Insufficient where no entry is provably different from zero, and not all are zero.
+    Raises Insufficient if no entry is provably nonzero, and not all are zero.
     """
     best, rank, open_question = None, (0, 0.0), None
     for i, entry in enumerate(column):
@@ -89,7 +89,7 @@ def lu(rows: Rows) -> tuple[Rows, list[int], int]:
 
 
 def solve(rows: Rows, right: Rows) -> Rows:
-    """X with A X = B. Infinite or NaN where A is singular, also just after t = 0."""
+    """X with A X = B. Infinite or NaN if A is singular, also just after t = 0."""
     n = _square(rows)
     if n and _is_triangular(rows, lower=True):
         return _substituted(rows, right, range(n))
@@ -135,7 +135,7 @@ def inverse(rows: Rows) -> Rows:
 def exponential(rows: Rows) -> Rows:
     """exp A: the first row of blocks of the exponential of T, whose block (i, j) is the coefficient j - i of A.
 
-    Products of such matrices T are those of the series, so that flint's exponential of numbers is enough.
+    Products of such matrices T equal those of the series, so flint's exponential of numbers suffices.
     """
     n, a = _square(rows), Matrix.of(rows)
     if a is None:
@@ -152,7 +152,7 @@ def exponential(rows: Rows) -> Rows:
 
 
 def determinant(rows: Rows) -> Ball:
-    """det A, also of a matrix that is singular."""
+    """det A, also of a singular matrix."""
     parts = _regular_determinant(rows)
     if parts is not None:
         start, growth = parts
@@ -166,7 +166,7 @@ def determinant(rows: Rows) -> Ball:
 
 
 def log_determinant(rows: Rows) -> tuple[Ball, Ball]:
-    """The sign of det A and log |det A|; 0 and -inf where it is singular."""
+    """The sign of det A and log |det A|; 0 and -inf if it is singular."""
     parts = _regular_determinant(rows)
     if parts is not None:
         start, growth = parts
@@ -176,7 +176,7 @@ def log_determinant(rows: Rows) -> tuple[Ball, Ball]:
 
 
 def _regular_determinant(rows: Rows) -> tuple[Ball, Ball] | None:
-    """det A(0) and log (det A / det A(0)); None where A is not provably regular at t = 0."""
+    """det A(0) and log (det A / det A(0)); None if A is not provably regular at t = 0."""
     n = _square(rows)
     if n < 2:
         return None
@@ -190,7 +190,7 @@ def _regular_determinant(rows: Rows) -> tuple[Ball, Ball] | None:
 
 
 def _without_division(rows: Rows) -> Ball:
-    """Berkowitz's algorithm: n^4 / 4 products, and no question whether anything is zero."""
+    """Berkowitz's algorithm: n^4 / 4 products, without any test for zero."""
     n = len(rows)
     vector: list[Ball] = [ONE, neg(rows[0][0])] if n else [ONE]
     for r in range(1, n):
@@ -210,7 +210,7 @@ def _without_division(rows: Rows) -> Ball:
 
 
 def cholesky(rows: Rows) -> Rows:
-    """Lower L with L L' = A, from the lower triangle; all NaN where A is not positive definite."""
+    """Lower L with L L' = A, from the lower triangle; all NaN if A is not positive definite."""
     n = len(rows)
     lower: Rows = [[ZERO] * n for _ in range(n)]
     for i in range(n):

@@ -1,12 +1,11 @@
 """Eigenvalues and singular values of matrices of series, by lifting.
 
-At t = 0 python-flint encloses them with proof. From there the coefficients follow one by one (implicit
-differentiation): an orthogonal series U block-diagonalises A(t), with one block for each eigenvalue of A(0). A block of
-an eigenvalue μ of multiplicity m > 1 is μ I + t C(t), and C is next: its eigenvalues are the slopes (Kato (1995),
-chapter II).
+python-flint encloses them with proof at t = 0. Implicit differentiation then gives one coefficient after the other: an
+orthogonal series U block-diagonalises A(t), with one block for each eigenvalue of A(0). A block of an eigenvalue μ of
+multiplicity m > 1 is μ I + t C(t), and C is next: its eigenvalues are the slopes (Kato (1995), chapter II).
 
-That an eigenvalue of A(0) is repeated can only be proved where A(0) is exact: by the factors of its characteristic
-polynomial over the rationals.
+A repeated eigenvalue can only be proved if A(0) is exact: by the factors of its characteristic polynomial over the
+rationals.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ class Cluster:
 
 
 def eigh(rows: Rows, *, vectors: bool = True) -> tuple[list[Ball], Rows]:
-    """Eigenvalues ascending, and eigenvectors as columns, of the symmetric matrix whose lower triangle ``rows`` holds.
+    """Eigenvalues ascending, and eigenvectors as columns, of the symmetric matrix with the lower triangle ``rows``.
 
-    Without ``vectors`` the second is of no use. Raises NeedsBits where eigenvalues are too close to tell whether they
-    are equal, NeedsTerms where eigenvectors depend on higher terms.
+    Without ``vectors``, ignore the second result. Raises NeedsBits if eigenvalues are too close to decide whether they
+    are equal, NeedsTerms if eigenvectors depend on higher terms.
     """
     n = len(rows)
     full = [[rows[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
@@ -151,7 +150,7 @@ Triple = tuple[Rows, list[Ball], Rows]
 def svd(rows: Rows, *, vectors: bool = True) -> Triple:
     """The reduced singular value decomposition of a matrix with at least as many rows as columns.
 
-    Without ``vectors`` only the values are of use. Raises as `eigh` does.
+    Without ``vectors``, use only the values. Raises as `eigh` does.
     """
     m, n = len(rows), len(rows[0])
     if any(isinstance(entry, Special) for row in rows for entry in row):
@@ -175,7 +174,8 @@ def _joined(parts: list[Triple]) -> Triple:
 
 
 def _lifted(matrix: Matrix, parts: list[tuple[Cluster, Cluster]], vectors: bool) -> Iterator[Triple]:
-    """Of each cluster, by the eigenvectors of J = [[0, A], [A', 0]]: (u, v) of σ, (u, -v) of -σ, and those of 0."""
+    """The decomposition of each cluster, by the eigenvectors of J = [[0, A], [A', 0]]: (u, v) of σ, (u, -v) of -σ, and
+    those of 0."""
     m, n = matrix.rows, matrix.columns
     clusters = [cluster for left, right in parts for cluster in _of_symmetric(left, right)]
     basis = side_by_side([cluster.basis for cluster in clusters])
@@ -249,7 +249,7 @@ def _turned(columns: Matrix, turn: Rows) -> Rows:
 
 
 def singular_spectrum(matrix: Any) -> list[tuple[Cluster, Cluster]]:
-    """Left and right vectors of each singular value of a constant matrix, descending; of 0 all of them."""
+    """Left and right vectors of each singular value of a constant matrix, descending; for 0 all of them."""
     m, n = matrix.nrows(), matrix.ncols()
     found, ball_matrix = [], balls(matrix)
     rest = arb_mat(m, m, [int(i == j) for i in range(m) for j in range(m)])
@@ -290,7 +290,7 @@ def spectrum(matrix: Any) -> list[Cluster]:
 
 
 def _merged(found: list[tuple[Any, list[Any]]]) -> list[Cluster]:
-    """Eigenpairs in ascending order; those of exactly equal eigenvalues together."""
+    """Eigenpairs in ascending order; exactly equal eigenvalues together."""
     found.sort(key=functools.cmp_to_key(_ascending))
     groups: list[list[tuple[Any, list[Any]]]] = []
     for pair in found:
@@ -315,7 +315,7 @@ def _decided(c: Any) -> int:
 
 
 def _simple(rows: Rows) -> list[tuple[Any, list[Any]]]:
-    """Eigenpairs of a matrix whose eigenvalues are different and, if it is exact, not zero. Else raises NeedsBits."""
+    """Eigenpairs of a matrix with distinct and, if it is exact, nonzero eigenvalues. Otherwise raises NeedsBits."""
     matrix = arb_mat(rows)
     try:
         values, vectors = matrix.eig(right=True)
@@ -385,7 +385,7 @@ def side_by_side(matrices: list[Any]) -> Any:
 
 
 def cut(matrix: Any, row: int, column: int, height: int, width: int) -> Any:
-    """A part of a coefficient; None where it is zero."""
+    """A part of a coefficient; None if it is zero."""
     if matrix is None:
         return None
     entries = [matrix[row + i, column + j] for i in range(height) for j in range(width)]

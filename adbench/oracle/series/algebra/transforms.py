@@ -1,4 +1,4 @@
-"""`xp.fft` over balls: sums over all entries, whose roots of unity are exact where they are 0, ±1/2 or ±1."""
+"""`xp.fft` over balls: sums over all entries, with exact roots of unity 0, ±1/2 and ±1."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Fourier:
         return self._sums(rows, rows.shape[-1], 1, axis, norm)
 
     def rfft(self, x: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-        """The sums of `fft` that tell the others where x is real: k ≤ n / 2. Raises TypeError for a complex x."""
+        """The sums of `fft` that determine the others for a real x: k ≤ n / 2. Raises TypeError for a complex x."""
         rows = self._rows(x, n, axis)
         if holds_complex(rows):
-            raise TypeError("rfft needs real numbers")
+            raise TypeError("rfft needs real numbers; use fft")
         return self._sums(rows, rows.shape[-1] // 2 + 1, -1, axis, norm)
 
     def irfft(self, x: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-        """The n real numbers whose `rfft` is x; the even n unless given."""
+        """The n real numbers whose `rfft` is x; n is even by default."""
         n = 2 * (np.shape(x)[axis] - 1) if n is None else n
         half = self._rows(x, n // 2 + 1, axis)
         rows = np.concatenate([half, np.asarray(self._xp.conj(half[..., (n - 1) // 2 : 0 : -1]))], axis=-1)
@@ -78,9 +78,9 @@ class Fourier:
 
 
 def _scale(n: int, turn: int, norm: str | None) -> Any:
-    """What the sums are divided by; None for nothing. Raises ValueError for a norm that numpy has not."""
+    """The divisor of the sums, or None. Raises ValueError for an unknown norm."""
     if norm not in (None, "backward", "ortho", "forward"):
-        raise ValueError(f'the norm must be "backward", "ortho" or "forward"; it is {norm!r}')
+        raise ValueError(f'the norm must be "backward", "ortho" or "forward"; got {norm!r}')
     if norm == "ortho":
         return arb(n).sqrt()
     return ball.constant(n) if (norm == "forward") == (turn < 0) else None

@@ -1,13 +1,13 @@
-"""Factors and inverses of matrices of moderate size, in generated code: there a call of LAPACK costs too much.
+"""Generated code for factors and inverses of matrices so small that a call of LAPACK costs too much.
 
-The layout is LAPACK's, so that each can continue with the other's factors: the matrix M is the transpose of ours, its
-columns lie as our rows do. M = P L U by elimination with partial pivoting,
+The layout is LAPACK's, so each can use the other's factors: the matrix M is the transpose of ours, and its columns are
+stored like our rows. M = P L U by elimination with partial pivoting,
 
     for k:  exchange rows k and p, |M_pk| the largest from M_kk on
             M_ik ← M_ik / M_kk,  M_ij ← M_ij - M_ik M_kj  for i, j > k
 
 (Golub and Van Loan, "Matrix Computations", algorithm 3.4.1). All loops run along columns, eight numbers at a time.
-Columns are padded to a multiple of eight; the padding is never read as a part of the matrix.
+Columns are padded to a multiple of eight; the padding is never read as part of the matrix.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.storage import Buffer
 
 LARGEST = 32
-"""Rows and columns of the largest matrix factored here; LAPACK, which works in blocks, factors larger ones."""
+"""The largest order of matrices factored here; LAPACK, which works in blocks, factors larger ones."""
 
 
 class Elimination:
@@ -30,7 +30,7 @@ class Elimination:
         self.indices = "<i64 " + ", i64 ".join(map(str, range(WIDTH))) + ">"
 
     def allocate(self) -> Buffer:
-        """Memory for a matrix whose columns are a multiple of eight long."""
+        """Memory for a matrix whose column length is a multiple of eight."""
         whole = self.emission.allocate((self.n, self.line))
         return Buffer(whole.base, whole.offset, (self.line, 1), (self.n, self.n))
 
@@ -39,15 +39,15 @@ class Elimination:
         return self.code.load(self.code.element(pointer, i))
 
     def store(self, number: Name, pointer: Name, i: Name) -> None:
-        """Writes entry i."""
+        """Write entry i."""
         self.code.store(number, self.code.element(pointer, i))
 
     def column(self, matrix: Name, j: Name) -> Name:
-        """Where column j begins."""
+        """The address of column j."""
         return self.code.element(matrix, j, self.line)
 
     def factor(self, matrix: Buffer, pivots: Name) -> None:
-        """P L U in the memory of M; `pivots` as in LAPACK: the row that row k was exchanged with, counted from 1."""
+        """Write P L U into the memory of M. As in LAPACK, `pivots` has the row exchanged with row k, counted from 1."""
         code, n, start = self.code, self.n, self.emission.pointer(matrix)
         largest, location = code.variable("double"), code.variable("i64")
 
@@ -80,7 +80,7 @@ class Elimination:
         code.loop(n, step)
 
     def exchange(self, matrix: Name, k: Name, p: Name) -> None:
-        """Exchanges rows k and p of a matrix."""
+        """Exchange rows k and p of a matrix."""
         code, done = self.code, self.code.label()
         code.leave_if(code.emit(f"icmp eq i64 {k}, {p}"), done)
 
@@ -95,12 +95,12 @@ class Elimination:
         code.begin(done)
 
     def blocks(self, k: Name, *, below: bool) -> tuple[Name, Name]:
-        """Start and end of the vectors of eight with entries after k (`below`), or before k."""
+        """The start and end of the vectors of eight with entries after k (`below`), or before k."""
         first = self.code.emit(f"and i64 {k}, {-WIDTH}")
         return (first, str(self.line)) if below else ("0", self.code.emit(f"add nuw nsw i64 {first}, {WIDTH}"))
 
     def chosen(self, i: Name, k: Name, *, below: bool) -> Name:
-        """Mask of the entries i … i + 7 after k (`below`), or before k."""
+        """A mask of those entries i … i + 7 that are after k (`below`), or before k."""
         locations = self.many.integers("add", self.many.splat(i, "i64"), self.indices)
         condition = "sgt" if below else "slt"
         return self.code.emit(f"icmp {condition} {self.many.integer} {locations}, {self.many.splat(k, 'i64')}")
@@ -135,7 +135,7 @@ class Elimination:
         code.loop(end, eight, first, WIDTH)
 
     def invert(self, factors: Buffer, pivots: Name) -> Buffer:
-        """U⁻¹ L⁻¹ P, in new memory: both triangles are solved for all columns of P at once."""
+        """U⁻¹ L⁻¹ P in new memory, solving both triangles for all columns of P at once."""
         code, n, emission = self.code, self.n, self.emission
         inverse = self.allocate()
         start, triangles = emission.pointer(inverse), emission.pointer(factors)

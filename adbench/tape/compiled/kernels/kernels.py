@@ -1,8 +1,8 @@
-"""Operations with a code generator each: products of matrices, running sums, rows at a loop's counter.
+"""Operations with their own code generators: matrix products, running sums, rows at a loop's counter.
 
-scipy's BLAS and LAPACK are called through their C pointers. Their matrices lie column by column, which is the transpose
-of ours: A B is computed as Bᵀ Aᵀ. Each entry of `KERNELS` writes the code and returns the location of the result, or
-None if it has no code for these shapes; the rule is then called in Python.
+BLAS and LAPACK are called through scipy's C pointers. They store matrices column by column, the transpose of ours, so A
+B is computed as Bᵀ Aᵀ. Each entry of `KERNELS` writes the code and returns the result's location, or None if it has no
+code for these shapes; then the rule is called in Python.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _small_product(emission: Emission, a: Location, b: Location, shape: Shape) -
 
 
 def _gemm(emission: Emission, a: Location, b: Location, out: Buffer) -> None:
-    """out = a b, as BLAS's columns: outᵀ = bᵀ aᵀ."""
+    """out = a b in BLAS's column order: outᵀ = bᵀ aᵀ."""
     (left, left_t, left_line), (right, right_t, right_line) = oriented(emission, a), oriented(emission, b)
     m, inner = a.shape
     n = b.shape[1]
@@ -132,7 +132,7 @@ def _running(op: str, start: float) -> Kernel:
 
 
 def counter_of(emission: Emission, location: Location) -> Name:
-    """A loop's counter, which is a double, as an integer."""
+    """A loop's counter, a double, as an integer."""
     return emission.code.emit(f"fptosi double {emission.elements(location)[0]} to i64")
 
 

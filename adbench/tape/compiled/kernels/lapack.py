@@ -29,7 +29,7 @@ def address_of(name: str) -> int:
 
 
 def symbol_of(name: str) -> str:
-    """The name under which native code calls the function."""
+    """The name by which native code calls the function."""
     symbol = f"adbench_{name}"
     if name not in _known:
         llvm.add_symbol(symbol, address_of(name))
@@ -38,9 +38,9 @@ def symbol_of(name: str) -> str:
 
 
 def call_lapack(emission: Emission, name: str, *arguments: str | int | Name) -> None:
-    """Writes a call. All arguments are passed by address, as in Fortran.
+    """Write a call with all arguments passed by address, as in Fortran.
 
-    An integer is a constant of four bytes, a single letter a character, a text that begins with 0x a double, any other
+    An integer is a constant of four bytes, a single letter a character, a text starting with 0x a double, and any other
     name a pointer. "info" is LAPACK's error number: if it is not 0, the function returns.
     """
     code, module = emission.code, emission.module
@@ -66,7 +66,7 @@ def call_lapack(emission: Emission, name: str, *arguments: str | int | Name) -> 
 
 
 def oriented(emission: Emission, location: Location) -> tuple[Buffer, bool, int]:
-    """A matrix as BLAS takes it: (array, whether its rows are BLAS's rows, distance of its lines)."""
+    """A matrix in BLAS's terms: (array, whether its rows are BLAS's rows, leading dimension)."""
     array = emission.in_memory(location)
     rows, columns = array.strides
     m, n = array.shape

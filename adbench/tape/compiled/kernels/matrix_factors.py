@@ -1,6 +1,6 @@
-"""Factorisations of matrices, and what follows from them: LAPACK's, or in its layout, in memory of the workspace.
+"""Matrix factorisations and results computed from them, in the workspace, by LAPACK or in its layout.
 
-LAPACK's matrices lie column by column: it factors the transpose of our matrix.
+LAPACK stores matrices column by column, so it factors the transpose of our matrix.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, 
 
 
 def _factored(emission: Emission, matrix: Location) -> tuple[Buffer, Name]:
-    """L U of Aᵀ (our rows are LAPACK's columns) and the exchanged rows; computed once for each A."""
-    key = ("lu", id(emission.reading[0]))  # not its location: the same memory may hold another matrix later
+    """L U of Aᵀ (our rows are LAPACK's columns) and the row exchanges, computed once for each A."""
+    key = ("lu", id(emission.reading[0]))  # not by location, because the memory may hold another matrix later
     known = emission.computed.get(key)
     if known is None:
         n = matrix.shape[0]
-        pivots = emission.pointer(emission.allocate((n,)))  # integers of four bytes: half of it
+        pivots = emission.pointer(emission.allocate((n,)))  # integers of four bytes use half of it
         if n <= LARGEST:
             elimination = Elimination(emission, n)
             lu = elimination.allocate()

@@ -1,9 +1,9 @@
-"""Values of elementwise rules as machine code. Their derivatives are not here: those are the rules' own, recorded.
+"""Values of elementwise rules as machine code. Derivatives come from the recorded gradient functions of the rules.
 
-Each entry writes the instructions for one lane or eight; a row of the engine (`function`) names its entry. What numpy
-does at the ends of the range is done here too: `maximum` passes NaN on, `sign` of -0.0 is 0.0, a remainder has the
-divisor's sign. An elementwise rule without an entry is called in Python when the compiled function runs, and `explain`
-says so.
+Each entry writes the instructions for one lane or eight; a row of the engine (`function`) names its entry. Entries
+follow numpy at the ends of the range: `maximum` passes NaN on, `sign` of -0.0 is 0.0, and a remainder has the divisor's
+sign. An elementwise rule without an entry is called in Python when the compiled function runs, and `explain` reports
+it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from adbench.tape.rules.function import ROWS
 
 Native = Callable[..., Name]
 
-# Functions of which LLVM or the C library has one, and arrays a kernel of their own
+# Functions of LLVM or the C library, some with their own kernel for arrays
 
 
 def _of_library(name: str) -> Native:
@@ -34,7 +34,7 @@ def _intrinsic(name: str) -> Native:
 
 
 def _kernel(name: str, kernel: Callable[[Simd, Name], Name]) -> Native:
-    """The C library's for one number, the vector kernel for arrays."""
+    """The C library's function for one number, the vector kernel for arrays."""
     return lambda k, x: kernel(k, x) if k.in_array else k.called(name, x)
 
 
@@ -46,7 +46,7 @@ exp, log, log1p = (_kernel(n, getattr(vector_math, n)) for n in ("exp", "log", "
 
 
 def _extreme(condition: str) -> Native:
-    """maximum or minimum; NaN if one is, the second of equal ones."""
+    """maximum or minimum: NaN if either is NaN, the second if both are equal."""
 
     def write(k: Simd, x: Name, y: Name) -> Name:
         first = k.logic("or", k.compare(condition, x, y), k.compare("uno", x, x))
@@ -97,11 +97,11 @@ _POWERS: dict[float, Callable[[Simd, Name], Name]] = {
     -1.0: lambda k, x: k.binary("fdiv", k.constant(1.0), x),
     0.0: lambda k, x: k.constant(1.0),
 }
-"""Powers that are right to the last bit without the C library's `pow`."""
+"""Powers that are exact to the last bit without the C library's `pow`."""
 
 
 def logaddexp(k: Simd, x: Name, y: Name) -> Name:
-    """max + log1p(exp(-|x - y|)); where both are the same infinity, that."""
+    """max + log1p(exp(-|x - y|)); if both are the same infinity, that infinity."""
     a, b = k.x(x), k.x(y)
     rise = a - b
     top = k.x(maximum(k, x, y))
@@ -156,7 +156,7 @@ _WRITTEN: dict[str, Native] = {
     **{name: _intrinsic(name) for name in ("fabs", "floor", "ceil", "trunc", "rint", "sqrt")},
     **{name: _kernel(name, getattr(vector_math, name)) for name in ("exp", "log", "log1p", "expm1", "tanh")},
 }
-"""What a row's `native` names; any other name is a function of the C library."""
+"""Entries that a row's `native` can name; any other name is a function of the C library."""
 
 
 def _of_row(row: Rule) -> Native:
@@ -164,7 +164,7 @@ def _of_row(row: Rule) -> Native:
 
 
 def native(rule: Rule) -> Native | None:
-    """What writes the value of a rule, if there is anything."""
+    """The function that writes a rule's value, or None."""
     found = NATIVE.get(rule)
     if found is None and rule.native is not None:
         found = NATIVE[rule] = _of_row(rule)  # a row that was added later
@@ -176,7 +176,7 @@ NATIVE: dict[Rule, Native] = {
     NUMBER: lambda k, x: k.number(x),
     SAME: lambda k, x, y: k.code.emit(f"icmp eq {k.integer} {k.bits(x)}, {k.bits(y)}"),
 }
-"""Rule -> what writes its value."""
+"""Rule -> the function that writes its value."""
 
 _FLAGS: dict[Any, Native] = {
     np.less: lambda k, x, y: k.compare("olt", x, y),

@@ -1,7 +1,7 @@
-"""SIMD arithmetic, as LLVM's text: on one double, or on a vector of eight.
+"""SIMD arithmetic as LLVM source: on one double, or on a vector of eight.
 
-`Simd` writes instructions for operands of its width and returns their names; with `X` formulas use Python's operators.
-A formula is written once, for single numbers and for the inner loops of arrays.
+`Simd` writes instructions for operands of its width and returns their names. With `X`, formulas use Python's operators.
+One formula serves single numbers and the inner loops of arrays.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 WIDTH = 8
-"""Numbers in a vector: one register of AVX-512; LLVM splits it for shorter registers."""
+"""Numbers per vector: one register of AVX-512. LLVM splits it for shorter registers."""
 
 Name = str
 """An LLVM value: a name, or a constant."""
@@ -23,12 +23,12 @@ def literal(x: float) -> str:
 
 
 class Code:
-    """The text of one function, block by block.
+    """The source of one function, block by block.
 
     lines    the instructions so far
-    late     instructions to be inserted before the line with this number
+    late     instructions to insert before the line with this number
     entry    instructions at the beginning of the function: memory for variables
-    block    the label of the block that is being written
+    block    the label of the current block
     """
 
     def __init__(self, module: Module) -> None:
@@ -45,14 +45,14 @@ class Code:
         return f"%v{self._count}"
 
     def emit(self, text: str) -> Name:
-        """Writes an instruction with a result; returns its name."""
+        """Write an instruction and return the name of its result."""
         self._count += 1
         name = f"%v{self._count}"
         self.lines.append(f"  {name} = {text}")
         return name
 
     def do(self, text: str) -> None:
-        """Writes an instruction without result."""
+        """Write an instruction that has no result."""
         self.lines.append(f"  {text}")
 
     def label(self) -> str:
@@ -61,12 +61,12 @@ class Code:
         return f"b{self._count}"
 
     def begin(self, label: str) -> None:
-        """Begins a block."""
+        """Begin a block."""
         self.lines.append(f"{label}:")
         self.block = label
 
     def every_line(self) -> list[str]:
-        """All lines, the late ones inserted."""
+        """All lines, including the late ones."""
         if not self.late:
             return self.lines
         lines: list[str] = []
@@ -80,7 +80,7 @@ class Code:
         return self.emit(f"load {kind}, ptr {pointer}, align {4 if kind == 'i32' else 8}")
 
     def store(self, value: Name, pointer: Name, kind: str = "double") -> None:
-        """Writes a value to an address."""
+        """Write a value to an address."""
         self.do(f"store {kind} {value}, ptr {pointer}, align {4 if kind == 'i32' else 8}")
 
     def element(self, pointer: Name, i: Name, stride: int = 1) -> Name:
@@ -89,19 +89,19 @@ class Code:
         return self.emit(f"getelementptr inbounds double, ptr {pointer}, i64 {step}")
 
     def leave_unless(self, condition: Name, label: str) -> None:
-        """Jumps to a label if the condition does not hold."""
+        """Jump to a label if the condition does not hold."""
         following = self.label()
         self.do(f"br i1 {condition}, label %{following}, label %{label}")
         self.begin(following)
 
     def leave_if(self, condition: Name, label: str) -> None:
-        """Jumps to a label if the condition holds."""
+        """Jump to a label if the condition holds."""
         following = self.label()
         self.do(f"br i1 {condition}, label %{label}, label %{following}")
         self.begin(following)
 
     def loop(self, stop: Name | int, body: Callable[[Name], None], start: Name = "0", step: int = 1) -> None:
-        """for i = start, start + step, … < stop: body(i). It may run no times."""
+        """Write a loop: for i = start, start + step, … < stop: body(i). It may run zero times."""
         head, inside, after = self.label(), self.label(), self.label()
         before = self.block
         self.do(f"br label %{head}")
@@ -127,7 +127,7 @@ class Code:
 
 
 class Module:
-    """An LLVM module: functions, declarations, constants, and the table of addresses filled when it is loaded."""
+    """An LLVM module: functions, declarations, constants, and a table of addresses that is filled on loading."""
 
     def __init__(self, *, fast_math: bool = False) -> None:
         self.declarations: dict[str, str] = {}
@@ -138,7 +138,7 @@ class Module:
         self._places: dict[Any, int] = {}
 
     def declare(self, name: str, signature: str, attributes: str = "nounwind") -> str:
-        """Declares an external function; `signature` has {} instead of the name."""
+        """Declare an external function; `signature` has {} instead of the name."""
         self.declarations.setdefault(name, f"declare {signature.format('@' + name)} {attributes}")
         return f"@{name}"
 
@@ -149,7 +149,7 @@ class Module:
         return name
 
     def outside(self, code: Code, key: Any, thing: Any) -> Name:
-        """The address of an object that exists when the code is loaded, read from the module's table."""
+        """The address of an object that exists on loading, read from the module's table."""
         location = self._places.get(key)
         if location is None:
             location = self._places[key] = len(self.environment)
@@ -159,22 +159,22 @@ class Module:
         )
 
     def function(self, header: str, code: Code) -> None:
-        """Adds a function."""
+        """Add a function."""
         body = "\n".join(["entry:", *code.entry, *code.every_line()])
         self.functions.append(f"define {header} {{\n{body}\n}}")
 
     def text(self) -> str:
-        """The module as LLVM reads it."""
+        """The source of the module."""
         size = max(len(self.environment), 1)
         table = f"@environment = global [{size} x ptr] zeroinitializer, align 8"
         return "\n".join([table, *self.globals, *self.declarations.values(), *self.functions, "!0 = !{}", ""])
 
 
 class Simd:
-    """Instructions for operands of one width; `in_array` if they run over the elements of an array.
+    """Instructions for operands of one width; `in_array` if they are the elements of an array.
 
-    active   how many lanes are active: the others are neither read nor written
-    mask     of the active lanes, "" if all are
+    active   the number of active lanes; the others are neither read nor written
+    mask     of the active lanes, "" if all are active
     """
 
     def __init__(self, code: Code, width: int, *, in_array: bool = False, active: int = 0) -> None:
@@ -228,14 +228,14 @@ class Simd:
         return self.code.emit(f"select {self.bit} {condition}, {kind} {a}, {kind} {b}")
 
     def intrinsic(self, name: str, *args: Name) -> Name:
-        """LLVM's intrinsic of that name, as `sqrt` or `floor`, of any width."""
+        """Call LLVM's intrinsic of that name, such as `sqrt` or `floor`, at any width."""
         kinds = ", ".join([self.real] * len(args))
         function = self.code.module.declare(f"llvm.{name}.{self.suffix}", f"{self.real} {{}}({kinds})")
         given = ", ".join(f"{self.real} {a}" for a in args)
         return self.code.emit(f"call{self.flags if name == 'sqrt' else ''} {self.real} {function}({given})")
 
     def called(self, name: str, *args: Name) -> Name:
-        """A function of the C library, lane by lane."""
+        """Call a function of the C library, lane by lane."""
         kinds = ", ".join(["double"] * len(args))
         function = self.code.module.declare(name, f"double {{}}({kinds})", "nounwind willreturn memory(none)")
         if self.width == 1:
@@ -257,7 +257,7 @@ class Simd:
         return self.code.emit(f"call {self.real} {function}(ptr {pointer}, i32 8, {self.bit} {self.mask}, {others})")
 
     def store(self, number: Name, pointer: Name) -> None:
-        """Writes consecutive numbers."""
+        """Write consecutive numbers."""
         if not self.mask:
             self.code.do(f"store {self.real} {number}, ptr {pointer}, align 8")
             return

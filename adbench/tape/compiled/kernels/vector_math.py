@@ -1,8 +1,8 @@
-"""Exponentials and logarithms without branches, for arrays: eight numbers at once, within two units in the last place.
+"""Branch-free exponentials and logarithms for arrays: eight numbers at once, within two units in the last place.
 
-The C library's functions take one number; calling them lane by lane costs ten times the arithmetic. These are the
-classical kernels: reduction of the argument in two parts (Cody and Waite), a polynomial, the exponent put back in. They
-give the limits at the ends of the range, subnormal numbers, and NaN for NaN.
+The C library's functions take one number; calling them lane by lane costs ten times the arithmetic. These are classical
+kernels: reduction of the argument in two parts (Cody and Waite), a polynomial, and the exponent put back. They give the
+limits at the ends of the range, subnormal numbers, and NaN for NaN.
 
 Sources: W. J. Cody and W. Waite (1980), "Software manual for the elementary functions"; Sun's fdlibm for the polynomial
 of the logarithm and the forms of expm1 and tanh. Precision is tested against fifty digits.
@@ -16,7 +16,7 @@ from adbench.tape.compiled.kernels.simd import Name, Simd, X
 
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
 SHIFT = 1.5 * 2.0**52
-"""Added to a number of moderate size it leaves the nearest integer in the last bits."""
+"""Added to a number of moderate size, it leaves the nearest integer in the last bits."""
 
 LOG_TERMS = (
     6.666666666666735130e-01,
@@ -71,7 +71,7 @@ def expm1(k: Simd, name: Name) -> Name:
     x = k.x(-50.0).where(x.is_("olt", -50.0), x)
     r, n = _reduced(k, x)
     p = _expm1_near_zero(r)
-    # 2ⁿ p + (2ⁿ - 1); in halves, because 2ⁿ itself leaves the range first.
+    # 2ⁿ p + (2ⁿ - 1), in halves, because 2ⁿ overflows first.
     scale = _power_of_two(k, k.integers("sub", n, k.whole(1)))
     y = scale.times(p, scale - 0.5)
     y = y + y
@@ -107,7 +107,7 @@ def log(k: Simd, name: Name) -> Name:
 
 
 def log1p(k: Simd, name: Name) -> Name:
-    """log(1 + x), to all digits near 0: the rounding error of 1 + x is added again."""
+    """log(1 + x), to all digits near 0, with a correction for the rounding error of 1 + x."""
     x = k.x(name)
     w = 1.0 + x
     lost = x - (w - 1.0)

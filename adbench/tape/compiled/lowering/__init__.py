@@ -1,1 +1,1 @@
-"""From a trace to an LLVM module."""
+"""Lower a trace to an LLVM module."""

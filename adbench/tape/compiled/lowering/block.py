@@ -1,8 +1,8 @@
-"""From a trace to code: in which order operations are written, and which of them share a loop.
+"""Lower a trace to code: choose the order of operations and their fusion into loops.
 
-Operations on elements in registers are written as soon as their operands are there, in the order of the recording. When
-nothing of that kind is left, a call (`kernels`) is written or, if none is ready, fused loops: all elementwise
-operations and reductions over one index space whose operands are there, or come from the fused itself.
+Operations on elements in registers are written as soon as their operands exist, in the order of the recording. Then
+comes a call (`kernels`) or, if no call is ready, fused loops: all elementwise operations and reductions over one index
+space whose operands exist or come from the same loops.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Block(ValueLocations):
     """One trace, lowered to the end of the current function.
 
     made      number of a symbol -> rule, inputs and parameters that compute it; no entry for a given value
-    depends   number of a symbol -> the symbols of this trace that it is computed from
-    targets   number of a symbol -> memory that its value is wanted in, if it comes out of a fused or a call
+    depends   number of a symbol -> the symbols of this trace that it depends on
+    targets   number of a symbol -> the preferred memory of its value, if fused loops or a call compute it
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Block(ValueLocations):
             symbol = trace[n][1]
             if id(symbol) in given:
                 self.locations[n] = given[id(symbol)]
-        self.given = frozenset(self.locations)  # memory of the caller
+        self.given = frozenset(self.locations)  # the caller's memory
         for n in self.numbers:
             made = None if n in self.locations else made_by(trace[n])
             if made is None:
@@ -106,7 +106,7 @@ class Block(ValueLocations):
                 self.loops.setdefault(_loop_key(inputs, params), []).append(n)
 
     def kind(self, n: int) -> int:
-        """How an operation is written."""
+        """The kind of code for an operation."""
         rule, inputs, params = self.made[n]
         if rule.elementwise and native(rule) is not None:
             return ELEMENTWISE if size_of(self.trace[n][1].shape) > REGISTER_LIMIT else IN_REGISTERS
@@ -123,7 +123,7 @@ class Block(ValueLocations):
     # The order
 
     def lower(self) -> list[Location]:
-        """Writes all operations; returns the locations of the outputs."""
+        """Write all operations and return the locations of the outputs."""
         for n in list(self.locations):
             if self.piece:
                 self.defined_at[n], self.near[n] = (self.code, len(self.code.lines)), len(self.code.lines)
@@ -144,7 +144,7 @@ class Block(ValueLocations):
         return [self.location(y) for y in self.outputs]
 
     def finish(self, n: int, location: Location) -> None:
-        """Records the location of a result; operations that waited for it may become ready."""
+        """Record the location of a result; operations that waited for it may become ready."""
         self.locations[n] = location
         if isinstance(location, Buffer):
             self.emission.retain(location)
@@ -164,7 +164,7 @@ class Block(ValueLocations):
                 self.emission.release(self.locations[d])
 
     def check(self, n: int) -> None:
-        """Leaves the function if a guard does not hold."""
+        """Leave the function if a guard does not hold."""
         for outcome in self.guards.pop(n, ()):
             location = self.locations[n]
             name = self.emission.elements(location)[0]
@@ -179,7 +179,7 @@ class Block(ValueLocations):
         shape = self.trace[n][1].shape
         locations = [self.location(x) for x in inputs]
         if rule.elementwise:
-            if shape == ():  # of numbers, as in long programs without arrays
+            if shape == ():  # numbers, as in long programs without arrays
                 numbers = [self.emission.elements(p)[0] for p in locations]
                 return Registers((NATIVE[rule](self.scalar, *numbers),), shape, self.trace[n][1].boolean)
             return self.elementwise(rule, locations, shape, self.trace[n][1].boolean)
@@ -199,7 +199,7 @@ class Block(ValueLocations):
         return view(self.emission, rule, locations[0], params, shape)
 
     def elementwise(self, rule: Rule, locations: Sequence[Location], shape: Shape, boolean: bool) -> Location:
-        """Element by element; one for all where all operands are the same everywhere."""
+        """Compute element by element, or once if all operands are uniform."""
         write = NATIVE[rule]
         if all(isinstance(p, Uniform) or p.size == 1 for p in locations):
             names = [p.element if isinstance(p, Uniform) else self.emission.elements(p)[0] for p in locations]
@@ -220,7 +220,7 @@ class Block(ValueLocations):
         return Registers(tuple(write(self.scalar, *row) for row in zip(*columns, strict=True)), shape, boolean)
 
     def folded(self, how: Reduction, location: Location, axes: Any, shape: Shape) -> Location:
-        """A reduction of elements in registers, from the first to the last."""
+        """Reduce elements in registers, from the first to the last."""
         names = self.emission.elements(location)
         order = np.arange(len(names)).reshape(location.shape)
         outer = () if axes is None else tuple(a for a in range(order.ndim) if a not in axes)
@@ -246,7 +246,7 @@ class Block(ValueLocations):
     # Calls
 
     def by_kernel(self, n: int) -> None:
-        """An operation that a kernel writes, or a call into Python."""
+        """Write an operation by its kernel, or as a call into Python."""
         rule, inputs, params = self.made[n]
         if rule is SCAN:
             together = self.loops[_loop_key(inputs, params)]
@@ -283,7 +283,7 @@ class Block(ValueLocations):
     # Loop fusion
 
     def fuse(self) -> None:
-        """All operations over one index space that can share its loops."""
+        """Write all operations over one index space that can share its loops."""
         _, each, fold, _ = self.ready
         first = min([*each[:1], *fold[:1]])
         space = self.space(first)
@@ -295,7 +295,7 @@ class Block(ValueLocations):
         members = [n for n in (*each, *fold) if self.space(n) == space]
         chosen = set(members)
         missing: dict[int, int] = {}
-        for n in members:  # grows
+        for n in members:  # it grows in the loop
             if self.kind(n) != ELEMENTWISE:
                 continue
             for user in self.users[n]:
@@ -316,12 +316,12 @@ class Block(ValueLocations):
         return all(isinstance(p, Uniform) or p.size == 1 for p in locations)
 
     def space(self, n: int) -> Shape:
-        """The index space that an operation runs over."""
+        """The index space of an operation."""
         rule, inputs, _ = self.made[n]
         return shape_of(inputs[0]) if rule in REDUCTIONS else self.trace[n][1].shape
 
     def emit_fused(self, space: Shape, members: Sequence[int], chosen: set[int]) -> None:
-        """Writes the loops of these operations."""
+        """Write the loops of these operations."""
         fused = FusedLoops(self.code, space)
         results: dict[int, Location] = {}
         folds: list[tuple[int, Buffer]] = []
@@ -349,7 +349,7 @@ class Block(ValueLocations):
                 step.stores.append(out)
                 results[n] = out
             else:
-                results[n] = Uniform("poison", symbol.shape)  # nobody outside of the fused asks for it
+                results[n] = Uniform("poison", symbol.shape)  # read only inside these loops
             fused.steps.append(step)
         fused.emit()
         for n, target in folds:
@@ -366,7 +366,7 @@ class Block(ValueLocations):
             self.finish(n, results[n])
 
     def fold_target(self, n: int, space: Shape, axes: Any, shape: Shape) -> Buffer:
-        """Memory for the result of a reduction, with strides over the index space."""
+        """Memory for a reduction's result, with strides over the index space."""
         folded = set(range(len(space))) if axes is None else set(axes)
         outer = tuple(m for a, m in enumerate(space) if a not in folded)
         steps = iter(row_by_row(outer))
@@ -380,12 +380,12 @@ class Block(ValueLocations):
         return Buffer(out.base, out.offset, strides, space)
 
     def fill(self, target: Buffer, start: float, shape: Shape) -> None:
-        """Sets a target to the value that a reduction begins with."""
+        """Set a target to a reduction's initial value."""
         flat = Buffer.packed(target.base, target.offset, (size_of(shape),))
         self.emission.fill(flat, self.scalar.constant(start))
 
 
 def _loop_key(inputs: Sequence[Value], params: dict[str, Any]) -> tuple[Any, ...]:
-    """A key that operations share if one loop can compute all of them."""
+    """The key of all operations that a single loop can compute."""
     loop = params["loop"]
     return loop.body, loop.n, loop.backwards, tuple(map(id, inputs))

@@ -1,7 +1,7 @@
-"""Operations that move elements: views where numpy would make one, register for register, or copies.
+"""Operations that move elements: as views where numpy makes one, register by register, or as copies.
 
-No table says where a rule moves an element. The rule's own value function runs on the numbers of the elements,
-1, 2, 3, …, and its result shows where each one went; 0 marks an inserted zero.
+The rule's own value function shows where elements move: it runs on their numbers 1, 2, 3, …, and 0 marks an inserted
+zero. So no table is needed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MOVES = frozenset(
 
 
 def is_view(rule: Rule, params: dict[str, Any]) -> bool:
-    """Whether numpy would return a view; also for zeros, which need no memory."""
+    """Whether numpy would return a view; True also for zeros, which need no memory."""
     return rule in _VIEWS or (rule is getitem and is_basic(params["index"]))
 
 
@@ -70,7 +70,7 @@ def view(emission: Emission, rule: Rule, location: Location, params: dict[str, A
 
 
 def move(operation: Operation, rule: Rule, in_place: bool = False) -> Location:
-    """The elements in their new positions; with `in_place` in the memory of the first operand."""
+    """The elements in their new positions; with `in_place`, in the memory of the first operand."""
     emission, locations, params, shape = operation.emission, operation.operands, operation.params, operation.shape
     if operation.size <= REGISTER_LIMIT and all(p.size <= REGISTER_LIMIT for p in locations):
         if rule in (ADD_AT, put):
@@ -103,7 +103,7 @@ def move(operation: Operation, rule: Rule, in_place: bool = False) -> Location:
 
 
 def _numbers(rule: Rule, given: Sequence[Shape], params: dict[str, Any]) -> Any:
-    """Where every element of the result comes from: 1 + its location among the inputs' elements, 0 for a zero."""
+    """The source of every element of the result: 1 + its position among the inputs' elements, or 0 for a zero."""
     parts, start = [], 1
     for s in given:
         parts.append(np.arange(start, start + size_of(s), dtype=float).reshape(s)[()])
@@ -122,7 +122,7 @@ def _positions_of(index: Any, shape: Shape) -> Any:
 
 
 def _added(operation: Operation, rule: Rule) -> Registers:
-    """x with v added at some positions, in registers; the first addition to x = 0 needs no instruction."""
+    """x in registers with v added at some positions; the first addition to x = 0 needs no instruction."""
     emission, locations, shape = operation.emission, operation.operands, operation.shape
     x: list[str | None] = [None] * size_of(shape) if rule is put else list(emission.elements(locations[0]))
     into = _positions_of(operation.params["index"], shape)
@@ -136,7 +136,7 @@ def _added(operation: Operation, rule: Rule) -> Registers:
 
 
 def _written(operation: Operation, rule: Rule, in_place: bool) -> Location:
-    """x with v written or added at some positions, in memory."""
+    """x in memory with v written or added at some positions."""
     emission, locations, shape = operation.emission, operation.operands, operation.shape
     index, v = operation.params["index"], locations[-1]
     if in_place and isinstance(locations[0], Buffer):
@@ -156,7 +156,7 @@ def _written(operation: Operation, rule: Rule, in_place: bool) -> Location:
 
 
 def _as_view(x: Any, index: Any) -> Any:
-    """x[index] as an array also for one element."""
+    """x[index], as an array even for one element."""
     index = index if isinstance(index, tuple) else (index,)
     return x[index] if any(i is Ellipsis for i in index) else x[(*index, ...)]
 
@@ -191,7 +191,7 @@ def _reshaped(emission: Emission, location: Location, shape: Shape) -> Location:
 
 
 def _offsets(array: Buffer, numbers: Any) -> Any:
-    """Offsets, in doubles from the array's base, of the elements with these flat numbers."""
+    """The offsets, in doubles from the array's base, of the elements with these flat indices."""
     locations = np.unravel_index(np.maximum(numbers, 0), array.shape) if array.shape else ()
     return array.offset + sum(
         (i * s for i, s in zip(locations, array.strides, strict=True)), np.zeros(numbers.shape, np.int64)
@@ -199,7 +199,7 @@ def _offsets(array: Buffer, numbers: Any) -> Any:
 
 
 def _table(emission: Emission, offsets: Any) -> Callable[[str], str]:
-    """Writes the reading of offset j from a table of constants."""
+    """Write code that reads offset j from a table of constants."""
     stored = np.ascontiguousarray(offsets, np.int64)
     code = emission.code
     table = emission.module.outside(code, id(stored), stored)

@@ -1,4 +1,4 @@
-"""The state of code generation: the current function, its memory, constants, and how to copy and fill."""
+"""The state of code generation: the current function, its memory, constants, copies and fills."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from adbench.tape.compiled.lowering.storage import (
 from adbench.tape.core.rule import Value
 
 LEAVING = {"on_guard": 1, "on_nan": 2, "on_error": 3}
-"""Labels of the early exits, and what the function returns there (see `lowering.Outcome`)."""
+"""Label of an early exit -> the function's return value (see `lowering.Outcome`)."""
 
 
 @dataclass(frozen=True)
 class Operation:
     """An operation for which a kernel writes the code.
 
-    operands   where the inputs are; None for an argument that is None
+    operands   the locations of the inputs; None for an argument that is None
     shape      of the result
-    target     memory that the result is wanted in, if any
+    target     the preferred memory for the result, if any
     """
 
     emission: Emission
@@ -45,11 +45,11 @@ class Operation:
 
     @property
     def size(self) -> int:
-        """How many elements the result has."""
+        """The number of the result's elements."""
         return size_of(self.shape)
 
     def output(self) -> Buffer:
-        """Contiguous memory for the result: where it is wanted, if that is contiguous."""
+        """Contiguous memory for the result: the target, if that is contiguous."""
         wanted = self.target is not None and self.target.is_contiguous
         return self.target if wanted else self.emission.allocate(self.shape)  # type: ignore[return-value]
 
@@ -58,10 +58,10 @@ class Emission:
     """The function being generated, and its workspace.
 
     pieces         modules of the finished functions: a long program is cut
-    lines          how many instructions they have
-    python_calls   names of rules that are called in Python, which `explain` reports
-    computed       results that several operations share, as the factors of a matrix
-    reading        the operands, as symbols, of the current operation
+    lines          their number of instructions
+    python_calls   names of rules called in Python, which `explain` reports
+    computed       results that several operations share, such as the factors of a matrix
+    reading        the current operation's operands, as symbols
     """
 
     def __init__(self, *, fast_math: bool) -> None:
@@ -82,7 +82,7 @@ class Emission:
     # Pieces
 
     def anchor(self, write: Callable[[Code], Name]) -> Name:
-        """The name of an address that is read at the beginning of the function and of every following piece."""
+        """The name of an address, read at the beginning of the function and of every later piece."""
         name = self._at_the_beginning(write)
         self._anchors.append((name, write))
         return name
@@ -92,13 +92,13 @@ class Emission:
         beginning._count = self.code._count
         found = write(beginning)
         self.code._count = beginning._count
-        if name is not None:  # under the name that it has in the pieces before
+        if name is not None:  # under its name in the earlier pieces
             beginning.lines = [line.replace(f"{found} = ", f"{name} = ") for line in beginning.lines]
         self.code.entry += beginning.lines
         return name or found
 
     def is_anchored(self, location: Location) -> bool:
-        """Whether a following piece can reach the memory."""
+        """Whether later pieces can reach the memory."""
         return (
             not isinstance(location, Buffer)
             or location.base == "%work"
@@ -106,7 +106,7 @@ class Emission:
         )
 
     def end_function(self, name: str) -> None:
-        """Finishes the current function."""
+        """Finish the current function."""
         code = self.code
         code.do("ret i32 0")
         for label, outcome in LEAVING.items():
@@ -117,7 +117,7 @@ class Emission:
         self.module.function(f"i32 @{name}(ptr noalias %arguments, ptr noalias %results, ptr noalias %work)", code)
 
     def cut(self) -> None:
-        """Ends the function here and continues in a new one, in a separate module."""
+        """End the function here and continue in a new one, in a separate module."""
         self.end_function("piece")
         self.pieces.append(self.module)
         self.exits = set()
@@ -132,7 +132,7 @@ class Emission:
     # Ways out
 
     def leave_on_guard(self) -> str:
-        """The label of the exit for a guard that does not hold."""
+        """The label of the exit for a failed guard."""
         self.exits.add("on_guard")
         return "on_guard"
 
@@ -150,13 +150,13 @@ class Emission:
         return Buffer.packed("%work", block[1], shape, boolean)
 
     def retain(self, location: Location) -> None:
-        """Counts one more value in this memory."""
+        """Count one more value in this memory."""
         found = self._allocation_of(location)
         if found is not None:
             found[1][0] += 1
 
     def release(self, location: Location) -> None:
-        """Counts one value less; the last one frees the memory."""
+        """Count one value less; free the memory after the last."""
         found = self._allocation_of(location)
         if found is not None:
             found[1][0] -= 1
@@ -166,7 +166,7 @@ class Emission:
                 self.workspace.give_back(block)
 
     def is_unshared(self, location: Location) -> bool:
-        """Whether this value is the only one in its memory, and contiguous."""
+        """Whether this value is contiguous and alone in its memory."""
         found = self._allocation_of(location)
         return found is not None and found[1][0] == 1 and isinstance(location, Buffer) and location.is_contiguous
 
@@ -183,7 +183,7 @@ class Emission:
         return array.pointer(self.code)
 
     def result(self, array: Buffer) -> Location:
-        """A result in memory; in registers if it is small."""
+        """A result in memory, or in registers if it is small."""
         return Registers(self.elements(array), array.shape, array.boolean) if array.size <= REGISTER_LIMIT else array
 
     def elements(self, location: Location) -> tuple[Name, ...]:
@@ -191,7 +191,7 @@ class Emission:
         return elements_of(self.code, location)
 
     def in_memory(self, location: Location) -> Buffer:
-        """The value in memory; copied there if it is not."""
+        """The value in memory, copied there if necessary."""
         if isinstance(location, Buffer):
             return location
         if isinstance(location, Registers):
@@ -213,7 +213,7 @@ class Emission:
         return copy
 
     def copy(self, location: Location, target: Buffer) -> None:
-        """Writes a value into memory."""
+        """Write a value into memory."""
         if isinstance(location, Registers):
             store_elements(self.code, location.elements, target, location.boolean)
             return
@@ -222,7 +222,7 @@ class Emission:
         fused.emit()
 
     def fill(self, target: Buffer, number: Name) -> None:
-        """Sets all elements to one number."""
+        """Set all elements to one number."""
         if target.size <= REGISTER_LIMIT:
             store_elements(self.code, (number,) * target.size, target)
         else:

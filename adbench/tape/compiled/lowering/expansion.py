@@ -1,8 +1,8 @@
-"""Expands rules without native code into rules with native code.
+"""Expand rules without native code into rules with native code.
 
-Derivatives are recorded by then, so only values remain to be computed. Most rules' value functions are numpy code that
-runs on symbols as on arrays: running one records what it computes. This fails if the function needs actual numbers (a
-function of scipy, a loop until convergence); the rule is then called in Python.
+Derivatives are recorded already, so only values remain. Most value functions are numpy code that also runs on symbols,
+and running one records its operations. If the function needs actual numbers (a function of scipy, a loop until
+convergence), this fails, and the rule is called in Python.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from adbench.tape.rules import products, reductions, shapes
 from adbench.tape.values import shape_of
 
 LARGEST_CONTRACTION = 10_000_000
-"""Products in the largest contraction that is expanded into loops."""
+"""The most products in a contraction that is expanded into loops."""
 
 
 def has_code(rule: Rule, inputs: Sequence[Value], params: dict[str, Any]) -> bool:
@@ -40,7 +40,7 @@ def has_code(rule: Rule, inputs: Sequence[Value], params: dict[str, Any]) -> boo
 def expanded(
     trace: Trace, inputs: Sequence[Symbol], outputs: Sequence[Value]
 ) -> tuple[Trace, list[Symbol], list[Value]]:
-    """The same program on a new trace with as many native rules as possible; the trace itself if all are native."""
+    """The same program on a new trace with as many native rules as possible, or the trace itself if all are native."""
     if all(m is None or native(m[0]) is not None or has_code(*m) for m in map(made_by, trace)):
         return trace, list(inputs), list(outputs)
     numbers = live(trace, outputs)
@@ -65,7 +65,7 @@ def _expanded(rule: Rule, args: list[Value], params: dict[str, Any], symbol: Sym
         write = _FORMULAS.get(rule) or _own_value(rule)
         try:
             value = write(*args, **params)
-        except Exception:  # the value function needs numbers: the rule is called in Python
+        except Exception:  # the value function needs numbers, so the rule is called in Python
             value = None
         if type(value) is Symbol and value.shape == symbol.shape and value.boolean == symbol.boolean:
             return value
@@ -87,7 +87,7 @@ def _log_density(density: Density, inputs: Sequence[Value]) -> Value:
 
 
 def _matmul(a: Value, b: Value) -> Value:
-    """Products of stacks of matrices, as sums over one more axis."""
+    """Products of stacks of matrices, as sums over an additional axis."""
     a = a if len(shape_of(a)) > 1 else shapes.reshape(a, (1, -1))
     vector = len(shape_of(b)) == 1
     b = shapes.reshape(b, (-1, 1)) if vector else b
@@ -96,7 +96,7 @@ def _matmul(a: Value, b: Value) -> Value:
 
 
 def _einsum(*inputs: Value, labels: tuple[str, ...], out: str) -> Value:
-    """One product for each combination of labels; of two matrices their product."""
+    """One product for each combination of labels; for two matrices, their product."""
     a, b = labels if len(labels) == 2 else ("", "")
     if len(a) == len(b) == 2 and a[1] == b[0] and out == a[0] + b[1] and len({*a, *b}) == 3:
         return products.matmul(*inputs)
@@ -106,7 +106,7 @@ def _einsum(*inputs: Value, labels: tuple[str, ...], out: str) -> Value:
         for n, c in zip(shape_of(x), s, strict=True):
             sizes[c] = max(n, sizes.get(c, 1))
     if np.prod([sizes[c] for c in names], dtype=float) > LARGEST_CONTRACTION:
-        raise ValueError("a contraction of this size is better left to numpy")
+        raise ValueError("numpy is faster for a contraction of this size")
     total: Value = None
     for x, s in zip(inputs, labels, strict=True):
         ordered = shapes.transpose(x, [s.index(c) for c in names if c in s])

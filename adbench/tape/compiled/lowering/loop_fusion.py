@@ -1,11 +1,11 @@
-"""Loops over the elements of arrays: neighbouring elementwise operations and reductions in one pass.
+"""Loop fusion: neighbouring elementwise operations and reductions in one pass over arrays.
 
-A `FusedLoops` is a set of operations that run over the same index space. It reads every array from outside once for
-each element, keeps intermediate values in registers, and writes only values that are used later. Axes along which all
-arrays lie in one line become one axis; the last axis is taken eight elements at a time.
+A `FusedLoops` is a set of operations over the same index space. It reads each element of an outside array once, keeps
+intermediate values in registers, and writes only values that are used later. Axes along which all arrays are contiguous
+become one axis. The last axis is processed eight elements at a time.
 
-Sums are accumulated in eight partial sums and added up every few thousand elements, which is as careful as numpy's
-pairwise sum, and does not depend on the processor.
+Sums use eight partial sums, combined every few thousand elements. This is as accurate as numpy's pairwise sum, and does
+not depend on the processor.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from adbench.tape.rules import reductions, shapes
 BLOCK = 4096
 """Elements after which partial sums are combined."""
 MASKED = 2
-"""Behind eights, more elements than these are taken at once, as an eight in which some lanes do not count."""
+"""After whole vectors, a rest of more elements than this is processed as one masked vector."""
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """How elements are combined: the initial value and the operation."""
+    """A reduction: its initial value and its operation."""
 
     start: float
     join: Callable[[Simd, Name, Name], Name]
@@ -59,7 +59,7 @@ REDUCTIONS: dict[Rule, Reduction] = {
 
 @dataclass
 class Step:
-    """One operation of a fused: key names its result, operands are keys of the fused or locations outside of it."""
+    """One operation of fused loops: `key` names its result; operands are keys of these loops, or locations."""
 
     key: int
     write: Callable[..., Name]
@@ -70,9 +70,9 @@ class Step:
 
 @dataclass
 class Fold:
-    """A reduction of a step's result, or of an array, into `target`, whose strides are 0 along the axes folded.
+    """A reduction of a step's result or an array into `target`, whose strides are 0 along the reduced axes.
 
-    counts   None, or whether true or false elements are counted
+    counts   None, or whether to count true or false elements
     """
 
     how: Reduction
@@ -82,7 +82,7 @@ class Fold:
 
 
 class FusedLoops:
-    """Operations over one index space, to be written as one nest of loops."""
+    """Operations over one index space, written as one loop nest."""
 
     def __init__(self, code: Code, shape: Shape) -> None:
         self.code = code
@@ -91,7 +91,7 @@ class FusedLoops:
         self.folds: list[Fold] = []
 
     def emit(self) -> None:
-        """Writes the loops."""
+        """Write the loops."""
         if math.prod(self.shape) == 0:
             return
         arrays = self._arrays()
@@ -143,7 +143,7 @@ class FusedLoops:
     def _inner(
         self, start: Name, whole: Name, stop: Name, pointers: dict[int, Name], rest: int, has_whole: bool = True
     ) -> None:
-        """The last axis: eight at a time, then the rest."""
+        """Write the last axis: eight elements at a time, then the rest."""
         code = self.code
         sums: dict[int, tuple[Name, Name]] = {}
         one, many = Simd(code, 1, in_array=True), Simd(code, WIDTH)
@@ -185,7 +185,7 @@ class FusedLoops:
         loaded: dict[int, Name],
         sums: dict[int, tuple[Name, Name]],
     ) -> None:
-        """All operations at position i of the last axis."""
+        """Write all operations at position i of the last axis."""
         code = self.code
         known: dict[int, Name] = {}
 
@@ -279,13 +279,13 @@ def across(code: Code, how: Reduction, lanes: Name) -> Name:
 
 
 def _aligned(array: Buffer, shape: Shape) -> list[int]:
-    """An array's strides over an index space that it is broadcast to."""
+    """An array's strides, broadcast to an index space."""
     lead = len(shape) - len(array.shape)
     return [0] * lead + [0 if n == 1 else s for n, s in zip(array.shape, array.strides, strict=True)]
 
 
 def collapsed(shape: Shape, strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
-    """The index space with fewer axes: merges axes that are contiguous in every array, drops axes of length 1."""
+    """The index space with fewer axes: axes contiguous in every array are merged, axes of length 1 dropped."""
     lengths: list[int] = []
     merged: list[list[int]] = [[] for _ in strides]
     for axis, n in enumerate(shape):

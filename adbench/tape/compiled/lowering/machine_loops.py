@@ -1,8 +1,8 @@
-"""Loops of a program as loops of the machine.
+"""Lower loops of a program to loops in machine code.
 
-A small state lies in registers, a large one in two buffers that alternate. If its history is wanted (a reverse sweep
-reads the states from the last to the first), the history itself is the buffer: iteration k reads row k and writes row
-k + 1, and nothing is copied.
+A small state is kept in registers, a large one in two alternating buffers. If its history is needed (a reverse sweep
+reads the states from last to first), the history itself is the buffer: iteration k reads row k and writes row k + 1,
+without a copy.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from adbench.tape.compiled.lowering.storage import (
 from adbench.tape.compiled.trace.loop_rule import Body, Loop
 
 LowerBlock = Callable[..., list[Location]]
-"""(emission, trace, outputs, given, targets) -> locations of the outputs: the function that lowers a loop's body."""
+"""The function that lowers a loop's body: (emission, trace, outputs, given, targets) -> locations of the outputs."""
 
 
 def lower_loop(
     emission: Emission, wanted: Sequence[Loop], locations: Sequence[Location], lower_block: LowerBlock
 ) -> list[Location]:
-    """Writes a loop once for all its results: its last state, histories of parts of its states."""
+    """Write a loop once for all its results: its last state, and histories of parts of its states."""
     return _LoopLowering(emission, wanted, locations, lower_block).run()
 
 
@@ -79,7 +79,7 @@ class _LoopLowering:
         }
 
     def run(self) -> list[Location]:
-        """Writes the loop; returns the locations of its results."""
+        """Write the loop and return the locations of its results."""
         emission, code, n = self.emission, self.code, self.first.n
         for k, location in enumerate(self.start):
             self.begin(k, location)
@@ -115,7 +115,7 @@ class _LoopLowering:
         return [self.result(w) for w in self.wanted]
 
     def begin(self, k: int, location: Location) -> None:
-        """The first state."""
+        """Write the first state."""
         if k in self.variables:
             self.set_variables(k, self.emission.elements(location))
         else:
@@ -128,7 +128,7 @@ class _LoopLowering:
             self.keep_part(k, location, self.full, (0, self.size), "0")
 
     def set_variables(self, k: int, names: Sequence[Name]) -> None:
-        """Stores part k of the state in its variables."""
+        """Store part k of the state in its variables."""
         for variable, name in zip(self.variables[k], names, strict=True):
             self.code.store(name, variable)
 
@@ -141,7 +141,7 @@ class _LoopLowering:
         return Buffer.packed(packed.base, packed.offset + self.at[k], self.shapes[k])
 
     def keep_part(self, k: int, location: Location, history: Buffer, keep: tuple[int, int], row: Name) -> None:
-        """Writes the recorded entries of part k into a row of a history."""
+        """Write the recorded entries of part k into a row of a history."""
         start, stop = max(self.at[k], keep[0]), min(self.at[k] + size_of(self.shapes[k]), keep[1])
         if start >= stop:
             return
@@ -158,7 +158,7 @@ class _LoopLowering:
             self.emission.copy(Buffer(array.base, array.offset + first, (1,), shape), target)
 
     def memory(self, k: Name, pointers: tuple[Name, Name]) -> tuple[Name, Name]:
-        """The addresses of this iteration's state and of the next one's."""
+        """The addresses of this iteration's state and of the next."""
         if self.full is not None:
             now = self.code.element(self.full.pointer(self.code), k, self.full.strides[0])
             return now, self.code.emit(f"getelementptr inbounds double, ptr {now}, i64 {self.full.strides[0]}")
@@ -175,7 +175,7 @@ class _LoopLowering:
         return Buffer.packed(now, self.at[j], shape)
 
     def end_iteration(self, k: Name, results: Sequence[Location], following: Name, targets: dict[int, Buffer]) -> None:
-        """Stores the state of the next iteration."""
+        """Store the state of the next iteration."""
         row = self.code.emit(f"add i64 {k}, 1")
         for j, location in enumerate(results):
             if j in self.variables:
@@ -192,7 +192,7 @@ class _LoopLowering:
                     self.keep_part(j, location, history, keep, row)
 
     def result(self, wanted: Loop) -> Location:
-        """The last state packed, or a history."""
+        """The packed last state, or a history."""
         if wanted.keep is not None:
             return self.emission.result(self.histories[wanted.keep])
         shape = (self.size,)

@@ -1,8 +1,8 @@
-"""From a recording to a module: one function that computes everything, for arguments and results by address.
+"""Lower a recording to a module with one function, which takes arguments and results by address.
 
     i32 run(ptr arguments, ptr results, ptr work)
 
-`arguments` holds for each input its number, or the address of its elements; `results` likewise for each part of the
+`arguments` holds each input's number, or the address of its elements. `results` does the same for each part of the
 value and of the derivatives. It returns an `Outcome`.
 """
 
@@ -25,16 +25,16 @@ from adbench.tape.core.rule import Value
 from adbench.tape.values import shape_of
 
 PIECES = (5_000, 400, 400, 400)
-"""By level of optimisation, instructions after which a program is cut: LLVM takes more than twice as long for a
-function of twice the length, and at least a millisecond for each."""
+"""The number of instructions after which a program is cut, by level of optimisation. LLVM takes more than twice as long
+for a function of twice the length, and at least a millisecond per function."""
 
 
 class Outcome(IntEnum):
-    """What `run` returns."""
+    """Return values of `run`."""
 
     DONE = 0
     GUARD = 1
-    """A guard does not hold: try another recording."""
+    """A guard failed: try another recording."""
     NAN = 2
     """A derivative is NaN: run the careful program."""
     ERROR = 3
@@ -45,10 +45,10 @@ class Outcome(IntEnum):
 class Lowered:
     """The code of a recording, for LLVM.
 
-    modules           of the pieces of a long program, if any, then the one with `run`, which calls them in order
+    modules           the pieces of a long program, if any, then the module with `run`, which calls them in order
     inputs, results   shapes, () for a number
     work              doubles of workspace
-    python_calls      names of rules that are called in Python
+    python_calls      names of rules called in Python
     """
 
     modules: tuple[Module, ...]
@@ -60,7 +60,7 @@ class Lowered:
 
 
 def lower(recording: Recording, *, fast_math: bool = False, level: int = 2) -> Lowered:
-    """Writes the function `run` for a recording, to be optimised to this level."""
+    """Write the function `run` for a recording, to optimise to this level."""
     emission = Emission(fast_math=fast_math)
     outputs: list[Value] = [*recording.value, *recording.parts]
     has_nan = [ANY(PREDICATES[np.isnan](s)) if s.shape else PREDICATES[np.isnan](s) for s in recording.checked]
@@ -105,13 +105,13 @@ def lower(recording: Recording, *, fast_math: bool = False, level: int = 2) -> L
 
 @dataclass(frozen=True)
 class Piece:
-    """In an environment: the address of the function of the piece with this number."""
+    """A placeholder, in an environment, for the address of the function of the piece with this number."""
 
     number: int
 
 
 def _run_pieces(emission: Emission) -> None:
-    """Calls the pieces in order until one has no result."""
+    """Write calls of the pieces in order, until one has no result."""
     code = emission.code
     for number in range(len(emission.pieces)):
         function = emission.module.outside(code, number, Piece(number))
@@ -124,7 +124,7 @@ def _run_pieces(emission: Emission) -> None:
 
 
 def _slot(emission: Emission, base: str, k: int) -> str:
-    """The address that slot k of a table holds; read at the function's beginning."""
+    """The address in slot k of a table, read at the beginning of the function."""
 
     def write(code: Code) -> str:
         location = code.emit(f"getelementptr inbounds ptr, ptr {base}, i64 {k}")

@@ -14,7 +14,7 @@ from adbench.tape.core.rule import Rule
 
 
 def python_call(operation: Operation, rule: Rule, boolean: bool = False) -> Location:
-    """Computes the value with the rule's own function, on arrays that view the operands' memory."""
+    """Write a call of the rule's own function, on arrays that view the operands' memory."""
     emission, locations, shape = operation.emission, operation.operands, operation.shape
     code, module = emission.code, emission.module
     arrays = [None if p is None else emission.contiguous(p) for p in locations]
@@ -41,7 +41,7 @@ def python_call(operation: Operation, rule: Rule, boolean: bool = False) -> Loca
 
 
 class PythonCall:
-    """Called by native code with the address of a table of pointers; writes the rule's value to the last of them."""
+    """Native code calls it with the address of a table of pointers; it writes the rule's value to the last."""
 
     def __init__(self, rule: Rule, params: dict[str, Any], given: Sequence[Any], shape: Shape) -> None:
         self.rule = rule
@@ -50,7 +50,7 @@ class PythonCall:
         self.shape = shape
 
     def __call__(self, table: int) -> None:
-        """Computes and writes the value; exceptions of the rule pass through."""
+        """Compute and write the value; exceptions of the rule pass through."""
         pointers = (ctypes.c_void_p * (len(self.given) + 1)).from_address(table)
         inputs = [
             None if about is None else _look(pointer, about[0], about[1])

@@ -1,7 +1,7 @@
-"""Storage of values while a program is lowered: in registers, or in strided memory.
+"""Storage of values in lowered code: registers or strided memory.
 
-Small arrays are kept as elements, each in a register: joining, cutting and transposing them takes no instructions.
-Larger arrays lie in memory. A part, a transposed or a repeated array is a view with other strides, never a copy.
+Elements of small arrays are in registers, so joining, cutting and transposing them takes no instructions. Larger arrays
+are in memory. Slices, transposes and broadcasts are views with other strides, never copies.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from adbench.tape.compiled.kernels.simd import Code, Name, literal
 
 REGISTER_LIMIT = 16
-"""Arrays of at most so many elements live in registers."""
+"""Arrays of at most this many elements are kept in registers."""
 
 Shape = tuple[int, ...]
 
@@ -26,7 +26,7 @@ class _Located:
 
     @property
     def size(self) -> int:
-        """How many elements."""
+        """The number of elements."""
         return math.prod(self.shape)
 
 
@@ -68,12 +68,12 @@ class Buffer(_Located):
         return Buffer(self.base, self.offset, (1,), (self.size,))
 
     def pointer(self, code: Code, offset: int = 0) -> Name:
-        """The address of the first element, or of the one so many doubles behind."""
+        """The address of the first element, plus this many doubles."""
         total = self.offset + offset
         return self.base if total == 0 else code.emit(f"getelementptr inbounds double, ptr {self.base}, i64 {total}")
 
     def offset_of(self, index: int) -> int:
-        """Doubles between the first element and the one with this flat index."""
+        """The offset, in doubles, of the element with this flat index."""
         return sum(int(i) * s for i, s in zip(np.unravel_index(index, self.shape), self.strides, strict=True))
 
     @property
@@ -86,7 +86,7 @@ Location = Registers | Uniform | Buffer
 
 
 def row_by_row(shape: Shape) -> tuple[int, ...]:
-    """Strides of an array without gaps."""
+    """The strides of an array without gaps."""
     strides, step = [], 1
     for n in reversed(shape):
         strides.append(step)
@@ -95,13 +95,13 @@ def row_by_row(shape: Shape) -> tuple[int, ...]:
 
 
 def size_of(shape: Shape) -> int:
-    """How many elements."""
+    """The number of elements."""
     return math.prod(shape)
 
 
 def view_of(array: Buffer, look: Callable[[Any], Any]) -> Buffer:
-    """The view that numpy would make; `look` must only make a view (slices, transpose, broadcast_to)."""
-    # numpy computes offset and strides of a view without reading, so one number is enough memory.
+    """The view that numpy would make. `look` may only make views (slices, transpose, broadcast_to)."""
+    # numpy computes a view's offset and strides without reading, so one number of memory suffices.
     stand_in = np.lib.stride_tricks.as_strided(np.zeros(1), array.shape, tuple(8 * s for s in array.strides))
     view = look(stand_in)
     moved = (view.__array_interface__["data"][0] - stand_in.__array_interface__["data"][0]) // 8
@@ -110,14 +110,14 @@ def view_of(array: Buffer, look: Callable[[Any], Any]) -> Buffer:
 
 
 class Workspace:
-    """Memory of a compiled function, laid out while it is lowered; freed blocks are reused."""
+    """The memory of a compiled function, laid out during lowering; freed blocks are reused."""
 
     def __init__(self) -> None:
         self.size = 0
         self._free: list[tuple[int, int]] = []  # (size, start), in doubles
 
     def take(self, count: int) -> tuple[int, int]:
-        """(size, start) of a block of so many doubles, aligned to 64 bytes."""
+        """(size, start) of a block of this many doubles, aligned to 64 bytes."""
         size = -(-count // 8) * 8
         fitting = [block for block in self._free if block[0] >= size]
         if fitting:
@@ -131,18 +131,18 @@ class Workspace:
         return size, start
 
     def unused(self, count: int) -> int:
-        """The start of so many doubles that are used only once."""
+        """The start of this many doubles for a single use."""
         start = self.size
         self.size += count
         return start
 
     def give_back(self, block: tuple[int, int]) -> None:
-        """Frees a block."""
+        """Free a block."""
         self._free.append(block)
 
 
 def in_registers_if_small(location: Uniform) -> Location:
-    """One number in all elements, by name for each if these are few."""
+    """One number in all elements; in registers if they are few."""
     if location.size > REGISTER_LIMIT:
         return location
     return Registers((location.element,) * location.size, location.shape, location.boolean)
@@ -167,6 +167,6 @@ def as_double(code: Code, name: Name, boolean: bool) -> Name:
 
 
 def store_elements(code: Code, names: Sequence[Name], target: Buffer, boolean: bool = False) -> None:
-    """Writes elements, row by row."""
+    """Write elements, row by row."""
     for k, name in enumerate(names):
         code.store(as_double(code, name, boolean), target.pointer(code, target.offset_of(k)))

@@ -1,8 +1,8 @@
-"""The locations of a block's values, also when they are used far from their definition.
+"""The locations of a block's values, even if used far from their definition.
 
-LLVM takes long to allocate registers over thousands of instructions. So a value that is used far away is spilled to
-memory at its definition and reloaded at its use. That also allows cutting a long program into several functions: after
-a cut all needed values lie in memory.
+LLVM is slow at allocating registers over thousands of instructions. So a value used far away is spilled to memory at
+its definition and reloaded at its use. This also allows cutting a long program into several functions: after a cut, all
+needed values are in memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ValueLocations:
     """Values by the number of their symbol.
 
     locations   of each value
-    uses        how many operations still need it
+    uses        the number of operations that still need it
     wanted      the values that are outputs
     """
 
@@ -55,7 +55,7 @@ class ValueLocations:
         return self.emission.code
 
     def reload(self, n: int) -> Location:
-        """The elements, spilled after their definition and read from memory."""
+        """Read the elements from memory, after spilling them at their definition."""
         location = self.locations[n]
         names = self.spill(n, location)
         code, again = self.code, []
@@ -71,7 +71,7 @@ class ValueLocations:
         return Registers(tuple(again), location.shape, location.boolean)
 
     def spill(self, n: int, location: Location) -> Sequence[Name]:
-        """Stores the elements right after their definition, unless they are stored; returns their names."""
+        """Store the elements right after their definition, unless already stored; return their names."""
         names = (location.element,) if isinstance(location, Uniform) else location.elements  # type: ignore[union-attr]
         if n in self.slots:
             return names
@@ -90,7 +90,7 @@ class ValueLocations:
         return names
 
     def cut(self) -> None:
-        """Continues in a new function, if no needed value lies on the stack of this one."""
+        """Continue in a new function, if no needed value is on this function's stack."""
         needed = [n for n, location in self.locations.items() if self.uses.get(n, 0) > 0 or n in self.wanted]
         if not all(self.emission.is_anchored(self.locations[n]) for n in needed):
             return

@@ -1,1 +1,1 @@
-"""Compiled functions: dispatch, entry points, the code cache."""
+"""Compiled functions: dispatch, entry points, code cache."""

@@ -1,4 +1,4 @@
-"""A call's arguments as flat data, and the key of their signature."""
+"""Flatten a call's arguments, and compute the key of their signature."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adbench.tape.values import constant
 
 
 class Owner(Protocol):
-    """The properties of a compiled function that `Arguments` needs."""
+    """The attributes of a compiled function that `Arguments` needs."""
 
     name: str
     operator: str
@@ -27,15 +27,17 @@ class Arguments:
     """A call's arguments as flat data.
 
     key        the signature
-    data       floats and float64 arrays without gaps, in order; the vector of the operator last
-    examples   the same, with arrays of integers and booleans as they are
+    data       floats and contiguous float64 arrays, in order; the operator's vector last
+    examples   the same, but integer and boolean arrays unchanged
     is_flat    whether each argument is one number or array
     """
 
     def __init__(self, owner: Owner, args: Sequence[Any]) -> None:
         count = owner.count
         if len(args) != count + owner.vectors:
-            raise TypeError(f"{owner.name}: expected {count + owner.vectors} arguments, as in compile, got {len(args)}")
+            raise TypeError(
+                f"{owner.name}: expected {count + owner.vectors} arguments as given to compile, got {len(args)}"
+            )
         keys: list[Any] = []
         self.data: list[Any] = []
         self.examples: list[Any] = []
@@ -66,7 +68,7 @@ class Arguments:
         self.key = tuple(keys)
 
     def _leaf(self, x: Any, wanted: bool, keys: list[Any], owner: Owner) -> Any:
-        """An index into the data, or a setting as ("static", value)."""
+        """An index into the data, or a setting ("static", value)."""
         if wanted and isinstance(x, (int, np.integer)) and not isinstance(x, bool):
             x = float(x)
         if isinstance(x, (float, np.floating)):
@@ -102,13 +104,13 @@ class Arguments:
         return len(self.data) - 1
 
     def in_order(self, shapes: Sequence[Any]) -> list[Any]:
-        """For each argument its shape or its `Setting`."""
+        """The shape or the `Setting` of each argument."""
         rest = iter(shapes)
         found = [Setting(slots[0][1]) if isinstance(slots[0], tuple) else next(rest) for _, slots in self.rebuilds]
         return [*found, *rest]
 
     def nested(self, values: Sequence[Any]) -> list[Any]:
-        """Arguments for the function, with these values instead of the data."""
+        """The function's arguments, with these values instead of the data."""
         args = []
         for structure, slots in self.rebuilds:
             leaves = [p[1] if isinstance(p, tuple) else values[p] for p in slots]
@@ -117,7 +119,7 @@ class Arguments:
 
 
 def _in_order_of_arguments(owner: Owner, vectors: Sequence[Any]) -> Sequence[Any]:
-    """The vector as the recorded program takes it; v is given in the order of `wrt`, and w is no part of the inputs."""
+    """The vector in the recorded program's order. v comes in the order of `wrt`; w does not belong to the inputs."""
     if owner.operator not in ("jvp", "hvp") or list(owner.wrt) == sorted(owner.wrt):
         return vectors
     pairs = zip(owner.wrt, vectors[0], strict=True)

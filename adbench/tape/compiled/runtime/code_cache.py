@@ -1,17 +1,17 @@
-"""A cache of machine code on disk, for programs that start often. Only a named folder turns it on.
+"""A cache of machine code on disk, for programs that start often. It is off unless a folder is named.
 
-An entry is the object code of one module, under a digest of everything that it depends on: the module's text, the level
-of optimisation, the processor and its features, and the version of LLVM. Every process records and lowers again, so no
-Python data comes from a file; the cache saves LLVM's time, which is most of a long wait.
+An entry is the object code of one module, under a digest of all that it depends on: the module's source, the level of
+optimisation, the processor and its features, and the version of LLVM. Every process records and lowers again, so no
+Python data comes from a file. The cache saves LLVM's time, the largest part of a long wait.
 
-An entry is code that will run, so write access to entries is the right to run code. Therefore
+Entries are code that will run, so write access to entries allows running code. Therefore
 
-* the folder must belong to the user, who alone may write to it; links are not followed;
-* each entry is sealed (HMAC-SHA256) with a key that lies next to the entries and that only the user can read. The seal
+* the folder must belong to the user, and no one else may write to it; links are not followed;
+* each entry is sealed (HMAC-SHA256) with a key next to the entries that only the user can read. The seal
   covers the digest too: a renamed entry is invalid;
-* an entry that is too long, truncated, changed or another user's is ignored and compiled again.
+* an entry that is too long, truncated, changed or another user's is ignored, and the code compiled again.
 
-This protects against other users and against damage, not against code that runs as the user, which can change the
+This protects against other users and against damage, but not against code that runs as the user, which could change the
 program itself.
 """
 
@@ -29,13 +29,13 @@ from pathlib import Path
 MAGIC = b"adbench compiled 1\n"
 SEAL, KEY = 32, 32
 LARGEST = 64 * 2**20
-"""Bytes of the largest object code that is cached."""
+"""The largest cached object code, in bytes."""
 TOTAL_LIMIT = 512 * 2**20
-"""Bytes of all entries; the oldest are deleted beyond that."""
+"""The most bytes of all entries; beyond it, the oldest are deleted."""
 
 
 class CodeCache:
-    """A folder of object code. Raises ValueError if it cannot be trusted or made."""
+    """A folder of object code. Raises ValueError if the folder cannot be created or is not private."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
@@ -46,13 +46,13 @@ class CodeCache:
             raise ValueError(f"compile: cache: {self.folder}: {error.strerror}; name another folder") from error
         if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & 0o022:
             raise ValueError(
-                f"compile: cache: {self.folder} must be a folder of yours that nobody else can write to, as code is run"
-                " from it; try chmod go-w, or name another folder"
+                f"compile: cache: {self.folder} is not yours, or others can write to it, and code from it will run;"
+                " try chmod go-w, or name another folder"
             )
         self._key = self._read_or_make_key()
 
     def get(self, digest: bytes) -> bytes | None:
-        """The code under this digest; None if there is no valid entry."""
+        """The code under this digest, or None if there is no valid entry."""
         entry = _read(self._path(digest), len(MAGIC) + SEAL + LARGEST)
         if entry is None or not entry.startswith(MAGIC):
             return None
@@ -60,7 +60,7 @@ class CodeCache:
         return code if hmac.compare_digest(seal, self._seal(digest, code)) else None
 
     def put(self, digest: bytes, code: bytes) -> None:
-        """Stores code atomically; does nothing if the folder is not writable."""
+        """Store code atomically; do nothing if the folder is not writable."""
         if len(code) <= LARGEST:
             with contextlib.suppress(OSError):
                 _write(self._path(digest), MAGIC + self._seal(digest, code) + code)
@@ -75,7 +75,7 @@ class CodeCache:
     def _read_or_make_key(self) -> bytes:
         path = self.folder / "key"
         key = _read(path, KEY)
-        if key is None or len(key) != KEY:  # entries sealed with another key are invalid
+        if key is None or len(key) != KEY:  # entries sealed by another key are invalid
             key = secrets.token_bytes(KEY)
             with contextlib.suppress(OSError):
                 _write(path, key)
@@ -102,7 +102,7 @@ def digest_of(*parts: str) -> bytes:
 
 
 def _read(path: Path, most: int) -> bytes | None:
-    """A regular file that only the user can write to, of at most this length; else None."""
+    """The content of a regular file of at most this length that only the user can write to; else None."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             about = os.fstat(file.fileno())
@@ -114,7 +114,7 @@ def _read(path: Path, most: int) -> bytes | None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(dir=path.parent)  # with access for the user only
+    descriptor, name = tempfile.mkstemp(dir=path.parent)  # readable by the user only
     try:
         with open(descriptor, "wb") as file:
             file.write(data)

@@ -1,13 +1,13 @@
-"""`compile`: how a call is dispatched to a recording, and what happens if no recording fits.
+"""`compile`, and the dispatch of calls to recordings.
 
-The *signature* of a call is the shapes and types of its arguments, and the values of settings (integers, booleans,
-texts). Each signature has recordings, one for each path taken through the function. A call tries them in turn: the
-guards of a recording tell whether it is valid here. If none is, the function is recorded again at this point, and that
-recording is added.
+The *signature* of a call consists of the shapes and types of its arguments, and the values of settings (integers,
+booleans, texts). Each signature has recordings, one for each path taken through the function. A call tries them in
+turn; the guards of a recording check whether it is valid here. If none is valid, the function is recorded at this point
+too.
 
-The eager engine answers every call that native code cannot, so no number is ever wrong: for a function that cannot be
-recorded, too many paths, a singular matrix (whose error the eager engine raises), code that LLVM refuses. `explain()`
-gives the reason.
+The eager engine handles every call that native code cannot: a function that cannot be recorded, too many paths, a
+singular matrix (where it raises the error), code that LLVM refuses. So no result is wrong, and `explain()` gives the
+reason.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Signature:
         self.entry: Entry | None = None
 
     def answer(self, args: Sequence[Any], arguments: Arguments) -> Any:
-        """The result by a recording whose guards hold, a new recording, or the eager engine."""
+        """The result, from a recording whose guards hold, a new recording, or the eager engine."""
         if not self.eager_because:
             try:
                 result = self.native(arguments)
@@ -61,7 +61,7 @@ class Signature:
             except NotCompilableError as reason:
                 self.eager_because = str(reason)
             except MemoryError as error:
-                self.eager_because = f"not enough memory for the workspace: {error}"
+                self.eager_because = f"not enough memory for the workspace: {error}; free memory or use smaller arrays"
             except Exception as error:  # the eager engine raises the function's own errors again
                 result = self.owner.eager(args)
                 self.eager_because = f"{type(error).__name__}: {error}"
@@ -69,12 +69,13 @@ class Signature:
         return self.owner.eager(args)
 
     def native(self, arguments: Arguments) -> tuple[Program, list[Any]] | None:
-        """The result by native code; None if the eager engine has to answer."""
+        """The result of native code, or None if the eager engine has to run."""
         outcome = self.attempt(self.programs, arguments)
         if outcome is None:
             if len(self.programs) >= self.owner.options.recordings:
                 self.owner.note(
-                    f"more than {self.owner.options.recordings} paths through the function: other paths run eagerly"
+                    f"more than {self.owner.options.recordings} paths through the function: further paths run "
+                    f"eagerly; raise recordings="
                 )
                 return None
             program = self.owner.compiled(arguments, careful=False)
@@ -92,7 +93,7 @@ class Signature:
         return outcome if isinstance(outcome, tuple) else None
 
     def open(self, program: Program, arguments: Arguments) -> None:
-        """Makes the native entry point."""
+        """Make the native entry point."""
         if self.entry is None and arguments.is_flat and layouts_are_known():
             form = self.owner.form(program)
             if form:
@@ -105,7 +106,7 @@ class Signature:
     def attempt(
         self, programs: Sequence[Program], arguments: Arguments, is_last: bool = False
     ) -> tuple[Program, list[Any]] | Outcome | None:
-        """Returns the result of the first program whose guards hold, or None."""
+        """Return the result of the first program whose guards hold, or None."""
         slots = (ctypes.c_int64 * max(len(arguments.data), 1))()
         numbers = (ctypes.c_double * len(slots)).from_buffer(slots)
         for k, x in enumerate(arguments.data):
@@ -137,14 +138,14 @@ class Signature:
 
 
 def _forget_error() -> None:
-    """Clears the exception of a failed call into Python; the eager engine raises it again."""
+    """Clear the exception of a failed call into Python; the eager engine raises it again."""
     ctypes.pythonapi.PyErr_Clear()
 
 
 class Compiled:
-    """What `compile` returns: a function of the same arguments, that runs as machine code.
+    """The result of `compile`: a function of the same arguments that runs as machine code.
 
-    call       the native entry point itself: faster by 0.2 µs
+    call       the native entry point, faster by 0.2 µs
     seconds    spent so far by phase: record, lower, compile
     notes      operations that run in the eager engine or in Python, and why
     """
@@ -165,7 +166,7 @@ class Compiled:
         self.vectors = 1 if operator in WITH_VECTOR else 0
         self.count = len(example) - self.vectors
         if self.count < 0:
-            raise TypeError(f"compile: {operator} takes a vector: give its example last")
+            raise TypeError(f"compile: {operator} takes a vector; give an example of it as the last argument")
         self.single = (wrt is None and self.count == 1) or isinstance(wrt, int)
         self.wrt: tuple[int, ...] = _positions(wrt, example[: self.count])
         self.options = options
@@ -174,7 +175,7 @@ class Compiled:
         self.alive: list[Any] = []
         self._signatures: dict[Any, Signature] = {}
         self._entries: list[Entry] = []
-        self.by_python = self._by_python  # one object, whose address the entries know
+        self.by_python = self._by_python  # a single object, because entries store its address
         self.call: Callable[..., Any] = self.by_python
 
     def __call__(self, *args: Any) -> Any:
@@ -188,14 +189,14 @@ class Compiled:
         return self.call_any(args, Arguments(self, args))
 
     def call_any(self, args: Sequence[Any], arguments: Arguments) -> Any:
-        """The result, by the signature of these arguments."""
+        """The result, found by the signature of these arguments."""
         signature = self._signatures.get(arguments.key)
         if signature is None:
             signature = self._signatures[arguments.key] = Signature(self, arguments)
         return signature.answer(args, arguments)
 
     def add_entry(self, entry: Entry) -> None:
-        """Adds the entry point of one more signature; the entry before passes other calls on to it."""
+        """Add the entry point of another signature; the previous entry passes other calls on to it."""
         if self._entries:
             self._entries[-1].pass_on(entry.call)
         else:
@@ -203,12 +204,12 @@ class Compiled:
         self._entries.append(entry)
 
     def note(self, text: str) -> None:
-        """Notes an operation that is not native, once."""
+        """Note an operation that is not native, once."""
         if text not in self.notes:
             self.notes.append(text)
 
     def request(self, arguments: Arguments) -> Request:
-        """The request to record for these arguments."""
+        """The recording request for these arguments."""
         vector = tuple(arguments.data[arguments.inputs :]) if self.vectors else None
         return Request(
             lambda given: self.f(*arguments.nested(given)),
@@ -232,7 +233,7 @@ class Compiled:
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:
-        """Adds the block's duration to the seconds of a phase."""
+        """Add the block's duration to a phase's seconds."""
         start = time.perf_counter()
         with nullcontext() if self.options.watch is None else self.options.watch(phase):
             yield
@@ -241,12 +242,12 @@ class Compiled:
     # Results
 
     def form(self, program: Program) -> str:
-        """How the entry assembles a result, "" if Python has to."""
+        """The form in which the entry assembles a result; "" if Python has to."""
         parts = len(program.lowered.results) - program.values
         if self.operator == "value":
             return "one" if program.values == 1 and _is_identity(program.rebuild) else ""
         if list(self.wrt) != sorted(self.wrt):
-            return ""  # the program's parts are in the order of the arguments
+            return ""  # the program's parts follow the arguments' order
         if self.operator == "gradient":
             return "one" if self.single and parts == 1 else "" if self.single else "many"
         if program.values != 1 or not _is_identity(program.rebuild):
@@ -256,7 +257,7 @@ class Compiled:
         return "many" if self.single and parts == 1 else "" if self.single else "value+many"
 
     def assembled(self, result: tuple[Program, list[Any]], arguments: Arguments) -> Any:
-        """A result from its parts."""
+        """Assemble a result from its parts."""
         program, parts = result
         value = program.rebuild(parts[: program.values])
         rest = parts[program.values :]
@@ -273,7 +274,7 @@ class Compiled:
         return derivative if self.operator == "gradient" else (value, derivative)
 
     def eager(self, args: Sequence[Any]) -> Any:
-        """The same by the eager engine."""
+        """The result from the eager engine."""
         inputs = list(args[: self.count])
 
         def of_active(x: Any) -> Any:
@@ -298,7 +299,7 @@ class Compiled:
         return sum(p.nodes for s in self._signatures.values() for p in (*s.programs, *s.careful))
 
     def explain(self) -> str:
-        """Describes the recordings, and what does not run as machine code."""
+        """Describe the recordings, and list what does not run as machine code, with reasons."""
         lines = []
         for signature in self._signatures.values():
             for program in (*signature.programs, *signature.careful):
@@ -313,7 +314,7 @@ class Compiled:
 
 
 def _is_identity(rebuild: Callable[..., Any]) -> bool:
-    """Whether a value is one number or array as it is."""
+    """Whether a value is a single number or array."""
     token = object()
     try:
         return rebuild([token]) is token
@@ -322,7 +323,7 @@ def _is_identity(rebuild: Callable[..., Any]) -> bool:
 
 
 def _positions(wrt: Any, example: Sequence[Any]) -> tuple[int, ...]:
-    """The positions of the arguments that are differentiated: by default all with a float in them."""
+    """The positions of the differentiated arguments; by default all that hold floats."""
     if wrt is None:
         return tuple(
             k for k, arg in enumerate(example) if len(example) == 1 or any(map(_is_float, tree_flatten(arg)[0]))
@@ -350,20 +351,20 @@ def compile(
     watch: Watch = None,
     cache: str | os.PathLike[str] | None = None,
 ) -> Compiled:
-    """f as machine code: call(*args) gives what the eager functional gives, recorded at the first call's arguments.
+    """Compile f to machine code. call(*args) returns the same as the eager functional.
 
-    example        arguments of a call: numbers, arrays, nested ones; others (integers, texts) are settings, part of
-                   the program. An integer that is differentiated counts as a float
-    operator       value_and_gradient: (f, gradient); value, gradient; vjp, jvp, hvp: these take a vector as their last
+    example        arguments of a call at which to record: numbers, arrays, or nests of them. Others (integers, texts)
+                   are settings, part of the program. An integer to differentiate in counts as a float
+    operator       value_and_gradient: (f, gradient); value, gradient; vjp, jvp, hvp: these take a vector as the last
                    argument, and an example of it as the last example
-    wrt            positions of the arguments that are differentiated; by default all that hold floats. The gradient is
-                   a tuple of one for each, for one argument (or one position) the gradient itself
-    fast_math      lets LLVM reorder sums and fuse products: other roundings, NaN and infinities not seen to
-    level          of optimisation, 0 to 3; by default by the length of the program
-    checkpointed   loops keep only some of their states for the reverse sweep, and compute the others again
-    recordings     how many paths through the function are kept for each signature
-    watch          watch("record"), "lower" and "compile" give contexts that these phases run in, for who times them
-    cache          a folder of yours in which machine code is kept for the next process; by default nothing is kept
+    wrt            positions of the arguments to differentiate in; by default all that hold floats. The gradient is a
+                   tuple with one entry per argument, or for a single argument the gradient itself
+    fast_math      lets LLVM reorder sums and fuse products: rounding differs, and NaN and infinities are not handled
+    level          of optimisation, 0 to 3; by default chosen by the length of the program
+    checkpointed   loops store only some states for the reverse sweep, and recompute the others
+    recordings     the most paths through the function kept for each signature
+    watch          watch("record"), "lower" and "compile" return contexts in which these phases run, for timing
+    cache          a folder of yours that stores machine code for later processes; by default nothing is stored
     """
     opened = None if cache is None else CodeCache(cache)
     options = Options(fast_math, level, checkpointed, recordings, watch, opened)

@@ -1,11 +1,11 @@
-"""The entry point: a function of CPython's own calling convention, written in machine code for one signature.
+"""The entry point: machine code for one signature, with CPython's own calling convention.
 
     PyObject *entry(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 
-It checks that every argument is what it was compiled for (a float, or an array of this shape and of float64, without
-gaps), makes the result's arrays, runs the recordings one after the other until the guards of one hold, and returns the
-result. Nothing else is allocated. All other cases go to a Python function with the same arguments: other types or
-shapes, no recording whose guards hold, a NaN among the derivatives, an error.
+It checks every argument against the signature (a float, or a contiguous float64 array of this shape), creates the
+result's arrays, runs recordings until the guards of one hold, and returns the result. It allocates nothing else. All
+other cases go to a Python function with the same arguments: other types or shapes, no recording whose guards hold, a
+NaN among the derivatives, an error.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from adbench.tape.compiled.runtime.entry_code import Setting, write_entry
 from adbench.tape.compiled.runtime.llvm import Loaded
 
 TABLE = 64
-"""How many recordings an entry tries."""
+"""The most recordings that an entry tries."""
 
 
 class DispatchTable:
-    """The memory that entry points and Python share: recordings to try, and free workspaces.
+    """Memory shared by entry points and Python: recordings to try, and free workspaces.
 
-    0        how many recordings
-    8        bytes that a workspace must have
+    0        the number of recordings
+    8        the bytes that a workspace needs
     16       the first free workspace; each begins with the address of the next and its own size
     64 + 8k  the address of `run` of recording k; the last valid one comes first
     """
@@ -38,7 +38,7 @@ class DispatchTable:
         self._blocks: list[Any] = []
 
     def add(self, run: int, doubles: int) -> None:
-        """Adds a recording."""
+        """Add a recording."""
         count = int(self.memory[0])
         if count < TABLE:
             self.memory[8 + count] = run
@@ -48,7 +48,7 @@ class DispatchTable:
             self.grow()
 
     def grow(self) -> None:
-        """Adds a workspace; smaller ones are dropped when they come up."""
+        """Add a workspace; smaller ones are dropped when next taken."""
         needed = int(self.memory[1])
         block = np.zeros(needed // 8 + 24)
         start = -(-block.ctypes.data // 64) * 64
@@ -58,7 +58,7 @@ class DispatchTable:
         self.memory[2] = start
 
     def borrow(self) -> int:
-        """The address of a free workspace, without its head."""
+        """The address of a free workspace, after its header."""
         while True:
             start = int(self.memory[2])
             if not start:
@@ -69,7 +69,7 @@ class DispatchTable:
                 return start + 64
 
     def give_back(self, work: int) -> None:
-        """Returns a workspace."""
+        """Return a workspace."""
         ctypes.c_int64.from_address(work - 64).value = int(self.memory[2])
         self.memory[2] = work - 64
 
@@ -87,11 +87,11 @@ _FASTCALL = 0x0080
 
 
 _definitions: list[_MethodDef] = []
-"""Never freed: Python reads the definition when it frees the function."""
+"""Never freed, because Python reads the definition when it frees the function."""
 
 
 class Entry:
-    """A built-in function for one signature; it keeps its owner alive, and with that the code that it runs."""
+    """A built-in function for one signature. It keeps its owner alive, and so the code that it runs."""
 
     def __init__(
         self,
@@ -113,5 +113,5 @@ class Entry:
         self._place = next(k for k, thing in enumerate(environment) if thing is otherwise)
 
     def pass_on(self, otherwise: Callable[..., Any]) -> None:
-        """Passes calls that this entry does not answer on to another function."""
+        """Pass calls that this entry does not handle on to another function."""
         self._loaded.replace(self._place, otherwise)

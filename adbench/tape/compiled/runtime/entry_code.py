@@ -1,4 +1,4 @@
-"""The code of an entry point: checks arguments, makes the result, tries the recordings, falls back to Python."""
+"""Write the code of an entry point: check arguments, create the result, try the recordings, fall back to Python."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from adbench.tape.compiled.runtime.llvm import Object
 
 @dataclass(frozen=True)
 class Setting:
-    """An argument that is part of the program: an integer, a text, …"""
+    """An argument that is part of the program, such as an integer or a text."""
 
     value: Any
 
 
 class _Writer:
-    """The entry's code, part by part. All other cases go to the label `otherwise`.
+    """Writes the entry's code, part by part. Cases that it does not handle go to the label `otherwise`.
 
-    arguments   a word for each: a number itself, or the address of an array's data
+    arguments   a word for each: the number, or the address of an array's data
     parts       a word for each part of the result, likewise
-    state       the dispatch: see `DispatchTable`
+    state       the dispatch table, see `DispatchTable`
     """
 
     def __init__(self, module: Module, inputs: int, results: Sequence[Shape], memory: np.ndarray) -> None:
@@ -43,15 +43,15 @@ class _Writer:
         self.arrays: dict[int, Name] = {}
 
     def at(self, pointer: Name, offset: Name | int) -> Name:
-        """pointer + offset bytes."""
+        """The address `pointer` + `offset` bytes."""
         return self.code.emit(f"getelementptr inbounds i8, ptr {pointer}, i64 {offset}")
 
     def load(self, kind: str, pointer: Name, offset: Name | int = 0) -> Name:
-        """The value there."""
+        """The value at this address."""
         return self.code.emit(f"load {kind}, ptr {self.at(pointer, offset)}, align {4 if kind == 'i32' else 8}")
 
     def check_setting(self, thing: Name, value: Any) -> None:
-        """Leaves unless the argument is this object, or an integer of this value."""
+        """Leave unless the argument is this object, or an integer of this value."""
         known = self.module.outside(self.code, ("setting", id(value)), Object(value))
         same = self.code.emit(f"icmp eq ptr {thing}, {known}")
         if type(value) is not int or not -(2**62) < value < 2**62:
@@ -70,7 +70,7 @@ class _Writer:
         self.code.begin(good)
 
     def call(self, name: str, kinds: str, given: str, result: str = "ptr") -> Name:
-        """Calls a function of CPython's."""
+        """Call a function of CPython's."""
         function = self.module.declare(name, f"{result} {{}}({kinds})")
         if result == "void":
             self.code.do(f"call void {function}({given})")
@@ -78,7 +78,7 @@ class _Writer:
         return self.code.emit(f"call {result} {function}({given})")
 
     def check_arguments(self, inputs: Sequence[Shape | Setting]) -> None:
-        """Leaves unless each fits the recordings; stores numbers and addresses."""
+        """Leave unless each argument fits the recordings; store numbers and addresses."""
         self.code.leave_unless(self.code.emit(f"icmp eq i64 %count, {len(inputs)}"), "otherwise")
         slots = iter(range(len(inputs)))
         for k, shape in enumerate(inputs):
@@ -96,14 +96,14 @@ class _Writer:
                 self.code.store(self.load("ptr", thing, layouts.DATA), slot, "ptr")
 
     def check_number(self, thing: Name, kind: Name) -> None:
-        """Leaves unless it is a float, or numpy's."""
+        """Leave unless it is a float or numpy's float64."""
         is_float, is_double = (
             self.code.emit(f"icmp eq ptr {kind}, {known}") for known in (self.float_type, self.double_type)
         )
         self.code.leave_unless(self.code.emit(f"or i1 {is_float}, {is_double}"), "otherwise")
 
     def check_array(self, thing: Name, kind: Name, shape: Shape) -> None:
-        """Leaves unless it is an array of float64 and of this shape, without gaps."""
+        """Leave unless it is a contiguous float64 array of this shape."""
         emit = self.code.emit
         self.code.leave_unless(emit(f"icmp eq ptr {kind}, {self.array_type}"), "otherwise")
         flags = emit(f"and i32 {self.load('i32', thing, layouts.FLAGS)}, {layouts.IN_ORDER}")
@@ -123,7 +123,7 @@ class _Writer:
         self.code.leave_unless(total, "otherwise")
 
     def borrow(self) -> None:
-        """Takes the first free workspace."""
+        """Take the first free workspace."""
         self.free = self.load("ptr", self.state, 16)
         self.code.leave_unless(self.code.emit(f"icmp ne ptr {self.free}, null"), "otherwise")
         enough = f"icmp sge i64 {self.load('i64', self.free, 8)}, {self.load('i64', self.state, 8)}"
@@ -132,12 +132,12 @@ class _Writer:
         self.work = self.at(self.free, 64)
 
     def give_back(self) -> None:
-        """The workspace is free again."""
+        """Return the workspace to the free list."""
         self.code.store(self.load("ptr", self.state, 16), self.free, "ptr")
         self.code.store(self.free, self.at(self.state, 16), "ptr")
 
     def make_arrays(self) -> None:
-        """Makes all arrays of the result, then checks them."""
+        """Create all arrays of the result, then check them."""
         code, new = self.code, self.module.outside(self.code, "new_array", layouts.new_array_address())
         for k, shape in enumerate(self.results):
             if shape:
@@ -151,12 +151,12 @@ class _Writer:
             code.store(self.load("ptr", array, layouts.DATA), self.at(self.parts, 8 * k), "ptr")
 
     def release_arrays(self) -> None:
-        """Releases the result's arrays; Py_DecRef skips those that could not be made."""
+        """Release the result's arrays. Py_DecRef skips arrays that could not be created."""
         for array in self.arrays.values():
             self.call("Py_DecRef", "ptr", f"ptr {array}", "void")
 
     def try_recordings(self) -> str:
-        """Runs recordings until the guards of one hold; moves it to the front. Returns the label for no success."""
+        """Run recordings until the guards of one hold, and move it to the front. Returns the label for failure."""
         code = self.code
         count = self.load("i64", self.state, 0)
         head, found, failed, following, front, move = (code.label() for _ in range(6))
@@ -201,7 +201,7 @@ class _Writer:
         return self.tuple(things)
 
     def tuple(self, things: Sequence[Name]) -> Name:
-        """A tuple, which takes over the references."""
+        """Create a tuple, which takes over the references."""
         made = self.call("PyTuple_New", "i64", f"i64 {len(things)}")
         for k, thing in enumerate(things):
             self.call("PyTuple_SetItem", "ptr, i64, ptr", f"ptr {made}, i64 {k}, ptr {thing}", "i32")
@@ -215,11 +215,11 @@ def write_entry(
     memory: np.ndarray,
     otherwise: Callable[..., Any],
 ) -> tuple[str, list[Any]]:
-    """The text of a module with `entry`, and what it needs.
+    """The source of a module with `entry`, and the objects that it needs.
 
-    form     how the result's parts are put together: "one" is the part itself, "many" a tuple of all, "value+many" a
-             part and a tuple of the rest
-    memory   the dispatch's
+    form     of the result: "one" is the part itself, "many" a tuple of all parts, "value+many" a part and a tuple of
+             the rest
+    memory   of the dispatch table
     """
     module = Module()
     w = _Writer(module, len(inputs), results, memory)
@@ -232,11 +232,11 @@ def write_entry(
     code.do(f"ret ptr {w.assembled(form)}")
     code.begin(failed)
     w.give_back()
-    w.call("PyErr_Clear", "", "", "void")  # the eager engine raises the error of a call into Python again
+    w.call("PyErr_Clear", "", "", "void")  # the eager engine raises an error from Python again
     w.release_arrays()
     code.do("br label %otherwise")
     if w.arrays:
-        code.begin("no_memory")  # MemoryError is set; releases arrays and workspace
+        code.begin("no_memory")  # MemoryError is set; release arrays and workspace
         w.give_back()
         w.release_arrays()
         code.do("ret ptr null")

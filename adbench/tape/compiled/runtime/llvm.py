@@ -1,4 +1,4 @@
-"""LLVM: from a module's text to functions in memory."""
+"""LLVM: compile a module's source to functions in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adbench.tape.core.rule import TapeError
 
 
 class LLVMRefusedError(TapeError):
-    """LLVM refused the generated code, which is a bug. The eager engine takes over."""
+    """LLVM refused the generated code, which is a bug. The eager engine runs instead."""
 
 
 def _refused(error: Exception) -> LLVMRefusedError:
@@ -30,13 +30,13 @@ def _target() -> Any:
 
 @functools.cache
 def processor() -> tuple[str, str]:
-    """This computer's processor and its features, as LLVM names them."""
+    """LLVM's names of this processor and its features."""
     _target()
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 def machine_for(level: int) -> Any:
-    """A target machine for this processor; level 0 to 3."""
+    """A target machine for this processor, at level 0 to 3."""
     name, features = processor()
     return _target().create_target_machine(cpu=name, features=features, opt=level, jit=True, codemodel="jitdefault")
 
@@ -56,7 +56,7 @@ def _parsed(text: str, machine: Any, level: int) -> Any:
 
 
 def optimised(text: str, *, level: int) -> tuple[str, str]:
-    """The module as LLVM optimises it, in its own language and in this processor's assembly language."""
+    """The optimised module, in LLVM's and in this processor's assembly language."""
     machine = machine_for(level)
     module = _parsed(text, machine, level)
     return str(module), str(machine.emit_assembly(module))
@@ -73,7 +73,7 @@ def object_code(text: str, level: int) -> bytes:
 
 
 def _cached_object_code(text: str, level: int, cache: CodeCache | None) -> bytes:
-    """The object code, from the cache if it has it."""
+    """The object code, from the cache if possible."""
     if cache is None:
         return object_code(text, level)
     version = ".".join(map(str, llvm.llvm_version_info))
@@ -88,7 +88,7 @@ def _cached_object_code(text: str, level: int, cache: CodeCache | None) -> bytes
 class Loaded:
     """Functions in memory; they live as long as this object.
 
-    environment   objects whose addresses the code reads: kept alive here
+    environment   objects whose addresses the code reads, kept alive here
     cache         of object code on disk, if any
     """
 
@@ -111,7 +111,7 @@ class Loaded:
             self._table[k] = address_of(thing)
 
     def replace(self, slot: int, thing: Any) -> None:
-        """Replaces an object of the environment; the old one stays alive."""
+        """Replace an object of the environment; the old one stays alive."""
         self._environment.append(thing)
         self._table[slot] = address_of(thing)
 
@@ -121,14 +121,14 @@ class Loaded:
 
 
 class Object:
-    """A Python object to be passed by its own address, also if it is a number or an array."""
+    """A Python object to pass by its own address, even if it is a number or an array."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 def address_of(thing: Any) -> int:
-    """The address that the code gets: of an array's data, of other objects; a number is taken as an address."""
+    """The address for the code: of an array's data, or of another object. A number is already an address."""
     if isinstance(thing, np.ndarray):
         return int(thing.ctypes.data)
     if isinstance(thing, Object):
@@ -137,7 +137,7 @@ def address_of(thing: Any) -> int:
 
 
 def optimise(module: Any, machine: Any, level: int) -> None:
-    """Runs the passes that pay here: the program has no dead and no duplicate operations."""
+    """Run the optimisation passes that pay here; the program has no dead or duplicate operations."""
     tuning = llvm.create_pipeline_tuning_options(speed_level=level, size_level=0)
     tuning.loop_vectorization = False
     tuning.slp_vectorization = False

@@ -1,7 +1,7 @@
 """The memory layout of CPython's floats and numpy's arrays.
 
-The layouts are those of their published C interfaces. They are checked once, on real objects; where they differ, there
-is no entry, and calls go through ctypes.
+The layouts come from the published C interfaces and are checked once, on real objects. If they differ, there is no
+entry, and calls go through ctypes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TYPE, FLOAT_VALUE = 8, 16
 DATA, NDIM, DIMENSIONS, DESCR, FLAGS = 16, 24, 32, 56, 64
 IN_ORDER = 0x0001 | 0x0100  # C-contiguous and aligned
 
-_NEW_ARRAY = 93  # place of PyArray_New in numpy's table
+_NEW_ARRAY = 93  # index of PyArray_New in numpy's table
 DOUBLE = 12  # numpy's number of float64
 
 

@@ -15,11 +15,11 @@ from adbench.tape.compiled.runtime.llvm import Loaded
 from adbench.tape.compiled.trace.record_function import Recording
 
 LONG_PROGRAM = 10_000
-"""Recordings of more nodes are compiled without optimisation: in a tenth of the time, and little slower."""
+"""Recordings of more nodes are compiled without optimisation: in a tenth of the time, and little slower to run."""
 
 
 def default_level(recording: Recording) -> int:
-    """The level of optimisation by the length of a recording."""
+    """The level of optimisation for the length of a recording."""
     return 0 if len(recording.trace) > LONG_PROGRAM else 2
 
 
@@ -28,8 +28,9 @@ _RUN = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Turns the garbage collector off: it would scan a growing recording without garbage again and again, a quarter of
-    the time that recording and lowering take."""
+    """Turn the garbage collector off in the block.
+
+    It would scan a growing recording again and again, for a quarter of the time of recording and lowering."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -44,7 +45,7 @@ Watch = Callable[[str], AbstractContextManager[Any]] | None
 
 @dataclass(frozen=True)
 class Options:
-    """How a function is compiled, as in `compile`; `cache` is opened."""
+    """The options of `compile`, with the cache opened."""
 
     fast_math: bool = False
     level: int | None = None

@@ -1,1 +1,1 @@
-"""From a Python function to a trace: symbols, guards and simplification."""
+"""Record a Python function as a trace: symbols, guards and simplification."""

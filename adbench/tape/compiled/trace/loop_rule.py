@@ -1,15 +1,15 @@
-"""Loops that stay loops: a body recorded once, and the rule of running it n times.
+"""Loops that stay loops: record the body once, and run it n times by a rule.
 
 The body of `loop(step, state, n)` is recorded once, on a separate trace, with symbols for counter and state. Each value
-that it uses from outside becomes an input of the loop: a *row* if it is read at the counter, x[i], else a *capture*.
-Running the body n times is then one operation, `SCAN`, with a rule like any other:
+from outside becomes an input of the loop: a *row* if it is read at the counter, x[i], else a *capture*. Running the
+body n times is then one operation, `SCAN`, with a rule like any other:
 
-    reverse   a loop that runs backwards over the stored states. Its body is the engine's own reverse sweep over the
-              body; the adjoints of captures add up in its state
+    reverse   a loop backwards over the stored states. Its body is the engine's own reverse sweep over the body;
+              its state accumulates the adjoints of captures
     forward   a loop over pairs of state and tangent. Its body is the engine's own forward mode over the body
 
-so that loops nest, and have derivatives of higher order. A body that needs actual numbers which differ
-between iterations (a branch on the state, a list at index i) cannot stay a loop, and is unrolled.
+So loops nest, and have derivatives of higher order. A body that needs numbers which differ between iterations (a branch
+on the state, a list at index i) is unrolled.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A body, how often and in which direction it runs, and which part of the state is recorded in every iteration.
+    """A body, the number and direction of its iterations, and the part of the state stored in every iteration.
 
-    keep      None: the result is the last state, packed as a vector. Otherwise (start, stop): a matrix whose row k has
-              these entries of the packed state after k iterations, row 0 those of the first
+    keep      None: the result is the last state, packed as a vector. Otherwise (start, stop): the result is a matrix
+              with these entries of the packed state after k iterations in row k; row 0 is the first state
     """
 
     body: Body
@@ -81,7 +81,7 @@ class Loop:
         return tuple(s.shape for s in self.body.state)
 
     def split(self, inputs: Sequence[Value]) -> tuple[Sequence[Value], Sequence[Value], Sequence[Value]]:
-        """State, rows and captures among the inputs of `SCAN`."""
+        """Split the inputs of `SCAN` into state, rows and captures."""
         a, b = len(self.body.state), len(self.body.state) + len(self.body.rows)
         return inputs[:a], inputs[a:b], inputs[b:]
 
@@ -106,7 +106,7 @@ def live(trace: Trace, outputs: Sequence[Value]) -> list[int]:
 
 
 def replay(trace: Trace, outputs: Sequence[Value], values: dict[int, Value]) -> list[Value]:
-    """The outputs for other inputs: `values` has them by the id of the symbol, or of any value from outside."""
+    """The outputs for other inputs: `values` gives them by the id of the symbol, or of an outside value."""
     for number in live(trace, outputs):
         record = trace[number]
         made = made_by(record)
@@ -119,7 +119,7 @@ def replay(trace: Trace, outputs: Sequence[Value], values: dict[int, Value]) -> 
 
 
 def record_body(step: Step, state: Sequence[Value]) -> tuple[Body, list[Value], list[Value]]:
-    """The body of step(i, state) -> state, and the values that it reads from outside: rows and captures.
+    """The body of step(i, state) -> state, and the outside values that it reads: rows and captures.
 
     Raises DependsOnDataError if it cannot be recorded once for all iterations.
     """
@@ -131,7 +131,7 @@ def record_body(step: Step, state: Sequence[Value]) -> tuple[Body, list[Value], 
         raise ShapesChangeError([shape_of(y) for y in outputs])
     rows: dict[int, Value] = {}
     captures: dict[int, Value] = {}
-    row_sources: dict[int, int] = {}  # symbols that read a row -> the id of the array
+    row_sources: dict[int, int] = {}  # id of a symbol that reads a row -> id of the array
     for number in live(first, outputs):
         made = made_by(first[number])
         if made is None:
@@ -158,7 +158,7 @@ def record_body(step: Step, state: Sequence[Value]) -> tuple[Body, list[Value], 
 
 
 class ShapesChangeError(DependsOnDataError):
-    """The state that a step returns has other shapes than the one it got."""
+    """A step returned a state of other shapes than it got."""
 
     def __init__(self, shapes: list[tuple[int, ...]]) -> None:
         super().__init__("the shapes of a loop's state change")
@@ -170,15 +170,15 @@ def _is_outside(x: Value, trace: Trace) -> bool:
 
 
 def run(step: Step, state: Sequence[Value], n: int, *, backwards: bool = False, keep: Any = None) -> Value:
-    """The packed last state of step(i, state) for i = 0 … n-1, or its history; recorded as one operation."""
+    """The packed last state of step(i, state) for i = 0 … n-1, or its history, recorded as one operation."""
     body, rows, captures = record_body(step, state)
     return _scan(*state, *_cut(rows, n), *captures, loop=Loop(body, n, backwards, keep))
 
 
 def _cut(rows: Sequence[Value], n: int) -> list[Value]:
-    """The arrays read at the counter, cut to as many rows as iterations."""
+    """The arrays read at the counter, cut to one row per iteration."""
     if any(shape_of(x)[0] < n for x in rows):
-        raise DependsOnDataError("an index beyond the end")
+        raise DependsOnDataError("a loop reads an index beyond the end of an array")
     return [x if shape_of(x)[0] == n else x[:n] for x in rows]
 
 
@@ -194,7 +194,7 @@ def packed(parts: Sequence[Value]) -> Value:
 
 
 def unpacked(flat: Value, shapes: Sequence[tuple[int, ...]]) -> list[Value]:
-    """The parts of these shapes that a vector holds."""
+    """The parts of a vector, in these shapes."""
     parts, start = [], 0
     for shape in shapes:
         size = math.prod(shape)
@@ -219,7 +219,7 @@ def pull_back(
     wanted: Sequence[bool],
     weights: Sequence[Value],
 ) -> list[Value]:
-    """Σ weights ∂outputs/∂values for each wanted value, None for the others: one sweep of the engine's tape."""
+    """Σ weights ∂outputs/∂values for each wanted value, None for the others, by one sweep of the engine."""
     with on_tape() as tape:
         leaves = [new_leaf(tape, v) if w else v for v, w in zip(values, wanted, strict=True)]
         cells = [leaf.cell if w else None for leaf, w in zip(leaves, wanted, strict=True)]
@@ -236,7 +236,7 @@ def pull_back(
 
 
 def _by_reciprocal(record: Record) -> Record:
-    """The record; a quotient's in the form that it has on a trace, with one division for both partials."""
+    """The record; a quotient's in its form on a trace, with one division for both partials."""
     return (QUOTIENT, *record[1:]) if record[0] is e.divide and record[5] is ASK else record
 
 
@@ -249,11 +249,11 @@ def _back(
     wanted: Sequence[bool], _val: Value, adj: Value, *inputs: Value, loop: Loop, result_shape: Any
 ) -> list[Value]:
     if loop.keep is not None:
-        raise RuleError("loop: the derivative of a loop's derivative by reverse mode twice; take jvp of gradient (hvp)")
+        raise RuleError("loop: reverse mode twice over a loop is not supported; use jvp of gradient (hvp)")
     body, shapes, n = loop.body, loop.shapes, loop.n
     count, rows_from = len(shapes), len(body.rows)
     states = _scan(*inputs, loop=Loop(body, n, loop.backwards, (0, sum(map(math.prod, shapes)))))
-    # The state before iteration k is row k of the history. A loop that runs backwards starts with the last counter.
+    # The state before iteration k is row k of the history. A backward loop starts with the last counter.
     before = flip(states[:-1], 0) if loop.backwards else states[:-1]
     _, rows, captures = loop.split(inputs)
     rows_wanted, captures_wanted = wanted[count : count + rows_from], wanted[count + rows_from :]
@@ -323,7 +323,7 @@ def _along(_val: Value, tans: Sequence[Value], *inputs: Value, loop: Loop, resul
         return _scan(*given, loop=Loop(pair, loop.n, loop.backwards, keep))
     both = _scan(*given, loop=Loop(pair, loop.n, loop.backwards, None))
     if type(_val) is Symbol and type(both) is Symbol and both.tape is _val.tape:
-        _val.tape.rebind(_val, both[:size])  # this loop computes it too, so the loop that made it is not needed
+        _val.tape.rebind(_val, both[:size])  # this loop computes it too, so its own loop is unnecessary
     return both[size:]
 
 
@@ -332,12 +332,12 @@ def _lifted(level: int, value: Value, tangent: Value) -> Value:
 
 
 SCAN: Rule = function_gradients(_scan_value, reverse=AllInputs(_back), forward=AllInputs(_along), name="loop")
-"""SCAN(*state, *rows, *captures, loop=): the state after all turns, or its history."""
+"""SCAN(*state, *rows, *captures, loop=): the state after all iterations, or its history."""
 
 TRACED_GRADIENTS.add(SCAN)
 
 
-# What `tape.loop` does while a function is recorded for compilation
+# `tape.loop` while a function is recorded for compilation
 
 
 def unrolled(step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
@@ -350,8 +350,8 @@ def unrolled(step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
 def emitter(checkpointed: bool) -> Callable[[Callable[[Any, Any], Any], Any, int], Any]:
     """The `loop` of a recording: one operation if the body allows it, else unrolled.
 
-    Checkpointed, a loop of n iterations is an outer loop of √n iterations over an inner one of √n: its reverse sweep
-    stores the states of the outer loop only, and recomputes those of the inner one in each outer iteration.
+    Checkpointed, a loop of n iterations becomes an outer loop of √n iterations over an inner loop of √n. Its reverse
+    sweep stores only the outer states, and recomputes the inner states in each outer iteration.
     """
 
     def emit(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:
@@ -364,7 +364,7 @@ def emitter(checkpointed: bool) -> Callable[[Callable[[Any, Any], Any], Any, int
         for _ in range(2):
             try:
                 return rebuild(_emitted(step, leaves, rebuild, int(n), checkpointed))
-            except ShapesChangeError as change:  # again, for a number that becomes an array in the first iteration
+            except ShapesChangeError as change:  # try again, for a number that becomes an array in the first iteration
                 try:
                     leaves = [broadcast_to(s, shape) for s, shape in zip(leaves, change.shapes, strict=True)]
                 except ValueError:

@@ -1,7 +1,6 @@
-"""Recording a function for compilation: f runs once on symbols, then the engine's own sweep.
+"""Record a function for compilation: run f once on symbols, then the engine's own sweep.
 
-The result is a `Recording`: a trace that holds value and derivatives, the symbols that are its inputs and outputs, and
-the guards under which it holds.
+The result is a `Recording`: a trace of value and derivatives, the symbols of its inputs and outputs, and its guards.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ class NotCompilableError(TapeError):
 class Recording:
     """A program for all points at which its guards hold.
 
-    inputs    the symbols of the numbers and arrays that a call brings, in their order
-    value     the function's value, as parts; `rebuild` puts them together
-    parts     the derivatives, as parts: of the wanted inputs, or of the value's parts (jvp)
-    checked   symbols in which a NaN calls for the careful program
-    guards    (a boolean symbol, what it has to be)
+    inputs    the symbols of a call's numbers and arrays, in order
+    value     the parts of the function's value; `rebuild` assembles them
+    parts     the derivatives: of the wanted inputs, or of the value's parts (jvp)
+    checked   symbols in which a NaN requires the careful program
+    guards    (a boolean symbol, its required value)
     """
 
     trace: Trace
@@ -54,12 +53,12 @@ class Recording:
 
 @dataclass(frozen=True)
 class Request:
-    """What to record.
+    """A request to record a function.
 
-    f          of the numbers and arrays that a call brings, as one flat list
+    f          takes a call's numbers and arrays as one flat list
     examples   those of the first call: floats, float64 arrays, and arrays of integers or booleans
-    active     which of them are differentiated
-    vectors    for `vjp` the weights in their structure, for `jvp` and `hvp` a direction for each active input
+    active     whether each is differentiated
+    vector     for `vjp` the weights in their structure, for `jvp` and `hvp` a direction for each active input
     """
 
     f: Function
@@ -72,7 +71,7 @@ class Request:
 
 
 def record(request: Request, *, careful: bool, loops: bool = True) -> Recording:
-    """Runs the function on symbols. Raises NotCompilableError, or what the function itself raises."""
+    """Run the function on symbols. Raises NotCompilableError, or the function's own errors."""
     before = current.emit_loop, current.careful
     current.emit_loop, current.careful = (emitter(request.checkpointed) if loops else None), careful
     try:
@@ -85,14 +84,16 @@ def record(request: Request, *, careful: bool, loops: bool = True) -> Recording:
     if not careful and any(not isinstance(x, Active) and has_nan(x) for x in recording.parts):
         return record(request, careful=True, loops=loops)  # a constant 0 · inf: the plain sweep is always wrong
     if _leaks(recording):
-        if loops:  # a step that stores values outside of its state
+        if loops:  # a step stored values outside its state
             return record(request, careful=careful, loops=False)
-        raise NotCompilableError(f"{request.name}: a value of a finished inner function is used outside of it")
+        raise NotCompilableError(
+            f"{request.name}: a value of an inner function is used after it ended; return it instead"
+        )
     return recording
 
 
 def _leaks(recording: Recording) -> bool:
-    """Whether something of a loop's body, or of another level, is used outside of it."""
+    """Whether a value of a loop's body, or of another level, is used outside of it."""
     trace = recording.trace
     outputs = [*recording.value, *recording.parts, *recording.checked, *(s for s, _ in recording.guards)]
     values = list(outputs)
@@ -103,7 +104,7 @@ def _leaks(recording: Recording) -> bool:
 
 
 class _Recorder:
-    """One recording in the making."""
+    """Makes one recording."""
 
     def __init__(self, request: Request, careful: bool) -> None:
         self.request = request
@@ -120,12 +121,12 @@ class _Recorder:
         return self.trace.leaf(shape_of(value), value, active=active, integer=integer).number
 
     def as_argument(self, number: int, example: Any) -> Any:
-        """The function's argument: the symbol, or its truth for an array of booleans."""
+        """The function's argument: the symbol, or for an array of booleans its truth."""
         symbol = self.trace[number][1]
         return symbol != 0.0 if isinstance(example, np.ndarray) and example.dtype.kind == "b" else symbol
 
     def inputs(self) -> tuple[Symbol, ...]:
-        """The symbols of the inputs; an assignment may have replaced objects."""
+        """The current symbols of the inputs; an assignment may have replaced objects."""
         return (*(self.trace[n][1] for n in self.numbers), *self.vectors)
 
     def vector(self, parts: Sequence[Any]) -> list[Symbol]:
@@ -143,7 +144,7 @@ class _Recorder:
         return Recording(self.trace, self.inputs(), tuple(value), rebuild, tuple(parts), symbols, guards)
 
     def run(self) -> Recording:
-        """Value and derivatives of the operator."""
+        """Record the value and the derivatives of the operator."""
         operator = self.request.operator
         if operator == "jvp":
             return self.forward()
@@ -154,7 +155,7 @@ class _Recorder:
         self.trace.is_differentiated = False
         if operator == "value":
             ys, rebuild = self.outputs(y)
-            return self.finish(ys, rebuild, (), ys)  # there may be a derivative inside
+            return self.finish(ys, rebuild, (), ys)  # f may compute derivatives itself
         if operator == "vjp":
             ys, rebuild = self.outputs(y)
             weights = self.vector(matching(self.request.vector, ys, f"vjp: w for {self.request.name}"))
@@ -167,17 +168,17 @@ class _Recorder:
         return recording if operator != "gradient" else replace(recording, value=(), rebuild=lambda _parts: None)
 
     def is_path_of_one_number(self) -> bool:
-        """Whether there are loops, and a single number to differentiate in.
+        """Whether there are loops and only a single number to differentiate in.
 
-        Then a tangent is cheap next to the loop's state, while a sweep would store all states and be a second loop. A
-        careful recording needs a sweep, which handles zero times infinity.
+        Then a tangent is cheap compared with the loop's state, while a sweep would store all states and need a second
+        loop. A careful recording needs a sweep, which handles zero times infinity.
         """
         active = [x for x, a in zip(self.request.examples, self.request.active, strict=True) if a]
         is_one = len(active) == 1 and np.size(active[0]) == 1 and not self.request.checkpointed
         return is_one and not self.trace.careful and any(r[0] is SCAN for r in self.trace)
 
     def along_one(self) -> Recording:
-        """The gradient by one tangent, which is 1."""
+        """The gradient, from a single tangent of 1."""
         with forward_level() as level:
             ones = [np.ones(x.shape) if x.shape else 1.0 for x in self.given]
             wanted = zip(self.given, ones, self.request.active, strict=True)
@@ -189,10 +190,10 @@ class _Recorder:
         return self.finish([value], lambda parts: parts[0], parts, parts)
 
     def check_scalar(self, y: Any) -> None:
-        """Raises NotScalarError as `gradient` does."""
+        """Raise NotScalarError as `gradient` does."""
         if not is_scalar(y):
             raise NotScalarError(
-                f"gradient: {self.request.name} should return a scalar, got {described(y)}; see jacobian, vjp"
+                f"gradient: {self.request.name} should return a scalar, got {described(y)}; use jacobian or vjp"
             )
 
     def outputs(self, y: Any) -> tuple[list[Value], Any]:
@@ -202,7 +203,7 @@ class _Recorder:
         return outputs(y)
 
     def swept(self, ys: Sequence[Value], rebuild: Any, weights: Sequence[Value]) -> Recording:
-        """The reverse sweep, recorded after the function."""
+        """Record the reverse sweep after the function."""
         trace = self.trace
         seeds = [(y, w) for y, w in zip(ys, weights, strict=True) if type(y) is Symbol and y.tape is trace and y.active]
         for cell, adj in merged(seeds):
@@ -223,7 +224,7 @@ class _Recorder:
         ]
 
     def forward(self) -> Recording:
-        """The engine's forward mode on symbols."""
+        """Record the engine's forward mode."""
         with forward_level() as level:
             ys, rebuild = outputs(self.request.f(self.duals(level)))
         plain = [y.val if isinstance(y, Dual) and y.level == level else y for y in ys]
@@ -231,7 +232,7 @@ class _Recorder:
         return self.finish(plain, rebuild, tangents, tangents)
 
     def forward_over_reverse(self) -> Recording:
-        """The engine's forward mode over its tape and sweep."""
+        """Record the engine's forward mode over its tape and sweep."""
         active = self.request.active
         result: list[Any] = []
 

@@ -1,11 +1,10 @@
 """The form in which a rule is recorded for compilation.
 
-Most rules are recorded unchanged. Two kinds are not:
+Most rules are recorded unchanged, except two kinds:
 
-* A rule with a `scatter` adds in place to a buffer. A symbol has no buffer, so the rule is recorded without it.
-* A rule whose gradient functions are written for plain numbers, or look at many of them (eigenvalues, singular values,
-  custom rules that are not elementwise): each gradient function becomes one node, which calls it in Python when the
-  compiled function runs.
+* A rule with a `scatter` adds in place to a buffer. Symbols have no buffers, so the rule is recorded without it.
+* A rule whose gradient functions need plain numbers (eigenvalues, singular values, custom rules that are not
+elementwise): each gradient function becomes one node, which calls it in Python when the compiled function runs.
 """
 
 from __future__ import annotations
@@ -34,11 +33,12 @@ TRACED_GRADIENTS: set[Rule] = {
     *(solving._inv, solving._solve, solving.triangular, solving._log_abs_det, solving._sign_of_det),
     *(factorisations._cholesky, LEAF),
 }
-"""Rules, besides the elementwise ones and densities, whose gradient functions are recorded operation by operation."""
+"""Rules whose gradient functions are recorded operation by operation, in addition to elementwise rules and
+densities."""
 
 
 class RecordedRule(Rule):
-    """A rule in the form of a trace; `origin` is the rule that was called."""
+    """A rule's form on a trace; `origin` is the rule that was called."""
 
     __slots__ = ("origin",)
     origin: Rule
@@ -57,7 +57,7 @@ BY_A_NUMBER = _form(
         lambda val, adj, _x, y: reductions.sum(adj * val) * (-1.0 / y),
     ),
 )
-"""An array divided by a number: the sweep multiplies by its reciprocal, as the eager engine's operators do."""
+"""An array divided by a number: the sweep multiplies by the reciprocal, as the eager engine does."""
 
 QUOTIENT = _form(
     e.divide,
@@ -66,7 +66,7 @@ QUOTIENT = _form(
         lambda val, adj, _x, y: -(adj * (val * (1.0 / y))),
     ),
 )
-"""Any other quotient, likewise: one reciprocal for both partials."""
+"""Any other quotient: one reciprocal serves both partials."""
 
 _forms: dict[Rule, Rule] = {e.divide: QUOTIENT}
 
@@ -92,16 +92,16 @@ def _form_of(rule: Rule) -> Rule:
 
 
 def _call_rule(name: str, value: Callable[..., Value]) -> Rule:
-    """A rule that only calls Python; it has no derivative."""
+    """A rule that calls Python and has no derivative."""
 
     def refuse(*_args: Value, **_params: Any) -> Value:
-        raise RuleError(f"{name} is called in Python, and cannot be differentiated once more")
+        raise RuleError(f"{name} is called in Python and has no further derivative; use the eager engine")
 
     return Rule(name, value, AllInputs(refuse), AllInputs(refuse))
 
 
 def _called(rule: Rule) -> Any:
-    """The reverse side of a rule with each gradient function as one call."""
+    """The reverse gradients of a rule, each as one call."""
     if isinstance(rule.reverse, AllInputs):
         return AllInputs(_all_called(rule, rule.reverse.fn))
     return tuple(None if g is None else _one_called(rule, i, g) for i, g in enumerate(rule.reverse))

@@ -1,4 +1,4 @@
-"""Shapes of results, computed without the numbers, which do not exist yet while recording."""
+"""Shapes of results, computed without numbers, which do not exist while recording."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SHAPES: dict[Rule, Callable[[Sequence[Shape], dict[str, Any]], Shape]] = {
     symbol_rules.TAKE: lambda shapes, _params: shapes[0][1:],
     symbol_rules.PUT: lambda shapes, params: (params["length"], *shapes[0]),
 }
-"""The shape of a result from those of the inputs, where evaluating would cost too much, or could fail."""
+"""Shapes of results from shapes of inputs, for rules whose evaluation would be expensive or could fail."""
 
 
 def result_shape(rule: Rule, inputs: Sequence[Value], params: dict[str, Any]) -> Shape:
@@ -59,7 +59,7 @@ def result_shape(rule: Rule, inputs: Sequence[Value], params: dict[str, Any]) ->
         return first if all(s == first for s in given) else np.broadcast_shapes(*given)
     if rule in SHAPES:
         return SHAPES[rule](given, params)
-    of_params = params.get("result_shape")  # of the rules that `forms` and `looping` make
+    of_params = params.get("result_shape")  # for rules made by `recorded_forms` and `loop_rule`
     if of_params is not None:
         return tuple(of_params)
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""Operations that need no record: products with one, quotients by one, double negation, sums with scattered values."""
+"""Simplify operations that need no record: x · 1, x / 1, double negation, sums of scattered values."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ ADD_AT: Rule = function_gradients(
     name="add_at",
     fresh=True,
 )
-"""add_at(x, v, index=): x with v added at the places of the index, repeated ones repeatedly."""
+"""add_at(x, v, index=): x with v added at the index, repeatedly for repeated positions."""
 
 
 def one_number(x: Value) -> float | None:
-    """The number that all elements of a constant are, if it is stored as one; None for anything else."""
+    """The value of a constant stored as one number for all elements, else None."""
     if type(x) is float:
         return x
     if type(x) is np.ndarray and x.dtype.kind == "f" and x.size and not any(x.strides):
@@ -49,7 +49,7 @@ def one_number(x: Value) -> float | None:
 
 
 def simplified(rule: Rule, inputs: list[Value], params: dict[str, Any], made: Producer) -> Value:
-    """A value equal to rule(*inputs) that needs no new record, or None. May replace inputs by simpler ones.
+    """A value equal to rule(*inputs) that needs no new record, or None. It may simplify inputs.
 
     Uses only identities that hold for every float: x · 1, x / 1, x - 0, -(-x). (x + 0 is not x for x = -0.0.)
     """
@@ -75,7 +75,7 @@ def _multiply(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> 
 
 
 def _divide(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
-    """x / 1; and c / (1 + exp u) where its square overflows, see `identities`. That asks, so not within a loop."""
+    """x / 1, and c / (1 + exp u) where its square overflows, see `identities`. That adds a guard: not in loops."""
     if type(inputs[1]) is float:
         return inputs[0] if inputs[1] == 1.0 else None
     total = made(inputs[1]) if type(inputs[0]) is float and shape_of(inputs[1]) == () else None
@@ -98,7 +98,7 @@ def _negative(inputs: list[Value], _params: dict[str, Any], made: Producer) -> V
 
 
 def _add(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
-    """A sum with what `put` made adds in the places that are not zero."""
+    """A sum with a result of `put` adds only at the positions that are not zero."""
     for i in (1, 0):
         before = made(inputs[i]) if shape_of(inputs[i]) else None
         if before is not None and before[0] is put and shape_of(inputs[1 - i]) == before[2]["shape"]:
@@ -108,7 +108,7 @@ def _add(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
 
 
 def _matmul(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
-    """With a matrix whose entries are all the same, a product is a sum: over the rows, or over the columns."""
+    """A product with a matrix of equal entries is a sum over rows or over columns."""
     a, b = inputs
     if len(shape_of(a)) != 2 or len(shape_of(b)) != 2:
         return None
@@ -123,7 +123,7 @@ def _matmul(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Val
 
 
 def _sum(inputs: list[Value], params: dict[str, Any], made: Producer) -> Value:
-    """Of a product of matrices: Σ_ij (A B)_ij = Σ_k (Σ_i A_ik) (Σ_j B_kj). The product itself is not needed."""
+    """The sum of a matrix product without the product: Σ_ij (A B)_ij = Σ_k (Σ_i A_ik) (Σ_j B_kj)."""
     before = made(inputs[0]) if params["axes"] is None else None
     if before is None or before[0] is not products.matmul:
         return None
@@ -135,7 +135,7 @@ def _sum(inputs: list[Value], params: dict[str, Any], made: Producer) -> Value:
 
 
 def _all_entries(x: Value, made: Producer) -> Value:
-    """The number that all entries of a matrix are; None if it is not known to be one."""
+    """The common value of all entries of a matrix, or None if they are not known to be equal."""
     number = one_number(x)
     if number is not None:
         return number
@@ -146,18 +146,18 @@ def _all_entries(x: Value, made: Producer) -> Value:
 
 
 def _known(rule: Rule) -> Callable[..., Value]:
-    """What is known of a function of a function, see `identities`."""
+    """The smoother form of a composition, see `identities`."""
     return lambda inputs, _params, _made: KNOWN[rule](*inputs)
 
 
 def _where(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> Value:
-    """With a condition that holds at single points, see `predicates.of_both_sides`."""
+    """`where` under a condition that holds at single points, see `predicates.of_both_sides`."""
     condition = of_both_sides(*inputs)
     return None if condition is inputs[0] else e.where(condition, *inputs[1:])
 
 
 def _undefined(inputs: list[Value], params: dict[str, Any], _made: Producer) -> Value:
-    """The zeros themselves, where no sweep will ask for their derivative."""
+    """The zeros themselves, if no sweep will read their derivative."""
     x = inputs[0]
     return None if x.tape.is_differentiated else UNDEFINED.value(np.broadcast_to(0.0, x.shape), **params)[()]
 

@@ -1,15 +1,15 @@
-"""Symbols: placeholders for the numbers of future calls while a function is recorded for compilation.
+"""Symbols: placeholders for the numbers of future calls, used to record a function for compilation.
 
 A `Symbol` is an active value at the lowest level, instead of a plain number or array. Operations on symbols are
-recorded on a `Trace`, which is a `Tape` with records of the general form. So the engine is not duplicated:
+recorded on a `Trace`, a `Tape` with records of the general form. So the engine is not duplicated:
 
-* rules dispatch on a symbol as on any active value, whatever levels of derivatives lie over it;
-* the engine's own `sweep` runs over a trace, calls the rules' own gradient functions with symbols, and what they
-  compute is recorded too. The trace then holds value and gradient: the program that is lowered to machine code.
+* rules dispatch on a symbol as on any active value, under any levels of derivatives;
+* the engine's own `sweep` runs over a trace and calls the rules' own gradient functions with symbols, and their
+  operations are recorded too. The trace then holds value and gradient: the program to lower to machine code.
 
 A symbol has no number that could flow into the result. A comparison returns a symbol of booleans. If Python needs an
 answer (`if`, `while`, `int`, an index), it is computed for the example point and recorded as a *guard*: the recording
-is valid only for points at which all its guards have the same outcome.
+is valid only at points where all its guards have the same outcome.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Shape = tuple[int, ...]
 
 
 class DependsOnDataError(Exception):
-    """A loop's body needs a number that differs between iterations: the loop has to be unrolled."""
+    """A loop's body needs a number that differs between iterations, so the loop must be unrolled."""
 
 
 def _binary(rule: Rule) -> Callable[[Any, Any], Any]:
@@ -38,21 +38,21 @@ def _binary(rule: Rule) -> Callable[[Any, Any], Any]:
 
 
 class Symbol(Operand):
-    """A float, or a float64 or boolean array, of a call to come.
+    """A float, or a float64 or boolean array, of a future call.
 
-    tape      the trace it was computed on; None in its place for a constant
-    number    the place of its record on the trace
+    tape      the trace it was computed on
+    number    the index of its record on the trace
     active    whether it depends on an input that is differentiated
     boolean   whether it holds booleans
     integer   whether it is an input for an array of integers
-    adj, own  where its adjoint collects: a symbol is its own cell
-    users     for an array the numbers of the records that read it
+    adj, own  its adjoint: a symbol is its own cell
+    users     for an array, the numbers of the records that read it
     """
 
     __slots__ = ("_val", "active", "adj", "boolean", "gradient", "integer", "number", "own", "shape", "tape", "users")
 
     symbolic = True
-    tape: Any  # a Trace: it makes symbols, and so imports this module
+    tape: Any  # a Trace, which imports this module
     number: int
     active: bool
     boolean: bool
@@ -71,12 +71,12 @@ class Symbol(Operand):
 
     @property
     def cell(self) -> Symbol:
-        """Where its adjoint collects: itself."""
+        """The cell of its adjoint: the symbol itself."""
         return self
 
     @property
     def is_differentiated(self) -> bool:  # type: ignore[override]
-        """Whether the trace will be swept once what is recorded now is complete."""
+        """Whether a sweep will follow the current part of the recording."""
         return bool(self.tape.is_differentiated)
 
     @property
@@ -86,7 +86,7 @@ class Symbol(Operand):
 
     @property
     def val(self) -> Value:
-        """The same number as a constant to derivatives."""
+        """The same number as a constant for derivatives."""
         return e.stop_gradient(self) if self.active else self
 
     def interpret(self, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
@@ -105,11 +105,11 @@ class Symbol(Operand):
         return bool(self.tape.decide(symbol if symbol.shape == () else symbol.reshape(())))
 
     def has_nan(self) -> bool:
-        """Whether it holds a NaN: a guard."""
+        """Whether it holds a NaN; adds a guard."""
         return bool(ANY(PREDICATES[np.isnan](self)))
 
     def concrete(self) -> Any:
-        """The number or array at the example point, under the guard that it is the same, bit by bit."""
+        """The number or array at the example point, under the guard that it stays the same, bit by bit."""
         value = self.tape.example(self)
         if self.boolean:
             is_same = self == value if self.shape == () else ALL(~(self ^ value))
@@ -172,10 +172,10 @@ class Symbol(Operand):
         return getitem(self, index=_plain_index(index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Rebinds this symbol to a new one with the elements replaced."""
+        """Rebind this symbol to a new one with the elements replaced."""
         new = set_at(self, value, index=_plain_index(index))
         if not isinstance(new, Symbol) or new.tape is not self.tape:
-            raise DependsOnDataError("an array of an outer level is written into")
+            raise DependsOnDataError("an array of an outer level is assigned to")
         self.tape.rebind(self, new)
 
     # numpy's functions
@@ -213,7 +213,7 @@ def _concrete(x: Any) -> Any:
 
 
 def _over(function: Any, rule: Rule, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """any or all over axes: of everything by one rule, else by counting."""
+    """any or all over axes: by one rule for all elements, else by counting."""
     truth = x if x.boolean else x != 0.0
     if axis is None and not keepdims:
         return rule(truth) if truth.shape else truth
@@ -225,7 +225,7 @@ def _over(function: Any, rule: Rule, x: Any, axis: Any = None, keepdims: bool = 
 
 
 def _plain_index(index: Any) -> Any:
-    """An index as plain data; symbols in it are looked at, under a guard."""
+    """An index as plain data; symbols in it become numbers under a guard."""
     if isinstance(index, tuple):
         return tuple(map(_plain_index, index))
     if isinstance(index, Symbol):

@@ -1,7 +1,7 @@
-"""Rules that the eager engine does not need: comparisons and logic of symbols, and reading at a loop's counter.
+"""Rules for symbols only: comparisons, logic, and reading at a loop's counter.
 
-In the eager engine a comparison is plain numpy, and a loop's counter a plain integer. Of a symbol both are operations
-like others: recorded, and lowered.
+In the eager engine a comparison is plain numpy, and a loop's counter is a plain integer. For symbols, both are
+operations to record and lower.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from adbench.tape.values import shape_of
 
 
 def _silent(name: str, value: Callable[..., Value]) -> Rule:
-    """A function without derivative."""
+    """Make a rule without derivative."""
     return Rule(name, value, None, None, elementwise=True)
 
 
@@ -46,7 +46,7 @@ def _same(x: Value, y: Value) -> Value:
 
 
 SAME = _silent("same", _same)
-"""Whether two numbers have the same bits: a NaN is the same as itself, and -0.0 not the same as 0.0."""
+"""Whether two numbers have the same bits: NaN equals itself, and -0.0 differs from 0.0."""
 
 TAKE: Rule = function_gradients(
     lambda x, i: x[int(i)],
@@ -77,7 +77,7 @@ REPLACED = frozenset(
         *(np.allclose, np.isclose, np.array_equal, np.argwhere, np.linalg.matrix_rank),
     )
 )
-"""numpy's functions that return positions or decisions: evaluated at the example point, under a guard."""
+"""Numpy's functions that return positions or decisions: evaluated at the example point, under a guard."""
 
 _BOOLEAN_ARGUMENTS = frozenset(LOGIC.values()) | {NUMBER, ANY, ALL, e.where}
 

@@ -1,7 +1,6 @@
-"""The trace: a tape of symbols, on which the same operation on the same operands is recorded once.
+"""The trace: a tape of symbols that records equal operations on equal operands once.
 
-It can compute the numbers behind its symbols at the example point. It does so only when Python asks for one, and then
-records a guard.
+It can compute its symbols' numbers at the example point. It does so only if Python needs one, and then records a guard.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ class Trace(Tape):
     outer     None, or True for the trace of a loop's body, which has no example point
     careful   whether sweeps over it handle zero times infinity at every node
     counter   the symbol of a loop's counter, for the trace of a loop's body
-    guards    (symbol, its outcome at the example point), in the order in which Python asked
-    known     operation and operands -> its record: the same operation on the same operands is recorded once
+    guards    (symbol, its outcome at the example point), in order
+    known     operation and operands -> its record
     foreign   whether an active value of another trace was used
-    is_differentiated  whether what is recorded now will be differentiated by a sweep over the trace
+    is_differentiated  whether a sweep will follow the current part of the recording
     """
 
     __slots__ = (
@@ -52,7 +51,7 @@ class Trace(Tape):
         self._alive: list[Any] = []  # constants whose identity is a key of `known`
 
     def leaf(self, shape: Shape, value: Value = None, *, active: bool = False, integer: bool = False) -> Symbol:
-        """An input; `value` is its example."""
+        """Add an input; `value` is its example."""
         return self._symbol(LEAF, (), value, {}, shape, active=active, integer=integer)
 
     def _symbol(
@@ -92,7 +91,7 @@ class Trace(Tape):
         """The symbol of rule(*args, **params)."""
         keeps_booleans = takes_booleans(rule)
         inputs, keys = [], []
-        active, numbers = False, True  # whether one depends on what is differentiated; whether none is an array
+        active, numbers = False, True  # whether any is differentiated; whether all are numbers
         for i, arg in enumerate(args):
             kind = type(arg)
             if kind is Symbol:
@@ -137,7 +136,7 @@ class Trace(Tape):
         return symbol
 
     def producer(self, symbol: Any) -> tuple[Rule, tuple[Value, ...], dict[str, Any]] | None:
-        """The rule, inputs and parameters that made a symbol of this trace; None for an input, or another's symbol."""
+        """The rule, inputs and parameters that made a symbol of this trace; None for inputs and foreign symbols."""
         if type(symbol) is not Symbol or symbol.tape is not self:
             return None
         return made_by(self[symbol.number])
@@ -153,9 +152,9 @@ class Trace(Tape):
         return value
 
     def rebind(self, old: Symbol, new: Symbol) -> None:
-        """Makes the object `old` be `new` from here on; earlier records get a new object for the old value.
+        """Make the object `old` represent `new` from here on; earlier records get a new object for the old value.
 
-        So an assignment to elements changes the array for everyone who holds it, and no value computed before.
+        So an assignment to elements changes the array for every holder, but no value computed earlier.
         """
         before = Symbol()
         for name in ("tape", "number", "shape", "active", "boolean", "integer", "adj", "users", "_val"):
@@ -177,7 +176,7 @@ class Trace(Tape):
     # Examples
 
     def example(self, symbol: Symbol) -> Value:
-        """The number or array that a symbol is at the example point."""
+        """The value of a symbol at the example point."""
         waiting = [symbol]
         with np.errstate(all="ignore"):
             while waiting:
@@ -186,10 +185,10 @@ class Trace(Tape):
                     waiting.pop()
                     continue
                 if s.tape.outer is not None:
-                    raise DependsOnDataError("a number is needed that differs from turn to turn")
+                    raise DependsOnDataError("a loop's body needs a number that differs between iterations")
                 rule, inputs, params = made_by(s.tape[s.number]) or (LEAF, (), {})
                 if rule is LEAF:
-                    raise DependsOnDataError("an input without example")
+                    raise DependsOnDataError("an input has no example")
                 missing = [x for x in inputs if type(x) is Symbol and x._val is None]
                 if missing:
                     waiting.extend(missing)
@@ -200,11 +199,11 @@ class Trace(Tape):
         return symbol._val
 
     def decide(self, condition: Any) -> bool:
-        """The truth of a condition at the example point, recorded as a guard."""
+        """Decide a condition at the example point, and record a guard."""
         if not isinstance(condition, Symbol):
             return bool(condition)
         if condition.tape.outer is not None:
-            raise DependsOnDataError("a branch in a loop's body")
+            raise DependsOnDataError("a loop's body branches on a value")
         trace = condition.tape
         outcome = bool(trace.example(condition))
         key = ("guard", condition.number)
@@ -215,7 +214,7 @@ class Trace(Tape):
 
 
 def made_by(record: Record) -> tuple[Rule, tuple[Value, ...], dict[str, Any]] | None:
-    """(rule, inputs, params) of a trace's record, the rule as it was called; None for an input."""
+    """(rule, inputs, params) of a trace's record, with the rule that was called; None for an input."""
     rule = record[0]
     if rule is LEAF:
         return None
@@ -223,7 +222,7 @@ def made_by(record: Record) -> tuple[Rule, tuple[Value, ...], dict[str, Any]] | 
 
 
 def _as_one_number(array: Any) -> Any:
-    """An array whose elements are all the same as a view of one."""
+    """The array; if all elements are equal, as a view of one number."""
     if array.size > 1 and array.dtype.kind == "f" and any(array.strides):
         first = array[(0,) * array.ndim]
         if (
