@@ -18,7 +18,7 @@ SIZES = ("1", "1e-2", "1e-4", "1e-6", "1e-8", "1e-9", "gross")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How much of what is drawn at random is drawn."""
+    """Options for the amount of random inputs."""
     parser.addoption(
         "--nightly",
         type=int,
@@ -91,13 +91,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _time_limit(item: pytest.Item) -> float:
-    """Seconds, of a test that has a limit of its own."""
+    """The test's own time limit in seconds, else 0."""
     own = item.get_closest_marker("timeout")
     return float(own.args[0]) if own else 0.0
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Each process of pytest-xdist tells the one that prints what it has left out."""
+    """Each process of pytest-xdist sends the printing process the number of tests that it left out."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left out"] = session.config.stash.get(LEFT_OUT, 0)
 

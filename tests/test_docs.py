@@ -37,9 +37,9 @@ PAGES = [
 ]
 
 ELSEWHERE = {
-    "docs/write-a-case.md": "the file it shows is compared and run in tests/backends/test_page.py",
-    "docs/write-a-backend.md": "the file it shows is compared and run in tests/backends/test_page.py",
-    "docs/write-cpp.md": "the files it shows are compared and run in tests/backends/test_native_calling.py",
+    "docs/how-to/write-a-case.md": "the file it shows is compared and run in tests/backends/test_page.py",
+    "docs/how-to/write-a-backend.md": "the file it shows is compared and run in tests/backends/test_page.py",
+    "docs/how-to/write-cpp.md": "the files it shows are compared and run in tests/backends/test_native_calling.py",
 }
 """Pages whose code is tested elsewhere, and where."""
 
@@ -76,7 +76,7 @@ def source_of(note: str) -> str:
 
 
 def chains(blocks: list[Block]) -> Iterator[list[Block]]:
-    """Blocks that share their names: a python block, what it prints, and those that continue it."""
+    """Blocks that share their names: a python block, its output, and the blocks that continue it."""
     chain: list[Block] = []
     for block in blocks:
         runs = block.language == "python" and not block.note.startswith(("source: ", "file: "))
@@ -281,7 +281,7 @@ def test_dead_links_are_found(tmp_path):
 
 
 def refresh(page: Path) -> None:
-    """Writes the quoted outputs and sources of a page anew."""
+    """Writes the quoted outputs and sources of a page again."""
     text = page.read_text("utf-8")
     blocks = blocks_of(named(page), text)
     changes = [(block, source_of(block.note)) for block in blocks if block.note.startswith("source: ")]

@@ -31,7 +31,7 @@ def test_every_listed_name_is_there_and_no_other_is() -> None:
 
 @pytest.mark.parametrize("old", MOVED)
 def test_an_old_module_path_gives_the_new_module_and_a_warning(old: str) -> None:
-    """In a process of its own: the second import of a module says nothing."""
+    """In a separate process, because the second import of a module does not warn."""
     program = f"import sys, importlib; importlib.import_module({old!r}); print(sys.modules[{old!r}].__name__)"
     done = subprocess.run(
         [sys.executable, "-W", "always::DeprecationWarning", "-c", program],

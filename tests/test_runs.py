@@ -165,7 +165,7 @@ LOCAL = sent.made(2.0)
     ("given", "send", "says"),
     [
         ((LOCAL, 1.0), "import", "local object.*send='source'"),
-        ((sent.LAMBDA, 1.0), "source", "a lambda has no source text"),
+        ((sent.LAMBDA, 1.0), "source", "a lambda has no separate source"),
         ((functools.partial(LOCAL), 1.0), "source", "not a Python function"),
         ((np.sin, 1.0), "source", "not a Python function"),
         ((LOCAL, threading.Lock()), "source", "cannot be pickled.*send='pickle'"),
@@ -182,7 +182,7 @@ def test_what_cannot_be_sent_says_what_else_to_do(given: Any, send: Any, says: s
 
 
 def test_two_functions_of_one_name_are_refused_as_source() -> None:
-    with pytest.raises(adbench.UsageError, match="two different objects are called 'f'"):
+    with pytest.raises(adbench.UsageError, match="two different objects named 'f'"):
         source_text({"f": sent.made(1.0), "inputs": sent.made(2.0)})
 
 

@@ -1,4 +1,4 @@
-"""The backends, each imported once for the whole folder."""
+"""The backends, each imported once for all tests of this folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def backend(name: str) -> Backend:
 
 
 def checked(backend: str, case: str, operator: str) -> Record:
-    """The smallest size of a case, checked in a worker of its own: a compiler does not share a process."""
+    """Check a case at its smallest size in a separate worker, because a compiler does not share a process."""
     session = prepare(
         cases=[case], backends=[backend], operators=[operator], sizes=["1", "2"], time=False, memory=False
     )

@@ -1,4 +1,4 @@
-"""A case with everything that a C++ twin may be given, and its twin, as files of a user's own."""
+"""A user's case with every kind of input that C++ accepts, and its C++ implementation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adbench import Namespace
 from adbench.catalog.discovery import Source, load_cases
 
 PYTHON = '''
-"""Numbers, arrays, a nest, an int, a bool, a text, a loop and a branch that the data decide."""
+"""Numbers, arrays, a nest, an int, a bool, a string, a loop and a data-dependent branch."""
 import numpy as np
 from adbench import Case
 
@@ -84,7 +84,7 @@ ALL = ("a", "x", "M", "p")
 
 
 def write(folder: Path, wrt: tuple[str, ...] = ("a", "x"), mode: str = "log", cpp: str = CPP) -> Path:
-    """The case's file, with its twin beside it."""
+    """Write the case's file and its C++ implementation; return the case's file."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "everything.py"
     file.write_text(PYTHON.replace("WRT", repr(wrt)).replace("MODE", repr(mode)), encoding="utf-8")
@@ -93,10 +93,10 @@ def write(folder: Path, wrt: tuple[str, ...] = ("a", "x"), mode: str = "log", cp
 
 
 def case(file: Path) -> Any:
-    """The case of a file, loaded."""
+    """Load the case of a file."""
     return load_cases(Source("cases", file.stem, str(file), builtin=False))[file.stem]
 
 
 def value(made: Any, args: tuple[Any, ...], names: tuple[str, ...]) -> float:
-    """On plain numpy."""
+    """The value on numpy."""
     return float(made.f(Namespace(np), **dict(zip(names, args, strict=True))))

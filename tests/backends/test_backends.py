@@ -1,4 +1,4 @@
-"""Every backend × operator × case: right, shaped as the inputs, at other inputs than prepared at, and twice."""
+"""Every backend × operator × case is correct, with the inputs' shapes, at other inputs and in repeated calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.backends.loaded import NAMES, backend
 from tests.cases.high_precision import gradient as high_precision_gradient
 from tests.execution.test_fallback import SCALAR, A, quadratic
 
-# One of each kind; `adbench check` has all of them, with every relation between calls.
+# One case per kind; `adbench check` tests all cases and every relation between calls.
 KINDS = (
     "log_determinant",
     "lotka_volterra",
@@ -47,7 +47,7 @@ def native(used: Backend, function: Callable[..., Any], *args: Any, wrt: tuple[i
 
 @cache
 def truth(case: str, size: int, seed: int) -> tuple[Any, tuple[Any, ...]]:
-    """The value on numpy, the gradient by hand or, where there is none, by high-precision differences."""
+    """The value on numpy, the gradient by hand or by high-precision differences."""
     chosen = CASES[case]
     names, args, _ = chosen.bind(size, seed)
     value = function_of(chosen, names, Namespace(np))(*args)
@@ -79,7 +79,7 @@ def assert_right(
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("operator", OFFERED)
 @every_backend
-def test_operators_are_right_on_every_case(name: str, operator: Operator, case: str) -> None:
+def test_operators_are_correct_on_every_case(name: str, operator: Operator, case: str) -> None:
     used, chosen = backend(name), CASES[case]
     for size in chosen.sizes[:1] if name == "jax" else chosen.sizes[:3]:  # jax compiles for a quarter of a second each
         names, args, wrt = chosen.bind(size, 0)
@@ -94,10 +94,10 @@ def test_operators_are_right_on_every_case(name: str, operator: Operator, case: 
         for at, seed in ((here, 0), (there, 1), (here, 0)):
             assert_right(used, operator, used.numpy_result(call(*at)), chosen, truth(case, size, seed))
         for before, after in zip(tree.leaves(args), tree.leaves(used.numpy_result(here)), strict=True):
-            np.testing.assert_array_equal(before, after)  # the call left its inputs as they were
+            np.testing.assert_array_equal(before, after)  # the call did not change its inputs
 
 
-# What each library has itself; the rest the harness makes from these.
+# The library's own operators; adbench builds the others.
 OWN: dict[str, set[str]] = {
     "autograd": {*OFFERED, "jvp", "vjp", "hvp"},
     "finite_differences": {*OFFERED, "jacobian"},
@@ -109,7 +109,7 @@ OWN: dict[str, set[str]] = {
 
 @pytest.mark.parametrize("operator", OPERATORS)
 @every_backend
-def test_each_operator_is_the_librarys_own_or_refused_and_right(name: str, operator: Operator) -> None:
+def test_each_operator_is_refused_or_correct(name: str, operator: Operator) -> None:
     used = backend(name)
     args = used.native_inputs((*SCALAR.args, *SCALAR.vectors.get(operator, ())))
     if operator not in OWN[name]:
@@ -124,7 +124,7 @@ def test_each_operator_is_the_librarys_own_or_refused_and_right(name: str, opera
             np.testing.assert_allclose(part, truth_part, rtol=1e-6 if used.claimed_relative_error else 1e-13)
 
 
-def test_jax_says_in_one_line_that_it_cannot_follow_data() -> None:
+def test_jax_refuses_data_dependent_code_in_one_line() -> None:
     case, used = CASES["projectile"], backend("jax")
     names, args, wrt = case.bind(1, 0)
     with pytest.raises(Unsupported) as raised:
@@ -162,14 +162,14 @@ def test_a_nested_input_has_a_nested_gradient(name: str) -> None:
 
 
 @every_backend
-def test_an_input_that_does_not_count_has_gradient_zero(name: str) -> None:
+def test_an_inactive_input_has_gradient_zero(name: str) -> None:
     _, (by_x, by_y) = native(backend(name), lambda xp, x, y: xp.sum(x), np.ones(2), np.ones((2, 3)), wrt=(0, 1))
     np.testing.assert_allclose(by_x, np.ones(2), rtol=1e-8)
     np.testing.assert_array_equal(by_y, np.zeros((2, 3)))
 
 
 @every_backend
-def test_a_switch_may_be_a_text_and_a_loop_may_take_no_trip(name: str) -> None:
+def test_a_switch_may_be_a_string_and_a_loop_may_be_empty(name: str) -> None:
     def f(xp: Any, x: Any, which: str, n: int) -> Any:
         return xp.loop(lambda _, s: s * s, x, n) if which == "loop" else xp.sin(x)
 
@@ -194,14 +194,14 @@ def test_a_switch_may_be_a_text_and_a_loop_may_take_no_trip(name: str) -> None:
     ],
     ids=("acos", "asinh", "atan", "pow", "atan2", "cumulative_sum", "concat", "stack", "matrix_transpose", "permute"),
 )
-@pytest.mark.parametrize("name", ["autograd", "torch"])  # numpy's and jax's names are the standard's
-def test_names_of_the_standard_are_differentiable(name: str, function: Any, slope: Any) -> None:
+@pytest.mark.parametrize("name", ["autograd", "torch"])  # numpy and jax use the standard's names
+def test_array_api_functions_are_differentiable(name: str, function: Any, slope: Any) -> None:
     x = np.array([0.2, -0.5, 0.7])
     _, (gradient,) = native(backend(name), lambda xp, x: xp.sum(function(xp, x)), x)
     np.testing.assert_allclose(gradient, slope(x), rtol=1e-12)
 
 
-def test_torch_marks_no_tensor_of_the_callers_and_keeps_no_graph() -> None:
+def test_torch_marks_no_tensor_of_the_caller_and_keeps_no_graph() -> None:
     used, case = backend("torch"), CASES["normal_log_density"]
     names, args, wrt = case.bind(10, 0)
     given = used.native_inputs(args)

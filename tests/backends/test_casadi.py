@@ -1,4 +1,4 @@
-"""casadi's arrays lie as numpy's do, whatever is done to them, and what casadi cannot evaluate is no result."""
+"""casadi's arrays keep numpy's order in every operation, and failed evaluations raise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.backends.loaded import backend
 
 A = np.arange(1.0, 7.0).reshape(2, 3)
 
-# Of an array of shape (2, 3): every function whose result depends on the order that entries lie in.
+# Functions of an array of shape (2, 3) whose result depends on the order of the entries.
 MOVES: dict[str, Callable[..., Any]] = {
     "reshape": lambda xp, x: xp.reshape(x, (3, 2)),
     "transpose": lambda xp, x: x.T,
@@ -43,7 +43,7 @@ MOVES: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("move", MOVES)
 @pytest.mark.parametrize("name", ["casadi", "casadi_mx"])
-def test_entries_lie_as_numpys_do(name: str, move: str) -> None:
+def test_entries_keep_numpys_order(name: str, move: str) -> None:
     used, f = backend(name), MOVES[move]
     expected = f(np, A)
     weights = np.arange(1.0, 1.0 + expected.size).reshape(expected.shape)
@@ -57,7 +57,7 @@ def test_entries_lie_as_numpys_do(name: str, move: str) -> None:
     np.testing.assert_allclose(slope.ravel(), differences, rtol=1e-6, atol=1e-6)
 
 
-def test_what_is_written_last_counts_and_other_arrays_stay() -> None:
+def test_the_last_write_counts_and_other_arrays_do_not_change() -> None:
     used = backend("casadi")
 
     def f(x: Any) -> Any:
@@ -69,7 +69,7 @@ def test_what_is_written_last_counts_and_other_arrays_stay() -> None:
     np.testing.assert_array_equal(used.prepare("value", f, given, (0,))(*given), [[3.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
 
 
-def test_what_casadi_cannot_evaluate_raises_and_leaves_no_old_numbers() -> None:
+def test_a_failed_evaluation_raises_instead_of_returning_old_numbers() -> None:
     used = backend("casadi_mx")
     regular, singular = (np.eye(3), np.zeros((3, 3)))
     call = used.prepare("value", lambda x: used.xp.sum(used.xp.linalg.inv(x)), (regular,), (0,))

@@ -1,4 +1,4 @@
-"""Two libraries never share a process, and none brings two copies of one runtime into its own."""
+"""Two libraries never share a process, and no process has two copies of one runtime."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from adbench.model.errors import Unsupported
 from adbench.model.serialization import to_plain
 from tests.support import files
 
-# OpenMP, oneTBB and LLVM keep the state of a whole process: two copies of one of them share its symbols, and fight.
+# OpenMP, oneTBB and LLVM keep state per process: two copies of one of them share symbols and conflict.
 RUNTIMES = {"OpenMP": ("libgomp", "libomp", "libiomp"), "TBB": ("libtbb.", "libtbb-"), "LLVM": ("libLLVM", "libllvm")}
 
 TELLING = (
-    '"""Tells in which process it was imported."""\n'
+    '"""Record the process that imports it."""\n'
     "import os, pathlib\n"
     "with (pathlib.Path(__file__).parent / 'seen').open('a') as seen:\n"
     "    seen.write(f'{os.getpid()} {pathlib.Path(__file__).stem}\\n')\n"
@@ -49,7 +49,7 @@ print(open("/proc/self/maps").read())
 
 
 @pytest.mark.slow
-def test_each_backend_has_workers_of_its_own_in_a_check_and_in_a_run(tmp_path: Path) -> None:
+def test_each_backend_has_separate_workers_in_checks_and_runs(tmp_path: Path) -> None:
     text = TELLING + files.RIGHT.partition("\n")[2]
     folder = files.write(tmp_path, first=text, second=text)
     case = files.write(tmp_path / "cases", softplus=files.CASE) / "softplus.py"
@@ -65,19 +65,20 @@ def test_each_backend_has_workers_of_its_own_in_a_check_and_in_a_run(tmp_path: P
     assert max(Counter(pid for pid, _ in imported).values()) == 1
 
 
-def test_a_worker_takes_no_second_backend() -> None:
+def test_a_worker_refuses_a_second_backend() -> None:
     sources, bench = catalog().backends, WorkerState()
     first, second = (
         answer(bench, {"do": "load", "source": to_plain(sources[name])}) for name in ("finite_differences", "tape")
     )
     assert "value" in first
-    assert "this worker has finite_differences already: tape needs a worker of its own" in second["failed"]
+    assert "finite_differences" in second["failed"]
+    assert "tape" in second["failed"]
     assert bench.backend is not None
     assert bench.backend.name == "finite_differences"
 
 
 def runtimes(name: str, folder: Path | None = None) -> dict[str, set[str]]:
-    """The files of each kind of runtime that a process maps which has differentiated something by this backend."""
+    """Runtime kind -> files mapped by a process that has used this backend."""
     done = subprocess.run([sys.executable, "-c", USING, name], capture_output=True, text=True, check=True, cwd=folder)
     mapped = {line.split()[-1] for line in done.stdout.splitlines() if "/" in line}
     return {
@@ -86,8 +87,8 @@ def runtimes(name: str, folder: Path | None = None) -> dict[str, set[str]]:
     }
 
 
-def test_jax_stays_on_the_processor_whatever_the_environment_asks_for() -> None:
-    """A build for GPUs takes one that is there; where $JAX_PLATFORMS wants one that is not, nothing would run."""
+def test_jax_stays_on_the_cpu_for_any_environment() -> None:
+    """A GPU build would use a GPU, and fail if $JAX_PLATFORMS names one that is missing."""
     environment = {**os.environ, "JAX_PLATFORMS": "cuda"}
     done = subprocess.run(
         [sys.executable, "-c", USING + "import jax; print([d.platform for d in jax.devices()])", "jax"],
@@ -98,7 +99,7 @@ def test_jax_stays_on_the_processor_whatever_the_environment_asks_for() -> None:
 
 
 def usable(name: str) -> bool:
-    """Whether the backend's library is there; its import is left to a process of its own."""
+    """Whether the backend's library is installed; only a separate process imports it."""
     source = catalog().backends[name]
     if source.missing:
         return False
@@ -110,14 +111,14 @@ def usable(name: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux tells what a process has mapped")
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux lists a process's mapped files")
 @pytest.mark.parametrize("name", catalog().backends)
-def test_no_library_brings_a_runtime_twice_into_its_worker(name: str) -> None:
+def test_no_worker_loads_a_runtime_twice(name: str) -> None:
     if not usable(name):
         pytest.skip(f"{name}: its library is not installed")
     found = runtimes(name)
     assert not {kind: sorted(paths) for kind, paths in found.items() if len(paths) > 1}
-    # That which is sought is there to be found: Stan Math's TBB is that of its own distribution.
+    # The search works: it finds the TBB of Stan Math's distribution.
     if name == "stan_math":
         assert [os.path.basename(path).partition(".")[0] for path in found["TBB"]] == ["libtbb"]
     if name in ("cppad", "sacado", "adolc"):

@@ -1,4 +1,4 @@
-"""Compiled programs that a check keeps: the next check loads them, and damage to them changes nothing."""
+"""The cache of compiled programs: the next check loads them, and damaged files are replaced."""
 
 import os
 import stat
@@ -14,7 +14,7 @@ CHECK = "import adbench; print(adbench.check_cell('normal_log_density', 10, {bac
 
 
 def checked(backend: str, folder: Path) -> str:
-    """The verdict of a fresh process that may keep programs in the folder."""
+    """The verdict of a new process that may store programs in the folder."""
     environment = {**os.environ, PROGRAMS_VARIABLE: str(folder)}
     command = [sys.executable, "-c", CHECK.format(backend=backend)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -22,7 +22,7 @@ def checked(backend: str, folder: Path) -> str:
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
-    """Of the programs in it, without the times of their last use."""
+    """The stored programs, without the times of their last use."""
     return {
         path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and not path.name.endswith("-atime")
     }
@@ -56,12 +56,12 @@ def test_a_second_check_compiles_nothing_new(backend: str, library: str, tmp_pat
     assert contents(tmp_path / library) == kept
 
 
-def test_nothing_is_kept_where_nobody_allows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_programs_are_stored_without_permission(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(PROGRAMS_VARIABLE, raising=False)
     assert kept_programs("jax") is None
 
 
-def test_the_folder_belongs_to_the_user_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_only_the_user_can_access_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(PROGRAMS_VARIABLE, str(tmp_path))
     folder = kept_programs("jax")
     assert folder == tmp_path / "jax"
@@ -75,7 +75,7 @@ def test_the_folder_belongs_to_the_user_alone(monkeypatch: pytest.MonkeyPatch, t
     assert kept_programs("jax") is None
 
 
-def test_programs_lie_next_to_the_references(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_programs_are_stored_next_to_the_references(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ADBENCH_CACHE", str(tmp_path))
     assert programs_folder().parent == tmp_path / "programs"
     assert Settings().cache is None

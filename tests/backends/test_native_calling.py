@@ -1,4 +1,4 @@
-"""What passes between Python and C++: inputs of every kind, results of one's own, messages; on C++ dual numbers."""
+"""Calls from Python to C++: inputs of every kind, results and messages, tested on C++ dual numbers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def native(library: CppLibrary, arg: Any) -> Any:
 
 
 def prepared(folder: Path, operator: Any, wrt: tuple[str, ...], n: int = 3, **more: Any) -> tuple[Any, Any, Any]:
-    """The call on dual numbers, its native arguments, and the case."""
+    """(prepared call on dual numbers, its native arguments, the case)."""
     case = native_case.case(native_case.write(folder, wrt=wrt, **more))
     names, args, positions = case.bind(n, 0)
     given = tuple(native(DUAL, arg) for arg in args)
@@ -47,7 +47,7 @@ def prepared(folder: Path, operator: Any, wrt: tuple[str, ...], n: int = 3, **mo
 
 
 def gradient(case: Any, n: int) -> list[Any]:
-    """By differences of the Python text, in every leaf of the active inputs."""
+    """The gradient by differences of the Python function, in every leaf of the active inputs."""
     names, args, wrt = case.bind(n, 0)
     slopes = []
     for w in wrt:
@@ -74,7 +74,7 @@ def gradient(case: Any, n: int) -> list[Any]:
 @pytest.mark.parametrize(
     "wrt", [("a",), ("x",), ("M",), ("p",), ("p", "a"), ("a", "x", "M", "p")], ids=lambda wrt: "".join(wrt)
 )
-def test_any_inputs_may_be_active_in_any_order_nested_ones_too(wrt: tuple[str, ...], tmp_path: Path) -> None:
+def test_any_inputs_can_be_active_in_any_order_even_nested_ones(wrt: tuple[str, ...], tmp_path: Path) -> None:
     call, given, case = prepared(tmp_path, "gradient", wrt)
     result = DUAL.to_numpy(call(*given))
     assert isinstance(result, tuple)
@@ -92,7 +92,7 @@ def test_any_inputs_may_be_active_in_any_order_nested_ones_too(wrt: tuple[str, .
 
 
 @pytest.mark.parametrize("mode", ["log", "other, with a ä"])
-def test_texts_numbers_and_switches_reach_the_twin(mode: str, tmp_path: Path) -> None:
+def test_strings_integers_and_booleans_reach_cpp(mode: str, tmp_path: Path) -> None:
     call, given, case = prepared(tmp_path, "value", ("a",), mode=mode)
     names, args, _ = case.bind(3, 0)
     assert call(*given) == pytest.approx(native_case.value(case, args, names), rel=1e-14)
@@ -103,7 +103,7 @@ def test_texts_numbers_and_switches_reach_the_twin(mode: str, tmp_path: Path) ->
     assert call(*given) == pytest.approx(native_case.value(case, args, names), rel=1e-14)
 
 
-def test_a_call_is_right_at_other_shapes_than_it_was_prepared_at(tmp_path: Path) -> None:
+def test_a_call_is_correct_at_other_shapes_than_the_prepared_ones(tmp_path: Path) -> None:
     call, given, case = prepared(tmp_path, "gradient", ("x",))
     args = case.bind(5, 0)[1]
     (got,) = DUAL.to_numpy(call(*(native(DUAL, arg) for arg in args)))
@@ -112,7 +112,7 @@ def test_a_call_is_right_at_other_shapes_than_it_was_prepared_at(tmp_path: Path)
     np.testing.assert_allclose(got, gradient(case, 3)[0], rtol=1e-7)
 
 
-def test_an_array_that_is_changed_in_place_is_read_anew(tmp_path: Path) -> None:
+def test_an_array_changed_in_place_is_read_again(tmp_path: Path) -> None:
     call, given, case = prepared(tmp_path, "value", ("x",))
     names, args, _ = case.bind(3, 0)
     call(*given)
@@ -123,7 +123,7 @@ def test_an_array_that_is_changed_in_place_is_read_anew(tmp_path: Path) -> None:
     assert call(*given) == pytest.approx(expected, rel=1e-14)
 
 
-def test_results_belong_to_whom_they_were_given_and_are_used_again_when_dropped(tmp_path: Path) -> None:
+def test_results_stay_valid_and_their_memory_is_reused_when_dropped(tmp_path: Path) -> None:
     call, given, _ = prepared(tmp_path, "gradient", ("x",))
     first = call(*given)
     kept = DUAL.to_numpy(first)[0]
@@ -137,10 +137,10 @@ def test_results_belong_to_whom_they_were_given_and_are_used_again_when_dropped(
     del first, second
     call(*given)
     third = id(call(*given))
-    assert id(call(*given)) == third  # nobody has it: it is written to again, and nothing is allocated
+    assert id(call(*given)) == third  # unreferenced memory is reused
 
 
-def test_arrays_of_any_layout_are_copied_in_the_order_of_rows() -> None:
+def test_arrays_of_any_layout_are_copied_row_by_row() -> None:
     columns = np.asfortranarray(np.arange(6.0).reshape(2, 3))
     copied = DUAL.to_native(columns)
     assert copied.flags.c_contiguous
@@ -156,11 +156,11 @@ def test_arrays_of_any_layout_are_copied_in_the_order_of_rows() -> None:
         ('std::domain_error("no such place\\nand more")', LibraryError, "no such place"),
         ('adbench::Unsupported("it has no bounds")', Unsupported, "it has no bounds"),
         ("std::bad_alloc()", LibraryError, "std::bad_alloc"),
-        ("42", LibraryError, "it threw what is no std::exception"),
+        ("42", LibraryError, "it threw something that is not a std::exception"),
         ('std::runtime_error("")', LibraryError, "an exception without a message"),
     ],
 )
-def test_an_exception_in_cpp_comes_back_with_its_message_and_the_next_call_is_right(
+def test_a_cpp_exception_returns_its_message_and_the_next_call_is_correct(
     thrown: str, kind: type[Exception], said: str, tmp_path: Path
 ) -> None:
     throwing = native_case.CPP.replace("    T sum = total;", f"    if (times < 0) throw {thrown};\n    T sum = total;")
@@ -172,19 +172,19 @@ def test_an_exception_in_cpp_comes_back_with_its_message_and_the_next_call_is_ri
     np.testing.assert_allclose(got, gradient(case, 3)[0], rtol=1e-7)
 
 
-def test_a_nan_is_a_value_and_no_exception(tmp_path: Path) -> None:
+def test_a_nan_is_a_value_not_an_exception(tmp_path: Path) -> None:
     call, given, _ = prepared(tmp_path, "value_and_gradient", ("a",))
     value, row = call(native(DUAL, float("nan")), *given[1:])
     assert np.isnan(value)
     assert np.isnan(DUAL.to_numpy(row)[0])
 
 
-def test_what_a_library_has_not_is_unsupported(tmp_path: Path) -> None:
+def test_a_missing_operator_is_unsupported(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="dual_numbers has no hvp"):
         prepared(tmp_path, "hvp", ("a",))
 
 
-def test_what_cpp_has_no_type_for_is_unsupported(tmp_path: Path) -> None:
+def test_an_input_type_without_cpp_equivalent_is_unsupported(tmp_path: Path) -> None:
     case = native_case.case(native_case.write(tmp_path))
     names, args, wrt = case.bind(3, 0)
     given = (*(native(DUAL, arg) for arg in args[:6]), None)
@@ -192,7 +192,7 @@ def test_what_cpp_has_no_type_for_is_unsupported(tmp_path: Path) -> None:
         DUAL.prepare("value", function_of(case, names, Namespace(np)), given, wrt)
 
 
-def test_a_gradient_by_hand_is_for_the_inputs_that_the_case_is_differentiated_in(tmp_path: Path) -> None:
+def test_a_hand_written_gradient_covers_the_cases_active_inputs(tmp_path: Path) -> None:
     from adbench.catalog.discovery import catalog
 
     case = catalog().cases["product_plus_constant"]
@@ -211,7 +211,7 @@ def test_a_gradient_by_hand_is_for_the_inputs_that_the_case_is_differentiated_in
 
 
 def lines_of_code(file: Path) -> int:
-    """Lines that are neither blank, nor comment, nor docstring."""
+    """Number of lines without blank lines, comments and docstrings."""
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".py":
         text = re.sub(r'^""".*?"""', "", text, flags=re.DOTALL)
@@ -219,8 +219,8 @@ def lines_of_code(file: Path) -> int:
 
 
 @pytest.mark.slow
-def test_a_library_of_ones_own_is_a_header_and_a_file_from_outside_the_repository(tmp_path: Path) -> None:
-    """Adding a C++ library touches nothing but its own two files, which are short."""
+def test_a_users_library_is_a_header_and_a_python_file_outside_the_repository(tmp_path: Path) -> None:
+    """A new C++ library needs only two short files."""
     files = [EXAMPLES / f"dual_numbers.{suffix}" for suffix in ("hpp", "py")]
     assert sum(map(lines_of_code, files)) <= 60
     for file in files:
@@ -246,8 +246,8 @@ def test_a_library_of_ones_own_is_a_header_and_a_file_from_outside_the_repositor
     assert found["hvp"]["reason"] == "dual_numbers has no hvp"
 
 
-def test_the_page_shows_the_files_and_its_twin_is_right(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "write-cpp.md").read_text(encoding="utf-8")
+def test_the_page_shows_the_example_files_and_they_are_correct(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "how-to" / "write-cpp.md").read_text(encoding="utf-8")
     twin, header = (block.partition("```\n")[0] for block in page.split("```cpp\n")[1:])
     assert header == (EXAMPLES / "dual_numbers.hpp").read_text(encoding="utf-8")
     assert f"```python\n{(EXAMPLES / 'dual_numbers.py').read_text(encoding='utf-8')}```\n" in page
@@ -261,6 +261,6 @@ def test_the_page_shows_the_files_and_its_twin_is_right(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "most"), [("adept", 60), ("codipack", 60), ("fastad", 60), ("sacado", 61)])
-def test_what_belongs_to_one_library_is_short(name: str, most: int) -> None:
-    """All its operators. What records once and again is longer: it has two or three ways of calling the library."""
+def test_the_code_for_one_library_is_short(name: str, most: int) -> None:
+    """Libraries that reuse recordings are longer, because they have two or three ways to call the library."""
     assert lines_of_code(builtin_folder("backends") / "native" / f"{name}.hpp") <= most

@@ -1,4 +1,4 @@
-"""Every C++ library that is installed: all operators and relations on a case of a user's own, and every twin."""
+"""Every installed C++ library: operators and relations on a user's case, and every C++ implementation."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ TWINS = {name: case for name, case in catalog().cases.items() if not case.is_tra
 
 FEW = ("product_plus_constant", "normal_log_density", "lotka_volterra", "projectile", "recurrence")
 
-# To build what a library needs takes seconds, of Stan Math up to twenty.
+# A build takes seconds, for Stan Math up to twenty.
 BUILT_FAST = ("adolc", "adolc_reuse")
 every_library = pytest.mark.parametrize("name", mostly_slow(SCALAR, fast=BUILT_FAST))
 
 
 @cache
 def backend(name: str) -> Backend:
-    """The backend; skips the test, with what to install, where its library or the compiler is not there."""
+    """The backend; skips the test without its library or a compiler."""
     module = load(catalog().backends[name])
     try:
         module.LIBRARY.found()
@@ -54,7 +54,7 @@ def records(case: Path, name: str, seeds: int = 2) -> dict[tuple[str, int], Any]
 
 
 @every_library
-def test_operators_and_relations_are_right_on_a_users_own_case(name: str, tmp_path: Path) -> None:
+def test_operators_and_relations_are_correct_on_a_users_case(name: str, tmp_path: Path) -> None:
     backend(name)
     found = records(native_case.write(tmp_path), name)
     asked = [record for (operator, _), record in found.items() if operator not in COMPOSITIONS]
@@ -65,7 +65,7 @@ def test_operators_and_relations_are_right_on_a_users_own_case(name: str, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_recording_is_made_again_where_a_branch_or_a_constant_changes(tmp_path: Path) -> None:
+def test_a_changed_branch_or_constant_triggers_a_new_recording(tmp_path: Path) -> None:
     file = native_case.write(tmp_path, wrt=("x",))
     case = native_case.case(file)
     names, args, wrt = case.bind(3, 0)
@@ -84,8 +84,8 @@ def test_a_recording_is_made_again_where_a_branch_or_a_constant_changes(tmp_path
 
 
 @pytest.mark.parametrize("name", mostly_slow([*SCALAR, *OWN_TEXTS], fast=(*BUILT_FAST, "sacado")))
-def test_the_library_is_right_on_every_twin(name: str, nightly: int) -> None:
-    """A unit takes seconds to build, so that it is every twin with `--nightly 2` only, and else a few."""
+def test_the_library_is_correct_on_every_cpp_implementation(name: str, nightly: int) -> None:
+    """A build takes seconds, so only `--nightly 2` tests all implementations, otherwise a few."""
     used, wrong = backend(name), []
     for case in TWINS.values():
         if nightly < 2 and not used.functions and case.name not in FEW:
@@ -109,8 +109,8 @@ def test_the_library_is_right_on_every_twin(name: str, nightly: int) -> None:
 
 
 @every_library
-def test_two_threads_may_call_one_library(name: str) -> None:
-    """ctypes' usual loader gives the interpreter's lock away; two threads on Stan Math's one tape end the process."""
+def test_two_threads_can_call_one_library(name: str) -> None:
+    """ctypes' default loader releases the interpreter lock; two threads on Stan Math's tape crash the process."""
     used, case = backend(name), TWINS["product_plus_constant"]
     names, args, wrt = case.bind(1, 0)
     given = used.native_inputs(args)
@@ -132,13 +132,13 @@ def test_two_threads_may_call_one_library(name: str) -> None:
     assert not wrong
 
 
-def test_adolc_leaves_no_files_and_a_long_recording_does_not_slow_a_short_one(
+def test_adolc_leaves_no_files_and_long_recordings_do_not_slow_short_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("adolc", "adolc_reuse"):
         used, case = backend(name), TWINS["recurrence"]
-        names, args, wrt = case.bind(5_000, 0)  # two million operations: more than ADOL-C's own buffers hold
+        names, args, wrt = case.bind(5_000, 0)  # two million operations, more than ADOL-C's buffers hold
         f = function_of(case, names, used.xp)
         given = used.native_inputs(args)
         call = used.prepare("gradient", f, given, wrt)
@@ -147,7 +147,7 @@ def test_adolc_leaves_no_files_and_a_long_recording_does_not_slow_a_short_one(
             (got,) = used.numpy_result(call(*given))
             np.testing.assert_allclose(got, exact[0], rtol=1e-10)
         assert not list(tmp_path.iterdir())
-        # Each prepared call has a copy of the library, and so a pool of locations, of its own.
+        # Each prepared call has its own copy of the library and its own pool of locations.
         small = used.native_inputs((args[0][:5],))
         other = used.prepare("gradient", f, small, wrt)
         shared = [c.__closure__ for c in (call, other)]
@@ -156,16 +156,16 @@ def test_adolc_leaves_no_files_and_a_long_recording_does_not_slow_a_short_one(
 
 
 @pytest.mark.parametrize(("name", "variable"), [("adept", "ADEPT_HOME"), ("codipack", "CODIPACK_HOME")])
-def test_an_adaptor_keeps_to_the_documented_names_of_a_library_that_is_not_here(
+def test_an_adaptor_uses_only_documented_names_of_a_missing_library(
     name: str, variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On headers that stand in for the library: this tells nothing of the library itself."""
+    """On stand-in headers, so this does not test the library itself."""
     home = tmp_path / "home"
     home.mkdir()
     (home / "include").symlink_to(STANDIN)
     monkeypatch.setenv(variable, str(home))
     library: CppLibrary = load(catalog().backends[name]).LIBRARY
-    used = CppLibrary(library.header, needs=library.needs, prefixes=library.prefixes)  # there is nothing to link
+    used = CppLibrary(library.header, needs=library.needs, prefixes=library.prefixes)  # no library to link
     case = native_case.case(native_case.write(tmp_path))
     names, args, wrt = case.bind(3, 0)
     f = function_of(case, names, Namespace(np))
@@ -194,21 +194,21 @@ def test_an_adaptor_keeps_to_the_documented_names_of_a_library_that_is_not_here(
 
 
 @pytest.mark.parametrize("name", ["fastad", "stan_math_builtin"])
-def test_a_text_in_a_librarys_own_words_serves_cases_that_differ_in_what_is_active(name: str) -> None:
+def test_a_librarys_own_implementation_serves_all_choices_of_active_inputs(name: str) -> None:
     library: CppLibrary = load(catalog().backends[name]).LIBRARY
     cases = catalog().cases
     text = library.text_of(cases["normal_log_density"])
     assert text.parent.name == name
     assert library.text_of(cases["normal_log_density_in_y"]) == text
-    with pytest.raises(Unsupported, match="no C\\+\\+ twin"):
+    with pytest.raises(Unsupported, match=r"there is no \w+\.hpp"):
         library.text_of(cases["normal_log_density_loop_in_y"])
 
 
 @pytest.mark.parametrize("name", ["product_plus_constant", "normal_log_density"])
-def test_fastads_adaptor_binds_once_and_again_where_a_constant_has_changed(
+def test_fastads_adaptor_binds_once_and_again_when_a_constant_changes(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a header that stands in for FastAD, whose density keeps what it computes from constants."""
+    """On a stand-in header for FastAD, whose density stores values computed from constants."""
     (tmp_path / "include").symlink_to(STANDIN)
     monkeypatch.setenv("FASTAD_HOME", str(tmp_path))
     used: CppLibrary = load(catalog().backends["fastad"]).LIBRARY
@@ -223,9 +223,7 @@ def test_fastads_adaptor_binds_once_and_again_where_a_constant_has_changed(
 
 
 @pytest.mark.parametrize("name", ["adept", "codipack", "fastad"])
-def test_a_library_that_is_not_there_is_unsupported_and_says_how_to_get_it(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_library_is_unsupported_and_names_its_source(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(f"{name.upper()}_HOME", raising=False)
     library = load(catalog().backends[name]).LIBRARY
     with pytest.raises(Unsupported) as raised:

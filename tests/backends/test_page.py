@@ -1,4 +1,4 @@
-"""docs/write-a-case.md and docs/write-a-backend.md: the code shown is the example files, and they do what is said."""
+"""docs/how-to/write-a-case.md and docs/how-to/write-a-backend.md show the example files, which work as described."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CATALOG = catalog([EXAMPLES / "my_case.py"], [EXAMPLES / "my_backend.py"])
 
 
 def lines_of_code(text: str) -> int:
-    """Lines that hold anything but comments and docstrings."""
+    """Number of lines without comments and docstrings."""
     docstrings = {
         line
         for node in ast.walk(ast.parse(text))
@@ -41,16 +41,16 @@ def lines_of_code(text: str) -> int:
 
 @pytest.mark.parametrize(
     ("page", "example", "lines"),
-    [("write-a-case.md", "my_case.py", 10), ("write-a-backend.md", "my_backend.py", 30)],
+    [("how-to/write-a-case.md", "my_case.py", 10), ("how-to/write-a-backend.md", "my_backend.py", 30)],
 )
-def test_the_page_shows_the_file_and_the_file_is_as_short_as_it_says(page: str, example: str, lines: int) -> None:
+def test_the_page_shows_the_example_file_which_is_as_short_as_promised(page: str, example: str, lines: int) -> None:
     text = (EXAMPLES / example).read_text(encoding="utf-8")
     first_block = (DOCS / page).read_text(encoding="utf-8").partition("```python\n")[2].partition("```\n")[0]
     assert first_block == text
     assert lines_of_code(text) <= lines
 
 
-def test_the_example_case_has_the_right_gradient_by_hand() -> None:
+def test_the_example_case_has_a_correct_gradient() -> None:
     case = CATALOG.cases["my_case"]
     names, args, _ = case.bind(10, 0)
     assert case.gradient is not None
@@ -58,7 +58,7 @@ def test_the_example_case_has_the_right_gradient_by_hand() -> None:
     np.testing.assert_allclose(by_hand[0], gradient(case, 10)[0], rtol=1e-14)
 
 
-def test_the_example_backend_is_right_on_five_cases_and_says_why_not_on_three() -> None:
+def test_the_example_backend_is_correct_on_five_cases_and_refuses_three() -> None:
     used = from_module("my_backend", load(CATALOG.backends["my_backend"]))
     right, unsupported = [], {}
     for name, case in CASES.items():
@@ -78,7 +78,7 @@ def test_the_example_backend_is_right_on_five_cases_and_says_why_not_on_three() 
         "product_plus_constant",
         "recurrence",
     ]
-    page = (DOCS / "write-a-backend.md").read_text(encoding="utf-8")
+    page = (DOCS / "how-to" / "write-a-backend.md").read_text(encoding="utf-8")
     assert sorted(unsupported) == ["log_determinant", "lotka_volterra", "projectile"]
     assert all(f"∅ my_backend: {reason}\n" in page for reason in unsupported.values())
 
@@ -90,7 +90,7 @@ def test_the_examples_run_from_another_folder(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     records = json.loads(done.stdout)["records"]
     assert {record["job"]["case"] for record in records} == {"my_case"}
-    # dual numbers have the first order, the rest is made from it; a second order they do not have
+    # Dual numbers have first order, from which adbench builds other operators, and no second order.
     found = {record["job"]["operator"]: record["status"] for record in records}
     assert {operator for operator, status in found.items() if status == "unsupported"} == OF_SECOND_ORDER
     assert set(found.values()) == {"ok", "unsupported"}

@@ -1,4 +1,4 @@
-"""What the compiled tape tells the harness: its phases, and what it cannot do."""
+"""The backend tape_compiled: phases and missing operators."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ CATALOG = catalog()
 
 
 @pytest.mark.parametrize("name", ["tape_compiled", "tape_compiled_fast_math"])
-def test_recording_lowering_and_compiling_are_phases_of_their_own_and_calls_have_none(name: str) -> None:
+def test_recording_lowering_and_compiling_are_separate_phases_before_calls(name: str) -> None:
     backend = from_module(name, load(CATALOG.backends[name]))
     case = CATALOG.cases["normal_log_density"]
     names, args, wrt = case.bind(10, 0)
@@ -28,7 +28,7 @@ def test_recording_lowering_and_compiling_are_phases_of_their_own_and_calls_have
     np.testing.assert_allclose(slopes, given, rtol=1e-11)
 
 
-def test_an_operator_that_is_not_compiled_is_unsupported_with_its_name() -> None:
+def test_a_missing_operator_is_unsupported_by_name() -> None:
     backend = from_module("tape_compiled", load(CATALOG.backends["tape_compiled"]))
     case = CATALOG.cases["normal_log_density"]
     names, args, wrt = case.bind(10, 0)

@@ -1,4 +1,4 @@
-"""torch.compile is given what is one short graph, and what is not is unsupported in one line."""
+"""The backend torch_compile: short graphs are correct, others are unsupported in one line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(bool(catalog().backends["torch_compile"].missing
     ("case", "operator"),
     [("normal_log_density", "gradient"), ("rosenbrock", "hvp"), ("trap_broadcast_add", "gradient")],
 )
-def test_a_short_graph_is_right(case: str, operator: str) -> None:
+def test_a_short_graph_is_correct(case: str, operator: str) -> None:
     record = checked("torch_compile", case, operator)
     assert (record.status, record.how) == ("ok", "native"), record.reason
 
@@ -23,9 +23,9 @@ def test_a_short_graph_is_right(case: str, operator: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "reason"),
-    [("recurrence", "operations in one graph"), ("trap_recorded_branch", "one graph is compiled for all data")],
+    [("recurrence", "operations, loops unrolled"), ("trap_recorded_branch", "needs one graph for all data")],
 )
-def test_what_is_long_or_hangs_on_data_is_unsupported_in_one_line(case: str, reason: str) -> None:
+def test_a_long_or_data_dependent_graph_is_unsupported_in_one_line(case: str, reason: str) -> None:
     record = checked("torch_compile", case, "gradient")
     assert record.status == "unsupported"
     assert reason in str(record.reason)

@@ -6,7 +6,7 @@
 Absolute times drift with the machine; ratios hold. The contenders of a row are timed in turns, round after round, and
 the median of the rounds' ratios counts: a pause of the machine spoils one round, a slow phase slows all contenders.
 
-seconds_per_call   of one value and gradient, preparation included: the eager engines record anew in every call
+seconds_per_call   of one value and gradient, preparation included: the eager engines record in every call
 """
 
 from __future__ import annotations

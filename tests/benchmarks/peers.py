@@ -110,7 +110,7 @@ def _timed(call: Callable[..., Any], count: int, inside: bool) -> float:
 
 
 def rows(wanted: dict[str, tuple[int, ...]], peers: Sequence[str]) -> Iterator[Row]:
-    """Rows whose contenders agree; what cannot be prepared says so on stderr."""
+    """Rows whose contenders agree; reports failed preparations on stderr."""
     for name, sizes in wanted.items():
         case = CATALOG.cases[name]
         for size in sizes:
@@ -231,7 +231,7 @@ def library_work(call: Callable[..., Any]) -> Callable[[int], None] | None:
     return lambda count: loop(address, held.handle, count)
 
 
-# What the tables say ---------------------------------------------------------------------------------
+# Tables ----------------------------------------------------------------------------------------------
 
 
 def target(peer: str, row: str) -> float:
@@ -307,7 +307,7 @@ def main() -> None:
     for text in asked.wanted:
         name, _, sizes = text.partition("=")
         if name not in CASES:
-            parser.error(f"{name!r} is none of the cases: {', '.join(CASES)}")
+            parser.error(f"no case {name!r}; choose from {', '.join(CASES)}")
         wanted[name] = tuple(map(int, sizes.split(","))) if sizes else CASES[name]
     peers = [p for p in asked.peers.split(",") if p in CATALOG.backends]
     written: list[str] = []

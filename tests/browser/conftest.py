@@ -1,6 +1,6 @@
-"""The page in a real browser: Debian's Chromium, driven by Playwright. Skipped, and said so, where there is none.
+"""The page in a real browser: Debian's Chromium, driven by Playwright.
 
-In CI (the variable CI is set) nothing is skipped: what is missing there is a fault.
+Without a browser, tests are skipped with the reason. In CI (the variable CI is set) tests fail instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page of a tape where people read it: no error, no request, a theme, and a node marked wherever it stands."""
+"""The page of a tape where people read it: no error, no request, a theme, and a node marked in every place."""
 
 from __future__ import annotations
 

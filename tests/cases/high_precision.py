@@ -1,4 +1,4 @@
-"""Gradients of cases by other means than any backend's: central differences in fifty-digit arithmetic."""
+"""Gradients of cases independent of all backends: central differences in fifty-digit arithmetic."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def slogdet(A: Any) -> tuple[Any, Any]:
     return mpmath.sign(determinant), mpmath.log(abs(determinant))
 
 
-# numpy's arrays of objects do the rest: arithmetic, sums, products and indexing.
+# numpy's arrays of objects already have arithmetic, sums, products and indexing.
 XP = Namespace(np, log=mpmath.log, cos=mpmath.cos, sin=mpmath.sin, linalg={"slogdet": slogdet})
 
 
@@ -50,7 +50,7 @@ def derivative(case: Case, size: int, seed: int, position: int, index: tuple[int
 
 
 def gradient(case: Case, size: int, seed: int = 0) -> tuple[Any, ...]:
-    """The whole gradient; for inputs that are not nested."""
+    """The gradient, for inputs that are not nested."""
     _, args, wrt = case.bind(size, seed)
     return tuple(
         np.reshape([derivative(case, size, seed, k, i) for i in np.ndindex(np.shape(args[w]))], np.shape(args[w]))

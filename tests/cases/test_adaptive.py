@@ -1,4 +1,4 @@
-"""Adaptive integration: the pair's conditions, how steps are chosen, and values and derivatives of the flow itself."""
+"""Adaptive integration: order conditions, step sizes, values and derivatives."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def exact(theta: Any, start: Any, t0: float, t1: float, unit: float, **_: Any) -
 
 
 def test_the_pair_meets_the_conditions_of_orders_five_and_four() -> None:
-    """Hairer, Nørsett & Wanner (1993), section II.1: of the trees without and with one branch, up to that order."""
+    """Hairer, Nørsett & Wanner (1993), section II.1: trees with at most one branch."""
     A = np.array([(0.0,) * 7] + [row + (0.0,) * (7 - len(row)) for row in PAIR.STAGES])
     b, c = A[-1], A.sum(axis=1)
     assert c == pytest.approx([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1], abs=1e-14)
@@ -56,7 +56,7 @@ def test_the_pair_meets_the_conditions_of_orders_five_and_four() -> None:
         for power in range(1, order - 1):
             assert weights @ A @ c**power == pytest.approx(1 / ((power + 1) * (power + 2)), abs=1e-14)
             assert weights * c @ A @ c ** (power - 1) == pytest.approx(1 / (power * (power + 2)), abs=1e-14)
-    assert abs((b - np.array(PAIR.ERROR)) @ c**4 - 1 / 5) > 1e-4  # else its difference would be no estimate
+    assert abs((b - np.array(PAIR.ERROR)) @ c**4 - 1 / 5) > 1e-4  # or the difference would be no error estimate
 
 
 def test_an_exponential_has_the_error_of_order_five_in_one_step() -> None:
@@ -64,11 +64,11 @@ def test_an_exponential_has_the_error_of_order_five_in_one_step() -> None:
     assert errors[0] / errors[1] == pytest.approx(2**6, rel=0.1)
 
 
-def test_steps_grow_and_shrink_with_what_is_integrated_and_end_where_they_should() -> None:
+def test_steps_adapt_to_the_integrand_and_end_at_the_end() -> None:
     places: list[float] = []
 
     def slope(s: Any) -> Any:
-        """A bell of width 0.1 at time 5, s[0] being the time."""
+        """A bell of width 0.1 at time 5; s[0] is the time."""
         places.append(float(s[0]))
         return np.array([1.0, np.exp(-(((s[0] - 5) / 0.1) ** 2) / 2)])
 
@@ -77,11 +77,11 @@ def test_steps_grow_and_shrink_with_what_is_integrated_and_end_where_they_should
     assert area == pytest.approx(0.1 * np.sqrt(2 * np.pi), abs=1e-5)
     steps = np.diff(np.unique(np.array(places[6::6])))
     assert steps.max() / steps.min() > 16
-    assert len(places) > 6 * (len(steps) + 3)  # some were tried again
+    assert len(places) > 6 * (len(steps) + 3)  # some steps were repeated
 
 
-def test_a_slope_is_told_the_time_of_its_place() -> None:
-    """Of order five, for a slope of the time alone too: y = e^t from y' = e^t."""
+def test_slopes_get_the_time_of_their_stage() -> None:
+    """Order five also holds for a slope of time alone: y' = e^t."""
     errors = []
     for h in (0.2, 0.1):
         (found,) = PAIR.integrated(XP, lambda t, s: np.exp(t()) + 0 * s, np.array([0.0]), 1.0, 1.0 + h, h, 1.0)
@@ -89,16 +89,16 @@ def test_a_slope_is_told_the_time_of_its_place() -> None:
     assert errors[0] / errors[1] == pytest.approx(2**6, rel=0.1)
 
 
-def test_a_last_step_that_is_too_long_is_not_the_last() -> None:
+def test_a_rejected_last_step_is_repeated() -> None:
     assert integrated(lambda s: s, [1.0], 2.0, h=16.0)[0] == pytest.approx(np.exp(2.0), abs=1e-4)
 
 
 @pytest.mark.parametrize("end", [1.0, np.nan])
-def test_what_is_not_a_number_ends(end: float) -> None:
+def test_integration_of_nan_ends(end: float) -> None:
     assert np.isnan(integrated(lambda s: s * np.nan, [1.0], end)).all()
 
 
-def test_what_grows_beyond_all_bounds_ends() -> None:
+def test_integration_of_a_diverging_solution_ends() -> None:
     with np.errstate(all="ignore"):
         assert not np.isfinite(integrated(lambda s: s * s, [1.0], 100.0)).any()  # 1 / (1 - t)
 
@@ -109,11 +109,11 @@ def test_lotka_volterra_converges_to_another_solver_with_the_tolerance(seed: int
     truth = exact(**given)
     for tolerance in (1e-5, 1e-7, 1e-9, 1e-11):
         error = LOTKA_VOLTERRA.f(XP, **given | {"tolerance": tolerance}) - truth
-        assert abs(error) < 30 * tolerance  # some of each step's error, and some twenty to seven hundred steps
-    assert abs(LOTKA_VOLTERRA.f(XP, **given | {"tolerance": 1e-3}) - truth) > 1e-7  # so that it is seen to fall
+        assert abs(error) < 30 * tolerance  # twenty to seven hundred steps, each with part of the tolerance
+    assert abs(LOTKA_VOLTERRA.f(XP, **given | {"tolerance": 1e-3}) - truth) > 1e-7  # the error falls with the tolerance
 
 
-def test_lotka_volterra_keeps_what_is_conserved() -> None:
+def test_lotka_volterra_conserves_its_invariant() -> None:
     a, b, c, d = inputs(5)["theta"]
 
     def conserved(s: Any) -> float:
@@ -161,7 +161,7 @@ def calls_of_the_slope(size: int, seed: int) -> int:
         ("tape_compiled", "cppad_reuse", "cppad_optimised", "adolc_reuse"), fast=("tape_compiled", "adolc_reuse")
     ),
 )
-def test_what_was_recorded_is_not_used_where_other_steps_are_taken(name: str) -> None:
+def test_a_recording_is_not_reused_for_other_steps(name: str) -> None:
     case: Case = LOTKA_VOLTERRA
     assert len({calls_of_the_slope(30, seed) for seed in range(4)}) > 1
     try:

@@ -1,4 +1,4 @@
-"""Every case, at every size: the gradient by hand, the inputs, the Jacobian's pattern, and that no input is dead."""
+"""Every case at every size: hand-written gradient, inputs, sparsity pattern, and no inactive inputs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROWS = """
     least_squares_polynomial determinant_by_minors kmeans particle saddle helmholtz_energy rosenbrock
     speelpenning logistic_regression linear_regression eight_schools stochastic_volatility
 """
-"""The field's comparisons, each once; a variant is called after its case."""
+"""The published comparisons, each once; a variant's name starts with its case's name."""
 
 SUITES = {"quick", "stan-paper", "fastad", "adbench", "gradbench", "pqr", "ablations"}
 
@@ -41,19 +41,19 @@ def every_size(case: Case) -> list[int]:
     return sorted({*case.sizes, *case.quick_sizes})
 
 
-def test_every_comparison_is_there_and_the_rest_are_variants_of_one() -> None:
+def test_every_published_comparison_has_a_case_and_the_rest_are_variants() -> None:
     announced = ROWS.split()
     assert set(announced) <= set(CASES)
     for name in set(CASES) - set(announced):
         assert name.startswith(tuple(announced)), f"{name} is no variant of anything"
 
 
-def test_every_suite_has_cases_and_no_other_is_meant() -> None:
+def test_every_suite_has_cases_and_every_case_names_known_suites() -> None:
     assert {suite for case in CASES.values() for suite in case.suites} == SUITES
 
 
 @pytest.mark.parametrize("case", BY_HAND)
-def test_gradient_by_hand_is_the_oracles(case: Case) -> None:
+def test_hand_written_gradients_agree_with_the_oracle(case: Case) -> None:
     for size, seed in ((case.sizes[0], 7), (case.quick_sizes[0], 0)):
         at = point(case, size, seed)
         known = known_at(at, second_order=False, seconds=1.0).first.scalar
@@ -64,13 +64,13 @@ def test_gradient_by_hand_is_the_oracles(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", EVERY_CASE)
-def test_no_input_is_dead_at_any_size(case: Case) -> None:
+def test_no_input_is_inactive_at_any_size(case: Case) -> None:
     for size in every_size(case):
         assert inactive_inputs(case, size) == []
 
 
 @pytest.mark.parametrize("case", EVERY_CASE)
-def test_f_is_float64_and_leaves_its_inputs_alone(case: Case) -> None:
+def test_f_returns_float64_and_does_not_change_its_inputs(case: Case) -> None:
     for size in case.sizes[:3]:
         names, args, _ = case.bind(size, 0)
         for leaf in tree.leaves(args):
@@ -87,7 +87,7 @@ def test_inputs_depend_on_seed_and_size_only(case: Case) -> None:
     for size in case.sizes[:3]:
         first, again = (tree.leaves(case.bind(size, 3)[1]) for _ in range(2))
         assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
-    if "smoke" not in case.tags:  # one fixed point, on purpose
+    if "smoke" not in case.tags:  # a fixed point
         first, other = (tree.leaves(case.bind(case.sizes[0], seed)[1]) for seed in (3, 4))
         assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
 
@@ -111,8 +111,8 @@ def test_sizes_ascend_and_flops_are_counted(case: Case) -> None:
     assert flops[0] > 0
 
 
-def test_the_sizes_span_three_decades_where_the_work_for_one_is_small() -> None:
-    """Matrices, programs that are unrolled, and what has one size only, have fewer."""
+def test_sizes_of_cheap_cases_span_three_decades() -> None:
+    """Matrices, unrolled programs and cases with a single size have smaller ranges."""
     for name, case in CASES.items():
         few = {"matrix", "elements", "smoke", "second-order", "nested-loops", "data-dependent"} & set(case.tags)
         if not few and len(case.sizes) > 1:
@@ -120,7 +120,7 @@ def test_the_sizes_span_three_decades_where_the_work_for_one_is_small() -> None:
 
 
 @pytest.mark.parametrize("case", EVERY_CASE)
-def test_every_case_says_what_it_is_and_where_it_is_from(case: Case) -> None:
+def test_every_case_has_a_summary_a_formula_and_tags(case: Case) -> None:
     assert CATALOG.case_sources[case.name].summary.endswith(".")
     text = formula(docstring(Path(case.file)))
     assert "=" in text, "a formula: an indented line of the file's docstring"
@@ -128,7 +128,7 @@ def test_every_case_says_what_it_is_and_where_it_is_from(case: Case) -> None:
 
 
 def jacobian(case: Case, size: int) -> Any:
-    """The Jacobian of all active inputs in a row, by a complex step: exact to rounding."""
+    """The Jacobian in all active inputs by a complex step, exact to rounding."""
     names, args, wrt = case.bind(size, 0)
     f, h = function_of(case, names, Namespace(np)), 1e-100
     columns = []
@@ -142,17 +142,17 @@ def jacobian(case: Case, size: int) -> Any:
 
 @pytest.mark.parametrize("case", SPARSE)
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 12])
-def test_the_pattern_of_a_sparse_jacobian_is_where_it_is_not_zero(case: Case, size: int) -> None:
+def test_the_sparsity_pattern_matches_the_jacobian(case: Case, size: int) -> None:
     assert case.sparsity is not None
     found = jacobian(case, size)
     rows, columns = case.sparsity(size)
     pattern = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=found.shape).toarray()
     assert pattern.max() == 1  # no entry twice
     assert not found[pattern == 0].any()
-    assert np.mean(found[pattern == 1] != 0) > 0.8  # what is allowed for is there, but for a joint turned by nothing
+    assert np.mean(found[pattern == 1] != 0) > 0.8  # most entries of the pattern are nonzero
 
 
-def test_no_observation_of_the_bundle_is_there_twice() -> None:
+def test_no_observation_of_the_bundle_occurs_twice() -> None:
     rows, columns = CASES["bundle_adjustment"].sparsity(100)  # type: ignore[misc]
     seen = [tuple(np.sort(np.asarray(columns)[np.asarray(rows) == 3 * i])[:14]) for i in range(100)]
     assert len(set(seen)) == 100

@@ -1,4 +1,4 @@
-"""The cases' values against figures computed by other means than the cases' own text."""
+"""Values of the cases against independently computed figures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def value(name: str, **inputs: Any) -> float:
 
 
 @pytest.mark.parametrize("name", ["normal_log_density", "normal_log_density_loop"])
-def test_normal_log_density_is_scipys(name: str) -> None:
+def test_normal_log_density_agrees_with_scipy(name: str) -> None:
     given = inputs(name, 1_000)
     expected = norm.logpdf(given["y"], given["mu"], given["sigma"]).sum()
     assert value(name, **given) == pytest.approx(expected, rel=1e-13)
@@ -76,8 +76,8 @@ def test_recurrence_gives_the_published_values() -> None:
     assert value("recurrence", x=np.array([7.0, 4.0, 9.0, 5.0, 3.0])) == pytest.approx(published, abs=0.025)
 
 
-def test_projectile_flies_farthest_at_the_angle_known() -> None:
-    # 44.997 degrees at dt = 0.0001 and speed 1, where a continuous flight has 45 and the range v² / g.
+def test_projectile_flies_farthest_at_the_known_angle() -> None:
+    # 44.997 degrees at dt = 0.0001 and speed 1; a continuous flight has 45 degrees and the range v² / g.
     best = {"angle": math.radians(44.997), "speed": 1.0, "dt": 0.0001}
     assert value("projectile", **best) == pytest.approx(1 / 9.8, rel=1e-3)
     gradient = CASES["projectile"].gradient
@@ -94,7 +94,7 @@ def test_product_plus_constant_is_29_66() -> None:
     assert gradient(**given) == pytest.approx((2.2, 20.6))
 
 
-def test_scalar_families_are_numpys_reductions() -> None:
+def test_scalar_families_agree_with_numpys_reductions() -> None:
     x = inputs("sums", 1_000)["x"]
     assert value("sums", x=x) == pytest.approx(math.fsum(x), rel=1e-12)
     x = inputs("products", 1_000)["x"]
@@ -104,19 +104,19 @@ def test_scalar_families_are_numpys_reductions() -> None:
 
 
 @pytest.mark.parametrize("name", ["log_sum_exp", "log_sum_exp_loop"])
-def test_log_sum_exp_is_scipys(name: str) -> None:
+def test_log_sum_exp_agrees_with_scipy(name: str) -> None:
     x = inputs(name, 1_000)["x"]
     assert value(name, x=x) == pytest.approx(logsumexp(x), rel=1e-13)
     assert value(name, x=np.zeros(7)) == pytest.approx(math.log(7), rel=1e-14)
 
 
-def test_hypot_is_libms() -> None:
+def test_hypot_agrees_with_libm() -> None:
     given = inputs("hypot", 100)
     assert value("hypot", **given) == pytest.approx(math.fsum(map(math.hypot, given["x"], given["y"])), rel=1e-14)
 
 
 @pytest.mark.parametrize("form", ["", "_elements"])
-def test_matrix_operations_are_lapacks_by_another_road(form: str) -> None:
+def test_matrix_operations_agree_with_other_lapack_routines(form: str) -> None:
     A = inputs("inverse", 16)["A"]
     u, s, vt = np.linalg.svd(A)
     pseudo_inverse = vt.T @ np.diag(1 / s) @ u.T
@@ -137,7 +137,7 @@ def test_matrix_operations_are_lapacks_by_another_road(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["", "_elements"])
-def test_multi_normal_and_gaussian_process_are_scipys(form: str) -> None:
+def test_multi_normal_and_gaussian_process_agree_with_scipy(form: str) -> None:
     given = inputs("multi_normal", 8)
     expected = multivariate_normal.logpdf(given["y"], given["mu"], given["sigma"])
     assert value(f"multi_normal{form}", **given) == pytest.approx(expected, rel=1e-12)
@@ -148,7 +148,7 @@ def test_multi_normal_and_gaussian_process_are_scipys(form: str) -> None:
     assert value(f"gaussian_process{form}", **given) == pytest.approx(expected, rel=1e-12)
 
 
-def test_gaussian_mixture_is_scipys_densities_with_a_wishart_prior_added() -> None:
+def test_gaussian_mixture_agrees_with_scipys_densities_and_a_wishart_prior() -> None:
     given = inputs("gaussian_mixture", 20)
     x, alpha, mu, q, l = (given[name] for name in ("x", "alpha", "mu", "q", "l"))  # noqa: E741 - the case's name
     k, d = mu.shape
@@ -165,7 +165,7 @@ def test_gaussian_mixture_is_scipys_densities_with_a_wishart_prior_added() -> No
     assert value("gaussian_mixture", **given) == pytest.approx(expected, rel=1e-12)
 
 
-def test_eight_schools_is_scipys_densities() -> None:
+def test_eight_schools_agrees_with_scipys_densities() -> None:
     given = inputs("eight_schools", 8)
     tau = math.exp(given["log_tau"])
     expected = (
@@ -178,7 +178,7 @@ def test_eight_schools_is_scipys_densities() -> None:
     assert value("eight_schools", **given) == pytest.approx(expected, rel=1e-13)
 
 
-def test_stochastic_volatility_is_scipys_densities() -> None:
+def test_stochastic_volatility_agrees_with_scipys_densities() -> None:
     given = inputs("stochastic_volatility", 50)
     phi, sigma, mu, z = (given[name] for name in ("phi", "sigma", "mu", "z"))
     h = np.empty(50)
@@ -194,7 +194,7 @@ def test_stochastic_volatility_is_scipys_densities() -> None:
     assert value("stochastic_volatility", **given) == pytest.approx(expected, rel=1e-12)
 
 
-def test_regressions_are_scipys_densities() -> None:
+def test_regressions_agree_with_scipys_densities() -> None:
     given = inputs("logistic_regression", 40)
     p = 1 / (1 + np.exp(-given["X"] @ given["beta"]))
     expected = bernoulli.logpmf(given["y"], p).sum() - 0.5 * np.sum(given["beta"] ** 2)
@@ -209,7 +209,7 @@ def test_regressions_are_scipys_densities() -> None:
     assert value("linear_regression", **given) == pytest.approx(expected, rel=1e-12)
 
 
-def test_rosenbrock_is_scipys_with_its_derivatives() -> None:
+def test_rosenbrock_and_its_derivatives_agree_with_scipy() -> None:
     x = inputs("rosenbrock", 10)["x"]
     gradient = CASES["rosenbrock"].gradient
     assert gradient is not None
@@ -218,12 +218,12 @@ def test_rosenbrock_is_scipys_with_its_derivatives() -> None:
     assert value("rosenbrock", x=np.ones(5)) == 0.0
 
 
-def test_kmeans_is_scipys_distances() -> None:
+def test_kmeans_agrees_with_scipys_distances() -> None:
     given = inputs("kmeans", 100)
     _, distances = vq(given["points"], given["centroids"])
     assert value("kmeans", **given) == pytest.approx((distances**2).sum(), rel=1e-12)
     nearest, _ = vq(given["points"], given["centroids"])
-    assert set(nearest) == set(range(5))  # each centroid has its points
+    assert set(nearest) == set(range(5))  # every centroid has points
 
 
 def test_determinant_by_minors_is_the_determinant() -> None:
@@ -233,7 +233,7 @@ def test_determinant_by_minors_is_the_determinant() -> None:
     assert value("determinant_by_minors", A=hilbert) == pytest.approx(1 / 6_048_000, rel=1e-9)  # published
 
 
-def test_least_squares_polynomial_is_numpys() -> None:
+def test_least_squares_polynomial_agrees_with_numpy() -> None:
     given = inputs("least_squares_polynomial", 101)
     residuals = given["s"] - np.polyval(given["x"][::-1], given["t"])
     assert value("least_squares_polynomial", **given) == pytest.approx(0.5 * np.sum(residuals**2), rel=1e-12)
@@ -273,13 +273,13 @@ def test_linear_chain_is_the_exponential_of_its_matrix() -> None:
     matrix = np.zeros((7, 7))  # of (1, y), with 1' = 0
     matrix[range(1, 7), range(6)] = given["x"]
     exact = (expm(2.0 * matrix) @ [1.0, *given["start"]])[1:].mean()
-    # Twenty steps of a method of order four: near, and not the same.
+    # Twenty steps of order four: close, but not equal.
     assert value("linear_chain", **given) == pytest.approx(exact, rel=1e-4)
     own = {name: given[name] for name in ("x", "start")}
     assert value("linear_chain_adaptive", **own, tolerance=1e-9) == pytest.approx(exact, rel=1e-8)
 
 
-def test_reparameterised_draws_have_the_expectation_that_an_integral_has() -> None:
+def test_reparameterised_draws_have_the_expectation_of_an_integral() -> None:
     rng = np.random.default_rng(1)
     given = dict(CASES["reparameterised_draws"].inputs(200_000, rng))
     mu, sigma, a, b = (given[name] for name in ("mu", "sigma", "a", "b"))
@@ -291,8 +291,8 @@ def test_reparameterised_draws_have_the_expectation_that_an_integral_has() -> No
     assert value("reparameterised_draws", **given) == pytest.approx((mu**2 + sigma**2) * shrunk, rel=0.01)
 
 
-def test_helmholtz_energy_of_one_gas_is_by_the_equation_of_state() -> None:
-    """For one gas the derivative in the volume is minus the pressure of Peng and Robinson's equation, over R T."""
+def test_helmholtz_energy_of_one_gas_follows_the_equation_of_state() -> None:
+    """For one gas the derivative in the volume is -p / R T by Peng and Robinson's equation."""
     x, b, A = 1.3, 0.25, 0.7
     case = CASES["helmholtz_energy"]
 
@@ -312,7 +312,7 @@ def test_saddle_converges_to_the_saddle_point() -> None:
     for name in ("saddle", "saddle_nested"):
         given = inputs(name, 400)
         a, b, c = given["a"], given["b"], given["c"]
-        # Ten inner steps come near the inner maximum, not to it; so does the point.
+        # Ten inner steps come close to the inner maximum, and the point to the saddle.
         x = (a - c * b) / (1 + c**2)
         assert value(name, **given) == pytest.approx((x + b + c * x).sum(), rel=0.05)
 
@@ -337,7 +337,7 @@ def test_particle_converges_to_an_adaptive_solver_with_order_one() -> None:
     assert value("particle_nested", w=w, dt=0.5) == value("particle", w=w, dt=0.5)
 
 
-def test_bundle_adjustment_is_by_scipys_rotations() -> None:
+def test_bundle_adjustment_agrees_with_scipys_rotations() -> None:
     given = inputs("bundle_adjustment", 10)
     found = CASES["bundle_adjustment"].f(XP, **given)
     for i in range(10):
@@ -351,7 +351,7 @@ def test_bundle_adjustment_is_by_scipys_rotations() -> None:
         assert found[i, 2] == pytest.approx(1 - w**2, rel=1e-14)
 
 
-def test_hand_tracking_is_by_products_of_four_by_four_matrices() -> None:
+def test_hand_tracking_agrees_with_products_of_four_by_four_matrices() -> None:
     given = inputs("hand_tracking_simple", 5)
     theta, skeleton = given["theta"], given["skeleton"]
 
@@ -377,7 +377,7 @@ def test_hand_tracking_is_by_products_of_four_by_four_matrices() -> None:
     np.testing.assert_allclose(CASES["hand_tracking_simple"].f(XP, **given), given["points"] - posed, rtol=1e-10)
 
 
-def test_a_place_on_a_triangle_of_the_hand_is_the_mean_of_its_corners_with_these_weights() -> None:
+def test_a_point_on_a_triangle_of_the_hand_is_the_weighted_mean_of_its_corners() -> None:
     given = inputs("hand_tracking_complicated", 5)
     u, simple = given.pop("u"), CASES["hand_tracking_simple"].f  # type: ignore[attr-defined]  # a dict, in fact
     corners = -simple(XP, **given | {"points": np.zeros((7, 3))})
@@ -389,7 +389,7 @@ def test_a_place_on_a_triangle_of_the_hand_is_the_mean_of_its_corners_with_these
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
 
 
-def test_lstm_and_nested_parameters_are_by_torchs_layers() -> None:
+def test_lstm_and_nested_parameters_agree_with_torchs_layers() -> None:
     torch = pytest.importorskip("torch")
     given = inputs("nested_parameters", 30)
     (W1, b1), (W2, b2), (w3, b3) = ([torch.tensor(part, dtype=torch.float64) for part in p] for p in given["theta"])
@@ -402,7 +402,7 @@ def test_lstm_and_nested_parameters_are_by_torchs_layers() -> None:
     layers = []
     for k in range(2):
         (wf, wi, wo, wc), (bf, bi, bo, bc) = given["main"][k]
-        # A cell of torch's with gates (i, f, g, o): what x feeds is in the one matrix, what h feeds in the other.
+        # A torch cell has gates (i, f, g, o), with one matrix for x and one for h.
         cell, zero = torch.nn.LSTMCell(4, 4, dtype=torch.float64), np.zeros((4, 4))
         for name, blocks in (
             ("weight_ih", (zero, np.diag(wf), zero, np.diag(wo))),
@@ -434,7 +434,7 @@ def test_square_sum_is_the_frobenius_norm_squared() -> None:
     assert value("square_sum", M=M) == pytest.approx(np.linalg.norm(M) ** 2, rel=1e-13)
 
 
-def test_every_case_has_a_value_from_elsewhere() -> None:
+def test_every_case_has_an_independent_value() -> None:
     text = "".join(
         Path(__file__).with_name(f"test_{name}.py").read_text("utf-8") for name in ("independent_values", "adaptive")
     )

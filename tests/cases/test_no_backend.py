@@ -1,4 +1,4 @@
-"""Cases know of no backend: no import, name or text in their code is a library's."""
+"""Cases are independent of backends: no import, name or string in their code names a library."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ NAMES = set(catalog().backends) | {
 
 
 def words(source: str) -> Iterator[str]:
-    """Identifiers, imported names and texts of a Python file, without what it cites: docstrings, suites, faults."""
+    """Identifiers, imported names and strings of a Python file, without citations: docstrings, suites, faults."""
     tree = ast.parse(source)
     left_out: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
             left_out.add(id(node.body[0].value))  # type: ignore[attr-defined]
-        if isinstance(node, ast.keyword) and node.arg in ("suites", "summary", "faults"):  # these cite
+        if isinstance(node, ast.keyword) and node.arg in ("suites", "summary", "faults"):  # citations
             left_out |= {id(inner) for inner in ast.walk(node.value)}
         if id(node) in left_out:
             continue
@@ -41,7 +41,7 @@ def words(source: str) -> Iterator[str]:
 
 
 def code_of(twin: str) -> str:
-    """A C++ file without its comments."""
+    """A C++ file without comments."""
     return re.sub(r"//.*", "", re.sub(r"/\*.*?\*/", "", twin, flags=re.S))
 
 
@@ -51,7 +51,7 @@ def test_a_case_names_no_backend(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.hpp")), ids=lambda file: file.stem)
-def test_a_twin_names_no_backend(file: Path) -> None:
+def test_a_cpp_implementation_names_no_backend(file: Path) -> None:
     assert not set(re.findall(r"[a-z]\w*", code_of(file.read_text("utf-8")).lower())) & NAMES
 
 
@@ -59,9 +59,9 @@ def test_a_twin_names_no_backend(file: Path) -> None:
     "text",
     ["import jax", "from torch import nn", "y = xp.jax(x)", "if which == 'tape': pass", "import jax.numpy as jnp"],
 )
-def test_one_that_did_would_be_found(text: str) -> None:
+def test_a_case_that_names_a_backend_is_found(text: str) -> None:
     assert {word.lower() for word in words(text)} & NAMES
 
 
-def test_a_docstring_may_name_whom_it_likes() -> None:
+def test_a_docstring_may_name_any_library() -> None:
     assert not {word.lower() for word in words('"""As in jax."""\nCASE = Case(suites=("fastad",))')} & NAMES

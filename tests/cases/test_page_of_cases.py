@@ -1,6 +1,7 @@
-"""`adbench list cases` shows each case, and docs/cases.md says what their files say."""
+"""`adbench list cases` shows each case, and docs/reference/cases.md matches the files."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from adbench.execution.operators.prepared_point import judged, known_at, point
 from adbench.model.backend import from_module
 from scripts import cases_page
 
-PAGE = Path(__file__).parents[2] / "docs" / "cases.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cases.md"
 
 
 def printed(*options: str) -> str:
@@ -24,11 +25,11 @@ def printed(*options: str) -> str:
     return done.output
 
 
-def test_the_page_of_cases_is_made_from_their_files() -> None:
+def test_the_page_of_cases_is_current() -> None:
     assert cases_page.page() == PAGE.read_text("utf-8"), "python -m scripts.cases_page"
 
 
-def test_the_list_as_markdown_has_a_line_for_each_case_or_backend() -> None:
+def test_the_markdown_list_has_a_line_per_case_or_backend() -> None:
     lines = printed("--markdown", "--suite", "pqr").splitlines()
     assert lines[:2] == ["| case | sizes | description |", "|---|---|---|"]
     assert len(lines) == 2 + len(json.loads(printed("--json", "--suite", "pqr")))
@@ -38,10 +39,15 @@ def test_the_list_as_markdown_has_a_line_for_each_case_or_backend() -> None:
 
 
 def test_the_page_has_every_case_once() -> None:
-    lines = PAGE.read_text("utf-8").splitlines()
-    rows = [line.split("|")[1].strip(" `") for line in lines if line.startswith("| `")]
-    suites = {"--suite", "ablations", "adbench", "all", "fastad", "gradbench", "pqr", "quick", "stan-paper", "traps"}
-    assert sorted(set(rows) - suites) == sorted(catalog().cases)
+    properties = PAGE.read_text("utf-8").partition("## Properties\n")[2]
+    first = re.findall(r"(?m)^(?:\| (`.*?`) \||\* (`.*?`): )", properties)
+    named = re.findall(r"`(\w+)`", " ".join(row or trap for row, trap in first))
+    assert sorted(named) == sorted(catalog().cases)
+
+
+def test_a_source_has_its_title_once() -> None:
+    text = 'Neal (2019), "An\nExtension": a.\n\nB.\n\nNeal (2019), "An Extension": b,\nand c.'
+    assert cases_page._titles_once(text) == 'Neal (2019), "An\nExtension": a.\n\nB.\n\nNeal (2019): b, and c.'
 
 
 def test_the_list_shows_formula_sizes_operators_tags_and_suites() -> None:
@@ -54,7 +60,7 @@ def test_the_list_shows_formula_sizes_operators_tags_and_suites() -> None:
     assert (rows["determinant_by_minors"]["least"], rows["determinant_by_minors"]["most"]) == (1, 9)
 
 
-def test_the_list_of_a_suite_has_its_cases_only() -> None:
+def test_the_list_of_a_suite_has_only_its_cases() -> None:
     def named(*options: str) -> list[str]:
         return [row["name"] for row in json.loads(printed(*options, "--json"))]
 
@@ -78,7 +84,7 @@ def test_the_list_of_a_suite_has_its_cases_only() -> None:
         (["backends", "--suite", "pqr"], "--suite selects cases, not backends"),
     ],
 )
-def test_a_suite_that_is_not_there_is_told_in_a_line(
+def test_an_unknown_suite_is_reported_in_one_line(
     arguments: list[str], told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["adbench", "list", *arguments])
@@ -90,8 +96,8 @@ def test_a_suite_that_is_not_there_is_told_in_a_line(
     assert line.count("\n") == 1
 
 
-def test_the_array_valued_case_that_the_guide_shows_is_right_in_as_few_directions_as_it_says() -> None:
-    page = (PAGE.parent / "write-a-case.md").read_text("utf-8")
+def test_the_guides_array_valued_case_needs_as_few_directions_as_promised() -> None:
+    page = (PAGE.parents[1] / "how-to" / "write-a-case.md").read_text("utf-8")
     block = next(part for part in page.split("```python\n")[2:] if "sparsity=" in part).partition("```")[0]
     names = {"Case": Case}
     exec(block, names)
@@ -104,7 +110,7 @@ def test_the_array_valued_case_that_the_guide_shows_is_right_in_as_few_direction
     assert judged(at, "jacobian", made.call(*native), known, None).word == "right"
 
 
-def test_a_formula_is_what_defines_f_and_ends_before_its_derivatives() -> None:
+def test_a_formula_defines_f_and_ends_before_its_derivatives() -> None:
     assert formula("    f(x) = x²,   ∂f/∂x = 2 x\n\nA source.") == "f(x) = x²,   ∂f/∂x = 2 x"
     assert (
         formula("With\n\n    a = 1\n    b = 2\n\nthen\n\n    f(x) = a x\n\n    g(x) = 2") == "a = 1\nb = 2\nf(x) = a x"

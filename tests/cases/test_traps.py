@@ -1,4 +1,4 @@
-"""Every trap: what it says of itself, that its truth is the oracle's, and that wrong answers are called wrong there."""
+"""Every trap: its summary, its truth compared with the oracle, and verdicts on wrong answers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def truth(case: Case) -> tuple[Any, ...]:
 
 
 def answers(name: str, change: Any) -> tuple[Any, ...]:
-    """A gradient made of `change` applied to every true number, or to the upper end of what is true."""
+    """Apply `change` to every true number, or to the upper end of a true interval."""
     found = known(name)
     made = []
     for leaf in found.leaves:
@@ -75,13 +75,13 @@ def word(name: str, gradient: tuple[Any, ...]) -> str:
     return judge(None, gradient, known(name)).word
 
 
-def test_there_are_as_many_traps_as_the_table_and_the_trackers_gave() -> None:
+def test_the_number_of_traps_is_known() -> None:
     assert len(TRAPS) >= 90
     assert len({case.tags for case in TRAPS.values()}) >= 8
 
 
 @every_trap
-def test_a_trap_is_one_point_and_says_in_one_line_what_it_is(name: str) -> None:
+def test_a_trap_has_one_point_and_a_one_line_summary(name: str) -> None:
     case = TRAPS[name]
     assert name.startswith("trap_")
     assert case.sizes == (1,)
@@ -91,7 +91,7 @@ def test_a_trap_is_one_point_and_says_in_one_line_what_it_is(name: str) -> None:
     assert case.summary.endswith(".")
 
 
-def test_threads_of_every_tracker_are_cited() -> None:
+def test_traps_cite_threads_of_every_tracker() -> None:
     folder = discovery.builtin_folder("cases")
     texts = "".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("trap_*.py")))
     cited = set(THREAD.findall(texts))
@@ -107,7 +107,7 @@ def test_threads_of_every_tracker_are_cited() -> None:
 
 
 @every_trap
-def test_the_truth_by_hand_is_what_the_oracle_finds(name: str) -> None:
+def test_the_declared_truth_agrees_with_the_oracle(name: str) -> None:
     case, found = TRAPS[name], known(name)
     kinds = {entry.derivative.kind for leaf in found.leaves for entry in leaf.entries}
     if case.gradient is None:
@@ -123,23 +123,23 @@ def test_the_truth_by_hand_is_what_the_oracle_finds(name: str) -> None:
 
 
 @every_trap
-def test_the_truth_is_not_called_wrong(name: str) -> None:
+def test_the_truth_is_judged_correct(name: str) -> None:
     assert word(name, answers(name, lambda number: number)) in ("right", "verified", "blind")
 
 
 @every_trap
-def test_nan_is_called_wrong(name: str) -> None:
+def test_nan_is_judged_wrong(name: str) -> None:
     assert word(name, answers(name, lambda _: np.nan)) == "wrong"
 
 
 @every_trap
-def test_one_per_cent_off_or_one_for_zero_is_called_wrong(name: str) -> None:
+def test_an_error_of_one_per_cent_or_one_for_zero_is_judged_wrong(name: str) -> None:
     off = word(name, answers(name, lambda number: number + (0.01 * abs(number) or 1.0)))
     assert off == "wrong" or name in UNRESOLVED
 
 
 @every_trap
-def test_zero_is_called_wrong_unless_it_is_true(name: str) -> None:
+def test_zero_is_judged_wrong_unless_it_is_true(name: str) -> None:
     found = known(name)
     zero_is_true = all(e.derivative.lower <= 0 <= e.derivative.upper for leaf in found.leaves for e in leaf.entries)
     if name not in UNRESOLVED:
@@ -168,17 +168,17 @@ def test_zero_is_called_wrong_unless_it_is_true(name: str) -> None:
         ("trap_sinc_near_zero", -3.28989e-6),
     ],
 )
-def test_the_known_wrong_answer_is_called_wrong(name: str, wrong: Any) -> None:
+def test_the_known_wrong_answer_is_judged_wrong(name: str, wrong: Any) -> None:
     assert word(name, (np.array(wrong),)) == "wrong"
 
 
 @pytest.mark.parametrize("name", [name for name, case in TRAPS.items() if case.prepared])
-def test_where_a_backend_is_prepared_elsewhere_it_is_elsewhere(name: str) -> None:
+def test_separate_preparation_points_differ_from_the_point(name: str) -> None:
     assert TRAPS[name].bind_prepared(1, 0) != TRAPS[name].bind(1, 0)[1]
 
 
 @every_backend
-def test_what_a_backend_is_known_to_get_wrong_is_a_case_with_a_reason(name: str) -> None:
+def test_every_known_bug_names_a_case_and_a_reason(name: str) -> None:
     source = CATALOG.backends[name]
     if source.missing:
         pytest.skip(f"{', '.join(source.missing)} is not installed")
@@ -196,12 +196,12 @@ def test_what_a_backend_is_known_to_get_wrong_is_a_case_with_a_reason(name: str)
     assert all(bug.got and bug.reason and THREAD.fullmatch(bug.thread.removeprefix("as ") or "a/b#1") for bug in bugs)
 
 
-def test_a_fault_that_libraries_share_is_named_by_its_outcome() -> None:
+def test_a_shared_fault_is_named_by_its_outcome() -> None:
     shared = TRAPS["trap_masked_sinc"]
     assert shared.known_fault("nan") == "nan: 0/0 in the branch not taken (as jax-ml/jax#1722)"
     assert shared.known_fault("nan (me/mine#7)") == "nan: 0/0 in the branch not taken (me/mine#7)"
     assert shared.known_fault("nan: for another reason (me/mine#7)") == "nan: for another reason (me/mine#7)"
-    assert TRAPS["trap_repeated_scatter"].known_fault("(1, 1, 0)").startswith("(1, 1, 0): what was overwritten")
+    assert TRAPS["trap_repeated_scatter"].known_fault("(1, 1, 0)").startswith("(1, 1, 0): the overwritten entry")
 
 
 def test_a_check_reports_a_shared_fault_in_full() -> None:
@@ -212,13 +212,13 @@ def test_a_check_reports_a_shared_fault_in_full() -> None:
     assert record["reason"].startswith("nan: 0 · inf in the branch not taken (as jax-ml/jax#2630). Here: ")
 
 
-def test_an_integer_to_differentiate_in_is_refused_by_name() -> None:
+def test_an_active_integer_input_is_refused_by_name() -> None:
     square = Case(f=lambda xp, x: x * x, inputs=lambda _n, _rng: {"x": 100}, wrt=("x",), sizes=(1,))
-    with pytest.raises(UsageError, match="input 'x' is active, so it must hold floats or float64 arrays; got 100"):
+    with pytest.raises(UsageError, match=r"input 'x' is active.*got 100"):
         square.bind(1, 0)
 
 
-def test_derivatives_on_plain_numbers_nest_and_are_right_to_rounding() -> None:
+def test_derivatives_on_plain_numbers_nest_and_are_exact_to_rounding() -> None:
     xp = Namespace(np)
     first = HELPERS.derivative(xp, lambda a: np.exp(-(a**2.0)), 0.3)
     assert first == pytest.approx(-0.6 * np.exp(-0.09), rel=1e-14)
@@ -226,13 +226,13 @@ def test_derivatives_on_plain_numbers_nest_and_are_right_to_rounding() -> None:
     assert second == pytest.approx(-2.0, rel=1e-14)
 
 
-def test_a_library_that_cannot_nest_stop_or_assign_says_so() -> None:
+def test_a_library_that_cannot_nest_stop_or_assign_is_unsupported() -> None:
     class Foreign:
-        """A value of a library that has none of it."""
+        """A value of a library without these functions."""
 
     with pytest.raises(Unsupported, match="no derivative"):
         HELPERS.derivative(Namespace(np), np.sin, Foreign())
     with pytest.raises(Unsupported, match="no stop_gradient"):
         HELPERS.stop_gradient(Namespace(np), Foreign())
-    with pytest.raises(Unsupported, match="no assignment to entries of Foreign"):
+    with pytest.raises(Unsupported, match="Foreign does not support assignment to entries"):
         HELPERS.assigned(Foreign(), 0, 1.0)

@@ -35,7 +35,7 @@ def raises(n): return 1 / 0
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The working folder, with a module of the user's; what is imported from it is forgotten."""
+    """The working folder, with a module of the user's. The fixture removes its imports afterwards."""
     write(tmp_path, mine_of_e=MINE, random=MINE, broken="import nope_of_e", torn="def f(:")
     write(tmp_path / "package", __init__="", near="K = 2.0\n", far="from .near import K\ndef f(x): return K * x\n")
     monkeypatch.chdir(tmp_path)
@@ -67,8 +67,8 @@ def test_a_function_is_found_by_module_and_by_file(folder: Path, name: str, valu
 
 
 WRONG_NAMES = [
-    ("f", "'f' is not of the form module:function"),
-    ("mine_of_e:f()", "is not of the form module:function"),
+    ("f", "'f' is not a function; write module:function"),
+    ("mine_of_e:f()", "is not a function; write module:function"),
     ("mine_of_f:f", "there is no module 'mine_of_f' in .*; did you mean 'mine_of_e'"),
     ("mine_of_e.deeper:f", "there is no module 'mine_of_e.deeper'|cannot be imported"),
     ("nowhere.py:f", "there is no file"),
@@ -122,9 +122,9 @@ WRONG_ARGUMENTS: list[tuple[AdHoc, str]] = [
     (AdHoc("mine_of_e:f", (), at=("1",)), r"--at gives 1 arguments, but mine_of_e:f takes 2 \(a, b\)"),
     (AdHoc("mine_of_e:f", (), at=("1", "2", "3")), r"--at gives 3 arguments, but mine_of_e:f takes 2 \(a, b\)"),
     (AdHoc("mine_of_e:f", (), at=("1",), arg=("c=2.0",)), "no argument of mine_of_e:f 'c'"),
-    (AdHoc("mine_of_e:nothing", ()), "mine_of_e:nothing takes no arguments, so there is nothing to differentiate in"),
+    (AdHoc("mine_of_e:nothing", ()), "mine_of_e:nothing takes no arguments to differentiate in; give it a parameter"),
     (AdHoc("mine_of_e:scaled", (), at=("1",)), "mine_of_e:scaled needs 'n' too: give it with --arg n=VALUE"),
-    (AdHoc("mine_of_e:f", (), at=("1", "2"), wrt=("c",)), "wrt names 'c'"),
+    (AdHoc("mine_of_e:f", (), at=("1", "2"), wrt=("c",)), "wrt: 'c' is not a floating-point argument"),
     (AdHoc("mine_of_e:f", (), inputs="mine_of_e:raises"), r"mine_of_e:raises\(10\) raises ZeroDivisionError"),
 ]
 
@@ -153,7 +153,7 @@ def test_another_function_gives_the_arguments_of_a_size(folder: Path) -> None:
             2 * np.sum(np.arange(1.0, n + 1) ** 3)
         )
     other = ad_hoc("mine_of_e:scaled", arg=("n=3",), inputs="mine_of_e:more").case(function_case)
-    with pytest.raises(UsageError, match=r"another structure for another size: x, scale for 20, x for 10"):
+    with pytest.raises(UsageError, match=r"different arguments for different sizes: x, scale for 20, x for 10"):
         other.bind(20, 0)
 
 

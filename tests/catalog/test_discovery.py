@@ -1,4 +1,4 @@
-"""What there is: built-in files, a user's files, and what is said of files that cannot be used."""
+"""Discovery of built-in files and a user's files, and messages about unusable files."""
 
 import sys
 from dataclasses import replace
@@ -63,7 +63,7 @@ def test_files_of_one_folder_may_import_each_other_and_hide_no_library(tmp_path:
         ("x = 1", "there is no CASE"),
         ("CASE = 3", "there is CASE of type int"),
         ("CASES = {}", "there is no CASE|there is CASE"),
-        ("from adbench import Case\nCASE = Case(f=abs, inputs=dict, wrt='x', sizes=(1,))", "wrt is the text 'x'"),
+        ("from adbench import Case\nCASE = Case(f=abs, inputs=dict, wrt='x', sizes=(1,))", "wrt is the string 'x'"),
         (b"\xff\xfe\x00".decode("latin1") + "\0", "not a readable Python file|cannot be imported"),
     ],
 )

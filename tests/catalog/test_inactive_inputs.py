@@ -1,4 +1,4 @@
-"""An input whose derivative is negligible everywhere is said."""
+"""adbench reports an input whose derivative is negligible everywhere."""
 
 from pathlib import Path
 from typing import Any
@@ -129,7 +129,7 @@ CASE = Case(
 
 @pytest.mark.slow
 def test_a_check_looks_at_every_size_that_a_run_times_and_fails(tmp_path: Path) -> None:
-    """Of the sizes checked none is dead; of those that would be timed one is."""
+    """No checked size is dead, but one size of a run is."""
     (tmp_path / "fading.py").write_text(OWN, encoding="utf-8")
     asked = ["check", "-c", str(tmp_path / "fading.py"), "-b", "tape", "--operator", "gradient"]
     found = CliRunner().invoke(cli, asked)

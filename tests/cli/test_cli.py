@@ -1,4 +1,4 @@
-"""The command line as a user meets it: what it prints where, and its exit code."""
+"""The command line as a user sees it: its output on stdout and stderr, and its exit code."""
 
 import json
 import subprocess
@@ -64,7 +64,7 @@ def test_a_run_leaves_its_data_its_journal_and_its_page(folder: Path) -> None:
 
 
 def test_a_plan_says_what_would_run_and_about_how_long_and_runs_nothing(folder: Path) -> None:
-    write(folder, hand=misbehaving("raise RuntimeError('it was asked')"))
+    write(folder, hand=misbehaving("raise RuntimeError('it was called')"))
     asked = ["run", "--plan", "-c", "softplus.py", "-b", "hand.py", "-b", "off.py", "-o", "out"]
     done = adbench(folder, *asked)
     assert (done.code, done.err) == (0, "")
@@ -108,9 +108,9 @@ def test_a_crash_is_exit_code_4_and_a_wrong_derivative_beside_it_1(folder: Path)
         (["check", "-b", "nope"], "no backend 'nope'; adbench list backends shows all "),
         (["run", "-n", "0"], "size '0' is not a positive whole number"),
         (["run", "-n", "x"], "size 'x' is not a positive whole number"),
-        (["check", "-c", "product_plus_constant", "-n", "2"], "product_plus_constant has no size 2; it has: 1"),
+        (["check", "-c", "product_plus_constant", "-n", "2"], "product_plus_constant has no size 2; use 1"),
         (["check", "-c", "missing.py"], "missing.py: no such file"),
-        (["check", "-b", "softplus.py"], "needs a function prepare"),
+        (["check", "-b", "softplus.py"], "prepare is missing; define prepare"),
         (["check", "-c", "hand.py"], "there is no CASE"),
         (["check", "-b", "broken.py", "-c", "softplus.py"], "broken.py: not a readable Python file: line 1: "),
         (["check", "-b", "raises.py", "-c", "softplus.py"], "raises.py: cannot be imported: RuntimeError: no"),
@@ -129,7 +129,7 @@ def test_a_crash_is_exit_code_4_and_a_wrong_derivative_beside_it_1(folder: Path)
             ["run", "--resume", "out", "--quick", "-o", "x"],
             "--resume keeps the settings of the interrupted run; remove",
         ),
-        (["run", "--resume", "nothing"], "no such journal; give --resume the folder that an earlier run wrote"),
+        (["run", "--resume", "nothing"], "no such journal; pass --resume the output folder of an earlier run"),
         (["run", "-c", "softplus.py", "-b", "hand.py", "--budget", "10ms"], "nothing fits into 0.01 s: softplus at"),
         (["frobnicate"], "no command 'frobnicate'; there are: check, compare, "),
         (["run", "--quik"], "See adbench run --help."),
@@ -137,8 +137,8 @@ def test_a_crash_is_exit_code_4_and_a_wrong_derivative_beside_it_1(folder: Path)
         (["run", "-c", "softplus.py", "-b", "hand.py", "-o", "softplus.py"], "softplus.py: already holds a run, or is"),
         (["run", "-c", "softplus.py", "-b", "hand.py", "-o", "/proc/nothing"], "/proc/nothing: cannot be written"),
         (["report", "nothing.json"], "nothing.json: cannot be read: No such file"),
-        (["report", "softplus.py"], "softplus.py: not JSON, or damaged"),
-        (["report", "foreign.json"], "foreign.json: JSON, but not a run of adbench"),
+        (["report", "softplus.py"], "softplus.py: invalid or damaged JSON"),
+        (["report", "foreign.json"], "foreign.json: valid JSON, but not a run of adbench"),
     ],
 )
 def test_bad_input_is_one_clear_line_and_exit_code_2(folder: Path, args: list[str], message: str) -> None:
@@ -166,7 +166,7 @@ def test_a_configuration_in_the_working_folder_adds_the_users_files(tmp_path: Pa
 
 def test_what_a_case_lacks_is_left_out_with_a_word_on_stderr(folder: Path) -> None:
     done = adbench(folder, "check", "-c", "softplus.py", "-c", "product_plus_constant", "-b", "hand.py", "-n", "10")
-    assert "left out: product_plus_constant has no size 10; it has: 1" in done.err
+    assert "left out: product_plus_constant has no size 10; use 1" in done.err
     assert done.code == 0
 
 

@@ -37,7 +37,7 @@ def session(seed: int, factor: float = 1.0) -> Run:
 
 
 def doctored(found: Run, change: Callable[[Run], Run], folder: Path) -> Path:
-    """The run with a change, in a folder of its own."""
+    """The run with a change, in a separate folder."""
     folder.mkdir()
     write_run(folder, change(found))
     return folder
@@ -158,11 +158,11 @@ def test_the_same_as_markdown_and_as_json(base: Path) -> None:
         (["base", "base", "--json", "--markdown"], "--json and --markdown contradict each other"),
         (["base"], "Missing argument 'NEW'"),
         (["base", "nothing"], "nothing: cannot be read: No such file"),
-        (["base", "empty"], "holds no run: there is neither run.json nor journal.jsonl"),
-        (["base", "truncated.json"], "truncated.json: not JSON, or damaged"),
+        (["base", "empty"], "contains no run: neither run.json nor journal.jsonl"),
+        (["base", "truncated.json"], "truncated.json: invalid or damaged JSON"),
         (["base", "journal.jsonl"], "line 2 of journal.jsonl is damaged"),
-        (["base", "deep.json"], "deep.json: not JSON, or damaged"),
-        (["base", "else.json"], "else.json: JSON, but not a run of adbench: there is no schema_version"),
+        (["base", "deep.json"], "deep.json: invalid or damaged JSON"),
+        (["base", "else.json"], "else.json: valid JSON, but not a run of adbench: schema_version is missing"),
         (["base", "later.json"], "schema version 3, of a later adbench"),
         (["base", "million.json"], "million.json: holds 1000000 records; adbench reads at most 100000"),
         (["base", "stranger"], "base and stranger have no cell in common"),
@@ -212,7 +212,7 @@ def test_history_lists_what_is_below_a_folder(base: Path) -> None:
     done = adbench(base.parent, "history", ".", COLUMNS="140")
     assert (done.code, done.err) == (0, "")
     assert "finished" in done.out
-    assert "unreadable: damaged/run.json: not JSON, or damaged" in " ".join(done.out.split())
+    assert "unreadable: damaged/run.json: invalid or damaged JSON" in " ".join(done.out.split())
     data = json.loads(adbench(base.parent, "history", ".", "--json").out)
     assert [entry["state"] for entry in data] == ["unreadable", "finished"]
     missing = adbench(base.parent, "history")
@@ -253,13 +253,13 @@ def test_a_full_disk_is_one_line_and_loses_nothing(base: Path) -> None:
     except FileNotFoundError:
         pytest.skip("unshare is not there")
     if done.returncode == 77 or "unshare" in done.stderr:
-        pytest.skip(f"no mount of one's own here: {done.stderr.strip()}")
+        pytest.skip(f"no private mount here: {done.stderr.strip()}")
     assert done.returncode == 2, done.stderr
     assert "full/page.html: cannot be written: No space left on device" in done.stderr
     assert done.stderr.count("\n") == 1
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "storing-and-comparing.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "store-and-compare.md"
 COMMANDS = re.findall(r"^\s*(?:- run: )?adbench ([^#|>\n]+)", PAGE.read_text("utf-8"), re.M)
 
 

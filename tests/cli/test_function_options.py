@@ -162,11 +162,11 @@ WRONG = [
     (("--function", "mine_of_cli:loss", "--at", "1", "--inputs", "mine_of_cli:sizes"), "both give the arguments"),
     (
         ("--function", "mine_of_cli:of_tape", "--at", "1", "-b", "jax"),
-        "of_tape is written for tape, and the backend jax",
+        "of_tape is written for tape, which the backend jax",
     ),
     (("--function", "mine_of_cli:f", "--at", "1", "2", "-b", "tapee"), "no backend 'tapee'"),
     (("--function", "mine_of_cli:f", "--at", "1", "x"), "'x' is not a number"),
-    (("--function", "mine_of_cli:f", "--at", "1", "2", "--wrt", "c"), "wrt names 'c'"),
+    (("--function", "mine_of_cli:f", "--at", "1", "2", "--wrt", "c"), "wrt: 'c' is not a floating-point argument"),
     (("--function", "mine_of_cli:f", "--attt", "1"), "No such option"),
 ]
 

@@ -1,4 +1,4 @@
-"""The doctor, on machines made up for it: each ill shows up as a finding, with what to do."""
+"""The doctor on made-up machines: each problem gives a finding with a fix."""
 
 import json
 import os
@@ -36,12 +36,12 @@ def system(made: Roots, noise: Noise = QUIET, **environment: str) -> System:
 
 
 def look(name: str, at: System) -> Finding:
-    """The finding of the check that is called so."""
+    """The finding of the check with this name."""
     return {check.__name__: check for check in CHECKS}[name](at)
 
 
 SICK: dict[str, tuple[str, dict[str, str], dict[str, str], str]] = {
-    # what: the check, files of /proc, files of /sys, a part of what is found
+    # name: the check, files of /proc, files of /sys, a part of the finding
     "a governor that saves power": (
         "governor",
         {},
@@ -94,7 +94,7 @@ SICK: dict[str, tuple[str, dict[str, str], dict[str, str], str]] = {
 
 
 @pytest.mark.parametrize("what", SICK)
-def test_what_disturbs_is_a_warning_that_says_what_to_do(made: Roots, what: str) -> None:
+def test_a_disturbance_is_a_warning_with_a_fix(made: Roots, what: str) -> None:
     check, proc, sys, found = SICK[what]
     made.write(proc=proc, sys=sys)
     finding = look(check, system(made))
@@ -121,16 +121,16 @@ WELL: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("what", WELL)
-def test_what_is_well_is_said_to_be(made: Roots, what: str) -> None:
+def test_a_good_property_is_reported_as_ok(made: Roots, what: str) -> None:
     check, proc, sys = WELL[what]
     made.write(proc=proc, sys=sys)
     finding = look(check, system(made))
     assert (finding.state, finding.do) == ("ok", None)
 
 
-def test_a_system_that_tells_nothing_makes_no_warning_of_it(made: Roots) -> None:
+def test_unknown_properties_are_not_warnings(made: Roots) -> None:
     told = [check(system(made)) for check in CHECKS if check not in (findings.python, findings.loop, findings.noise)]
-    here = {"memray", "compiler"}  # of this installation, not of the system
+    here = {"memray", "compiler"}  # properties of this installation, not of the system
     assert [finding.name for finding in told if finding.state == "warning" and finding.name not in here] == []
     assert {"governor", "turbo", "heat"} <= {finding.name for finding in told if finding.state == "unknown"}
 
@@ -151,13 +151,11 @@ def test_one_processor_is_a_warning(made: Roots) -> None:
         (replace(QUIET, spread=None), "ok"),
     ],
 )
-def test_noise_is_a_warning_where_more_than_a_hundredth_is_taken_or_work_is_uneven(
-    made: Roots, noise: Noise, state: State
-) -> None:
+def test_noise_above_one_per_cent_or_uneven_work_is_a_warning(made: Roots, noise: Noise, state: State) -> None:
     assert look("noise", system(made, noise)).state == state
 
 
-def test_a_hypervisor_is_a_warning_where_it_takes_time(made: Roots) -> None:
+def test_a_hypervisor_is_a_warning_if_it_takes_time(made: Roots) -> None:
     made.write(proc={"cpuinfo": "flags : fpu hypervisor\n"}, sys={"hypervisor/type": "xen\n"})
     assert look("virtual", system(made)).state == "ok"
     finding = look("virtual", system(made, replace(QUIET, stolen_ms=30.0)))
@@ -165,13 +163,13 @@ def test_a_hypervisor_is_a_warning_where_it_takes_time(made: Roots) -> None:
     assert "stolen time unknown" in look("virtual", system(made, replace(QUIET, stolen_ms=None))).found
 
 
-def test_another_allocator_is_a_warning_and_paths_are_not_told(made: Roots) -> None:
+def test_another_allocator_is_a_warning_without_its_path(made: Roots) -> None:
     finding = look("allocator", system(made, LD_PRELOAD="/home/somebody/libjemalloc.so.2"))
     assert (finding.state, finding.found) == ("warning", "LD_PRELOAD=libjemalloc.so.2")
     assert finding.do == "unset LD_PRELOAD"
 
 
-def test_what_is_missing_is_told_with_the_command_that_installs_it(
+def test_missing_software_is_reported_with_the_command_that_installs_it(
     made: Roots, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(findings, "installed_version", lambda name: None)
@@ -213,14 +211,14 @@ def of_numpy(*values: tuple[float | None, bool]) -> Finding:
     return next(f for f in examine.memory_findings(lambda: readings(*values)) if f.name == "numpy")
 
 
-def test_a_memory_method_that_lies_is_a_warning() -> None:
+def test_a_wrong_memory_method_is_a_warning() -> None:
     assert of_numpy((64.0, True)).state == "ok"
     lie = of_numpy((64.0, True), (20.0, True))
     assert (lie.state, lie.found) == ("warning", "allocated 64, 20 (!)")
     assert "do not quote" in str(lie.do)
 
 
-def test_a_memory_method_that_cannot_see_is_well_and_one_that_is_missing_says_why() -> None:
+def test_a_blind_memory_method_is_ok_and_a_missing_one_gives_the_reason() -> None:
     assert (of_numpy((0.0, False)).state, of_numpy((0.0, False)).found) == ("ok", "allocated (0)")
     missing = of_numpy((None, True))
     assert (missing.state, missing.found, missing.do) == ("unknown", "allocated —", "memray is not installed")
@@ -230,7 +228,7 @@ def source(name: str, **more: object) -> Source:
     return Source("backends", name, f"{name}.py", builtin=True, **more)  # type: ignore[arg-type]
 
 
-def test_each_backend_tells_its_version_or_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_backend_has_its_version_or_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     there = {"numpy": "2.0"}
     monkeypatch.setattr("adbench.catalog.discovery.installed_version", there.get)
     monkeypatch.setattr("adbench.catalog.discovery.packages_of_debian", lambda names: {"libthere-dev": "1.2-3"})
@@ -256,7 +254,7 @@ def test_each_backend_tells_its_version_or_the_command_that_installs_it(monkeypa
     assert rows["native"]["missing"] == ["libgone-dev", "g++", "never-there"]
 
 
-def test_a_library_of_the_users_own_is_told_with_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_users_copy_of_a_library_is_reported_with_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     place = Place((), (), (), Path("/opt/own/include"))
     file = SimpleNamespace(LIBRARY=SimpleNamespace(found=lambda: place))
     monkeypatch.setattr(examine, "load", lambda source: file)
@@ -266,18 +264,18 @@ def test_a_library_of_the_users_own_is_told_with_its_folder(monkeypatch: pytest.
     assert version_or_command(row) == f"in {place.include}"
 
 
-def test_a_variable_that_names_a_folder_without_the_library_is_told_and_not_the_package(
+def test_a_variable_with_a_folder_without_the_library_is_reported_instead_of_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CPPAD_HOME", raising=False)
-    load(catalog().backends["cppad"]).LIBRARY.found()  # what was found without the variable is no answer with it
+    load(catalog().backends["cppad"]).LIBRARY.found()  # a result without the variable must not be cached with it
     monkeypatch.setenv("CPPAD_HOME", str(tmp_path))
     rows = {row["name"]: row for row in examine.backend_rows(catalog())}
     assert rows["cppad_reuse"]["missing"] == ["cppad/cppad.hpp"]
     assert str(rows["cppad_reuse"]["install"]).startswith(f"$CPPAD_HOME is {tmp_path}, which has no include/cppad/")
 
 
-def test_a_list_looks_for_no_header_and_names_the_variable_that_says_where_it_is(
+def test_a_list_searches_no_header_and_names_the_variable_for_its_folder(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("adbench.catalog.discovery.packages_of_debian", lambda names: {})
@@ -292,7 +290,9 @@ def test_a_list_looks_for_no_header_and_names_the_variable_that_says_where_it_is
     }
 
 
-def test_on_a_bare_machine_every_backend_that_needs_anything_has_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_bare_machine_every_backend_has_one_install_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("adbench.catalog.discovery.installed_version", lambda name: None)
     monkeypatch.setattr("adbench.catalog.discovery.packages_of_debian", lambda names: {})
     monkeypatch.setattr(examine.machine, "first_program", lambda names: None)
@@ -313,7 +313,7 @@ def test_debians_packages_are_looked_up_without_installing_any() -> None:
     assert "libc6" in found or not installed.has_dpkg()
 
 
-def test_the_examination_is_plain_data_and_leaves_everything_as_it_was(tmp_path: Path) -> None:
+def test_the_examination_is_plain_data_and_changes_nothing(tmp_path: Path) -> None:
     before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     done = CliRunner().invoke(cli, ["doctor", "--json", "--backends"])
     assert done.exit_code == 0, done.output

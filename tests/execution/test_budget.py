@@ -1,4 +1,4 @@
-"""Plans that fit a time: the estimate counts what the scheduler does, and what goes is said, in its order."""
+"""Plans that fit a time: the estimate counts the scheduler's work, and omissions are reported in order."""
 
 import re
 from dataclasses import replace
@@ -29,7 +29,7 @@ SECONDS = {"cheap": 1e-4, "dear": 1e-2, "single": 1e-3}  # per call and unit of 
 
 
 def known() -> Costs:
-    """A machine on which everything has been run before."""
+    """A machine with costs of earlier runs for everything."""
     found = Costs({"tape": 0.5, "other": 2.0})
     for job in JOBS:
         call = SECONDS[job.case] * job.size
@@ -41,11 +41,11 @@ def fitted(seconds: float, settings: Settings | None = None) -> Fit:
     return fit(JOBS, Estimate(settings or Settings(), known()), seconds)
 
 
-def test_the_estimate_is_what_the_runner_does_added_up() -> None:
+def test_the_estimate_adds_up_the_work_of_the_scheduler() -> None:
     settings = Settings(memory=False, launches=3, rounds=4, epoch_ns=10_000_000, warm_ns=200_000_000)
     job = Job("single", 1, "other", "gradient")
     one = Estimate(settings, known()).launch(job)
-    # prepare, first call, warm-up, three epochs to calibrate, four rounds; and what asking takes
+    # prepare, first call, warm-up, three epochs to calibrate, four rounds; and the requests
     assert one == pytest.approx(0.01 + 0.002 + 0.2 + 3 * 0.010 + 4 * 0.010, abs=0.05)
     assert one > 0.01 + 0.002 + 0.2 + 3 * 0.010 + 4 * 0.010
     control = Estimate(settings, known()).launch(replace(job, backend="tape"))
@@ -72,7 +72,7 @@ def test_what_a_quick_run_leaves_out_as_too_slow_takes_no_time_and_preparing_is_
     assert whole.launch(job) - quick.launch(job) == pytest.approx(4.05 * (1 - 1 / quick.workers))
 
 
-def test_what_is_not_installed_and_what_is_checked_take_no_time() -> None:
+def test_missing_backends_and_finished_checks_take_no_time() -> None:
     every = Estimate(Settings(), known()).of(JOBS)
     assert Estimate(Settings(), known(), missing=["tape", "other"]).of(JOBS).total == 0
     checked = Estimate(Settings(), known(), checked=JOBS).of(JOBS)
@@ -87,7 +87,7 @@ def test_a_cost_is_guessed_from_the_nearest_size_in_proportion() -> None:
     assert costs.of(Job("b", 20, "tape", "gradient")) == kept.UNKNOWN
 
 
-def test_a_check_is_guessed_from_the_nearest_size_else_from_the_backends_others() -> None:
+def test_a_checks_cost_is_guessed_from_the_nearest_size_or_the_backends_other_checks() -> None:
     costs = Costs()
     for case, seconds in (("a", 1.0), ("b", 3.0), ("c", 50.0)):
         costs.learn_check(Job(case, 10, "tape", "gradient"), seconds)
@@ -101,7 +101,7 @@ def test_a_check_is_guessed_from_the_nearest_size_else_from_the_backends_others(
     assert costs.of_check(Job("d", 20, "tape", "gradient")) == 40.0
 
 
-def test_the_truths_of_a_case_that_was_checked_are_in_the_cache() -> None:
+def test_references_of_a_checked_case_are_in_the_cache() -> None:
     costs = Costs()
     job = Job("a", 10, "tape", "gradient")
     before = Estimate(Settings(), costs).references([job])
@@ -112,8 +112,8 @@ def test_the_truths_of_a_case_that_was_checked_are_in_the_cache() -> None:
     assert Estimate(Settings(), costs).references([job]) < before / 10
 
 
-def test_a_check_teaches_the_next_plan_what_its_backend_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ADBENCH_CACHE", str(tmp_path / "cache"))  # the other runs' teaches too
+def test_a_check_records_its_backends_cost_for_the_next_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADBENCH_CACHE", str(tmp_path / "cache"))  # the default cache would know other runs
     backend = tmp_path / "slow.py"
     backend.write_text(
         "import time\n"
@@ -137,15 +137,15 @@ def test_a_check_teaches_the_next_plan_what_its_backend_takes(tmp_path: Path, mo
     assert expected() > 0.4
 
 
-def test_nothing_is_left_out_where_there_is_time_enough() -> None:
+def test_nothing_is_left_out_if_there_is_enough_time() -> None:
     found = fitted(1e6)
     assert found.fits
     assert found.jobs == tuple(JOBS)
     assert found.left_out == ()
 
 
-def test_the_largest_sizes_of_the_dearest_case_go_first_then_values_then_more_and_each_is_said() -> None:
-    """Ever less time: what is left out only grows, in the order of the docstring, and backends stay."""
+def test_the_largest_sizes_of_the_slowest_case_are_left_out_first_and_everything_is_reported() -> None:
+    """With less time more is left out, in the documented order, and backends stay."""
     whole = Estimate(Settings(), known()).of(JOBS).total
     first: dict[str, float] = {}
     before = len(JOBS)
@@ -169,14 +169,14 @@ def test_the_largest_sizes_of_the_dearest_case_go_first_then_values_then_more_an
     assert fitted(0.7 * whole).left_out[0].startswith("sizes: dear at 1000")
 
 
-def test_launches_stay_enough_for_an_interval() -> None:
+def test_enough_launches_for_an_interval_remain() -> None:
     for seconds in (100.0, 50.0, 20.0, 10.0, 1.0):
         assert fitted(seconds).settings.launches >= FEWEST_LAUNCHES
     assert fitted(1.0, Settings(launches=3)).settings.launches == 3
     assert not fitted(1.0).fits
 
 
-def test_costs_are_kept_for_the_same_machine_only(tmp_path: Path) -> None:
+def test_costs_are_kept_per_machine(tmp_path: Path) -> None:
     machine = {"processor": "A", "memory_bytes": 2**34, "system": "Linux 6", "python": "CPython 3.11"}
     kept.keep(tmp_path / "new", machine, known())
     assert kept.read(tmp_path / "new", machine) == known()
@@ -185,7 +185,7 @@ def test_costs_are_kept_for_the_same_machine_only(tmp_path: Path) -> None:
         (tmp_path / kept.FILE).write_text(text)
         assert isinstance(kept.read(tmp_path, machine), Costs)
     (tmp_path / "file").write_text("")
-    kept.keep(tmp_path / "file" / "below", machine, known())  # cannot be written, and nobody minds
+    kept.keep(tmp_path / "file" / "below", machine, known())  # not writable, which is ignored
     assert kept.read(tmp_path / "file" / "below", machine) == Costs()
 
 
@@ -198,8 +198,8 @@ def right(job: Job) -> Record:
     return Record(job, "ok", summary=Summary(1, 1.0, 1.0))
 
 
-def test_a_forecast_falls_to_nothing_as_the_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Driven by a clock of our own, on which everything takes three times as long as was expected."""
+def test_a_forecast_falls_to_zero_during_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Driven by a test clock on which everything takes three times the expected time."""
     now = [0.0]
     monkeypatch.setattr("adbench.execution.planning.forecast.monotonic", lambda: now[0])
     settings, progress = Settings(launches=2, reference_backend="tape"), empty()
@@ -235,7 +235,7 @@ def test_a_forecast_falls_to_nothing_as_the_run_goes_on(monkeypatch: pytest.Monk
     assert now[0] == pytest.approx(3 * total, rel=1e-6)
 
 
-def test_a_forecast_knows_what_is_done_and_what_was_left_out() -> None:
+def test_a_forecast_counts_finished_and_omitted_work() -> None:
     progress = empty()
     whole = Forecast(Settings(), known(), progress, frozenset()).total
     for job in JOBS:

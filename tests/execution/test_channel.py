@@ -1,4 +1,4 @@
-"""Messages between processes, whole or not at all."""
+"""Messages between processes arrive whole or not at all."""
 
 import json
 import socket
@@ -23,7 +23,7 @@ def framed(body: bytes) -> bytes:
     return struct.pack("!Q", len(body)) + body
 
 
-def test_a_message_arrives_whole_however_it_is_cut(ends: tuple[Channel, socket.socket]) -> None:
+def test_a_message_arrives_whole_from_any_pieces(ends: tuple[Channel, socket.socket]) -> None:
     channel, other = ends
     message = {"do": "x" * 100_000, "n": [1, 2.5, None]}
     raw = framed(json.dumps(message).encode())
@@ -38,8 +38,8 @@ def test_a_message_arrives_whole_however_it_is_cut(ends: tuple[Channel, socket.s
     thread.join()
 
 
-def test_a_drip_does_not_outlast_the_deadline(ends: tuple[Channel, socket.socket]) -> None:
-    """A byte now and then would reset a time-out that counts from the last one."""
+def test_a_slow_message_does_not_outlast_the_deadline(ends: tuple[Channel, socket.socket]) -> None:
+    """Single bytes would reset a time-out that counts from the last byte."""
     channel, other = ends
     stop = threading.Event()
 
@@ -53,7 +53,7 @@ def test_a_drip_does_not_outlast_the_deadline(ends: tuple[Channel, socket.socket
     start = time.monotonic()
     with pytest.raises(TimeoutError):
         channel.receive(timeout=0.2)
-    assert time.monotonic() - start < 5  # not a speed: only that it ends long before 10,000 drips
+    assert time.monotonic() - start < 5  # not a speed test: only that it ends long before 10,000 bytes
     stop.set()
     thread.join()
 
@@ -61,7 +61,7 @@ def test_a_drip_does_not_outlast_the_deadline(ends: tuple[Channel, socket.socket
 @pytest.mark.parametrize(
     "raw", [b"", b"\0\0", framed(b"{"), framed(b"[1]"), framed(b"\xff\xfe"), struct.pack("!Q", MAX_BYTES + 1)]
 )
-def test_what_is_no_message_closes_the_line(ends: tuple[Channel, socket.socket], raw: bytes) -> None:
+def test_an_invalid_message_closes_the_channel(ends: tuple[Channel, socket.socket], raw: bytes) -> None:
     channel, other = ends
     other.sendall(raw)
     other.close()
@@ -69,7 +69,7 @@ def test_what_is_no_message_closes_the_line(ends: tuple[Channel, socket.socket],
         channel.receive(timeout=5)
 
 
-def test_sending_to_nobody_is_closed(ends: tuple[Channel, socket.socket]) -> None:
+def test_sending_to_nobody_raises_closed(ends: tuple[Channel, socket.socket]) -> None:
     channel, other = ends
     other.close()
     with pytest.raises(Closed):

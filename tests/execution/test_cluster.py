@@ -24,7 +24,7 @@ from adbench.results.journal import Journal
 from adbench.results.store import JOURNAL
 from tests.support.files import CASE, RIGHT, misbehaving, write
 
-# Dask warns of what it finds on a machine (a port that is taken, a slow disk); none of it is ours.
+# Dask warns about the machine (a used port, a slow disk), which is not adbench's fault.
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("cluster")]
 
 OTHER = CASE.replace("log1p(xp.exp(x))", "sqrt(1 + x * x)").replace("Sum of softplus", "Sum of hyperbolas")
@@ -118,30 +118,30 @@ def test_a_run_is_timed_on_hosts_and_can_be_read_resumed_and_reported(two: Any, 
 
 
 @pytest.mark.slow
-def test_a_host_that_has_another_file_or_none_is_one_line(two: Any, folder: Path) -> None:
+def test_a_host_with_another_file_or_none_is_a_one_line_error(two: Any, folder: Path) -> None:
     session = checking(folder, backends=[str(folder / "hand.py")])
     (folder / "softplus.py").write_text(CASE + "\n# changed\n", "utf-8")
-    with pytest.raises(UsageError, match="this host: cases/softplus has changed since the run was begun"):
+    with pytest.raises(UsageError, match="this host: cases/softplus has changed since the run started"):
         records(session, on=on(two))
 
 
 @pytest.mark.parametrize("text", ["", "dask://", "tcp://host:1", "dask://host", "dask://host:port", "dask://a b:1"])
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="write dask://HOST:PORT"):
         address_of(text)
 
 
-def test_an_address_is_that_of_the_scheduler() -> None:
+def test_an_address_becomes_the_schedulers() -> None:
     assert address_of("dask://node-1:8786") == "tcp://node-1:8786"
 
 
-def test_no_scheduler_and_no_dask_are_one_line_and_nothing_is_written(
+def test_a_missing_scheduler_or_dask_is_a_one_line_error_and_writes_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr(dask_cluster, "CONNECT_SECONDS", 0.5)
     session = checking(folder, backends=[str(folder / "hand.py")])
-    with pytest.raises(UsageError, match="no scheduler answers there"):
+    with pytest.raises(UsageError, match="no scheduler answers; start one"):
         records(session, folder=folder / "out", on="dask://127.0.0.1:1")
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match=r"pip install 'autodiff-bench\[dask\]'"):
@@ -161,7 +161,7 @@ def jobs(seeds: int) -> list[Job]:
 
 
 @pytest.mark.parametrize("timed", [True, False])
-def test_no_ratio_is_taken_between_two_hosts(timed: bool) -> None:
+def test_ratios_never_mix_two_hosts(timed: bool) -> None:
     planned = jobs(3)
     groups = groups_of(planned, timed=timed)
     assert sorted(job for group in groups for job in group) == sorted(planned)

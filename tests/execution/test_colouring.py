@@ -17,7 +17,7 @@ COLUMN = np.eye(12) + (np.arange(12) == 0)[None, :] > 0  # a full column, alone 
     [(BANDS, 3), (BLOCKS, 4), (np.eye(9) > 0, 1), (ARROW, 12), (COLUMN, 2), (np.zeros((3, 5)) > 0, 1)],
     ids=["tridiagonal", "blocks", "diagonal", "full row", "full column", "empty"],
 )
-def test_known_graphs_take_as_many_groups_as_they_must(pattern: NDArray[np.bool_], count: int) -> None:
+def test_known_graphs_take_the_least_number_of_groups(pattern: NDArray[np.bool_], count: int) -> None:
     found = groups(*np.nonzero(pattern), pattern.shape)
     assert found.max() + 1 == count
     assert found.shape == (pattern.shape[1],)

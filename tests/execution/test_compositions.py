@@ -1,4 +1,4 @@
-"""H v by all four compositions of a library's modes: right where it nests them, a reason where it does not."""
+"""H v by all four compositions of a library's modes: correct if it nests them, else a reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FORWARD_FIRST: tuple[Operator, ...] = ("hvp_forward_over_forward", "hvp_reverse_
 
 
 def f(xp: Any, x: Any, b: Any, c: Any) -> Any:
-    """Σ c sin x · b³ + x₀ Σ w, of an array, a number that is not active, and a nest."""
+    """Σ c sin x · b³ + x₀ Σ w, of an array, an inactive number, and a nested input."""
     return xp.sum(xp.sin(x) * c["c"]) * c["b"] ** 3 + x[0] * xp.sum(c["w"]) * b
 
 
@@ -65,7 +65,7 @@ def second(x: Any, b: Any, c: Any, v: tuple[Any, Any]) -> tuple[Any, Any]:
 
 
 def composed(used: Backend, composition: Operator, case: Case = CASE) -> tuple[Any, Verdict]:
-    """H v, called twice, and the verdict on it."""
+    """H v, called twice, with its verdict."""
     at = point(case, case.sizes[0], 0)
     elsewhere, native = at.native(used, composition)
     made = prepare(used, composition, used.function(case, at.names, 3), elsewhere, at.wrt)
@@ -79,7 +79,7 @@ def composed(used: Backend, composition: Operator, case: Case = CASE) -> tuple[A
 @pytest.mark.parametrize("name", ["autograd", "jax", "tape", "torch"])
 def test_every_composition_is_the_closed_form_in_the_structure_of_the_inputs(name: str, composition: Operator) -> None:
     if (name, composition) == ("torch", "hvp_forward_over_forward"):
-        with pytest.raises(Unsupported, match="torch's dual tensors do not nest in themselves"):
+        with pytest.raises(Unsupported, match="torch's dual tensors cannot be nested"):
             composed(backend(name), composition)
         return
     result, verdict = composed(backend(name), composition)
@@ -92,7 +92,7 @@ def test_every_composition_is_the_closed_form_in_the_structure_of_the_inputs(nam
     assert verdict.word == "right"
 
 
-def test_a_tangent_that_counts_as_constant_shows_where_it_is_the_inner_one() -> None:
+def test_a_tangent_treated_as_constant_shows_if_it_is_the_inner_one() -> None:
     right = backend("tape")
     wrong = replace(right, nested={**right.nested, "jvp": detached_inside})
     words = {composition: composed(wrong, composition)[1].word for composition in COMPOSITIONS}
@@ -100,7 +100,7 @@ def test_a_tangent_that_counts_as_constant_shows_where_it_is_the_inner_one() -> 
 
 
 def detached_inside(g: Callable[..., Any], x: Any, v: Any) -> Any:
-    """J v, constant to a derivative around it."""
+    """J v, constant for an outer derivative."""
     found = tape.jvp(g, x, v)[1]
     while isinstance(found, tape.Scalar) or hasattr(found, "val"):
         found = found.val
@@ -108,7 +108,7 @@ def detached_inside(g: Callable[..., Any], x: Any, v: Any) -> Any:
 
 
 @pytest.mark.parametrize("composition", COMPOSITIONS)
-def test_what_does_not_nest_is_unsupported_with_its_reason(composition: Operator) -> None:
+def test_modes_that_do_not_nest_are_unsupported_with_the_reason(composition: Operator) -> None:
     tape_only = backend("tape")
     at = point(CASE, 3, 0)
     args = (*at.args, at.direction(0))
@@ -122,13 +122,13 @@ def test_what_does_not_nest_is_unsupported_with_its_reason(composition: Operator
     if composition == "hvp_forward_over_forward":
         assert composed(one, composition)[1].word == "right"
     else:
-        with pytest.raises(Unsupported, match=r"^one names no vjp that nests$"):
+        with pytest.raises(Unsupported, match=r"^one has no nestable vjp in NESTED$"):
             prepare(one, composition, plain, args, at.wrt)
 
 
-def test_a_pass_for_each_entry_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forward_over_forward_has_a_limit_on_entries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compositions, "MOST_PASSES", 7)
-    with pytest.raises(Unsupported, match="forward over forward would pass 11 times"):
+    with pytest.raises(Unsupported, match="forward over forward would run 11 times"):
         composed(backend("tape"), "hvp_forward_over_forward")
 
 
@@ -141,11 +141,11 @@ def test_a_case_without_entries_has_an_empty_product() -> None:
         assert result.shape == (0,)
 
 
-def test_a_function_whose_value_is_an_array_has_none() -> None:
+def test_an_array_valued_function_has_no_compositions() -> None:
     array = replace(CASE, operators=("value", "jacobian"))
     assert not {*COMPOSITIONS} & {*array.possible_operators}
     assert {*COMPOSITIONS} < {*CASE.possible_operators}
-    with pytest.raises(Unsupported, match="the value is an array, which has no hvp_reverse_over_reverse"):
+    with pytest.raises(Unsupported, match="an array-valued function has no hvp_reverse_over_reverse"):
         composed(backend("tape"), "hvp_reverse_over_reverse", array)
 
 
@@ -167,12 +167,12 @@ def loaded(folder: Path, text: str) -> Backend:
     return from_module("mine", load(catalog(backend_paths=[write(folder, mine=text)]).backends["mine"]))
 
 
-def test_a_file_says_which_of_its_modes_nest_or_why_none_does(tmp_path: Path) -> None:
+def test_a_file_lists_its_nesting_modes_or_gives_the_reason(tmp_path: Path) -> None:
     assert loaded(tmp_path / "a", RIGHT).nested == {}
     assert list(loaded(tmp_path / "b", RIGHT + "\nNESTED = {'jvp': len}\n").nested) == ["jvp"]
     assert loaded(tmp_path / "c", RIGHT + "\nNESTED = 'numbers only'\n").not_nested == "numbers only"
     for k, value in enumerate(["3", "{'hvp': len}", "{'jvp': 1}"]):
-        with pytest.raises(BadFile, match="NESTED must be a dict from 'jvp' and 'vjp' to functions"):
+        with pytest.raises(BadFile, match="NESTED must be a dict with functions for 'jvp' and 'vjp'"):
             loaded(tmp_path / str(k), RIGHT + f"\nNESTED = {value}\n")
 
 
@@ -196,7 +196,7 @@ KNOWN = {"a": "nan: always", "a hvp hvp_reverse_*": "0: twice", "b hessian": "ra
         ("b", "hessian", "raises: there", True),
     ],
 )
-def test_a_known_fault_is_of_a_case_or_of_some_operators(
+def test_a_known_fault_covers_a_case_or_some_operators(
     case: str, operator: str, reason: str, *, is_certain: bool
 ) -> None:
     found = known_fault(KNOWN, case, operator)

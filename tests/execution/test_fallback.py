@@ -1,4 +1,4 @@
-"""Operators made from others give what the library's own would, for values that are scalars or arrays."""
+"""Fallbacks give the same as native operators, for scalar and array values."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ calls: list[str] = []
 
 @dataclass(frozen=True)
 class Problem:
-    """A function of two inputs, with everything that a library could be asked for written down.
+    """A function of two inputs, with every operator written by hand.
 
     own        operator -> its result at these arguments, and the vector where the operator takes one
     vectors    what an operator takes beyond the inputs
@@ -36,7 +36,7 @@ class Problem:
         return self.own[operator](*self.args, *self.vectors.get(operator, ()))
 
     def having(self, *operators: str, **more: Any) -> Backend:
-        """A library that has these operators only, and notes their calls."""
+        """A library with only these operators, which records their calls."""
 
         def own(operator: Operator, f: Any, args: Any, wrt: Any) -> Any:
             assert len(args) == 2 + (operator in WITH_VECTOR)
@@ -52,7 +52,7 @@ class Problem:
         return Backend("some", Namespace(np), own, lambda leaf: leaf, np.asarray, None, None, **more)
 
     def result(self, operator: Operator, backend: Backend) -> tuple[Any, str]:
-        """What `prepare` makes of the operator, called; and how."""
+        """The result of the prepared operator, and its `how`."""
         args = (*self.args, *self.vectors.get(operator, ()))
         made = prepare(backend, operator, self.f, args, (0, 1))
         calls.clear()
@@ -167,7 +167,7 @@ def assert_same(got: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize(("name", "operator"), [(name, op) for name, of in PROBLEMS.items() for op in of.own])
-def test_a_native_operator_is_taken_as_it_is(name: str, operator: Operator) -> None:
+def test_a_native_operator_is_used_directly(name: str, operator: Operator) -> None:
     problem = PROBLEMS[name]
     got, how = problem.result(operator, problem.having(*OPERATORS))
     assert how == "native"
@@ -178,7 +178,7 @@ def test_a_native_operator_is_taken_as_it_is(name: str, operator: Operator) -> N
     ("name", "operator", "needed"),
     [(name, op, needed) for name, of in PROBLEMS.items() for op, ways in of.fallbacks.items() for needed, _ in ways],
 )
-def test_every_fallback_gives_the_operator_and_says_what_it_is_made_from(
+def test_every_fallback_gives_the_operator_and_names_its_parts(
     name: str, operator: Operator, needed: tuple[Operator, ...]
 ) -> None:
     problem = PROBLEMS[name]
@@ -195,7 +195,7 @@ def test_the_value_and_one_of_jvp_and_vjp_are_enough_for_first_order(operator: O
 
 @pytest.mark.parametrize("operator", ["jacobian", "jvp", "vjp"])
 @pytest.mark.parametrize("only", ["jacobian", "jvp", "vjp"])
-def test_of_an_array_one_of_the_three_is_enough(operator: Operator, only: str) -> None:
+def test_for_an_array_one_of_the_three_is_enough(operator: Operator, only: str) -> None:
     assert_same(ARRAY.result(operator, ARRAY.having(only))[0], ARRAY.truth(operator))
 
 
@@ -207,7 +207,7 @@ def test_of_an_array_one_of_the_three_is_enough(operator: Operator, only: str) -
         (ARRAY, "jacobian", ("value",)),
     ],
 )
-def test_the_librarys_refusal_stands_where_nothing_makes_the_operator(
+def test_without_a_fallback_the_librarys_refusal_is_raised(
     problem: Problem, operator: Operator, own: tuple[str, ...]
 ) -> None:
     with pytest.raises(Unsupported, match=f"no {operator} here"):
@@ -215,18 +215,18 @@ def test_the_librarys_refusal_stands_where_nothing_makes_the_operator(
 
 
 @pytest.mark.parametrize("operator", ["gradient", "value_and_gradient", "hvp", "hessian"])
-def test_what_only_scalars_have_is_refused_in_plain_words(operator: Operator) -> None:
-    with pytest.raises(Unsupported, match=f"the value is an array, which has no {operator}: ask for jacobian"):
+def test_operators_of_scalars_are_refused_for_arrays(operator: Operator) -> None:
+    with pytest.raises(Unsupported, match=f"an array-valued function has no {operator}; use jacobian"):
         ARRAY.result(operator, ARRAY.having(*OPERATORS))
 
 
-def test_a_value_that_is_no_scalar_after_all_is_unsupported() -> None:
+def test_an_unexpected_array_value_is_unsupported() -> None:
     column = replace(SCALAR, own={**SCALAR.own, "jvp": lambda x, b, v: np.ones(1)})
-    with pytest.raises(Unsupported, match=r"value is a scalar; it has shape \(1,\)"):
+    with pytest.raises(Unsupported, match=r"needs a scalar function; its value has shape \(1,\)"):
         column.result("gradient", column.having("jvp"))
 
 
-def test_what_the_installed_version_of_a_library_lacks_is_made_from_what_it_has_or_unsupported() -> None:
+def test_a_function_missing_in_the_installed_version_gets_a_fallback_or_is_unsupported() -> None:
     def own(operator: Operator, f: Any, args: Any, wrt: Any) -> Any:
         if operator == "vjp":
             return SCALAR.own["vjp"]
@@ -234,11 +234,13 @@ def test_what_the_installed_version_of_a_library_lacks_is_made_from_what_it_has_
 
     library = Backend("lib", np, own, lambda leaf: leaf, np.asarray, None, None)
     assert SCALAR.result("gradient", library)[1] == "from vjp"
-    with pytest.raises(Unsupported, match=rf"^numpy has no an_operator_of_another_version in version {np.__version__}"):
+    with pytest.raises(
+        Unsupported, match=rf"^numpy has no an_operator_of_another_version in the installed version {np.__version__}"
+    ):
         SCALAR.result("hvp", library)
 
 
-def test_an_attribute_that_is_missing_elsewhere_is_a_fault() -> None:
+def test_any_other_missing_attribute_is_a_fault() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'") as raised:
         _ = A.nothing  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
@@ -247,7 +249,7 @@ def test_an_attribute_that_is_missing_elsewhere_is_a_fault() -> None:
     assert lacking(refusal) is refusal
 
 
-def test_a_declared_pattern_is_taken_in_as_few_directions_as_it_allows() -> None:
+def test_a_declared_pattern_takes_as_few_directions_as_it_allows() -> None:
     for backend in (SPARSE.having("jvp"), SPARSE.having("jvp", "jacobian")):
         got, how = SPARSE.result("jacobian", backend)
         # Two neighbours in x and one of w share a row, and so does the full column with all of x.
@@ -257,7 +259,7 @@ def test_a_declared_pattern_is_taken_in_as_few_directions_as_it_allows() -> None
         assert_same(got, SPARSE.truth("jacobian"))
 
 
-def test_a_pattern_is_no_use_to_a_library_without_jvp_or_with_a_way_of_its_own() -> None:
+def test_a_pattern_is_ignored_without_jvp_or_if_the_library_uses_it_itself() -> None:
     for backend, expected in (
         (SPARSE.having("vjp"), "from vjp"),
         (SPARSE.having("jvp", "jacobian", sparse_jacobian=True), "native"),
@@ -267,13 +269,13 @@ def test_a_pattern_is_no_use_to_a_library_without_jvp_or_with_a_way_of_its_own()
         assert_same(got, SPARSE.truth("jacobian"))
 
 
-def test_a_shape_that_numpy_cannot_find_out_is_said() -> None:
+def test_a_shape_unknown_to_numpy_is_reported() -> None:
     problem = array(replace(CASE, f=lambda xp, x, p: xp.no_such(x)))
     with pytest.raises(Unsupported, match="does not run on numpy"):
         problem.result("jacobian", problem.having("jvp"))
 
 
-def test_a_refused_operator_is_not_asked_again_at_the_same_inputs() -> None:
+def test_a_refused_operator_is_not_requested_again_at_the_same_inputs() -> None:
     asked: list[tuple[str, float]] = []
 
     def refusing(operator: Operator, f: Any, args: tuple[Any, ...], wrt: tuple[int, ...]) -> Any:
@@ -295,5 +297,5 @@ def test_a_refused_operator_is_not_asked_again_at_the_same_inputs() -> None:
     assert reason("value_and_gradient", 0.0) == "too long: value_and_gradient"
     assert len(asked) == len(set(asked))  # the parts of fallbacks too
     before = len(asked)
-    assert reason("gradient", 2.0) == "too long: gradient"  # other inputs: asked again
+    assert reason("gradient", 2.0) == "too long: gradient"  # other inputs: requested again
     assert len(asked) > before

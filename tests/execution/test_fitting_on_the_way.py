@@ -1,4 +1,4 @@
-"""A run under a budget, after its checks: what does not fit is left out, said, and stays so."""
+"""A run under a budget, after its checks: cells that do not fit are left out, reported, and remain so."""
 
 from dataclasses import asdict
 from time import monotonic
@@ -22,7 +22,7 @@ JOBS = tuple(Job("a", n, backend, operator) for n in SIZES for operator in ("val
 
 
 def scheduler(spent: float, checked: tuple[Job, ...] = JOBS, budget: float | None = 100.0) -> Scheduler:
-    """A run of one case that has gone on for so long, and has checked these jobs: each call takes 10 ms times n."""
+    """A run of one case after this many seconds, with these jobs checked; each call takes 10 ms times n."""
     case = Case(f=lambda xp, x: xp.sum(x), inputs=lambda n, rng: {"x": np.ones(n)}, wrt=("x",), sizes=SIZES)
     sources = {name: Source("backends", name, "", builtin=True) for name in "xy"}
     catalog = Catalog({"a": case}, {"a": Source("cases", "a", "", builtin=True)}, sources)
@@ -42,7 +42,7 @@ def fitted(made: Scheduler) -> list[Event]:
     return found
 
 
-def test_what_does_not_fit_keeps_its_verdict_and_says_why_it_is_not_timed() -> None:
+def test_a_cell_beyond_the_budget_keeps_its_verdict_and_gives_the_reason() -> None:
     made = scheduler(spent=40.0)
     events = fitted(made)
     dropped = [event.record for event in events if isinstance(event, Checked)]
@@ -60,7 +60,7 @@ def test_what_does_not_fit_keeps_its_verdict_and_says_why_it_is_not_timed() -> N
     assert from_plain(made.progress.head.run.settings, Settings) == settings
 
 
-def test_less_time_leaves_less_and_never_nothing() -> None:
+def test_less_time_measures_less_but_never_nothing() -> None:
     left = []
     for spent in (0.0, 40.0, 80.0, 99.0, 500.0):
         made = scheduler(spent)
@@ -70,7 +70,7 @@ def test_less_time_leaves_less_and_never_nothing() -> None:
     assert left[0] > left[-1] > 0
 
 
-def test_what_there_was_no_time_to_check_is_named() -> None:
+def test_unchecked_cells_are_named() -> None:
     made = scheduler(spent=50.0, checked=tuple(job for job in JOBS if job.size == 1))
     fitted(made)
     assert "not checked: a at 10, 100" in str(made.settings.left_out)

@@ -1,4 +1,4 @@
-"""Checks from Python: a cell again, a function of the user's own, and from pytest."""
+"""Checks from Python: a cell again, a user's function, and from pytest."""
 
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def test_several_arguments_and_nested_ones_can_be_active() -> None:
     assert adbench.check(f, {"w": X}, 1.5, wrt=(0, 1)).word == "right"
 
 
-def test_a_wrong_ninth_digit_fails_an_assertion_that_names_the_entry(tmp_path: Path) -> None:
+def test_an_assertion_on_a_wrong_ninth_digit_names_the_entry(tmp_path: Path) -> None:
     folder = write(tmp_path, off=RIGHT.replace("return 1 / (1", "return (1 + 3e-9 * (x == 0.7)) / (1"))
 
     def softplus(xp: Any, x: Any) -> Any:
@@ -60,7 +60,7 @@ def test_the_line_of_a_failure_reproduces_it(tmp_path: Path) -> None:
     assert "10 of 10 wrong" in adbench.check_cell(case, 10, backend, "gradient", seed=3)
     assert "compared numbers are right" in adbench.check_cell("product_plus_constant", 1, "tape", "hessian")
     assert adbench.check_cell("product_plus_constant", 1, "tape", "relations") == "every relation holds"
-    # Its H v is 0, and rounding in a result: a million times the vector gives a million times the rounding.
+    # Its H v is 0 with rounding errors, which grow a million times with a vector a million times as long.
     assert adbench.check_cell("speelpenning", 1, "tape", "relations") == "every relation holds"
     with pytest.raises(adbench.UnknownName):
         adbench.check_cell("product_plus_constant", 1, "tape", "integral")
@@ -68,12 +68,12 @@ def test_the_line_of_a_failure_reproduces_it(tmp_path: Path) -> None:
         adbench.check_cell("nope", 1, "tape")
 
 
-def test_positions_that_there_are_not_are_refused() -> None:
+def test_positions_out_of_range_are_refused() -> None:
     with pytest.raises(adbench.UsageError, match=r"wrt is \(1,\), but there are 1 arguments"):
         adbench.check(lambda x: x, 1.0, wrt=(1,))
 
 
-def test_the_fixture_is_there_wherever_adbench_is_installed(pytester: pytest.Pytester) -> None:
+def test_installing_adbench_installs_the_fixture(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import numpy as np
@@ -85,7 +85,7 @@ def test_the_fixture_is_there_wherever_adbench_is_installed(pytester: pytest.Pyt
     pytester.runpytest_subprocess("-q").assert_outcomes(passed=1)
 
 
-def test_a_gradient_that_is_wrong_here_and_there_is_found_at_many_points(tmp_path: Path) -> None:
+def test_a_gradient_that_is_wrong_at_some_points_is_found_with_many_points(tmp_path: Path) -> None:
     """Wrong where x > 1.5: right at most seeds, wrong at some of forty."""
     write(tmp_path, softplus=CASE, rare=RIGHT.replace("return 1 / (1", "return (1 + 0.1 * (x > 1.5)) / (1"))
     made = prepare(

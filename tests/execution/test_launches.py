@@ -1,4 +1,4 @@
-"""Launches as they are: fresh processes, laid out anew, in turns, held to what was checked; with real processes."""
+"""Launches with real processes: fresh, randomised, alternating, and compared with the check."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("launches")]
 LAUNCHES = 3
 IN_A_LAUNCH = '"ADBENCH_PADDING" in os.environ'
 
-# Notes, when it is imported, what it was started with.
+# Records its environment when imported.
 SPY = f"""
 import json, os
 with open(os.path.join(os.path.dirname(__file__), "seen.jsonl"), "a") as seen:
@@ -65,8 +65,8 @@ def told(made: Session) -> tuple[list[Event], Run, dict[str, Record]]:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event], Run, dict[str, Record]]:
-    """One run of a right backend, one that tells its phases and notes how it was started, one that gives other
-    numbers in every process, and one that dies in the second launch."""
+    """One run of a correct backend, one that reports phases and records its start, one that gives other numbers in
+    every process, and one that dies in the second launch."""
     folder = tmp_path_factory.mktemp("launches")
     calls = "        return lambda x: (right(x),)"
     assert calls in RIGHT
@@ -87,7 +87,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event], 
 Found = tuple[Path, list[Event], Run, dict[str, Record]]
 
 
-def test_every_launch_has_every_right_cell_with_its_rounds(found: Found) -> None:
+def test_every_launch_has_every_correct_cell_with_its_rounds(found: Found) -> None:
     _, _, _, records = found
     for name in ("hand", "phased"):
         time = records[name].time
@@ -105,7 +105,7 @@ def test_every_launch_has_every_right_cell_with_its_rounds(found: Found) -> None
 
 def test_the_reference_backend_has_a_control_in_the_same_launches(found: Found) -> None:
     _, events, run, records = found
-    assert run.reference_backend == "hand"  # no tape was asked for: the first there is
+    assert run.reference_backend == "hand"  # tape was not requested, so the first backend
     control = records["hand"].control
     assert control is not None
     assert [launch.number for launch in control.launches] == [0, 1, 2]
@@ -117,7 +117,7 @@ def test_the_reference_backend_has_a_control_in_the_same_launches(found: Found) 
             assert pairs[False] != pairs[True]
 
 
-def test_checks_come_first_and_each_launch_is_told_whole(found: Found) -> None:
+def test_checks_come_first_and_each_launch_is_reported_as_a_whole(found: Found) -> None:
     _, events, _, _ = found
     kinds = [type(event) for event in events if not isinstance(event, Started)]
     last_check = max(i for i, kind in enumerate(kinds) if kind is Checked)
@@ -126,7 +126,7 @@ def test_checks_come_first_and_each_launch_is_told_whole(found: Found) -> None:
     assert MemoryMeasured not in kinds
 
 
-def test_the_parts_of_preparing_that_a_backend_tells_are_recorded(found: Found) -> None:
+def test_the_reported_phases_of_preparing_are_recorded(found: Found) -> None:
     time = found[3]["phased"].time
     assert time is not None
     assert set(time.phases) == {"compile"}
@@ -148,30 +148,30 @@ def test_each_launch_starts_its_workers_differently_and_pins_them_before_the_imp
     assert 0 < run.loop_overhead_ns < 1e6
 
 
-def test_a_result_that_differs_from_process_to_process_is_wrong(found: Found) -> None:
+def test_a_result_that_differs_between_processes_is_wrong(found: Found) -> None:
     record = found[3]["drifts"]
     assert record.status == "wrong"
-    assert "differs from process to process" in str(record.reason)
+    assert "differs between processes" in str(record.reason)
     assert record.verdict is not None
-    assert record.verdict.word == "right"  # where it was checked
+    assert record.verdict.word == "right"  # in the check
     assert record.time is None
     assert record.reproduce is not None
 
 
-def test_a_crash_in_a_launch_is_told_and_what_was_measured_before_it_stays(found: Found) -> None:
+def test_a_crash_in_a_launch_is_reported_and_earlier_results_stay(found: Found) -> None:
     _, events, _, records = found
     record = records["dies"]
     assert record.status == "crashed"
     assert str(record.reason).startswith("in launch 2: died of SIGABRT")
     assert record.time is not None
     assert [launch.number for launch in record.time.launches] == [0]
-    assert exit_code(list(records.values())) == 1  # for what drifts; the crash alone would be 4
+    assert exit_code(list(records.values())) == 1  # for the changing result; the crash alone would be 4
     assert exit_code([record]) == 4
     later = [event for event in events if isinstance(event, Timed) and event.number == 2]
     assert {cell.job.backend for event in later for cell in event.cells} == {"hand", "phased"}
 
 
-def test_the_layout_of_a_session_is_that_of_its_seed(found: Found) -> None:
+def test_the_seed_determines_the_randomisation_of_a_session(found: Found) -> None:
     folder, _, run, _ = found
     seen = [json.loads(line) for line in (folder / "backends" / "seen.jsonl").read_text().splitlines()]
     keys = [WorkerKey(name) for name in run.versions] + [WorkerKey("hand", control=True)]
@@ -180,7 +180,7 @@ def test_the_layout_of_a_session_is_that_of_its_seed(found: Found) -> None:
         assert (one["hash"], one["padding"]) == (drawn["PYTHONHASHSEED"], len(drawn["ADBENCH_PADDING"]))
 
 
-def test_memory_without_end_is_ended_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_worker_over_the_memory_limit_is_terminated_and_others_continue(tmp_path: Path) -> None:
     hog = "import time\n    held = [np.ones(2**20) for _ in range(10**6) if not time.sleep(0.002)]"
     session(tmp_path, hand=RIGHT, hog=RIGHT.replace("    return 1 / (1", f"    {hog}\n    return 1 / (1"))
     made = prepare(
@@ -198,7 +198,7 @@ def test_memory_without_end_is_ended_and_the_others_go_on(tmp_path: Path) -> Non
     assert "GiB of memory; the limit is 0.68 GiB (--mem-limit)" in str(records["hog"].reason)
 
 
-def test_each_method_weighs_in_a_process_of_its_own(tmp_path: Path) -> None:
+def test_each_memory_method_runs_in_a_separate_process(tmp_path: Path) -> None:
     note = (
         "import os\nwith open(os.path.join(os.path.dirname(__file__), 'pids'), 'a') as pids:\n"
         "    pids.write(f'{os.getpid()} {\"MALLOC_ARENA_MAX\" in os.environ}\\n')\n"
@@ -212,7 +212,7 @@ def test_each_method_weighs_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert memory.allocated_peak_bytes.value or memory.allocated_peak_bytes.reason
     assert memory.resident_peak_bytes.value is not None or memory.resident_peak_bytes.reason
     pids = [line.split() for line in (tmp_path / "backends" / "pids").read_text().splitlines()]
-    # thrown away, checked, launch and its control, and one for each method; one of those with an allocator told so
+    # temporary, check, launch with control, one per memory method; one of these with allocator settings
     assert len({pid for pid, _ in pids}) == len(pids) == 2 + 2 + 3
     assert sum(tuned == "True" for _, tuned in pids) == 1
     assert sum(isinstance(event, MemoryMeasured) for event in events) == 1

@@ -1,4 +1,4 @@
-"""Every case is alive: at every size, a derivative that is zero, NaN, single precision or 1 % off is found out.
+"""Every case is alive: at every size, a derivative that is zero, NaN, single precision or 1 % off is found.
 
 A known suite's ODE gradient is exactly zero at all its default sizes, and its comparison lets NaN through.
 """
@@ -19,11 +19,11 @@ from adbench.model.case import function_of
 from adbench.oracle import Effort, Reference, Verdict, judge_operator, reference
 
 CASES = {name: case for name, case in sorted(catalog().cases.items()) if not case.is_trap}
-LARGEST_DENSE = 100  # of functions whose value is an array: their Jacobians are broken entry by entry here
+LARGEST_DENSE = 100  # of array-valued functions, whose Jacobians are broken entry by entry here
 
 
 def sizes(case: Case) -> tuple[int, ...]:
-    """Every size; of a variant, which has its case's inputs, those that are checked."""
+    """Every size; for a variant, with its case's inputs, the checked sizes."""
     if "elements" in case.tags or case.same_twin not in ("", case.name):
         return case.quick_sizes
     return tuple(n for n in case.sizes if not case.is_array_valued or n <= LARGEST_DENSE)
@@ -36,7 +36,7 @@ BROKEN: dict[str, Callable[[Any], Any]] = {
     "NaN": lambda g: g * np.nan,
     "NaN in the last entry": lambda g: np.where(np.arange(np.size(g)).reshape(np.shape(g)) < np.size(g) - 1, g, np.nan),
     "single precision": lambda g: np.asarray(g, dtype=np.float32),
-    # rounding alone may by luck hardly change a single number; the neighbour is off by half a unit at least
+    # rounding may hardly change a number; its neighbour differs by at least half a unit
     "a unit of single precision off": lambda g: np.nextafter(np.float32(g), np.float32(np.inf)).astype(np.float64),
     "1 % off": lambda g: g * 1.01,
 }
@@ -44,7 +44,7 @@ BROKEN: dict[str, Callable[[Any], Any]] = {
 
 @cache
 def known(name: str, size: int) -> tuple[Reference, tuple[Any, ...]]:
-    """What is known of a cell in little time, and its derivative by hand or by the reference engine."""
+    """A cell's quick reference, and its derivative by hand or by the reference engine."""
     case, at = CASES[name], point(CASES[name], size, 0)
     effort = Effort(max_seconds=0.4, max_evaluations=2_000 if size < 100 else 180, max_directions=1)
     found = reference(at.subject, effort)
@@ -64,14 +64,14 @@ def judged(derivative: Any, found: Reference) -> Verdict:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every size with `--nightly 2`; by default those that `adbench check` looks at."""
+    """Every size with `--nightly 2`; by default the sizes of `adbench check`."""
     every = metafunc.config.getoption("--nightly") > 1
     metafunc.parametrize(("name", "size"), [(c, n) for c, n in CELLS if every or n in CASES[c].quick_sizes])
 
 
 @pytest.mark.slow
-def test_a_broken_derivative_is_found_out(name: str, size: int) -> None:
-    """In all inputs at once, and in each by itself while the others are right."""
+def test_a_broken_derivative_is_found(name: str, size: int) -> None:
+    """In all inputs at once, and in each while the others are correct."""
     found, gradient = known(name, size)
     assert judged(gradient, found).word in ("right", "verified")
     for fault, broken in BROKEN.items():

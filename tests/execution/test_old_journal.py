@@ -1,4 +1,4 @@
-"""An earlier adbench's journal: read by the same fold as a run applies, written back the same, and resumed."""
+"""An earlier adbench's journal is read by the code that runs apply, written back unchanged, and resumed."""
 
 import json
 from pathlib import Path
@@ -21,12 +21,12 @@ def lines() -> list[dict[str, object]]:
     return [json.loads(line) for line in OLD.read_text().splitlines()]
 
 
-def test_every_line_is_an_event_and_is_written_as_it_was() -> None:
+def test_every_line_is_an_event_and_is_written_back_unchanged() -> None:
     for line in lines()[1:]:
         assert json.dumps(line_of(event_of(dict(line)))) == json.dumps(line)
 
 
-def test_reading_applies_the_same_events_as_a_run_does() -> None:
+def test_reading_applies_the_same_events_as_a_run() -> None:
     head, *rest = lines()
     head.pop("kind")
     progress = Progress(from_plain(head, Head))
@@ -41,7 +41,7 @@ def test_reading_applies_the_same_events_as_a_run_does() -> None:
 
 
 @pytest.mark.slow
-def test_an_interrupted_one_is_resumed_where_it_ended(tmp_path: Path) -> None:
+def test_an_interrupted_run_resumes_where_it_ended(tmp_path: Path) -> None:
     head, *rest = lines()
     head["run"]["machine"] = machine.describe()  # type: ignore[index]
     head["asked"]["digests"] = {}  # type: ignore[index]  # the files may have changed since

@@ -1,4 +1,4 @@
-"""Lines of work side by side: everything arrives, in its lane's order, and nobody is left waiting."""
+"""Parallel tasks: every item arrives, in its task's order, and no task is left waiting."""
 
 import threading
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ def numbers(lane: int, count: int) -> Iterator[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 9])
-def test_everything_arrives_in_the_order_of_its_lane(at_once: int) -> None:
+def test_items_arrive_in_the_order_of_their_task(at_once: int) -> None:
     found = list(parallel([numbers(lane, 5) for lane in range(4)], at_once, lambda: None))
     assert sorted(found) == [(lane, k) for lane in range(4) for k in range(5)]
     for lane in range(4):
@@ -22,7 +22,7 @@ def test_everything_arrives_in_the_order_of_its_lane(at_once: int) -> None:
     assert list(parallel([], at_once, lambda: None)) == []
 
 
-def test_what_a_lane_raises_is_raised_and_the_others_are_stopped() -> None:
+def test_an_exception_of_a_task_is_raised_and_stops_the_others() -> None:
     let_go = threading.Event()
 
     def waits() -> Iterator[tuple[int, int]]:
@@ -39,7 +39,7 @@ def test_what_a_lane_raises_is_raised_and_the_others_are_stopped() -> None:
     assert threading.active_count() < 50
 
 
-def test_whoever_stops_listening_lets_those_go_who_wait() -> None:
+def test_ending_early_releases_waiting_tasks() -> None:
     let_go = threading.Event()
 
     def waits() -> Iterator[tuple[int, int]]:

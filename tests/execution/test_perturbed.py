@@ -1,4 +1,4 @@
-"""The second set of inputs of a timed call, and how the two take turns."""
+"""The second set of inputs of a timed call, and how the two alternate."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def at(f: Any = None, **inputs: Any) -> Point:
     return point(made, 1, 0)
 
 
-def test_entries_move_a_little_and_everything_else_stays() -> None:
+def test_entries_change_slightly_and_everything_else_stays() -> None:
     x = np.array([0.5, 1.5, -2.0, 0.0, 3e-300])
     labels, counts = np.array([0.0, 1.0, 2.5, 7.0]), np.array([3, 4])
     here = at(x=x, labels=labels, counts=counts, length=4, name="text", nested={"a": [1.25, True]})
@@ -38,14 +38,14 @@ def test_entries_move_a_little_and_everything_else_stays() -> None:
     assert x.tolist() == [0.5, 1.5, -2.0, 0.0, 3e-300]
 
 
-def test_inputs_in_float32_stay_so() -> None:
+def test_float32_inputs_stay_exact() -> None:
     x = np.random.default_rng(0).normal(size=20).astype(np.float32).astype(np.float64)
     (moved,) = perturbed(at(x=x)).args
     assert (moved != x)[1:].all()
     assert np.array_equal(moved, moved.astype(np.float32))
 
 
-def test_it_is_the_same_each_time_and_has_other_vectors() -> None:
+def test_the_perturbed_point_is_reproducible_and_has_other_vectors() -> None:
     here = at(x=np.array([0.5, 1.5, 2.5]))
     first, second = perturbed(here), perturbed(here)
     assert all(np.array_equal(a, b) for a, b in zip(first.args, second.args, strict=True))
@@ -55,23 +55,23 @@ def test_it_is_the_same_each_time_and_has_other_vectors() -> None:
 @pytest.mark.parametrize(
     ("inputs", "f", "reason"),
     [
-        ({"x": np.zeros(3)}, None, "can be moved"),
+        ({"x": np.zeros(3)}, None, "can be perturbed"),
         ({"x": np.array([0.5, 1.0])}, lambda xp, x: 0.0 if x[1] == 1.0 else np.nan, "not finite"),
         ({"x": np.array([0.5, 1.0])}, lambda xp, x: 0.0 if x[1] == 1.0 else x[2], "IndexError"),
     ],
 )
-def test_where_it_is_not_possible_it_says_why(inputs: dict[str, Any], f: Any, reason: str) -> None:
+def test_an_impossible_perturbation_gives_the_reason(inputs: dict[str, Any], f: Any, reason: str) -> None:
     with pytest.raises(Unsupported, match=reason):
         perturbed(at(f, **inputs))
 
 
-def test_large_inputs_are_not_held_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_inputs_get_no_second_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adbench.execution.operators.perturbed.MOST_BYTES", 100)
     with pytest.raises(Unsupported, match="too large"):
         perturbed(at(x=np.ones(20)))
 
 
-def test_exchanged_inputs_are_the_same_arrays_with_other_contents() -> None:
+def test_exchanged_inputs_are_the_same_arrays_with_swapped_contents() -> None:
     a, b = np.array([1.0, 2.0]), np.array([3.0, 4.0])
     locked = np.array([5.0])
     locked.flags.writeable = False
@@ -107,13 +107,13 @@ def turns(entries: int, epochs: int, calls: int) -> list[list[float]]:
     return found
 
 
-def test_small_inputs_take_turns_from_call_to_call() -> None:
+def test_small_inputs_alternate_from_call_to_call() -> None:
     assert turns(3, 2, 3) == [[1.0, 2.0, 1.0], [2.0, 1.0, 2.0]]
 
 
-def test_large_inputs_take_turns_from_epoch_to_epoch() -> None:
+def test_large_inputs_alternate_from_epoch_to_epoch() -> None:
     assert turns(MOST_ROTATED_BYTES // 8 + 1, 3, 3) == [[1.0] * 3, [2.0] * 3, [1.0] * 3]
 
 
-def test_slow_calls_take_turns_too() -> None:
+def test_inputs_of_slow_calls_alternate_too() -> None:
     assert turns(3, 3, 1) == [[1.0], [2.0], [1.0]]

@@ -1,4 +1,4 @@
-"""The fixture `adbench_cell`: checked first, timed by pytest-benchmark, memory beside it."""
+"""The fixture `adbench_cell`: checked first, timed by pytest-benchmark, with memory."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def a_test(case: str, backend: str, more: str = "") -> str:
 
 @pytest.fixture(autouse=True)
 def outside_of_xdist(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a worker of pytest-xdist, pytest-benchmark measures nothing: the sessions below must not know."""
+    """pytest-benchmark measures nothing in a pytest-xdist worker, so inner sessions must not see it."""
     for name in [name for name in os.environ if name.startswith("PYTEST_XDIST")]:
         monkeypatch.delenv(name)
 
@@ -37,7 +37,7 @@ def run(pytester: pytest.Pytester, text: str, *arguments: str) -> tuple[pytest.R
     return result, json.loads(text) if text else {}
 
 
-def test_a_right_cell_is_timed_with_its_verdict_and_memory_beside_it(pytester: pytest.Pytester, files: Path) -> None:
+def test_a_correct_cell_is_timed_with_verdict_and_memory(pytester: pytest.Pytester, files: Path) -> None:
     result, data = run(pytester, a_test(str(files / "softplus.py"), str(files / "right.py")))
     result.assert_outcomes(passed=1)
     (benchmark,) = data["benchmarks"]
@@ -60,19 +60,19 @@ def test_a_wrong_derivative_fails_and_is_not_timed(pytester: pytest.Pytester, fi
 
 
 @pytest.mark.slow
-def test_what_a_backend_cannot_do_is_skipped_with_its_reason(pytester: pytest.Pytester, files: Path) -> None:
+def test_an_unsupported_operator_is_skipped_with_its_reason(pytester: pytest.Pytester, files: Path) -> None:
     result, _ = run(pytester, a_test("projectile", "jax"), "-rs")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["*jax on projectile: *"])
 
 
-def test_a_name_that_does_not_exist_is_said_in_one_line(pytester: pytest.Pytester, files: Path) -> None:
+def test_an_unknown_name_is_a_one_line_error(pytester: pytest.Pytester, files: Path) -> None:
     result, _ = run(pytester, a_test("softmin", "tape"))
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*adbench_cell: *softmin*"])
 
 
-def test_without_pytest_benchmark_the_fixture_says_what_to_install(pytester: pytest.Pytester, files: Path) -> None:
+def test_without_pytest_benchmark_the_fixture_names_the_package(pytester: pytest.Pytester, files: Path) -> None:
     pytester.makepyfile(a_test("softplus", "tape"))
     result = pytester.runpytest_subprocess("-p", "no:benchmark")
     result.assert_outcomes(errors=1)

@@ -83,7 +83,7 @@ def test_memory_is_measured_by_the_first_method_that_has_a_figure() -> None:
 
         def measure(self, job: Job) -> Figure:
             asked.append(self.name)
-            return Figure(self.value, None if self.value is not None else "it says why")
+            return Figure(self.value, None if self.value is not None else "the reason")
 
     def measured(*values: float | None, one: bool) -> list[Figure]:
         asked.clear()
@@ -92,6 +92,6 @@ def test_memory_is_measured_by_the_first_method_that_has_a_figure() -> None:
 
     assert measured(1.0, 2.0, 3.0, one=True) == [Figure(1.0), LEFT_OUT, LEFT_OUT]
     assert asked == ["allocated"]
-    assert measured(None, 0.0, 3.0, one=True) == [Figure(None, "it says why"), Figure(0.0), LEFT_OUT]
-    assert all(figure.reason == "it says why" for figure in measured(None, None, None, one=True))
+    assert measured(None, 0.0, 3.0, one=True) == [Figure(None, "the reason"), Figure(0.0), LEFT_OUT]
+    assert all(figure.reason == "the reason" for figure in measured(None, None, None, one=True))
     assert [figure.value for figure in measured(1.0, 2.0, 3.0, one=False)] == [1.0, 2.0, 3.0]

@@ -1,4 +1,4 @@
-"""Every launch has another layout, the same for the same seed; cells take turns so that each follows each alike."""
+"""Every launch has another randomisation, the same for the same seed; turns are balanced for succession."""
 
 from collections import Counter
 from itertools import pairwise
@@ -11,7 +11,7 @@ SEATS = [WorkerKey("tape"), WorkerKey("tape", control=True), WorkerKey("jax"), W
 FIXED = {"OMP_NUM_THREADS": "1"}
 
 
-def test_launches_differ_in_everything_that_is_drawn() -> None:
+def test_launches_differ_in_everything_random() -> None:
     drawn = [randomise(0, number, SEATS, 20, FIXED) for number in range(8)]
     assert len({tuple(made.starts) for made in drawn}) > 1
     assert len({made.groups for made in drawn}) == 8
@@ -20,13 +20,13 @@ def test_launches_differ_in_everything_that_is_drawn() -> None:
     assert len({start.heap_bytes for made in drawn for start in made.starts.values()}) > 28
 
 
-def test_a_launch_is_the_same_again_for_the_same_seed_whatever_the_order_of_the_seats() -> None:
+def test_the_same_seed_gives_the_same_launch_in_any_order_of_workers() -> None:
     assert randomise(3, 5, SEATS, 20, FIXED) == randomise(3, 5, SEATS[::-1], 20, FIXED)
     assert randomise(3, 5, SEATS, 20, FIXED) != randomise(4, 5, SEATS, 20, FIXED)
     assert randomise(3, 5, SEATS, 20, FIXED) != randomise(3, 6, SEATS, 20, FIXED)
 
 
-def test_a_layout_has_every_seat_and_group_once_and_keeps_what_is_fixed() -> None:
+def test_a_randomisation_has_every_worker_and_group_once_and_keeps_fixed_values() -> None:
     made = randomise(1, 2, SEATS, 9, FIXED)
     assert sorted(made.starts) == sorted(SEATS)
     assert sorted(made.groups) == list(range(9))
@@ -34,7 +34,7 @@ def test_a_layout_has_every_seat_and_group_once_and_keeps_what_is_fixed() -> Non
 
 
 @pytest.mark.parametrize("cells", range(1, 9))
-def test_turns_are_a_latin_square_balanced_for_who_follows_whom(cells: int) -> None:
+def test_turns_are_a_latin_square_balanced_for_succession(cells: int) -> None:
     square = [turns(cells, number) for number in range(cells)]
     assert all(sorted(row) == list(range(cells)) for row in square)
     assert all(len({row[place] for row in square}) == cells for place in range(cells))

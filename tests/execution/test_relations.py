@@ -1,4 +1,4 @@
-"""Relations between calls: none of a right library breaks, each of a wrong one does, and all are accounted for.
+"""Relations between calls: correct libraries break none, wrong ones do, and every relation is listed.
 
 The wrong backends of every relation and operator are among the mutants (tests/oracle/mutants_of_relations.py).
 """
@@ -32,7 +32,7 @@ def known(case: Case) -> Known:
 
 
 def setting(case: Case = SCALAR, prepare: Prepare | None = None, **more: Any) -> Setting:
-    """The engine on a case, with another `prepare` where one is given."""
+    """The engine on a case, optionally with another `prepare`."""
     changed = {"prepare": prepare} if prepare else {}
     return Setting(replace(TAPE, **changed, **more), case, 1, 0, known(case))
 
@@ -55,7 +55,7 @@ def changing(operator: Operator, change: Callable[[Any], Any]) -> Prepare:
 
 
 @pytest.mark.parametrize("case", [SCALAR, ARRAY])
-def test_a_right_backend_breaks_no_relation_and_all_are_accounted_for(case: Case) -> None:
+def test_a_correct_backend_breaks_no_relation_and_every_relation_is_listed(case: Case) -> None:
     found = related(setting(case))
     assert sentences(found) == []
     operators = len({*case.possible_operators} & {*OPERATORS})
@@ -69,7 +69,7 @@ def test_every_relation_has_a_mutant_that_breaks_it() -> None:
     assert {mutant.relation for mutant in RELATIONS} | {"apart"} == {*REQUIRED_RELATIONS, *OPTIONAL_RELATIONS}
 
 
-def test_a_result_that_is_its_argument_is_seen_and_may_be_declared() -> None:
+def test_a_result_that_shares_memory_with_an_argument_is_found_unless_declared() -> None:
     def prepare(operator: Operator, f: Any, args: Any, wrt: Any) -> Any:
         return (lambda *a: (a[0],)) if operator == "gradient" else lacking(*OPERATORS)(operator, f, args, wrt)
 
@@ -82,7 +82,7 @@ def test_a_result_that_is_its_argument_is_seen_and_may_be_declared() -> None:
     assert (declared.broken, declared.declined) == ((), {"apart": "it is fast"})
 
 
-@pytest.mark.parametrize(("limits", "reason"), [({"twice": "no"}, "LIMITS may name .*; it names twice"), (3, "dict")])
+@pytest.mark.parametrize(("limits", "reason"), [({"twice": "no"}, "LIMITS has twice; use .*"), (3, "dict")])
 def test_only_optional_relations_may_be_declined(limits: Any, reason: str) -> None:
     module = type(importlib)("mine")
     module.prepare = lambda *_: None  # type: ignore[attr-defined]
@@ -91,14 +91,14 @@ def test_only_optional_relations_may_be_declined(limits: Any, reason: str) -> No
         from_module("mine", module)
 
 
-def test_an_operator_that_is_wrong_by_itself_is_said_once() -> None:
+def test_a_wrong_operator_is_reported_once() -> None:
     found = related(setting(prepare=changing("gradient", lambda g: tuple(-part for part in g))))
     assert found.broken == ()
     assert list(found.repeats) == ["gradient"]
     assert "it looks like this: sign flipped" in found.repeats["gradient"]
 
 
-def test_one_that_raises_is_said_once_too() -> None:
+def test_an_operator_that_raises_is_reported_once() -> None:
     def fail(_: Any) -> Any:
         raise RuntimeError("the tape is gone\nand more")
 
@@ -106,7 +106,7 @@ def test_one_that_raises_is_said_once_too() -> None:
     assert (found.broken, found.repeats) == ((), {"hvp": "RuntimeError: the tape is gone"})
 
 
-def test_a_library_that_bears_one_call_only_is_said_to() -> None:
+def test_a_library_that_fails_after_its_first_call_is_reported() -> None:
     def prepare(operator: Operator, f: Any, args: Any, wrt: Any) -> Any:
         calls: list[Any] = []
 
@@ -131,12 +131,12 @@ def test_no_derivative_at_all_is_unsupported() -> None:
 
 def test_relations_of_operators_that_the_backend_lacks_are_left_out_with_the_reason() -> None:
     found = related(setting(prepare=lacking("vjp", "hessian")))
-    assert "modes (jvp, vjp): the backend has no vjp of its own" in found.left_out
-    assert "symmetric (hvp, hessian): the backend has no hessian of its own" in found.left_out
+    assert "modes (jvp, vjp): the backend itself has no vjp" in found.left_out
+    assert "symmetric (hvp, hessian): the backend itself has no hessian" in found.left_out
     assert found.broken == ()
 
 
-def test_what_takes_too_long_is_left_out_with_the_reason() -> None:
+def test_relations_beyond_the_time_limit_are_left_out_with_the_reason() -> None:
     found = related(setting(), seconds=0.0)
     assert found.held == 0
     assert "twice (value, gradient" in found.left_out[0] + found.left_out[1]
@@ -156,7 +156,7 @@ def test_the_cheap_relations_prepare_nothing(operator: Operator) -> None:
     assert found.held >= 10
 
 
-def test_operators_that_are_prepared_already_are_not_prepared_again() -> None:
+def test_prepared_operators_are_not_prepared_again() -> None:
     ready, prepared = setting(), []
 
     def prepare(operator: Operator, f: Any, args: Any, wrt: Any) -> Any:
@@ -191,13 +191,13 @@ def test_every_operator_gets_other_active_inputs_and_another_order() -> None:
     ("got", "expected", "reason"),
     [
         ((np.ones(2),), (np.ones(2) + 1e-10,), ""),
-        ((np.ones(2),), (np.ones(2) + 1e-8,), "[0][0] is 1.0, where 1.00000001 is right"),
-        ((np.array([1.0, 1e-12]),), (np.array([1.0, 2e-12]),), "[0][1] is 1e-12, where 2e-12 is right"),
+        ((np.ones(2),), (np.ones(2) + 1e-8,), "[0][0] is 1.0; expected 1.00000001"),
+        ((np.array([1.0, 1e-12]),), (np.array([1.0, 2e-12]),), "[0][1] is 1e-12; expected 2e-12"),
         ((np.array([np.nan, np.inf]),), (np.array([np.nan, np.inf]),), ""),
-        ((np.array([np.nan]),), (np.zeros(1),), "[0][0] is nan, where 0.0 is right"),
-        ((np.ones(2),), (np.ones(3),), "got an array of shape (2,), where (3,) is right"),
-        ((np.ones(2),), (np.ones(2), 1.0), "got (array), where (array, array) is right"),
-        ({"b": 1.0}, {"b": 2.0}, "['b'] is 1.0, where 2.0 is right"),
+        ((np.array([np.nan]),), (np.zeros(1),), "[0][0] is nan; expected 0.0"),
+        ((np.ones(2),), (np.ones(3),), "got an array of shape (2,); expected (3,)"),
+        ((np.ones(2),), (np.ones(2), 1.0), "got (array); expected (array, array)"),
+        ({"b": 1.0}, {"b": 2.0}, "['b'] is 1.0; expected 2.0"),
         (1.0, 1.0, ""),
     ],
 )
@@ -205,13 +205,13 @@ def test_two_results_agree_up_to_rounding(got: Any, expected: Any, reason: str) 
     assert difference(got, expected, Noise()) == reason
 
 
-def test_noise_of_the_point_is_allowed_for() -> None:
+def test_the_noise_of_the_point_is_tolerated() -> None:
     noisy = Noise(share=1e-6, floor=1e-3)
     assert difference(np.array([1e6, 0.5]), np.array([1e6, 0.0]), noisy) == ""
-    assert difference(0.1, 0.0, noisy) == "it is 0.1, where 0.0 is right"
+    assert difference(0.1, 0.0, noisy) == "it is 0.1; expected 0.0"
 
 
-def test_a_pattern_that_leaves_out_what_is_not_zero_is_the_cases_fault() -> None:
+def test_a_pattern_without_a_nonzero_entry_is_the_cases_fault() -> None:
     false = replace(ARRAY, name="mine", sparsity=lambda n: (list(range(6)), list(range(6))))
     with pytest.raises(UsageError, match=r"mine: sparsity\(1\) leaves out row 0, column 6, where the derivative is"):
         known_at(point(false, 1, 0), second_order=False, seconds=3.0)
@@ -224,7 +224,7 @@ def test_a_users_array_valued_function_is_checked_by_its_jacobian() -> None:
     for operator in ("jacobian", "jvp", "vjp", "value"):
         assert check(mine, [0.5, 1.5], backend="autograd", operator=operator).word == "right"
     assert check(mine, [0.5, 1.5], backend="autograd").deciding.mode == "jacobian"
-    with pytest.raises(UsageError, match="the value is an array, which has no gradient"):
+    with pytest.raises(UsageError, match="an array-valued function has no gradient"):
         check(mine, [0.5, 1.5], backend="autograd", operator="gradient")
 
 
@@ -234,7 +234,7 @@ def test_numpy_alone_is_a_backend_of_values() -> None:
         related(Setting(alone, SCALAR, 1, 0, known(SCALAR)))
 
 
-def test_the_contract_on_paper_has_every_relation() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "write-a-backend.md").read_text(encoding="utf-8")
+def test_the_documented_contract_has_every_relation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "write-a-backend.md").read_text(encoding="utf-8")
     for relation, law in {**REQUIRED_RELATIONS, **OPTIONAL_RELATIONS}.items():
-        assert f"| {relation} | {law} |" in page
+        assert f"* **{relation}**: {law}\n" in page

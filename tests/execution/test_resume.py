@@ -1,4 +1,4 @@
-"""A run that was interrupted goes on as it was begun: nothing is lost, nothing measured twice, nothing mixed."""
+"""Resuming an interrupted run: nothing is lost, measured twice or mixed."""
 
 import json
 from collections import Counter
@@ -35,7 +35,7 @@ def begun(folder: Path) -> Session:
 
 
 def units(events: list[Event]) -> Counter[object]:
-    """What was measured: checks, groups in launches, memories."""
+    """The measurements: checks, groups in launches, memory."""
     found: Counter[object] = Counter()
     for event in events:
         match event:
@@ -49,10 +49,10 @@ def units(events: list[Event]) -> Counter[object]:
 
 
 @pytest.mark.slow
-def test_what_was_interrupted_anywhere_goes_on_until_everything_was_measured_once(tmp_path: Path) -> None:
+def test_a_run_interrupted_anywhere_resumes_and_measures_everything_once(tmp_path: Path) -> None:
     made, told = begun(tmp_path), list[Event]()
     whole = set(made.plan.jobs)
-    pauses = [Checked, Timed, Timed, MemoryMeasured]  # interrupted after the first of these that comes
+    pauses = [Checked, Timed, Timed, MemoryMeasured]  # interrupted after the first of these events
     for kind in (*pauses, None):
         running = made.events(tmp_path / "out" if not told else None)
         for event in running:
@@ -61,7 +61,7 @@ def test_what_was_interrupted_anywhere_goes_on_until_everything_was_measured_onc
                 break
         running.close()
         made = resume(tmp_path / "out")
-    assert list(made.events()) == []  # nothing is left
+    assert list(made.events()) == []  # nothing remains
     run = made.result()
     assert {record.job for record in run.records} == whole
     expected = Counter({("check", job): 1 for job in whole} | {("memory", job): 1 for job in whole})
@@ -80,7 +80,7 @@ pytestmark = pytest.mark.xdist_group("resume")
 
 @pytest.fixture(scope="module")
 def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run that was interrupted after its first check."""
+    """The folder of a run interrupted after its first check."""
     folder = tmp_path_factory.mktemp("resume")
     running = begun(folder).events(folder / "out")
     for event in running:
@@ -90,7 +90,7 @@ def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_what_was_asked_for_comes_from_the_journal(interrupted: Path) -> None:
+def test_a_resumed_run_takes_its_request_from_the_journal(interrupted: Path) -> None:
     made = resume(interrupted / "out")
     assert len(made.plan.jobs) == 4
     assert made.settings.launches == LAUNCHES
@@ -101,15 +101,15 @@ def test_what_was_asked_for_comes_from_the_journal(interrupted: Path) -> None:
     running = made.events()
     next(running)
     running.close()
-    resume(interrupted / "out").close()  # it is free again
+    resume(interrupted / "out").close()  # the lock is free again
 
 
-def test_a_file_that_has_changed_is_refused(interrupted: Path) -> None:
+def test_a_changed_file_is_refused(interrupted: Path) -> None:
     for name in ("softplus", "other"):
         file = interrupted / f"{name}.py"
         text = file.read_text()
         file.write_text(text + "\n# changed\n")
-        with pytest.raises(UsageError, match=f"{name} has changed since the run was begun; .* start a new run"):
+        with pytest.raises(UsageError, match=f"{name} has changed since the run started; .* start a new run"):
             resume(interrupted / "out")
         file.unlink()
         with pytest.raises(UsageError, match=rf"{name}\.py: no such file"):
@@ -118,17 +118,17 @@ def test_a_file_that_has_changed_is_refused(interrupted: Path) -> None:
     resume(interrupted / "out").close()
 
 
-def test_a_file_with_an_equivalent_older_text_is_accepted_until_it_changes_again(
+def test_an_equivalent_older_file_is_accepted_until_it_changes_again(
     interrupted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, table = interrupted / "other.py", interrupted / "equivalent.json"
     text, old = file.read_text(), run_files._digest(file)
-    file.write_text(text + "\n# the same in other words\n")
+    file.write_text(text + "\n# only words differ\n")
     table.write_text(json.dumps({"backends/other": [old, run_files._digest(file)]}))
     monkeypatch.setattr(run_files, "EQUIVALENT", table)
     resume(interrupted / "out").close()
     file.write_text(file.read_text() + "# changed\n")
-    with pytest.raises(UsageError, match="other has changed since the run was begun"):
+    with pytest.raises(UsageError, match="other has changed since the run started"):
         resume(interrupted / "out")
     file.write_text(text)
 
@@ -139,11 +139,11 @@ def test_another_machine_another_version_and_another_library_are_refused(
     here = run_files.machine.describe()
     with monkeypatch.context() as patch:
         patch.setattr(run_files.machine, "describe", lambda: {**here, "processor": "another"})
-        with pytest.raises(UsageError, match=r"begun on another machine: processor was .*, is another; "):
+        with pytest.raises(UsageError, match=r"from another machine: processor was .*, is another; "):
             resume(interrupted / "out")
     with monkeypatch.context() as patch:
         patch.setattr(run_files, "__version__", "99")
-        with pytest.raises(UsageError, match=r"begun by adbench .*, this is 99; "):
+        with pytest.raises(UsageError, match=r"started by adbench .*, this is 99; "):
             resume(interrupted / "out")
     journal = interrupted / "out" / "journal.jsonl"
     text = journal.read_text()
@@ -156,15 +156,15 @@ def test_another_machine_another_version_and_another_library_are_refused(
     resume(interrupted / "out").close()
 
 
-def test_what_is_no_journal_is_refused(tmp_path: Path, interrupted: Path) -> None:
-    with pytest.raises(BadFile, match="no such journal; give --resume the folder"):
+def test_a_file_that_is_not_a_journal_is_refused(tmp_path: Path, interrupted: Path) -> None:
+    with pytest.raises(BadFile, match="no such journal; pass --resume the output folder"):
         resume(tmp_path)
     (tmp_path / "journal.jsonl").write_text("{}\n{}\n")
     with pytest.raises(BadFile, match=r"line 1 of .* is damaged"):
         resume(tmp_path)
     lines = (interrupted / "out" / "journal.jsonl").read_text()
     (tmp_path / "journal.jsonl").write_text(lines.replace('"weighings"', '"weightings"'))
-    with pytest.raises(BadFile, match=r"not the journal of this adbench: .*weightings"):
+    with pytest.raises(BadFile, match=r"not a journal of this adbench: .*weightings"):
         resume(tmp_path)
 
 
@@ -182,7 +182,7 @@ def test_what_is_not_installed_stays_in_the_run_its_file_and_its_journal(tmp_pat
     assert progress.head.run.not_installed == run.not_installed
 
 
-def test_a_session_that_starts_nothing_tells_nothing(tmp_path: Path) -> None:
+def test_a_session_that_starts_nothing_reports_nothing(tmp_path: Path) -> None:
     made = begun(tmp_path)
     assert made.result().records == ()
     running = made.events()

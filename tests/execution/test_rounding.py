@@ -1,4 +1,4 @@
-"""When a result in one process is that of another: but for rounding, and no more."""
+"""Results of two processes must agree up to rounding."""
 
 import pytest
 
@@ -22,19 +22,19 @@ from adbench.oracle import EntryEvidence, Verdict
         (Summary(3, float("inf"), float("inf")), 1e-6, False),
     ],
 )
-def test_results_are_the_same_but_for_rounding(now: Summary, allowed: float, same: bool) -> None:
+def test_results_agree_up_to_rounding(now: Summary, allowed: float, same: bool) -> None:
     fault = differs(Summary(3, 1.0, 10.0), now, allowed)
     assert (fault is None) == same
-    assert fault is None or "differs from process to process" in fault
+    assert fault is None or "differs between processes" in fault
 
 
-def test_equal_infinities_are_equal_and_what_was_not_summed_is_not_compared() -> None:
+def test_equal_infinities_agree_and_missing_sums_are_not_compared() -> None:
     huge = Summary(1, float("inf"), float("inf"))
     assert differs(huge, huge) is None
     assert differs(None, huge) is None
 
 
-def test_less_is_asked_of_what_cannot_be_resolved_or_is_claimed_to_be_rough() -> None:
+def test_the_tolerance_is_larger_for_unresolved_or_approximate_results() -> None:
     right = Verdict("right", "", None, None, 1, 1, 0, 0, "", "")
     entry = EntryEvidence("x", (), 1.0, 1.0, (1.0, 1.0), 1e-3, "verified", 3.0, 3.0)
     unsure = Verdict("verified", "", None, entry, 1, 0, 0, 1, "", "")

@@ -1,5 +1,5 @@
-"""The whole road once, with real processes: two copies of one backend are not told apart, one that does its work twice
-is slower by about two."""
+"""A complete run with real processes: two copies of a backend do not differ significantly, and one that works twice
+takes about twice as long."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ from adbench.model.record import Run
 from adbench.results.analysis import Ratio, floor, ratios
 from tests.support.files import CASE, RIGHT, write
 
-MARGIN = 0.10  # of a machine on which others work too
+MARGIN = 0.10  # for a machine shared with others
 
 
 def repeating(times: int) -> str:
-    """The right backend, which computes its gradient so often in every call."""
+    """The correct backend, computing its gradient this often in every call."""
     work = f"    for _ in range({times}):\n        slope = 1 / (1 + np.exp(-x))\n    return slope\n"
     return RIGHT.replace("    return 1 / (1 + np.exp(-x))\n", work)
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.xdist_group("same and twice")
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Eight launches of the same file under two names, and of one that does the same twice.
+    """Eight launches of the same file under two names, and of one that works twice.
 
     Measured again, twice at most, where the session itself says that it was too noisy to decide.
     """
@@ -59,7 +59,7 @@ def between(run: Run, a: str, b: str) -> Ratio:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_two_copies_of_one_backend_are_not_told_apart(run: Run) -> None:
+def test_two_copies_of_a_backend_do_not_differ_significantly(run: Run) -> None:
     found = between(run, "once", "same")
     assert found.interval is not None
     assert found.interval.low <= 1 <= found.interval.high or found.word not in ("faster", "slower")
@@ -67,7 +67,7 @@ def test_two_copies_of_one_backend_are_not_told_apart(run: Run) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_twice_the_work_is_slower_by_about_two(run: Run) -> None:
+def test_twice_the_work_takes_about_twice_as_long(run: Run) -> None:
     for name in ("once", "same"):
         found = between(run, name, "twice")
         assert found.interval is not None
@@ -78,7 +78,7 @@ def test_twice_the_work_is_slower_by_about_two(run: Run) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_control_tells_the_floor_of_the_session(run: Run) -> None:
+def test_the_control_gives_the_noise_floor_of_the_session(run: Run) -> None:
     assert run.reference_backend == "once"
     (record,) = (record for record in run.records if record.job.backend == "once")
     assert record.control is not None

@@ -1,4 +1,4 @@
-"""Whatever a backend does, its cell becomes a record with a reason, and the others go on."""
+"""Any behaviour of a backend becomes a record with a reason, and the others continue."""
 
 import os
 import time
@@ -41,7 +41,7 @@ def records(made: Session) -> dict[tuple[str, int], Record]:
     return {(record.job.backend, record.job.size): record for record in made.result().records}
 
 
-def test_a_right_backend_is_checked_timed_and_weighed(tmp_path: Path) -> None:
+def test_a_correct_backend_is_checked_timed_and_its_memory_measured(tmp_path: Path) -> None:
     found = records(session(tmp_path, measure=True, hand=RIGHT))
     record = found["hand", 10]
     assert record.status == "ok"
@@ -71,7 +71,7 @@ WRONG = {
 
 
 @pytest.mark.slow
-def test_what_is_wrong_is_not_timed_and_says_why(tmp_path: Path) -> None:
+def test_a_wrong_result_is_not_timed_and_gives_the_reason(tmp_path: Path) -> None:
     right = "1 / (1 + np.exp(-x))\n"
     texts = {name: RIGHT.replace(right, formula + "\n") for name, formula in WRONG.items()}
     made = session(tmp_path, measure=True, launches=1, hand=RIGHT, **texts)
@@ -101,7 +101,7 @@ MISBEHAVIOUR: dict[str, tuple[str, str, Status, str]] = {
 
 
 @pytest.mark.slow
-def test_every_misbehaviour_is_a_record_and_the_others_go_on(tmp_path: Path) -> None:
+def test_every_misbehaviour_becomes_a_record_and_others_continue(tmp_path: Path) -> None:
     texts = {name: misbehaving(statement, where=where) for name, (statement, where, _, _) in MISBEHAVIOUR.items()}
     found = records(session(tmp_path, timeout=8.0, hand=RIGHT, **texts))
     for name, (_, _, status, reason) in MISBEHAVIOUR.items():
@@ -114,7 +114,7 @@ def test_every_misbehaviour_is_a_record_and_the_others_go_on(tmp_path: Path) -> 
     assert exit_code(tuple(found.values())) == 4
 
 
-def test_what_a_library_prints_disturbs_nothing_and_the_end_of_it_is_kept(tmp_path: Path) -> None:
+def test_a_librarys_output_disturbs_nothing_and_its_end_is_kept(tmp_path: Path) -> None:
     noise = "import os; [os.write(fd, b'\\x00\\xffgarbage' * 1000) for fd in (1, 2)]"
     found = records(session(tmp_path, loud=misbehaving(noise), dies=misbehaving(noise + "; os.abort()")))
     assert found["loud", 1].status == "ok"
@@ -122,7 +122,7 @@ def test_what_a_library_prints_disturbs_nothing_and_the_end_of_it_is_kept(tmp_pa
     assert len(str(found["dies", 1].stderr)) < 20_000
 
 
-def test_after_two_crashes_on_a_case_the_rest_of_it_is_skipped(tmp_path: Path) -> None:
+def test_after_two_crashes_the_rest_of_a_case_is_skipped(tmp_path: Path) -> None:
     made = session(tmp_path, dies=misbehaving("import os; os.abort()"))
     write(tmp_path / "cases", softplus=CASE)
     made = prepare(
@@ -135,14 +135,14 @@ def test_after_two_crashes_on_a_case_the_rest_of_it_is_skipped(tmp_path: Path) -
     assert [record.status for record in records(made).values()] == ["crashed", "crashed", "skipped"]
 
 
-def test_a_missing_library_is_unsupported_and_says_what_to_install(tmp_path: Path) -> None:
+def test_a_missing_library_is_unsupported_with_the_install_command(tmp_path: Path) -> None:
     needs = RIGHT.replace("import numpy as np", 'import numpy as np\nREQUIRES = ("no-such-library",)')
     record = records(session(tmp_path, needs=needs))["needs", 1]
     assert record.status == "unsupported"
     assert "pip install no-such-library" in str(record.reason)
 
 
-def test_a_case_that_fails_on_numpy_blames_no_backend(tmp_path: Path) -> None:
+def test_a_case_that_fails_on_numpy_is_not_a_backends_fault(tmp_path: Path) -> None:
     folder = write(tmp_path / "more", broken=CASE.replace("xp.log1p", "xp.no_such_function"))
     write(tmp_path / "backends", hand=RIGHT)
     made = prepare(
@@ -187,7 +187,7 @@ def test_leaving_a_run_ends_its_workers_and_their_children(tmp_path: Path) -> No
 
 
 def _alive(pid: int) -> bool:
-    """Running; a zombie that nobody has waited for yet is dead."""
+    """Running; a zombie is dead."""
     try:
         os.kill(pid, 0)
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

@@ -1,4 +1,4 @@
-"""Disks that are full, read-only or swept while a run goes on, and names that no program should choke on."""
+"""Disks that are full, read-only or cleared during a run, and unusual names."""
 
 import json
 import os
@@ -13,12 +13,12 @@ from adbench.results.store import read_run
 from tests.support.files import CASE, RIGHT, write
 from tests.support.survival import Run, arguments, misbehaving_at, rounds_of, run, running
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # many processes: slow where others run too
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # many processes: slow on a busy machine
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, of 512 KiB. Skips where the system does not let us."""
+    """A separate file system of 512 KiB. Skips if the system does not allow it."""
     here = tmp_path / "disk"
     here.mkdir()
     mounted = shutil.which("mount") and subprocess.run(
@@ -31,7 +31,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(disk: Path, left: int) -> Path:
-    """Fill the disk but for so many bytes."""
+    """Fill the disk up to this many bytes."""
     filler = disk / "filler"
     filler.unlink(missing_ok=True)
     stat = os.statvfs(disk)
@@ -47,7 +47,7 @@ def asked(home: Path, folder: Path) -> list[str]:
 
 
 def refused(ran: Run, *words: str) -> None:
-    """One clear line, exit code 2, and nothing lives on."""
+    """One clear line, exit code 2, and no process remains."""
     assert ran.process.returncode == 2, ran.err
     *plan, line = ran.err.splitlines()
     assert len(plan) <= 1, "no more than how long it was to take"
@@ -58,7 +58,7 @@ def refused(ran: Run, *words: str) -> None:
 
 
 def gone_on_with(folder: Path) -> None:
-    """The run can be gone on with, and is then as one that nothing befell."""
+    """The run can be resumed, and is then like an undisturbed one."""
     ran = run(folder, "run", "--resume", str(folder))
     assert ran.process.returncode == 0, ran.err
     assert set(rounds_of(folder).values()) == {1}
@@ -67,7 +67,7 @@ def gone_on_with(folder: Path) -> None:
     assert all(record.time and len(record.time.launches) == 3 and record.memory for record in records)
 
 
-def test_a_full_disk_is_one_line_and_what_was_measured_before_stays(tmp_path: Path, disk: Path) -> None:
+def test_a_full_disk_is_a_one_line_error_and_earlier_results_stay(tmp_path: Path, disk: Path) -> None:
     fill(disk, 0)
     refused(run(disk / "out", *asked(tmp_path, disk / "out")), "No space left on device", "-o")
     filler = fill(disk, 12_288)
@@ -82,7 +82,7 @@ def test_a_full_disk_is_one_line_and_what_was_measured_before_stays(tmp_path: Pa
     assert (disk / "out" / "journal.jsonl").read_text().startswith(kept)
 
 
-def test_a_disk_that_is_full_when_all_is_done_keeps_the_journal_and_the_old_page(tmp_path: Path, disk: Path) -> None:
+def test_a_disk_full_at_the_end_keeps_the_journal_and_the_old_page(tmp_path: Path, disk: Path) -> None:
     ran = run(disk / "out", *asked(tmp_path, disk / "out"))
     assert ran.process.returncode == 0, ran.err
     old = (disk / "out" / "report.html").read_text()
@@ -93,27 +93,27 @@ def test_a_disk_that_is_full_when_all_is_done_keeps_the_journal_and_the_old_page
     assert sorted(p.name for p in (disk / "out").iterdir()) == ["journal.jsonl", "report.html", "run.json"]
 
 
-def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path) -> None:
-    """For those who are not root: also what is kept in a cache must not end the run."""
-    limited = ("env", "-u", "COVERAGE_PROCESS_CONFIG", "prlimit", "--fsize=8192:8192")  # what it covers would not fit
+def test_a_file_size_limit_acts_like_a_full_disk(tmp_path: Path) -> None:
+    """For users other than root: cache writes must not end the run either."""
+    limited = ("env", "-u", "COVERAGE_PROCESS_CONFIG", "prlimit", "--fsize=8192:8192")  # coverage data would not fit
     ran = run(tmp_path / "out", *asked(tmp_path, tmp_path / "out"), before=limited)
     refused(ran, "File too large", "--resume")
     gone_on_with(tmp_path / "out")
 
 
-def test_a_disk_that_cannot_be_written_is_said_before_anything_is_measured(tmp_path: Path, disk: Path) -> None:
+def test_a_read_only_disk_is_reported_before_measuring(tmp_path: Path, disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
     refused(run(disk / "out", *asked(tmp_path, disk / "out")), "Read-only file system", "-o")
     refused(run(disk / "out", *asked(tmp_path, Path("/dev/null/out"))), "Not a directory", "-o")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_may_not_be_written_is_said_before_anything_is_measured(tmp_path: Path) -> None:
+def test_a_read_only_folder_is_reported_before_measuring(tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o555)
     refused(run(tmp_path, *asked(tmp_path, tmp_path / "closed" / "out")), "Permission denied", "-o")
 
 
-def test_results_that_are_deleted_while_the_run_goes_on_are_there_at_its_end(tmp_path: Path) -> None:
+def test_results_deleted_during_the_run_exist_at_its_end(tmp_path: Path) -> None:
     with running(tmp_path / "out", *asked(tmp_path, tmp_path / "out")) as under_way:
         under_way.wait_for_lines(4)
         shutil.rmtree(tmp_path / "out")
@@ -129,8 +129,8 @@ HOSTILE = "<script>alert(1)</script>\n\r\x1b[31m\u202eevil\u0000]]> --> \ud800 &
 LONG = "x" * 5000
 
 
-def test_names_and_reasons_of_any_kind_reach_every_report_as_text(tmp_path: Path) -> None:
-    """Through the journal, the JSON, the table and the page: nothing is obeyed, nothing breaks a line."""
+def test_arbitrary_names_and_reasons_reach_every_report_as_text(tmp_path: Path) -> None:
+    """In the journal, the JSON, the table and the page: nothing is executed, nothing breaks a line."""
     names = [HOSTILE, LONG, HOSTILE * 50]
     case = CASE.replace("CASE = ", "ONE = ") + f"\nCASES = {{name: ONE for name in {names!r}}}\n"
     backends = {

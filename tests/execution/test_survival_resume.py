@@ -1,4 +1,4 @@
-"""A run that is killed, interrupted or told to end, at any moment: what was finished stays, and is never done again."""
+"""A run that is killed or interrupted at any moment keeps its finished work and never repeats it."""
 
 import json
 import random
@@ -16,12 +16,12 @@ from adbench.results.store import read_run
 from tests.support.files import CASE, RIGHT, write
 from tests.support.survival import arguments, misbehaving_at, rounds_of, run, running
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # many processes: slow where others run too
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # many processes: slow on a busy machine
 
 LAUNCHES = 4
 SEATS = (WorkerKey("notes"), WorkerKey("notes", control=True))
 
-# Every process of the backend notes what it is asked to prepare, and the seed of its hashes, which is drawn by launch.
+# Every process of the backend records its requests to prepare, and its hash seed, which is random per launch.
 NOTING = RIGHT.replace(
     "def prepare(operator, f, args, wrt):\n",
     """def prepare(operator, f, args, wrt):
@@ -33,7 +33,7 @@ NOTING = RIGHT.replace(
 
 
 def noting(home: Path) -> list[str]:
-    """The arguments of a run whose one backend writes down, in `home / "note"`, when it is really asked."""
+    """The arguments of a run whose one backend writes down, in `home / "note"`, for each real request."""
     write(home / "cases", softplus=CASE)
     write(home / "backends", notes=NOTING.replace("NOTE", repr(str(home / "note"))))
     files = ["-c", str(home / "cases" / "softplus.py"), "-b", str(home / "backends" / "notes.py")]
@@ -41,7 +41,7 @@ def noting(home: Path) -> list[str]:
 
 
 def launched(home: Path) -> Counter[tuple[int, int]]:
-    """(launch, size) -> how often the backend was asked to prepare it, by its own account."""
+    """(launch, size) -> the number of requests to prepare it, recorded by the backend."""
     note = home / "note"
     launch_of = {
         start.environment["PYTHONHASHSEED"]: number
@@ -53,27 +53,27 @@ def launched(home: Path) -> Counter[tuple[int, int]]:
 
 
 def journal(home: Path) -> list[str]:
-    """The whole lines of the run's journal; none where there is none yet."""
+    """The complete lines of the run's journal, or none."""
     path = home / "out" / "journal.jsonl"
     return [line for line in path.read_text().splitlines(True) if line.endswith("\n")] if path.exists() else []
 
 
 def finished(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """(launch, size) of every group that these lines tell of."""
+    """(launch, size) of every group in these lines."""
     for line in map(json.loads, lines):
         if line["kind"] == "launch":
             yield from {(line["number"], cell["job"]["size"]) for cell in line["cells"]}
 
 
 def identity(record: Record) -> object:
-    """What must be the same of a record however often its run was broken off."""
+    """The parts of a record that interruptions must not change."""
     times = [time and [launch.number for launch in time.launches] for time in (record.time, record.control)]
     word = record.verdict and record.verdict.word
     return record.job, record.status, record.reason, word, times, record.memory is not None
 
 
 def step(home: Path, rng: random.Random, number: signal.Signals | None) -> bool:
-    """Begin or go on, and be sent the signal at a random moment, where there is one. Whether it was ended by that."""
+    """Start or resume, and send the signal, if any, at a random moment. Returns whether the signal ended the run."""
     before = journal(home)
     asked = launched(home)
     more = ["run", "--resume", str(home / "out")] if before else noting(home)
@@ -99,7 +99,7 @@ def step(home: Path, rng: random.Random, number: signal.Signals | None) -> bool:
 
 
 def broken_off(home: Path, rng: random.Random, signals: list[signal.Signals]) -> None:
-    """Runs, each gone on with until it is done, that are ended by all these signals; held to one that is not."""
+    """Runs ended by all these signals and resumed until done, compared with an undisturbed one."""
     whole = run(home / "whole" / "out", *noting(home / "whole"))
     assert whole.process.returncode == 0, whole.err
     expected = [identity(record) for record in read_run(whole.folder).records]
@@ -121,13 +121,13 @@ def test_twenty_kills_lose_nothing_that_was_finished_and_nothing_is_measured_twi
     broken_off(tmp_path, random.Random(5), [signal.SIGKILL] * 20)
 
 
-def test_signals_that_ask_for_the_end_lose_nothing_either(tmp_path: Path) -> None:
+def test_termination_signals_lose_nothing(tmp_path: Path) -> None:
     broken_off(tmp_path, random.Random(6), [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGINT] * 2)
 
 
 @pytest.mark.parametrize("group", [True, False])
-def test_ctrl_c_keeps_what_is_finished_says_how_to_go_on_and_leaves_nothing(tmp_path: Path, group: bool) -> None:
-    """On a terminal the whole group is told, from elsewhere the process alone; here a library hangs at that moment."""
+def test_ctrl_c_keeps_finished_work_explains_how_to_resume_and_leaves_no_process(tmp_path: Path, group: bool) -> None:
+    """A terminal signals the whole group, others only the process; here a library hangs at that moment."""
     hangs = misbehaving_at("round", "time.sleep(600)", tmp_path / "note")
     with running(tmp_path / "out", *arguments(tmp_path, {"hangs": hangs}, "--launches", "2")) as under_way:
         under_way.wait_for_lines(6)  # the head, two verdicts, the processors, the reference, the clock's floor
@@ -142,7 +142,7 @@ def test_ctrl_c_keeps_what_is_finished_says_how_to_go_on_and_leaves_nothing(tmp_
     assert (tmp_path / "out" / "report.html").exists()
 
 
-def test_ctrl_c_twice_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
+def test_ctrl_c_twice_ends_at_once_and_leaves_no_process(tmp_path: Path) -> None:
     hangs = misbehaving_at("first call", "time.sleep(600)", tmp_path / "note")
     with running(tmp_path / "out", *arguments(tmp_path, {"hangs": hangs})) as under_way:
         under_way.wait_for_lines(2)
@@ -163,7 +163,7 @@ if not os.path.exists(DONE):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_library_that_ends_the_runner_costs_what_was_under_way_only(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_library_that_kills_the_runner_loses_only_the_current_work(tmp_path: Path, number: signal.Signals) -> None:
     text = ONCE.replace("DONE", repr(str(tmp_path / "done"))).replace("NUMBER", str(int(number)))
     kills = misbehaving_at("round", text, tmp_path / "note")
     ran = run(tmp_path / "out", *arguments(tmp_path, {"kills": kills}, "--launches", "2"))

@@ -1,4 +1,4 @@
-"""Whatever a library does to its process, and whenever: its cell says so, the others go on, nothing is left behind.
+"""Whatever a library does to its process: its cell reports it, the others continue, no process remains.
 
 Each run goes through the command line, as a stranger's would.
 """
@@ -10,10 +10,10 @@ import pytest
 from adbench.model.record import Record, Status
 from tests.support.survival import Run, arguments, misbehaving_at, rounds_of, run
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # many processes: slow where others run too
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # many processes: slow on a busy machine
 
 TAKES = "more = []\nwhile True: more.append(bytearray(b'x' * 20_000_000))"
-TIMEOUT = "12"  # seconds: long enough for an import on a machine that does other things
+TIMEOUT = "12"  # seconds: long enough for an import on a busy machine
 
 DIES: dict[str, tuple[str, str, Status, str]] = {
     # name: when, what, status, part of the reason
@@ -28,7 +28,7 @@ DIES: dict[str, tuple[str, str, Status, str]] = {
     ),
     "closes": ("first call", "os.closerange(0, 100)", "crashed", "exited with code 0"),
     "shuts": ("first call", "line().shutdown(2)", "crashed", ""),
-    # its children hold the line open, so that the line's end does not tell of its death
+    # its children hold the socket open, so the end of file does not reveal its death
     "forks_and_dies": ("first call", "if os.fork(): os.abort()\ntime.sleep(600)", "crashed", "died of SIGABRT"),
 }
 
@@ -88,7 +88,7 @@ RAISES: dict[str, tuple[str, str, Status, str]] = {
         "first call",
         "class Mute(Exception):\n    def __str__(self): raise RuntimeError\nraise Mute",
         "failed",
-        "Mute: its text cannot be had",
+        "Mute: no readable message",
     ),
     "recurses": ("first call", "misbehave()", "failed", "RecursionError"),
     "talks": ("prepare", "raise ValueError('much ado\\n' * 1_000_000)", "failed", "ValueError: much ado"),
@@ -100,7 +100,7 @@ HARMLESS = {
             for _ in range(40):
                 os.write(number, bytes(range(256)) * 4096)
                 os.write(number, (13).to_bytes(8, "big") + b'{"value": {}}')
-        while os.fstat(1).st_size > 2**24:  # what nobody will read is thrown away, or this never ends
+        while os.fstat(1).st_size > 2**24:  # unread output is truncated, or this never ends
             time.sleep(0.1)
         """,
     "forks": """
@@ -132,7 +132,7 @@ HARMLESS = {
 
 
 def check(home: Path, name: str, ran: Run, expected: dict[str, tuple[str, str, Status, str]]) -> dict[str, Record]:
-    """What holds of every run in which these backends misbehave: the records, and what nobody else suffers."""
+    """Checks of every run with misbehaving backends: their records, and no effect on others."""
     assert "Traceback" not in ran.err
     assert ran.process.returncode == 4, (name, ran.err[-2000:])
     found = ran.records()
@@ -152,7 +152,7 @@ def check(home: Path, name: str, ran: Run, expected: dict[str, tuple[str, str, S
 
 
 def right(record: Record) -> None:
-    """The record of a backend that is checked, timed and weighed."""
+    """The record of a backend that is checked, timed and measured."""
     assert record.status == "ok", record
     assert record.time
     assert record.memory
@@ -161,7 +161,7 @@ def right(record: Record) -> None:
 
 
 def whole(ran: Run) -> None:
-    """The run's files can be read, nothing was measured twice, and nothing lives on."""
+    """The run's files can be read, nothing was measured twice, and no process remains."""
     assert ran.seen["left behind"] == []
     assert set(rounds_of(ran.folder).values()) == {1}
     assert '"kind": "end"' in ran.lines()[-1]
@@ -173,7 +173,7 @@ def whole(ran: Run) -> None:
 
 
 def gone_through(home: Path, backends: dict[str, tuple[str, str, Status, str]], *more: str) -> Run:
-    """The run of these backends beside one that is right."""
+    """A run of these backends with a correct one."""
     texts = {name: misbehaving_at(when, what, home / f"{name}.note") for name, (when, what, _, _) in backends.items()}
     (home / "here").mkdir()
     asked = arguments(home, texts, "--timeout", TIMEOUT, *more)
@@ -181,13 +181,13 @@ def gone_through(home: Path, backends: dict[str, tuple[str, str, Status, str]], 
 
 
 @pytest.mark.parametrize("kind", ["dies", "hangs", "lies", "raises"])
-def test_what_befalls_a_backend_is_in_its_record_and_nobody_else_suffers(tmp_path: Path, kind: str) -> None:
+def test_a_backends_failure_is_in_its_record_and_affects_no_other(tmp_path: Path, kind: str) -> None:
     backends = {"dies": DIES, "hangs": HANGS, "lies": LIES, "raises": RAISES}[kind]
     ran = gone_through(tmp_path, backends, "--mem-limit", "500M", "--launches", "1")
     check(tmp_path, kind, ran, backends)
 
 
-def test_what_does_no_harm_to_the_measurement_costs_nobody_anything(tmp_path: Path) -> None:
+def test_harmless_behaviour_affects_no_result(tmp_path: Path) -> None:
     backends: dict[str, tuple[str, str, Status, str]] = {
         name: ("first call", statements, "ok", "") for name, statements in HARMLESS.items()
     }
@@ -211,7 +211,7 @@ TIMED: dict[str, tuple[str, str, Status, str]] = {
 }
 
 
-def test_a_cell_that_is_lost_while_the_clock_runs_says_in_which_launch(tmp_path: Path) -> None:
+def test_a_cell_lost_during_timing_names_the_launch(tmp_path: Path) -> None:
     ran = gone_through(tmp_path, TIMED, "--launches", "2")
     found = check(tmp_path, "timed", ran, TIMED)
     hand = found["hand"]
@@ -221,8 +221,8 @@ def test_a_cell_that_is_lost_while_the_clock_runs_says_in_which_launch(tmp_path:
     assert [launch.number for launch in hand.time.launches] == [0, 1]
 
 
-def test_a_cell_that_cannot_be_weighed_keeps_its_times_and_says_why(tmp_path: Path) -> None:
-    """What a library does under a memory tracker is not held against its derivative: the figure is missing."""
+def test_a_cell_without_memory_figures_keeps_its_times_and_gives_the_reason(tmp_path: Path) -> None:
+    """A failure under a memory tracker does not affect the derivative's verdict: the figure is missing."""
     backends: dict[str, tuple[str, str, Status, str]] = {
         "dies": ("memory", "os.abort()", "ok", "died of SIGABRT"),
         "raises": ("memory", "raise RuntimeError('too heavy')", "ok", "RuntimeError: too heavy"),
@@ -244,7 +244,7 @@ def test_a_cell_that_cannot_be_weighed_keeps_its_times_and_says_why(tmp_path: Pa
     whole(ran)
 
 
-def test_a_gigantic_result_is_wrong_and_no_burden(tmp_path: Path) -> None:
+def test_a_gigantic_result_is_wrong_and_harmless(tmp_path: Path) -> None:
     many = misbehaving_at("import", "pass", tmp_path / "note").replace(
         "return (right(x),)", "return (np.ones(20_000_000),)"
     )

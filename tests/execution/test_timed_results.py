@@ -1,4 +1,4 @@
-"""Backends that are right when checked and not when timed: a run finds all of them, and ranks none."""
+"""Backends that are correct when checked but not when timed: a run finds all of them and ranks none."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ OUR_LOOP = "_loop"  # the function of adbench/measure/clock.py that makes the ti
 
 
 def with_call(body: str, before: str = "import numpy as np") -> str:
-    """The right backend, whose gradient is the function `call` of this text."""
+    """The right backend, whose gradient is the function `call` of this source."""
     indented = "".join(f"        {line}\n" for line in body.strip().splitlines())
     return RIGHT.replace("import numpy as np", before, 1).replace(CALL, f"{indented}        return call\n")
 
@@ -94,7 +94,7 @@ def call(x):
     return (right(mine),)
 """),
 }
-FAULTY = {  # between calls, not when called once
+FAULTY = {  # only between calls, not in a single one
     "returns_its_buffer": (
         with_call("""
 buffer = np.empty_like(args[0])
@@ -165,18 +165,18 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
 
 
 @pytest.mark.parametrize("name", CHEATS)
-def test_a_backend_that_is_right_only_when_checked_is_wrong(found: dict[str, Record], name: str) -> None:
+def test_a_backend_that_is_correct_only_when_checked_is_wrong(found: dict[str, Record], name: str) -> None:
     record = found[name]
     assert record.outcome.word == "wrong", record
     assert not record.outcome.is_measured
     assert record.time is None or not record.may_be_timed
     assert record.reason
-    assert any(place in record.reason for place in ("perturbed", "while it was timed", "exchanged")), record.reason
+    assert any(place in record.reason for place in ("perturbed", "returned while timed", "exchanged")), record.reason
     assert record.reproduce
 
 
 @pytest.mark.parametrize("name", FAULTY)
-def test_a_run_finds_what_is_wrong_between_calls(found: dict[str, Record], name: str) -> None:
+def test_a_run_finds_faults_between_calls(found: dict[str, Record], name: str) -> None:
     record = found[name]
     assert record.outcome.word == "wrong"
     assert record.time is None
@@ -184,7 +184,7 @@ def test_a_run_finds_what_is_wrong_between_calls(found: dict[str, Record], name:
 
 
 @pytest.mark.parametrize("name", HONEST)
-def test_an_honest_backend_is_right_and_timed(found: dict[str, Record], name: str) -> None:
+def test_an_honest_backend_is_correct_and_timed(found: dict[str, Record], name: str) -> None:
     record = found[name]
     assert record.outcome.word == "right", record
     assert record.unperturbed is None

@@ -1,4 +1,4 @@
-"""softplus with a derivative rule of its own, in each library, right or wrong on purpose."""
+"""softplus with a custom derivative rule in each library, correct or wrong on purpose."""
 
 from __future__ import annotations
 

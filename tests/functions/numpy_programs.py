@@ -181,7 +181,7 @@ def factorial_of(x, n):
     return math.exp(x[0]) if n == 0 else factorial_of(x, n - 1) * n
 
 
-# Functions with custom derivatives, all of them wrong
+# Functions with custom derivatives, all wrong
 
 
 @primitive

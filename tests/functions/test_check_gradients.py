@@ -89,7 +89,7 @@ def test_raises(x):
     result.stdout.fnmatch_lines(["*test_raises raises ValueError: the function's own*"])
 
 
-def test_it_can_be_called_by_hand() -> None:
+def test_the_test_can_be_called_directly() -> None:
     def checked(factor: float, **options: Any) -> None:
         square = tape.function_gradients(lambda x: x * x, (lambda value, adjoint, x: adjoint * factor * x,))
 
@@ -107,13 +107,13 @@ def test_it_can_be_called_by_hand() -> None:
 
 
 def test_the_tests_of_the_tutorial_pass(pytester: pytest.Pytester) -> None:
-    page = Path(__file__).parents[2] / "docs" / "tutorials" / "check-a-custom-gradient.md"
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "check-a-custom-gradient.md"
     code = page.read_text("utf-8").partition("<!-- file: test_rules.py -->\n```python\n")[2].partition("```\n")[0]
     pytester.makepyfile(test_rules=code)
     pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(passed=3)
 
 
-def test_arguments_that_the_function_does_not_take_are_told_at_once() -> None:
+def test_unexpected_arguments_are_reported_at_once() -> None:
     with pytest.raises(adbench.UsageError, match="test_f does not take the arguments"):
 
         @adbench.check_gradients(1.0, 2.0)

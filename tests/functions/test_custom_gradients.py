@@ -1,4 +1,4 @@
-"""Custom rules in each library: right ones pass in every mode that they have, wrong ones are found."""
+"""Custom rules in each library: correct ones pass in every mode, wrong ones are found."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ REFUSALS = {
 
 @pytest.fixture(autouse=True)
 def _no_warnings_of_libraries() -> Iterator[None]:
-    """autograd warns where a result does not depend on an input, numpy where 0 / 0 is planted."""
+    """autograd warns if a result does not depend on an input, numpy for planted 0 / 0."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 @pytest.mark.parametrize("library", BOTH_MODES)
-def test_a_right_rule_is_right_in_every_mode_that_it_has(library: str) -> None:
+def test_a_correct_rule_is_correct_in_each_of_its_modes(library: str) -> None:
     points = 1 if library == "jax" else 3  # it compiles each mode at each point
     found = adbench.check(BOTH_MODES[library](SLOPES["right"]), X, modes=MODES, points=points)
     assert found.word == "right", found
@@ -78,7 +78,7 @@ def test_a_rule_that_is_wrong_in_first_order_is_found(library: str, rules: dict[
 
 @pytest.mark.parametrize("library", ONE_MODE)
 @pytest.mark.parametrize("rules", [ONE_MODE, BOTH_MODES], ids=["one mode", "both modes"])
-def test_a_rule_that_is_wrong_in_second_order_only_is_found(library: str, rules: dict[str, Rule]) -> None:
+def test_a_rule_that_is_wrong_only_in_second_order_is_found(library: str, rules: dict[str, Rule]) -> None:
     modes = ("gradient", "hvp_reverse_over_reverse")
     found = adbench.check(rules[library](SLOPES["wrong in second order"]), X, modes=modes)
     assert {row.mode: row.verdict.word for row in found.rows if row.verdict} == dict(
@@ -87,7 +87,7 @@ def test_a_rule_that_is_wrong_in_second_order_only_is_found(library: str, rules:
 
 
 @pytest.mark.parametrize("library", ONE_MODE)
-def test_a_rule_that_is_wrong_at_zero_only_is_found_at_several_points(library: str) -> None:
+def test_a_rule_that_is_wrong_only_at_zero_is_found_with_several_points(library: str) -> None:
     f = ONE_MODE[library](SLOPES["wrong at zero"])
     assert adbench.check(f, X).word == "right"
     found = adbench.check(f, X, points=3)
@@ -95,7 +95,7 @@ def test_a_rule_that_is_wrong_at_zero_only_is_found_at_several_points(library: s
     assert found.deciding.point == "zeros"
 
 
-def test_a_rule_that_raises_is_wrong_although_another_mode_is_right() -> None:
+def test_a_rule_that_raises_is_wrong_even_if_another_mode_is_correct() -> None:
     def backward(value: Any, adjoint: Any, x: Any) -> Any:
         raise ValueError("planted")
 
@@ -110,7 +110,7 @@ def test_a_rule_that_raises_is_wrong_although_another_mode_is_right() -> None:
         adbench.assert_gradients(lambda x: tape.sum(square(x)), X, modes="all")
 
 
-def test_a_backward_without_second_derivative_says_so() -> None:
+def test_a_backward_without_second_derivative_is_reported() -> None:
     """torch counts the second derivative of such a function as 0 if nothing else depends on it."""
     import torch
 
@@ -132,7 +132,7 @@ def test_a_backward_without_second_derivative_says_so() -> None:
 
 
 def test_a_rule_that_is_not_linear_in_the_vector_is_found() -> None:
-    """jvp is right along a vector of positive numbers only."""
+    """jvp is correct only for vectors of positive numbers."""
     import jax
     import jax.numpy as jnp
 
@@ -144,7 +144,7 @@ def test_a_rule_that_is_not_linear_in_the_vector_is_found() -> None:
     assert adbench.check(lambda x: jnp.sum(softplus(x)), X, modes="jvp", points=2).is_wrong
 
 
-def test_a_translation_without_a_value_does_not_let_anything_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_translation_without_a_value_passes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_value(flat: Any, examples: Any) -> Any:
         return lambda xp, x: xp.sum(x) * float("nan")
 

@@ -1,4 +1,4 @@
-"""Functions that others wrote: each is checked in one line, and the truth is proved."""
+"""Functions from other projects: each is checked in one line, with a proved reference."""
 
 from typing import Any
 
@@ -76,8 +76,8 @@ def test_a_distribution_of_torch() -> None:
     assert (check.word, check.proved) == ("right", True), check
 
 
-def test_a_fixed_point_of_autograd_is_no_derivative_of_its_iteration() -> None:
-    """It stops at a distance of 1e-4: the rule is that of the fixed point, and the value is not there yet."""
+def test_autograds_fixed_point_differs_from_the_derivative_of_its_iteration() -> None:
+    """The iteration stops at a distance of 1e-4, but the rule is that of the exact fixed point."""
     import autograd.numpy as anp
     from autograd.misc.fixed_points import fixed_point
 

@@ -1,4 +1,4 @@
-"""The truth of functions written in jax: same value, same derivatives, and control flow that follows the numbers."""
+"""References of jax functions: the same values and derivatives, and control flow that follows the numbers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def truth(f: Callable[..., Any], *args: Any, values: Callable[..., Any] | None =
 
 
 def differing(f: Callable[..., Any], args: Sequence[Any], names: Sequence[str]) -> dict[str, str]:
-    """The numbers of f that the truth has otherwise than jax, or does not prove."""
+    """The numbers of f where the reference differs from jax, or is not proved."""
     traced = jax.jit(f)  # once
     twice = jax.jacfwd(lambda *a: (traced(*a),) * 2, tuple(range(len(args))), has_aux=True)
     both = jax.jit(twice, compiler_options=QUICKLY)
@@ -153,7 +153,7 @@ def test_arrays() -> None:
 
 
 @pytest.mark.slow
-def test_more_of_arrays() -> None:
+def test_further_array_functions() -> None:
     rows = {
         "convolve": lambda x, a: jnp.sum(jnp.convolve(x, a[0]) ** 2),
         "cummax": lambda x, a: lax.cummax(x)[2] * x[0],
@@ -190,7 +190,7 @@ def test_linear_algebra() -> None:
 
 
 @pytest.mark.slow
-def test_more_of_linear_algebra_and_convolutions() -> None:
+def test_further_linear_algebra_and_convolutions() -> None:
     a3 = jnp.eye(3)
     agree(
         {
@@ -247,12 +247,12 @@ def test_densities_and_distribution_functions() -> None:
 
 
 def newton(x: Any) -> Any:
-    """√x by Newton's method, until it is exact."""
+    """√x by Newton's method, until convergence."""
     return lax.while_loop(lambda s: jnp.abs(s * s - x) > 1e-9, lambda s: (s + x / s) / 2, x + 1.0)
 
 
 def oscillator(x: Any) -> Any:
-    """The end of a pendulum's path, by Runge and Kutta's steps."""
+    """The end of a pendulum's path, by Runge-Kutta steps."""
 
     def step(state: Any, h: Any) -> Any:
         slope = lambda s: jnp.stack([s[1], -jnp.sin(s[0])])  # noqa: E731
@@ -282,20 +282,20 @@ def test_loops_and_branches() -> None:
     )
 
 
-def test_a_while_loop_goes_as_far_as_the_numbers_want() -> None:
+def test_a_while_loop_depends_on_the_numbers() -> None:
     assert math.isclose(derivative(newton, 2.0), 0.5 / math.sqrt(2.0), rel_tol=1e-9)
     assert derivative(lambda x: lax.while_loop(lambda c: c < 9, lambda c: c * x, x), 2.0) == 4 * 2.0**3
 
 
-def test_both_sides_of_a_branch_show_at_its_edge() -> None:
+def test_both_sides_of_a_branch_appear_at_its_edge() -> None:
     assert entries(lambda x: lax.cond(x > 1, lambda y: 3 * y, lambda y: y + 2, x), 1.0) == [(1.0, 3.0)]
     assert entries(lambda x: jnp.sort(x)[0], np.array([2.0, 2.0])) == [(0.0, 1.0)] * 2
     assert entries(lambda x: jnp.copysign(2.0, x) * x, 0.0) == [(-2.0, 2.0)]
     assert entries(lambda x: x[jnp.argmax(x)], np.array([2.0, 2.0])) == [(0.0, 1.0)] * 2
 
 
-def test_an_edge_inside_a_loop_is_seen() -> None:
-    """At 3 the loop ends after one or after two steps, whose ends meet there."""
+def test_an_edge_inside_a_loop_is_found() -> None:
+    """At 3 the loop ends after one or two steps, with equal results."""
 
     def loop(x: Any) -> Any:
         return lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + x, c[1] + (c[0] - 3) ** 2 + x), (x, 0.0))[1]
@@ -316,7 +316,7 @@ def wrong_sine() -> Callable[..., Any]:
     return sine
 
 
-def test_custom_rules_play_no_part() -> None:
+def test_custom_rules_are_not_used() -> None:
     sine = wrong_sine()
 
     @jax.custom_jvp
@@ -334,7 +334,7 @@ def test_stop_gradient_makes_a_constant() -> None:
 
 
 def test_numbers_without_leaves_are_computed_exactly() -> None:
-    """√2 is not rounded: f' = 3 at 50 digits has a bar that only the exact number can have."""
+    """√2 is not rounded: the bar of f' = 3 at 50 digits needs the exact number."""
     ((_, row),) = truth(lambda x: (jnp.sqrt(2.0) ** 2 + 1) * x - 3 * x, 5.0).outputs
     assert abs(row.value.lower) < 1e-40
     assert row.value.bar < 1e-40
@@ -366,13 +366,13 @@ REFUSED: Mapping[str, tuple[Callable[..., Any], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_the_reason_names_what_is_missing(name: str) -> None:
+def test_the_reason_names_the_missing_primitive(name: str) -> None:
     function, reason = REFUSED[name]
     with pytest.raises(Unsupported, match=reason.replace("(", r"\(")):
         jax_text(function, [0.5])
 
 
-def test_a_missing_primitive_in_a_branch_not_taken_does_no_harm() -> None:
+def test_a_missing_primitive_in_an_unused_branch_is_harmless() -> None:
     f = lambda x: lax.cond(x > 0, jnp.sin, lambda y: lax.nextafter(y, 1.0), x)  # noqa: E731
     assert derivative(f, 0.5) == math.cos(0.5)
     ((_, row),) = truth(f, -0.5).outputs
@@ -380,7 +380,7 @@ def test_a_missing_primitive_in_a_branch_not_taken_does_no_harm() -> None:
     assert "nextafter" in row.reason
 
 
-def test_single_precision_of_constants_is_theirs() -> None:
+def test_constants_may_be_in_single_precision() -> None:
     weights = jnp.array([0.1, 0.2], jnp.float32)
     assert derivative(lambda x: jnp.sum(weights * x), 0.5) == float(weights[0]) + float(weights[1])
 
@@ -389,15 +389,15 @@ def test_prints_are_left_out() -> None:
     assert derivative(printed, 0.5) == 1.0
 
 
-def test_numpy_gets_what_jax_computes() -> None:
+def test_the_translation_on_numpy_equals_jax() -> None:
     from adbench.model.namespace import Namespace
 
     text = jax_text(lambda x: jnp.sin(x) * 2, [X])
     np.testing.assert_allclose(text(Namespace(np), X), np.sin(X) * 2, rtol=1e-15)
 
 
-def test_a_hundred_steps_of_twenty_operations_are_quick_enough_for_a_proof() -> None:
-    """A slow text gives no proof: the reference falls back to differences."""
+def test_a_hundred_steps_of_twenty_operations_are_fast_enough_for_a_proof() -> None:
+    """A slow translation gives no proof: the reference falls back to differences."""
 
     def step(c: Any, t: Any) -> Any:
         for _ in range(10):

@@ -22,7 +22,7 @@ STEPS = np.array([0.5, -1.0, 0.75, 0.625, -0.875, 1.0])
 
 
 def on_series(program, x, steps):
-    """The shape, the values and the derivatives along the steps, by one evaluation of the text on series."""
+    """The shape, the values and the derivatives along the steps, by one evaluation on series."""
     text = numpy_text(program, (x,))
     with arithmetic(Arithmetic(192, terms=3)):
         moved = [Real(ball.moving(value, {1: step})) for value, step in zip(x.tolist(), steps.tolist(), strict=True)]
@@ -46,7 +46,7 @@ def derivatives(row):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_values_are_those_of_the_program_and_slopes_those_of_its_differences(name):
+def test_values_match_the_program_and_slopes_its_differences(name):
     program, h = PROGRAMS[name], 1e-5
     with np.errstate(all="ignore"):
         plain = np.asarray(program(X.copy()))
@@ -68,7 +68,7 @@ def test_the_gradient_of_an_autograd_function_is_proved(name):
 
 
 @pytest.mark.parametrize("name", WRONG_RULES)
-def test_a_wrong_derivative_of_the_program_s_own_does_not_reach_the_truth(name):
+def test_a_wrong_custom_derivative_does_not_affect_the_reference(name):
     function, expected = WRONG_RULES[name]
     row = truth(lambda x: np.sum(function(x)), X)
     assert row.proved, row.reason
@@ -88,13 +88,13 @@ def test_a_scalar_a_kink_and_a_loop_are_proved():
     assert row.leaves[1].entries[2].derivative.kind == "kink"
 
 
-def test_a_function_of_a_library_may_be_the_program():
+def test_a_library_function_can_be_the_program():
     row = truth(math.sin, 0.7)
     assert row.proved
     np.testing.assert_allclose(derivatives(row), [math.cos(0.7)], rtol=1e-15)
 
 
-def test_constants_from_other_arrays_take_part():
+def test_constants_from_other_arrays_are_included():
     weights = np.array([0.1, 0.2, 0.3])
     row = truth(lambda x: np.sum(np.tanh(A @ x) * weights), np.array([0.1, -0.2, 0.3]))
     assert row.proved
@@ -114,7 +114,7 @@ INNER = {
 
 
 @pytest.mark.parametrize("name", INNER)
-def test_a_derivative_inside_of_the_program_is_proved(name):
+def test_a_derivative_inside_the_program_is_proved(name):
     row, b = truth(INNER[name], X), X[1]
     assert row.proved, row.reason
     slope = 2 * math.cos(b) - b * math.sin(b)
@@ -125,7 +125,7 @@ def test_a_derivative_inside_of_the_program_is_proved(name):
         np.testing.assert_allclose(derivatives(row), [0, slope, 0, 0, 0, 0], rtol=1e-14)
 
 
-def test_the_program_does_not_write_into_the_arguments_of_the_next_evaluation():
+def test_writing_into_arguments_does_not_affect_the_next_evaluation():
     def program(x):
         x *= 2
         x[0] = x[1]
@@ -134,7 +134,7 @@ def test_the_program_does_not_write_into_the_arguments_of_the_next_evaluation():
     np.testing.assert_allclose(derivatives(truth(program, X[:3])), [0.0, 4.0, 2.0])
 
 
-def test_a_namespace_that_is_not_the_oracle_s_runs_the_program_itself():
+def test_another_namespace_than_the_oracles_runs_the_program_itself():
     assert numpy_text(np.sum, (X,))(np, X) == X.sum()
 
 
@@ -151,8 +151,8 @@ REFUSED = {
     "float32 array": (lambda x: np.sum(x.astype(np.float32)), "computes in float32 inside"),
     "float32 sum": (lambda x: np.sum(x, dtype=np.float32), "computes in float32 inside"),
     "float32 constant": (lambda x: np.sum(np.ones(3, np.float32) * x[0]), "computes in float32 inside"),
-    "quad": (lambda x: scipy.integrate.quad(lambda t: t * x[0], 0, 1)[0], "turns an active number into a float"),
-    "bytes": (remembering, "turns an active number into a float"),
+    "quad": (lambda x: scipy.integrate.quad(lambda t: t * x[0], 0, 1)[0], "converts an active number to a float"),
+    "bytes": (remembering, "converts an active number to a float"),
     "eig": (lambda x: np.linalg.eigvals(A * x[0])[0], "numpy.linalg.eigvals has no translation"),
     "logm": (lambda x: scipy.linalg.logm(A * x[0])[0, 0], "scipy.linalg.logm has no translation"),
     "frexp": (lambda x: np.frexp(x)[0][0], "numpy.frexp has no translation"),
@@ -161,12 +161,12 @@ REFUSED = {
     "an option": (lambda x: np.gradient(x, edge_order=2)[0], "edge_order=2"),
     "another option": (lambda x: np.mean(x, nonsense=1), "nonsense"),
     "complex()": (lambda x: complex(x[0]).real, "complex number"),
-    "jacobian": (lambda x: tape.jacobian(lambda t: t**3, x[0])[1], "turns an active number into a float"),
+    "jacobian": (lambda x: tape.jacobian(lambda t: t**3, x[0])[1], "converts an active number to a float"),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_has_no_translation_is_refused_with_the_reason_and_the_line(name):
+def test_untranslatable_code_is_refused_with_the_reason_and_the_line(name):
     program, reason = REFUSED[name]
     with pytest.raises(Exception, match=reason) as caught, arithmetic(Arithmetic(192)):
         numpy_text(program, (X,))(namespace_of(Real), namespace_of(Real).reals(X))

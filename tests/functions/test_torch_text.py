@@ -13,7 +13,7 @@ from adbench.oracle.reference import Row
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
 
-from adbench.functions.from_torch.tensors import torch_text  # noqa: E402  it imports torch
+from adbench.functions.from_torch.tensors import torch_text  # noqa: E402  imports torch
 
 VECTOR = np.array([0.3, -1.2, 2.0])
 MATRIX = np.array([[0.5, -0.8, 0.2], [1.1, 0.4, -0.3], [0.7, 0.9, 1.6]])
@@ -26,7 +26,7 @@ Function = Callable[..., Any]
 
 @pytest.fixture(autouse=True)
 def float64() -> Iterator[None]:
-    """What torch creates has double precision, as where adbench calls a function."""
+    """torch creates double precision, as when adbench calls a function."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     yield
@@ -40,14 +40,14 @@ def row_of(f: Function, args: Any) -> Row:
 
 
 def proved(f: Function, *args: Any) -> Row:
-    """The row of the reference of f; fails where the truth is not proved."""
+    """The row of the reference of f; fails if the reference is not proved."""
     row = row_of(f, args)
     assert row.proved, row.reason
     return row
 
 
 def refused(f: Function, *args: Any) -> str:
-    """The reason why there is no truth."""
+    """The reason for a missing reference."""
     row = row_of(f, args)
     assert not row.proved
     return row.reason
@@ -62,7 +62,7 @@ def gradients(f: Function, *args: Any) -> tuple[float, list[Any]]:
 
 
 def agrees(f: Function, *args: Any) -> None:
-    """Asserts that the proved value and gradient are torch's."""
+    """Assert that the proved value and gradient equal torch's."""
     row = proved(f, *args)
     value, found = gradients(f, *args)
     assert value == pytest.approx(row.value.lower, rel=1e-12, abs=1e-12)
@@ -219,7 +219,7 @@ def test_modules_through_functional_call() -> None:
     agrees(loss, *parameters.values())
 
 
-def test_parameters_of_a_module_that_is_a_constant() -> None:
+def test_parameters_of_a_constant_module() -> None:
     torch.manual_seed(0)
     cell, norm = torch.nn.LSTM(3, 2), torch.nn.BatchNorm1d(3)
     before = norm.running_mean.clone()
@@ -282,7 +282,7 @@ def test_views_and_their_bases_share_memory(f: Function) -> None:
     agrees(f, VECTOR)
 
 
-def test_memory_from_outside_is_left_alone() -> None:
+def test_memory_from_outside_is_unchanged() -> None:
     outside = torch.ones(4)
 
     def f(x: Any) -> Any:
@@ -376,24 +376,24 @@ def test_numbers_drawn_from_a_seed() -> None:
         (lambda x: x.float().sum().double(), "computes in float32 inside"),
         (lambda x: torch.zeros(3, dtype=torch.float32).copy_(x).sum().double(), "computes in float32 inside"),
         (lambda x: (x.sum() * torch.ones(3, dtype=torch.float32)).sum().double(), "computes in float32 inside"),
-        (lambda x: x.sum() * x.sum().item(), "turns an active tensor into floats (item)"),
-        (lambda x: x.sum() * torch.tensor(x.detach().numpy()).sum(), "turns an active tensor into floats (numpy)"),
+        (lambda x: x.sum() * x.sum().item(), "converts an active tensor to floats (item)"),
+        (lambda x: x.sum() * torch.tensor(x.detach().numpy()).sum(), "converts an active tensor to floats (numpy)"),
         (lambda x: torch.linalg.matrix_exp(torch.diag(x)).sum(), "aten.linalg_matrix_exp.default"),
         (lambda x: torch.bernoulli(x.sigmoid()).sum() * x.sum(), "aten.bernoulli.default"),
         (lambda x: torch.zeros(3).detach().copy_(x).sum(), "writes active numbers to a detached tensor"),
         (lambda x: x.view(torch.int64).sum() * x.sum(), "aten.view.dtype"),
     ],
 )
-def test_it_names_the_operation_that_it_refuses(f: Function, reason: str) -> None:
+def test_a_refusal_names_the_operation(f: Function, reason: str) -> None:
     assert reason in refused(f, VECTOR)
 
 
-def test_constants_may_have_fewer_digits() -> None:
+def test_constants_may_have_lower_precision() -> None:
     constant = torch.tensor([0.1, 0.2, 0.3], dtype=torch.float32)
     agrees(lambda x: (constant.exp() * x).sum(), VECTOR)
 
 
-def test_the_text_in_numpy_is_torch_itself() -> None:
+def test_the_translation_on_numpy_equals_torch() -> None:
     text = torch_text(lambda x, n: (x**n).sum(), [VECTOR, 2])
     assert text(np, VECTOR, 2) == pytest.approx((VECTOR**2).sum())
     with pytest.raises(Unsupported, match="float32"):

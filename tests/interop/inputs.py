@@ -1,4 +1,4 @@
-"""Inputs of gradbench's modules, small, and what the functions are there, computed without adbench's cases.
+"""Small inputs of gradbench's modules, and the functions' values there, computed without adbench's cases.
 
 Values are numpy's from the definitions; derivatives are central differences of them, good to eight digits.
 """

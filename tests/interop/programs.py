@@ -1,4 +1,4 @@
-"""Programs made for one purpose: tools of gradbench's and workers of our protocol, most of them bad ones."""
+"""Programs for tests: gradbench tools and workers of adbench's protocol, most of them bad."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ for line in sys.stdin:
     print(json.dumps(r), flush=True)
 """
 
-# What a bad tool does when it is asked to evaluate.
+# The behaviour of bad tools on a request to evaluate.
 BAD = {
     "zero": 'r["output"] = [0.0] * len(x)',
     "nothing": 'r["output"] = None',
@@ -45,13 +45,13 @@ BAD = {
 
 
 def tool(folder: Path, mischief: str = "pass") -> str:
-    """The command of a tool that has lse, and does this when it is asked to evaluate."""
+    """The command of a tool that has lse, and does this on a request to evaluate."""
     when = f'if m["kind"] == "evaluate":\n        {mischief}'
     return command(folder, GOOD.replace("MISCHIEF", when))
 
 
 def command(folder: Path, text: str, name: str = "tool.py") -> str:
-    """The command that runs a Python program of this text."""
+    """The command that runs this Python source."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text, encoding="utf-8")
     return shlex.join([sys.executable, str(folder / name)])

@@ -1,4 +1,4 @@
-"""gradbench's tools as backends: ours driven by ourselves, and bad ones."""
+"""gradbench tools as backends: adbench's own, driven by adbench, and bad ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def ours() -> Any:
 
 
 @pytest.mark.parametrize("name", MATCHES)
-def test_our_tool_through_the_protocol_computes_what_it_computes_without(ours: Any, name: str) -> None:
+def test_our_tool_computes_the_same_with_and_without_the_protocol(ours: Any, name: str) -> None:
     case = KNOWN.cases[name]
     size = {"kmeans": 7, "bundle_adjustment": 1, "least_squares_polynomial": 5}.get(name, 3)
     for operator in MATCHES[name].operators:
@@ -58,10 +58,10 @@ def test_our_tool_through_the_protocol_computes_what_it_computes_without(ours: A
             np.testing.assert_allclose(part, right, rtol=1e-10, atol=1e-12)
 
 
-def test_what_gradbench_cannot_be_told_is_unsupported(ours: Any) -> None:
-    with pytest.raises(Unsupported, match="copies of one"):
+def test_inputs_that_gradbench_lacks_are_unsupported(ours: Any) -> None:
+    with pytest.raises(Unsupported, match="repeats one observation"):
         asked(ours, "bundle_adjustment", "value", 4)
-    with pytest.raises(Unsupported, match="in no module"):
+    with pytest.raises(Unsupported, match="no such function"):
         asked(ours, "rosenbrock", "value", 4)
     with pytest.raises(Unsupported, match="kmeans has no gradient"):
         asked(ours, "kmeans", "gradient", 7)
@@ -86,7 +86,7 @@ def test_a_tool_is_judged_timed_and_its_memory_measured(tmp_path: Path) -> None:
     assert found["value"].status == found["gradient"].status == "ok"
     assert found["gradient"].verdict.word == "ok" or found["gradient"].verdict.sentence
     time = found["gradient"].time
-    assert time.seconds_per_call == pytest.approx(5e-6)  # as the tool tells, not as the pipes take
+    assert time.seconds_per_call == pytest.approx(5e-6)  # the tool's time, without that of the pipes
     assert time.phases["sweep"] == pytest.approx(3e-3)
     memory = found["gradient"].memory
     assert memory.allocated_peak_bytes.value is None
@@ -98,7 +98,7 @@ def test_a_tool_is_judged_timed_and_its_memory_measured(tmp_path: Path) -> None:
     ("mischief", "status", "reason"),
     [
         ("zero", "wrong", ""),
-        ("shape", "failed", "not of its form"),
+        ("shape", "failed", "has the wrong form"),
         ("garbage", "failed", "Welcome to my tool!"),
         ("crash", "failed", "died of SIGSEGV"),
         pytest.param("silent", "timed_out", "no answer within", marks=pytest.mark.slow),
@@ -114,31 +114,31 @@ def test_a_bad_tool_is_a_record(tmp_path: Path, mischief: str, status: str, reas
     ("mischief", "reason"),
     [
         ("nothing", "has no output"),
-        ("texts", "not of its form"),
+        ("texts", "has the wrong form"),
         ("failing", "out of luck"),
-        ("other", "as if it were 99"),
+        ("other", "with the id 99"),
         ("exit", "exited with code 3"),
         ("flood", "not JSON"),
     ],
 )
-def test_what_a_bad_tool_does_is_said(tmp_path: Path, mischief: str, reason: str) -> None:
+def test_a_bad_tools_behaviour_is_reported(tmp_path: Path, mischief: str, reason: str) -> None:
     used = driving.driven(tool(tmp_path, BAD[mischief]), str(tmp_path))
-    for _ in range(2):  # it is begun anew
+    for _ in range(2):  # it restarts
         with pytest.raises(RuntimeError, match=reason):
             asked(used, "log_sum_exp", "gradient", 2)
 
 
-def test_a_tool_that_tells_no_time_has_none(tmp_path: Path) -> None:
+def test_a_tool_without_timings_has_no_time(tmp_path: Path) -> None:
     used = driving.driven(tool(tmp_path, BAD["timeless"]), str(tmp_path))
     case = KNOWN.cases["log_sum_exp"]
     names, args, wrt = case.bind(2, 0)
     call = used("gradient", function_of(case, names, np), args, wrt)
     assert isinstance(call, remote_call.RemoteCall)
-    with pytest.raises(RuntimeError, match="tells no time"):
+    with pytest.raises(RuntimeError, match="reports no time"):
         call.runs(args, 1, 0.0)
 
 
-def test_the_tools_own_words_refuse_and_its_parts_are_phases(tmp_path: Path) -> None:
+def test_the_tools_refusal_is_quoted_and_its_timings_are_phases(tmp_path: Path) -> None:
     used = driving.driven(tool(tmp_path), str(tmp_path))
     with pytest.raises(Unsupported, match="has no det: only lse is here"):
         asked(used, "determinant_by_minors", "value", 2)
@@ -147,7 +147,7 @@ def test_the_tools_own_words_refuse_and_its_parts_are_phases(tmp_path: Path) -> 
     assert parts == pytest.approx({"define tape": 2e-3, "sweep": 3e-3})
 
 
-def test_an_epoch_is_as_many_runs_as_it_says() -> None:
+def test_an_epoch_has_the_requested_number_of_runs() -> None:
     class Told:
         def __call__(self, *args: Any) -> Any:
             return None

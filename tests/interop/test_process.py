@@ -1,4 +1,4 @@
-"""Programs of other languages as backends: both examples, and what can go wrong."""
+"""Programs in other languages as backends: both examples, and possible failures."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def asked(used: Any, name: str, operator: str, size: int, vector: Any = None) ->
 
 @pytest.mark.parametrize("large", [None, 1])  # in base64, and in files
 @pytest.mark.parametrize("name", ["log_sum_exp", "rosenbrock"])
-def test_the_examples_are_right(example: str, name: str, large: int | None) -> None:
+def test_the_examples_are_correct(example: str, name: str, large: int | None) -> None:
     used, case = driving.driven(example, str(Path.cwd()), large), KNOWN.cases[name]
     names, args, _ = case.bind(7, 0)
     assert asked(used, name, "value", 7) == pytest.approx(function_of(case, names, np)(*args))
@@ -104,11 +104,11 @@ def test_javascript_has_products_with_a_direction_and_c_both_at_once(in_javascri
     np.testing.assert_allclose(by_x, gradient, rtol=1e-12)
 
 
-def test_what_an_example_has_not_it_says(example: str) -> None:
+def test_an_example_reports_what_it_lacks(example: str) -> None:
     used = driving.driven(example, ".")
     with pytest.raises(Unsupported, match="only"):
         asked(used, "lstm", "gradient", 1)
-    with pytest.raises(Unsupported, match=r"only|of their own"):
+    with pytest.raises(Unsupported, match=r"only|no hessian"):
         asked(used, "rosenbrock", "hessian", 3)
 
 
@@ -140,25 +140,25 @@ for line in sys.stdin:
 @pytest.mark.parametrize(
     ("mischief", "reason"),
     [
-        ('r["id"] = 17 if m["do"] == "call" else m["id"]', "as if it were 17"),
-        ('m["do"] == "call" and r.pop("nanoseconds")', "breaks the rule required"),
-        ('m["do"] == "call" and r.update(result={"list": []})', "has 0 arrays; it must have 1"),
-        ('m["do"] == "call" and r.update(result={"shape": [2], "base64": "AAAA"})', "needs 16 bytes; there are 3"),
+        ('r["id"] = 17 if m["do"] == "call" else m["id"]', "with the id 17"),
+        ('m["do"] == "call" and r.pop("nanoseconds")', "violates the rule required"),
+        ('m["do"] == "call" and r.update(result={"list": []})', "has 0 arrays; expected 1"),
+        ('m["do"] == "call" and r.update(result={"shape": [2], "base64": "AAAA"})', "needs 16 bytes; got 3"),
         ('m["do"] == "call" and r.update(result={"shape": [1], "base64": "????"})', "base64 is damaged"),
         (
             'm["do"] == "call" and r.update(result={"shape": [1], "file": "gone"})',
             "file gone of an array cannot be read",
         ),
-        ('m["do"] == "call" and r.update(result={"shape": [1], "file": "../../etc/passwd"})', "breaks the rule"),
+        ('m["do"] == "call" and r.update(result={"shape": [1], "file": "../../etc/passwd"})', "violates the rule"),
         ('r = {"id": m["id"], "failed": "no luck"}', "no luck"),
-        ('m["do"] == "hello" and r.update(protocol=2)', "speaks protocol 2; this adbench speaks 1"),
+        ('m["do"] == "hello" and r.update(protocol=2)', "has protocol version 2; this adbench needs 1"),
         ('m["do"] == "call" and sys.exit(5)', "exited with code 5"),
         ('m["do"] == "call" and print("hello?", flush=True)', "not JSON"),
     ],
 )
-def test_a_bad_program_is_said_to_be(tmp_path: Path, mischief: str, reason: str) -> None:
+def test_a_bad_program_is_reported(tmp_path: Path, mischief: str, reason: str) -> None:
     used = driving.driven(command(tmp_path, WORKER.replace("MISCHIEF", mischief)), str(tmp_path))
-    for _ in range(2):  # it is begun anew
+    for _ in range(2):  # it restarts
         with pytest.raises(driving.Failed, match=reason.replace("?", r"\?")):
             asked(used, "log_sum_exp", "gradient", 2)
 
@@ -177,7 +177,7 @@ def test_a_program_that_died_prepares_again(tmp_path: Path) -> None:
 SESSION = Path(__file__).with_name("process_session.jsonl")
 
 
-def test_the_session_on_the_page_fits_the_schema_and_is_what_adbench_says(tmp_path: Path) -> None:
+def test_the_documented_session_fits_the_schema_and_equals_adbenchs(tmp_path: Path) -> None:
     """A recorded session, replayed by a program that insists on each request."""
     rules = json.loads(driving.SCHEMA.read_text("utf-8"))
     lines = [json.loads(line) for line in SESSION.read_text("utf-8").splitlines()]
@@ -203,7 +203,7 @@ for asked, answer in zip(lines[::2], lines[1::2]):
 
 @settings(deadline=None)
 @given(arrays(np.float64, st.lists(st.integers(0, 4), max_size=3).map(tuple)))
-def test_arrays_come_back_as_they_were(array: Any) -> None:
+def test_arrays_survive_a_round_trip(array: Any) -> None:
     for large in (1, 10**6):
         there = Exchange(large)
         value = json.loads(json.dumps(there.encoded({"a": [array, 3, "text", True]})))
@@ -229,7 +229,7 @@ def test_folders_of_killed_processes_are_removed(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_a_damaged_array_is_no_array() -> None:
+def test_a_damaged_array_is_refused() -> None:
     with pytest.raises(BadValue, match="needs 8 bytes"):
         Exchange().decoded({"shape": [], "base64": ""})
 

@@ -1,4 +1,4 @@
-"""`-b 'gradbench:COMMAND'`, `-b 'process:COMMAND'` and `[tool.adbench.backends.NAME]`: from a text to a backend."""
+"""`-b 'gradbench:COMMAND'`, `-b 'process:COMMAND'` and `[tool.adbench.backends.NAME]`: from a string to a backend."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADBENCH_CACHE", str(tmp_path / "cache"))
 
 
-def test_only_the_protocols_begin_so() -> None:
+def test_only_protocol_commands_have_a_prefix() -> None:
     assert protocol_of("gradbench:python run.py") == "gradbench"
     assert protocol_of("process:./worker") == "process"
     assert protocol_of("jax") is None
     assert protocol_of("a:b.py") is None
 
 
-def test_a_command_is_a_backend_called_after_it(tmp_path: Path) -> None:
+def test_a_command_is_a_backend_named_after_it(tmp_path: Path) -> None:
     chosen = resolve(backends=[f"process:{sys.executable} /some/where/worker.py --fast"], start=tmp_path)
     (name,) = chosen.backends
     source = chosen.catalog.backends[name]
@@ -34,7 +34,7 @@ def test_a_command_is_a_backend_called_after_it(tmp_path: Path) -> None:
     assert str(tmp_path) in Path(source.path).read_text("utf-8")
 
 
-def test_the_same_command_is_the_same_file_and_another_is_not(tmp_path: Path) -> None:
+def test_equal_commands_share_a_file_and_others_do_not(tmp_path: Path) -> None:
     first, again, other = (
         command_file("process", f"{sys.executable} {text}", tmp_path, tmp_path) for text in ("a", "a", "b")
     )
@@ -42,7 +42,7 @@ def test_the_same_command_is_the_same_file_and_another_is_not(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("quoted", ['say "hello"', "a \\ b", 'x """ y', "{folder}"])
-def test_any_command_makes_a_file_that_can_be_loaded(tmp_path: Path, quoted: str) -> None:
+def test_any_command_gives_a_loadable_file(tmp_path: Path, quoted: str) -> None:
     file = command_file("process", f"{sys.executable} -c '{quoted}'", tmp_path, tmp_path)
     compile(file.read_text("utf-8"), str(file), "exec")
     assert resolve(backends=[str(file)], start=tmp_path).backends
@@ -57,7 +57,7 @@ def test_any_command_makes_a_file_that_can_be_loaded(tmp_path: Path, quoted: str
         ("process:'unbalanced", "cannot be read as a command"),
     ],
 )
-def test_a_command_that_cannot_be_run_is_refused_in_a_line(tmp_path: Path, text: str, fault: str) -> None:
+def test_a_command_that_cannot_run_is_a_one_line_error(tmp_path: Path, text: str, fault: str) -> None:
     with pytest.raises(UsageError, match=fault):
         resolve(backends=[text], start=tmp_path)
 
@@ -68,7 +68,7 @@ def configured(folder: Path, text: str) -> dict[str, str]:
     return {name: source.path for name, source in known.items() if not source.builtin}
 
 
-def test_commands_and_folders_have_names_in_the_configuration(tmp_path: Path) -> None:
+def test_the_configuration_names_commands_and_folders(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "own.py").write_text('"""Own."""\nprepare = len\n')
     (tmp_path / "worker").write_text("")
@@ -94,6 +94,6 @@ def test_commands_and_folders_have_names_in_the_configuration(tmp_path: Path) ->
         ('folders = ["a"]', "has no key 'folders'"),
     ],
 )
-def test_a_wrong_configuration_says_where(tmp_path: Path, text: str, fault: str) -> None:
+def test_a_wrong_configuration_names_the_place(tmp_path: Path, text: str, fault: str) -> None:
     with pytest.raises(BadFile, match=fault):
         configured(tmp_path, f"[tool.adbench]\n{text}\n")

@@ -54,7 +54,7 @@ def answer(tool: Tool, line: str | bytes) -> dict[str, Any]:
 
 
 def test_our_tool_answers_a_recorded_session() -> None:
-    """In a process of its own, with a backend that prints: nothing but the protocol is on standard output."""
+    """In a separate process, with a backend that prints: standard output has only the protocol."""
     sent = "".join(json.dumps(each) + "\n" for each in recorded("message"))
     done = subprocess.run(
         [*ADBENCH, "gradbench-tool", "-b", "tape"],
@@ -74,7 +74,7 @@ def test_our_tool_answers_a_recorded_session() -> None:
     assert found[0]["tool"] == "adbench tape"
 
 
-def test_what_a_backend_prints_is_not_on_standard_output(tmp_path: Path) -> None:
+def test_a_backends_prints_are_not_on_standard_output(tmp_path: Path) -> None:
     (tmp_path / "loud.py").write_text(
         '"""Loud."""\nimport os, sys\nprint("imported")\n'
         'def prepare(operator, f, args, wrt):\n    os.write(1, b"from C\\n")\n    print("prepared")\n'
@@ -93,8 +93,8 @@ def test_what_a_backend_prints_is_not_on_standard_output(tmp_path: Path) -> None
     assert "imported" in done.stderr
 
 
-def test_a_recorded_session_drives_our_driver_as_it_says(tmp_path: Path) -> None:
-    """A tool that insists on each message of the session, and answers as was recorded."""
+def test_a_recorded_session_replays_through_our_driver(tmp_path: Path) -> None:
+    """A tool that checks each message of the session, and gives the recorded answers."""
     used = [(m, r) for m, r in zip(recorded("message"), recorded("response"), strict=True) if m["id"] in (0, 5, 6, 7)]
     script = f"""
 import json, sys
@@ -117,7 +117,7 @@ for number, (asked, answer) in enumerate({used!r}):
     assert callable(function_of(case, ("x",), np))
 
 
-def test_messages_come_back_as_they_were() -> None:
+def test_messages_survive_a_round_trip() -> None:
     for line in recorded("message"):
         assert json.loads(written(message(json.dumps(line).encode()))) | {"kind": line["kind"]} == line
     for line in recorded("response"):
@@ -131,60 +131,64 @@ def test_messages_come_back_as_they_were() -> None:
         ("", None, "not JSON"),
         ("hello", None, "not JSON"),
         ("[1, 2]", None, "an object"),
-        ('{"kind": "define", "module": "lse"}', None, "lacks an id"),
-        ('{"id": "7", "kind": "define"}', None, "lacks an id"),
+        ('{"kind": "define", "module": "lse"}', None, "needs an integer id"),
+        ('{"id": "7", "kind": "define"}', None, "needs an integer id"),
         ('{"id": 7}', 7, "lacks kind"),
-        ('{"id": 7, "kind": 3}', 7, "kind must be a text"),
+        ('{"id": 7, "kind": 3}', 7, "kind must be a string"),
         ('{"id": 7, "kind": "define"}', 7, "lacks module"),
         ('{"id": 7, "kind": "evaluate", "module": "lse", "function": "primal"}', 7, "lacks input"),
         ('{"id": 7, "kind": "analysis", "valid": true}', 7, "lacks of"),
-        ('{"id": 7, "kind": "evaluate", "module": "lse", "function": "primal", "input": NaN}', 7, "NaN is no number"),
-        ('{"id": 7, "kind": "evaluate", "module": "lse", "function": "primal", "input": 1e999}', 7, "beyond what"),
+        ('{"id": 7, "kind": "evaluate", "module": "lse", "function": "primal", "input": NaN}', 7, "not a JSON number"),
+        (
+            '{"id": 7, "kind": "evaluate", "module": "lse", "function": "primal", "input": 1e999}',
+            7,
+            "exceeds the range",
+        ),
         ('{"id": 7, "kind": "evaluate", "module": "lse", "input": {"x": [1, 2', 7, "not JSON"),
-        ('{"id": 7, "kind": "define", "module": "sudoku"}', 7, "no module 'sudoku'; there are: hello"),
+        ('{"id": 7, "kind": "define", "module": "sudoku"}', 7, "no module 'sudoku'; use one of hello"),
         ('{"id": 7, "kind": "evaluate", "module": "lse", "function": "cube", "input": 1}', 7, "no function 'cube'"),
         ('{"id": 7, "kind": "x", "y": ' + "[" * 100_000, 7, "nested too deeply"),
         (b'{"id": 7, "kind": "\xff"}', 7, "not JSON"),
     ],
 )
-def test_damaged_messages_are_answered_with_what_is_wrong(
+def test_damaged_messages_are_answered_with_the_error(
     tool: Tool, line: str | bytes, number: int | None, error: str
 ) -> None:
     found = answer(tool, line)
     assert (found["id"], found["success"]) == (number, False)
     assert error in found["error"]
-    assert answer(tool, '{"id": 8, "kind": "sing"}') == {"id": 8}  # and the session goes on
+    assert answer(tool, '{"id": 8, "kind": "sing"}') == {"id": 8}  # and the session continues
 
 
 @pytest.mark.parametrize(
     ("module", "function", "change", "error"),
     [
-        ("gmm", "objective", {"x": [[1.0]]}, "x must be 1 × 2 numbers; there are 1 × 1"),
-        ("gmm", "objective", {"l": None}, "l must be an array; it is null"),
+        ("gmm", "objective", {"x": [[1.0]]}, "x must be 1 × 2 numbers; got 1 × 1"),
+        ("gmm", "objective", {"l": None}, "l must be an array; got null"),
         ("gmm", "objective", {"gamma": 0}, "gamma must be greater than 0"),
         ("gmm", "objective", {"m": -1}, "m must be at least 0"),
-        ("ba", "jacobian", {"cam": [0.0] * 11}, "angle other than 0"),
-        ("ba", "objective", {"p": 10**8}, "at most 50000000 are made"),
+        ("ba", "jacobian", {"cam": [0.0] * 11}, "nonzero angle"),
+        ("ba", "objective", {"p": 10**8}, "the limit is 50000000"),
         ("lstm", "jacobian", {"sequence": [[1.0]]}, "at least two frames"),
         ("lstm", "jacobian", {"state": [[1.0, 2.0]]}, "state must be 2 × 1 numbers"),
         ("ht", "objective", {"theta": [0.0] * 26}, "must turn the hand"),
         ("ode", "primal", {"s": 0}, "s must be at least 1"),
-        ("ode", "primal", {"s": True}, "s must be a whole number"),
-        ("det", "gradient", {"ell": 3}, "A must be 9 numbers; there are 4"),
+        ("ode", "primal", {"s": True}, "s must be an integer"),
+        ("det", "gradient", {"ell": 3}, "A must be 9 numbers; got 4"),
         ("lse", "primal", {"x": []}, "at least one number"),
         ("lse", "primal", {"x": [1.0, [2.0]]}, "different lengths"),
-        ("lse", "primal", {"x": ["a"]}, "it holds a text"),
+        ("lse", "primal", {"x": ["a"]}, "got a string"),
         ("lse", "primal", {"x": [True]}, "true or false"),
         ("llsq", "gradient", {"n": 1}, "n must be at least 2"),
-        ("kmeans", "dir", {"centroids": [[0.0], [100.0]]}, "has no point that is nearest"),
-        ("particle", "ff", {"w": "0"}, "w must be a number; it is a text"),
+        ("kmeans", "dir", {"centroids": [[0.0], [100.0]]}, "is nearest to no point"),
+        ("particle", "ff", {"w": "0"}, "w must be a number; got a string"),
         ("saddle", "rr", {"start": [1.0]}, "start must be 2 numbers"),
         ("lse", "primal", {"min_runs": -1}, "min_runs must be at least 0"),
         ("lse", "primal", {"min_seconds": "long"}, "min_seconds must be a number"),
-        ("lse", "gradient", {"x": [1e308, 1.0, 10**400]}, "holds"),
+        ("lse", "gradient", {"x": [1e308, 1.0, 10**400]}, "must hold numbers"),
     ],
 )
-def test_inputs_that_do_not_fit_are_said(
+def test_unsuitable_inputs_are_reported(
     tool: Tool, module: str, function: str, change: dict[str, Any], error: str
 ) -> None:
     data = {**MODULES[module].sample, **change}
@@ -194,7 +198,7 @@ def test_inputs_that_do_not_fit_are_said(
     assert error in found["error"]
 
 
-def test_an_output_that_json_lacks_is_no_success(tool: Tool) -> None:
+def test_an_output_that_json_cannot_express_is_a_failure(tool: Tool) -> None:
     asked = {"id": 1, "kind": "evaluate", "module": "hello", "function": "square", "input": 1e200}
     found = answer(tool, json.dumps(asked))
     assert found["success"] is False
@@ -211,7 +215,7 @@ SMALL = {name: module for name, module in MODULES.items() if name not in ("parti
 
 @st.composite
 def damaged(draw: st.DrawFn) -> bytes:
-    """A message with a part of it exchanged for anything, or bytes of it; or no message at all."""
+    """A message with a changed part or changed bytes, or no message at all."""
     module = draw(st.sampled_from(sorted(SMALL)))
     data = SMALL[module].sample
     asked: dict[str, Any] = {
@@ -232,7 +236,7 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(damaged())
-def test_whatever_is_sent_is_answered_in_one_line_of_json(tool: Tool, line: bytes) -> None:
+def test_any_message_is_answered_with_one_line_of_json(tool: Tool, line: bytes) -> None:
     found = answer(tool, line)
     assert set(found) <= {"id", "success", "output", "timings", "error", "tool", "config"}
     assert found.get("success") is not False or found["error"]
@@ -255,7 +259,7 @@ def through_a_pipe(data: bytes, most_bytes: int) -> list[bytes | TooLong]:
         os.close(reading)
 
 
-def test_a_line_that_is_too_long_is_thrown_away_and_the_next_is_read(tool: Tool) -> None:
+def test_an_overlong_line_is_discarded_and_the_next_is_read(tool: Tool) -> None:
     long = b'{"id": 41, "x": "' + b"y" * 300_000 + b'"}'
     found = through_a_pipe(long + b'\n{"id": 42, "kind": "sing"}\n' + long, 100_000)
     assert found[0] == TooLong(long[:4096], len(long))
@@ -268,7 +272,7 @@ def test_a_line_that_is_too_long_is_thrown_away_and_the_next_is_read(tool: Tool)
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.binary(max_size=30).map(lambda text: text.replace(b"\n", b"")), max_size=6), st.booleans())
-def test_lines_are_what_stands_between_their_ends(parts: list[bytes], ended: bool) -> None:
+def test_lines_are_split_at_newlines(parts: list[bytes], ended: bool) -> None:
     data = b"\n".join(parts) + (b"\n" if ended and parts else b"")
     wanted = data.split(b"\n")
     if wanted[-1] == b"":
@@ -276,7 +280,7 @@ def test_lines_are_what_stands_between_their_ends(parts: list[bytes], ended: boo
     assert through_a_pipe(data, 1000) == wanted
 
 
-def test_a_log_is_a_run_in_their_figures() -> None:
+def test_a_log_becomes_a_run_with_its_own_figures() -> None:
     run = read_log(SESSION)
     found = {(r.job.case, r.job.size, r.job.operator): r for r in run.records}
     assert {key: r.status for key, r in found.items()} == {
@@ -291,7 +295,7 @@ def test_a_log_is_a_run_in_their_figures() -> None:
     assert time is not None
     assert [r.ns for r in time.launches[0].rounds] == [9000, 6000, 7000]
     assert time.seconds_per_call == pytest.approx(7e-6)
-    assert time.prepare_seconds == pytest.approx(100_000e-9 - 22_000e-9)  # what the exchange took beside the runs
+    assert time.prepare_seconds == pytest.approx(100_000e-9 - 22_000e-9)  # the exchange without the runs
     assert found["lse", 4, "gradient"].reason == "expected zeros"
     assert run.settings["made_by"] == "gradbench"
 
@@ -307,7 +311,7 @@ def test_a_log_has_every_form_of_report(form: str) -> None:
     assert "gradbench" in text
 
 
-def test_a_log_is_a_side_of_a_comparison() -> None:
+def test_a_log_can_be_compared() -> None:
     side = read_input(SESSION)
     assert side.made_by == "gradbench"
     assert sum(sample.timed for sample in side.samples.values()) == 2
@@ -321,29 +325,29 @@ def test_a_log_is_a_side_of_a_comparison() -> None:
         ('{"message": {"id": 0, "kind": "start"}}\n', "it holds no evaluation"),
         ('{"message": {"kind": "start"}}\n', r"line 1 is damaged.*: \.message: object missing required field id"),
         ('{"message": {"id": 0, "kind": "start"}}\n{"mess', "line 2 is damaged, or .*: Unterminated string"),
-        ("[]\n", r"line 1 is damaged, or this is no log of gradbench's: expected object, got \[\]"),
+        ("[]\n", r"line 1 is damaged, or this is not a gradbench log: expected object, got \[\]"),
         (
             '{"response": {"id": 0, "timings": [{"name": "evaluate", "nanoseconds": -1}]}}\n',
             r"line 1 .*: \.response\.timings\[0\]\.nanoseconds: expected float >= 0.0, got -1",
         ),
     ],
 )
-def test_what_is_no_log_is_refused_in_a_line(tmp_path: Path, text: str, fault: str) -> None:
+def test_a_file_that_is_not_a_log_is_a_one_line_error(tmp_path: Path, text: str, fault: str) -> None:
     file = tmp_path / "log.jsonl"
     file.write_text(text)
     with pytest.raises(BadFile, match=fault):
         read_log(file)
 
 
-def test_a_log_that_breaks_off_says_so(tmp_path: Path) -> None:
+def test_a_truncated_log_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"
     file.write_text("\n".join(SESSION.read_text().splitlines()[:13]))
     (last,) = [record for record in read_log(file).records if record.job.case == "lse"]
     assert last.status == "crashed"
-    assert "ends without an answer" in (last.reason or "")
+    assert "ends without its answer" in (last.reason or "")
 
 
-def test_what_the_tool_reports_besides_its_runs_is_preparation(tmp_path: Path) -> None:
+def test_the_tools_other_timings_count_as_preparation(tmp_path: Path) -> None:
     timings = [{"name": "evaluate", "nanoseconds": 5.0}, *[{"name": "compile", "nanoseconds": 2e9}] * 2]
     lines = [
         {

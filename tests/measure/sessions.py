@@ -1,4 +1,4 @@
-"""Synthetic sessions with the noise that real ones have, for the tests of the statistics.
+"""Synthetic sessions with realistic noise, for tests of the statistics.
 
 layout    each process is slower or faster than the next by a constant: where its code and data came to lie
 drift     a random walk over the rounds of a launch, common to both sides: the processor's clock, neighbours

@@ -1,4 +1,4 @@
-"""The clock, driven by a clock of our own: no test sleeps."""
+"""The clock, driven by a test clock: no test sleeps."""
 
 import gc
 from collections.abc import Callable
@@ -13,12 +13,12 @@ from adbench.measure.machine.disturbance import Counters
 
 @pytest.fixture
 def _no_collections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A collection before each of hundreds of epochs takes seconds where other tests have left a large heap."""
+    """Collections before hundreds of epochs take seconds with a large heap from other tests."""
     monkeypatch.setattr(clock.gc, "collect", lambda: 0)
 
 
 class FakeClock:
-    """Nanoseconds that pass only when `call` is called: `cost` each time, or what the list says."""
+    """Nanoseconds that pass only in calls of `call`: `cost` each time, or the next of the list."""
 
     def __init__(self, cost: int | list[int]) -> None:
         self.now = 0
@@ -54,7 +54,7 @@ def test_the_collector_runs_before_an_epoch_and_stays_on(monkeypatch: pytest.Mon
     assert clock.gc.isenabled()
 
 
-def test_the_time_of_collections_within_an_epoch_is_told_and_that_of_others_is_not() -> None:
+def test_only_collections_within_an_epoch_are_timed() -> None:
     fake = FakeClock(10)
 
     class Garbage:
@@ -77,7 +77,7 @@ def test_the_time_of_collections_within_an_epoch_is_told_and_that_of_others_is_n
     assert not any("note" in callback.__name__ for callback in gc.callbacks if hasattr(callback, "__name__"))
 
 
-def test_a_disturbed_epoch_says_by_what() -> None:
+def test_a_disturbed_epoch_names_the_disturbance() -> None:
     readings = iter([Counters(switches=5, held_back=2), Counters(switches=8, held_back=3)])
     fake = FakeClock(7)
     found = clock.epoch(fake.call, 10, clock=fake, watch=lambda: next(readings))
@@ -85,7 +85,7 @@ def test_a_disturbed_epoch_says_by_what() -> None:
     assert found.disturbed == "3 involuntary switches; throttled 1× by the control group"
 
 
-def test_a_call_that_ends_the_loop_from_inside_is_not_taken_for_a_quick_one() -> None:
+def test_a_call_that_ends_the_loop_is_not_mistaken_for_a_fast_one() -> None:
     def call() -> None:
         raise StopIteration
 
@@ -95,7 +95,7 @@ def test_a_call_that_ends_the_loop_from_inside_is_not_taken_for_a_quick_one() ->
 
 @pytest.mark.usefixtures("_no_collections")
 class TestWarmingUp:
-    """How long, and whether it was steady at the end."""
+    """The duration, and whether it was steady at the end."""
 
     def test_takes_three_calls_at_least_and_stops_at_the_limit(self) -> None:
         assert clock.warm_up((fake := FakeClock(10)).call, at_least_ns=0, clock=fake).calls == 3
@@ -131,7 +131,7 @@ class TestWarmingUp:
 
 @pytest.mark.usefixtures("_no_collections")
 class TestCallsPerEpoch:
-    """How many calls make an epoch."""
+    """The number of calls per epoch."""
 
     @pytest.mark.parametrize("cost", [10, 333, 10_000, 999_999])
     def test_make_it_about_as_long_as_asked_for(self, cost: int) -> None:
@@ -157,7 +157,7 @@ def test_a_bound_call_gets_its_inputs_and_is_waited_for_before_it_returns() -> N
     assert done == [3]
 
 
-def test_without_inputs_and_waiting_nothing_is_put_around_a_call() -> None:
+def test_without_inputs_and_waiting_a_call_is_not_wrapped() -> None:
     assert clock.bind(FakeClock, ()) is FakeClock
 
 
@@ -166,13 +166,13 @@ def of_epochs(time: Callable[[], float]) -> float:
 
 
 def ratio(time: Callable[[], float], other: Callable[[], float]) -> float:
-    """The shortest of each, taken in turns, so that a machine that changes its speed changes both."""
+    """The shortest time of each, in turns, so that a change of speed affects both."""
     pairs = [(time(), other()) for _ in range(40)]
     return min(a for a, _ in pairs) / min(b for _, b in pairs)
 
 
 def test_the_loop_costs_no_more_than_a_plain_one() -> None:
-    """A ratio inside one run: a call of nothing by `epoch`'s loop against the same in a `for` over a range."""
+    """A ratio within one run: an empty call in `epoch`'s loop, and in a `for` over a range."""
 
     def by_hand(call: Callable[[], object], calls: int) -> float:
         start = clock.perf_counter_ns()
@@ -190,8 +190,8 @@ def test_the_loop_overhead_is_that_of_the_loop_that_times() -> None:
 
 
 @pytest.mark.usefixtures("_no_collections")
-def test_the_cheapest_binding_is_the_one_that_is_used() -> None:
-    """Against a lambda that spreads its arguments; both called by the loop that times."""
+def test_the_fastest_binding_is_used() -> None:
+    """Compared with a lambda that unpacks its arguments; both in the timing loop."""
     args = (1.0, 2.0)
     calls = 20_000
     bound, spread = clock.bind(divmod, args), lambda: divmod(*args)
@@ -204,7 +204,7 @@ def test_an_empty_repeat_is_an_empty_epoch() -> None:
     assert clock.epoch(fake.call, 0, clock=fake).ns == 0
 
 
-def test_a_calibration_that_begins_near_the_right_number_needs_few_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_calibration_that_starts_near_the_result_needs_few_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
     epochs: list[int] = []
     monkeypatch.setattr(clock.gc, "collect", lambda: epochs.append(0))
     for first, most in ((1, 20), (9_000, 3), (0, 20), (10**6, 2)):
@@ -214,7 +214,7 @@ def test_a_calibration_that_begins_near_the_right_number_needs_few_epochs(monkey
         assert len(epochs) <= most
 
 
-def test_inputs_take_turns_and_a_result_of_each_is_kept() -> None:
+def test_inputs_alternate_and_a_result_of_each_is_kept() -> None:
     seen: list[int] = []
 
     def call(x: int) -> int:
@@ -228,7 +228,7 @@ def test_inputs_take_turns_and_a_result_of_each_is_kept() -> None:
 
 
 def test_results_are_kept_from_any_place_in_an_epoch() -> None:
-    """The number of the call is its result: in 200 epochs of eight calls, each place is drawn."""
+    """The number of the call is its result: in 200 epochs of eight calls, each position is chosen."""
     places = set()
     for _ in range(200):
         calls: list[None] = []
@@ -250,7 +250,7 @@ def test_fewer_calls_than_inputs_keep_fewer_results() -> None:
 
 
 @pytest.mark.parametrize("bad", [1, 4, 8])
-def test_no_epoch_is_short_of_calls_where_one_raises_stop_iteration(bad: int) -> None:
+def test_an_epoch_with_stop_iteration_is_not_cut_short_silently(bad: int) -> None:
     calls: list[int] = []
 
     def call(x: int) -> int:
@@ -263,14 +263,14 @@ def test_no_epoch_is_short_of_calls_where_one_raises_stop_iteration(bad: int) ->
         calls.clear()
         try:
             _, results = clock.epoch_with_results(call, 9, [(0,), (1,)], clock=FakeClock(0))
-        except RuntimeError:  # it says so
+        except RuntimeError:  # it raises
             continue
-        assert len(calls) == 9  # it was the last call of a part of the loop
+        assert len(calls) == 9  # the last call of a part of the loop
         assert sorted(results) == [0, 1]
 
 
 @pytest.mark.usefixtures("_no_collections")
-def test_inputs_that_take_turns_cost_no_more_than_bound_ones() -> None:
+def test_alternating_inputs_cost_no_more_than_bound_ones() -> None:
     calls, sets = 20_000, [(1.0, 2.0), (3.0, 4.0)]
     bound = clock.bind(divmod, sets[0])
     turns = ratio(lambda: clock.epoch_with_results(divmod, calls, sets)[0].ns, lambda: clock.epoch(bound, calls).ns)

@@ -1,4 +1,4 @@
-"""Exponents against costs of known growth, floors and noise; break-even by hand."""
+"""Exponents of costs with known growth, constant parts and noise; break-even by hand."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ DOUBLINGS = (2, 4, 8, 16, 32, 64, 128, 256)
 def costs(
     sizes: tuple[int, ...], b: float, *, floor: float = 0.0, launches: int = 8, noise: float = 0.01, seed: int = 0
 ) -> NDArray[np.float64]:
-    """floor + n^b, with the noise of a launch on every figure."""
+    """floor + n^b, with a launch's noise on every figure."""
     exact = floor + np.asarray(sizes, np.float64) ** b
     return exact * np.exp(noise * np.random.default_rng(seed).normal(size=(launches, len(sizes))))
 
 
-@settings(deadline=None)  # a loaded machine takes its time
+@settings(deadline=None)  # a busy machine is slow
 @given(
     b=st.floats(0.3, 3.5),
     floor=st.floats(0, 20),
     scale=st.floats(1e-9, 1e9),
     sizes=st.sampled_from([DECADES, DOUBLINGS, (1, 10, 100), (3, 50, 700, 100_000)]),
 )
-def test_exact_costs_give_the_exact_exponent_whatever_the_floor(
+def test_exact_costs_give_the_exact_exponent_with_any_constant_part(
     b: float, floor: float, scale: float, sizes: tuple[int, ...]
 ) -> None:
     found = growth(sizes, scale * costs(sizes, b, floor=floor, launches=5, noise=0))
-    if found.exponent is None:  # a floor of twenty over 10^0.3 is most of it
+    if found.exponent is None:  # mostly constant part: twenty over 10^0.3
         assert sizes[-1] ** b < 2 * (1 + floor)
         return
     assert found.exponent.estimate == pytest.approx(b, abs=2e-3)
@@ -57,7 +57,7 @@ def test_exact_costs_give_the_exact_exponent_whatever_the_floor(
     ],
 )
 @pytest.mark.parametrize("launches", [8, 20])
-def test_the_interval_covers_the_exponent_as_often_as_it_says(
+def test_the_interval_covers_the_exponent_as_often_as_stated(
     sizes: tuple[int, ...], b: float, floor: float, launches: int
 ) -> None:
     sessions, covered = 150, 0
@@ -68,8 +68,8 @@ def test_the_interval_covers_the_exponent_as_often_as_it_says(
     assert covered / sessions >= 0.90  # 95 %, less three standard errors of 150 sessions
 
 
-def test_a_straight_line_through_the_logarithms_would_be_spoilt_by_the_floor() -> None:
-    """Why the constant is fitted along: five sizes of a linear cost of which three are mostly floor."""
+def test_the_constant_part_would_bias_a_line_through_the_logarithms() -> None:
+    """Why the constant is fitted too: five sizes of a linear cost, three of them mostly constant part."""
     t = costs(DECADES, 1, floor=100)
     line = np.polyfit(np.log(DECADES), np.log(t.mean(axis=0)), 1)[0]
     found = growth(DECADES, t)
@@ -83,7 +83,7 @@ def test_a_straight_line_through_the_logarithms_would_be_spoilt_by_the_floor() -
 
 @pytest.mark.parametrize("launches", [1, 3])
 @pytest.mark.parametrize("sizes", [DECADES, DOUBLINGS])
-def test_without_launches_enough_the_interval_comes_from_the_sizes(launches: int, sizes: tuple[int, ...]) -> None:
+def test_with_too_few_launches_the_interval_comes_from_the_sizes(launches: int, sizes: tuple[int, ...]) -> None:
     sessions, covered = 150, 0
     for seed in range(sessions):
         found = growth(sizes, costs(sizes, 1, floor=2, launches=launches, seed=seed))
@@ -93,25 +93,25 @@ def test_without_launches_enough_the_interval_comes_from_the_sizes(launches: int
     assert covered / sessions >= 0.90
 
 
-def test_one_figure_at_each_of_three_sizes_gives_an_exponent_only_where_there_is_no_floor() -> None:
-    """A constant could not be told from the exponent by three figures; a bent line shows that there is one."""
+def test_one_figure_at_each_of_three_sizes_gives_an_exponent_only_without_a_constant_part() -> None:
+    """Three figures cannot separate a constant part from the exponent; a curved line reveals one."""
     straight = growth((1, 10, 100), costs((1, 10, 100), 1, launches=1))
     assert straight.exponent is not None
     assert straight.exponent.low < 1 < straight.exponent.high
     assert straight.constant is straight.misfit is None
     bent = growth((1, 10, 100), costs((1, 10, 100), 1, floor=5, launches=1))
     assert bent.exponent is None
-    assert "more sizes or launches would tell" in str(bent.reason)
+    assert "use more sizes or launches" in str(bent.reason)
 
 
-def test_growth_of_the_constant_kind_is_zero_to_the_power_and_has_no_constant() -> None:
+def test_constant_costs_have_exponent_zero_and_no_constant_part() -> None:
     found = growth(DECADES, [[1 + math.log(n) for n in DECADES]] * 5)
     assert found.exponent is not None
     assert found.exponent.estimate == pytest.approx(0, abs=0.01)
     assert found.constant is None
 
 
-def test_a_cost_that_is_no_power_has_a_large_misfit() -> None:
+def test_a_cost_that_is_not_a_power_has_a_large_misfit() -> None:
     steps = growth(DECADES, [[1.0, 1.1, 90.0, 95.0, 9000.0]] * 5)
     smooth = growth(DECADES, costs(DECADES, 1))
     assert steps.misfit is not None
@@ -124,12 +124,12 @@ def test_a_cost_that_is_no_power_has_a_large_misfit() -> None:
     [
         ((), [], "an exponent needs 3 sizes; there are figures at 0"),
         ((1, 10), [1.0, 10.0], "an exponent needs 3 sizes; there are figures at 2"),
-        (DECADES, [5.0, 5.1, 5.0, 5.2, 6.0], "n = 10000 takes 1.2 times what n = 1 takes: too little"),
-        (DECADES, [5.0, 4.0, 3.0, 2.0, 1.0], "n = 10000 takes 0.2 times what n = 1 takes: too little"),
-        (DECADES, [5.0, 5.0, 5.0, 5.0, 50.0], "only n = 10000 stands out of what every size takes"),
+        (DECADES, [5.0, 5.1, 5.0, 5.2, 6.0], "n = 10000 takes only 1.2 times as long as n = 1, too little"),
+        (DECADES, [5.0, 4.0, 3.0, 2.0, 1.0], "n = 10000 takes only 0.2 times as long as n = 1, too little"),
+        (DECADES, [5.0, 5.0, 5.0, 5.0, 50.0], "only n = 10000 exceeds the constant part"),
     ],
 )
-def test_where_there_is_no_exponent_there_is_a_reason(sizes: tuple[int, ...], row: list[float], reason: str) -> None:
+def test_a_missing_exponent_has_a_reason(sizes: tuple[int, ...], row: list[float], reason: str) -> None:
     found = growth(sizes, [row] * 8)
     assert found.exponent is None
     assert reason in str(found.reason)
@@ -142,11 +142,11 @@ def test_where_there_is_no_exponent_there_is_a_reason(sizes: tuple[int, ...], ro
         ((1, 10, 100), [], "a column for each size"),
         ((1, 10, 100), [[1.0, 2.0, 0.0]], "must be positive"),
         ((1, 10, 100), [[1.0, 2.0, math.nan]], "must be positive"),
-        ((1, 100, 10), [[1.0, 2.0, 3.0]], "sizes ascend"),
+        ((1, 100, 10), [[1.0, 2.0, 3.0]], "sizes must ascend"),
         ((0, 10, 100), [[1.0, 2.0, 3.0]], "from 1 or more"),
     ],
 )
-def test_costs_that_cannot_be_are_refused(sizes: tuple[int, ...], t: list[list[float]], message: str) -> None:
+def test_impossible_costs_are_refused(sizes: tuple[int, ...], t: list[list[float]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         growth(sizes, t)
 
@@ -156,15 +156,13 @@ def test_costs_that_cannot_be_are_refused(sizes: tuple[int, ...], t: list[list[f
     [
         ((10.0, 1.0), (0.0, 2.0), 10.0),
         ((10.0, 1.0), (4.0, 1.5), 12.0),
-        ((10.0, 1.0), (4.0, 1.0), None),  # as dear by the call: never
+        ((10.0, 1.0), (4.0, 1.0), None),  # equal cost per call: never
         ((10.0, 2.0), (4.0, 1.0), None),
         ((4.0, 1.0), (10.0, 2.0), 0.0),
         ((4.0, 1.0), (4.0, 1.0), 0.0),
     ],
 )
-def test_a_preparation_has_paid_when_both_have_cost_the_same(
-    a: tuple[float, float], b: tuple[float, float], calls: float | None
-) -> None:
+def test_break_even_is_at_equal_cost(a: tuple[float, float], b: tuple[float, float], calls: float | None) -> None:
     assert break_even(*a, *b) == calls
     if calls:
         assert a[0] + calls * a[1] == b[0] + calls * b[1]

@@ -1,4 +1,4 @@
-"""What is said about the machine, what is not, and where on it a process runs."""
+"""The description of the machine, its omissions, and the placement of processes."""
 
 import getpass
 import json
@@ -21,7 +21,7 @@ linux_only = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="af
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Roots:
-    """Trees of a machine whose processors 0 to 3 we may use."""
+    """Trees of a machine whose processors 0 to 3 are usable."""
     monkeypatch.setattr(machine, "usable_cpus", lambda: (0, 1, 2, 3))
     return roots(tmp_path)
 
@@ -33,14 +33,14 @@ def test_the_description_is_plain_data_without_names_of_host_or_user() -> None:
     assert platform.python_version() in text
 
 
-def test_a_machine_that_tells_nothing_is_described_with_nothing(made: Roots) -> None:
+def test_an_unknown_machine_has_an_empty_description(made: Roots) -> None:
     found = machine.describe(proc=made.proc, sys=made.sys)
     unknown = ("shared_cores", "cpu_limit", "max_mhz", "governor", "turbo", "hypervisor", "memory_limit_bytes")
     assert [found[name] for name in unknown] == [None] * len(unknown)
     assert found["usable_threads"] == 4
 
 
-def test_what_the_machine_tells_is_in_the_description(made: Roots) -> None:
+def test_the_description_has_the_machines_facts(made: Roots) -> None:
     made.write(
         proc={
             "cpuinfo": "processor\t: 0\nmodel name\t: Made Up 9000\nflags\t\t: fpu hypervisor sse\n",
@@ -119,7 +119,7 @@ def test_times_of_another_machine_have_another_fingerprint(name: str, value: Fac
         ("system", "Linux 6.1.0-10"),
     ],
 )
-def test_the_same_machine_on_another_day_has_the_same(name: str, value: Fact) -> None:
+def test_the_same_machine_on_another_day_has_the_same_fingerprint(name: str, value: Fact) -> None:
     assert machine.fingerprint(HERE | {name: value}) == machine.fingerprint(HERE)
 
 
@@ -129,11 +129,11 @@ def test_a_description_that_lacks_facts_has_a_fingerprint_too() -> None:
 
 
 class TestMeasuringCpus:
-    """Which processors are chosen."""
+    """The chosen processors."""
 
     @pytest.fixture
     def in_use(self, monkeypatch: pytest.MonkeyPatch) -> dict[int, int]:
-        """Ticks of a hundred in which each processor is in use while we look."""
+        """Busy ticks of each processor per hundred."""
         use = dict.fromkeys(range(4), 0)
         looks: list[int] = []
 
@@ -170,7 +170,7 @@ class TestMeasuringCpus:
         made.write(sys={f"{CPU}/cpu{cpu}/cpufreq/cpuinfo_max_freq": f"{5 - cpu // 2}000000" for cpu in in_use})
         in_use.update({0: 10, 1: 5, 2: 0, 3: 0})
         assert self.chosen(made, 1) == (1,)
-        in_use.update({0: 80, 1: 80})  # unless that is busy
+        in_use.update({0: 80, 1: 80})  # unless the socket is busy
         assert self.chosen(made, 1) == (3,)
 
     def test_are_in_one_socket(self, made: Roots, in_use: dict[int, int]) -> None:
@@ -183,7 +183,7 @@ class TestMeasuringCpus:
 
 
 @linux_only
-def test_every_thread_of_a_process_is_pinned_and_those_started_later_too() -> None:
+def test_existing_and_later_threads_of_a_process_are_pinned() -> None:
     program = (
         "import os, sys, threading\n"
         "hold = threading.Event()\n"
@@ -203,7 +203,7 @@ def test_every_thread_of_a_process_is_pinned_and_those_started_later_too() -> No
 
 
 @linux_only
-def test_a_processor_that_is_not_there_or_a_process_that_is_gone_is_an_error() -> None:
+def test_a_missing_processor_or_process_is_an_error() -> None:
     with pytest.raises(OSError, match="Invalid argument"):
         machine.pin(os.getpid(), (10**4,))
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
@@ -222,7 +222,7 @@ def test_threads_that_start_meanwhile_are_pinned_too(monkeypatch: pytest.MonkeyP
     assert pinned == [1, 2, 3]
 
 
-def test_sets_of_processors_are_read_and_written_as_the_kernel_does() -> None:
+def test_sets_of_processors_use_the_kernels_format() -> None:
     assert processors.numbers("0-2,8\n".strip()) == (0, 1, 2, 8)
     assert processors.listed((0, 1, 2, 8)) == "0-2,8"
     assert processors.listed((5,)) == "5"
@@ -231,7 +231,7 @@ def test_sets_of_processors_are_read_and_written_as_the_kernel_does() -> None:
 
 @linux_only
 def test_a_busy_processor_is_seen_to_be_busy() -> None:
-    """A thread that spins is seen in the ticks of the processors together."""
+    """A spinning thread appears in the total of all processors' ticks."""
     before = processors.ticks()
     stop = threading.Event()
     spinner = threading.Thread(target=lambda: all(not stop.is_set() for _ in iter(int, 1)))

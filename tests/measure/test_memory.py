@@ -1,4 +1,4 @@
-"""What the memory methods count, and what they say where they cannot. Against known amounts: test_memory_truth.py."""
+"""The memory methods and their reasons for missing figures. Known amounts: test_memory_truth.py."""
 
 import subprocess
 import sys
@@ -18,18 +18,18 @@ def _probe_anew() -> None:
     memory._memray_sees.cache_clear()
 
 
-def test_where_the_kernel_refuses_there_is_a_reason_and_no_figure(tmp_path: Path) -> None:
+def test_if_the_kernel_refuses_there_is_a_reason_instead_of_a_figure(tmp_path: Path) -> None:
     figure = resident_peak(lambda: None, proc=tmp_path / "nothing")
     assert figure.value is None
     assert "high-water mark" in str(figure.reason)
 
 
-def test_without_memray_there_is_a_reason_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_memray_the_reason_has_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "memray", None)
     assert measure("allocated", lambda: None) == Figure(None, "memray is not installed; pip install memray")
 
 
-def test_where_memray_is_in_use_already_there_is_a_reason(tmp_path: Path) -> None:
+def test_if_memray_is_already_in_use_there_is_a_reason(tmp_path: Path) -> None:
     memray = pytest.importorskip("memray", reason="memray is not installed")
     with memray.Tracker(tmp_path / "another"):
         figure = measure("allocated", lambda: None)
@@ -37,20 +37,20 @@ def test_where_memray_is_in_use_already_there_is_a_reason(tmp_path: Path) -> Non
     assert "memray cannot start: " in str(figure.reason)
 
 
-def test_where_nothing_can_be_written_there_is_a_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_if_nothing_can_be_written_there_is_a_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("memray", reason="memray is not installed")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     assert "memray cannot start: " in str(measure("allocated", lambda: None).reason)
 
 
-def test_where_memray_is_blind_there_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_memray_is_blind_there_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("memray", reason="memray is not installed")
     monkeypatch.setattr(memory, "_traced_peak", lambda call: 0)
-    assert "hooks are not in place" in str(measure("allocated", lambda: None).reason)
+    assert "hooks are not installed" in str(measure("allocated", lambda: None).reason)
 
 
 @pytest.mark.parametrize("method", ["allocated", "python"])
-def test_what_a_call_gives_back_before_it_takes_more_counts_once(method: Method) -> None:
+def test_memory_freed_before_further_allocations_counts_once(method: Method) -> None:
     if method == "allocated":
         pytest.importorskip("memray", reason="memray is not installed")
 
@@ -62,7 +62,7 @@ def test_what_a_call_gives_back_before_it_takes_more_counts_once(method: Method)
 
 
 @pytest.mark.parametrize("method", ["allocated", "python"])
-def test_what_was_held_before_the_call_is_not_the_calls(method: Method) -> None:
+def test_memory_from_before_the_call_does_not_count(method: Method) -> None:
     if method == "allocated":
         pytest.importorskip("memray", reason="memray is not installed")
     held = bytearray(64 * MEGABYTE)
@@ -81,7 +81,7 @@ def test_a_measurement_calls_once_to_warm_up_and_three_times_to_count() -> None:
     assert len(kept) == 4
 
 
-def test_memory_that_threads_of_the_library_take_is_seen() -> None:
+def test_memory_of_the_librarys_threads_is_counted() -> None:
     pytest.importorskip("memray", reason="memray is not installed")
     from concurrent.futures import ThreadPoolExecutor
 
@@ -90,7 +90,7 @@ def test_memory_that_threads_of_the_library_take_is_seen() -> None:
     assert figure.value == pytest.approx(8 * MEGABYTE, rel=0.05)
 
 
-def test_an_error_in_the_call_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_the_call_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     def call() -> None:
         raise OSError("out of paper")
 
@@ -105,7 +105,7 @@ def test_one_missing_figure_makes_the_median_missing() -> None:
     assert median_of(lambda call: next(figures), lambda: None) == Figure(3.0)
 
 
-def test_only_the_resident_peak_needs_an_allocator_that_gives_back() -> None:
+def test_only_the_resident_peak_needs_allocator_settings() -> None:
     assert memory.environment("resident") == ALLOCATOR_ENVIRONMENT
     assert memory.environment("allocated") == memory.environment("python") == {}
 

@@ -1,4 +1,4 @@
-"""The memory methods against known amounts, in fresh processes, and the table that says what they see."""
+"""The memory methods with known amounts, in fresh processes, and the documented table."""
 
 import sys
 from pathlib import Path
@@ -17,9 +17,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the resident peak needs Linux's clear_refs")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("allocator", mostly_slow(ALLOCATORS, fast=set(ALLOCATORS) - {"torch", "jax"}))
-def test_a_known_amount_is_read_within_five_percent_or_not_seen_as_is_documented(
-    allocator: str, method: Method
-) -> None:
+def test_a_known_amount_is_read_within_five_percent_or_unseen_as_documented(allocator: str, method: Method) -> None:
     if (reason := missing(allocator)) is not None:
         pytest.skip(reason)
     if method == "allocated":
@@ -29,8 +27,8 @@ def test_a_known_amount_is_read_within_five_percent_or_not_seen_as_is_documented
     assert all(reading.true for reading in found), found
 
 
-def test_the_table_that_people_read_is_the_one_that_is_tested() -> None:
-    lines = [line for line in str(memory.__doc__).splitlines() if line.startswith(("What is seen of", *METHODS))]
+def test_the_documented_table_is_the_tested_one() -> None:
+    lines = [line for line in str(memory.__doc__).splitlines() if line.startswith(("Which method sees", *METHODS))]
     names = [name for name in ALLOCATORS if name in lines[0]]
     assert sorted(names) == sorted(ALLOCATORS)
     in_order = sorted(names, key=lines[0].index)
@@ -39,16 +37,16 @@ def test_the_table_that_people_read_is_the_one_that_is_tested() -> None:
         said = frozenset(name for name, word in zip(in_order, words, strict=True) if word == "yes")
         assert said == SEEN[method]  # type: ignore[index]
     assert len(lines) == 1 + len(METHODS)
-    page = (Path(__file__).parents[2] / "docs" / "memory.md").read_text(encoding="utf-8").splitlines()
+    page = (Path(__file__).parents[2] / "docs" / "explanation" / "memory.md").read_text(encoding="utf-8").splitlines()
     assert [line for line in page if line in lines] == lines
 
 
-def test_a_method_that_reads_nothing_where_it_should_see_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_method_that_wrongly_reads_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_truth, "SEEN", {**SEEN, "python": frozenset({"malloc by address"})})
     assert [reading.true for reading in readings(["malloc by address"], ["python"])] == [False, False]
 
 
-def test_a_method_that_sees_where_it_is_said_to_be_blind_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_method_that_is_not_blind_as_stated_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_truth, "SEEN", {**SEEN, "python": frozenset()})
     assert [reading.true for reading in readings(["Python objects"], ["python"])] == [False, False]
 
@@ -64,12 +62,12 @@ def test_a_method_that_sees_where_it_is_said_to_be_blind_is_found_out(monkeypatc
         (64.0, False, False),
     ],
 )
-def test_a_reading_is_true_within_five_percent(value: float, seen: bool, true: bool) -> None:
+def test_a_reading_is_correct_within_five_percent(value: float, seen: bool, true: bool) -> None:
     figure = Figure(value * MEGABYTE)
     assert Reading("torch", "allocated", 64 * MEGABYTE, figure, seen).true is true
 
 
-def test_without_a_figure_nothing_is_said_about_truth() -> None:
+def test_without_a_figure_correctness_is_unknown() -> None:
     assert Reading("torch", "allocated", 1, Figure(None, "memray is not installed"), True).true is None
 
 

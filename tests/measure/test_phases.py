@@ -1,4 +1,4 @@
-"""The parts of `prepare`, told apart."""
+"""The phases of `prepare`."""
 
 import contextlib
 
@@ -11,7 +11,7 @@ from adbench.measure.phases import collecting, phase
 
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """A clock that stands still: the list holds what it shows, in seconds."""
+    """A clock that does not move by itself: the list holds its time in seconds."""
     shown = [0.0]
     monkeypatch.setattr(phases, "perf_counter_ns", lambda: round(shown[0] * 1e9))
     return shown
@@ -41,7 +41,7 @@ def test_a_phase_within_another_is_counted_once(now: list[float]) -> None:
     assert seconds == {"build": 2, "compile": 10, "lower": 1}
 
 
-def test_a_phase_that_fails_has_taken_its_time(now: list[float]) -> None:
+def test_a_failed_phase_is_timed(now: list[float]) -> None:
     with collecting() as seconds:
         with contextlib.suppress(ZeroDivisionError), phase("trace"):
             now[0] += 2
@@ -51,7 +51,7 @@ def test_a_phase_that_fails_has_taken_its_time(now: list[float]) -> None:
     assert seconds == {"trace": 2, "record": 1}
 
 
-def test_a_collector_within_another_has_what_is_within_it_only(now: list[float]) -> None:
+def test_a_nested_collector_has_only_its_own_phases(now: list[float]) -> None:
     with collecting() as outer:
         with collecting() as inner, phase("trace"):
             now[0] += 2
@@ -60,7 +60,7 @@ def test_a_collector_within_another_has_what_is_within_it_only(now: list[float])
     assert (outer, inner) == ({"lower": 1}, {"trace": 2})
 
 
-def test_where_nobody_collects_a_phase_does_nothing() -> None:
+def test_without_a_collector_a_phase_does_nothing() -> None:
     with adbench.phase("trace"):
         pass
     with collecting() as seconds:
@@ -68,7 +68,7 @@ def test_where_nobody_collects_a_phase_does_nothing() -> None:
     assert seconds == {}
 
 
-def test_jax_tells_tracing_lowering_and_compiling_apart() -> None:
+def test_jax_reports_tracing_lowering_and_compiling() -> None:
     pytest.importorskip("jax", reason="jax is not installed")
     from adbench.catalog import discovery
     from adbench.model.backend import from_module

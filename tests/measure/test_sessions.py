@@ -1,4 +1,4 @@
-"""Do the statistics keep their promises? Thousands of synthetic sessions, whose truth is known.
+"""The promises of the statistics on thousands of synthetic sessions with known results.
 
 The noise is that of real machines (sessions.py). The naive methods are tried on the very same sessions and fail: so
 these tests can tell a bad method from a good one.
@@ -30,7 +30,7 @@ from tests.measure.sessions import nanoseconds
 
 SESSIONS = 4000
 MARGIN = 0.02
-LAYOUT = {"quiet": 0.008, "loud": 0.025}  # a desktop of its own; two cores shared with strangers
+LAYOUT = {"quiet": 0.008, "loud": 0.025}  # an idle desktop; two cores shared with others
 
 
 def over_launches(ns: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -40,7 +40,7 @@ def over_launches(ns: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def words(differences: NDArray[np.float64], margin: float = MARGIN) -> Counter[Word]:
-    """How often each word is said, one comparison to a session."""
+    """The share of each word, with one comparison per session."""
     p = difference_p_rows(differences).tolist()
     return Counter(map(verdict_word, hodges_lehmann_rows(differences), p, [margin] * len(p)))
 
@@ -51,38 +51,38 @@ def decided(found: Counter[Word]) -> float:
 
 @pytest.mark.parametrize("launches", [8, 12, 20])
 @pytest.mark.parametrize("layout", LAYOUT)
-def test_the_interval_covers_the_truth_as_often_as_it_says(launches: int, layout: str) -> None:
+def test_the_interval_covers_the_truth_as_often_as_stated(launches: int, layout: str) -> None:
     ns = nanoseconds(np.random.default_rng(1), SESSIONS, launches, slowdown=0.03, layout=LAYOUT[layout])
     intervals = hodges_lehmann_rows(over_launches(ns))
     covered = np.mean([found.low <= np.log(1.03) <= found.high for found in intervals])
     assert covered >= 0.935
-    assert covered == pytest.approx(intervals[0].level, abs=0.012)  # nor is it wider than it has to be
+    assert covered == pytest.approx(intervals[0].level, abs=0.012)  # and is not wider than necessary
 
 
 @pytest.mark.parametrize("launches", [5, 8, 12, 20])
 @pytest.mark.parametrize("layout", LAYOUT)
-def test_two_that_are_the_same_are_seldom_told_apart(launches: int, layout: str) -> None:
+def test_identical_backends_rarely_differ_significantly(launches: int, layout: str) -> None:
     ns = nanoseconds(np.random.default_rng(2), SESSIONS, launches, layout=LAYOUT[layout])
     assert decided(words(over_launches(ns))) <= 0.05
-    assert decided(words(over_launches(ns), margin=1e-9)) <= 0.056  # no margin to help; 0.05 and three standard errors
+    assert decided(words(over_launches(ns), margin=1e-9)) <= 0.056  # 0.05 and three standard errors; no margin helps
 
 
 @pytest.mark.parametrize("layout", LAYOUT)
-def test_a_slowdown_of_five_per_cent_is_seen_with_eight_launches(layout: str) -> None:
+def test_eight_launches_detect_a_slowdown_of_five_per_cent(layout: str) -> None:
     ns = nanoseconds(np.random.default_rng(3), SESSIONS, 8, slowdown=0.05, layout=LAYOUT[layout])
     found = words(over_launches(ns))
     assert found["slower"] / SESSIONS >= 0.85
     assert found["faster"] == 0
 
 
-def test_two_that_are_the_same_are_mostly_called_so_with_twenty_launches() -> None:
+def test_twenty_launches_usually_call_identical_backends_equivalent() -> None:
     found = words(over_launches(nanoseconds(np.random.default_rng(4), 1000, 20)))
     assert found["equivalent"] / 1000 >= 0.9
 
 
 @pytest.mark.parametrize("launches", [8, 20])
-def test_in_a_whole_run_of_equals_hardly_any_pair_is_told_apart(launches: int) -> None:
-    """Six backends in twenty groups, all alike: three hundred pairs that depend on each other, under Holm."""
+def test_in_a_run_of_equal_backends_hardly_any_pair_differs_significantly(launches: int) -> None:
+    """Six equal backends in twenty groups: three hundred dependent pairs, corrected by Holm."""
     rng, runs, alarms = np.random.default_rng(5), 200, 0
     i, j = np.triu_indices(6, 1)
     for _ in range(runs):
@@ -94,18 +94,18 @@ def test_in_a_whole_run_of_equals_hardly_any_pair_is_told_apart(launches: int) -
     assert alarms / runs <= 0.05
 
 
-def test_among_three_hundred_comparisons_five_per_cent_are_still_seen() -> None:
+def test_a_slowdown_of_five_per_cent_is_detected_among_three_hundred_comparisons() -> None:
     differences = over_launches(nanoseconds(np.random.default_rng(6), SESSIONS, 8, slowdown=0.05))
-    p = np.minimum(1, 300 * difference_p_rows(differences))  # the least of Holm's family
+    p = np.minimum(1, 300 * difference_p_rows(differences))  # the smallest of Holm's family
     found = Counter(map(verdict_word, hodges_lehmann_rows(differences), p.tolist(), [MARGIN] * SESSIONS))
     assert found["slower"] / SESSIONS >= 0.85
 
 
-def test_the_clock_and_the_statistics_say_of_each_session_what_the_simulation_says(
+def test_the_clock_and_the_statistics_agree_with_the_simulation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The shortcut is allowed: what runs on arrays above goes here through the clock, round by round."""
-    monkeypatch.setattr(clock.gc, "collect", lambda: 0)  # nine thousand collections of a test's heap
+    """Justifies the shortcut: the computation on arrays above, here by the clock, round by round."""
+    monkeypatch.setattr(clock.gc, "collect", lambda: 0)  # avoids nine thousand collections of a test's heap
     sessions, launches, rounds, calls = 48, 8, 12, 5
     ns = nanoseconds(np.random.default_rng(7), sessions, launches, slowdown=0.02, rounds=rounds)
     ns -= ns % calls
@@ -122,7 +122,7 @@ def test_the_clock_and_the_statistics_say_of_each_session_what_the_simulation_sa
 
 
 def timed(total_ns: int, calls: int) -> clock.Round:
-    """A round as the clock measures it, on a clock that moves only when the call is made."""
+    """A round measured by a clock that moves only during calls."""
     now = 0
 
     def call() -> None:
@@ -139,21 +139,21 @@ UNDISTURBED = Counters(switches=0)
 
 
 @pytest.mark.parametrize("rounds", [30, 100])
-def test_taking_turns_in_one_process_with_a_sign_test_cries_wolf(rounds: int) -> None:
+def test_turns_in_one_process_with_a_sign_test_give_false_alarms(rounds: int) -> None:
     a, b = nanoseconds(np.random.default_rng(8), 1000, 1, rounds=rounds)[:, :, 0]
     fewer = np.minimum((a > b).sum(axis=1), (a < b).sum(axis=1))
     assert np.mean(2 * stats.binom.cdf(fewer, rounds, 0.5) <= 0.05) > 0.4
 
 
 @pytest.mark.parametrize("rounds", [30, 100])
-def test_one_after_the_other_in_one_process_with_welchs_test_cries_wolf(rounds: int) -> None:
+def test_sequential_runs_in_one_process_with_welchs_test_give_false_alarms(rounds: int) -> None:
     a, b = nanoseconds(np.random.default_rng(9), 1000, 1, rounds=2 * rounds)[:, :, 0]
     p = stats.ttest_ind(a[:, :rounds], b[:, rounds:], axis=1, equal_var=False).pvalue
     assert np.mean(p <= 0.05) > 0.25
 
 
-def test_pooling_the_rounds_of_all_launches_cries_wolf() -> None:
-    """More processes are not enough: the rounds of one are no independent numbers."""
+def test_pooling_the_rounds_of_all_launches_gives_false_alarms() -> None:
+    """More processes are not enough, because rounds of one process are not independent."""
     a, b = nanoseconds(np.random.default_rng(10), 1000, 8)
     pooled = np.log(a / b).reshape(1000, -1)
     assert np.mean(difference_p_rows(pooled) <= 0.05) > 0.25

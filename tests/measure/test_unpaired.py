@@ -1,4 +1,4 @@
-"""Two samples of launches: intervals that cover, p-values that are scipy's."""
+"""Two samples of launches: coverage of intervals, and p-values equal to scipy's."""
 
 import itertools
 import math
@@ -11,7 +11,7 @@ from adbench.measure.unpaired import FEWEST, exceeds_p, least_p, shift
 
 
 @pytest.mark.parametrize(("n", "m"), [(4, 4), (5, 8), (8, 8), (20, 8), (3, 20)])
-def test_p_values_are_those_of_scipy(n: int, m: int) -> None:
+def test_p_values_equal_scipys(n: int, m: int) -> None:
     rng = np.random.default_rng([n, m])
     for by in (-0.5, 0.0, 0.3):
         for moved in (0.0, 0.5, 2.0):
@@ -39,26 +39,26 @@ def test_equal_numbers_are_never_significant() -> None:
 
 
 @pytest.mark.parametrize(("n", "m"), [(8, 8), (5, 5), (12, 8), (20, 20)])
-def test_the_interval_covers_the_shift_as_often_as_it_says(n: int, m: int) -> None:
+def test_the_interval_covers_the_shift_as_often_as_stated(n: int, m: int) -> None:
     rng = np.random.default_rng(0)
     covered, level, sessions = 0, 0.0, 2000
     for _ in range(sessions):
-        found = shift(rng.standard_t(2, m) + 0.7, rng.standard_t(2, n))  # tails far heavier than a normal's
+        found = shift(rng.standard_t(2, m) + 0.7, rng.standard_t(2, n))  # much heavier tails than a normal's
         covered += found.low <= 0.7 <= found.high
         level = found.level
     assert 0.95 <= level < 0.99
-    # The coverage that is claimed is exact: the count is binomial, and four deviations are next to never.
+    # The stated coverage is exact: the count is binomial, and four deviations almost never happen.
     assert abs(covered / sessions - level) < 4 * math.sqrt(level * (1 - level) / sessions)
 
 
-def test_swapping_the_sides_turns_the_sign() -> None:
+def test_swapping_the_samples_flips_the_sign() -> None:
     rng = np.random.default_rng(1)
     new, old = rng.normal(size=8), rng.normal(size=6)
     there, back = shift(new, old), shift(old, new)
     assert (there.estimate, there.low, there.high) == pytest.approx((-back.estimate, -back.high, -back.low))
 
 
-def test_many_launches_take_the_normal_approximation_and_agree_with_the_exact_one() -> None:
+def test_the_normal_approximation_for_many_launches_agrees_with_the_exact_distribution() -> None:
     rng = np.random.default_rng(2)
     new, old = rng.normal(0.1, 1, 120), rng.normal(0, 1, 110)
     expected = mannwhitneyu(new, old, alternative="greater", method="exact").pvalue
@@ -67,7 +67,7 @@ def test_many_launches_take_the_normal_approximation_and_agree_with_the_exact_on
     assert found.low < found.estimate < found.high
 
 
-def test_one_wild_launch_moves_little() -> None:
+def test_one_outlier_changes_little() -> None:
     quiet = shift([1.0, 1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07], [0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07])
     wild = shift([1.0, 1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 99.0], [0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07])
     assert wild.estimate == pytest.approx(quiet.estimate, abs=0.01)
@@ -75,9 +75,9 @@ def test_one_wild_launch_moves_little() -> None:
 
 
 @pytest.mark.parametrize("new", [[], [1.0, math.nan, 1.0, 1.0], [math.inf] * 4, [[1.0]]])
-def test_what_is_no_sample_is_refused(new: list[float]) -> None:
+def test_invalid_samples_are_refused(new: list[float]) -> None:
     for ask in (shift, exceeds_p):
-        with pytest.raises(ValueError, match="finite numbers on both sides"):
+        with pytest.raises(ValueError, match="finite numbers in both runs"):
             ask(new, [1.0] * 4)
     with pytest.raises(ValueError, match=f"needs {FEWEST} launches"):
         shift([1.0] * 3, [1.0] * 8)

@@ -9,13 +9,13 @@ CPU = "devices/system/cpu"
 
 @dataclass(frozen=True)
 class Roots:
-    """The two roots to hand in."""
+    """The two root folders."""
 
     proc: Path
     sys: Path
 
     def write(self, **files: Mapping[str, str]) -> None:
-        """`proc` and `sys`: texts by path."""
+        """`proc` and `sys`: contents by path."""
         for root, texts in files.items():
             for path, text in texts.items():
                 file: Path = getattr(self, root) / path

@@ -1,4 +1,4 @@
-"""A backend's file as the harness sees it: its parts, and texts of its own."""
+"""A backend's file in the harness: its parts, and its own implementations."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def backend(folder: Path, text: str) -> Backend:
     return from_module("mine", load(catalog(backend_paths=[write(folder, mine=text)]).backends["mine"]))
 
 
-def test_a_text_of_the_backends_own_takes_the_place_of_the_cases(tmp_path: Path) -> None:
+def test_a_backends_implementation_replaces_the_cases_source(tmp_path: Path) -> None:
     used, case = backend(tmp_path, OWN), catalog().cases["recurrence"]
     names, args, _ = case.bind(5, 0)
     f = used.function(case, names)
@@ -30,26 +30,26 @@ def test_a_text_of_the_backends_own_takes_the_place_of_the_cases(tmp_path: Path)
     assert backend(tmp_path / "other", RIGHT).text == "portable"
 
 
-def test_a_text_of_the_backends_own_serves_cases_that_differ_in_what_is_active(tmp_path: Path) -> None:
+def test_a_backends_implementation_serves_cases_with_other_active_inputs(tmp_path: Path) -> None:
     used = backend(tmp_path, RIGHT + "\nFUNCTIONS = {'normal_log_density': lambda xp, y, mu, sigma: mu}\n")
     case = catalog().cases["normal_log_density_in_y"]
     names, args, _ = case.bind(5, 0)
     assert used.function(case, names)(*args) == args[1]
 
 
-def test_a_backend_with_texts_of_its_own_has_no_other_case(tmp_path: Path) -> None:
+def test_a_backend_with_implementations_has_no_other_case(tmp_path: Path) -> None:
     used, case = backend(tmp_path, OWN), catalog().cases["matrix_product"]
-    with pytest.raises(Unsupported, match="mine has its own text of recurrence only"):
+    with pytest.raises(Unsupported, match="mine implements only recurrence"):
         used.function(case, case.bind(2, 0)[0])
 
 
 @pytest.mark.parametrize("value", ["3", "{'a': 1}", "{1: len}"])
-def test_texts_that_are_no_functions_are_refused(tmp_path: Path, value: str) -> None:
-    with pytest.raises(BadFile, match="FUNCTIONS must be a dict from names of cases to functions"):
+def test_implementations_must_be_functions(tmp_path: Path, value: str) -> None:
+    with pytest.raises(BadFile, match="FUNCTIONS must be a dict: case name -> function"):
         backend(tmp_path, RIGHT + f"\nFUNCTIONS = {value}\n")
 
 
-def test_a_wrong_text_is_seen_and_its_records_say_whose_it_is(tmp_path: Path) -> None:
+def test_a_wrong_implementation_is_found_and_its_records_name_the_owner(tmp_path: Path) -> None:
     write(tmp_path, mine=OWN)
     session = prepare(
         backends=[str(tmp_path / "mine.py")], cases=["recurrence", "matrix_product"], sizes=["2"], time=False
@@ -59,13 +59,13 @@ def test_a_wrong_text_is_seen_and_its_records_say_whose_it_is(tmp_path: Path) ->
     found = {(r.job.case, r.job.operator): r for r in session.result().records}
     assert found["recurrence", "gradient"].status == "wrong"
     assert found["recurrence", "gradient"].text == "native"
-    relations = found["recurrence", "relations"]  # they repeat that fault, and are not wrong for it
+    relations = found["recurrence", "relations"]  # they repeat that fault, and are not wrong because of it
     assert (relations.status, relations.reason) == ("ok", None)
     assert "wrong" in relations.relations.repeats["gradient"]
     assert found["matrix_product", "gradient"].status == "unsupported"
 
 
-def test_relations_that_only_repeat_a_fault_alone_are_wrong_for_it(tmp_path: Path) -> None:
+def test_relations_that_only_repeat_a_fault_are_wrong_if_alone(tmp_path: Path) -> None:
     write(tmp_path, mine=OWN)
     session = prepare(
         backends=[str(tmp_path / "mine.py")], cases=["recurrence"], sizes=["2"], operators=["relations"], time=False
@@ -79,7 +79,7 @@ def test_relations_that_only_repeat_a_fault_alone_are_wrong_for_it(tmp_path: Pat
 
 @pytest.mark.slow
 def test_each_relation_has_the_time_of_a_step(tmp_path: Path) -> None:
-    """A library that takes long to prepare is prepared anew for each of them: together that is no one step."""
+    """A slow library is prepared again for each relation, which together takes longer than one step."""
     slow = RIGHT.replace(
         "def prepare(operator, f, args, wrt):", "def prepare(operator, f, args, wrt):\n    time.sleep(1)"
     )
@@ -97,7 +97,7 @@ def test_each_relation_has_the_time_of_a_step(tmp_path: Path) -> None:
     assert [(r.status, r.reason) for r in session.result().records] == [("ok", None)]
 
 
-def test_relations_ask_the_backends_own_text(tmp_path: Path) -> None:
+def test_relations_use_the_backends_implementation(tmp_path: Path) -> None:
     text = OWN.replace("lambda x: (right(x),)", "lambda x: (f(x) * right(x),)")
     used, case = backend(tmp_path, text), catalog().cases["recurrence"]
     setting = Setting(used, case, 2, 0, None)  # type: ignore[arg-type]  # nothing is judged

@@ -1,4 +1,4 @@
-"""Messages about names that there are not."""
+"""Messages about unknown names."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from adbench.model.errors import UnknownName, nearest_names
         ("backend", "stan*math", "no backend 'stan*math'; did you mean stan_math"),
     ],
 )
-def test_a_name_that_there_is_not_suggests_the_nearest(kind: str, name: str, expected: str) -> None:
+def test_an_unknown_name_suggests_the_nearest(kind: str, name: str, expected: str) -> None:
     catalog = resolve().catalog
     told = str(UnknownName(kind, name, catalog.cases if kind == "case" else catalog.backends))
     assert told.startswith(expected)
@@ -24,7 +24,7 @@ def test_a_name_that_there_is_not_suggests_the_nearest(kind: str, name: str, exp
     assert len(told) < 160
 
 
-def test_a_name_like_none_says_where_all_of_them_are() -> None:
+def test_a_name_without_similar_ones_points_to_the_list() -> None:
     names = [f"case_{number:02d}" for number in range(40)]
     assert str(UnknownName("case", "xyzzy", names)) == "no case 'xyzzy'; adbench list cases shows all 40"
 

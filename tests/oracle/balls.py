@@ -1,4 +1,4 @@
-"""What tests of the arithmetic over balls share: moving arrays, coefficients, and trying again with more."""
+"""Helpers for tests of the arithmetic over balls: series arguments, coefficients, and retries with more effort."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from tests.oracle.second_opinion import reals
 
 xp = namespace_of(Real)
 STEP = 2.0**-90
-"""Of difference quotients: the truncation is about 2^-180, the rounding 2^-420."""
+"""The step of difference quotients: truncation is about 2^-180, rounding 2^-420."""
 
 
 def moving(x: Any, v: Any, root: int = 1) -> Any:
@@ -28,7 +28,7 @@ def moving(x: Any, v: Any, root: int = 1) -> Any:
 
 
 def coefficients(number: Any, count: int = 3) -> list[Any]:
-    """Of t^0, t^1, … of a result."""
+    """The coefficients of t^0, t^1, … of a result."""
     value = ball.ball(xp.reals(number).ball)
     if not ball.is_series(value):
         return [value, *[arb(0)] * (count - 1)]
@@ -66,7 +66,7 @@ def exactly(number: Any) -> Any:
 
 
 def quotients(function: Callable[..., Any], x: Any, v: Any, step: float = STEP) -> list[Any]:
-    """The same of each entry of the value by central differences in mpmath: three lists. Hold a wide arithmetic."""
+    """The same for each entry of the value by central differences in mpmath: three lists. Needs a wide arithmetic."""
     values = []
     for side in (-1, 0, 1):
         place = reals(x) + reals(v) * reals(side * step)

@@ -1,4 +1,4 @@
-"""References from closed forms in extended precision, for arguments and Hessians that are large."""
+"""References from closed forms in extended precision, for large arguments and Hessians."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ EFFORT = Effort()
 
 
 def scalar(point: Point, value: Exact, gradient: Gradient) -> Reference:
-    """Of a function whose value is a number, with that gradient."""
+    """The reference of a scalar function with this gradient."""
     return Reference(
         (),
         (
@@ -36,7 +36,7 @@ def matrix(
     *,
     most_rows: int = 12,
 ) -> Reference:
-    """Of a function whose value is this array: row(index) is one of J's, summed(w) is wᵀ J for weights of all rows."""
+    """The reference of a function with this array value: row(index) is a row of J, summed(w) is wᵀ J."""
     shape = values.shape
     (chosen,) = chosen_entries([values.size], most_rows, EFFORT.seed)
     outputs = [(index, _row(point, values.ravel()[index], row(index))) for index in chosen]
@@ -46,7 +46,7 @@ def matrix(
 
 
 def hessian(point: Point, gradient: Exact, whole: Exact) -> Reference:
-    """Of a Hessian with all entries in order, as a matrix; 64 rows of it are examined."""
+    """The reference of a Hessian given as a matrix; 64 of its rows are examined."""
     ends = np.cumsum(point.sizes)[:-1]
     return matrix(
         point,

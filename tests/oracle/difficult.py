@@ -1,9 +1,9 @@
-"""Functions at points where double precision is pressed hard, by the sort of difficulty.
+"""Functions at points that are difficult in double precision, by kind of difficulty.
 
     FAMILIES[family][name] = (text, point)
 
-text(xp, x) is a number; point(rng) the vector x. Nothing is wrong with any of them: a right library computes what it
-can, and a verdict on it may say "right" or "inconclusive", but not "wrong".
+text(xp, x) is a number; point(rng) the vector x. All functions are correct: a correct library computes them as well as
+possible, and its verdict may be "right" or "inconclusive", but not "wrong".
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ N = 4
 
 
 def spread(low: float, high: float) -> Maker:
-    """Of both signs, of sizes between these powers of ten."""
+    """Numbers of both signs, of sizes between these powers of ten."""
     return lambda rng: rng.choice([-1.0, 1.0], N) * 10.0 ** rng.uniform(low, high, N)
 
 

@@ -1,6 +1,6 @@
 """The perfect backend: derivatives from differences at 4000 bits, rounded once to double.
 
-It shares nothing with the oracle: numbers are mpmath's, and a step is 2^-340 of each entry.
+It shares nothing with the oracle: numbers are mpmath's, and steps are 2^-340 of each entry.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 
 STEPS = (-300, -340)
-"""log2 of the two steps, relative to each entry: a derivative that falls with the step is zero."""
+"""log2 of the two steps, relative to each entry: a derivative that decreases with the step is zero."""
 
 MP = mpmath.MPContext()
 MP.prec = 4000

@@ -1,10 +1,9 @@
-"""Random functions over `xp`, as text: what a failing test prints can be pasted.
+"""Random functions over `xp`, as strings, so that output of a failing test can be pasted.
 
     scalar(rng, depth) -> "xp.sum(xp.sin(A @ x) * y)"
 
-Nothing is done to keep them well-conditioned: where digits are lost the verdict has to say "inconclusive". The names
-x, y are vectors of length 4, A is a matrix (4, 4), s a number,
-E the unit matrix.
+They may be ill-conditioned: where digits are lost, the verdict must be "inconclusive". The names x, y are vectors of
+length 4, A is a matrix (4, 4), s a number, E the unit matrix.
 """
 
 from collections.abc import Callable
@@ -99,7 +98,7 @@ def function(text: str) -> Callable[..., Any]:
 
 
 def inputs(rng: Generator) -> dict[str, Any]:
-    """Of all sizes between a thousandth and ten, now and then with a large offset."""
+    """Numbers of all sizes between a thousandth and ten, sometimes with a large offset."""
 
     def draw(*shape: int) -> Any:
         offset = 1e3 if rng.uniform() < 0.05 else 0.0

@@ -1,10 +1,10 @@
-"""Wrong rules for the reference engine, as data: what is planted, where it must show, and through which operator.
+"""Wrong rules for the reference engine, as data: the planted fault, its effect, and the operator that shows it.
 
-kind      what sort of mistake it is: a row of the kill matrix
-size      its relative error: a column; "gross" where it has none
+kind      the sort of mistake: a row of the kill matrix
+size      its relative error: a column; "gross" if it has none
 case      a small function at points of full precision: its gradient has entries of about one, nothing cancels
-operator  through which it must be caught; or of which the relation (`adbench.execution.operators.relations`) must break
-expected  "wrong"; "verified" at the hard points, where no double can tell an error in the ninth digit
+operator  the operator that must catch it, or whose relation (`adbench.execution.operators.relations`) must break
+expected  "wrong"; "verified" at the hard points, where double precision cannot show an error in the ninth digit
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Mutant:
     operator: str = "gradient"
     relation: str = ""
     expected: str = "wrong"
-    points: int = 1  # more than one where the mistake is in what an earlier call left behind
+    points: int = 1  # more than one if the mistake is in the state left by an earlier call
     survives: str = ""  # why it is not caught yet
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""All that is planted."""
+"""All planted faults."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from tests.oracle.planting import in_reverse, scaled
 
 
 def unresolvable() -> Iterator[Mutant]:
-    """The same error at hard points: in the ninth digit nobody can tell, in the second everybody must."""
+    """The same error at hard points: invisible in the ninth digit, found in the second."""
     for name, where in at.HARD.items():
         for label, expected in (("1e-9", "verified"), ("1e-2", "wrong")):
             kind = "beyond resolution" if expected == "verified" else "hard point"

@@ -1,4 +1,4 @@
-"""Mistakes between calls and around them: what is left behind, NaN, second order, the form of a result."""
+"""Mistakes between calls: state left behind, NaN, second order, wrong kinds of results."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,7 +21,7 @@ from tests.oracle.planting import (
 
 
 def detached(right: Any, val: Any, adj: Any, *inputs: Any, **params: Any) -> Any:
-    """The gradient function computes with plain numbers: right at first order, and a constant at second."""
+    """The gradient function computes with plain numbers: correct in first order, and a constant in second."""
     return right(tape.value_of(val), adj, *map(tape.value_of, inputs), **params)
 
 
@@ -31,7 +31,7 @@ def nan_at_zero(right: Any, val: Any, adj: Any, x: Any, **params: Any) -> Any:
 
 def stale_values() -> Iterator[Mutant]:
     def remembered(which: int) -> Any:
-        """Which of the inputs seen so far: the first, or the one before."""
+        """The first input, or the previous one."""
         seen: list[Any] = []
 
         def wrong(right: Any, val: Any, adj: Any, x: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Wrong backends: right at one call, and wrong in what they keep, in how they read arrays, or in other vectors.
+"""Wrong backends: correct in one call, and wrong in state, in reading arrays, or for other vectors.
 
-Each is `broken(prepare, args, wrt)`: it gets the right `prepare(args, wrt)` and returns the wrong call.
+Each is `broken(prepare, args, wrt)`, which gets the correct `prepare(args, wrt)` and returns the wrong call.
 """
 
 import copy
@@ -102,7 +102,7 @@ def last_prepared() -> Broken:
 
 
 def last_called() -> Broken:
-    """Calls of one operator share what is left behind: right after one of another, it is wrong."""
+    """Calls of one operator share state: a call after another one is wrong."""
     latest: list[Any] = []
 
     def broken(prepare: Call, args: Any, wrt: Any) -> Call:
@@ -194,7 +194,7 @@ VECTOR_FAULTS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def across(prepare: Call, args: Any, wrt: Any) -> Call:
-    """Linear, right along the standard vector, and wrong across it."""
+    """Linear, correct along the standard vector, and wrong orthogonally to it."""
     call, v0 = prepare(args, wrt), flat(args[-1])
     p = np.arange(1.0, v0.size + 1)
     p -= (p @ v0) / (v0 @ v0) * v0
@@ -205,7 +205,7 @@ def flat(vector: Any) -> Any:
     return np.concatenate([np.ravel(part) for part in (vector if isinstance(vector, tuple) else (vector,))])
 
 
-# How arrays lie
+# Memory layout of arrays
 
 
 def with_first(change: Callable[[Any], Any]) -> Broken:
@@ -234,7 +234,7 @@ def in_place(array: Any) -> Any:
 
 
 def one_of_each(prepare: Call, args: Any, wrt: Any) -> Call:
-    """An array that comes twice counts once."""
+    """An array passed twice counts once."""
     call = prepare(args, wrt)
 
     def wrong(*a: Any) -> Any:

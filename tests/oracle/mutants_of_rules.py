@@ -1,4 +1,4 @@
-"""Wrong rules, whose mistake is in one call: wrong factors, signs, terms, axes, indices."""
+"""Wrong rules, with a mistake in a single call: wrong factors, signs, terms, axes, indices."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -27,7 +27,7 @@ from tests.oracle.planting import (
 
 
 def sized() -> Iterator[Mutant]:
-    """Relative errors, in all entries of what a rule returns and in one, for rules of every sort."""
+    """Relative errors, in all entries of a rule's result or in one, for rules of every kind."""
     plants: list[tuple[str, Case, Callable[[Any], Plant]]] = [
         ("sin", at.sines, lambda wrong: in_reverse("sin", wrong)),
         ("exp", at.exponentials, lambda wrong: in_reverse("exp", wrong)),
@@ -99,7 +99,7 @@ def product_gradients(first_factor: float) -> Any:
 
 
 def at_second_order(error: float) -> Any:
-    """Right where numbers are plain, wrong where they carry derivatives themselves."""
+    """Correct for plain numbers, wrong for numbers that carry derivatives."""
 
     def wrong(right: Any, val: Any, adj: Any, x: Any) -> Any:
         part = right(val, adj, x)
@@ -212,7 +212,7 @@ def wrong_partials() -> Iterator[Mutant]:
 
 
 def swapped_where_constant(value: Any) -> Any:
-    """An operator whose partial is its own value where the other argument is a constant; else it is right."""
+    """An operator whose partial is its value if the other argument is constant; otherwise correct."""
     rule = tape.function_gradients(value, (lambda _v, adj, x, _y: adj * x, lambda _v, adj, _x, y: adj * y))
 
     def wrong(right: Any, self: Any, other: Any) -> Any:

@@ -1,10 +1,10 @@
-"""How a wrong rule is planted in the reference engine, for one test and from outside.
+"""Planting wrong rules in the reference engine, for one test and from outside.
 
-The engine has no code for this: its rules are data, so a test replaces the data. A `Plant` is a function of a
-`pytest.MonkeyPatch`, which undoes it, and of `ran`, which is called whenever what was planted runs: a mutant that the
-engine goes round is no evidence.
+The engine has no code for this: its rules are data, which a test replaces. A `Plant` is a function of a
+`pytest.MonkeyPatch`, which undoes it, and of `ran`, which is called whenever the planted code runs: a mutant that the
+engine bypasses proves nothing.
 
-The wrong function is given the right one first: `wrong(right, val, adj, *inputs, **params)`.
+The wrong function gets the correct one first: `wrong(right, val, adj, *inputs, **params)`.
 """
 
 import functools
@@ -32,7 +32,7 @@ def modules() -> list[Any]:
 
 
 def rule_named(name: str) -> Rule:
-    # The compiled gear has forms of its own of some rules, under their names; what is planted here is in the engine's.
+    # The compiled engine has separate forms of some rules under the same names; this plants into the eager ones.
     eager = [m for m in modules() if not m.__name__.startswith("adbench.tape.compiled")]
     found = {id(v): v for m in eager for v in vars(m).values() if isinstance(v, Rule) and v.name == name}
     assert len(found) == 1, f"the engine has {len(found)} rules called {name!r}"
@@ -40,7 +40,7 @@ def rule_named(name: str) -> Rule:
 
 
 def changed(patch: pytest.MonkeyPatch, rule: Rule, **parts: Any) -> None:
-    """Gives a rule other parts, by making it anew: what the rule works out from its parts follows."""
+    """Replaces parts of a rule by constructing it again, so that derived values follow."""
     given = {part: parts.get(part, getattr(rule, part)) for part in ("name", "value", "reverse", "forward")}
     more = {part: parts.get(part, getattr(rule, part)) for part in ("elementwise", "fresh", "scatter")}
     new = Rule(*given.values(), **more)
@@ -61,14 +61,14 @@ def _one_of(gradients: Any, argument: int, wrong: Wrong, ran: Ran, reads_all: bo
         return AllInputs(instead(gradients.fn, wrong, ran))
     planted = instead(gradients[argument], wrong, ran)
     if not reads_all:
-        functools.update_wrapper(planted, gradients[argument])  # its signature tells the engine what to keep
+        functools.update_wrapper(planted, gradients[argument])  # its signature determines what the engine stores
     return tuple(planted if i == argument else g for i, g in enumerate(gradients))
 
 
 def in_reverse(name: str, wrong: Wrong, argument: int = 0, *, reads_all: bool = False) -> Plant:
-    """A wrong gradient function for one argument, in reverse mode only; for `AllInputs` in place of the one for all.
+    """A wrong gradient function for one argument, in reverse mode only; for `AllInputs` instead of the common one.
 
-    reads_all   it reads values and inputs that the right one does not, so the engine has to keep them
+    reads_all   it reads values and inputs that the correct one does not, so the engine must store them
     """
 
     def plant(patch: pytest.MonkeyPatch, ran: Ran) -> None:
@@ -89,7 +89,7 @@ def in_forward(name: str, wrong: Wrong, argument: int = 0) -> Plant:
 
 
 def in_value(name: str, wrong: Wrong) -> Plant:
-    """A wrong value beside right gradient functions."""
+    """A wrong value with correct gradient functions."""
 
     def plant(patch: pytest.MonkeyPatch, ran: Ran) -> None:
         rule = rule_named(name)
@@ -99,7 +99,7 @@ def in_value(name: str, wrong: Wrong) -> Plant:
 
 
 def in_scatter(name: str, wrong: Wrong) -> Plant:
-    """wrong(right, buffer, adj, **params), in the place of adding a contribution where it belongs."""
+    """wrong(right, buffer, adj, **params), instead of adding a contribution correctly."""
 
     def plant(patch: pytest.MonkeyPatch, ran: Ran) -> None:
         rule = rule_named(name)
@@ -133,7 +133,7 @@ def in_method(owner: Callable[[], type], name: str, wrong: Wrong) -> Plant:
 
 
 def in_functional(name: str, wrong: Wrong) -> Plant:
-    """`tape.gradient` and its like: wrong(right, f, x, *vector)."""
+    """`tape.gradient` and similar functions: wrong(right, f, x, *vector)."""
 
     def plant(patch: pytest.MonkeyPatch, ran: Ran) -> None:
         patch.setattr(tape, name, instead(getattr(tape, name), wrong, ran))
@@ -142,18 +142,18 @@ def in_functional(name: str, wrong: Wrong) -> Plant:
 
 
 def in_text(module: str, function: str, old: str, new: str) -> Plant:
-    """One line of a function rewritten, for what is no data: the inner loop of the sweep."""
+    """One rewritten line of a function, for code that is not data: the inner loop of the sweep."""
 
     def plant(patch: pytest.MonkeyPatch, ran: Ran) -> None:
         home = sys.modules[f"adbench.tape.{module}"]
         text = textwrap.dedent(inspect.getsource(getattr(home, function)))
-        assert text.count(old) == 1, f"{module}.{function} says {old!r} {text.count(old)} times; write the mutant anew"
+        assert text.count(old) == 1, f"{module}.{function} has {old!r} {text.count(old)} times; update the mutant"
         head = text.index(":\n", text.index("def ")) + 2
         told = text[:head] + "    _ran()\n" + text[head:].replace(old, new)
         scope: dict[str, Any] = {}
         told = "from __future__ import annotations\n" + told
         exec(compile(told, f"<mutant of {function}>", "exec"), scope)
-        # The code, not the name: whoever else holds the function runs the mutant too.
+        # Replaces the code object, so that every holder of the function runs the mutant.
         patch.setattr(getattr(home, function), "__code__", scope[function].__code__)
         patch.setattr(home, "_ran", ran, raising=False)
 
@@ -166,11 +166,11 @@ Broken = Callable[[Callable[..., Any], Any, Any], Callable[..., Any]]
 """broken(prepare, args, wrt) -> a wrong call; prepare(args, wrt) is the right one's."""
 
 BROKEN: dict[str, Broken] = {}
-"""operator -> what is planted in it now."""
+"""operator -> its current plant."""
 
 
 def in_prepare(operator: str, broken: Broken) -> Plant:
-    """A wrong call of one operator, whatever the engine does."""
+    """A wrong call of one operator, independent of the engine."""
 
     def plant(patch: pytest.MonkeyPatch, ran: Ran) -> None:
         patch.setitem(BROKEN, operator, lambda *about: instead(broken(*about), lambda right, *args: right(*args), ran))
@@ -179,7 +179,7 @@ def in_prepare(operator: str, broken: Broken) -> Plant:
 
 
 def with_planted(backend: Backend) -> Backend:
-    """The backend with what `in_prepare` has planted."""
+    """The backend with the plants of `in_prepare`."""
 
     def prepare(operator: Operator, f: Any, args: Any, wrt: Any) -> Any:
         if operator not in BROKEN:
@@ -189,7 +189,7 @@ def with_planted(backend: Backend) -> Backend:
     return replace(backend, prepare=prepare)
 
 
-# What is wrong with a contribution
+# Wrong contributions
 
 
 def factor(part: Any, error: float, one: bool) -> Any:
@@ -203,7 +203,7 @@ def factor(part: Any, error: float, one: bool) -> Any:
 
 
 def scaled(error: float, one: bool = False) -> Wrong:
-    """A relative error in what the right function returns; of a list, in each part that is there."""
+    """A relative error in the correct function's result; for a list, in each part."""
 
     def wrong(right: Callable[..., Any], *args: Any, **params: Any) -> Any:
         part = right(*args, **params)
@@ -215,7 +215,7 @@ def scaled(error: float, one: bool = False) -> Wrong:
 
 
 def after(change: Callable[[Any], Any]) -> Wrong:
-    """change(what the right function returns)."""
+    """change(the correct function's result)."""
     return lambda right, *args, **params: change(right(*args, **params))
 
 

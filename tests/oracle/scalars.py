@@ -1,4 +1,4 @@
-"""Scalars: their reference and the verdict on their gradient, each in one line."""
+"""Reference and verdict of scalar functions, each in one line."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,11 +16,11 @@ def reference(
     names: Sequence[str] | None = None,
     **effort: Any,
 ) -> Row:
-    """The only row of a function whose value is a scalar."""
+    """The only row of a scalar function."""
     return of_any_shape(Subject.of(f, args, wrt, text=text, names=names), Effort(**effort)).scalar
 
 
 def judge(value: Any, gradient: Any, row: Row, *, claimed_relative_error: float | None = None) -> Verdict:
-    """The verdict on a value and a gradient; on the gradient alone where the value is None."""
+    """The verdict on a value and a gradient; on the gradient alone if the value is None."""
     operator, result = ("gradient", gradient) if value is None else ("value_and_gradient", (value, gradient))
     return judge_operator(operator, result, Reference((), ((0, row),)), claimed_relative_error=claimed_relative_error)

@@ -1,4 +1,4 @@
-"""Functions and decompositions by mpmath itself, on its numbers and on numpy's arrays of them."""
+"""Functions and decompositions by mpmath, on its numbers and on numpy arrays of them."""
 
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ mp.prec = 600
 
 
 def reals(x: Any) -> Any:
-    """Numbers of mpmath, exactly."""
+    """The numbers in mpmath, exactly."""
     return np.frompyfunc(lambda e: e if isinstance(e, mp.mpf) else mp.mpf(float(e)), 1, 1)(x)
 
 
@@ -62,7 +62,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 def function(name: str) -> Callable[..., Any]:
-    """By its name in the array API or scipy.special."""
+    """A function by its name in the array API or scipy.special."""
     return FUNCTIONS.get(name) or getattr(mp, name)
 
 
@@ -134,4 +134,4 @@ xp = SimpleNamespace(
         vector_norm=_norm,
     ),
 )
-"""As much of the array API as tests of the arithmetic over balls compare."""
+"""The part of the array API that tests of the arithmetic over balls compare."""

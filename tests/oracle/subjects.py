@@ -1,7 +1,7 @@
-"""Small functions at points of full precision: where mutants of the engine must show.
+"""Small functions at points of full precision, where mutants of the engine must show.
 
-Gradients have entries of about one and nothing cancels, so that an error in the ninth digit can be told; but for
-`HARD`, where a derivative is a small difference of large numbers and cannot be known to nine digits in any double.
+Gradients have entries of about one and nothing cancels, so an error in the ninth digit is visible. In `HARD`, a
+derivative is a small difference of large numbers, with fewer than nine digits in double precision.
 """
 
 from collections.abc import Callable
@@ -124,7 +124,7 @@ constant_factor = case(lambda xp, x: xp.sum(2.5 * x * xp.exp(x)), x=vector)
 
 
 def tape_written(xp: Any, x: Any) -> Any:
-    """x with its second element replaced, on libraries that write in place."""
+    """x with its second element replaced, in libraries with in-place writes."""
     y = x * 1.0
     y[1] = x[0] * x[0]
     return y

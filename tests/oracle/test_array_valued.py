@@ -1,4 +1,4 @@
-"""Functions whose value is an array: what is right passes, and one wrong entry among thousands does not."""
+"""Array-valued functions: correct results pass, and one wrong entry among thousands does not."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def word(operator: str, result: Any, reference: Reference, **more: Any) -> str:
 
 @BOTH
 @pytest.mark.parametrize("operator", ["value", "jacobian", "jvp", "vjp"])
-def test_what_is_right_is_called_right(args: Any, reference: Reference, operator: str) -> None:
+def test_correct_results_are_called_right(args: Any, reference: Reference, operator: str) -> None:
     verdict = judge_operator(operator, results(args)[operator], reference)
     assert verdict.word == "right", verdict.sentence
     assert verdict.method.startswith("power series")
@@ -94,7 +94,7 @@ def test_the_verdict_names_output_and_input() -> None:
     assert "output[2, 1], x[3]: got " in sentence
 
 
-def test_a_sparse_jacobian_is_judged_as_it_is() -> None:
+def test_a_sparse_jacobian_is_judged_without_conversion() -> None:
     args, reference = LARGE
     by_x, by_b = jacobian(*args)
     sparse = scipy.sparse.csr_array(by_x.reshape(by_b.size, -1))
@@ -136,7 +136,7 @@ def test_an_entry_outside_the_pattern_must_be_exactly_zero(form: Callable[[Any],
         ("vjp", (np.zeros((4, 2, 5)), 0.0), "must have the shape"),
     ],
 )
-def test_what_has_another_shape_is_wrong(operator: str, result: Any, text: str) -> None:
+def test_a_result_of_another_shape_is_wrong(operator: str, result: Any, text: str) -> None:
     import re
 
     verdict = judge_operator(operator, result, SMALL[1])
@@ -154,14 +154,14 @@ def test_a_forgotten_cotangent_is_found() -> None:
 def test_a_black_box_is_judged_by_differences_in_double_precision() -> None:
     args, _ = SMALL
     reference = reference_of(Subject.of(lambda *a: f(Namespace(np), *a), args, (0, 1), shape=(4, 2)))
-    assert reference.sums[0].reason == "the function is given as a black box"
+    assert reference.sums[0].reason == "the function is a black box"
     by_x, by_b = jacobian(*args)
     assert word("jacobian", (by_x, by_b), reference) in ("right", "verified")
     by_x[2, 1, 3] *= 1 + 1e-6
     assert word("jacobian", (by_x, by_b), reference) == "wrong"
 
 
-def test_an_approximate_library_is_held_to_its_claim() -> None:
+def test_an_approximate_library_is_judged_by_its_claim() -> None:
     args, reference = SMALL
     by_x, by_b = jacobian(*args)
     off = by_x * (1 + 1e-7), by_b * (1 - 1e-7)
@@ -172,7 +172,7 @@ def test_an_approximate_library_is_held_to_its_claim() -> None:
     assert word("value", results(args)["value"] * (1 + 1e-5), reference, claimed_relative_error=1e-6) == "wrong"
 
 
-def test_a_nan_at_an_output_that_is_not_examined_is_within_no_claim() -> None:
+def test_a_nan_at_an_unexamined_output_is_beyond_any_claim() -> None:
     args, reference = LARGE
     for operator in ("value", "jvp"):
         result = np.array(results(args)[operator])

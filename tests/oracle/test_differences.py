@@ -1,4 +1,4 @@
-"""Nine-point differences: right, honest about their error, and not fooled by what is only piecewise smooth."""
+"""Nine-point differences: correct, with realistic error estimates, also for piecewise smooth functions."""
 
 import math
 import random
@@ -43,7 +43,7 @@ def test_the_error_is_within_twenty_five_bars(name: str) -> None:
         assert abs(found.lower - derivative(x)) <= 25 * found.bar + 8 * 2.0**-53 * abs(derivative(x)), x
 
 
-def test_most_digits_are_right_for_ordinary_functions() -> None:
+def test_most_digits_are_correct_for_ordinary_functions() -> None:
     for f, x, derivative in [(math.exp, 0.7, math.exp(0.7)), (math.log, 0.3, 1 / 0.3), (math.sin, 1.1, math.cos(1.1))]:
         found = at(f, x)
         assert abs(found.lower / derivative - 1) < 1e-12
@@ -51,14 +51,14 @@ def test_most_digits_are_right_for_ordinary_functions() -> None:
 
 
 @pytest.mark.parametrize("distance", [0.5, 1e-2, 1e-4, 1e-6])
-def test_small_steps_win_where_the_function_is_smooth_only_close_by(distance: float) -> None:
+def test_small_steps_win_if_the_function_is_smooth_only_nearby(distance: float) -> None:
     found = at(lambda x: x**2 if x < 3 else 1000 * x, 3 - distance)
     slack = 25 * found.bar
     assert found.lower - slack <= 2 * (3 - distance) <= found.upper + slack
     assert found.bar < 1e-6
 
 
-def test_a_step_count_that_changes_when_the_input_moves_does_not_spoil_the_slope() -> None:
+def test_a_changing_step_count_does_not_affect_the_slope() -> None:
     def flight(speed: float) -> float:
         height, up, distance = 0.0, speed, 0.0
         while height >= 0:
@@ -79,7 +79,7 @@ def test_a_kink_gives_the_interval_of_both_one_sided_derivatives() -> None:
     assert (found.lower, found.upper) == pytest.approx((0.0, 2.0), abs=1e-9)
 
 
-def test_a_smooth_bend_is_no_kink() -> None:
+def test_a_smooth_bend_is_not_a_kink() -> None:
     assert at(lambda x: x * abs(x), 0.0).kind == "smooth"
     assert at(lambda x: math.hypot(x, 1e-2), 0.0).kind == "smooth"
 
@@ -90,7 +90,7 @@ def test_the_edge_of_the_domain_is_examined_from_inside() -> None:
     assert abs(found.lower - 3) <= 25 * found.bar
 
 
-def test_a_function_that_exists_nowhere_near_is_unknown() -> None:
+def test_a_function_undefined_nearby_is_unknown() -> None:
     found = at(lambda x: math.nan, 1.0)
     assert found.kind == "unknown"
     assert math.isnan(found.bar)
@@ -130,5 +130,5 @@ def test_a_second_derivative_lies_within_its_bar(name: str) -> None:
 
 
 @pytest.mark.parametrize("f", [abs, lambda t: t * abs(t), lambda t: max(t, 0.0) ** 2, lambda t: abs(t) ** 1.5])
-def test_where_the_slope_has_a_kink_there_is_no_second_derivative(f: Callable[[float], float]) -> None:
+def test_a_kink_in_the_slope_has_no_second_derivative(f: Callable[[float], float]) -> None:
     assert curvature(f).kind == "unknown"

@@ -1,4 +1,4 @@
-"""Right backends raise no alarm: built-in cases and random functions, at random points, through every library."""
+"""Correct backends raise no alarm: built-in cases and random functions, at random points, for every library."""
 
 import warnings
 from collections import Counter
@@ -29,7 +29,7 @@ from tests.oracle.difficult import FAMILIES
 from tests.oracle.exact import Exact
 from tests.support.marks import mostly_slow
 
-pytestmark = pytest.mark.xdist_group("false alarms")  # they are counted together
+pytestmark = pytest.mark.xdist_group("false alarms")  # counted together
 
 LIBRARIES = ("tape", "jax", "torch", "autograd")
 AT_DIFFICULT_POINTS = ("tape", "autograd", "jax_eager", "torch", "casadi")
@@ -43,7 +43,7 @@ FAST = (
     *("bundle_adjustment", "cholesky", "eight_schools", "helmholtz_energy", "log_determinant", "lotka_volterra"),
     *("matrix_product", "normal_log_density", "normal_log_density_loop", "product_plus_constant", "projectile"),
     *("quadratic_form", "rosenbrock", "solve"),
-)  # quick ones, one at least of each kind
+)  # fast ones, at least one of each kind
 GROUPS, TREES, POINTS = 8, 6, 3
 SEED = 20_000  # of the first point; the next ones follow
 
@@ -52,7 +52,7 @@ Record = Callable[[str, object], None]
 
 @dataclass
 class Tally:
-    """How many numbers were compared at how many points, and every sentence about a wrong one."""
+    """The counts of compared numbers and points, and the sentences about wrong ones."""
 
     words: Counter[str]
     points: int
@@ -84,12 +84,12 @@ def tally(total: Counter[str], record_property: Record) -> Iterator[Tally]:
 
 @pytest.fixture(scope="module")
 def libraries() -> list[Backend]:
-    """All four are among what the tests need."""
+    """All four are among the tests' requirements."""
     return [backend(name) for name in LIBRARIES]
 
 
 class Prepared:
-    """A backend's operator on a case and size, prepared once: whatever it does at other points is judged too."""
+    """A backend's operator on a case and size, prepared once: its results at other points are judged too."""
 
     def __init__(self, backend: Backend, operator: str) -> None:
         self.backend, self.operator = backend, operator
@@ -110,7 +110,7 @@ def judge_all(tally: Tally, prepared: list[Prepared], at: Point, known: Known, w
             continue
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")  # what a library remarks upon is no verdict on it
+                warnings.simplefilter("ignore")  # warnings of libraries are not verdicts
                 result = operator.at(at)
         except Exception as error:  # a library may lack a function or refuse a constant: that is "failed", not "wrong"
             operator.missing = f"{operator.backend.name} {operator.operator} {what}: {error}"
@@ -120,7 +120,7 @@ def judge_all(tally: Tally, prepared: list[Prepared], at: Point, known: Known, w
 
 
 def closed(tally: Tally, record_property: Record) -> None:
-    """What the terminal shows at the end, and no alarm."""
+    """Counts for the terminal at the end, and the alarms."""
     record_property("false alarms", [tally.words["wrong"], sum(tally.words.values()), tally.points])
     assert not tally.alarms, "\n".join(tally.alarms)
 
@@ -188,14 +188,14 @@ TRULY_WRONG: dict[tuple[str, str], dict[str, str]] = {
         "tape": "sums over pairs of other factors, in which small ones are lost",
     },
 }
-"""(family, function) -> library -> why a verdict "wrong" is right there."""
+"""(family, function) -> library -> why a verdict "wrong" is correct there."""
 
 
 OPEN = frozenset({
     ("cancellation", "difference of squares"), ("cancellation", "sin² + cos² - 1 + x"),
     ("near-singular matrices", "solve"), ("power laws", "ratio of powers"),
 })  # fmt: skip
-"""(family, function) where a right library may still be called wrong: the lines go with the cause."""
+"""(family, function) where a correct library may still be called wrong; remove a line with its cause."""
 
 
 class Perfect:
@@ -220,7 +220,7 @@ class Perfect:
 def test_no_library_is_called_wrong_at_difficult_points(
     family: str, nightly: int, tally: Tally, record_property: Record
 ) -> None:
-    """Also not the perfect one: its derivatives come from 4000 bits and are rounded once."""
+    """Nor the perfect backend, whose derivatives come from 4000 bits and are rounded once."""
     operators = ("value", "gradient", "jvp", "hvp", "hessian")
     for name, (text, make) in FAMILIES[family].items():
         case = Case(f=text, inputs=lambda n, rng, make=make: {"x": make(rng)}, wrt=("x",), sizes=(1,))
@@ -264,7 +264,7 @@ CANCELLING: dict[str, Callable[[Any, Any], Any]] = {
 def test_a_hessian_that_cancels_along_the_direction_raises_no_alarm(
     name: str, nightly: int, tally: Tally, record_property: Record
 ) -> None:
-    """Functions that stay the same when all inputs move together: H v is zero, and in doubles a few roundings."""
+    """Functions that are invariant when all inputs move together: H v is zero, with rounding errors in doubles."""
     for size in (2, 5):
         case = Case(f=CANCELLING[name], inputs=lambda n, rng: {"x": rng.uniform(0.4, 1.1, n)}, wrt=("x",), sizes=(2, 5))
         prepared = [Prepared(backend("tape"), operator) for operator in ("hvp", "hessian")]

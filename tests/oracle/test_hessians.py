@@ -1,4 +1,4 @@
-"""Hessians are judged entry by entry: a wrong one is found and named, whatever the inputs look like."""
+"""Hessians are judged entry by entry: a wrong one is found and named, for any structure of inputs."""
 
 from collections.abc import Callable
 from functools import cache
@@ -43,7 +43,7 @@ def known(n: int) -> Reference:
 
 
 def nested(whole: Any) -> Any:
-    """The Hessian as operators return it: instead of each leaf of the active inputs what is like these."""
+    """The Hessian as operators return it: each leaf of the active inputs replaced by a structure like these."""
     if whole.shape != (N, N):
         return ((whole.reshape(len(whole) // 10, 10, len(whole) // 10, 10),),)
     active = tuple(ARGS[k] for k in AT.wrt)
@@ -68,7 +68,7 @@ def verdict(n: int, fault: Callable[[Any], None] = lambda whole: None) -> Verdic
 
 
 @pytest.mark.parametrize("n", [N, 60, 300])
-def test_a_right_hessian_is_right(n: int) -> None:
+def test_a_correct_hessian_is_right(n: int) -> None:
     found = verdict(n)
     assert found.word == "right", found.sentence
     assert (found.hidden is None) == (n <= 64)
@@ -136,7 +136,7 @@ def test_two_entries_hide_from_no_pair_of_directions() -> None:
 
 
 def test_a_claim_is_about_the_whole_hessian() -> None:
-    """Differences are off by a share of the largest entries, also where an entry or a whole row is zero."""
+    """Differences have errors relative to the largest entries, also for zero entries or rows."""
     whole = np.diag([2.0, 3.0, 0.0])
     at = Point((np.zeros(3),), (0,), ("x",))
     reference = closed_forms.hessian(at, np.zeros(3).astype(np.longdouble), whole.astype(np.longdouble))
@@ -163,7 +163,7 @@ def test_a_claim_is_about_the_whole_hessian() -> None:
         ),
     ],
 )
-def test_a_hessian_of_another_structure_is_wrong_and_says_what_was_there(broken: Any, said: str) -> None:
+def test_a_hessian_of_another_structure_is_wrong_and_described(broken: Any, said: str) -> None:
     import re
 
     found = judge_operator("hessian", broken, known(N))
@@ -172,7 +172,7 @@ def test_a_hessian_of_another_structure_is_wrong_and_says_what_was_there(broken:
 
 
 def declared_case() -> Case:
-    """x · stop(x): its gradient is x by declaration, and of its Hessian nothing is known."""
+    """x · stop(x): its gradient is x by declaration, and its Hessian is unknown."""
     return Case(
         f=lambda xp, x: xp.sum(x * x),
         inputs=lambda n, rng: {"x": np.array([3.0, 2.0])},
@@ -183,20 +183,20 @@ def declared_case() -> Case:
     )
 
 
-def test_second_order_of_a_declared_gradient_is_blind_and_says_why() -> None:
+def test_second_order_of_a_declared_gradient_is_blind_with_a_reason() -> None:
     at = point(declared_case(), 1, 0)
     found = known_at(at, second_order=True, hessian=True, seconds=1.0)
     assert Known.from_plain(found.to_plain()).hvp is not None
     for operator, result in (("hvp", (np.ones(2),)), ("hessian", ((np.eye(2),),))):
         verdict = judged(at, operator, result, found, None)
         assert verdict.word == "blind"
-        assert "the truth is not known for" in verdict.sentence
-        assert "(the case declares its gradient and not its second derivatives)" in verdict.sentence
+        assert "the reference is unknown for" in verdict.sentence
+        assert "(the case declares its gradient but not its second derivatives)" in verdict.sentence
         assert judged(at, operator, None, found, None).word == "wrong"
 
 
-def test_a_black_box_has_second_derivatives_from_differences_where_that_is_asked_for() -> None:
-    x = np.linspace(0.5, 1.5, 20)  # more than differences can afford rows for: sums see the others
+def test_a_black_box_gets_second_derivatives_from_differences_on_request() -> None:
+    x = np.linspace(0.5, 1.5, 20)  # more rows than differences can afford; sums cover the others
 
     def f(x: Any) -> Any:
         return np.sum(np.sin(x[1:] * x[:-1])) ** 2

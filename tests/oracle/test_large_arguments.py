@@ -1,4 +1,4 @@
-"""One wrong entry among a hundred thousand is found, also where two are exchanged; and the verdict says what is not."""
+"""One wrong entry, or two exchanged ones, among a hundred thousand are found; the verdict states the limits."""
 
 from collections.abc import Callable
 from functools import cache
@@ -37,7 +37,7 @@ def known(of_array: bool) -> Reference:
 
 
 def numbers() -> tuple[Any, Any]:
-    """The terms and their derivatives in doubles, as a library would compute them."""
+    """The terms and their derivatives in double precision, like a library's."""
     return B * SIZES * np.sin(X), B * SIZES * np.cos(X)
 
 
@@ -45,7 +45,7 @@ Fault = Callable[[Any], None]  # of many numbers, in place
 
 
 def verdict(operator: str, fault: Fault = lambda numbers: None) -> Verdict:
-    """On a result that is right but for a fault planted in its many numbers."""
+    """The verdict on a correct result with a planted fault."""
     terms, slopes = numbers()
     of_array = operator in ARRAYS
     (v,) = AT.direction(0, 0)
@@ -65,7 +65,7 @@ def verdict(operator: str, fault: Fault = lambda numbers: None) -> Verdict:
 
 
 def unseen(count: int) -> list[int]:
-    """Entries that nothing compares by themselves."""
+    """Entries that are not compared individually."""
     seen = {e.index for e in known(False).scalar.leaves[0].entries} | {index for index, _ in known(True).outputs}
     return [int(k) for k in np.random.default_rng(3).permutation(N) if int(k) not in seen][:count]
 
@@ -101,7 +101,7 @@ def a_nan(numbers: Any) -> None:
 
 
 @pytest.mark.parametrize("operator", [*SCALARS, *ARRAYS])
-def test_what_is_right_is_right_and_says_how_large_an_error_could_hide(operator: str) -> None:
+def test_a_correct_result_is_right_and_states_the_largest_hidden_error(operator: str) -> None:
     found = verdict(operator)
     assert found.word == "right", found.sentence
     assert found.hidden is not None
@@ -118,7 +118,7 @@ def test_one_wrong_entry_or_two_exchanged_of_a_hundred_thousand_are_found(operat
 
 
 @pytest.mark.parametrize("operator", ["gradient", "vjp", "value", "jvp"])
-def test_no_error_larger_than_the_one_that_could_hide_does(operator: str) -> None:
+def test_no_error_larger_than_the_stated_one_can_hide(operator: str) -> None:
     right = verdict(operator).hidden
     assert right is not None
     for k in unseen(6):
@@ -139,7 +139,7 @@ def test_no_error_larger_than_the_one_that_could_hide_does(operator: str) -> Non
     ],
     ids=["all by the same", "all up", "all down", "in turns"],
 )
-def test_errors_of_a_few_roundings_that_depend_on_each_other_raise_no_alarm(rounded: Callable[[Any], Any]) -> None:
+def test_dependent_rounding_errors_raise_no_alarm(rounded: Callable[[Any], Any]) -> None:
     def fault(numbers: Any) -> None:
         numbers[...] = rounded(numbers)
 
@@ -148,7 +148,7 @@ def test_errors_of_a_few_roundings_that_depend_on_each_other_raise_no_alarm(roun
         assert found.word == "right", found.sentence
 
 
-def test_where_there_are_no_sums_the_verdict_says_so() -> None:
+def test_a_verdict_without_sums_states_that() -> None:
     without = known(False).mapped(lambda row: row.__class__(**{**vars(row), "directions": ()}))
     found = judge_operator("gradient", (numbers()[1],), without)
     assert found.word == "right"

@@ -1,4 +1,5 @@
-"""Test the tester: wrong rules, planted one at a time in the reference engine, are caught by what users run."""
+"""Test the tester: wrong rules, planted one at a time in the reference engine, are caught by the commands that users
+run."""
 
 import importlib
 from collections import Counter
@@ -37,14 +38,14 @@ NIGHTLY_SEED = 1_000  # the first seed of the points; the next ones follow
 
 @cache
 def known(case: Case, seed: int, second_order: bool) -> Known:
-    """From the case's text alone: one truth for all mutants at a point."""
+    """From the case's source alone: one reference for all mutants at a point."""
     found = known_at(point(case, 1, seed), second_order=second_order, seconds=3.0)
     assert found.first.all_outputs.method == METHOD, found.first.all_outputs.reason
     return found
 
 
 def word(mutant: Mutant, seed: int) -> tuple[str, str]:
-    """The verdict on the engine as it is now, through the operator or the relation that the mutant names."""
+    """The verdict on the current engine, by the mutant's operator or relation."""
     at = point(mutant.case, 1, seed)
     if mutant.relation:
         found = sentences(related(Setting(TAPE, mutant.case, 1, seed, known(mutant.case, seed, True))))
@@ -79,7 +80,7 @@ def test_a_wrong_rule_is_caught_and_the_right_one_is_not(
     with pytest.MonkeyPatch.context() as patch:
         mutant.plant(patch, lambda: runs.append(None))
         verdicts = [word(mutant, seed) for seed in seeds][mutant.points - 1 :]
-    assert runs, "what was planted did not run: the engine takes another way now"
+    assert runs, "the planted code did not run: the engine takes another path now"
     kept = sum(found != mutant.expected for found, _ in verdicts)
     record_property("mutant", [mutant.kind, mutant.size, len(verdicts), len(verdicts) - kept])
     for seed, (found, sentence) in zip(seeds, verdicts, strict=False):
@@ -96,7 +97,7 @@ def sum_of_sines(xp: Any, x: Any) -> Any:
 
 
 @pytest.mark.parametrize("error", [1.0, 1e-4, 1e-9])
-def test_check_and_assert_gradients_see_a_wrong_rule_in_a_function_of_ones_own(
+def test_check_and_assert_gradients_find_a_wrong_rule_in_a_users_function(
     error: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x = np.array([0.5, 0.7, 0.9])
@@ -110,7 +111,7 @@ def test_check_and_assert_gradients_see_a_wrong_rule_in_a_function_of_ones_own(
         assert_gradients(sum_of_sines, x)
 
 
-def test_what_was_planted_is_gone_afterwards() -> None:
+def test_planted_faults_are_removed_afterwards() -> None:
     mutant = next(m for m in MUTANTS if m.case is sines)
     before = word(mutant, NIGHTLY_SEED)
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Thousands of right gradients raise no alarm, and errors of 1e-9 in one entry do."""
+"""Thousands of correct gradients raise no alarm, and errors of 1e-9 in one entry do."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def running_gradient(x: Any) -> Any:
     return np.cumsum(2 * np.cumsum(x)[::-1])[::-1]
 
 
-# Right gradients as a library would compute them: closed forms in double precision, with all their rounding.
+# Correct gradients like a library's: closed forms in double precision, with all their rounding.
 RIGHT: dict[str, tuple[Text, Gradient]] = {
     "sines": (lambda xp, x: xp.sum(xp.sin(3 * x)), lambda x: 3 * np.cos(3 * x)),
     "offset by 1e8": (lambda xp, x: xp.sum(x**3) + 1e8, lambda x: 3 * x**2),
@@ -78,7 +78,7 @@ RIGHT: dict[str, tuple[Text, Gradient]] = {
 }
 
 
-pytestmark = pytest.mark.xdist_group("ninth digit")  # they are counted together
+pytestmark = pytest.mark.xdist_group("ninth digit")  # counted together
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def tally() -> Counter[str]:
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_right_gradients_raise_no_alarm_and_an_error_in_the_ninth_digit_does(name: str, tally: Counter[str]) -> None:
+def test_correct_gradients_raise_no_alarm_and_ninth_digit_errors_do(name: str, tally: Counter[str]) -> None:
     text, gradient = RIGHT[name]
     for seed in range(40):
         rng = np.random.default_rng([seed, 17])

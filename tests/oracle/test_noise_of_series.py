@@ -1,4 +1,4 @@
-"""The noise of double precision that series with random roundings show: neither too small nor far too large."""
+"""The noise of double precision from series with random rounding: neither too small nor far too large."""
 
 import itertools
 import math
@@ -23,14 +23,14 @@ Numbers = Sequence[float]
 
 
 def apply(name: str, *operands: Any) -> Any:
-    """A library function, as a namespace calls it."""
+    """A library function, called like a namespace's."""
     real = next(type(operand) for operand in operands if isinstance(operand, Real))
     function = {**UNARY, **SEVERAL, "abs": ball.absolute}[name]
     return real(real.computed(name, function, *(real.of(operand).ball for operand in operands)))
 
 
 def coefficients(f: Function, real: type[Real], point: Numbers, direction: Numbers) -> list[Any]:
-    """Of t^0, t^1 and t^2 of f(point + t direction); NaN where it is infinite or NaN."""
+    """The coefficients of t^0, t^1 and t^2 of f(point + t direction); NaN where it is infinite or NaN."""
     if issubclass(real, Noisy):
         real.stream.restart()
     value = f(*(real(ball.moving(x, {1: v}) if v else arb(x)) for x, v in zip(point, direction, strict=True))).ball
@@ -58,20 +58,20 @@ def test_a_well_conditioned_function_has_the_noise_of_a_few_roundings() -> None:
     assert 0.2 * U < second < 20 * U
 
 
-def test_what_an_offset_takes_away_is_noise() -> None:
+def test_digits_lost_to_an_offset_are_noise() -> None:
     value, first, second = noise(lambda x: apply("sin", (x + 1e9) - 1e9), 0.3)
     assert 1e-8 < value < 1e-6
     assert 1e-9 < first < 1e-6
     assert 1e-9 < second < 1e-6
 
 
-def test_an_offset_that_no_derivative_sees_is_no_noise_of_the_derivative() -> None:
+def test_an_offset_adds_no_noise_to_derivatives() -> None:
     value, first, _ = noise(lambda x: x * x * x + 1e9, 0.3)
     assert 1e-8 < value < 1e-6
     assert first < 5 * U
 
 
-def test_exact_values_have_no_noise_and_their_derivatives_have() -> None:
+def test_exact_values_have_no_noise_but_their_derivatives_have() -> None:
     value, first, second = noise(lambda x: (x * x + 1) * x - 3, 3.0)
     assert value == 0
     assert 0 < first < 100 * U
@@ -89,11 +89,11 @@ def test_exact_values_have_no_noise_and_their_derivatives_have() -> None:
         lambda x: apply("sqrt", x * 0 + 4) + apply("exp", x - x),
     ],
 )
-def test_what_float64_computes_exactly_is_exact(f: Function) -> None:
+def test_exact_float64_operations_stay_exact(f: Function) -> None:
     assert noise(f, 0.3)[0] == 0
 
 
-def test_derivatives_that_cancel_leave_the_roundings_of_their_terms() -> None:
+def test_cancelling_derivatives_keep_their_terms_rounding() -> None:
     _, first, second = noise(lambda x: x / x, 0.3)
     assert 0.1 * U < first * 0.3 < 10 * U
     assert 0.1 * U < second * 0.09 < 20 * U
@@ -123,7 +123,7 @@ def test_the_order_of_a_sum_is_noise() -> None:
     assert noise(lambda x: type(x)(type(x).total([(x * n).ball for n in range(50)])), 3.0)[0] == 0
 
 
-def test_long_loops_add_their_roundings_up() -> None:
+def test_long_loops_accumulate_rounding() -> None:
     def recurrence(x: Any) -> Any:
         for _ in range(300):
             x = x + apply("sin", x) * 1e-3
@@ -176,7 +176,7 @@ def test_one_draw_has_one_hessian() -> None:
         (lambda x, y: x / y - y / x, 1.0),
     ],
 )
-def test_mixed_derivatives_that_cancel_leave_the_roundings_of_their_terms(f: Function, size: float) -> None:
+def test_cancelling_mixed_derivatives_keep_their_terms_rounding(f: Function, size: float) -> None:
     with arithmetic(Arithmetic()):
         truth = hessian(f, Real, (1.1, 1.1))[0][1]
         errors = [float(hessian(f, noisy_type(4, draw), (1.1, 1.1))[0][1] - truth) for draw in range(DRAWS)]
@@ -190,7 +190,7 @@ def test_an_entry_that_is_zero_by_structure_has_no_noise() -> None:
             assert abs(float(found[0][1])) < 1e-40
 
 
-def test_the_zero_diagonal_of_a_product_has_the_roundings_of_its_quotients() -> None:
+def test_the_zero_diagonal_of_a_product_has_the_rounding_of_its_quotients() -> None:
     def product(*numbers: Any) -> Any:
         real = type(numbers[0])
         return real(real.product([number.ball for number in numbers]))
@@ -202,7 +202,7 @@ def test_the_zero_diagonal_of_a_product_has_the_roundings_of_its_quotients() -> 
     assert noise(product, 0.0, 3.0)[1] < 10 * U
 
 
-def test_every_element_of_a_variance_sees_its_own_mean() -> None:
+def test_every_element_of_a_variance_has_its_own_mean() -> None:
     def variance(x: Any) -> Any:
         real = type(x)
         numbers = [x, real.of(1e8 + 0.5), real.of(1e8 - 0.75)]
@@ -226,13 +226,13 @@ def test_draws_repeat_and_differ() -> None:
         assert len({str(value(seed, draw)[1]) for seed in range(2) for draw in range(3)}) == 6
 
 
-def test_perturbations_are_the_same_whatever_the_precision_when_they_are_first_made() -> None:
+def test_perturbations_do_not_depend_on_the_precision_at_creation() -> None:
     noisy._table.cache_clear()
-    factors = {str(factor.man_exp()) for steps in noisy._table()[0] for factor in steps}  # outside of any arithmetic
+    factors = {str(factor.man_exp()) for steps in noisy._table()[0] for factor in steps}  # outside any arithmetic
     assert len(factors) > 10_000
 
 
-def test_nothing_widens() -> None:
+def test_balls_do_not_widen() -> None:
     def chaotic(x: Any) -> Any:
         for _ in range(400):
             x = 3.9 * x * (1 - x)
@@ -244,7 +244,7 @@ def test_nothing_widens() -> None:
         assert float(found[0]) == found[0]  # a float64
 
 
-def test_values_are_those_that_float64_could_have() -> None:
+def test_values_are_possible_float64_results() -> None:
     """Every value is one of the two float64 next to the exact result of the operation on such values."""
     with arithmetic(Arithmetic()):
         for draw in range(4):
@@ -258,12 +258,12 @@ def test_values_are_those_that_float64_could_have() -> None:
                 assert found in (below, math.nextafter(below, math.inf))
 
 
-def test_an_overflow_that_matters_leaves_nothing_known() -> None:
+def test_a_relevant_overflow_makes_the_result_unknown() -> None:
     assert noise(lambda x: apply("sqrt", x * x + 1.0), 1e200) == (math.inf, math.inf, math.inf)
     assert noise(lambda x: apply("log", apply("exp", x)), 800.0)[1] == math.inf
 
 
-def test_an_overflow_that_does_not_matter_is_no_noise() -> None:
+def test_an_irrelevant_overflow_is_not_noise() -> None:
     value, first, second = noise(lambda x: 1 / (1 + apply("exp", -x)), -800.0)
     assert value == first == second == 0.0
     _, first, _ = noise(lambda x: apply("hypot", x, type(x).of(1.0)), 1e200)
@@ -275,7 +275,7 @@ def test_subnormal_values_have_an_absolute_error() -> None:
     assert 1e-324 < value < 2e-323
     assert 1e-324 < first < 2e-323
     scaled = noise(lambda x: apply("sin", 1e310**0.5 * 1e155 * (1e-310 * apply("sin", x))), 0.3)
-    assert scaled[0] > 1e-15  # of the 14 digits that were left
+    assert scaled[0] > 1e-15  # of the remaining 14 digits
 
 
 def test_partial_derivatives_out_of_range_leave_the_second_derivative_unknown() -> None:
@@ -285,7 +285,7 @@ def test_partial_derivatives_out_of_range_leave_the_second_derivative_unknown() 
     assert second == math.inf
 
 
-def test_the_spread_is_about_the_truth() -> None:
+def test_the_spread_is_relative_to_the_reference() -> None:
     assert spread([3.0, -4.0]) == pytest.approx(math.sqrt(12.5))
     assert spread([2.0, 2.0]) == pytest.approx(2.0)
     assert spread([1e200, 1e200]) == pytest.approx(1e200)
@@ -301,7 +301,7 @@ def inverse_noise(gap: float, *, together: bool) -> float:
         real = type(x)
         rows = [[real.of(1.0).ball, x.ball], [x.ball if together else real.of(1.0).ball, real.of(1.0 + gap).ball]]
         (a, b), (c, d) = [[real(value) for value in row] for row in real.matrix(rows, symmetric=False, mixing=False)]
-        # Exactly, as the decomposition itself is computed.
+        # Exactly, like the decomposition itself.
         determinant = ball.sub(ball.mul(a.ball, d.ball), ball.mul(b.ball, c.ball))
         return real(real.rounded(ball.div(a.ball, determinant)))
 
@@ -314,8 +314,8 @@ def test_the_noise_of_a_decomposition_follows_the_condition() -> None:
         assert 0.1 * U / gap < inverse_noise(gap, together=False) / size < 100 * U / gap
 
 
-def test_second_derivatives_of_a_decomposition_solve_again_with_other_roundings() -> None:
-    """log det of v vᵀ + g I: terms of size 1/g² cancel, and each has the roundings of a solution of its own."""
+def test_second_derivatives_of_a_decomposition_solve_again_with_other_rounding() -> None:
+    """log det of v vᵀ + g I: terms of size 1/g² cancel, each with the rounding of a separate solution."""
 
     def log_determinant(x: Any) -> Any:
         real, y, gap = type(x), type(x).of(0.7), 1e-5

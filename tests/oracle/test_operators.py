@@ -1,4 +1,4 @@
-"""The verdict on operators, against functions whose Hessians can be written down."""
+"""The verdict on operators, for functions with known Hessians."""
 
 from typing import Any
 
@@ -67,20 +67,20 @@ def word(operator: str, result: Any) -> str:
 
 
 def changed(result: Any, factor: float) -> Any:
-    """The same with every number in it multiplied by the factor."""
+    """The structure with every number multiplied by the factor."""
     if isinstance(result, tuple):
         return tuple(changed(part, factor) for part in result)
     return np.asarray(result) * factor
 
 
 @pytest.mark.parametrize("operator", RIGHT)
-def test_what_is_right_is_found_right(operator: str) -> None:
+def test_correct_results_are_found_right(operator: str) -> None:
     assert word(operator, RIGHT[operator]) == "right"
 
 
 @pytest.mark.parametrize("factor", [0.0, -1.0, 1.01, 1 + 1e-8, np.nan])
 @pytest.mark.parametrize("operator", RIGHT)
-def test_what_is_off_in_every_number_is_found_wrong(operator: str, factor: float) -> None:
+def test_errors_in_every_number_are_found_wrong(operator: str, factor: float) -> None:
     assert word(operator, changed(RIGHT[operator], factor)) == "wrong"
 
 
@@ -90,7 +90,7 @@ def test_a_forgotten_cotangent_and_a_forgotten_direction_are_found_wrong() -> No
     assert word("hvp", hvp((np.ones(3), 1.0))) == "wrong"
 
 
-def test_only_a_value_with_a_gradient_is_told_to_be_wrong_beside_it() -> None:
+def test_only_a_value_with_a_gradient_mentions_the_gradient() -> None:
     said = {
         operator: judge_operator(operator, result, SECOND.get(operator, FIRST)).sentence
         for operator, result in (
@@ -99,7 +99,7 @@ def test_only_a_value_with_a_gradient_is_told_to_be_wrong_beside_it() -> None:
             ("value_and_gradient", (RIGHT["value"] * 2, GRADIENT)),
         )
     }
-    assert {operator: "beside" in sentence for operator, sentence in said.items()} == {
+    assert {operator: "though the gradient is correct" in sentence for operator, sentence in said.items()} == {
         "jvp": False,
         "value": False,
         "value_and_gradient": True,
@@ -116,7 +116,7 @@ def test_one_wrong_entry_of_a_hessian_is_found(place: tuple[int, int, tuple[int,
 
 @pytest.mark.parametrize("operator", ["jvp", "vjp", "hvp", "hessian", "jacobian", "value_and_gradient"])
 @pytest.mark.parametrize("shape", ["none", "text", "half", "column"])
-def test_what_is_misshapen_is_wrong_and_raises_nothing(operator: str, shape: str) -> None:
+def test_misshapen_results_are_wrong_and_raise_nothing(operator: str, shape: str) -> None:
     result = RIGHT[operator]
     broken = {
         "none": None,
@@ -127,7 +127,7 @@ def test_what_is_misshapen_is_wrong_and_raises_nothing(operator: str, shape: str
     assert word(operator, broken) == "wrong"
 
 
-def test_the_derivative_along_a_direction_is_the_same_summed_and_examined() -> None:
+def test_summed_and_examined_directional_derivatives_agree() -> None:
     sampled, first = reference(HERE, Effort(max_entries=2)).scalar, FIRST.scalar
     assert sampled.directions
     examined, summed = along(sampled, 0), along(first, 0)
@@ -136,7 +136,7 @@ def test_the_derivative_along_a_direction_is_the_same_summed_and_examined() -> N
     assert np.isnan(along(sampled, 99).lower)
 
 
-def test_a_claim_about_a_product_that_cancels_is_about_what_it_is_made_from() -> None:
+def test_a_claim_about_a_cancelling_product_refers_to_its_terms() -> None:
     at = (1.3, 0.7)
     p, q = (float(part) for part in Subject.of(plain, at, (0, 1)).point.direction(0, 0))
 
@@ -153,7 +153,7 @@ def test_a_claim_about_a_product_that_cancels_is_about_what_it_is_made_from() ->
     assert word_of(1e-8, None) == "wrong"
 
 
-def test_where_the_text_does_not_run_on_series_nothing_is_claimed() -> None:
+def test_without_series_second_order_is_unknown() -> None:
     def opaque(xp: Any, x: Any, b: Any) -> Any:
         return text(np, np.asarray(x, dtype=float), float(b))
 
@@ -162,7 +162,7 @@ def test_where_the_text_does_not_run_on_series_nothing_is_claimed() -> None:
     assert judge_operator("hvp", RIGHT["hvp"], second).word == "blind"
 
 
-def test_a_declared_gradient_is_the_truth_whatever_differences_say() -> None:
+def test_a_declared_gradient_overrides_differences() -> None:
     """x · stop(x) at 3: 3 by declaration, 6 by differences."""
     known = declared(9.0, (np.float64(3.0),), (3.0,), (0,), ("x",))
     assert judge_operator("gradient", (np.float64(3.0),), known).word == "right"

@@ -1,4 +1,4 @@
-"""The name of a mistake: given where it is evident, and never for noise."""
+"""The name of a mistake: given if it is evident, and never for noise."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,7 @@ Numbers = dict[str, Any]
 
 
 def evidence(got: Numbers, right: Numbers, noise: float = 1e-16) -> list[EntryEvidence]:
-    """Every entry of arrays by their names; the noise is relative to the entry."""
+    """Every entry of named arrays; the noise is relative to the entry."""
     return [
         compare(name, index, float(got[name][index]), Known(float(x), float(x), 0.0, noise * abs(x)), 1.0)
         for name, array in right.items()
@@ -39,9 +39,9 @@ PLANTED: dict[str, tuple[Numbers, Numbers, str]] = {
     "sign": ({"x": -X, "y": -Y}, BOTH, "sign flipped"),
     "sign of a number": ({"x": np.array(-0.7)}, {"x": np.array(0.7)}, "sign flipped"),
     "sign of one input": ({"x": X, "y": -Y}, BOTH, "sign flipped in y"),
-    "twice": ({"x": 2 * X}, {"x": X}, "twice the right number"),
-    "half": ({"x": X / 2}, {"x": X}, "half of the right number"),
-    "a factor": ({"x": 1.001 * X}, {"x": X}, "1.001 times the right number"),
+    "twice": ({"x": 2 * X}, {"x": X}, "twice the correct number"),
+    "half": ({"x": X / 2}, {"x": X}, "half of the correct number"),
+    "a factor": ({"x": 1.001 * X}, {"x": X}, "1.001 times the correct number"),
     "value": ({"x": 0 * X + 2.5}, {"x": X}, "the value instead of the derivative"),
     "exchanged": ({"x": Y, "y": X}, BOTH, "x and y exchanged"),
     "transposed": ({"x": M.T}, {"x": M}, "transposed"),
@@ -72,21 +72,21 @@ def test_noise_has_no_name(seed: int) -> None:
 
 
 @pytest.mark.parametrize("change", [lambda x: x, lambda x: x * np.nan, lambda x: x + 1e-3 * (x == x[1])])
-def test_right_numbers_and_faults_without_a_pattern_have_no_name(change: Callable[[Any], Any]) -> None:
+def test_correct_numbers_and_faults_without_a_pattern_have_no_name(change: Callable[[Any], Any]) -> None:
     assert pattern(evidence({"x": change(X)}, {"x": X}), 2.5) == ""
 
 
-def test_numbers_that_cannot_be_resolved_prove_no_pattern() -> None:
+def test_unresolved_numbers_prove_no_pattern() -> None:
     assert pattern(evidence({"x": -X}, {"x": X}, noise=1e-2)) == ""
 
 
-def test_entries_that_are_not_known_do_not_count_for_it() -> None:
+def test_unknown_entries_do_not_count_for_a_pattern() -> None:
     items = evidence({"x": np.roll(X, 1)}, {"x": X})
     unknown = compare("x", (9,), 1.0, Known(math.nan, math.nan, math.nan), 1.0)
     assert pattern([*items, unknown]) == "shifted by one"
 
 
-def test_the_verdict_says_it() -> None:
+def test_the_verdict_names_the_pattern() -> None:
     def text(xp: Any, x: Any) -> Any:
         return xp.sum(xp.sin(x))
 
@@ -95,4 +95,4 @@ def test_the_verdict_says_it() -> None:
     wrong = judge(text(np, x), (-np.cos(x),), known)
     assert "it looks like this: sign flipped" in wrong.sentence
     assert "looks like" not in judge(text(np, x), (np.cos(x),), known).sentence
-    assert "twice the right number" in judge(2 * text(np, x), (np.cos(x),), known).sentence
+    assert "twice the correct number" in judge(2 * text(np, x), (np.cos(x),), known).sentence

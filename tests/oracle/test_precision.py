@@ -1,4 +1,4 @@
-"""References need double precision; what computes in single precision is judged by its own noise, or refused."""
+"""References need double precision; single precision is judged by its own noise, or refused."""
 
 import sys
 from collections.abc import Iterator
@@ -31,10 +31,10 @@ X = np.array([0.3, -1.2, 0.7])
 
 @pytest.fixture(autouse=True)
 def _forgets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a command imports and sets in this process is undone."""
+    """Undo the imports and settings of a command in this process."""
     monkeypatch.setenv("JAX_ENABLE_X64", "1")
     before = list(sys.meta_path)
-    for name in ("mine", "near"):  # also of another test
+    for name in ("mine", "near"):  # also from another test
         sys.modules.pop(name, None)
     yield
     sys.meta_path[:] = before
@@ -60,7 +60,7 @@ def word(record: Record) -> str:
 def test_the_reference_of_a_users_function_is_in_double_precision(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """x64 is off in the worker of the reference, and torch creates float32: the right library was called wrong."""
+    """x64 is off in the worker of the reference, and torch creates float32: a correct library was called wrong."""
     write(tmp_path, mine=OF[name], near="def power(): return 2\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ADBENCH_CACHE", str(tmp_path / "cache"))
@@ -79,7 +79,7 @@ def test_a_function_that_converts_to_float32_is_refused_with_the_reason(
         of_command("mine:f", "jax")
 
 
-def test_a_function_that_differs_between_processes_accuses_nobody(
+def test_a_function_that_differs_between_processes_blames_no_backend(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, mine=AT_RANDOM)
@@ -97,7 +97,7 @@ def test_a_change_in_a_neighbouring_file_makes_a_new_reference(tmp_path: Path, m
         assert word(of_command("mine:f", "autograd")["gradient"]) == "right"
 
 
-def test_dependencies_are_local_texts_and_versions_of_libraries(tmp_path: Path) -> None:
+def test_dependencies_are_local_sources_and_library_versions(tmp_path: Path) -> None:
     write(tmp_path, mine="import numpy\nimport os\nfrom near import g\nfrom pkg.deep import h\n", near="g = 1\n")
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg" / "__init__.py").write_text("")
@@ -115,8 +115,8 @@ def test_dependencies_are_local_texts_and_versions_of_libraries(tmp_path: Path) 
     assert digest(changed) != digest(found) == digest(dict(found))
 
 
-def test_noise_inside_a_black_box_is_measured_not_assumed() -> None:
-    """float32 inside, float64 outside: the type of the value tells nothing."""
+def test_noise_inside_a_black_box_is_measured() -> None:
+    """float32 inside, float64 outside: the type of the value reveals nothing."""
 
     def f(x: Any) -> Any:
         return np.sum(np.sin(x.astype(np.float32)) ** 2).astype(np.float64)
@@ -144,7 +144,7 @@ def judged(error: float, *, single: bool = True) -> Verdict:
     return judge_operator("gradient", (gradient,), of_sines(), single=single)
 
 
-def test_float32_is_judged_by_its_own_noise_where_it_is_declared() -> None:
+def test_declared_float32_is_judged_by_its_own_noise() -> None:
     assert judged(0.0).word == "right"
     assert judged(0.0).sentence.startswith("in float32: ")
     assert judged(1e-4).word == "wrong"
@@ -160,7 +160,7 @@ def test_a_backend_that_declares_float32_and_returns_float64_is_judged_as_double
     assert judge_operator("gradient", (right * (1 + 1e-7),), of_sines(), single=True).word == "wrong"
 
 
-def test_a_number_too_large_for_float32_is_no_fault_of_it() -> None:
+def test_a_number_too_large_for_float32_is_not_its_fault() -> None:
     def text(xp: Any, x: Any) -> Any:
         return 1e30 * x**4
 
@@ -206,7 +206,7 @@ CASE = Case(f=f, inputs=lambda n, rng: {"x": 10 * rng.normal(size=n)}, wrt=("x",
 @pytest.mark.slow
 @pytest.mark.parametrize(("factor", "word"), [("1", "right"), ("(1 + 1e-3)", "wrong")])
 def test_a_library_in_float32_is_checked_from_end_to_end(factor: str, word: str, tmp_path: Path) -> None:
-    """At inputs that float32 has: otherwise sin at 30 would differ by the rounding of its argument."""
+    """At inputs rounded to float32, because sin at 30 would otherwise differ by the rounding of its argument."""
     write(tmp_path, oscillation=CASE, single=SINGLE_JAX.replace("FACTOR", factor))
     session = prepare(
         backends=[str(tmp_path / "single.py")], cases=[str(tmp_path / "oscillation.py")], time=False, memory=False
@@ -219,14 +219,14 @@ def test_a_library_in_float32_is_checked_from_end_to_end(factor: str, word: str,
         assert verdict is not None, found[operator]
         assert verdict.word in ((word, "verified") if word == "right" else (word,)), (operator, verdict.sentence)
         assert verdict.sentence.startswith("in float32: ")
-    # Where operators are wrong by themselves, relations do not say it again.
+    # Relations do not repeat faults of operators.
     assert found["relations"].status == "ok", found["relations"].reason
 
 
-def test_inputs_of_the_users_in_float32_are_converted_and_that_is_said() -> None:
+def test_a_users_float32_inputs_are_converted_and_reported() -> None:
     found = adbench.check(lambda xp, x: xp.sum(xp.sin(x)), X.astype(np.float32), backend="jax")
     assert found.word == "right"
-    assert found.notes == ("checked in float64 on the processor, but given float32: x",)
+    assert found.notes == ("checked in float64 on the CPU, though given as float32: x",)
 
 
 def test_another_precision_is_refused(tmp_path: Path) -> None:

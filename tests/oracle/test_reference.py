@@ -1,4 +1,4 @@
-"""References: which method, which entries, what is recorded; the cache."""
+"""References: the method, the entries, the recorded data; the cache."""
 
 import json
 import math
@@ -29,7 +29,7 @@ def plain(x: Any) -> Any:
 GRADIENT = np.exp(X) * (1 + X)
 
 
-def test_a_text_gives_the_truth_on_series_with_its_own_noise() -> None:
+def test_a_source_on_series_gives_the_reference_with_its_noise() -> None:
     found = reference(plain, (X,), (0,), text=text)
     assert (found.method, found.noise, found.reason) == (METHOD, NOISE, "")
     assert [entry.derivative.noise > 0 for entry in found.leaves[0].entries] == [True] * 7
@@ -43,12 +43,12 @@ def test_a_text_gives_the_truth_on_series_with_its_own_noise() -> None:
         (None, "black box"),
         (lambda xp, x: np.exp(x).sum(), "does not run on power series: TypeError"),
         (lambda xp, x: xp.sum(xp.wavelet(x)), "no wavelet"),
-        (lambda xp, x: math.exp(x[0]), "active number into a float"),
+        (lambda xp, x: math.exp(x[0]), "active number to a float"),
         (lambda xp, x: x, "must return one number"),
         (lambda xp, x: 1 // 0, "ZeroDivisionError"),
     ],
 )
-def test_what_does_not_run_on_series_falls_back_and_says_why(function: Any, reason: str) -> None:
+def test_a_function_that_fails_on_series_falls_back_with_a_reason(function: Any, reason: str) -> None:
     found = reference(plain, (X,), (0,), text=function)
     assert found.method == DIFFERENCES
     assert reason in found.reason
@@ -58,15 +58,15 @@ def test_what_does_not_run_on_series_falls_back_and_says_why(function: Any, reas
     assert judge(plain(X), (GRADIENT * (1 + 1e-9),), found).word == "wrong"
 
 
-def test_a_slow_text_is_given_up_for_differences() -> None:
+def test_a_slow_source_falls_back_to_differences() -> None:
     def slow(xp: Any, x: Any) -> Any:
         return xp.loop(lambda i, s: xp.sum(xp.exp(x)) * 0 + s, xp.sum(x), 3_000)
 
     found = reference(lambda x: np.sum(x), (X,), (0,), text=slow, max_seconds=0.01)
-    assert (found.method, found.reason) == (DIFFERENCES, "the text takes too long on power series")
+    assert (found.method, found.reason) == (DIFFERENCES, "the function takes too long on power series")
 
 
-def test_constants_and_nested_arguments_reach_the_text_in_their_places() -> None:
+def test_constants_and_nested_arguments_reach_the_source_in_place() -> None:
     def nested(xp: Any, params: Any, n: int, y: Any) -> Any:
         return xp.sum(params["w"][0] * y) ** n + params["w"][1][0, 0] * params["k"]
 
@@ -146,7 +146,7 @@ def test_a_reference_on_series_survives_strict_json() -> None:
     assert judge(0.0, (math.inf,), back.scalar).word == "right"
 
 
-def test_a_reference_is_computed_once_and_damage_is_mended(tmp_path: Path) -> None:
+def test_a_reference_is_computed_once_and_a_damaged_one_again(tmp_path: Path) -> None:
     calls = []
 
     def compute() -> Reference:
@@ -164,7 +164,7 @@ def test_a_reference_is_computed_once_and_damage_is_mended(tmp_path: Path) -> No
     assert len(calls) == 8
 
 
-def test_what_another_text_of_the_oracle_computed_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_references_of_another_oracle_version_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
     def compute() -> Reference:
@@ -177,7 +177,7 @@ def test_what_another_text_of_the_oracle_computed_is_not_read(tmp_path: Path, mo
     assert len(calls) == 2
 
 
-def test_a_folder_that_cannot_be_written_only_costs_time(tmp_path: Path) -> None:
+def test_an_unwritable_folder_only_costs_time(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     found = cached(blocked / "inside", "key", lambda: of_any_shape(Subject.of(plain, (X,), (0,))))

@@ -1,7 +1,7 @@
-"""A second opinion on the oracle: power series over balls (python-flint), which come with a rigorous bound.
+"""A second opinion on the oracle: power series over balls (python-flint), with rigorous bounds.
 
-The same text runs on the series x + t, truncated: its coefficients are the derivatives, each an interval that holds
-the true number. The oracle's truth must lie in it, up to the rounding of a double.
+The same source runs on the truncated series x + t: its coefficients are the derivatives, each an interval that contains
+the true number. The oracle's reference must lie in it, up to the rounding of a double.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ Text = Callable[..., Any]
 
 
 class Series:
-    """`xp` on power series over balls: the few names that the texts below use."""
+    """`xp` on power series over balls: the names used below."""
 
     def __getattr__(self, name: str) -> Callable[[Any], Any]:
         called = {"gammaln": "lgamma"}.get(name, name)
@@ -67,13 +67,13 @@ def balls(text: Text, x: float) -> tuple[Any, Any, Any]:
 
 
 def excess(truth: float, ball: Any) -> float:
-    """How far a double lies outside of a ball, relatively; not more than half a unit where the double is nearest."""
-    assert ball.rel_accuracy_bits() > 200, f"the ball is too wide to tell: {ball}"
+    """The relative distance of a double from a ball; at most half a unit if the double is nearest."""
+    assert ball.rel_accuracy_bits() > 200, f"the ball is too wide: {ball}"
     return float(((flint.arb(truth) - ball) / ball).abs_upper())
 
 
 def oracle(text: Text, x: float) -> tuple[list[float], Known]:
-    """(f, f', f'') by the oracle, and what it knows of H v, with v of the size of x; f'' is from that."""
+    """(f, f', f'') by the oracle, and its H v, with v of the size of x, which gives f''."""
     at = point(Case(f=text, inputs=lambda n, rng: {"x": x}, wrt=("x",), sizes=(1,)), 1, 0)
     known = known_at(at, second_order=True, hessian=False, seconds=3.0)
     first = known.first.scalar
@@ -93,13 +93,13 @@ def test_value_slope_and_curvature_lie_in_rigorous_balls(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HARD)
-def test_the_truth_holds_where_doubles_lose_their_digits_and_the_verdict_says_so(name: str) -> None:
+def test_the_reference_is_exact_where_doubles_lose_digits_and_the_verdict_states_it(name: str) -> None:
     text, x = HARD[name]
     (*truths, curvature), along = oracle(text, x)
     *firm, ball = balls(text, x)
     for truth, firm_ball in zip(truths, firm, strict=True):
         assert excess(truth, firm_ball) < ROUNDING, f"{name} at {x!r}: {truth!r}, but {firm_ball}"
-    # The step of second order sees fewer digits here; what is missing must be in the bar and the noise that come along.
+    # The second-order step has fewer digits here; the bar and the noise must account for that.
     allowed = (BARS * along.bar + SIGMAS * along.noise) / along.size
     assert excess(curvature, ball) < ROUNDING + allowed, f"{name} at {x!r}: {curvature!r}, but {ball}"
     worst = check(text, x).worst

@@ -1,4 +1,4 @@
-"""Complex numbers and Fourier transforms over balls: numpy's answers, with derivatives, and never a complex value."""
+"""Complex numbers and Fourier transforms over balls: numpy's results, with derivatives, and never a complex value."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -92,9 +92,9 @@ def test_roots_of_unity_are_exact_where_they_are_fractions(exact: bool) -> None:
             assert all(part.is_exact() for part in parts), parts
 
 
-def test_a_complex_number_is_neither_a_value_nor_a_float_nor_ordered() -> None:
+def test_a_complex_number_is_no_value_no_float_and_unordered() -> None:
     z = Real.of(1.0) + 2j
-    with pytest.raises(TypeError, match="it returned Complex"):
+    with pytest.raises(TypeError, match="got Complex"):
         one_number(z)
     for wrong in (
         lambda: z < 1,

@@ -1,4 +1,4 @@
-"""Random compositions at the places where functions end, jump or are infinite: no claim that quotients contradict."""
+"""Random compositions where functions end, jump or are infinite: results must agree with quotients."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -52,7 +52,8 @@ def all_the_time_afterwards() -> Iterator[None]:
 
 
 def quotients(f: Callable[[Any, Any], Any], x: float) -> tuple[list[float], list[float]]:
-    """Slopes from either side where the function is, and three second differences where it is everywhere."""
+    """Slopes from either side where the function is defined, and three second differences where it is defined
+    everywhere."""
 
     def value(side: int) -> Any:
         try:
@@ -73,7 +74,7 @@ def quotients(f: Callable[[Any, Any], Any], x: float) -> tuple[list[float], list
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_quotients_contradict_no_claim(seed: int) -> None:
+def test_quotients_agree_with_their_inverse_products(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(80):
         inner, outer = INNER[rng.integers(len(INNER))], OUTER[rng.integers(len(OUTER))]
@@ -101,7 +102,7 @@ def test_quotients_contradict_no_claim(seed: int) -> None:
             assert all(abs(bend - second.lower) < room for bend in bends), (what, second, bends)
 
 
-def test_a_text_that_never_ends_is_given_up() -> None:
+def test_an_endless_function_is_stopped() -> None:
     def endless(xp: Any, x: Any) -> Any:
         return xp.loop(lambda i, y: y * 0.5 + x, x, 10**9)
 

@@ -1,4 +1,5 @@
-"""Every function over balls, with two derivatives: mpmath at twice the digits and its difference quotients agree."""
+"""Every function over balls, with two derivatives: compared with mpmath at twice the digits and its difference
+quotients."""
 
 import math
 from collections.abc import Callable
@@ -58,13 +59,13 @@ SIGNATURES: dict[str, list[tuple[float, ...]]] = {
     "zeta": [(2.5,), (2.5, 1.5)],
 }
 FIXED = {"betainc": {0, 1}, "gammainc": {0}, "gammaincc": {0}, "iv": {0}, "jv": {0}, "kv": {0}, "yv": {0}}
-"""Arguments in which python-flint knows no derivative."""
+"""Arguments without a derivative in python-flint."""
 WHOLE = {"multigammaln": {1}, "polygamma": {0}}
 DIRECTION = (1.0, -0.75, 0.5)
 
 
 def moved(x: tuple[float, ...], name: str) -> tuple[float, ...]:
-    """The direction at x, of its size where that is extreme: zero for arguments that must not move."""
+    """The direction at x, scaled to extreme sizes; zero for constant arguments."""
     still = FIXED.get(name, set()) | WHOLE.get(name, set())
     size = max(map(abs, x)) if not 1e-10 < max(map(abs, x)) < 1e10 else 1.0
     return tuple(0.0 if k in still else DIRECTION[k] * size for k in range(len(x)))
@@ -128,7 +129,7 @@ def in_double_precision(name: str, *x: float) -> float:
 
 
 def agrees(found: Ball, expected: float) -> None:
-    """It is scipy's value, which may overflow and underflow."""
+    """Compares with scipy's value, which may overflow and underflow."""
     if isinstance(found, ball.Special):
         np.testing.assert_equal(found.value, expected)
     elif math.isnan(expected):
@@ -150,7 +151,7 @@ UNLIKE_SCIPY = {
 
 
 @pytest.mark.parametrize("name", UNARY)
-def test_special_points_are_as_numpy_and_scipy_have_them(name: str) -> None:
+def test_special_points_agree_with_numpy_and_scipy(name: str) -> None:
     with arithmetic(Arithmetic(400)):
         for x in SPECIAL:
             if (name, x) not in UNLIKE_SCIPY and not (name == "sin" and abs(x) > 1e300):

@@ -1,4 +1,4 @@
-"""Both orders of derivatives at difficult points: closed forms, and never a proved number that is wrong."""
+"""Both orders of derivatives at difficult points: closed forms, and never a wrong proved number."""
 
 import math
 import time
@@ -25,7 +25,7 @@ Text = Callable[..., Any]
 INF, PI = math.inf, math.pi
 ANY = (-INF, INF)
 UNKNOWN = None
-"""What the oracle must not claim to know."""
+"""Values that must be unknown to the oracle."""
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def both_orders(text: Text, x: Any) -> tuple[Any, Any, Any]:
 
 
 def near(found: Any, expected: Any) -> bool:
-    """Equal to the last bits; an interval by its ends; unknown only where that is expected."""
+    """Equal up to the last bits; intervals by their ends; unknown only where expected."""
     if found is None or expected is None or isinstance(found, tuple) or isinstance(expected, tuple):
         return bool(found == expected)
     return bool(found == expected or abs(found - expected) <= 4e-16 * abs(expected))
@@ -77,7 +77,7 @@ def masked(xp: Any, x: Any, value: Any) -> Any:
 
 
 def u(xp: Any, x: Any) -> Any:
-    """Zero at 3, which no precision tells."""
+    """Zero at 3, which no precision can decide."""
     return xp.exp(xp.log(x)) - 3
 
 
@@ -155,7 +155,7 @@ SMOOTH: dict[str, tuple[Text, Any, list[float], list[list[float]]]] = {
     "product": (lambda xp, x: xp.prod(x), np.array([0.0, 0.0, 3.0]), [0.0] * 3, [[0, 3, 0], [3, 0, 0], [0, 0, 0]]),
     "branch at a number": (lambda xp, x: xp.where(x == 2, 4.0, x * x), 2.0, [4.0], [[2.0]]),
     "isinf of what moves": (lambda xp, x: xp.where(xp.isinf(1 / x), 0.0, x), 0.0, [1.0], [[0.0]]),
-    "tie that is none": (lambda xp, x: xp.maximum(xp.exp(xp.log(x)) - x, 0.0) + x, 3.0, [1.0], [[0.0]]),
+    "apparent tie": (lambda xp, x: xp.maximum(xp.exp(xp.log(x)) - x, 0.0) + x, 3.0, [1.0], [[0.0]]),
     "derivative of sqrt(t⁴)": (lambda xp, x: xp.derivative(lambda y: xp.sqrt(y**4), x), 0.0, [2.0], [[0.0]]),
     "second derivative": (
         lambda xp, x: xp.derivative(lambda y: xp.derivative(lambda z: 1 / z, y), x),
@@ -280,14 +280,14 @@ def test_edges_are_intervals_in_first_order_and_unknown_in_second(name: str) -> 
 
 
 @pytest.mark.parametrize("name", LOST)
-def test_nothing_is_claimed_where_the_series_lose_it(name: str) -> None:
+def test_lost_series_are_reported_as_unknown(name: str) -> None:
     text, x = LOST[name]
     _, first, second = both_orders(text, x)
     assert first == [UNKNOWN], first
     assert second == [[UNKNOWN]], second
 
 
-def test_loops_of_inner_derivatives_agree_with_their_text_by_hand() -> None:
+def test_loops_of_inner_derivatives_agree_with_code_by_hand() -> None:
     def by_library(xp: Any, a: Any, b: Any, c: Any) -> Any:
         def slope(x: Any, y: Any) -> Any:
             return xp.derivative(lambda other: saddle.phi(xp, x, other, a, b, c), y)
@@ -324,7 +324,7 @@ UNARY = ("sin", "cos", "exp", "tanh", "atan", "square", "log1p", "sqrt")
 
 
 def smooth(rng: np.random.Generator, depth: int) -> str:
-    """A random smooth function of x0 … x3, as text over `xp`."""
+    """A random smooth function of x0 … x3, as a string over `xp`."""
     if depth == 0:
         return f"x{rng.integers(4)}"
     if rng.uniform() < 0.5:
@@ -350,7 +350,7 @@ SYMPY = SimpleNamespace(
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_hessians_of_random_smooth_functions_are_those_of_sympy(seed: int) -> None:
+def test_hessians_of_random_smooth_functions_equal_sympys(seed: int) -> None:
     rng = np.random.default_rng(seed)
     body = smooth(rng, 4) + " * " + smooth(rng, 2)
     x = rng.normal(size=4) * 10.0 ** rng.uniform(-2, 0.5)
@@ -418,7 +418,7 @@ def test_random_expressions_agree_with_differences_of_mpmath(seed: int) -> None:
         assert abs(known.lower - expected) <= 1e-15 * abs(expected) + mp.mpf(10) ** -30, (text, known, expected)
 
 
-def test_the_operators_of_second_order_hold_these_numbers() -> None:
+def test_second_order_operators_have_these_numbers() -> None:
     subject = Subject.of(lambda x: np.sum(x**3), (np.array([1.0, -2.0]),), (0,), text=lambda xp, x: xp.sum(x**3))
     whole = hessian_reference(subject, Effort())
     rows = [[told(entry.derivative) for entry in row.leaves[0].entries] for _, row in whole.outputs]
@@ -429,7 +429,7 @@ def test_the_operators_of_second_order_hold_these_numbers() -> None:
     assert [told(e.derivative) for e in product.leaves[0].entries] == [6.0 * step[0], -12.0 * step[1]]
 
 
-def test_a_row_with_a_number_that_is_not_known_is_not_proved() -> None:
+def test_a_row_with_an_unknown_number_is_not_proved() -> None:
     def is_proved(text: Any) -> bool:
         subject = Subject.of(lambda x: text(np, x), (0.0,), (0,), text=text)
         return hvp_reference(subject, reference(subject).scalar, Effort()).scalar.proved

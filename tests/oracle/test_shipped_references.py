@@ -1,4 +1,4 @@
-"""The references that are shipped: found by the key of a check, the same as computed ones, and never needed."""
+"""Shipped references: found by the key of a check, equal to computed ones, and never required."""
 
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,11 @@ from adbench.execution.workers.worker import WorkerState, answer
 from adbench.oracle import cache
 from scripts import references
 
-ANEW = "run ./scripts/references on a machine with nothing to do"
+ANEW = "run ./scripts/references on an idle machine"
 KNOWN = catalog()
 QUICK = references.requests(KNOWN, references.SETTINGS[0])
 SAMPLE = ("bundle_adjustment", "eight_schools", "gaussian_process", "hypot", "lotka_volterra", "trap_repeated_gather")
-ESTIMATES = ("bar", "noise")  # of errors: other instructions of another processor may change their digits
+ESTIMATES = ("bar", "noise")  # of errors: other processors may change their digits
 
 
 def asked(request: dict[str, Any], folder: Path) -> Any:
@@ -25,7 +25,7 @@ def asked(request: dict[str, Any], folder: Path) -> Any:
 
 
 def agree(ours: Any, theirs: Any, name: str = "") -> bool:
-    """Whether two references as plain data are the same, up to the last digits of numbers."""
+    """Whether two references as plain data agree up to the last digits of numbers."""
     if isinstance(ours, dict):
         return ours.keys() == theirs.keys() and all(agree(ours[key], theirs[key], key) for key in ours)
     if isinstance(ours, list):
@@ -36,20 +36,20 @@ def agree(ours: Any, theirs: Any, name: str = "") -> bool:
 
 
 @pytest.mark.parametrize("name", SAMPLE)
-def test_what_is_shipped_is_what_would_be_computed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shipped_references_equal_computed_ones(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = next(request for request in QUICK if request["case"]["name"] == name)
     found = asked(request, tmp_path)
     assert not list(tmp_path.iterdir()), f"nothing is shipped for {name}, or it is stale; {ANEW}"
     monkeypatch.setattr(cache, "SHIPPED", tmp_path / "none.xz")
-    assert agree(asked(request, tmp_path), found), f"{name}: its reference is another by now; {ANEW}"
-    assert list(tmp_path.rglob("*.json")), "it was computed, and kept"
+    assert agree(asked(request, tmp_path), found), f"{name}: its reference has changed; {ANEW}"
+    assert list(tmp_path.rglob("*.json")), "computed and cached"
 
 
 @pytest.mark.parametrize("settings", references.SETTINGS)
-def test_nearly_everything_that_a_first_check_asks_for_is_shipped(
+def test_nearly_all_references_of_a_first_check_are_shipped(
     settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not quite everything on every machine: some inputs come from LAPACK, whose last digits differ."""
+    """Nearly everything, because some inputs come from LAPACK, whose last digits differ between machines."""
     shipped, missing = cache.shipped(cache.SHIPPED), []
 
     def only_shipped(folder: Path, key: str, compute: Any) -> Any:
@@ -66,7 +66,7 @@ def test_nearly_everything_that_a_first_check_asks_for_is_shipped(
 
 
 @pytest.mark.parametrize("damage", ["missing", "not compressed", "cut short", "of another form"])
-def test_what_cannot_be_read_is_computed(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_references_are_computed(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = next(request for request in QUICK if request["case"]["name"] == "hypot")
     expected = asked(request, tmp_path / "shipped")
     file = tmp_path / f"{damage}.xz"
@@ -85,7 +85,7 @@ def test_what_cannot_be_read_is_computed(damage: str, tmp_path: Path, monkeypatc
     assert list((tmp_path / "kept").rglob("*.json")), "computed anew"
 
 
-def test_a_changed_case_or_oracle_finds_nothing_that_is_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_case_or_oracle_uses_no_shipped_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     key = cache.reference_key("text", (1.0,), (0,), 0)
     assert key not in cache.shipped(cache.SHIPPED)
     monkeypatch.setattr(cache, "ORACLE_VERSION", cache.ORACLE_VERSION + 1)

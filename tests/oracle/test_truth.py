@@ -1,4 +1,4 @@
-"""The truth at high precision: to the last bit for closed forms, and honest about kinks, edges and gaps."""
+"""References at high precision: exact to the last bit for closed forms, and reliable at kinks, edges and gaps."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,7 @@ Function = Callable[[Any, Any], Any]
 
 
 class Numpy:
-    """The array API's names that these texts use, by numpy."""
+    """The array API names used here, by numpy."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
@@ -72,7 +72,7 @@ CLOSED: dict[str, tuple[Function, Callable[[Any], Any], tuple[float, ...]]] = {
 
 
 @pytest.mark.parametrize("name", CLOSED)
-def test_derivatives_are_right_to_the_last_bit(name: str) -> None:
+def test_derivatives_are_correct_to_the_last_bit(name: str) -> None:
     f, formula, points = CLOSED[name]
     for x in points:
         found = derivative(f, x)
@@ -82,7 +82,7 @@ def test_derivatives_are_right_to_the_last_bit(name: str) -> None:
 
 
 def test_flint_agrees_as_a_second_opinion() -> None:
-    flint = pytest.importorskip("flint", reason="python-flint is optional: a second opinion where it is installed")
+    flint = pytest.importorskip("flint", reason="python-flint is optional: a second opinion if installed")
     flint.ctx.prec = 400
     for x in (0.3, 1.7, 4.4):
         series = flint.arb_series([x, 1], prec=2)
@@ -115,7 +115,7 @@ def test_a_kink_is_the_interval_of_the_one_sided_derivatives(name: str) -> None:
         assert judge(value, (g,), found).word == "wrong"
 
 
-def test_a_kink_next_to_the_point_is_no_kink() -> None:
+def test_a_kink_next_to_the_point_does_not_count() -> None:
     assert derivative(lambda xp, x: abs(x - 1), 1 + 2.0**-52).lower == 1.0
     assert derivative(lambda xp, x: xp.sqrt(x * x + 1e-20), 0.0).kind == "smooth"
 
@@ -146,20 +146,20 @@ def test_limits_at_edges_and_power_laws(f: Function, x: float, expected: float) 
     assert judge(None, (expected + 1.0 if math.isfinite(expected) else 1.0,), found).word == "wrong"
 
 
-def test_where_the_function_does_not_exist_nothing_is_claimed() -> None:
+def test_undefined_functions_are_reported_as_unknown() -> None:
     with np.errstate(all="ignore"):
         found = known(lambda xp, x: xp.log(x), -1.0)
     assert judge(math.nan, (math.nan,), found).word == "blind"
 
 
 def test_the_fastest_wiggles_are_resolved() -> None:
-    f: Function = lambda xp, x: xp.sum(x * x) + 1e-20 * xp.sin(1e23 * x[0])  # noqa: E731  a text is one expression
+    f: Function = lambda xp, x: xp.sum(x * x) + 1e-20 * xp.sin(1e23 * x[0])  # noqa: E731  one expression
     slopes = [entry.derivative for entry in known(f, np.array([1.0, 2.0])).leaves[0].entries]
     assert slopes[0].lower == pytest.approx(2 + 1e3 * exact(lambda x: mpmath.cos(mpmath.mpf(1e23) * x), 1.0), rel=1e-12)
     assert slopes[1].lower == 4.0
 
 
-def test_where_no_limit_exists_the_entry_is_unsure_and_says_so() -> None:
+def test_an_entry_without_a_limit_is_unsure_and_reported() -> None:
     def spiral(xp: Any, x: Any) -> Any:
         size = xp.where(x[0] == 0, 1.0, abs(x[0]))
         return x[0] * xp.sin(xp.log(size)) + 3 * x[1]
@@ -173,7 +173,7 @@ def test_where_no_limit_exists_the_entry_is_unsure_and_says_so() -> None:
     assert judge(6.0, (np.array([0.1, 3.0 + 1e-8]),), found).word == "wrong"
 
 
-def test_a_branch_that_changes_close_by_is_not_taken() -> None:
+def test_a_branch_change_nearby_is_ignored() -> None:
     # The branch changes 1e-20 away.
     f: Function = lambda xp, x: xp.where(x[0] > 1 + xp.exp(xp.asarray(-46.0)), 7 * x[0], x[0]) + x[1]  # noqa: E731
     found = known(f, np.array([1.0, 2.0]))

@@ -1,4 +1,4 @@
-"""The verdict on gradients that are right, wrong in every classical way, or beyond what can be told."""
+"""The verdict on gradients that are correct, wrong in every classical way, or unresolvable."""
 
 import json
 import math
@@ -53,7 +53,7 @@ def nested() -> Row:
     return reference(network, network_point(), (0, 1))
 
 
-def test_the_right_gradient_is_right(density: Row) -> None:
+def test_a_correct_gradient_is_right(density: Row) -> None:
     verdict = judge(VALUE, GRADIENT, density)
     assert verdict.word == "right", verdict.sentence
     assert (verdict.checked, verdict.right, verdict.wrong) == (2, 2, 0)
@@ -80,7 +80,7 @@ def test_every_spoiled_entry_is_wrong_and_named(spoil: Callable[[float], float],
     assert "sigma" in verdict.sentence
 
 
-def test_a_wrong_value_beside_a_right_gradient_is_wrong(density: Row) -> None:
+def test_a_wrong_value_with_a_correct_gradient_is_wrong(density: Row) -> None:
     for value in (VALUE * (1 + 1e-9), math.nan, 0.0):
         verdict = judge(value, GRADIENT, density)
         assert verdict.word == "wrong"
@@ -107,9 +107,7 @@ def test_a_gradient_without_a_value_is_judged_alone(density: Row) -> None:
         ((GRADIENT[0], None), "sigma is missing"),
     ],
 )
-def test_what_has_another_structure_or_type_is_wrong_and_says_what_was_there(
-    gradient: Any, said: str, density: Row
-) -> None:
+def test_a_result_of_another_structure_or_type_is_wrong_and_described(gradient: Any, said: str, density: Row) -> None:
     import re
 
     verdict = judge(VALUE, gradient, density)
@@ -144,7 +142,7 @@ def test_missing_and_extra_leaves_are_wrong(nested: Row) -> None:
     without = [{"w": params[0]["w"]}]
     assert "params[0]['b'] is missing" in judge(value, (without, x), nested).sentence
     extra = [{**params[0], "v": 1.0}]
-    assert "has not: 'v'" in judge(value, (extra, x), nested).sentence
+    assert "lacks: 'v'" in judge(value, (extra, x), nested).sentence
     assert judge(value, ([*params, *params], x), nested).word == "wrong"
     assert judge(value, (params[0], x), nested).word == "wrong"
 
@@ -161,14 +159,14 @@ def test_noise_beyond_the_ninth_digit_leaves_fewer_digits() -> None:
     known = Row(Known(1.0, 1.0), 1, (leaf,), (), 0, "by hand", "", 0)
     verdict = judge(1.0, (2.0 + 1e-9,), known)
     assert (verdict.word, verdict.whole_digits) == ("verified", 7)
-    assert "verified to 7 digits: 1 of 2 numbers cannot be resolved to nine, the least is x: got 2" in verdict.sentence
+    assert "verified to 7 digits: 1 of 2 numbers cannot be verified to nine, the least is x: got 2" in verdict.sentence
     assert verdict.worst is not None
     assert verdict.worst.digits_resolvable == pytest.approx(8.0, abs=0.1)
     assert verdict.worst.digits_correct == pytest.approx(9.3, abs=0.1)
     assert judge(1.0, (2.0 + 1e-7,), known).word == "wrong"
 
 
-def test_the_verdict_says_whether_the_truth_is_proved() -> None:
+def test_the_verdict_states_whether_the_reference_is_proved() -> None:
     leaf = Leaf(0, (), "x", (), 1.0, (Entry(0, Known(2.0, 2.0)),))
     for proved in (True, False):
         known = Row(Known(1.0, 1.0), 1, (leaf,), (), 0, "by hand", "", 0, proved=proved)
@@ -204,7 +202,7 @@ def test_a_kink_accepts_everything_between_its_one_sided_derivatives() -> None:
         assert "any value in [-1.0" in verdict.sentence
 
 
-def test_sums_over_all_entries_say_nothing_where_there_are_kinks() -> None:
+def test_sums_over_all_entries_are_ignored_at_kinks() -> None:
     x = np.random.default_rng(8).normal(size=300)
     x[0] = x[-1] = 0.0
 
@@ -230,7 +228,7 @@ def test_a_value_alone_is_judged_too(density: Row) -> None:
     assert judge(VALUE * (1 + 1e-9), (), only).word == "wrong"
 
 
-def test_an_approximate_backend_is_held_to_its_claim(density: Row) -> None:
+def test_an_approximate_backend_is_judged_by_its_claim(density: Row) -> None:
     near = tuple(g * (1 + 2e-6) for g in GRADIENT)
     assert judge(VALUE, near, density).word == "wrong"
     assert judge(VALUE, near, density, claimed_relative_error=1e-5).word == "approximate"
@@ -241,7 +239,7 @@ def test_an_approximate_backend_is_held_to_its_claim(density: Row) -> None:
         assert judge(value, GRADIENT, density, claimed_relative_error=1e-5).word == "wrong"
 
 
-def test_one_wrong_entry_of_twenty_thousand_is_seen_along_the_directions() -> None:
+def test_directions_reveal_one_wrong_entry_of_twenty_thousand() -> None:
     x = np.random.default_rng(2).normal(size=20_000)
     known = reference(lambda x: float(np.sum(np.sin(x))), (x,), (0,))
     value, gradient = np.sum(np.sin(x)), np.cos(x)

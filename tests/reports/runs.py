@@ -41,8 +41,8 @@ def time(
 ) -> Time:
     """Launches around `seconds` per call; the quartiles are `spread` away from it, up and down.
 
-    All times move together, launch by launch, so that ratios are exact: one that is not 1 is told. `wobble` moves this
-    one alone, up and down in turn.
+    All times move together, launch by launch, so that ratios are exact, and any ratio other than 1 is significant.
+    `wobble` moves this cell alone, up and down in turn.
     """
 
     def one(number: int) -> Launch:

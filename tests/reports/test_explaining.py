@@ -112,7 +112,7 @@ def test_what_cannot_be_compiled_or_explained_says_so(everything, tmp_path):
     found = told(everything, "van_der_pol", compiled=True)
     assert found.listing is not None
     assert found.listing.eager or found.listing.assembly
-    with pytest.raises(UsageError, match="hypot has no size -1; it has"):
+    with pytest.raises(UsageError, match="hypot has no size -1; use"):
         told(everything, "hypot", -1)
     (tmp_path / "raises.py").write_text(HOSTILE.replace("return xp.sum", "return xp.nothing_such"), "utf-8")
     with pytest.raises(UsageError, match=r"raises: the tape cannot run it: .*nothing_such"):

@@ -26,7 +26,7 @@ def shown(*, terminal: bool) -> str:
             Started(JOB, "check"),
             Checked(WRONG),
             Learned({"loop_overhead_ns": 15.0}),
-            Learned({"settings": {"left_out": "values; launches: 6 in the place of 8"}}),
+            Learned({"settings": {"left_out": "values; launches: 6 instead of 8"}}),
             Started(JOB, "time", 2),
             Timed(2, (), (Record(JOB, "crashed", "in launch 3: died of SIGSEGV"),)),
         ):
@@ -37,7 +37,7 @@ def shown(*, terminal: bool) -> str:
 def test_off_a_terminal_there_is_no_bar_but_what_is_left_out_is_said() -> None:
     assert shown(terminal=False).splitlines() == [
         "adbench: 3 cells",
-        "adbench: left out: launches: 6 in the place of 8",
+        "adbench: left out: launches: 6 instead of 8",
     ]
 
 
@@ -65,7 +65,7 @@ def test_the_table_grows_from_verdicts_to_times() -> None:
     live.note(Checked(replace(value, status="wrong")))
     assert live.cell(ROW, "tape").startswith("✗")  # of any operator
     live.note(Timed(9, (), (Record(ok.job, "crashed", "died"),)))
-    assert live.cell(ROW, "tape") == "✗"  # what is lost has no time any more
+    assert live.cell(ROW, "tape") == "✗"  # a lost cell has no time
     assert live.table(console).row_count == 1
 
 

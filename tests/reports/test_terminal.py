@@ -123,7 +123,7 @@ def test_with_too_few_launches_there_is_neither_a_star_nor_a_tie() -> None:
 
 
 def test_no_star_below_the_noise_floor() -> None:
-    """Two processes of tape differ by a fifth: a certain difference of a tenth is a tie, and one of a half is none."""
+    """Two processes of tape differ by a fifth: a certain difference of a tenth is a tie, one of a half is not."""
 
     def line(seconds: float, wobble: float) -> str:
         first, second = runs.race([("tape", 1e-6), ("other", seconds)])
@@ -147,7 +147,7 @@ def test_the_noise_is_one_line_and_the_remedy_comes_once_at_the_end() -> None:
         "Next           adbench doctor  # find out what makes this machine noisy",
         "               adbench run -c matrix_product -n 10 --rigorous",
     ]
-    assert "Noise          unknown: nothing that is right was measured twice" in terminal.table(USUAL, width=80)
+    assert "Noise          unknown: no correct result was measured twice" in terminal.table(USUAL, width=80)
 
 
 def test_a_user_s_own_case_and_a_rigorous_run_are_not_suggested_again() -> None:

@@ -1,4 +1,4 @@
-"""What is said of runs whose truth is known."""
+"""Conclusions from runs with known results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def time(
     prepare: float = 1e-3,
     first: float = 1e-4,
 ) -> Time:
-    """`seconds` per call, but for what each process and each round adds."""
+    """`seconds` per call, plus noise of each process and each round."""
     log = layout * rng.normal(size=(launches, 1)) + 0.01 * rng.normal(size=(launches, rounds))
     ns = np.round(seconds * 1e9 * CALLS * np.exp(log)).astype(int).tolist()
     return Time(
@@ -74,7 +74,7 @@ def rng() -> np.random.Generator:
 # Ratios.
 
 
-def test_every_pair_of_right_backends_in_a_group_is_compared_once(rng: np.random.Generator) -> None:
+def test_every_pair_of_correct_backends_in_a_group_is_compared_once(rng: np.random.Generator) -> None:
     records = [record(b, time(1e-6, rng), size=n) for n in (1, 10) for b in ("jax", "tape", "torch")]
     found = ratios(run(records))
     pairs = [("jax", "tape"), ("jax", "torch"), ("tape", "torch")]
@@ -92,7 +92,7 @@ def test_a_ratio_is_time_of_a_over_time_of_b(rng: np.random.Generator) -> None:
     assert other.word == "slower"
 
 
-def test_which_is_called_a_changes_nothing_but_the_direction(rng: np.random.Generator) -> None:
+def test_swapping_a_and_b_only_inverts_the_ratio(rng: np.random.Generator) -> None:
     two = [record("jax", time(1e-6, rng)), record("tape", time(1.03e-6, rng))]
     (one,), (other,) = ratios(run(two)), ratios(run(two[::-1]))
     assert one.interval is not None
@@ -134,7 +134,7 @@ def test_a_certain_difference_below_the_noise_floor_is_inconclusive(rng: np.rand
         ("timed_out", "right"),
     ],
 )
-def test_only_what_is_right_is_compared(status: Status, word: str | None, rng: np.random.Generator) -> None:
+def test_only_correct_results_are_compared(status: Status, word: str | None, rng: np.random.Generator) -> None:
     right = [record("jax", time(1e-6, rng)), record("tape", time(1e-6, rng))]
     other = record("torch", time(1e-9, rng), status=status, word=word)
     assert ratios(run([*right, other])) == ratios(run(right))
@@ -147,13 +147,13 @@ def test_a_backend_with_a_wrong_value_is_not_compared_by_its_gradient(rng: np.ra
 
 
 @pytest.mark.parametrize("launches", [1, 3])
-def test_with_few_launches_there_is_no_interval_and_a_reason(launches: int, rng: np.random.Generator) -> None:
+def test_with_few_launches_there_is_a_reason_instead_of_an_interval(launches: int, rng: np.random.Generator) -> None:
     (found,) = ratios(run([record(b, time(1e-6, rng, launches=launches)) for b in ("jax", "tape")]))
     assert (found.interval, found.p, found.word) == (None, None, "inconclusive")
-    assert found.reason == f"an interval needs 4 launches that both have; there are {launches}"
+    assert found.reason == f"an interval needs 4 common launches; there are {launches}"
 
 
-def test_launches_pair_by_number_and_one_that_is_missing_is_left_out(rng: np.random.Generator) -> None:
+def test_launches_pair_by_number_and_missing_ones_are_left_out(rng: np.random.Generator) -> None:
     a, b = time(1e-6, rng, layout=0.5), time(1e-6, rng)
     b = Time(tuple(replace(launch, rounds=a.launches[launch.number].rounds) for launch in b.launches))
     shuffled = Time((b.launches[5], b.launches[0], *b.launches[6:], *b.launches[1:4]))  # without number 4
@@ -163,7 +163,7 @@ def test_launches_pair_by_number_and_one_that_is_missing_is_left_out(rng: np.ran
     assert found.word == "equivalent"
 
 
-def test_rounds_pair_by_place_and_one_of_no_duration_is_left_out(rng: np.random.Generator) -> None:
+def test_rounds_pair_by_position_and_zero_durations_are_left_out(rng: np.random.Generator) -> None:
     a = time(1e-6, rng)
     fewer = Time(tuple(replace(launch, rounds=launch.rounds[:5]) for launch in a.launches))
     broken = Time(tuple(replace(launch, rounds=(Round(CALLS, 0), *launch.rounds[1:])) for launch in a.launches))
@@ -177,7 +177,7 @@ def test_launches_without_a_single_good_round_do_not_count(rng: np.random.Genera
     a = time(1e-6, rng)
     dead = Time(tuple(replace(launch, rounds=(Round(CALLS, 0),)) for launch in a.launches))
     (found,) = ratios(run([record("jax", a), record("tape", dead)]))
-    assert found.reason == "an interval needs 4 launches that both have; there are 0"
+    assert found.reason == "an interval needs 4 common launches; there are 0"
 
 
 def test_holm_counts_every_comparison_of_the_run(rng: np.random.Generator) -> None:
@@ -190,7 +190,7 @@ def test_holm_counts_every_comparison_of_the_run(rng: np.random.Generator) -> No
     assert alone.interval == among.interval
 
 
-def test_a_run_of_equals_says_so(rng: np.random.Generator) -> None:
+def test_a_run_of_equal_backends_is_equivalent(rng: np.random.Generator) -> None:
     records = [record(b, time(1e-6, rng, launches=20), size=n) for n in range(1, 30) for b in ("jax", "tape", "torch")]
     words = [found.word for found in ratios(run(records))]
     assert set(words) <= {"equivalent", "inconclusive"}
@@ -200,7 +200,7 @@ def test_a_run_of_equals_says_so(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("margin", [0.0, -1.0, math.nan])
 def test_a_margin_must_be_positive(margin: float) -> None:
     for ask in (ratios, floor):
-        with pytest.raises(ValueError, match="a margin is a positive number"):
+        with pytest.raises(ValueError, match="a margin must be positive"):
             ask(run(), margin)
 
 
@@ -208,14 +208,14 @@ def test_a_margin_must_be_positive(margin: float) -> None:
 
 
 def controlled(rng: np.random.Generator, *layouts: float) -> Run:
-    """The reference in several groups, measured twice, each with its own noise of a launch."""
+    """The reference in several groups, measured twice, each with a launch's noise."""
     return run(
         record("jax", time(1e-6, rng, layout=layout), control=time(1e-6, rng, layout=layout), size=n)
         for n, layout in enumerate(layouts, 1)
     )
 
 
-def test_the_floor_is_how_far_the_control_reaches_from_equal(rng: np.random.Generator) -> None:
+def test_the_floor_is_the_controls_largest_distance_from_equal(rng: np.random.Generator) -> None:
     found = floor(controlled(rng, *[0.005] * 30, *[0.1] * 9))
     reach = sorted(group.reach for group in found.groups if group.reach is not None)
     assert found.reach == reach[19]
@@ -242,20 +242,20 @@ def test_each_ratio_has_the_floor_of_its_group(rng: np.random.Generator) -> None
     assert [r.floor for r in found] == [*(group.reach for group in floor(quiet).groups), None]
 
 
-def test_without_a_control_it_is_not_known_whether_a_run_is_noisy(rng: np.random.Generator) -> None:
+def test_without_a_control_noisiness_is_unknown(rng: np.random.Generator) -> None:
     found = floor(run([record("jax", time(1e-6, rng))]))
     assert (found.noisy, found.reach, found.groups) == (None, None, ())
-    assert found.reason == "nothing that is right was measured twice in the same rounds"
+    assert found.reason == "no correct result was measured twice in the same rounds"
 
 
-def test_a_control_of_one_launch_has_no_floor_and_a_reason(rng: np.random.Generator) -> None:
+def test_a_control_of_one_launch_has_a_reason_instead_of_a_floor(rng: np.random.Generator) -> None:
     one = record("jax", time(1e-6, rng, launches=1), control=time(1e-6, rng, launches=1))
     found = floor(run([one]))
     assert (found.noisy, found.groups[0].interval) == (None, None)
-    assert found.reason == found.groups[0].reason == "an interval needs 4 launches that both have; there are 1"
+    assert found.reason == found.groups[0].reason == "an interval needs 4 common launches; there are 1"
 
 
-def test_the_control_of_a_wrong_cell_is_no_floor(rng: np.random.Generator) -> None:
+def test_the_control_of_a_wrong_cell_does_not_count(rng: np.random.Generator) -> None:
     wrong = record("jax", time(1e-6, rng), control=time(1e-6, rng), word="wrong")
     assert floor(run([wrong])).groups == ()
 
@@ -290,7 +290,7 @@ def grown(
     ]
 
 
-def test_time_and_memory_of_primal_and_gradient_have_exponents(rng: np.random.Generator) -> None:
+def test_time_and_memory_of_value_and_gradient_have_exponents(rng: np.random.Generator) -> None:
     found = {(s.operator, s.quantity): s.growth for s in growth(run(grown(rng, gradient=(1e-6, 1e-8, 2.0))))}
     assert set(found) == {(op, q) for op in ("value", "gradient") for q in ("seconds", "allocated_peak_bytes")}
     for key, b in ((("gradient", "seconds"), 2), (("value", "seconds"), 1), (("value", "allocated_peak_bytes"), 1)):
@@ -302,7 +302,7 @@ def test_time_and_memory_of_primal_and_gradient_have_exponents(rng: np.random.Ge
     assert found["value", "allocated_peak_bytes"].constant == pytest.approx(100, rel=0.01)
 
 
-def test_a_size_that_some_launches_lack_is_judged_by_the_others(rng: np.random.Generator) -> None:
+def test_a_size_missing_in_some_launches_uses_the_others(rng: np.random.Generator) -> None:
     records = grown(rng)
     short = records[-1].time
     assert short is not None
@@ -314,7 +314,7 @@ def test_a_size_that_some_launches_lack_is_judged_by_the_others(rng: np.random.G
     assert (found.basis, found.sizes) == ("sizes", SIZES)
 
 
-def test_what_an_approximate_method_costs_is_a_fact_and_what_a_wrong_one_does_is_not(rng: np.random.Generator) -> None:
+def test_costs_of_approximate_results_count_and_of_wrong_ones_do_not(rng: np.random.Generator) -> None:
     assert len(growth(run(grown(rng, word="approximate")))) == 4
     assert growth(run(grown(rng, word="wrong"))) == ()
     assert cost(run(grown(rng, word="wrong"))) == ()
@@ -326,10 +326,10 @@ def test_what_an_approximate_method_costs_is_a_fact_and_what_a_wrong_one_does_is
         ([None] * 4, "an exponent needs 3 sizes; there are figures at 0; memray is not installed"),
         ([0.0, 0.0, 10.0, 100.0], "there are figures at 2; the peak at n = 1 is 0.0 bytes"),
         ([0.0, 1.0, 10.0, 100.0], None),
-        ([50.0, 50.0, 50.0, 50.0], "n = 1000 takes 1 times what n = 1 takes"),
+        ([50.0, 50.0, 50.0, 50.0], "n = 1000 takes only 1 times as long as n = 1"),
     ],
 )
-def test_memory_without_an_exponent_says_why(
+def test_memory_without_an_exponent_has_a_reason(
     peaks: list[float | None], reason: str | None, rng: np.random.Generator
 ) -> None:
     records = [record("jax", size=n, memory=peak(value)) for n, value in zip(SIZES, peaks, strict=True)]
@@ -342,7 +342,7 @@ def test_memory_without_an_exponent_says_why(
         assert reason in str(found["allocated_peak_bytes"].reason)
 
 
-def test_other_methods_of_memory_can_be_asked_for(rng: np.random.Generator) -> None:
+def test_other_memory_methods_can_be_requested(rng: np.random.Generator) -> None:
     (found, *_) = growth(run(grown(rng)), ["resident_peak_bytes"])
     assert found.quantity == "resident_peak_bytes"
     assert found.growth.exponent is not None
@@ -351,7 +351,7 @@ def test_other_methods_of_memory_can_be_asked_for(rng: np.random.Generator) -> N
 # The price of a gradient.
 
 
-def test_the_price_is_the_gradient_in_calls_of_the_primal(rng: np.random.Generator) -> None:
+def test_the_gradient_cost_is_relative_to_the_function(rng: np.random.Generator) -> None:
     (found,) = cost(run(grown(rng)))
     assert [at.size for at in found.at] == list(SIZES)
     for at in found.at:
@@ -361,16 +361,16 @@ def test_the_price_is_the_gradient_in_calls_of_the_primal(rng: np.random.Generat
     assert found.grows is False
 
 
-def test_a_price_that_grows_is_flagged(rng: np.random.Generator) -> None:
-    """One evaluation for each input: what finite differences cost."""
+def test_a_growing_gradient_cost_is_flagged(rng: np.random.Generator) -> None:
+    """One evaluation for each input: the cost of finite differences."""
     (found,) = cost(run(grown(rng, gradient=(5e-6, 1e-7, 2.0), word="approximate")))
     assert found.grows is True
     assert found.trend is not None
     assert found.trend.estimate == pytest.approx(1, abs=0.05)
 
 
-def test_floors_that_differ_do_not_make_a_price_grow(rng: np.random.Generator) -> None:
-    """From 1.2 times at n = 1, where the floors are all there is, to 4 times: bounded, so not growing."""
+def test_different_constant_parts_do_not_make_a_cost_grow(rng: np.random.Generator) -> None:
+    """From 1.2 times at n = 1, only constant parts, to 4 times: bounded, so not growing."""
     sessions = 60
     bounded = [grown(rng, gradient=(60e-6, 4e-7, 1.0), primal=(50e-6, 1e-7, 1.0)) for _ in range(sessions)]
     found = [price for records in bounded for price in cost(run(records))]
@@ -382,18 +382,18 @@ def test_floors_that_differ_do_not_make_a_price_grow(rng: np.random.Generator) -
     assert sum(bool(price.grows) for price in found) <= 0.05 * sessions
 
 
-def test_a_price_grows_too_where_the_primal_is_all_floor(rng: np.random.Generator) -> None:
+def test_a_cost_grows_even_if_the_function_is_all_constant_part(rng: np.random.Generator) -> None:
     (found,) = cost(run(grown(rng, gradient=(1e-6, 5e-6, 1.0), primal=(5e-6, 1e-10, 1.0))))
     assert (found.basis, found.grows) == ("largest", True)
     (found,) = cost(run(grown(rng, gradient=(20e-6, 1e-10, 1.0), primal=(5e-6, 1e-10, 1.0))))
     assert (found.basis, found.grows) == ("largest", False)
 
 
-def test_a_price_without_a_trend_says_why(rng: np.random.Generator) -> None:
+def test_a_cost_without_a_trend_has_a_reason(rng: np.random.Generator) -> None:
     records = grown(rng, launches=1)
     (found,) = cost(run(records))
     assert (found.trend, found.grows, found.at[0].ratio) == (None, None, None)
-    assert "4 launches that have both at each; there are 4 and 1" in str(found.reason)
+    assert "4 launches with both at each; there are 4 and 1" in str(found.reason)
     assert found.at[0].reason == "an interval needs 4 launches with both; there are 1"
     assert cost(run(r for r in records if r.job.operator == "gradient")) == ()
 
@@ -401,7 +401,7 @@ def test_a_price_without_a_trend_says_why(rng: np.random.Generator) -> None:
 # When a preparation has paid.
 
 
-def test_a_preparation_has_paid_at_the_call_at_which_both_have_cost_the_same(rng: np.random.Generator) -> None:
+def test_break_even_is_the_call_with_equal_total_cost(rng: np.random.Generator) -> None:
     fast = time(1e-5, rng, prepare=0.9, first=0.1)
     slow = time(1e-3, rng, prepare=0.0, first=1e-3)
     for order in (1, -1):
@@ -415,19 +415,19 @@ def test_a_preparation_has_paid_at_the_call_at_which_both_have_cost_the_same(rng
         assert found.calls == pytest.approx(1 + 0.999 / 0.99e-3, rel=0.02)
 
 
-def test_what_is_dearer_twice_never_pays(rng: np.random.Generator) -> None:
+def test_a_slower_preparation_with_slower_calls_never_breaks_even(rng: np.random.Generator) -> None:
     (found,) = break_even(run([record("jax", time(1e-3, rng, prepare=1)), record("tape", time(1e-6, rng))]))
     assert (found.a, found.calls) == ("jax", None)
-    assert found.reason == "never: jax costs more until its first result, and by the call"
+    assert found.reason == "never: jax costs more until its first result, and for each call"
 
 
-def test_what_is_not_told_apart_by_the_call_has_no_break_even(rng: np.random.Generator) -> None:
+def test_calls_without_a_significant_difference_have_no_break_even(rng: np.random.Generator) -> None:
     (found,) = break_even(run([record("jax", time(1e-6, rng, prepare=1)), record("tape", time(1e-6, rng))]))
     assert (found.a, found.calls) == ("jax", None)
     assert found.reason == "the calls of the two do not differ significantly"
 
 
-def test_ratios_at_hand_are_used(rng: np.random.Generator) -> None:
+def test_given_ratios_are_used(rng: np.random.Generator) -> None:
     two = run([record("jax", time(1e-6, rng, prepare=1)), record("tape", time(2e-6, rng))])
     assert break_even(two, ratios(two)) == break_even(two)
     assert break_even(two, ()) == ()
@@ -447,15 +447,13 @@ def test_bytes_are_divided_by_the_operations_of_the_case() -> None:
     [
         ({"memory": None}, 40.0, "memory was not measured"),
         ({"memory": peak(None)}, 40.0, "memray is not installed"),
-        ({}, None, "the case quadratic does not say how many operations it takes; its file can, by `flops`"),
-        ({}, 0.0, "the case quadratic says that it takes 0.0 operations"),
-        ({}, math.nan, "the case quadratic says that it takes nan operations"),
+        ({}, None, "the number of operations is unknown; define `flops` in the file of the case quadratic"),
+        ({}, 0.0, "the case quadratic states 0.0 operations; correct its `flops`"),
+        ({}, math.nan, "the case quadratic states nan operations; correct its `flops`"),
         ({"status": "wrong", "verdict": verdict("wrong")}, 40.0, "the result is wrong"),
     ],
 )
-def test_bytes_per_operation_that_cannot_be_had_say_why(
-    change: dict[str, object], flops: float | None, reason: str
-) -> None:
+def test_missing_bytes_per_operation_have_a_reason(change: dict[str, object], flops: float | None, reason: str) -> None:
     known = {} if flops is None else {"quadratic": {"10": flops}}
     changed = replace(record("jax", memory=peak(800.0)), **change)  # type: ignore[arg-type]
     assert bytes_per_operation(changed, known) == Figure(None, reason)
@@ -464,7 +462,7 @@ def test_bytes_per_operation_that_cannot_be_had_say_why(
 # Runs that hold little, or anything.
 
 
-def test_of_an_empty_run_and_of_a_check_nothing_is_said() -> None:
+def test_an_empty_run_and_a_check_give_no_conclusions() -> None:
     for nothing in (run(), run([record("jax"), record("tape", status="failed", word=None)])):
         assert ratios(nothing) == growth(nothing) == cost(nothing) == break_even(nothing) == ()
         assert floor(nothing).noisy is None

@@ -1,4 +1,4 @@
-"""Two runs compared: it does not cry wolf, it sees what is there, and it says when it cannot tell."""
+"""Two runs compared: no false alarms, real changes are found, and undecidable ones are reported."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.support.sessions import Changes, input_of, times
 
 THREE = ("tape", "jax", "autograd")
 BUSIER = 0.05
-"""Standard deviation of the logarithm by which a session as a whole is slower than another."""
+"""Standard deviation of the logarithm of one session's overall slowdown to another."""
 
 
 def sessions(seed: int, backends: Sequence[str] = THREE, changes: Changes | None = None, **how: float) -> Comparison:
-    """Two sessions on one machine, each with a day of its own, and the comparison of the second with the first."""
+    """The comparison of two sessions on one machine, on different days."""
     rng = np.random.default_rng(seed)
     old, new = (
         input_of(name, times(rng, backends, session=rng.normal(0, BUSIER), changes=made, **how))
@@ -41,14 +41,14 @@ def row(found: Comparison, name: str) -> Row:
 CELL = "case0[10]-jax-gradient"
 
 
-def test_two_runs_of_the_same_raise_no_alarm_however_busy_the_machine_is() -> None:
-    """Family-wise at most 5 %; since an alarm must exceed the margin, it is far less."""
+def test_two_equal_runs_raise_no_alarm_on_any_machine() -> None:
+    """Family-wise at most 5 %, and far less because an alarm must exceed the margin."""
     alarms = sum(exit_code(sessions(seed), ["regression"]) == 3 for seed in range(80))
     assert alarms <= 1
 
 
-def test_by_the_clock_alone_the_same_sessions_raise_many() -> None:
-    """What the backends beside a cell are good for: launches of one day agree with each other too well."""
+def test_by_the_clock_alone_the_same_sessions_raise_many_alarms() -> None:
+    """Why other backends matter: launches of one day agree too well with each other."""
     alarms = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -67,7 +67,7 @@ def test_a_slowdown_by_a_tenth_is_found() -> None:
     assert others <= {"same", "inconclusive"}
 
 
-def test_a_slowdown_by_no_more_than_the_margin_is_no_regression() -> None:
+def test_a_slowdown_within_the_margin_is_not_a_regression() -> None:
     """At the margin itself, where it is hardest, at most one session in twenty calls any cell a regression."""
     codes = [exit_code(sessions(seed, changes={"jax": 1.05}), ["regression"]) for seed in range(30)]
     assert codes.count(3) <= 4
@@ -79,7 +79,7 @@ def test_one_slow_cell_of_thirty_is_found() -> None:
 
 
 @pytest.mark.parametrize("factor", [1.15, 1 / 1.15])
-def test_a_reference_that_itself_changed_is_found_out_and_the_others_are_not_blamed(factor: float) -> None:
+def test_a_changed_reference_is_identified_and_others_are_not_blamed(factor: float) -> None:
     found = [sessions(seed, changes={"tape": factor}) for seed in range(15)]
     expected = "regression" if factor > 1 else "improvement"
     for each in found:
@@ -87,15 +87,15 @@ def test_a_reference_that_itself_changed_is_found_out_and_the_others_are_not_bla
         assert {word for name, word in words(each).items() if "-tape-" not in name} <= {"inconclusive", "same"}
 
 
-def test_of_two_backends_the_one_that_got_faster_does_not_make_the_other_a_regression() -> None:
+def test_with_two_backends_a_faster_one_does_not_make_the_other_a_regression() -> None:
     codes = [exit_code(sessions(seed, ("tape", "jax"), {"jax": 1 / 1.15}), ["regression"]) for seed in range(40)]
-    assert codes.count(3) <= 6  # where the machine got slower by as much; a third backend settles it
+    assert codes.count(3) <= 6  # if the machine slowed by as much; a third backend decides
     three = [exit_code(sessions(seed, THREE, {"jax": 1 / 1.15}), ["regression"]) for seed in range(20)]
     assert three == [0] * 20
 
 
-def test_of_two_backends_what_the_clock_does_not_settle_is_undecided_and_not_fine() -> None:
-    """The reference is slower, so that the other seems faster: either may be, and the gate should not be green."""
+def test_with_two_backends_an_unclear_change_is_undecided() -> None:
+    """A slower reference makes the other seem faster: either may have changed, so the gate must not pass."""
     codes = [exit_code(sessions(seed, ("tape", "jax"), {"tape": 1.2}), ["regression"]) for seed in range(30)]
     assert codes.count(0) <= 3
     slower = [exit_code(sessions(seed, ("tape", "jax"), {"jax": 1.2}), ["regression"]) for seed in range(30)]
@@ -116,12 +116,12 @@ def test_a_backend_measured_alone_is_not_judged_unless_by_the_clock() -> None:
     assert exit_code(compare(old, new, absolute=True), ["regression"]) == 3
 
 
-def test_equal_is_said_only_where_it_is_certain() -> None:
+def test_same_is_reported_only_if_certain() -> None:
     assert set(words(sessions(1, layout=0.004)).values()) == {"same"}
     assert "same" not in set(words(sessions(1, layout=0.2)).values())
 
 
-def test_what_got_faster_is_an_improvement_with_an_interval_about_it() -> None:
+def test_a_faster_cell_is_an_improvement_with_an_interval() -> None:
     cell = row(sessions(3, changes={"jax": 0.5}), CELL)
     assert cell.word == "improvement"
     assert cell.ratio is not None
@@ -131,7 +131,7 @@ def test_what_got_faster_is_an_improvement_with_an_interval_about_it() -> None:
     assert cell.p < 0.05
 
 
-def test_a_day_on_which_all_is_slower_is_told_as_drift() -> None:
+def test_a_slower_day_is_reported_as_drift() -> None:
     rng = np.random.default_rng(0)
     old, new = (
         input_of("old", times(rng, THREE)),
@@ -151,7 +151,7 @@ def test_a_day_on_which_all_is_slower_is_told_as_drift() -> None:
         ({"quick": True}, "new was measured with --quick"),
     ],
 )
-def test_a_run_that_is_noisy_or_quick_reports_and_does_not_gate(about: dict[str, object], reason: str) -> None:
+def test_a_noisy_or_quick_run_never_fails(about: dict[str, object], reason: str) -> None:
     rng = np.random.default_rng(0)
     old, new = (
         input_of("old", times(rng, THREE)),
@@ -167,7 +167,7 @@ def test_a_run_that_is_noisy_or_quick_reports_and_does_not_gate(about: dict[str,
 
 
 @pytest.mark.parametrize("launches", [1, 3, 4])
-def test_too_few_launches_decide_nothing_and_say_so(launches: int) -> None:
+def test_too_few_launches_decide_nothing_and_are_reported(launches: int) -> None:
     rng = np.random.default_rng(0)
     old, new = (
         input_of(name, times(rng, THREE, launches=launches, changes=made))
@@ -180,7 +180,7 @@ def test_too_few_launches_decide_nothing_and_say_so(launches: int) -> None:
     assert all("launches" in str(each.reason) for each in slower)
 
 
-def test_across_machines_ratios_are_compared_and_no_times() -> None:
+def test_across_machines_only_ratios_are_compared() -> None:
     rng = np.random.default_rng(0)
     slower = math.log(1.7)
     old = input_of("old", times(rng, THREE))
@@ -239,7 +239,7 @@ def states(name: str, found: dict[str, tuple[str, str | None]]) -> ComparisonInp
         ("right", "right", None, 0),
     ],
 )
-def test_what_became_of_a_verdict(before: str | None, after: str | None, word: str | None, code: int) -> None:
+def test_changes_of_verdicts(before: str | None, after: str | None, word: str | None, code: int) -> None:
     both = {"other": ("right", None)}
     old = states("old", both | ({"b": (before, "before")} if before else {}))
     new = states("new", both | ({"b": (after, "after")} if after else {}))
@@ -269,7 +269,7 @@ def test_memory_counts_beyond_its_margin_and_a_few_pages() -> None:
     assert exit_code(compare(native, weighing("new", resident=1e6, python=9e6)), ["memory"]) == 0
 
 
-def test_what_is_timed_in_one_run_only_is_said() -> None:
+def test_a_cell_timed_in_only_one_run_is_reported() -> None:
     rng = np.random.default_rng(0)
     old = input_of("old", times(rng, THREE, cases=1))
     job = Job("case0", 10, "jax", "gradient")
@@ -282,21 +282,21 @@ def test_what_is_timed_in_one_run_only_is_said() -> None:
     assert exit_code(untimed, []) == 0
 
 
-def test_other_versions_are_told_and_one_of_the_reference_twice() -> None:
+def test_changed_versions_are_reported_and_the_references_twice() -> None:
     rng = np.random.default_rng(0)
     old = input_of("old", times(rng, THREE), conditions={"adbench": "0.1", "tape": "1", "jax": "2"})
     new = replace(old, name="new", conditions={"adbench": "0.1", "tape": "2", "torch": "3"})
     assert compare(old, new).notes == (
-        "other versions: tape 1 → 2, jax 2 → —, torch — → 3",
+        "changed versions: tape 1 → 2, jax 2 → —, torch — → 3",
         "the reference backend tape has changed its version",
     )
 
 
-def test_two_that_have_nothing_in_common_are_refused() -> None:
+def test_runs_without_common_cells_are_refused() -> None:
     rng = np.random.default_rng(0)
     with pytest.raises(UsageError, match=r"a and b have no cell in common .* and 'case0\[10\]-y-gradient'\)"):
         compare(input_of("a", times(rng, ("x",))), input_of("b", times(rng, ("y",))))
-    with pytest.raises(UsageError, match="it holds no cell"):
+    with pytest.raises(UsageError, match="it has no cells"):
         compare(input_of("a", times(rng, ("x",))), input_of("b", {}))
 
 

@@ -1,4 +1,4 @@
-"""The list of runs: what is there, in order, and what cannot be read named without stopping the rest."""
+"""The list of runs: their contents in order, with unreadable ones named."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_runs_are_listed_oldest_first_with_what_they_hold(folder: Path) -> None:
+def test_runs_are_listed_oldest_first_with_their_contents(folder: Path) -> None:
     damaged, older, cut, done = history(folder)
     assert [entry.path.name for entry in (damaged, older, cut, done)] == ["damaged", "older", "cut", "done"]
     assert (damaged.state, damaged.created) == ("unreadable", None)
-    assert "not JSON, or damaged" in str(damaged.reason)
+    assert "invalid or damaged JSON" in str(damaged.reason)
     assert (older.state, older.wrong, older.cells, older.floor) == ("finished", 1, 1, None)
     assert (cut.state, cut.done, cut.cells) == ("resumable", 1, 8)
     assert (done.state, done.cases, done.backends, done.done) == (
@@ -54,26 +54,26 @@ def test_runs_are_listed_oldest_first_with_what_they_hold(folder: Path) -> None:
     assert done.machine == cut.machine
 
 
-def test_a_run_that_is_gone_on_with_and_ends_is_finished(folder: Path) -> None:
+def test_a_resumed_run_that_ends_is_finished(folder: Path) -> None:
     journal, _ = Journal.resume(folder / "a/cut/journal.jsonl")
     with journal:
         journal.write(Ended())
     assert next(entry for entry in history(folder) if entry.path.name == "cut").state == "finished"
 
 
-def test_a_damaged_journal_beside_a_run_is_named(folder: Path) -> None:
+def test_a_damaged_journal_next_to_a_run_is_named(folder: Path) -> None:
     (folder / "b/done/journal.jsonl").write_bytes(b'{"kind": "head", "run": {}}\n' * 3)
     entry = next(entry for entry in history(folder) if entry.path.name == "done")
     assert entry.state == "unreadable"
     assert "line 1 of" in str(entry.reason)
 
 
-def test_a_run_of_an_earlier_version_is_read_beside_a_journal_of_its_own_form(folder: Path) -> None:
+def test_a_run_of_an_earlier_version_is_read_next_to_its_journal(folder: Path) -> None:
     (folder / "b/done/journal.jsonl").write_bytes(b'{"job": {}, "status": "ok"}\n' * 3)
     assert next(entry for entry in history(folder) if entry.path.name == "done").state == "finished"
 
 
-def test_an_empty_folder_is_empty_and_none_is_said(tmp_path: Path) -> None:
+def test_an_empty_folder_is_empty_and_a_missing_one_is_an_error(tmp_path: Path) -> None:
     assert history(tmp_path) == []
     with pytest.raises(BadFile, match="no such folder"):
         history(tmp_path / "nothing")

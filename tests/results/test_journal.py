@@ -1,4 +1,4 @@
-"""The journal: what is on the disk stays, what was torn is dropped, what is damaged is said."""
+"""The journal: complete lines stay, a torn one is dropped, a damaged one is reported."""
 
 import errno
 import json
@@ -44,7 +44,7 @@ def written(folder: Path) -> Path:
     return path
 
 
-def test_what_is_written_is_assembled_in_the_order_of_the_plan_and_of_the_launches(tmp_path: Path) -> None:
+def test_results_are_assembled_in_the_order_of_plan_and_launches(tmp_path: Path) -> None:
     progress = read(written(tmp_path))
     assert progress.ended
     assert progress.groups == {(0, group_of(A)), (1, group_of(A))}
@@ -63,7 +63,7 @@ def test_what_is_written_is_assembled_in_the_order_of_the_plan_and_of_the_launch
 
 
 @pytest.mark.parametrize(("status", "kept"), [("crashed", Time((launch(0),))), ("wrong", None)])
-def test_a_cell_that_is_lost_on_the_way_keeps_what_was_measured_unless_it_is_wrong(
+def test_a_lost_cell_keeps_its_measurements_unless_it_is_wrong(
     tmp_path: Path, status: Status, kept: Time | None
 ) -> None:
     path = tmp_path / "journal.jsonl"
@@ -90,7 +90,7 @@ def test_every_line_is_on_the_disk_before_the_next_begins(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("keep", ["nothing", "half", "all but the end of the line", "zeros"])
-def test_a_torn_last_line_is_dropped_and_the_journal_goes_on_after_the_line_before(tmp_path: Path, keep: str) -> None:
+def test_a_torn_last_line_is_dropped_and_the_journal_continues_before_it(tmp_path: Path, keep: str) -> None:
     path = written(tmp_path)
     whole = path.read_bytes().splitlines(keepends=True)
     last = whole[-3]
@@ -125,15 +125,15 @@ def test_every_prefix_of_a_journal_is_read_and_loses_at_most_one_line(tmp_path: 
 @pytest.mark.parametrize(
     ("number", "line", "message"),
     [
-        (3, b'{"kind": "chec\n', "line 3 of .*journal.jsonl is damaged; cut the file off"),
+        (3, b'{"kind": "chec\n', "line 3 of .*journal.jsonl is damaged; delete it and all later lines"),
         (3, b"\x00\xff\n", "line 3 of .* is damaged"),
         (3, b"[" * 100_000 + b"\n", "line 3 of .* is damaged"),
         (3, b"7\n", "line 3 of .* is damaged"),
-        (3, b'{"kind": "splendid"}\n', "line 3 of .*: no line is of the kind 'splendid'"),
+        (3, b'{"kind": "splendid"}\n', "line 3 of .*: unknown kind of line 'splendid'"),
         (3, b'{"kind": "checked"}\n', "line 3 of .*record"),
         (3, b'{"kind": "launch", "number": 1, "cells": 3, "lost": []}\n', "line 3 of .* damaged"),
         (3, b'{"kind": "facts", "facts": {"colour": "red"}}\n', "line 3 of .*colour"),
-        (1, b'{"kind": "checked"}\n', "line 1 of .*begins with its head"),
+        (1, b'{"kind": "checked"}\n', "line 1 of .*the first line must be the head"),
         (1, b'{"kind": "head", "run": {"schema_version": 99}}\n', "schema version 99; this adbench resumes .* 2"),
         (1, b'{"kind": "head", "run": 3}\n', "schema version None"),
     ],
@@ -150,16 +150,16 @@ def test_a_damaged_line_elsewhere_is_named_in_one_line(tmp_path: Path, number: i
     assert path.read_bytes() == b"".join(lines)
 
 
-def test_two_cannot_write_to_one_journal(tmp_path: Path) -> None:
+def test_two_processes_cannot_write_to_one_journal(tmp_path: Path) -> None:
     path = written(tmp_path)
     with Journal.resume(path)[0]:
         with pytest.raises(BadOutput, match="another adbench is writing"):
             Journal.resume(path)
-        assert read(path).ended  # reading disturbs nobody
+        assert read(path).ended  # reading does not disturb the writer
     Journal.resume(path)[0].close()
 
 
-def test_a_folder_that_holds_a_run_is_not_written_over(tmp_path: Path) -> None:
+def test_a_folder_with_a_run_is_not_overwritten(tmp_path: Path) -> None:
     path = written(tmp_path)
     before = path.read_bytes()
     with pytest.raises(BadOutput, match=r"already holds a run.*--resume"):
@@ -167,7 +167,7 @@ def test_a_folder_that_holds_a_run_is_not_written_over(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_what_cannot_be_written_or_found_is_said(tmp_path: Path) -> None:
+def test_unwritable_and_missing_files_are_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(BadOutput, match=r"cannot be written|is a file"):
         Journal.create(tmp_path / "file" / "journal.jsonl", HEAD)
@@ -179,9 +179,7 @@ def test_what_cannot_be_written_or_found_is_said(tmp_path: Path) -> None:
         read(tmp_path / "journal.jsonl")
 
 
-def test_a_full_disk_costs_the_line_that_did_not_fit_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_loses_only_the_line_that_did_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "journal.jsonl"
     journal = Journal.create(path, HEAD)
     journal.write(Checked(Record(A, "ok")))
@@ -201,13 +199,13 @@ def test_a_full_disk_costs_the_line_that_did_not_fit_and_no_other(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device that is always full is Linux's")
-def test_a_disk_that_is_really_full_is_one_line(tmp_path: Path) -> None:
+def test_a_really_full_disk_is_a_one_line_error(tmp_path: Path) -> None:
     with Path("/dev/full").open("r+b", buffering=0) as file, pytest.raises(BadOutput, match="No space left"):
         Journal(Path("/dev/full"), file).write(Checked(Record(A, "ok")))
 
 
-def test_a_process_killed_while_it_writes_leaves_what_it_was_told_is_there(tmp_path: Path) -> None:
-    """SIGKILL at no chosen moment: every line that the writer announced is read, and it can be gone on with."""
+def test_a_process_killed_while_writing_loses_no_confirmed_line(tmp_path: Path) -> None:
+    """SIGKILL at a random moment: every announced line is read, and the run can be resumed."""
     program = (
         "import sys; from pathlib import Path; from tests.results.test_journal import *\n"
         "journal = Journal.create(Path(sys.argv[1]), HEAD)\n"

@@ -1,4 +1,4 @@
-"""The schema that ships is the one of the dataclasses, and other programs understand it."""
+"""The shipped schema equals the dataclasses', and other programs understand it."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""A run on disk: nothing lost, nothing half-written, nothing foreign believed."""
+"""A run on disk: nothing is lost or half-written, and foreign files are refused."""
 
 import json
 import math
@@ -24,12 +24,12 @@ RECORD = Record(JOB, "ok", time=Time((LAUNCH,)), memory=Memory(Figure(2.0), Figu
 RUN = Run(2, "2026-01-01T00:00:00+00:00", "0", 0, {"quick": True}, {"cores": 2}, {"b": None}, {"case": "A."}, (RECORD,))
 
 
-def test_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_run_survives_a_round_trip(tmp_path: Path) -> None:
     assert write_run(tmp_path, RUN) == tmp_path / "run.json"
     assert read_run(tmp_path / "run.json") == RUN
 
 
-def test_numbers_that_json_lacks_come_back_too() -> None:
+def test_numbers_that_json_lacks_survive_a_round_trip() -> None:
     for value in (math.inf, -math.inf, 1e-300):
         plain = json.loads(json.dumps(to_plain(Summary(1, value, 1.0)), allow_nan=False))
         assert from_plain(plain, Summary).total == value
@@ -37,7 +37,7 @@ def test_numbers_that_json_lacks_come_back_too() -> None:
 
 
 @pytest.mark.parametrize("text", ["nan", "NaN", "1.5", "infinity", ""])
-def test_no_other_text_is_a_number(text: str) -> None:
+def test_other_strings_are_not_numbers(text: str) -> None:
     plain = to_plain(Summary(1, 0.0, 1.0)) | {"total": text}
     if text == "nan":
         assert math.isnan(from_plain(plain, Summary).total)
@@ -46,7 +46,7 @@ def test_no_other_text_is_a_number(text: str) -> None:
         from_plain(plain, Summary)
 
 
-def test_a_setting_may_be_a_text_that_looks_like_a_number() -> None:
+def test_a_setting_may_be_a_string_like_a_number() -> None:
     run = replace(RUN, settings={"backends": "nan", "number": "3", "flag": "true", "nothing": "null"})
     assert from_plain(to_plain(run), Run) == run
 
@@ -60,31 +60,31 @@ def test_a_generic_type_is_read_too() -> None:
         from_plain([1.0], tuple[float, float])
 
 
-def test_a_fault_below_any_name_gives_its_kind() -> None:
-    """msgspec does not tell the name of a dict's key, which may be anything."""
+def test_a_fault_without_a_name_gives_its_type() -> None:
+    """msgspec does not name a dict's key, which may be anything."""
     with pytest.raises(ValueError, match=r"^\.settings\[\.\.\.\]: expected bool \| int \| .*, got array$"):
         from_plain(to_plain(RUN) | {"settings": {"a": []}}, Run)
 
 
-def test_a_run_without_records_comes_back(tmp_path: Path) -> None:
+def test_a_run_without_records_survives_a_round_trip(tmp_path: Path) -> None:
     empty = replace(RUN, records=())
     write_whole(tmp_path / "run.json", dumps(empty))
     assert read_run(tmp_path / "run.json") == empty
 
 
 def test_one_line_for_each_record(tmp_path: Path) -> None:
-    """So that two runs can be looked at with `diff`."""
+    """So that `diff` can compare two runs."""
     lines = dumps(replace(RUN, records=(RECORD, RECORD))).splitlines()
     assert sum(line.startswith('{"job"') for line in lines) == 2
 
 
-def test_what_is_undisturbed_takes_no_room() -> None:
+def test_undisturbed_rounds_are_stored_briefly() -> None:
     assert to_plain(Round(10, 1000)) == {"calls": 10, "ns": 1000}
     assert to_plain(Round(10, 1000, 5)) == {"calls": 10, "ns": 1000, "gc_ns": 5}
 
 
 @pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), OSError(30, "Read-only file system")])
-def test_a_write_that_fails_leaves_the_old_file_and_no_other(
+def test_a_failed_write_leaves_only_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: OSError
 ) -> None:
     target = tmp_path / "run.json"
@@ -95,26 +95,26 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(
 
     monkeypatch.setattr(os, "fsync", fails)
     with pytest.raises(
-        BadOutput, match=rf"run.json: cannot be written: {fault.strerror}; what was measured is kept: .*--resume "
+        BadOutput, match=rf"run.json: cannot be written: {fault.strerror}; all results are safe: .*--resume "
     ):
         write_run(tmp_path, RUN)
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_folder_that_is_gone_or_read_only_is_one_line(tmp_path: Path) -> None:
+def test_a_missing_or_read_only_folder_is_a_one_line_error(tmp_path: Path) -> None:
     with pytest.raises(BadOutput, match=r"gone/run.json: cannot be written: No such file"):
         write_run(tmp_path / "gone", RUN)
     with pytest.raises(BadOutput, match=r"run.json: cannot be written"):
         write_run(Path("/proc/self"), RUN)
 
 
-def test_a_folder_is_read_by_its_run_or_by_its_journal_where_that_has_no_end(tmp_path: Path) -> None:
+def test_a_folder_is_read_from_its_run_or_its_unfinished_journal(tmp_path: Path) -> None:
     begun = Journal.create(tmp_path / "journal.jsonl", Head(replace(RUN, records=()), (JOB,)))
     begun.write(Checked(replace(RECORD, time=None, memory=None)))
     assert read_run(tmp_path).records[0].time is None
     assert read_run(tmp_path / "journal.jsonl") == read_run(tmp_path)
-    write_run(tmp_path, replace(RUN, seed=5))  # as Ctrl-C leaves it
+    write_run(tmp_path, replace(RUN, seed=5))  # as after Ctrl-C
     begun.write(Timed(0, (Launched(JOB, LAUNCH),)))  # then resumed, and killed
     assert read_run(tmp_path).records[0].time == RECORD.time
     begun.write(Ended())
@@ -122,8 +122,8 @@ def test_a_folder_is_read_by_its_run_or_by_its_journal_where_that_has_no_end(tmp
     begun.close()
 
 
-def test_a_folder_without_a_run_is_said(tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match=r"holds no run: there is neither run.json nor journal.jsonl"):
+def test_a_folder_without_a_run_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match=r"contains no run: neither run.json nor journal.jsonl"):
         read_run(tmp_path)
 
 
@@ -145,13 +145,13 @@ VERSION_1 = json.loads("""{
 }""")
 
 
-def test_a_file_of_version_1_is_one_launch(tmp_path: Path) -> None:
+def test_a_version_1_file_is_one_launch(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps(VERSION_1))
     run = read_run(tmp_path / "run.json")
     assert run.schema_version == 2
     assert run.records[0].time == Time((Launch(0, None, 0.5, {}, 0.25, None, None, (Round(10, 1000),)),))
     assert run.records[0].memory is not None
-    assert run.records[0].memory.allocated_peak_bytes.reason == "a file of schema version 1 has no such figure"
+    assert run.records[0].memory.allocated_peak_bytes.reason == "schema version 1 has no such figure"
     assert run.records[1] == Record(Job("c", 1, "jax", "gradient"), "crashed", "died", stderr="boom")
 
 
@@ -164,16 +164,16 @@ def changed(old: str, new: str) -> str:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "not JSON, or damaged"),
-        (dumps(RUN)[:-40], "not JSON, or damaged"),
-        ("[" * 100_000, "not JSON, or damaged"),
-        ('{"a":' * 100_000, "not JSON, or damaged"),
-        ("\x00" * 10, "not JSON, or damaged"),
-        ("3", "not a run of adbench: .*there is no schema_version"),
-        ('{"machine_info": {}, "benchmarks": []}', "not a run of adbench: .*there is no schema_version"),
-        ('{"schema_version": true}', "there is no schema_version"),
-        (dumps(replace(RUN, schema_version=99)), "schema version 99, of a later adbench; this one reads 1 to 2"),
-        (dumps(replace(RUN, schema_version=0)), "schema version 0; there are 1 to 2"),
+        ("", "invalid or damaged JSON"),
+        (dumps(RUN)[:-40], "invalid or damaged JSON"),
+        ("[" * 100_000, "invalid or damaged JSON"),
+        ('{"a":' * 100_000, "invalid or damaged JSON"),
+        ("\x00" * 10, "invalid or damaged JSON"),
+        ("3", "not a run of adbench: .*schema_version is missing"),
+        ('{"machine_info": {}, "benchmarks": []}', "not a run of adbench: .*schema_version is missing"),
+        ('{"schema_version": true}', "schema_version is missing"),
+        (dumps(replace(RUN, schema_version=99)), "schema version 99, of a later adbench; this reads 1 to 2"),
+        (dumps(replace(RUN, schema_version=0)), "unknown schema version 0; this adbench reads 1 to 2"),
         ('{"schema_version": 1}', "not a run of adbench: lacks 'records'"),
         ('{"schema_version": 1, "records": [3]}', "not a run of adbench: "),
         ('{"schema_version": 1, "records": [{"time": 7, "memory": null}]}', "not a run of adbench: "),
@@ -188,7 +188,7 @@ def changed(old: str, new: str) -> str:
         ),
         (changed('"calls": 10', '"calls": 0'), r"rounds\[0\].calls: expected int >= 1, got 0"),
         (changed('"prepare_seconds": 0.5', '"prepare_seconds": "nan"'), "prepare_seconds: expected float, got 'nan'"),
-        (changed('"prepare_seconds": 0.5', '"prepare_seconds": NaN'), "NaN is no JSON"),
+        (changed('"prepare_seconds": 0.5', '"prepare_seconds": NaN'), "NaN is not valid JSON"),
         (changed('"value": 2.0', '"value": "nan"'), r"value: expected float \| null, got 'nan'"),
         (changed('"value": 2.0', '"value": -2'), r"value: expected float >= 0.0, got -2"),
         (dumps(replace(RUN, records=(replace(RECORD, time=Time(())),))), r"launches: expected array of length >= 1"),
@@ -197,7 +197,7 @@ def changed(old: str, new: str) -> str:
         (changed('"seed": 0,', '"seed": 0, "\\ud800": 1,'), "surrogates not allowed"),
     ],
 )
-def test_what_is_no_run_is_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_that_is_not_a_run_is_a_one_line_error(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(BadFile, match=message) as caught:
         read_run(tmp_path / "run.json")
@@ -213,21 +213,21 @@ def test_a_million_records_are_refused_before_they_take_the_memory(tmp_path: Pat
         read_run(path)
 
 
-def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_too_large_file_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "run.json"
     with path.open("wb") as file:
-        file.truncate(2**40)  # a hole: a tebibyte that takes no room
+        file.truncate(2**40)  # a sparse tebibyte that takes no space
     with pytest.raises(BadFile, match="larger than 512 MiB"):
         read_run(path)
 
 
-def test_names_may_be_anything_that_is_text(tmp_path: Path) -> None:
+def test_names_may_be_any_string(tmp_path: Path) -> None:
     nasty = "a\nb<script>alert(1)</script>|`\u202e\x00\x1b[31m\ud800"
     run = replace(RUN, records=(replace(RECORD, job=Job(nasty, 1, nasty, "gradient"), reason=nasty),))
     write_run(tmp_path, run)
     assert read_run(tmp_path / "run.json") == run
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="No such file"):
         read_run(tmp_path / "nothing.json")

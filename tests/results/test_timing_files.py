@@ -1,4 +1,4 @@
-"""Files of pytest-benchmark and pyperf: made here by these programs, read, compared; anything else is refused."""
+"""Files of pytest-benchmark and pyperf: written by these programs, read, compared; anything else is refused."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ runner.bench_func("anything <else>", lambda: sum(range(100)))
 
 
 def ran(folder: Path, *command: str) -> None:
-    # in a worker of pytest-xdist, pytest-benchmark measures nothing: the program below is not to know that it is in one
+    # pytest-benchmark measures nothing in a pytest-xdist worker, so the program must not see it
     outside = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
     command = (sys.executable, *command)
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, env=outside)
@@ -73,7 +73,7 @@ pytestmark = pytest.mark.xdist_group("timing files")
 CELL = Job("case0", 10, "tape", "gradient")
 
 
-def test_a_file_of_pytest_benchmark_is_one_launch(made_by_pytest: Path) -> None:
+def test_a_pytest_benchmark_file_is_one_launch(made_by_pytest: Path) -> None:
     side = read_input(made_by_pytest)
     assert side.made_by == "pytest-benchmark"
     assert [name_of(key) for key in side.samples] == ["test_sum[10]", "test_sum[1000]", "case0[10]-tape-gradient"]
@@ -88,7 +88,7 @@ def test_a_file_of_pytest_benchmark_is_one_launch(made_by_pytest: Path) -> None:
     assert exit_code(found, ["regression"]) == 5  # one process says nothing about the next
 
 
-def test_a_file_of_pyperf_has_a_launch_for_each_process(made_by_pyperf: Path) -> None:
+def test_a_pyperf_file_has_a_launch_for_each_process(made_by_pyperf: Path) -> None:
     side = read_input(made_by_pyperf)
     assert side.made_by == "pyperf"
     assert list(side.samples) == [CELL, "anything <else>"]
@@ -102,9 +102,7 @@ def test_the_machine_of_each_program_is_recognised_as_the_same(made_by_pytest: P
     assert compare(read_input(made_by_pytest), read_input(made_by_pyperf)).same
 
 
-def test_a_file_of_theirs_is_compared_with_a_run_of_ours(
-    made_by_pytest: Path, made_by_pyperf: Path, tmp_path: Path
-) -> None:
+def test_a_foreign_file_can_be_compared_with_a_run(made_by_pytest: Path, made_by_pyperf: Path, tmp_path: Path) -> None:
     write_run(tmp_path, run(times(np.random.default_rng(0), ("tape", "jax"))))
     for theirs in (made_by_pytest, made_by_pyperf):
         found = compare(read_input(theirs), read_input(tmp_path))
@@ -114,7 +112,7 @@ def test_a_file_of_theirs_is_compared_with_a_run_of_ours(
 
 
 def copies(made: Path, folder: Path, count: int, factor: float) -> Path:
-    """As many files as if pytest-benchmark had been run so often, each with a time of its own."""
+    """Files like those of several runs of pytest-benchmark, each with another time."""
     folder.mkdir()
     for number in range(count):
         data = json.loads(made.read_text())
@@ -126,9 +124,7 @@ def copies(made: Path, folder: Path, count: int, factor: float) -> Path:
     return folder
 
 
-def test_several_files_of_pytest_benchmark_in_a_folder_are_as_many_launches(
-    made_by_pytest: Path, tmp_path: Path
-) -> None:
+def test_each_pytest_benchmark_file_in_a_folder_is_a_launch(made_by_pytest: Path, tmp_path: Path) -> None:
     old, new = copies(made_by_pytest, tmp_path / "old", 6, 1.0), copies(made_by_pytest, tmp_path / "new", 6, 1.3)
     found = compare(read_input(old), read_input(new), absolute=True)
     assert {row.word for row in found.rows} == {"regression"}
@@ -163,7 +159,7 @@ BENCHMARK: dict[str, Any] = {"name": "b", "stats": {"median": 1.0}}
     [
         (
             {"benchmarks": [], "machine_info": 3},
-            r"not a file of pytest-benchmark: \.machine_info: expected object, got 3",
+            r"not a valid file of pytest-benchmark: \.machine_info: expected object, got 3",
         ),
         (
             {"benchmarks": [{"name": "b"}], "machine_info": {}},
@@ -182,19 +178,19 @@ BENCHMARK: dict[str, Any] = {"name": "b", "stats": {"median": 1.0}}
             r"benchmarks\[0\].extra_info: expected object, got \[\]",
         ),
         ({"benchmarks": [BENCHMARK] * 100_001, "machine_info": {}}, r"benchmarks: expected array of length <= 100000"),
-        ({"benchmarks": [], "version": "1.0"}, "a file of pyperf without a benchmark that was timed"),
+        ({"benchmarks": [], "version": "1.0"}, "a pyperf file without a timed benchmark"),
         (
             {"benchmarks": [{"runs": [{"values": ["x"]}]}], "version": "1.0"},
-            r"not a file of pyperf: .*\.values\[0\]: expected float, got 'x'",
+            r"not a valid file of pyperf: .*\.values\[0\]: expected float, got 'x'",
         ),
         ({"benchmarks": [{"runs": [{"values": [0]}]}], "version": "1.0"}, r"values\[0\]: expected float > 0.0, got 0"),
-        ({"benchmarks": []}, "not a file of pyperf: object missing required field version"),
-        ({"benchmarks": 3, "version": 1}, r"not a file of pyperf: \.benchmarks: expected array, got 3"),
-        ({"benchmark": []}, "not a run of adbench: there is no schema_version"),
+        ({"benchmarks": []}, "not a valid file of pyperf: object missing required field version"),
+        ({"benchmarks": 3, "version": 1}, r"not a valid file of pyperf: \.benchmarks: expected array, got 3"),
+        ({"benchmark": []}, "not a run of adbench: schema_version is missing"),
         ([1], "not a run of adbench"),
     ],
 )
-def test_what_is_neither_is_refused_in_one_line(tmp_path: Path, data: object, message: str) -> None:
+def test_an_unknown_file_is_a_one_line_error(tmp_path: Path, data: object, message: str) -> None:
     path = tmp_path / "x.json"
     path.write_text(json.dumps(data))
     with pytest.raises(BadFile, match=message) as caught:
@@ -209,14 +205,14 @@ def test_a_file_with_no_benchmark_has_nothing_in_common(tmp_path: Path, made_by_
         compare(read_input(path), read_input(made_by_pytest))
 
 
-def test_a_folder_of_something_else_is_said(tmp_path: Path, made_by_pytest: Path) -> None:
-    with pytest.raises(BadFile, match=r"neither run.json nor journal.jsonl, nor a file of pytest-benchmark"):
+def test_a_folder_of_other_files_is_reported(tmp_path: Path, made_by_pytest: Path) -> None:
+    with pytest.raises(BadFile, match=r"neither run.json nor journal.jsonl nor pytest-benchmark files"):
         read_input(tmp_path)
     folder = copies(made_by_pytest, tmp_path / "mixed", 1, 1.0)
     (folder / "other.json").write_text("{}")
-    with pytest.raises(BadFile, match=r"other.json: in a folder that holds no run, only files of pytest-benchmark"):
+    with pytest.raises(BadFile, match=r"other.json: a folder without a run must contain only pytest-benchmark files"):
         read_input(folder)
     elsewhere = made_by_pytest.read_text().replace('"count": ', '"count": 1')
     (folder / "other.json").write_text(elsewhere)
-    with pytest.raises(BadFile, match="made on another machine"):
+    with pytest.raises(BadFile, match="measured on another machine"):
         read_input(folder)

@@ -43,7 +43,7 @@ def adbench(folder: Path, *args: str, **environment: str) -> Result:
 
 
 def adbench_in_a_process(folder: Path, *args: str, stdin: str | None = None, **environment: str) -> Result:
-    """The same in a process of its own, as a shell starts it."""
+    """The same in a separate process, as a shell starts it."""
     done = subprocess.run(
         [sys.executable, "-m", "adbench", *args],
         cwd=folder,

@@ -1,7 +1,7 @@
-"""Sessions made by chance: what runs on one machine look like to whoever compares them.
+"""Random sessions, which look like runs on one machine.
 
-A time is the product of what the cell costs, what befalls a whole session (the machine is busier today), a whole launch
-(its layout in memory, which each process draws for itself, and what all workers of that launch share) and a round.
+A time is the product of the cell's cost and of random factors of a session (the machine is busier today), a launch
+(each process has a random memory layout, and all workers of a launch share a factor) and a round.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ import signal
 
 
 def let_children_hear() -> None:
-    """Processes that are started from now on hear SIGINT and SIGHUP, though this one was told to ignore them.
+    """Processes started after this call receive SIGINT and SIGHUP, even if this process ignores them.
 
     `./scripts/test &` in a script and nohup ignore these signals. A child inherits that, but no handler: with one that
     does nothing, this process goes on ignoring the signal, and the child begins as on a terminal.

@@ -1,4 +1,4 @@
-"""Runs that something befalls: the command line in a process of its own, and backends that misbehave at a moment."""
+"""Runs that go wrong: the command line in a separate process, and backends that misbehave at a chosen moment."""
 
 import json
 import os
@@ -32,7 +32,7 @@ from adbench import Unsupported, phase
 
 
 def line():
-    """The socket to the runner, which is none of a library's business."""
+    """The socket to the runner, which no library should touch."""
     import socket
     import stat
     for number in range(3, 64):
@@ -97,7 +97,7 @@ if IMPORT:
     misbehave()
 '''
 
-# moment -> (the placeholder that it stands in, when it is)
+# moment -> (its placeholder, its condition)
 MOMENTS = {
     "prepare": ("PREPARE", "len(STARTS) == 2"),
     "first call": ("FIRST", "len(STARTS) == 2"),
@@ -168,10 +168,10 @@ class Run:
 def running(
     folder: Path, *arguments: str, cwd: Path | None = None, before: tuple[str, ...] = (), **options: Any
 ) -> Iterator[Run]:
-    """`adbench` with the arguments. Whatever is left of it at the end is killed, after the test has looked.
+    """`adbench` with the arguments. After the test, all its remaining processes are killed.
 
-    before   a command that sets something up and becomes the one given it, as `prlimit` does: what is forked here
-             must run nothing, for this process has threads
+    before   a command that sets something up and then executes its arguments, like `prlimit`; a fork here must
+             run no Python, because this process has threads
     """
     mark = secrets.token_hex(8)
     process = subprocess.Popen(

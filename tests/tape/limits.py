@@ -1,4 +1,4 @@
-"""High-precision slopes at any argument: differences whose steps and digits follow the size of the arguments."""
+"""High-precision slopes at any argument, by differences whose steps and digits follow the arguments' size."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def curvature(function, arguments, i, j, digits=90):
 
 
 def close(got, truth, relative=2e-13, absolute=1e-300):
-    """Whether a float agrees with a high-precision number, inf with what no float holds; NaN agrees with nothing."""
+    """Whether a float equals a high-precision number; inf equals any number beyond floats, NaN equals nothing."""
     if abs(truth) > sys.float_info.max:
         return bool(got == (math.inf if truth > 0 else -math.inf))
     return bool(abs(mpmath.mpf(float(got)) - truth) <= relative * abs(truth) + absolute)
 
 
 def gradient_in(density, arguments, active):
-    """((value, derivatives in the arguments numbered in `active`), the function of these), the others constant."""
+    """((value, derivatives in the arguments `active`), the function of these); the other arguments are constant."""
 
     def f(some):
         every = list(arguments)
@@ -61,11 +61,11 @@ def gradient_in(density, arguments, active):
 
 
 NOTHING = None
-"""The limit of a function that has no values on that side."""
+"""Marks a side on which the function has no values."""
 
 
 def _real(number):
-    """A real, finite number of high precision; ArithmeticError for anything else."""
+    """A real, finite number of high precision. Raises ArithmeticError for any other value."""
     number = mpmath.mpmathify(number)
     if isinstance(number, mpmath.mpc):
         if number.imag != 0:
@@ -83,7 +83,7 @@ def _quotients(g, side, h):
 
 
 def _limit(far, near, size):
-    """Where a quotient goes that was `far` at one step and `near` at a thousandth of it; ±inf if it grows.
+    """The limit of a quotient that was `far` at one step and `near` at a thousandth of it; ±inf if it grows.
 
     Less than `size` is rounding.
     """
@@ -95,10 +95,10 @@ def _limit(far, near, size):
 
 
 def one_sided(g, side, scale, largest=1.0):
-    """(g', g'') at 0 from the right (side 1) or the left (-1), each a number or ±inf; None where g has no values.
+    """(g', g'') at 0 from the right (side 1) or left (-1), each a number or ±inf; None if g has no values there.
 
-    `scale` is the length on which g changes, and `largest` the size of the numbers in it. None for both if g has no
-    finite value at 0.
+    `scale` is the length on which g changes, and `largest` the size of its numbers. None for both if g has no finite
+    value at 0.
     """
     h = mpmath.mpf(scale) * mpmath.mpf(10) ** -18
     try:

@@ -1,16 +1,16 @@
-"""All compositions of first and second derivatives at one point, judged by one-sided limits of high precision.
+"""Judge all compositions of first and second derivatives at one point by one-sided limits of high precision.
 
-A program is judged along a direction v, as g(t) = f(x + t v): what g' and g'' are from the right and from the left says
-whether f has a derivative there at all. The rules of the verdict:
+A program is judged along a direction v, as g(t) = f(x + t v). The one-sided limits of g' and g'' show whether f has a
+derivative. The rules of the verdict:
 
     both sides agree            the engine gives that number
     the sides differ: a kink    a number between the two, by convention, or NaN
     they are infinite           that infinity, or NaN
-    one side has no values      the other's limit, or NaN
-    neither side has            anything but an exception of Python's own
+    one side has no values      the other side's limit, or NaN
+    neither side has values     any result except one of Python's own exceptions
 
-Where the function under test is itself not smooth at the point, NaN is honest too: the engine knows its parts only. It
-counts as `unknown`, apart from what is right.
+If the tested function is not smooth at the point, NaN is honest too, because the engine knows only its parts. It counts
+as `unknown`, separately from right results.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ HUGE, TINY = 1.7e308, 1e-290
 
 
 def _along(v, g):
-    """Σ v g over the elements where v is not 0: elsewhere g may be infinite."""
+    """Σ v g over the elements where v is not 0; g may be infinite elsewhere."""
     return tape.sum(v * tape.where(v != 0.0, g, 0.0))
 
 
 def compositions(f, v):
-    """Name -> the function of x that is D_v f (order 1) or vᵀHv (order 2), in each way to compute it."""
+    """Name -> a function of x that computes D_v f (order 1) or vᵀHv (order 2), for each way to compute it."""
 
     def forward(g):
         return lambda p: tape.jvp(g, p, v)[1]
@@ -55,7 +55,7 @@ def compositions(f, v):
 
 
 def compiled(f, x, v):
-    """The same by machine code: what the compiler offers as operators, and compositions inside of a program."""
+    """The same in machine code: the compiler's operators, and compositions inside a program."""
 
     def second(p):
         return _along(v, tape.gradient(f, p)[1])
@@ -70,7 +70,7 @@ def compiled(f, x, v):
 
 @dataclass(frozen=True)
 class Sides:
-    """What is true of g: (g', g'') from the left and from the right, None for no values, and how large g is."""
+    """The truth about g: (g', g'') from the left and the right (None for no values), and the size of g."""
 
     left: tuple | None
     right: tuple | None
@@ -78,11 +78,11 @@ class Sides:
     scale: float
 
     def of(self, order):
-        """The limits of the derivative of this order, those there are."""
+        """The existing one-sided limits of the derivative of this order."""
         return [side[order - 1] for side in (self.left, self.right) if side is not None]
 
     def is_smooth(self):
-        """Whether both derivatives exist on both sides, equal, and are numbers that a float can hold."""
+        """Whether both derivatives exist on both sides, are equal, and fit into a float."""
         if self.left is None or self.right is None:
             return False
         return all(abs(a) < HUGE and _near(a, b, 0) for a, b in zip(self.left, self.right, strict=True))
@@ -115,7 +115,7 @@ def truth(exact, x, v):
 
 
 def verdict(got, order, sides, honest):
-    """ "right", "unknown" (NaN, where that is honest) or what is wrong."""
+    """ "right", "unknown" (an honest NaN), or a description of the fault."""
     limits = sides.of(order)
     if isinstance(got, Exception):
         return "unknown" if honest and isinstance(got, REFUSALS) else f"{type(got).__name__}: {got}"
@@ -125,7 +125,7 @@ def verdict(got, order, sides, honest):
         return "unknown" if honest else f"NaN, expected {mpmath.nstr(limits[0], 17)}"
     low, high = min(limits), max(limits)
     if order == 2 and sides.left and sides.right and not _near(sides.left[0], sides.right[0], 0):
-        low, high = min(low, 0), max(high, 0)  # the slope jumps: its convention between the two does not change
+        low, high = min(low, 0), max(high, 0)  # the slope jumps, and its convention between the two is constant
     slack = mpmath.mpf(1e-13) * abs(sides.value) / mpmath.mpf(sides.scale) ** order + TINY
     if low - slack - 1e-9 * abs(low) <= got <= high + slack + 1e-9 * abs(high):
         return "right"
@@ -137,7 +137,7 @@ def verdict(got, order, sides, honest):
 
 
 def faults(f, exact, x, v, *, honest=None, machine=False):
-    """({composition: what is wrong}, counts) of a program at a point; `honest` says whether NaN is."""
+    """({composition: fault}, counts) of a program at a point; `honest` is whether NaN is honest there."""
     sides = truth(exact, x, v)
     honest = not sides.is_smooth() if honest is None else honest
     x, v = (np.asarray(a, float) if np.shape(a) else float(a) for a in (x, v))
@@ -148,7 +148,7 @@ def faults(f, exact, x, v, *, honest=None, machine=False):
             warnings.simplefilter("ignore")
             try:
                 got = float(np.asarray(derivative(x)))
-            except Exception as error:  # judged like a number
+            except Exception as error:  # judged like a result
                 got = error
         answer = verdict(got, order, sides, honest)
         if answer in counts:

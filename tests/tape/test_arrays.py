@@ -1,7 +1,7 @@
-"""Reductions, shapes, indexing, products and transforms: both modes against 50-digit differences.
+"""Reductions, shapes, indexing, products and transforms, in both modes, compared with 50-digit differences.
 
-Each function is written once, over a namespace: numpy runs it on object arrays of 50-digit numbers for the truth, the
-engine on variables.
+Each function is written once, over a namespace: numpy runs it on object arrays of 50-digit numbers for the truth, and
+the engine on variables.
 """
 
 import numpy as np

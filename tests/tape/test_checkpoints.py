@@ -1,4 +1,4 @@
-"""A loop with checkpoints: the derivatives of the plain one, in the memory of a few of its steps."""
+"""A loop with checkpoints has the derivatives of the plain loop, with memory for a few steps."""
 
 import tracemalloc
 
@@ -19,7 +19,7 @@ def drift(a, b):
 
 
 @pytest.mark.parametrize("n", LENGTHS)
-def test_gradients_are_those_of_the_plain_loop_in_state_and_in_what_the_step_captures(n):
+def test_gradients_equal_those_of_the_plain_loop_in_state_and_captures(n):
     def by(loop):
         def f(p):
             start, a, b = p
@@ -37,7 +37,7 @@ def test_gradients_are_those_of_the_plain_loop_in_state_and_in_what_the_step_cap
 
 
 @pytest.mark.parametrize("n", LENGTHS[1:])
-def test_a_state_that_is_constant_at_first_or_handed_through_is_no_trouble(n):
+def test_a_state_may_start_constant_or_pass_through_unchanged(n):
     def by(loop):
         def f(x):
             total, same = loop(lambda i, s: (s[0] + x * (i + 1.0) * s[1], s[1]), (0.0, x), n)
@@ -48,7 +48,7 @@ def test_a_state_that_is_constant_at_first_or_handed_through_is_no_trouble(n):
     assert tape.gradient(by(tape.checkpointed_loop), 1.3) == pytest.approx(tape.gradient(by(tape.loop), 1.3))
 
 
-def test_second_order_and_forward_mode():
+def test_second_order_and_forward_mode_work():
     def by(loop):
         return lambda x: tape.sum(loop(lambda i, s: s + 0.1 * x * tape.sin(s), x, 20))
 
@@ -59,7 +59,7 @@ def test_second_order_and_forward_mode():
     np.testing.assert_allclose(tape.hessian(kept, x)[2], tape.hessian(plain, x)[2], rtol=1e-12)
 
 
-def test_a_loop_in_a_loop():
+def test_a_loop_can_run_inside_a_loop():
     def by(loop):
         def inner(i, s):
             return loop(lambda j, t: t + 0.01 * tape.cos(t) * (i + j), s, 7)
@@ -69,7 +69,7 @@ def test_a_loop_in_a_loop():
     assert tape.gradient(by(tape.checkpointed_loop), 0.2) == pytest.approx(tape.gradient(by(tape.loop), 0.2), rel=1e-13)
 
 
-def test_a_step_that_assigns_to_its_state():
+def test_a_step_may_assign_to_its_state():
     def step(i, s):
         s = tape.asarray(s) * 1.0
         s[0] = s[0] * s[1]
@@ -83,7 +83,7 @@ def test_a_step_that_assigns_to_its_state():
     np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
-def test_direct_style():
+def test_a_checkpointed_loop_works_in_the_direct_style():
     x = tape.Var(0.3)
     y = tape.checkpointed_loop(lambda i, s: s + x * s, x, 10)
     (slope,) = y.grad([x])
@@ -101,5 +101,5 @@ def test_memory_grows_with_the_root_of_the_length():
         return found
 
     short, long = (peak(tape.checkpointed_loop, n) for n in (400, 6_400))
-    assert long < 6 * short  # four times as much; sixteen times as much without checkpoints
+    assert long < 6 * short  # about four times, compared with sixteen times without checkpoints
     assert long < peak(tape.loop, 6_400) / 10

@@ -1,4 +1,4 @@
-"""Compact Jacobians: the algebra against dense matrices, both modes against 50-digit differences, and memory."""
+"""Compact Jacobians: the algebra compared with dense matrices, both modes with 50-digit differences, and memory."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_large_product_without_a_compact_form_stays_lazy():
     assert type(wide @ wide) is tape.LazyProduct
 
 
-def test_a_lazy_product_visits_what_is_shared_once():
+def test_a_lazy_product_visits_shared_factors_once():
     calls = []
 
     def counted(w):
@@ -146,7 +146,9 @@ def test_errors_name_the_form_the_expected_and_the_given_shape():
         tape.Dense(A) + tape.Dense(B.T)
     with pytest.raises(ValueError, match="expected a left or a right product, got neither"):
         tape.Implicit((2, 2), None, None)
-    with pytest.raises(ValueError, match="compact_jacobian: mode is 'forward', 'hybrid' or 'dense', got 'reverse'"):
+    with pytest.raises(
+        ValueError, match="compact_jacobian: mode: expected 'forward', 'hybrid' or 'dense', got 'reverse'"
+    ):
         tape.compact_jacobian(tape.sin, 1.0, "reverse")
 
 
@@ -230,7 +232,7 @@ def test_a_result_that_does_not_depend_on_x_has_a_jacobian_of_zeros():
     assert jacobian.dense().tolist() == np.zeros((2, 12)).tolist()
 
 
-def test_zero_times_infinity_is_zero_also_here():
+def test_zero_times_infinity_is_zero_in_compact_products():
     f = lambda x: x * tape.sqrt(x)  # noqa: E731  # a formula
     assert tape.compact_jacobian(f, np.array([0.0, 4.0]))[1].dense().tolist() == [[0.0, 0.0], [0.0, 3.0]]
     assert tape.compact_jacobian(f, 0.0)[1].dense().tolist() == [[0.0]]
@@ -250,14 +252,14 @@ def test_the_input_is_left_untouched_by_assignment_in_the_function():
     assert x.tolist() == X.tolist()
 
 
-def test_a_rule_of_the_user_serves_these_modes_too():
+def test_a_custom_rule_works_in_these_modes():
     cube = tape.function_gradients(lambda x: x**3, (lambda _v, adj, x: adj * 3.0 * x * x,), name="cube")
     jacobian = tape.compact_jacobian(cube, X)[1]
     assert type(jacobian) is tape.Diagonal
     same(jacobian.dense(), np.diag(3 * X**2))
 
 
-def test_a_missing_derivative_is_named():
+def test_a_missing_derivative_raises_an_error_that_names_it():
     one_way = tape.function_gradients(np.cumsum, reverse=(None,), name="one_way")
     with pytest.raises(tape.RuleError, match="one_way has no derivative in argument 0 in reverse mode"):
         tape.compact_jacobian(one_way, X)[1].dense()
@@ -266,7 +268,7 @@ def test_a_missing_derivative_is_named():
         tape.compact_jacobian(wrong, X)[1].dense()
 
 
-def test_a_variable_of_a_finished_block_is_refused():
+def test_a_variable_of_a_finished_block_raises_an_error():
     kept = []
     tape.compact_jacobian(lambda x: kept.append(x) or x, X)
     with pytest.raises(tape.TapeError, match="sin: an argument is a variable of a block that has ended"):

@@ -1,4 +1,4 @@
-"""The teaching engine of docs/examples/continuations.py: short, and right."""
+"""The teaching engine of docs/examples/continuations.py is short and right."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def lesson():
     return SimpleNamespace(**runpy.run_path(str(SOURCE)))
 
 
-def test_it_fits_in_sixty_lines():
+def test_the_teaching_engine_fits_in_sixty_lines():
     assert len(SOURCE.read_text(encoding="utf-8").splitlines()) <= 60
 
 

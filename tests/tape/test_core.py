@@ -1,4 +1,4 @@
-"""The core is short, knows no function, and alone gives the results that it gives with fast paths."""
+"""The core is short, knows no function, and gives the same results without fast paths."""
 
 import ast
 import subprocess
@@ -18,8 +18,8 @@ from adbench.tape.numpy_names import PUBLIC, UFUNCS
 from adbench.tape.rules.function import ROWS, function
 
 CORE = Path(adbench.tape.core.__file__).parent
-BESIDE_CORE = {"adbench.tape.values", "adbench.tape.trees", "adbench.tape.levels"}
-"""What a plain value is, nests of values, and the tapes that are open: no functions either."""
+NEXT_TO_CORE = {"adbench.tape.values", "adbench.tape.trees", "adbench.tape.levels"}
+"""Plain values, nests of values, and open tapes; these modules know no functions either."""
 
 
 def imports_of(file: Path) -> set[str]:
@@ -29,14 +29,14 @@ def imports_of(file: Path) -> set[str]:
     return {name for name in names if name.startswith("adbench")}
 
 
-def test_the_core_is_read_in_an_hour():
+def test_the_core_is_short_enough_to_read_in_an_hour():
     assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in CORE.glob("*.py")) <= 640
 
 
 def test_the_core_imports_no_family_of_functions():
-    files = [*CORE.glob("*.py"), *(CORE.parent / f"{name.rpartition('.')[2]}.py" for name in BESIDE_CORE)]
+    files = [*CORE.glob("*.py"), *(CORE.parent / f"{name.rpartition('.')[2]}.py" for name in NEXT_TO_CORE)]
     others = {name for file in files for name in imports_of(file) if not name.startswith("adbench.tape.core.")}
-    assert others == BESIDE_CORE
+    assert others == NEXT_TO_CORE
 
 
 def test_importing_the_engine_loads_neither_scipy_nor_llvm():
@@ -84,7 +84,7 @@ FUNCTIONS = {
 
 
 def everything(f):
-    """Value and all derivatives of a function."""
+    """The value and all derivatives of a function."""
     v = np.array([0.3, -0.2, 1.0])
     w = np.array([0.4, 1.1, -0.7])
     several = lambda x: x * f(x)  # noqa: E731
@@ -100,19 +100,19 @@ def everything(f):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_the_core_alone_gives_the_same(name):
+def test_the_core_alone_gives_the_same_results(name):
     f = FUNCTIONS[name]
     expected = everything(f)
     with switch.switched_off():
         alone = everything(f)
     for ours, theirs in zip(alone, expected, strict=True):
         assert type(ours) is type(theirs)
-        scale = np.max(np.abs(theirs)) + 1.0  # sums may be taken in another order
+        scale = np.max(np.abs(theirs)) + 1.0  # sums may run in another order
         np.testing.assert_allclose(ours, theirs, rtol=4e-15, atol=4e-15 * scale)
 
 
-def test_the_core_alone_is_what_it_says():
-    """One form of records, no partials in them, the plain sweep; and afterwards everything is back."""
+def test_switching_fast_paths_off_leaves_only_the_core():
+    """Records have one form without partials, the sweep is the plain one, and everything is restored afterwards."""
 
     def record():
         with tape.nested() as recording:
@@ -129,7 +129,7 @@ def test_the_core_alone_is_what_it_says():
     assert record() == with_fast_paths
 
 
-def test_the_core_alone_says_what_is_wrong():
+def test_the_core_alone_reports_errors():
     one_way = tape.function_gradients(np.sin, forward=(lambda v, t, x: t,), name="one_way")
     short = tape.function_gradients(lambda a: a * 1.0, reverse=(lambda v, adj, a: adj[:1],), name="short")
     with switch.switched_off():
@@ -143,7 +143,7 @@ def test_the_core_alone_says_what_is_wrong():
             kept[0] * 2.0
 
 
-def test_zero_times_infinity_is_a_plug_in():
+def test_zero_times_infinity_is_handled_by_a_plug_in():
     f, x = lambda x: tape.sum(x * tape.sqrt(x)), np.array([0.0, 1.0])
     assert tape.gradient(f, x)[1].tolist() == [0.0, 1.5]
     assert tape.jvp(f, x, np.ones(2))[1] == 1.5
@@ -157,7 +157,7 @@ def test_zero_times_infinity_is_a_plug_in():
 
 @pytest.fixture
 def exp10():
-    """A function that the engine does not have, given by one row; afterwards it is gone."""
+    """A new function, defined by one row and removed afterwards."""
     row = function(
         scipy.special.exp10, lambda val, adj, _x: adj * (val * np.log(10.0)), aliases="ten_to_the", native="exp10"
     )
@@ -169,7 +169,7 @@ def exp10():
         PUBLIC.pop(name)
 
 
-def test_one_row_is_seen_everywhere(exp10):
+def test_one_row_registers_a_function_everywhere(exp10):
     x, slope = np.array([0.3, -1.2]), 10.0 ** np.array([0.3, -1.2]) * np.log(10.0)
     assert tape.exp10 is tape.ten_to_the is exp10
     assert {"exp10", "ten_to_the"} <= set(dir(tape))

@@ -1,4 +1,4 @@
-"""Log densities: values against scipy, gradients against high precision, no partial for a constant, clear errors."""
+"""Log densities: values equal scipy's, gradients equal high precision, constants get no partial, errors are clear."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ MATRIX = {
 
 
 def _keep_in_domain(name, i, direction):
-    """Directions along which the argument keeps what the density asks of it."""
+    """Directions along which the argument stays in its domain."""
     if name == "dirichlet_lpdf" and i == 0:
         return direction - direction.mean(-1, keepdims=True)
     if np.ndim(direction) == 2 and direction.shape == (3, 3):
@@ -181,7 +181,7 @@ def test_categories_agree_with_the_table_of_probabilities():
     assert np.allclose(g, [[0.0, 1.25], [1e300, 0.0]], rtol=1e-15)
 
 
-def test_categories_by_logits_keep_their_digits_when_one_is_all_but_sure():
+def test_categories_by_logits_keep_their_digits_at_probabilities_near_one():
     y, beta = np.array([0, 2, 2, 1]), np.array([0.3, -1.0, 2.0])
     p = np.exp(beta) / np.exp(beta).sum()
     val, g = tape.gradient(lambda b: tape.categorical_logit_lpmf(y, b), beta)
@@ -210,7 +210,7 @@ EVERY = {name: point for name, (point, _) in (BATCHES | MATRIX).items()} | {
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_partials_are_asked_for_active_arguments_only(name, monkeypatch):
+def test_partials_are_computed_for_active_arguments_only(name, monkeypatch):
     density, point = getattr(tape, name), EVERY[name]
     calls = []
 
@@ -233,7 +233,7 @@ def test_partials_are_asked_for_active_arguments_only(name, monkeypatch):
             assert calls == list(active)
 
 
-def test_a_normal_density_of_constant_data_asks_for_no_array_partial_at_all(monkeypatch):
+def test_a_normal_density_of_constant_data_computes_no_array_partial(monkeypatch):
     monkeypatch.setattr(tape.normal_lpdf, "partials", None)
     val, (mu, sigma) = tape.gradient(
         lambda p: continuous._normal_summary(*p, **continuous._statistics(REAL)), (0.1, 2.0)
@@ -253,7 +253,7 @@ def test_the_summary_of_data_keeps_its_digits_far_from_zero():
     assert sigma == pytest.approx(((d / 2) ** 2 - 1).sum() / 2, rel=1e-15)
 
 
-def test_data_changed_after_the_call_do_not_reach_thegradient_in():
+def test_data_changed_after_the_call_do_not_change_the_gradient():
     for name in ("normal_lpdf", "student_t_lpdf"):
         y = REAL.copy()
         sigma = tape.Var(1.5)
@@ -265,7 +265,7 @@ def test_data_changed_after_the_call_do_not_reach_thegradient_in():
         assert late == getattr(tape, name)(REAL, *args[:-1], fresh).grad(fresh)
 
 
-def test_densities_add_up_inside_a_largergradient_in():
+def test_densities_add_up_inside_a_larger_gradient():
     y = REAL[:, 0]
 
     def posterior(p):
@@ -289,7 +289,7 @@ def test_every_density_of_the_modules_is_public():
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_a_multiple_of_a_density_has_the_multiple_of_itsgradient_in(name):
+def test_a_multiple_of_a_density_has_the_multiple_of_its_gradient(name):
     density, point = getattr(tape, name), EVERY[name]
     active = [i for i, partial in enumerate(density.partials) if partial is not None]
     (val, g), f = gradient_in(density, point, active)

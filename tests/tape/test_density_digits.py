@@ -1,4 +1,4 @@
-"""Log densities at ordinary and extreme arguments: all digits of the value, the gradient and the Hessian."""
+"""Log densities keep all digits of value, gradient and Hessian at ordinary and extreme arguments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _choose(n, k):
     return lg(n + 1) - lg(k + 1) - lg(n - k + 1)
 
 
-SCALES = [(1.3, 0.5, 1.2), (40.0, 0.0, 1.0), (2.0, 1.0, HUGE), (2.0, 1.0, TINY)]  # the last: ∂σ is 1e390, that is inf
+SCALES = [(1.3, 0.5, 1.2), (40.0, 0.0, 1.0), (2.0, 1.0, HUGE), (2.0, 1.0, TINY)]  # in the last, ∂σ is 1e390: inf
 CONTINUOUS = {
     "normal_lpdf": (_normal, [*SCALES, (-1e100, 0.0, 1.0)]),
     "lognormal_lpdf": (
@@ -95,7 +95,7 @@ CASES = [(name, f, p) for name, (f, points) in (CONTINUOUS | DISCRETE).items() f
 
 
 def _digits(point):
-    """More where one argument is invisible beside another."""
+    """More digits if one argument is negligible compared with another."""
     sizes = [abs(x) for x in point if x]
     return 600 if max(sizes) / min(sizes) > 1e30 or max(sizes) > 200 or min(sizes) < 1e-200 else 60
 

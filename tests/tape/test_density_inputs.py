@@ -1,4 +1,4 @@
-"""What densities do at arguments outside their domain or support: an error that names it, or -inf; never NaN."""
+"""Outside their domain or support, densities raise an error that names the argument, or return -inf; never NaN."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ WRONG = [
         (1.0, 0.0, [1.0, -2.0]),
         r"normal_lpdf: sigma: expected positive finite numbers, got -2\.0 at \[1\]",
     ),
-    ("normal_lpdf", (np.nan, 0.0, 1.0), "normal_lpdf: y: expected numbers, not NaN, got nan"),
+    ("normal_lpdf", (np.nan, 0.0, 1.0), "normal_lpdf: y: expected numbers without NaN, got nan"),
     ("normal_lpdf", (1.0, np.inf, 1.0), "normal_lpdf: mu: expected finite numbers, got inf"),
     ("cauchy_lpdf", (1.0, 0.0, -1.0), "cauchy_lpdf: sigma: expected positive"),
     ("student_t_lpdf", (1.0, 0.0, 0.0, 1.0), "student_t_lpdf: nu: expected positive"),
@@ -76,10 +76,10 @@ WRONG = [
     ("beta_lpdf", (0.5, 1.0, 0.0), "beta_lpdf: beta: expected positive"),
     ("bernoulli_lpmf", (1, 1.1), r"bernoulli_lpmf: theta: expected numbers from 0 to 1, got 1\.1"),
     ("bernoulli_lpmf", (0.5, 0.5), r"bernoulli_lpmf: y: expected whole numbers, got 0\.5"),
-    ("bernoulli_logit_lpmf", (1, np.nan), "bernoulli_logit_lpmf: alpha: expected numbers, not NaN"),
-    ("binomial_lpmf", (1, 2.5, 0.5), r"binomial_lpmf: N: expected whole numbers from 0, got 2\.5"),
-    ("binomial_lpmf", (1, -2, 0.5), r"binomial_lpmf: N: expected whole numbers from 0, got -2\.0"),
-    ("poisson_lpmf", (1, -1.0), "poisson_lpmf: lambda: expected finite numbers from 0"),
+    ("bernoulli_logit_lpmf", (1, np.nan), "bernoulli_logit_lpmf: alpha: expected numbers without NaN"),
+    ("binomial_lpmf", (1, 2.5, 0.5), r"binomial_lpmf: N: expected whole numbers of at least 0, got 2\.5"),
+    ("binomial_lpmf", (1, -2, 0.5), r"binomial_lpmf: N: expected whole numbers of at least 0, got -2\.0"),
+    ("poisson_lpmf", (1, -1.0), "poisson_lpmf: lambda: expected finite numbers of at least 0"),
     ("poisson_lpmf", ([1, 2.5], 1.0), r"poisson_lpmf: n: expected whole numbers, got 2\.5 at \[1\]"),
     ("poisson_log_lpmf", (1, np.inf), "poisson_log_lpmf: alpha: expected finite"),
     ("categorical_lpmf", (0, [0.5, 0.6]), r"categorical_lpmf: theta: expected rows that sum to 1, got the sum 1\.1"),
@@ -103,12 +103,12 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "point", "message"), WRONG)
-def test_a_parameter_outside_its_domain_is_named_with_what_was_expected(name, point, message):
+def test_a_parameter_outside_its_domain_raises_an_error_that_names_the_domain(name, point, message):
     with pytest.raises(tape.DomainError, match=message):
         getattr(tape, name)(*point)
 
 
-def test_shapes_counts_and_types_that_do_not_fit_are_named():
+def test_wrong_shapes_counts_and_types_raise_errors_that_name_them():
     with pytest.raises(
         ValueError, match=r"normal_lpdf: expected shapes that broadcast, got y \(2,\), mu \(3,\), sigma \(\)"
     ):

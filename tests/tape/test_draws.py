@@ -1,4 +1,4 @@
-"""Draws with the seed fixed: numpy's numbers, and derivatives that say how each number would move."""
+"""Draws with the seed fixed: numpy's numbers, and the derivatives of each number."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_array_parameters_draw_one_number_for_each():
 
 
 @pytest.mark.parametrize("name", SMOOTH)
-def test_the_mean_of_smooth_draws_moves_as_differences_with_the_same_seed_say(name):
+def test_derivatives_of_smooth_draws_match_differences_with_the_same_seed(name):
     point, numpy_draw = SMOOTH[name]
 
     def f(p):
@@ -107,7 +107,7 @@ def test_a_normal_draw_has_its_closed_form_gradient():
 
 
 def _gamma_truth(a, x):
-    """-(∂P/∂a)/p by differences of the regularised incomplete gamma function, on the side where it is small."""
+    """-(∂P/∂a)/p, by differences of the regularised incomplete gamma function on its smaller side."""
     with m.workdps(80):
         a, x = m.mpf(a), m.mpf(x)
         h = a * m.mpf(10) ** -18
@@ -123,7 +123,7 @@ def _beta_truth(a, b, x):
         a, b, x = m.mpf(a), m.mpf(b), m.mpf(x)
         h = a * m.mpf(10) ** -18
 
-        def below(s):  # DLMF 8.17.8, from whichever end is nearer
+        def below(s):  # DLMF 8.17.8, from the nearer end
             front = x**s * (1 - x) ** b / m.beta(s, b)
             if x < a / (a + b):
                 return front / s * m.hyp2f1(s + b, 1, s + 1, x)
@@ -153,7 +153,7 @@ def test_the_slope_of_a_beta_draw_agrees_with_high_precision_from_tail_to_tail(a
 
 
 def test_gamma_draws_move_along_their_quantile():
-    """dx/dα as a difference of quantiles at the same probability, found at high precision: no implicit formula."""
+    """dx/dα equals a difference of high-precision quantiles at the same probability, without the implicit formula."""
     shape = 2.3
     x = draws.gamma(SEED, shape, size=4)
     _, jac = tape.jacobian(lambda a: draws.gamma(SEED, a, size=4), shape)
@@ -170,7 +170,7 @@ def test_gamma_draws_move_along_their_quantile():
             assert close(slope, (up - down) / (2 * h), 1e-13)
 
 
-def test_the_mean_of_many_gamma_draws_moves_by_the_scale():
+def test_the_mean_of_many_gamma_draws_has_the_scale_as_its_slope():
     slope = tape.gradient(lambda a: tape.mean(draws.gamma(SEED, a, 3.0, size=50_000)), 2.5)[1]
     assert slope == pytest.approx(3.0, rel=2e-2), "the expectation is shape · scale"
 
@@ -198,7 +198,7 @@ def test_beta_draws_at_exchanged_shapes_mirror_each_other():
     assert a > 0 > b
 
 
-def test_student_t_moves_through_its_normal_and_its_gamma_draw():
+def test_student_t_depends_on_its_normal_and_its_gamma_draw():
     generator = np.random.default_rng(SEED)
     z, g = generator.standard_normal(), generator.standard_gamma(2.25)
     val, (df, loc, scale) = tape.gradient(lambda p: draws.student_t(SEED, *p), (4.5, 1.0, 2.0))
@@ -220,7 +220,7 @@ def test_dirichlet_rows_are_numpy_s_and_stay_on_the_simplex(alpha):
     assert np.allclose(along, jac[:, :, 1], rtol=1e-11, atol=1e-200)
 
 
-def test_a_draw_that_underflowed_to_zero_does_not_move():
+def test_a_draw_that_underflowed_to_zero_has_derivative_zero():
     assert gamma_slope(1e-3, 0.0) == 0.0
     assert np.array_equal(beta_slope(1e-3, 1e-3, np.array([0.0, 1.0]), np.array([1.0, 0.0])), [0.0, 0.0])
 
@@ -241,10 +241,10 @@ def test_discrete_draws_are_constants_and_refuse_variables():
         tape.gradient(lambda lam: tape.sum(draws.poisson(SEED, lam, size=5) * lam), 3.0)
 
 
-def test_bad_arguments_of_draws_are_named():
+def test_bad_arguments_of_draws_raise_errors_that_name_them():
     with pytest.raises(TypeError, match=r"normal: rng: expected a seed or a numpy\.random\.Generator, got NoneType"):
         draws.normal(None)
-    with pytest.raises(tape.DomainError, match=r"normal: scale: expected finite numbers from 0, got -1\.0"):
+    with pytest.raises(tape.DomainError, match=r"normal: scale: expected finite numbers of at least 0, got -1\.0"):
         draws.normal(SEED, 0.0, -1.0)
     with pytest.raises(tape.DomainError, match=r"gamma: shape: expected positive finite numbers, got 0\.0"):
         draws.gamma(SEED, 0.0)

@@ -1,4 +1,4 @@
-"""Every elementwise rule, in reverse, forward and to second order, against 50-digit differences."""
+"""Every elementwise rule, in reverse, forward and second order, compared with 50-digit differences."""
 
 import operator
 
@@ -73,7 +73,7 @@ def test_a_function_of_one_argument_has_the_right_derivatives_in_both_modes_and_
 @given(data=st.data())
 def test_a_function_of_two_arguments_has_the_right_derivatives_for_every_choice_of_active_ones(name, data):
     x, y = (data.draw(inside(interval)) for interval in BINARY[name])
-    assume(abs(x - y) > 1e-3 and abs(np.sin(np.pi * x / y)) > 1e-3)  # off the kinks of maximum and remainder
+    assume(abs(x - y) > 1e-3 and abs(np.sin(np.pi * x / y)) > 1e-3)  # away from the kinks of maximum and remainder
     f, exact = getattr(tape, name), getattr(truth.mp, name)
     slopes = truth.jacobian(lambda v: exact(v[0], v[1]), [x, y])
     near = {"rtol": 1e-13, "atol": 1e-14}
@@ -134,7 +134,7 @@ def test_operators_with_numbers_and_arrays_on_either_side_agree_with_plain_pytho
         for f in (lambda a, b=other: apply(a, b), lambda a, b=other: apply(b, a)):
             fx, g = tape.gradient(lambda v, f=f: tape.sum(f(v)), x)
             assert fx == pytest.approx(float(np.sum(f(x))), rel=1e-15)
-            if op == "mod":  # mpmath's own remainder knows no arrays; the rule is tested above
+            if op == "mod":  # mpmath's remainder does not take arrays; the rule is tested above
                 continue
             exact = truth.jacobian(lambda v, f=f: np.sum(f(v)), x) if op != "floordiv" else np.zeros(np.shape(x))
             np.testing.assert_allclose(g, exact, rtol=1e-13)

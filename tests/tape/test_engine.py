@@ -118,7 +118,7 @@ def test_assignment_rebinds_the_variable_and_leaves_earlier_results_alone():
     np.testing.assert_array_equal(point, [1.0, 2.0, 3.0])
 
 
-def test_reading_every_element_costs_as_much_as_there_are_elements():
+def test_reading_every_element_takes_linear_time():
     def steps(n):
         with tape.nested():
             x = tape.Var(np.ones(n))
@@ -133,7 +133,7 @@ def test_reading_every_element_costs_as_much_as_there_are_elements():
     assert steps(1000) == (True, 1000)  # one buffer, added to in place
 
 
-def test_nested_blocks_recover_their_memory_also_after_an_exception():
+def test_nested_blocks_free_their_memory_even_after_an_exception():
     outer = tape.current_tape()
     with tape.nested() as inner:
         x = tape.Var(2.0)
@@ -160,7 +160,7 @@ def test_nested_blocks_recover_their_memory_also_after_an_exception():
     assert tape.gradient(lambda v: v * v, 3.0) == (9.0, 6.0)
 
 
-def test_nothing_of_a_gradient_outlives_it():
+def test_a_gradient_leaves_no_objects_behind():
     kept = []
 
     def f(x):
@@ -211,7 +211,7 @@ def test_two_threads_have_two_tapes():
         np.testing.assert_allclose(results[i][1], np.exp(x) * (1 + x))
 
 
-def test_a_variable_behaves_as_a_number_where_that_is_safe_and_refuses_where_it_would_become_a_constant():
+def test_a_variable_behaves_like_a_number_but_refuses_to_become_a_constant():
     x, a = tape.Var(2.5), tape.Var([[1, 2, 3], [4, 5, 6]])
     assert isinstance(x, tape.Var)
     assert isinstance(x * x, tape.Var)
@@ -234,7 +234,7 @@ def test_a_variable_behaves_as_a_number_where_that_is_safe_and_refuses_where_it_
         list(x)
 
 
-def test_a_method_is_the_function_of_its_name():
+def test_a_method_equals_the_function_of_its_name():
     x = np.array([[0.5, 2.0], [1.5, -1.0]])
     for name, args in {
         "sum": (0,), "mean": (), "var": (), "std": (1,), "prod": (), "max": (), "min": (1,),
@@ -288,12 +288,12 @@ def test_an_unsupported_numpy_function_raises_an_error_that_names_it():
         (lambda: tape.gradient(lambda x: tape.polygamma(2.0, x), 1.0), TypeError, r"\.val"),
     ],
 )
-def test_bad_input_raises_an_error_that_says_what_was_expected_and_what_came(call, error, message):
+def test_bad_input_raises_an_error_with_the_expected_and_the_found_value(call, error, message):
     with pytest.raises(error, match=message):
         call()
 
 
-def test_a_rule_that_returns_a_wrong_shape_is_named():
+def test_a_rule_that_returns_a_wrong_shape_raises_an_error_that_names_it():
     wrong = tape.function_gradients(
         lambda a: a * 1.0, reverse=(lambda v, adj, a: adj[:1],), forward=(lambda v, tan, a: tan[:1],), name="halve"
     )

@@ -1,4 +1,4 @@
-"""The tables and the drawing tell what the engine did, and nothing else."""
+"""The tables and the drawing show exactly the engine's operations."""
 
 import math
 from dataclasses import FrozenInstanceError, dataclass
@@ -43,7 +43,7 @@ def test_the_forward_table_is_the_papers_figure_2_in_numbers():
         ("v4", "v1"): ("1", 1.0),
         ("v4", "v2"): ("-1", -1.0),
         ("v5", "v4"): ("1 / v3", 1 / SIGMA),
-        ("v5", "v3"): ("-v5 / v3", -v5 / SIGMA),  # the paper's -v4 v3^-2, with the value that is there already
+        ("v5", "v3"): ("-v5 / v3", -v5 / SIGMA),  # the paper's -v4 v3^-2, using an existing value
         ("v6", "v5"): ("2 * v5", 2 * v5),
         ("v7", "v6"): ("-0.5", -0.5),
         ("v8", "v3"): ("1 / v3", 1 / SIGMA),
@@ -261,7 +261,7 @@ def test_a_rule_with_gradients_for_plain_numbers_only_has_numbers_and_no_formula
     assert str(partial) == f"∂v2/∂v1 = {math.cos(0.5):.6g}"
 
 
-def test_names_are_the_parameters_names_or_given():
+def test_names_default_to_the_names_of_the_parameters():
     nest = {"a": 1.0, "b": [2.0, 3.0]}
     f = lambda theta: theta["a"] * theta["b"][1]  # noqa: E731
     assert [node.operation for node in explain(f, nest).nodes[:3]] == ["theta['a']", "theta['b'][0]", "theta['b'][1]"]
@@ -277,11 +277,11 @@ def test_operations_are_written_as_in_python():
     assert operations == ["-v1", "v2[0, 1:]", "v1[:, ::2]", "v4[..., 1]", "v3 * v5", "sum(v6)"]
 
 
-def test_a_callback_is_shown_by_what_it_did():
+def test_a_callback_is_shown_by_its_effect():
     explained = explain(with_callback, A)
     assert explained.nodes[1].operation == "callback"
     np.testing.assert_array_equal(explained.nodes[1].value, np.linalg.inv(A))
-    assert "what the callback of v2 adds" in explained.reverse()
+    assert "(by the callback of v2)" in explained.reverse()
 
 
 def test_an_explanation_is_frozen_and_outlives_its_tape():
@@ -293,11 +293,11 @@ def test_an_explanation_is_frozen_and_outlives_its_tape():
     assert str(kept) == before
 
 
-def test_it_can_be_used_inside_of_a_derivative():
+def test_explain_works_inside_a_derivative():
     assert tape.gradient(lambda x: x * explain(lambda z: z * x, 3.0).value, 2.0)[1] == 6.0
 
 
-def test_what_is_neither_a_number_nor_an_array_is_refused():
+def test_a_result_that_is_neither_number_nor_array_raises_an_error():
     with pytest.raises(tape.NotScalarError, match="explain: f should return a number or an array, got tuple"):
         explain(lambda x: (x, x), 1.0)
 

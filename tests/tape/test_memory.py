@@ -1,4 +1,4 @@
-"""Blocks of large arrays go round, and nobody's numbers are overwritten; constants are what they were."""
+"""Blocks of large arrays are reused without overwriting numbers in use, and constants keep their values."""
 
 import gc
 import subprocess
@@ -17,7 +17,7 @@ def cubes(x):
     return tape.sum(x * x * x)
 
 
-def test_a_block_returns_when_the_last_array_that_looks_at_it_is_gone():
+def test_a_block_becomes_free_when_no_array_uses_it():
     memory.release()
     array = memory.room((N,))
     view = array[1:].reshape(1, -1)
@@ -33,7 +33,7 @@ def test_a_block_returns_when_the_last_array_that_looks_at_it_is_gone():
     assert memory.kept() == 0
 
 
-def test_no_more_waits_than_is_allowed(monkeypatch):
+def test_free_blocks_stay_below_the_limit(monkeypatch):
     memory.release()
     monkeypatch.setattr(memory, "KEPT_AT_MOST", 16 * N)
     arrays = [memory.room((N,)) for _ in range(5)]
@@ -57,7 +57,7 @@ def test_the_second_gradient_takes_no_memory_from_the_system():
     assert memory.made() == before
 
 
-def test_what_a_caller_keeps_stays_as_it_is():
+def test_results_that_a_caller_keeps_do_not_change():
     x = np.linspace(0.5, 1.0, N)
     kept = []
 
@@ -74,7 +74,7 @@ def test_what_a_caller_keeps_stays_as_it_is():
 
 
 @pytest.mark.parametrize("n", [4, N])
-def test_a_constant_changed_after_its_use_is_read_as_it_was(n):
+def test_a_constant_changed_after_its_use_counts_with_its_old_value(n):
     x, b = np.ones(n), np.full(n, 3.0)
 
     def f(v):
@@ -86,7 +86,7 @@ def test_a_constant_changed_after_its_use_is_read_as_it_was(n):
 
 
 @pytest.mark.parametrize("n", [4, N])
-def test_a_read_only_view_of_an_array_that_can_change_is_read_as_it_was(n):
+def test_a_read_only_view_of_a_writable_array_counts_with_its_old_value(n):
     owner = np.full(n, 3.0)
     view = owner[:]
     view.flags.writeable = False
@@ -101,7 +101,7 @@ def test_a_read_only_view_of_an_array_that_can_change_is_read_as_it_was(n):
     np.testing.assert_array_equal(tape.gradient(lambda v: tape.sum(v * spread), np.ones(n))[1], 5.0)
 
 
-def test_a_large_array_that_nobody_can_change_is_not_copied():
+def test_a_large_read_only_array_is_not_copied():
     b = np.full(N, 3.0)
     b.flags.writeable = False
     with tape.nested() as recording:
@@ -109,7 +109,7 @@ def test_a_large_array_that_nobody_can_change_is_not_copied():
         assert any(b is part for part in recording[-1][3])
 
 
-def test_the_point_is_not_changed_and_a_later_change_of_it_does_not_matter():
+def test_the_point_stays_unchanged_and_its_later_changes_have_no_effect():
     x = np.ones(N)
 
     def f(v):
@@ -121,7 +121,7 @@ def test_the_point_is_not_changed_and_a_later_change_of_it_does_not_matter():
     np.testing.assert_array_equal(x, 7.0)
 
 
-def test_large_arrays_take_other_loops_to_the_same_numbers():
+def test_large_arrays_give_the_same_numbers_by_other_loops():
     x = np.concatenate([np.linspace(-800.0, 800.0, N), [np.inf, -np.inf, 0.0, -0.0]])
     with np.errstate(all="ignore"):
         for y in (0.0, np.linspace(-3.0, 2.0, N + 4), np.inf, -np.inf):

@@ -1,4 +1,4 @@
-"""Truth values and arrays made from nothing: the array API's names, plain results, and who is told of a comparison."""
+"""Truth values and new arrays: the array API's names, plain results, and observed comparisons."""
 
 import operator
 
@@ -11,7 +11,7 @@ X = np.array([1.0, -2.0, 0.0, np.nan])
 
 
 @pytest.mark.parametrize("name", ["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
-def test_comparisons_are_numpys_on_the_plain_values(name):
+def test_comparisons_match_numpy_on_plain_values(name):
     wanted = getattr(np, name)(X, 0.0)
     with tape.nested():
         x = tape.Var(X)
@@ -21,7 +21,7 @@ def test_comparisons_are_numpys_on_the_plain_values(name):
 
 
 @pytest.mark.parametrize("name", ["isnan", "isinf", "isfinite", "signbit", "logical_not"])
-def test_questions_about_one_number_are_numpys_on_the_plain_values(name):
+def test_predicates_of_one_number_match_numpy_on_plain_values(name):
     wanted = getattr(np, name)(X)
     with tape.nested():
         for x in (tape.Var(X), X):
@@ -42,7 +42,7 @@ def test_logic_takes_conditions_and_numbers():
         assert not np.all(x)
 
 
-def test_every_way_to_compare_is_observed():
+def test_every_kind_of_comparison_is_observed():
     c = np.array([0.0, 2.0])
     with tape.nested() as recording:
         x, s = tape.Var(np.ones(2)), tape.Var(1.0)
@@ -70,7 +70,7 @@ def test_every_way_to_compare_is_observed():
         assert different is np.not_equal
 
 
-def test_a_comparison_inside_of_a_derivative_is_observed_outside_too():
+def test_a_comparison_inside_a_derivative_is_observed_outside_too():
     with tape.nested() as recording:
         s = tape.Var(2.0)
         recording.observed = seen = []
@@ -82,7 +82,7 @@ def test_a_comparison_inside_of_a_derivative_is_observed_outside_too():
         ]
 
 
-def test_arrays_made_from_nothing_are_plain():
+def test_new_arrays_are_plain():
     for got, wanted in [
         (tape.zeros((2, 3)), np.zeros((2, 3))),
         (tape.ones(2), np.ones(2)),
@@ -102,7 +102,7 @@ def test_arrays_made_from_nothing_are_plain():
     assert tape.astype(np.array([1.5]), int)[0] == 1
 
 
-def test_arrays_made_like_an_active_one_can_be_written_into():
+def test_arrays_made_like_an_active_array_accept_assignments():
     def f(x):
         y = tape.ones_like(x)
         y[1] = x[0] * x[0]
@@ -116,7 +116,7 @@ def test_arrays_made_like_an_active_one_can_be_written_into():
         tape.gradient(lambda a: tape.astype(a, int), 2.0)
 
 
-def test_a_grid_and_stacks_differentiate():
+def test_grids_and_stacks_can_be_differentiated():
     x, y = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0])
     for indexing in ("xy", "ij"):
         for got, wanted in zip(
@@ -132,11 +132,11 @@ def test_a_grid_and_stacks_differentiate():
     assert tape.searchsorted(x, 2.5) == 2
 
 
-def test_copysign_has_the_slope_of_what_it_does_to_the_sign():
+def test_copysign_has_slope_minus_one_if_it_changes_the_sign():
     x, sign = np.array([-2.0, 3.0, -4.0]), np.array([1.0, -0.0, -1.0])
     np.testing.assert_array_equal(tape.gradient(lambda v: tape.sum(tape.copysign(v, sign)), x)[1], [-1.0, -1.0, 1.0])
 
 
-def test_a_loop_gives_its_step_the_number_of_the_turn():
+def test_a_loop_passes_the_iteration_number_to_its_step():
     assert tape.loop(lambda i, s: s + i, 0, 5) == 10
     assert tape.gradient(lambda x: tape.loop(lambda i, s: s * x + i, 1.0, 3), 2.0) == (12.0, 13.0)

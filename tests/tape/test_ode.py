@@ -1,4 +1,4 @@
-"""Differential equations: `odeint` against closed forms, 50-digit solutions, its two sensitivities and itself."""
+"""Differential equations: `odeint` compared with closed forms, 50-digit solutions, and its two sensitivities."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_forward_mode_and_second_derivatives_are_those_of_the_solution():
         _assert_same(found, expected, 1e-9)
 
 
-def test_hessian_by_reverse_over_reverse_and_a_third_derivative():
+def test_reverse_over_reverse_gives_the_hessian_and_a_third_derivative():
     def of_rate(solution):
         return lambda rate: solution((*LOGISTIC[:3], {"rate": rate, "capacity": LOGISTIC[3]["capacity"]}))
 
@@ -94,7 +94,7 @@ def test_a_linear_system_is_the_matrix_exponential_forwards_and_backwards_in_tim
     a = np.array([[-0.5, 1.0, 0.0], [-1.0, -0.2, 0.3], [0.0, 0.1, -1.0]])
     y0 = np.array([[1.0, 0.0], [0.5, -1.0], [0.2, 0.3]])
     weights = np.random.default_rng(2).normal(size=(4, 3, 2))
-    times = np.array([0.7, 2.0, 0.7, 1.5])  # in no order, one of them twice
+    times = np.array([0.7, 2.0, 0.7, 1.5])  # unordered, with one duplicate
     for direction in (1.0, -1.0):
         ts = direction * times
 
@@ -119,7 +119,7 @@ def _pendulum(t, y, damping):
 
 
 def test_a_nonlinear_equation_agrees_with_fifty_digits():
-    """mpmath's Taylor solver, differentiated by differences in 50-digit arithmetic."""
+    """The truth is mpmath's Taylor solver, differentiated by differences in 50-digit arithmetic."""
 
     def exact(p):
         def field(t, y):
@@ -193,11 +193,11 @@ def test_the_solution_is_one_node_and_constants_make_no_edge():
         tape.odeint(lambda t, y, r: r * y, np.ones(2), 0.0, TIMES, rate)
         odes = [record for record in recording if record[0].name == "odeint"]
         assert len(odes) == 1
-        assert recording.edges() == 1 + 1  # the solution, and its reshaping
+        assert recording.edges() == 1 + 1  # the solution and its reshape
 
 
 @pytest.mark.parametrize(("sensitivity", "solutions"), [("forward", 2), ("adjoint", 2 + 6)])
-def test_a_jacobian_solves_what_its_rows_share_once(monkeypatch, sensitivity, solutions):
+def test_rows_of_a_jacobian_share_one_solution(monkeypatch, sensitivity, solutions):
     calls = []
     for module in (odeint, adjoint):
         solve = module.integrate_to
@@ -205,10 +205,10 @@ def test_a_jacobian_solves_what_its_rows_share_once(monkeypatch, sensitivity, so
     tape.jacobian(
         lambda y: tape.odeint(_pendulum, y, 0.0, [1.0] * 3, 0.4, sensitivity=sensitivity), [0.5, 0.2], "reverse"
     )
-    assert len(calls) == solutions  # the states, then all sensitivities at once, or y(t) and an adjoint for each row
+    assert len(calls) == solutions  # the states, then all sensitivities at once, or y(t) and one adjoint per row
 
 
-def test_empty_times_and_the_start_itself():
+def test_empty_times_and_the_start_are_valid_times():
     assert tape.odeint(_pendulum, [0.5, 0.2], 0.0, np.zeros(0), 0.4).shape == (0, 2)
     y0 = np.array([0.5, 0.2])
     for sensitivity in SENSITIVITIES:
@@ -219,7 +219,7 @@ def test_empty_times_and_the_start_itself():
         np.testing.assert_array_equal(jacobian, np.eye(2))
 
 
-def test_rk4_is_the_method_of_order_four_and_differentiable():
+def test_rk4_has_order_four_and_can_be_differentiated():
     def end(p, steps):
         return tape.rk4(lambda t, y, rate: rate * y + t, p[0], p[1], p[2], steps, p[3])
 
@@ -257,7 +257,7 @@ FAILURES = {
     ),
     "a stiff problem given to an explicit method": (
         lambda: tape.odeint(_robertson, [1.0, 0, 0], 0.0, [4e3], [0.04, 1e4, 3e7], method="rk45", max_steps=200),
-        r"method 'rk45' reached t = .* failed: no end after 200 steps .*needs 'bdf', 'radau' or 'lsoda'",
+        r"method 'rk45' reached t = .* failed: no end after 200 steps .*use 'bdf', 'radau' or 'lsoda'",
     ),
     "f not finite at the start": (
         lambda: tape.odeint(lambda t, y: tape.log(y - 2.0), 1.0, 0.0, [2.0], method="bdf"),
@@ -271,7 +271,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize(("call", "message"), FAILURES.values(), ids=FAILURES)
-def test_a_solver_that_fails_says_where_and_why(call, message):
+def test_a_failing_solver_reports_where_and_why(call, message):
     with pytest.raises(tape.OdeError, match=message):
         call()
 
@@ -297,12 +297,12 @@ BAD = {
 
 
 @pytest.mark.parametrize(("call", "message"), BAD.values(), ids=BAD)
-def test_bad_input_is_named(call, message):
+def test_bad_input_raises_an_error_that_names_it(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
 
 
-def test_a_variable_from_outside_is_refused_rather_than_lost():
+def test_a_variable_from_outside_raises_an_error():
     rate = tape.Var(0.5)
-    with pytest.raises(tape.TapeError, match="f uses a variable being differentiated from outside; pass it as a param"):
+    with pytest.raises(tape.TapeError, match="f uses a variable from outside that is being differentiated"):
         tape.odeint(lambda t, y: rate * y, 1.0, 0.0, [1.0])

@@ -1,4 +1,4 @@
-"""The quick operators record what the rules record: any mix of arrays, scalars and constants, small and large."""
+"""Fast operators make the same records as the rules, for any mix of arrays, scalars and constants, small and large."""
 
 import itertools
 import operator
@@ -54,7 +54,7 @@ def test_operators_agree_with_their_rules_and_with_forward_mode(name, n):
         assert g["s"] == pytest.approx(expected["s"], rel=1e-12)
         slope = tape.jvp(lambda p: f(p, by_operator), point, direction)[1]
         scale = float(np.abs(g["x"]) @ np.abs(v)) + abs(g["s"] * 0.4)
-        assert abs(float(g["x"] @ v) + g["s"] * 0.4 - slope) < 1e-12 * (scale + n)  # of x / x all is rounding
+        assert abs(float(g["x"] @ v) + g["s"] * 0.4 - slope) < 1e-12 * (scale + n)  # x / x is all rounding
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -124,7 +124,7 @@ def test_no_two_adjoints_share_memory():
     assert not any(np.shares_memory(a, b) for a, b in itertools.combinations([*g.values(), x], 2))
 
 
-def test_zero_times_infinity_is_zero_also_where_an_array_meets_a_scalar():
+def test_zero_times_infinity_is_zero_between_an_array_and_a_scalar():
     def masked(p):
         return tape.sum(tape.where(p["x"] > 0, p["x"] * p["s"], 0.0))
 
@@ -140,7 +140,7 @@ def test_zero_times_infinity_is_zero_also_where_an_array_meets_a_scalar():
     assert g["s"] == -0.25
 
 
-def test_division_by_zero_is_numpys():
+def test_division_by_zero_follows_numpy():
     with np.errstate(all="ignore"):
         value, g = tape.gradient(lambda p: tape.sum(p["x"] / p["s"]), {"x": np.ones(2), "s": 0.0})
     assert value == np.inf

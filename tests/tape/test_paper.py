@@ -90,7 +90,7 @@ def test_a_jacobian_directly_and_as_a_functional():
     np.testing.assert_allclose(j, [[1.9, 0.7], [0, np.cos(1.9)], [3 * 0.7**2, 0]], rtol=1e-15)
 
 
-def test_reverse_pass_callback_moves_adjoints_on():
+def test_reverse_pass_callback_passes_adjoints_on():
     def add(a, b):
         y = tape.Var(a.val + b.val)
 
@@ -172,7 +172,7 @@ def test_separate_gradients_for_the_two_modes_of_a_matrix_function():
     np.testing.assert_allclose(tape.hessian(loss(inverse), a)[2], tape.hessian(loss(tape.linalg.inv), a)[2], rtol=1e-12)
 
 
-def test_gradient_functions_are_asked_for_active_arguments_only():
+def test_gradient_functions_are_called_for_active_arguments_only():
     asked = []
     noted = function_gradients(
         lambda x, y: x * y,
@@ -183,10 +183,10 @@ def test_gradient_functions_are_asked_for_active_arguments_only():
     tape.jvp(lambda v: noted(np.ones(2), v), np.ones(2), np.ones(2))
     assert asked == ["x", "y"]
     tape.gradient(lambda v: v * tape.value_of(noted(v, v)), 3.0)
-    assert asked == ["x", "y"], "lazy: a value nobody depends on asks for no partial"
+    assert asked == ["x", "y"], "lazy: an unused value computes no partial"
 
 
-def test_third_derivative_of_a_cube_by_nested_gradients_is_what_pqr_could_not_give():
+def test_nested_gradients_give_the_third_derivative_of_a_cube():
     d = lambda f: lambda x: tape.gradient(f, x)[1]  # noqa: E731
     assert d(d(lambda a: a**3))(7.0) == 42.0
     assert d(d(d(lambda a: a**3)))(7.0) == 6.0

@@ -1,6 +1,6 @@
 """Every function at special points, alone and within small programs, in all compositions of its derivatives.
 
-The elementwise functions are those of the engine's own table, so that a new one is swept as soon as it has a row (and
+The elementwise functions come from the engine's own table, so a new function is tested as soon as it has a row (and
 fails until `truth` knows it). A slow test takes all points and shapes of the functions of one argument.
 """
 
@@ -18,13 +18,13 @@ from . import sweep, truth
 from .test_density_digits import CONTINUOUS, DISCRETE
 
 JUMPS = {"sign", "floor", "ceil", "trunc", "rint", "floor_divide", "remainder", "stop_gradient"}
-"""Constant between jumps, or (`remainder`) continuous between them: the slope at a jump is that beside it, by
-convention. `stop_gradient` has the derivative 0 by definition."""
+"""Constant between jumps, or (`remainder`) continuous between them: by convention, the slope at a jump is that next to
+it. `stop_gradient` has the derivative 0 by definition."""
 
 UNARY = sorted(row.name for row in ROWS if len(row.reverse) == 1 and row.name not in JUMPS)
 BINARY = sorted(row.name for row in ROWS if len(row.reverse) == 2 and row.name not in JUMPS)
 SLOW_TRUTH = {"gammaln", "erfinv", "inv_Phi", "lbeta", "digamma_rise", "binomial_coefficient_log"}
-"""High precision takes too long, or no value, at 1e150."""
+"""At 1e150, high precision takes too long or has no value."""
 
 POINTS = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e8, -1e8, 1e-150, -1e-150, 1e150, -1e150]
 FEW = [0.0, 1.0, -1.0]
@@ -41,7 +41,7 @@ def report(found):
 
 
 def swept(cases):
-    """Faults of (what, f, exact, x, v, honest, machine), and how many derivatives were judged."""
+    """The faults of (what, f, exact, x, v, honest, machine), and the number of judged derivatives."""
     found, total = {}, {"right": 0, "unknown": 0}
     for what, f, exact, x, v, honest, machine in cases:
         faults, counts = sweep.faults(f, exact, x, v, honest=honest, machine=machine)
@@ -85,7 +85,7 @@ def binary(name, points, shapes, machine=False):
 
 
 def _has_no_truth(name, x, y):
-    """Where mpmath, which has no -0, sees another point; and exponents that swallow 1."""
+    """Points that mpmath, which has no -0, reads differently, and exponents that absorb 1."""
     if name in ("copysign", "arctan2"):
         return y == 0.0 or (x == 0.0 and math.copysign(1.0, x) < 0.0)
     return name == "power" and not 1e-9 < abs(y) < 1e9 and y != 0.0
@@ -276,7 +276,7 @@ KNOWN = {
     "clip - clip": (lambda x: tape.clip(x, 0.0, 1.0) - tape.clip(-x, 0.0, 1.0), lambda x: x, [0.0]),
     "sinc": (tape.sinc, truth.mp.sinc, [0.0, 1.0, 1e8, -1e8, 12345678.3, 0.5, 1e-150]),
 }
-"""Program -> what it is, what it is exactly, and points at which all derivatives exist: NaN would be a fault."""
+"""Program -> (function, exact function, points at which all derivatives exist). NaN would be a fault."""
 
 UNKNOWN = {
     "Σ svdvals² of equal ones": (lambda x: tape.sum(L.svdvals(x) ** 2), _squares, [EYE, TALL, TALL.T]),
@@ -314,7 +314,7 @@ UNKNOWN = {
     "max": (lambda x: tape.max(x), lambda x: max(x), [ZERO]),
     "relu²": (lambda x: tape.maximum(x, 0.0) ** 2, lambda x: max(x, 0) ** 2, [0.0]),
 }
-"""Programs and points at which something has no derivative, or the engine does not know it: NaN is honest there."""
+"""Programs and points without a derivative, or with one unknown to the engine: NaN is honest there."""
 
 
 def _eigenvalues_of_two(a):
@@ -336,7 +336,7 @@ def test_a_program_whose_derivatives_exist_has_them_in_all_compositions(name):
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
-def test_what_is_not_known_is_nan_or_right_in_all_compositions(name):
+def test_an_unknown_derivative_is_nan_or_right_in_all_compositions(name):
     assert not (found := swept(programs({name: UNKNOWN[name]}, honest=True, machine=False))), report(found)
 
 

@@ -1,4 +1,4 @@
-"""Nested parameters: gradients in their structure, arithmetic, shapes, and draws by shape."""
+"""Nested parameters: the structure of gradients, arithmetic, shapes, and draws by shape."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Layer:
 
     def __post_init__(self):
         if not isinstance(self.bias, float):
-            raise TypeError("a constructor that wants plain numbers")
+            raise TypeError("a constructor that requires plain numbers")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,7 +111,7 @@ def test_arithmetic_on_trees_is_differentiated():
     assert tape.gradient(f, 1.0) == (164.0, 164.0)
 
 
-def test_nests_of_different_structure_are_an_error_that_shows_both():
+def test_nests_of_different_structure_raise_an_error_that_shows_both():
     with pytest.raises(ValueError, match=r"nests of different structure: .*'x'.*'y'.* and .*'x'"):
         Tree(V) + {"x": 1.0}
     with pytest.raises(ValueError, match=r"an array of shape \(2,\) where the other has a nest; only a number"):
@@ -130,7 +130,7 @@ def test_shape_of_arrays_numbers_and_nests():
     assert tape.gradient(lambda x: float(tape.shape([x])[0][0]), W[0])[0] == 2.0
 
 
-def test_random_nests_have_the_shapes_asked_for_and_repeat_with_the_seed():
+def test_random_nests_have_the_requested_shapes_and_repeat_with_the_seed():
     shapes = {"x": (2, 2), "y": 4, "z": [(), (1,)]}
     draw = lambda: tape.random_nest(np.random.default_rng(1).standard_exponential, shapes)  # noqa: E731  # twice below
     assert tape.shape(draw()) == {"x": (2, 2), "y": (4,), "z": [(), (1,)]}

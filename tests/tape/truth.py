@@ -1,7 +1,7 @@
-"""High-precision derivatives: central differences in 50-digit arithmetic, right to the last bit of a double.
+"""High-precision derivatives by central differences in 50-digit arithmetic, right to the last bit of a double.
 
-A function under test runs on numpy object arrays of mpmath numbers: numpy's own reshaping, summing, indexing and
-multiplying work on them, and `mp` holds the elementwise functions that do not.
+The tested function runs on numpy object arrays of mpmath numbers. Numpy's own reshaping, summing, indexing and
+multiplying work on them; `mp` has the elementwise functions that do not.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-// Stands in for Adept 2 where that is not installed: the names that its user guide gives to what backends/native/adept.hpp
-// calls. It tells that the adaptor keeps to those names, and nothing of Adept.
+// A stand-in for Adept 2 with the names from its user guide that backends/native/adept.hpp calls. It tests the adaptor's
+// use of these names, not Adept.
 #pragma once
 
 #include <algorithm>

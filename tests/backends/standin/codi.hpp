@@ -1,5 +1,5 @@
-// Stands in for CoDiPack 2 where that is not installed: the names that its tutorials give to what
-// backends/native/codipack.hpp calls. It tells that the adaptor keeps to those names, and nothing of CoDiPack.
+// A stand-in for CoDiPack 2 with the names from its tutorials that backends/native/codipack.hpp calls. It tests the
+// adaptor's use of these names, not CoDiPack.
 #pragma once
 
 #include "tape.hpp"

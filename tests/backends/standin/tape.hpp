@@ -1,4 +1,4 @@
-// A small tape, on which adept.h and codi.hpp beside this file stand in for those libraries.
+// A small tape for the stand-ins adept.h and codi.hpp.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@ struct Tape {
         std::vector<std::pair<Value, std::size_t>> terms;
     };
     std::vector<Statement> statements;
-    std::vector<Value> gradients{Value(0.0)};  // of place 0: what is no variable
+    std::vector<Value> gradients{Value(0.0)};  // place 0: everything that is not a variable
 
     std::size_t place() {
         gradients.push_back(Value(0.0));
@@ -36,7 +36,7 @@ struct Tape {
     }
 };
 
-// Tag tells the types of two libraries apart. Its tape is Tag::template tape<Value>(), null where nothing is recorded.
+// Tag distinguishes the types of two libraries. The tape is Tag::template tape<Value>(), null if recording is off.
 template <class Value, class Tag>
 struct Number {
     Value v{};

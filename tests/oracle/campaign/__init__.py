@@ -1,1 +1,1 @@
-"""Wrong backends by kind of fault, in the way libraries are wrong; what a check says about each."""
+"""Backends with planted faults of many kinds, and the results of checking them."""

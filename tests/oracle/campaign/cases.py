@@ -1,4 +1,4 @@
-"""Functions that the faults are planted in: small ones of every shape, and some too large to look at every entry."""
+"""Functions for planted faults: small ones of every shape, and some too large to examine every entry."""
 
 from collections.abc import Callable
 from typing import Any

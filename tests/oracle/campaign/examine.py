@@ -1,4 +1,4 @@
-"""What a check says about a fault: caught, not resolvable, or got past."""
+"""The result of checking a fault: caught, not resolvable, or missed."""
 
 import warnings
 from functools import cache
@@ -18,7 +18,7 @@ from tests.oracle.campaign.fault import Fault
 Found = Literal["caught", "not resolvable", "got past"]
 SEED = 4_000
 TOO_LARGE = (at.LARGE_WAVES, at.LARGE_STEEP)
-"""No second order and no Jacobian by columns is asked of these."""
+"""These skip second order and Jacobians by columns."""
 
 
 @cache
@@ -28,18 +28,18 @@ def known(case: Case, seed: int) -> Known:
 
 
 def words(backend: Backend, case: Case, operators: tuple[str, ...], seed: int) -> dict[str, str]:
-    """The word on each of the operators, and on the relations."""
+    """The word for each operator, and for the relations."""
     here, truth = point(case, 1, seed), known(case, seed)
     found: dict[str, str] = {}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # what a library remarks upon is no verdict on it
+        warnings.simplefilter("ignore")  # warnings of libraries are not verdicts
         for operator in operators:
             prepared_with, native = here.native(backend, operator)
             f = backend.function(case, here.names, 1)
             try:
                 made = fallback.prepare(backend, operator_named(operator), f, prepared_with, here.wrt)
                 result: Any = backend.numpy_result(made.call(*native))
-            except Exception as error:  # a fault that raises is seen by everybody
+            except Exception as error:  # a fault that raises is always seen
                 found[operator] = f"raises {type(error).__name__}"
                 continue
             found[operator] = judged(here, operator, result, truth, None).word

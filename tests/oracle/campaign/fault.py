@@ -1,4 +1,4 @@
-"""What a fault is, and the right backends that it is planted in."""
+"""Faults, and the correct backends in which they are planted."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +19,11 @@ Change = Callable[..., Any]
 class Fault:
     """A wrong backend.
 
-    kind         what sort of mistake, a row of the table
-    name         which instance of it
-    case         the function it is planted in
+    kind         the sort of mistake, a row of the table
+    name         the instance
+    case         the function in which it is planted
     make         make() -> the wrong backend
-    operators    those through which it can be seen; the relations are always examined
+    operators    operators that can show it; relations are always examined
     """
 
     kind: str
@@ -75,5 +75,5 @@ def refilled(gradient: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def place(size: int, number: int) -> int:
-    """A place that depends on the instance: the first, the last, then inside."""
+    """An index that depends on the instance: the first, the last, then inside."""
     return [0, size - 1, size // 2, size // 3][number % 4] if number < 4 else (7919 * number) % size

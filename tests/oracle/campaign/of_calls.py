@@ -1,4 +1,4 @@
-"""Faults between calls: what is remembered, folded, shared or written, and what a result is made of."""
+"""Faults between calls: remembered, folded, shared or overwritten data, and wrong kinds of results."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -59,7 +59,7 @@ def result_by(key: Callable[[Any], Any]) -> Prepare:
 
 
 def at_prepare(call: Call, operator: str, f: Any, args: Any, wrt: Any) -> Call:
-    """Everything folded: the result at the inputs of `prepare`."""
+    """Everything constant-folded: the result at the inputs of `prepare`."""
     found = call(*args)
     return lambda *given: found
 
@@ -72,7 +72,7 @@ def constants_folded(call: Call, operator: str, f: Any, args: Any, wrt: Any) -> 
 
 
 def branch_of_prepare(call: Call, operator: str, f: Any, args: Any, wrt: Any) -> Call:
-    """A branch as x[0] < x[1], taken as at `prepare`; some pairs are in another order at the next seed."""
+    """A branch such as x[0] < x[1], fixed in `prepare`; some pairs have another order at the next seed."""
     before = np.argsort(np.ravel(args[wrt[0]]))
 
     def recorded(*given: Any) -> Any:
@@ -145,12 +145,12 @@ def writes_inputs(call: Call, operator: str, f: Any, args: Any, wrt: Any) -> Cal
 
 
 def keeps_references(call: Call, operator: str, f: Any, args: Any, wrt: Any) -> Call:
-    """It reads the arrays that `prepare` saw, not those of the call."""
+    """Reads the arrays of `prepare`, not those of the call."""
     return lambda *given: call(*args, *given[len(args) :])
 
 
 def same_object(call: Call, operator: str, f: Any, args: Any, wrt: Any) -> Call:
-    """A result is remembered for the array object: new contents are not seen."""
+    """Caches a result by the array object, ignoring new contents."""
     kept: list[Any] = []
 
     def again(*given: Any) -> Any:
@@ -165,7 +165,7 @@ SHARED: dict[str, Any] = {}
 
 
 def shared_between_prepares(call: Call, operator: str, f: Any, args: Any, wrt: Any) -> Call:
-    """The inputs of the last `prepare` serve all calls that were prepared."""
+    """All prepared calls use the inputs of the last `prepare`."""
     SHARED["wrt"] = wrt
     return lambda *given: call(*given) if SHARED["wrt"] == wrt else _scaled(call(*given), operator, 2.0)
 

@@ -98,7 +98,7 @@ def whole_vectors() -> Iterator[Fault]:
 
 
 def exchanges() -> Iterator[Fault]:
-    """Sums with random signs do not see that two entries with the same signs have changed places."""
+    """Sums with random signs miss two exchanged entries with equal signs."""
     for size, case, pairs in ((5, at.SMALL, 8), (at.LONG, at.LONG_CHAIN, 24), (at.LARGE, at.LARGE_WAVES, 24)):
         for number in range(pairs):
             i, j = np.random.default_rng([size, number]).choice(size, 2, replace=False)
@@ -155,7 +155,7 @@ def matrices() -> Iterator[Fault]:
     for kind, change in changes.items():
         for name, case in both.items():
             if name == "symmetric" and kind in ("transposed", "symmetrised", "Fortran order"):
-                continue  # nothing would be wrong, or nearly nothing
+                continue  # almost nothing would be wrong
             yield Fault(
                 kind=f"matrix {kind}", name=name, case=case, operators=FIRST, make=in_gradient(of_matrix(change))
             )
@@ -200,7 +200,7 @@ def values() -> Iterator[Fault]:
 
 
 def products() -> Iterator[Fault]:
-    """J v and wᵀ J that are right for some vectors only."""
+    """J v and wᵀ J that are correct only for some vectors."""
 
     def of_jvp(change: Callable[[Any, Any], Any]) -> Any:
         return wrapped(lambda operator, y, args, wrt: change(y, args[-1]), ("jvp",))

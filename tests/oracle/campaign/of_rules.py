@@ -53,7 +53,7 @@ REGIMES: dict[str, tuple[Callable[[Any], Any], tuple[float, ...]]] = {
 
 
 def swapped(**functions: Any) -> Callable[[], Backend]:
-    """autograd with these functions in place of its own."""
+    """autograd with these functions replaced."""
 
     def make() -> Backend:
         right = backend("autograd")
@@ -79,7 +79,7 @@ def unary(value: Callable[[Any], Any], slope: Callable[[Any], Any]) -> Any:
 
 @cache
 def of(name: str, points: tuple[float, ...]) -> Case:
-    """Σ w f(x) x at these points, moved a little by the seed where they are no special ones."""
+    """Σ w f(x) x at these points, moved slightly by the seed unless they are special points."""
     weights = np.array([1.3, 0.7, 1.1, 0.9])
 
     def place(rng: np.random.Generator) -> Any:
@@ -101,7 +101,7 @@ def partials() -> Iterator[Fault]:
                 def off(x: Any, name: str = name, inside: Any = inside, error: float = error) -> Any:
                     return SLOPES[name](x) * (1.0 + error * inside(constant(x)))
 
-                invisible = name == "square" and regime in ("zero", "small")  # 2 · 0 is 0 with any factor
+                invisible = name == "square" and regime in ("zero", "small")  # 2 · 0 is 0 for any factor
                 if not invisible:
                     yield Fault(
                         kind=f"partial off by {label}, argument {regime}", name=name, case=of(name, points),
@@ -133,7 +133,7 @@ def constant(x: Any) -> Any:
 
 
 def second_partials() -> Iterator[Fault]:
-    """The first derivative is right, the second is not."""
+    """The first derivative is correct, the second is wrong."""
     for name in VALUES:
         points = REGIMES["everywhere"][1]
         curved: dict[str, Callable[[Any, Any], Any]] = {

@@ -1,4 +1,4 @@
-"""Faults in H v and in the Hessian beside a right gradient."""
+"""Faults in H v and in the Hessian with a correct gradient."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

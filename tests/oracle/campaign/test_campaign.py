@@ -1,4 +1,4 @@
-"""Every kind of fault is caught where double precision can tell; the few that get past are listed with the reason."""
+"""Every kind of fault is caught if double precision allows; the few missed ones are listed with the reason."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ KINDS = {kind: list(those) for kind, those in groupby(sorted(FAULTS, key=lambda 
 GETS_PAST = {
     "maximum: the whole share to each of a tie": "at a kink each entry is judged alone, not the sum of a tie's shares",
 }
-"""Kind -> why some of its instances are not seen yet."""
+"""Kind -> why some of its instances are not caught yet."""
 
 RIGHT_CASES = {name: value for name, value in vars(at).items() if name.isupper() and hasattr(value, "f")}
 
@@ -40,7 +40,7 @@ def is_large(kind: str) -> bool:
 
 
 @pytest.mark.parametrize("name", quick(RIGHT_CASES, lambda name: name.startswith(("LARGE", "LONG"))))
-def test_the_right_backends_are_right_on_the_cases_of_the_campaign(name: str) -> None:
+def test_correct_backends_are_right_on_the_cases_of_the_campaign(name: str) -> None:
     case = RIGHT_CASES[name]
     operators = case.operators or ("value", "gradient", "value_and_gradient", "jvp", "vjp", "hvp", "hessian")
     if name.startswith("LARGE"):

@@ -1,4 +1,4 @@
-"""Arrays, compiled: broadcasting, reductions, moving elements, matrices; in registers and in memory."""
+"""Compiled arrays: broadcasting, reductions, moved elements and matrices, in registers and in memory."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def _same_inputs_in_any_order():
 
 
 def agrees(f, *args, rtol=1e-12, atol=1e-13, native=True):
-    """The compiled value and gradient are those of the eager engine, at the example and at another point."""
+    """Check that compiled value and gradient equal the eager engine's, at the example and at another point."""
     compiled = tape.compile(f, *args, wrt=tuple(range(len(args))))
     for scale in (1.0, 0.8):
         given = [np.multiply(a, scale) for a in args]
@@ -32,7 +32,7 @@ def agrees(f, *args, rtol=1e-12, atol=1e-13, native=True):
 
 
 def weighted(y):
-    """A sum with different weights, so that no two elements can be confused."""
+    """A sum with different weights, which distinguishes all elements."""
     shape = np.shape(y) if isinstance(y, np.ndarray) else y.shape
     return tape.sum(y * np.cos(np.arange(1.0, 1.0 + np.prod(shape, dtype=int))).reshape(shape))
 
@@ -49,14 +49,14 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("shapes", SHAPES)
-def test_broadcasting(shapes):
+def test_broadcasting_agrees_with_the_eager_engine(shapes):
     x, y = (RNG.uniform(0.5, 2.0, s) if s else 1.3 for s in shapes)
     agrees(lambda x, y: weighted(x * y + tape.exp(x - y) / (x + y) - tape.maximum(x, y)), x, y)
 
 
 @pytest.mark.parametrize("shape", [(4,), (17,), (5000,), (3, 4), (5, 9), (9, 40), (2, 3, 4), (4, 5, 9)])
 @pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "prod", "logsumexp", "std"])
-def test_reductions_over_every_axis(shape, reduce):
+def test_reductions_over_every_axis_agree(shape, reduce):
     x = RNG.uniform(0.5, 1.5, shape)
     axes = [None, *range(len(shape)), *([(0, -1)] if len(shape) > 1 else [])]
     for axis in axes:
@@ -70,7 +70,7 @@ def test_reductions_over_every_axis(shape, reduce):
         agrees(f, x, rtol=1e-11)
 
 
-def test_a_long_sum_is_as_careful_as_numpys():
+def test_a_long_sum_is_as_accurate_as_numpys():
     x = RNG.normal(size=1_000_003) * 1e3 + 1.0
     exact = float(np.sum(x.astype(np.longdouble)))
     ours = tape.compile(tape.sum, x, operator="value")(x)
@@ -103,7 +103,7 @@ MOVES = {
 
 @pytest.mark.parametrize("n", [6, 16, 17, 100])
 @pytest.mark.parametrize("move", MOVES)
-def test_moving_elements_of_vectors(move, n):
+def test_moved_elements_of_vectors_agree(move, n):
     agrees(MOVES[move], RNG.uniform(0.5, 1.5, n))
 
 
@@ -124,12 +124,12 @@ OF_MATRICES = {
 
 @pytest.mark.parametrize("shape", [(3, 4), (4, 4), (5, 7), (20, 9)])
 @pytest.mark.parametrize("move", OF_MATRICES)
-def test_moving_elements_of_matrices(move, shape):
+def test_moved_elements_of_matrices_agree(move, shape):
     agrees(OF_MATRICES[move], RNG.uniform(0.5, 1.5, shape))
 
 
 @pytest.mark.parametrize("n", [4, 20])
-def test_assignment_to_elements(n):
+def test_assignments_to_elements_agree(n):
     def f(x):
         y = tape.zeros_like(x)
         before = y + 1.0
@@ -168,12 +168,12 @@ LINEAR_ALGEBRA = {
 
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 33])
 @pytest.mark.parametrize("name", LINEAR_ALGEBRA)
-def test_linear_algebra(name, n):
+def test_linear_algebra_agrees(name, n):
     a, b = RNG.normal(size=(2, n, n))
     agrees(LINEAR_ALGEBRA[name], a, b, rtol=1e-9, atol=1e-10)
 
 
-def test_rectangular_products():
+def test_rectangular_products_agree():
     a, b = RNG.normal(size=(5, 30)), RNG.normal(size=(30, 7))
     agrees(lambda a, b: weighted(a @ b) + weighted(b.T @ a.T) + weighted(a[:, ::2] @ b[::2]), a, b)
 
@@ -188,7 +188,7 @@ def test_two_matrices_in_the_same_memory_are_not_confused():
     agrees(f, RNG.normal(size=(6, 6)), rtol=1e-9, atol=1e-10)
 
 
-def test_what_has_no_native_form_is_called_in_python_and_says_so():
+def test_a_rule_without_a_native_form_is_called_in_python_and_reported():
     f = lambda a: tape.sum(tape.linalg.eigh(a + a.T)[1][:, -1] * a[0]) + tape.sum(tape.polygamma(a * a, 1))  # noqa: E731
     compiled = agrees(f, RNG.normal(size=(5, 5)), rtol=1e-10, native=False)
     assert "eigh: has no native form, and is called in Python" in compiled.explain()
@@ -198,12 +198,12 @@ def test_what_has_no_native_form_is_called_in_python_and_says_so():
     assert "cube: has no native form" in compiled.explain()
 
 
-def test_a_rule_of_ones_own_in_numpys_terms_becomes_native():
+def test_a_custom_rule_written_with_numpy_becomes_native():
     mine = tape.function_gradients(lambda x: np.exp(x) + x**3, (lambda _v, adj, x: adj * (tape.exp(x) + 3.0 * x * x),))
     agrees(lambda x: tape.sum(mine(x)), RNG.normal(size=30))
 
 
-def test_densities():
+def test_densities_agree():
     y = RNG.normal(size=30)
     agrees(lambda m, s: tape.normal_lpdf(y, m, s) + tape.cauchy_lpdf(y, m, s), 0.3, 1.2, native=False)
     compiled = tape.compile(lambda y, m, s: tape.normal_lpdf(y, m, s), y, 0.3, 1.2)
@@ -216,6 +216,6 @@ def test_densities():
         compiled(y, 0.1, -1.0)
 
 
-def test_arrays_without_elements():
+def test_empty_arrays_agree():
     agrees(lambda x, b: tape.sum(x * x) + b * b, np.zeros(0), 1.5)
     agrees(lambda a, b: tape.sum(a @ b) + tape.sum(b * b), np.zeros((0, 30)), RNG.normal(size=30))

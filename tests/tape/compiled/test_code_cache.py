@@ -1,4 +1,4 @@
-"""Machine code on disk: found again, and never trusted further than its seal."""
+"""Machine code on disk: found again, and trusted only with a valid seal."""
 
 import os
 import time
@@ -24,7 +24,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def made(monkeypatch):
-    """How often LLVM was asked for object code, entries aside."""
+    """The calls of LLVM for object code, without entry points."""
     asked = []
     real = llvm.object_code
 
@@ -38,7 +38,7 @@ def made(monkeypatch):
 
 
 def compiled_in(folder, **options):
-    """The function compiled with this cache; its result is right, whatever lay there."""
+    """Compile a function with this cache, and check its result."""
     call = tape.compile(f, X, cache=folder, **options)
     value, gradient = call(2.0 * X)
     assert value == pytest.approx(np.sum(np.exp(2 * X) * 2 * X), rel=1e-13)
@@ -51,13 +51,13 @@ def entry_in(folder):
     return path
 
 
-def test_nothing_is_kept_unless_a_folder_is_named(folder, made, monkeypatch):
+def test_nothing_is_cached_without_a_folder(folder, made, monkeypatch):
     monkeypatch.setattr(code_cache, "_write", lambda *_: pytest.fail("something was written"))
     tape.compile(f, X)
     assert len(made) == 1
 
 
-def test_code_is_found_again_under_all_that_it_depends_on(folder, made):
+def test_code_is_found_again_if_nothing_that_it_depends_on_changed(folder, made):
     compiled_in(folder)
     assert len(made) == 1
     compiled_in(folder)
@@ -70,7 +70,7 @@ def test_code_is_found_again_under_all_that_it_depends_on(folder, made):
     assert len(made) == 4
 
 
-def test_another_processor_is_another_entry(folder, made, monkeypatch):
+def test_another_processor_gets_another_entry(folder, made, monkeypatch):
     compiled_in(folder)
     name, features = llvm.processor()
     monkeypatch.setattr(llvm, "processor", lambda: (name, features + ",-avx512pf"))
@@ -90,7 +90,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_what_was_changed_is_compiled_anew_and_mended(folder, made, damage):
+def test_a_changed_entry_is_compiled_again_and_replaced(folder, made, damage):
     compiled_in(folder)
     path = entry_in(folder)
     path.write_bytes(DAMAGES[damage](path.read_bytes()))
@@ -100,7 +100,7 @@ def test_what_was_changed_is_compiled_anew_and_mended(folder, made, damage):
     assert len(made) == 2
 
 
-def test_an_entry_under_the_name_of_another_is_none(folder, made):
+def test_a_renamed_entry_is_ignored(folder, made):
     tape.compile(lambda x: tape.sum(x * 3.0), X, cache=folder)
     other = entry_in(folder)
     code = other.read_bytes()
@@ -111,7 +111,7 @@ def test_an_entry_under_the_name_of_another_is_none(folder, made):
     assert len(made) == 3
 
 
-def test_an_entry_sealed_with_another_key_is_none(folder, made):
+def test_an_entry_sealed_with_another_key_is_ignored(folder, made):
     compiled_in(folder)
     (folder / "key").write_bytes(bytes(32))
     compiled_in(folder)
@@ -119,7 +119,7 @@ def test_an_entry_sealed_with_another_key_is_none(folder, made):
 
 
 @pytest.mark.parametrize("what", ["link", "others may write", "pipe", "too long"])
-def test_an_entry_that_is_no_plain_file_of_the_users_is_not_read(folder, made, what, monkeypatch):
+def test_only_regular_files_of_the_user_are_read(folder, made, what, monkeypatch):
     compiled_in(folder)
     path = entry_in(folder)
     if what == "link":
@@ -154,10 +154,10 @@ def test_only_the_user_can_read_key_and_entries(folder):
     assert folder.stat().st_mode & 0o777 == 0o700
     for path in folder.iterdir():
         assert path.stat().st_mode & 0o077 == 0
-    assert not [p for p in folder.iterdir() if p.suffix != ".code" and p.name != "key"]  # nothing half-written
+    assert not [p for p in folder.iterdir() if p.suffix != ".code" and p.name != "key"]  # no partial files
 
 
-def test_a_folder_that_cannot_be_written_to_keeps_nothing_and_says_nothing(folder, made, monkeypatch):
+def test_a_read_only_folder_caches_nothing_and_raises_nothing(folder, made, monkeypatch):
     def full(*_args, **_options):
         raise OSError(28, "No space left on device")
 
@@ -167,7 +167,7 @@ def test_a_folder_that_cannot_be_written_to_keeps_nothing_and_says_nothing(folde
     assert len(made) == 2
 
 
-def test_the_oldest_entries_go_when_there_are_too_many(tmp_path, monkeypatch):
+def test_the_oldest_entries_are_deleted_beyond_the_limit(tmp_path, monkeypatch):
     monkeypatch.setattr(code_cache, "TOTAL_LIMIT", 1000)
     cache = code_cache.CodeCache(tmp_path / "code")
     digests = [code_cache.digest_of(str(k)) for k in range(4)]
@@ -179,7 +179,7 @@ def test_the_oldest_entries_go_when_there_are_too_many(tmp_path, monkeypatch):
     assert [cache.get(d) is None for d in digests] == [True, True, False, False]
 
 
-def test_a_program_in_pieces_is_kept_piece_by_piece(folder, made, monkeypatch):
+def test_a_program_in_pieces_is_cached_piece_by_piece(folder, made, monkeypatch):
     monkeypatch.setattr("adbench.tape.compiled.lowering.module.PIECES", (40,) * 4)
 
     def long(x):
@@ -193,4 +193,4 @@ def test_a_program_in_pieces_is_kept_piece_by_piece(folder, made, monkeypatch):
         call = tape.compile(long, 0.7, cache=folder)
         assert call(0.9) == pytest.approx(expected, rel=1e-13)
     assert len(list(folder.glob("*.code"))) > 3
-    assert len(made) == 1  # of `run` alone; the pieces are not counted here
+    assert len(made) == 1  # only of `run`; pieces are not counted here

@@ -1,4 +1,4 @@
-"""The time to compile: linear in the length of the tape, and a bounded number of steps of Python's for each node."""
+"""Compile time is linear in the length of the tape, with a bounded number of Python steps per node."""
 
 import time
 
@@ -8,11 +8,11 @@ from adbench import tape
 from adbench.tape.compiled.runtime import program
 
 STEP = 45e-9
-"""Seconds of a turn of the loop in `step_of_python` on the machine that the targets were set for."""
+"""Seconds per iteration of the loop in `step_of_python` on the machine of the targets."""
 
 
 def long(turns):
-    """400 scalar operations for a hundred turns; nine nodes a turn, the sweep's among them."""
+    """400 scalar operations for a hundred iterations; nine nodes per iteration, including the sweep's."""
 
     def f(x):
         s = x
@@ -24,7 +24,7 @@ def long(turns):
 
 
 def step_of_python():
-    """Seconds of processor time for a turn of a loop, here and now: what a busy or a slow machine takes longer for."""
+    """Seconds of processor time per iteration of a loop, now: larger on a busy or slow machine."""
     start = time.process_time()
     total = 0
     for i in range(1_000_000):
@@ -33,7 +33,7 @@ def step_of_python():
 
 
 def micros_a_node(turns, level):
-    """Microseconds of the machine that the targets were set for, and the function."""
+    """Microseconds per node, scaled to the machine of the targets, and the compiled function."""
     before = step_of_python()
     start = time.process_time()
     compiled = tape.compile(long(turns), 7.0, level=level)
@@ -44,14 +44,14 @@ def micros_a_node(turns, level):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("level", "most"), [(2, 120.0), (0, 80.0)])
-def test_a_node_takes_a_bounded_time_at_any_length(level, most):
+def test_compile_time_per_node_is_bounded_at_any_length(level, most):
     tape.compile(long(3), 7.0)
     short, long_one = (min(micros_a_node(turns, level)[0] for _ in range(3)) for turns in (150, 1_500))
     assert max(short, long_one) <= most
     assert long_one <= 2.0 * short
 
 
-def test_the_level_is_chosen_by_the_length(monkeypatch):
+def test_the_optimisation_level_depends_on_the_length(monkeypatch):
     monkeypatch.setattr(program, "LONG_PROGRAM", 500)
     levels = []
     for turns in (20, 100):

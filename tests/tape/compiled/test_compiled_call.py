@@ -1,4 +1,4 @@
-"""Calls: types and shapes, threads, memory, lifetimes, bad input, and what is said of what does not run natively."""
+"""Calls: types and shapes, threads, memory, lifetimes, bad input, and reports of operations that are not native."""
 
 import gc
 import subprocess
@@ -36,7 +36,7 @@ def test_operators_give_what_the_eager_engine_gives():
     np.testing.assert_allclose(back, expected[1], rtol=1e-14)
 
 
-def test_a_value_with_a_derivative_inside_treats_zero_times_infinity_as_the_eager_engine():
+def test_a_value_with_a_derivative_inside_treats_zero_times_infinity_like_the_eager_engine():
     def slope(x):
         return tape.gradient(lambda y: tape.where(y > 0, tape.sqrt(y), 0.0), x)[1]
 
@@ -45,7 +45,7 @@ def test_a_value_with_a_derivative_inside_treats_zero_times_infinity_as_the_eage
         assert tape.compile(slope, -1.0, operator="value")(-1.0) == 0.0
 
 
-def test_a_nest_of_arguments_and_of_results():
+def test_arguments_and_results_can_be_nests():
     f = lambda p: tape.sum(p["a"] * p["b"][0]) + p["b"][1] ** 2  # noqa: E731
     p = {"a": np.arange(3.0), "b": [np.ones(3), 2.0]}
     value, g = tape.compile(f, p)(p)
@@ -71,7 +71,7 @@ def test_results_belong_to_the_caller_and_arguments_stay_as_they_are():
     np.testing.assert_array_equal(compiled(x)[1], 2.0 * x)
 
 
-def test_an_array_that_is_an_input_and_a_result():
+def test_an_array_can_be_both_input_and_result():
     compiled = tape.compile(lambda x: x, np.ones(40), operator="value")
     x = np.arange(40.0)
     y = compiled(x)
@@ -126,7 +126,7 @@ def test_a_function_that_calls_itself_in_a_node_has_its_own_workspace():
     np.testing.assert_allclose(outer(x)[1], expected[1], rtol=1e-13)
 
 
-def test_the_native_way_in_keeps_what_it_runs_alive_and_no_longer():
+def test_the_entry_point_keeps_its_code_alive_and_no_longer():
     compiled = tape.compile(square, np.ones(30))
     call, alive = compiled.call, weakref.ref(compiled)
     del compiled
@@ -159,12 +159,12 @@ def test_settings_are_compared_natively(monkeypatch):
     assert compiled.call(3.0, 1000, "times", False) == (1003.0, 1.0)
     assert compiled.call(3.0, 10**30, "times", True)[1] == 1e30
     assert compiled.call(3.0, True, "times", True) == (3.0, 1.0)
-    monkeypatch.setattr(compiled_call, "Arguments", None)  # Python's way is closed
+    monkeypatch.setattr(compiled_call, "Arguments", None)  # no call can go through Python
     assert compiled.call(3.0, int("1001"), "times", True) == (3003.0, 1001.0)
     assert compiled.call(np.float64(3.0), 1000, "plus", True) == (1003.0, 1.0)
 
 
-def test_without_the_native_way_in_calls_are_as_right(monkeypatch):
+def test_calls_without_the_native_entry_point_are_as_right(monkeypatch):
     monkeypatch.setattr("adbench.tape.compiled.runtime.compiled_call.layouts_are_known", lambda: False)
     compiled = tape.compile(lambda x, y: tape.sum(x * y), np.ones(30), 2.0)
     value, (gx, gy) = compiled(np.ones(30), 3.0)
@@ -172,7 +172,7 @@ def test_without_the_native_way_in_calls_are_as_right(monkeypatch):
 
 
 @pytest.mark.parametrize("piece", [20, 60, 200])
-def test_a_program_in_pieces_is_the_same(monkeypatch, piece):
+def test_a_program_in_pieces_gives_the_same_result(monkeypatch, piece):
     def f(x):
         s, t = x[0], tape.sum(x)
         for k in range(30):
@@ -192,7 +192,7 @@ def test_a_program_in_pieces_is_the_same(monkeypatch, piece):
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 3])
-def test_every_level_of_optimisation_gives_the_same(level):
+def test_every_level_of_optimisation_gives_the_same_result(level):
     f = lambda x: tape.sum(tape.log1p_exp(x) * tape.tanh(x)) + x[0] / x[1]  # noqa: E731
     x = np.linspace(0.5, 3.0, 37)
     value, g = tape.compile(f, x, level=level)(x)
@@ -201,7 +201,7 @@ def test_every_level_of_optimisation_gives_the_same(level):
     np.testing.assert_allclose(g, expected[1], rtol=1e-13)
 
 
-def test_fast_math_is_near():
+def test_fast_math_is_close():
     f = lambda x: tape.sum(x * x / (1.0 + x)) * tape.exp(x[0])  # noqa: E731
     x = np.linspace(0.5, 3.0, 1000)
     value, g = tape.compile(f, x, fast_math=True)(x)
@@ -210,7 +210,7 @@ def test_fast_math_is_near():
     np.testing.assert_allclose(g, expected[1], rtol=1e-10)
 
 
-def test_phases_are_told_to_who_watches():
+def test_a_watcher_sees_every_phase():
     seen = []
 
     class Watch:
@@ -228,7 +228,7 @@ def test_phases_are_told_to_who_watches():
     assert all(s > 0 for s in compiled.seconds.values())
 
 
-def test_what_the_eager_engine_refuses_is_refused_with_its_words():
+def test_input_that_the_eager_engine_refuses_raises_the_same_error():
     with pytest.raises(tape.NotScalarError, match="gradient"):
         tape.compile(lambda x: x * 2.0, np.ones(3))
     with pytest.raises(TypeError, match="of a value being differentiated"):
@@ -246,7 +246,7 @@ def test_what_the_eager_engine_refuses_is_refused_with_its_words():
         lower(-np.eye(3))
 
 
-def test_bad_arguments_are_an_error_of_one_line():
+def test_bad_arguments_raise_an_error_of_one_line():
     with pytest.raises(ValueError, match="operator: expected one of"):
         tape.compile(square, 1.0, operator="curl")
     with pytest.raises(ValueError, match="positions from 0 to 0"):
@@ -260,14 +260,14 @@ def test_bad_arguments_are_an_error_of_one_line():
         compiled(np.ones(2, complex))
 
 
-def test_code_that_llvm_refuses_runs_eagerly_and_says_so(monkeypatch):
+def test_code_that_llvm_refuses_runs_eagerly_and_is_reported(monkeypatch):
     monkeypatch.setattr("adbench.tape.compiled.kernels.simd.Module.text", lambda _self: "nonsense")
     compiled = tape.compile(square, np.ones(3))
     assert compiled(np.ones(3))[0] == 3.0
     assert "LLVM refused" in compiled.explain()
 
 
-def test_too_little_memory_for_the_workspace_runs_eagerly_and_says_so(monkeypatch):
+def test_without_memory_for_the_workspace_a_call_runs_eagerly_and_reports_it(monkeypatch):
     def grow(_self):
         raise MemoryError("of 8 bytes")
 
@@ -299,13 +299,13 @@ print(call(x)[1][-1])
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_too_little_memory_for_a_result_is_a_memory_error_and_the_next_call_is_right():
+def test_without_memory_for_a_result_a_call_raises_memory_error_and_the_next_is_right():
     done = subprocess.run([sys.executable, "-c", TIGHT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-500:]
     assert done.stdout.split() == ["refused"] * 3 + ["2.0"]
 
 
-def test_a_callback_inside_runs_eagerly_and_says_so():
+def test_a_callback_inside_runs_eagerly_and_is_reported():
     def f(x):
         y = tape.Var(x.val * x.val)
         tape.reverse_pass_callback(lambda: None)
@@ -316,7 +316,7 @@ def test_a_callback_inside_runs_eagerly_and_says_so():
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_where_a_nan_comes_out_the_careful_program_answers():
+def test_the_careful_program_runs_if_the_result_is_nan():
     f = lambda x: tape.sum(tape.where(x > 0.0, tape.sqrt(x), 2.0 * x))  # noqa: E731
     compiled = tape.compile(f, np.ones(40))
     x = np.linspace(-1.0, 1.0, 41)[:40]
@@ -326,9 +326,9 @@ def test_where_a_nan_comes_out_the_careful_program_answers():
     assert "careful" in compiled.explain()
 
 
-def test_what_is_compiled_inside_of_a_recording_may_hold_what_is_recorded_outside():
+def test_a_function_compiled_inside_a_recording_may_use_outer_values():
     def f(x):
-        inner = tape.compile(lambda y: y * y + x, 1.0)  # x is in no result of its own, but in an operation
+        inner = tape.compile(lambda y: y * y + x, 1.0)  # x is not a result itself, but part of an operation
         value, slope = inner(2.0)
         return value * x + slope
 

@@ -1,4 +1,4 @@
-"""Every elementwise function, compiled, against the eager engine: also at kinks, poles and beyond."""
+"""Every compiled elementwise function equals the eager engine, even at kinks, at poles and outside the domain."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 def compare(ours, theirs, digits=4e-15):
-    """The same numbers up to rounding, NaN and infinities in the same places."""
+    """Check equality up to rounding, with NaN and infinities at the same positions."""
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(a, b, rtol=digits, atol=1e-300, equal_nan=True)
 
@@ -61,7 +61,7 @@ def test_a_function_of_two_arguments_agrees_with_the_eager_engine_anywhere(name,
         for x in map(float, points):
             for y in map(float, points):
                 if name == "power" and x != x and y == 0.0:
-                    continue  # the eager engine itself says 0 for numbers and NaN for arrays
+                    continue  # the eager engine itself gives 0 for numbers and NaN for arrays
                 value, slopes = tape.gradient(lambda v: f(*v), (x, y))
                 compare([compiled(x, y)[0], *compiled(x, y)[1]], [value, *slopes])
         return

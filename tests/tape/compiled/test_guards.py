@@ -1,4 +1,4 @@
-"""Never a stale result: random programs with branches and loops that depend on data, at random points."""
+"""Results are never stale: random programs with data-dependent branches and loops, at random points."""
 
 import math
 
@@ -34,7 +34,7 @@ points = st.lists(
 
 
 def program_of(code):
-    """The Python function that such a list of instructions is."""
+    """The Python function of a list of instructions."""
 
     def f(x, y):
         values = [x, y]
@@ -52,7 +52,7 @@ def program_of(code):
                 while v < 2.0 and n < 6:
                     v, n = v * 1.7 + 0.3, n + 1
                 values.append(v)
-            elif op == "times":  # a plain number taken from a value steers a loop
+            elif op == "times":  # a plain number from a value controls a loop
                 v = at(rest[0])
                 count = sum(1 for limit in (-1.0, 0.0, 0.5, 1.0) if v > limit)
                 for _ in range(count):
@@ -75,7 +75,7 @@ def same(ours, theirs):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @settings(max_examples=60, deadline=None)
 @given(programs, points)
-def test_a_random_program_is_right_at_every_point_whatever_came_before(code, at):
+def test_a_random_program_is_right_at_every_point_in_any_order(code, at):
     f = program_of(code)
     compiled = tape.compile(f, *at[0], wrt=(0, 1), level=0)
     for x, y in [*at, *reversed(at)]:
@@ -84,7 +84,7 @@ def test_a_random_program_is_right_at_every_point_whatever_came_before(code, at)
 
 @settings(max_examples=25, deadline=None)
 @given(programs, points)
-def test_so_it_is_in_forward_mode_and_for_second_derivatives(code, at):
+def test_random_programs_are_right_in_forward_mode_and_to_second_order(code, at):
     f = program_of(code)
     v = (0.3, -0.7)
     along = tape.compile(f, *at[0], v, wrt=(0, 1), operator="jvp", level=0)
@@ -108,7 +108,7 @@ def test_each_path_is_recorded_once_and_kept():
     assert len(paths) == 2
 
 
-def test_paths_beyond_what_is_kept_are_right_and_said_to_run_eagerly():
+def test_paths_beyond_the_limit_are_right_and_reported_as_eager():
     def f(x):
         y = x
         while y < 10.0:

@@ -1,4 +1,4 @@
-"""What a compiled recording is, as text."""
+"""A compiled recording as text."""
 
 import numpy as np
 import pytest
@@ -33,11 +33,11 @@ def test_operations_of_function_and_sweep_are_listed_in_the_names_of_the_argumen
     ("point", "guards"),
     [(3.0, ["x > 1 is True", "(x / 2) > 1 is True", "((x / 2) / 2) > 1 is False"]), (0.5, ["x > 1 is False"])],
 )
-def test_guards_tell_what_was_true_of_the_inputs(point, guards):
+def test_guards_show_the_conditions_on_the_inputs(point, guards):
     assert listing(halved, point).guards == tuple(guards)
 
 
-def test_a_guard_that_would_be_long_is_told_in_the_names_of_operations():
+def test_a_long_guard_uses_the_names_of_operations():
     def f(x):
         y = x
         for _ in range(40):
@@ -57,7 +57,7 @@ def test_the_code_is_that_of_the_function_run():
     assert "x[0] > 0 is True" in str(found)
 
 
-def test_what_cannot_be_compiled_says_why():
+def test_a_function_that_cannot_be_compiled_gives_the_reason():
     found = listing(lambda x: tape.make_callback_var(x.val, lambda vi: None) * 1.0, 2.0)
     assert found.eager
     assert not found.assembly

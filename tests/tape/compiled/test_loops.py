@@ -1,4 +1,4 @@
-"""Loops that stay loops: right in every mode, with rows, captures, nests, arrays; and unrolled where they must be."""
+"""Loops that stay loops are right in every mode, with rows, captures, nests and arrays; others are unrolled."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from adbench import tape
 
 
 def agrees(f, *args, wrt=None, rtol=1e-12, **options):
-    """The compiled value and gradient are those of the eager engine, at the example and at another point."""
+    """Check that compiled value and gradient equal the eager engine's, at the example and at another point."""
     compiled = tape.compile(f, *args, wrt=wrt, **options)
     positions = range(len(args)) if wrt is None else (wrt,) if isinstance(wrt, int) else wrt
     for scale in (1.0, 0.9):
@@ -30,12 +30,12 @@ def agrees(f, *args, wrt=None, rtol=1e-12, **options):
 
 
 def is_a_loop(compiled):
-    """Whether nothing was unrolled: a handful of nodes."""
+    """Whether nothing was unrolled: there are few nodes."""
     return all(p.nodes < 80 for s in compiled._signatures.values() for p in s.programs)
 
 
 @pytest.mark.parametrize("n", [1, 5, 16, 17, 40, 100])
-def test_a_recurrence_of_vectors(n):
+def test_a_recurrence_of_vectors_stays_a_loop(n):
     def f(x):
         s = tape.loop(lambda _, s: s + (x * x + 1) / s, tape.ones_like(x), 30)
         return tape.sum(4 * tape.cumsum(s) ** 2)
@@ -43,7 +43,7 @@ def test_a_recurrence_of_vectors(n):
     assert is_a_loop(agrees(f, np.linspace(0.5, 2.0, n)))
 
 
-def test_a_differential_equation_with_small_vectors():
+def test_a_differential_equation_with_small_vectors_stays_a_loop():
     def f(theta, start):
         def slope(s):
             return tape.stack([s[0] * (theta[0] - theta[1] * s[1]), s[1] * (theta[3] * s[0] - theta[2])])
@@ -60,7 +60,7 @@ def test_a_differential_equation_with_small_vectors():
 
 @pytest.mark.parametrize("wrt", [(0,), (1, 2), (0, 1, 2)])
 @pytest.mark.parametrize("n", [9, 30])
-def test_rows_read_at_the_counter_and_captures(n, wrt):
+def test_a_loop_reads_rows_at_the_counter_and_captures(n, wrt):
     def f(y, mu, sigma):
         def add(i, total):
             z = (y[i] - mu) / sigma
@@ -71,7 +71,7 @@ def test_rows_read_at_the_counter_and_captures(n, wrt):
     assert is_a_loop(agrees(f, np.linspace(-1.0, 2.0, n), 0.3, 1.4, wrt=wrt))
 
 
-def test_rows_of_matrices_longer_than_the_loop_and_a_nest_of_states():
+def test_a_loop_takes_matrices_longer_than_itself_and_a_nest_of_states():
     def f(a, v):
         def step(i, s):
             return {"x": tape.tanh(a[i] @ s["x"] + 0.01 * i), "n": s["n"] + tape.sum(s["x"]) * v[0]}
@@ -83,14 +83,14 @@ def test_rows_of_matrices_longer_than_the_loop_and_a_nest_of_states():
     assert is_a_loop(agrees(f, rng.normal(size=(12, 6, 6)) / 3, rng.normal(size=6)))
 
 
-def test_large_matrices_as_state():
+def test_large_matrices_can_be_the_state():
     def f(a):
         return tape.sum(tape.loop(lambda _, s: s @ a / 2.0 + a, a, 9))
 
     agrees(f, np.random.default_rng(0).normal(size=(7, 7)) / 3)
 
 
-def test_a_loop_inside_of_a_loop():
+def test_a_loop_inside_a_loop_stays_a_loop():
     def f(x):
         inner = lambda i, s: tape.loop(lambda j, t: 0.9 * t + tape.sin(t * x) * (0.1 * i + 0.01 * j), s, 9)  # noqa: E731
         return tape.loop(inner, 1.0 + 0.0 * x, 11)
@@ -99,7 +99,7 @@ def test_a_loop_inside_of_a_loop():
 
 
 @pytest.mark.parametrize("n", [16, 30, 100, 101])
-def test_a_checkpointed_loop_is_the_same_with_less_memory(n):
+def test_a_checkpointed_loop_gives_the_same_result_in_less_memory(n):
     def f(x):
         return tape.sum(tape.loop(lambda i, s: s + 0.01 * tape.sin(s * x) * i, x, n))
 
@@ -109,11 +109,11 @@ def test_a_checkpointed_loop_is_the_same_with_less_memory(n):
     assert n < 64 or room[1] < room[0] / 2
 
 
-def test_a_number_that_becomes_an_array_in_the_first_turn():
+def test_a_number_may_become_an_array_in_the_first_iteration():
     agrees(lambda x: tape.sum(tape.loop(lambda _, s: s * 0.5 + x, 1.0, 10)), np.linspace(0.0, 1.0, 5))
 
 
-def test_states_that_change_places():
+def test_parts_of_the_state_may_swap():
     agrees(
         lambda x, y: tape.sum(tape.loop(lambda _, s: (s[1], 0.5 * s[0] + tape.sin(s[1])), (x, y), 11)[0]),
         *(np.linspace(0.0, 1.0, 20), np.linspace(1.0, 2.0, 20)),
@@ -132,7 +132,7 @@ def test_a_body_that_reads_a_list_is_unrolled_and_right():
     agrees(lambda x: tape.loop(lambda i, s: s * weights[i] + x, x, 12), 0.7)
 
 
-def test_a_step_that_leaves_something_outside_is_unrolled_and_right():
+def test_a_step_with_side_effects_is_unrolled_and_right():
     def f(x):
         seen = []
 
@@ -145,7 +145,7 @@ def test_a_step_that_leaves_something_outside_is_unrolled_and_right():
     agrees(f, 0.7)
 
 
-def test_no_turns_one_turn_and_a_loop_of_constants():
+def test_loops_of_no_or_one_iteration_and_of_constants_are_right():
     agrees(lambda x: tape.loop(lambda _, s: s * s, x, 0), 3.0)
     agrees(lambda x: tape.loop(lambda _, s: s * s, x, 1), 3.0)
     agrees(lambda x: x * tape.loop(lambda i, s: s + i, 0.0, 20), 3.0)
@@ -156,7 +156,7 @@ def test_an_index_beyond_the_end_raises_as_it_does_eagerly():
         tape.compile(lambda x: tape.loop(lambda i, s: s + x[i], 0.0, 12), np.ones(10))
 
 
-def test_forward_mode_and_second_derivatives_of_loops():
+def test_loops_have_forward_mode_and_second_derivatives():
     def f(p):
         x, y = p
 
@@ -175,7 +175,7 @@ def test_forward_mode_and_second_derivatives_of_loops():
         np.testing.assert_allclose(*parts, rtol=1e-11, atol=1e-12)
 
 
-def test_zero_times_infinity_in_a_loop():
+def test_zero_times_infinity_is_zero_in_a_loop():
     f = lambda x: tape.loop(lambda _, s: s * tape.sqrt(s), x, 9)  # noqa: E731
     compiled = tape.compile(f, 1.0)
     assert compiled(0.0) == tape.gradient(f, 0.0) == (0.0, 0.0)

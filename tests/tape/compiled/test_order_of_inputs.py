@@ -1,4 +1,4 @@
-"""Active inputs in another order than the arguments: parts and vectors follow `wrt`."""
+"""Results and vectors follow the order of `wrt`, not of the arguments."""
 
 from typing import Any
 

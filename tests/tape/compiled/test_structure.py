@@ -1,4 +1,4 @@
-"""What the emitted code looks like: loops that stay loops, one pass over arrays, nothing twice, nothing for nobody."""
+"""The structure of emitted code: loops stay loops, arrays take one pass, and nothing is computed twice or unused."""
 
 import re
 import threading
@@ -12,12 +12,12 @@ from adbench.tape.compiled.inspection import listing
 
 
 def loops_in(found):
-    """How many loops there are: each has one counter."""
+    """The number of loops; each has one counter."""
     return len(re.findall(r"= phi i64 ", found.llvm))
 
 
 def calls_of(found, name):
-    """How often a function of the C library or of LAPACK is called."""
+    """The number of calls of a function of the C library or LAPACK."""
     return len(re.findall(rf"call [^@\n]*@{name}\(", found.llvm))
 
 
@@ -39,15 +39,15 @@ def drift(n):
 TWO = np.array([0.7, 1.1])
 
 
-def test_the_code_of_a_loop_does_not_grow_with_its_turns_neither_forward_nor_back():
+def test_the_code_of_a_loop_does_not_grow_with_its_iterations_in_either_direction():
     short, long = listing(drift(50), TWO), listing(drift(5_000), TWO)
     assert loops_in(short) == loops_in(long) == 2
     assert len(short.assembly.splitlines()) == len(long.assembly.splitlines())
-    unrolled = listing(lambda x: drift(7)(x), TWO)  # loops of fewer turns than eight are written out
+    unrolled = listing(lambda x: drift(7)(x), TWO)  # loops of fewer than eight iterations are unrolled
     assert loops_in(unrolled) == 0
 
 
-def test_a_loop_stores_a_state_for_each_turn_and_with_checkpoints_for_each_root():
+def test_a_loop_stores_n_states_and_with_checkpoints_root_n():
     n = 10_000
     stored, less = tape.compile(drift(n), TWO), tape.compile(drift(n), TWO, checkpointed=True)
     expected = tape.gradient(drift(n), TWO + 0.1)
@@ -60,8 +60,8 @@ def test_a_loop_stores_a_state_for_each_turn_and_with_checkpoints_for_each_root(
 
 
 @pytest.mark.parametrize("x", [0.7, np.array([0.7]), np.array([[0.7]])])
-def test_a_loop_of_one_number_is_one_loop_that_keeps_no_state(x):
-    """Value and tangent go along together, where a sweep would keep each state and be a second loop."""
+def test_the_gradient_of_a_loop_of_one_number_is_one_loop_without_stored_states(x):
+    """Value and tangent share one loop; a sweep would store each state and need a second loop."""
 
     def path(x):
         return tape.sum(tape.loop(lambda i, s: s + tape.sin(s * x) * 0.001, x, 5_000) ** 2)
@@ -76,7 +76,7 @@ def test_a_loop_of_one_number_is_one_loop_that_keeps_no_state(x):
     assert slope == pytest.approx(expected[1], rel=1e-10)
 
 
-def test_where_zero_meets_infinity_a_loop_of_one_number_is_swept_as_the_eager_engine_does():
+def test_at_zero_times_infinity_a_loop_of_one_number_is_swept_like_in_the_eager_engine():
     def path(x):
         return tape.loop(lambda _, s: s + tape.where(x > 0.0, tape.sqrt(x), 0.0) * 0.5, 1.0, 20)
 
@@ -85,7 +85,7 @@ def test_where_zero_meets_infinity_a_loop_of_one_number_is_swept_as_the_eager_en
     assert compiled(0.0) == tape.gradient(path, 0.0) == (1.0, 0.0)
 
 
-def test_elementwise_operations_and_reductions_are_one_pass_with_nothing_in_between_stored():
+def test_elementwise_operations_and_reductions_share_one_pass_without_stored_intermediates():
     f = lambda x, y: tape.sum(tape.exp(-x * x) * tape.sqrt(y) / (1.0 + x)) + tape.max(x * y)  # noqa: E731
     x = np.linspace(0.5, 1.5, 1024)
     value = tape.compile(f, x, x, operator="value")
@@ -116,7 +116,7 @@ def test_constants_are_computed_when_the_function_is_recorded():
     assert calls_of(found, "sin") == calls_of(found, "cos") == 0
 
 
-def test_what_nobody_asks_for_is_not_computed():
+def test_unused_values_are_not_computed():
     f = lambda x, y: tape.sin(x) * tape.sin(y) + 0.0 * x  # noqa: E731
     assert calls_of(listing(f, 0.7, 0.3, wrt=(0, 1)), "cos") == 2
     assert calls_of(listing(f, 0.7, 0.3, wrt=(0,)), "cos") == 1
@@ -142,7 +142,7 @@ def test_matrices_go_to_blas_and_lapack_and_their_factors_are_shared():
     assert calls_of(listing(lambda a: tape.sum(tape.linalg.solve(a, weights)), a), "adbench_dgetrs") >= 1
     found = listing(lambda a: tape.sum(tape.linalg.cholesky(a @ a.T) * weights), a)
     assert calls_of(found, "adbench_dpotrf") == 1
-    assert calls_of(listing(lambda a: tape.linalg.slogdet(a)[1], a[:9, :9]), "adbench_dgetrf") == 0  # written out
+    assert calls_of(listing(lambda a: tape.linalg.slogdet(a)[1], a[:9, :9]), "adbench_dgetrf") == 0  # generated code
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_call_allocates_nothing_but_its_result(f):
     for _ in range(3):
         call(x)
     blocks = len(signature.dispatch._blocks)
-    tracemalloc.start()  # numpy tells it of its arrays
+    tracemalloc.start()  # numpy reports its arrays to it
     try:
         call(x)
         before = tracemalloc.get_traced_memory()[0]
@@ -175,7 +175,7 @@ def test_two_threads_in_one_function_at_once_have_a_workspace_each():
     both = threading.Barrier(2)
 
     def meet(x):
-        both.wait(timeout=60)  # lets go of the interpreter's lock until the other one is here too
+        both.wait(timeout=60)  # releases the interpreter's lock until the other thread arrives
         return np.array(x, float)
 
     waiting = tape.function_gradients(meet, (lambda _v, adj, _x: adj,), name="meet")

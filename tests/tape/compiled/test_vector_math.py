@@ -1,4 +1,5 @@
-"""The vector kernels against fifty digits: at most two units in the last place, limits at the ends of the range."""
+"""Vector kernels compared with fifty digits: at most two units in the last place, with limits at the ends of the
+range."""
 
 import mpmath
 import numpy as np

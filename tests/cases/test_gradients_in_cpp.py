@@ -1,0 +1,49 @@
+"""Hand-written gradients in C++ agree with the Python cases, and work where those fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adbench import Unsupported
+from adbench.catalog.discovery import catalog, load
+from adbench.model.backend import from_module
+from adbench.model.case import function_of
+
+CATALOG = catalog()
+
+
+def by_hand(name: str, size: int, *args: Any) -> tuple[Any, Any]:
+    """Value and gradient of a case in C++; skips the test without a compiler."""
+    case = CATALOG.cases[name]
+    names, _, wrt = case.bind(size, 0)
+    try:
+        used = from_module("cpp_hand", load(CATALOG.backends["cpp_hand"]))
+        given = used.native_inputs(args)
+        call = used.prepare("value_and_gradient", function_of(case, names, used.xp), given, wrt)
+    except Unsupported as reason:
+        pytest.skip(str(reason))
+    value, gradient = used.numpy_result(call(*given))
+    return value, gradient
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("determinant_by_minors", 1), ("determinant_by_minors", 6), ("lotka_volterra_adaptive", 30)]
+)
+def test_a_cpp_gradient_agrees_with_the_case(name: str, size: int) -> None:
+    case = CATALOG.cases[name]
+    names, args, _ = case.bind(size, 3)
+    assert case.gradient is not None
+    value, gradient = by_hand(name, size, *args)
+    assert value == pytest.approx(float(case.f(np, **dict(zip(names, args, strict=True)))), rel=1e-12)
+    expected = case.gradient(**dict(zip(names, args, strict=True)))
+    for found, one in zip(gradient, expected, strict=True):
+        np.testing.assert_allclose(found, one, rtol=1e-9, atol=1e-12)
+
+
+def test_cofactors_exist_for_a_singular_matrix() -> None:
+    value, (gradient,) = by_hand("determinant_by_minors", 3, np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]]))
+    assert value == 0
+    np.testing.assert_array_equal(gradient, [[-3, 6, -3], [6, -12, 6], [-3, 6, -3]])
