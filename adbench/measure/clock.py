@@ -27,8 +27,9 @@ Sets = Sequence[tuple[Any, ...]]
 
 NO_INPUTS: Sets = ((),)
 
-STEADY = 0.02  # allowed difference of a warm-up's halves, as a share of the smaller one
-SAMPLES = 200  # parts in which a warm-up is timed: enough for two medians, instead of 10^7 calls
+STEADY = 0.02  # successive rounds of a warm-up agree if they differ by at most this share of the smallest
+AGREEING = 3  # so many rounds in a row that agree end a warm-up
+FASTEST_GROWTH = 8  # of the calls in a round, from one to the next: a slow first call says little of the next ones
 
 _random = SystemRandom()  # a library can neither foresee nor seed it
 
@@ -49,7 +50,7 @@ class Round:
 
 @dataclass(frozen=True)
 class WarmUp:
-    """Seconds of a warm-up. `steady`: the medians of its two halves differ by at most 2 %; False for a single call."""
+    """What warming up took. `steady`: it ended because three successive rounds agreed within 2 %, not at its limit."""
 
     calls: int
     seconds: float
@@ -117,41 +118,29 @@ def warm_up(
     call: Call,
     sets: Sets = NO_INPUTS,
     *,
-    at_least_ns: int = 200_000_000,
+    round_ns: int = 10_000_000,
+    enough_ns: int = 200_000_000,
     at_most_ns: int = 2_000_000_000,
-    at_least_calls: int = 3,
     clock: Clock = perf_counter_ns,
-) -> WarmUp:
-    """Call at least this often and this long, but start no call after `at_most_ns`."""
-    samples: list[float] = []  # ns per call
-    calls, batch, start = 0, 1, clock()
-    elapsed = 0
-    while elapsed < at_most_ns and (calls < at_least_calls or elapsed < at_least_ns):
-        ns, _ = _loop(call, batch, sets, clock)
-        samples.append(ns / batch)
-        calls += batch
-        if ns * SAMPLES < at_least_ns:
-            batch *= 2
-        elapsed = clock() - start
-    return WarmUp(calls, elapsed * 1e-9, _is_steady(samples))
+) -> tuple[WarmUp, int]:
+    """Call in rounds of about `round_ns` until three in a row agree, but no longer than `enough_ns`.
 
-
-def calls_per_epoch(
-    call: Call, target_ns: int, sets: Sets = NO_INPUTS, *, first: int = 1, clock: Clock = perf_counter_ns
-) -> int:
-    """The number of calls that take about `target_ns`; 1 if one call takes longer.
-
-    Doubles until two consecutive epochs exceed the target, because an interrupt may lengthen one. `first` is the start,
-    so that a roughly known time needs few epochs.
+    At least three calls, unless the next would start after `at_most_ns`. Returns also how many calls take `round_ns`.
     """
-    calls, crossed = max(1, first), 0
-    while True:
-        ns = epoch_with_results(call, calls, sets, collect=False, clock=clock)[0].ns
-        crossed = crossed + 1 if ns >= target_ns else 0
-        if crossed == 2 or (crossed and calls == 1):
-            return max(1, round(calls * target_ns / ns))
-        if not crossed:
-            calls = max(calls + 1, min(calls * 2, round(calls * target_ns / max(ns, 1) * 1.2)))
+    rounds: deque[float] = deque(maxlen=AGREEING)  # ns per call
+    calls, batch, elapsed, each, start = 0, 1, 0, 1.0, clock()
+    steady = False
+    while elapsed < at_most_ns and (calls < AGREEING or (elapsed < enough_ns and not steady)):
+        ns, _ = _loop(call, batch, sets, clock)
+        calls, each = calls + batch, max(1, ns) / batch
+        if 2 * ns > round_ns:  # shorter ones only tell how many calls make a round
+            rounds.append(each)
+            steady = len(rounds) == AGREEING and max(rounds) - min(rounds) <= STEADY * min(rounds)
+        if not round_ns < 2 * ns < 4 * round_ns:
+            batch = max(1, min(round(round_ns / each), FASTEST_GROWTH * batch))
+        elapsed = clock() - start
+    each = median(rounds) if rounds else each
+    return WarmUp(calls, elapsed * 1e-9, steady), max(1, round(round_ns / each))
 
 
 def loop_overhead_ns(*, epochs: int = 101, calls: int = 10_000, clock: Clock = perf_counter_ns) -> float:
@@ -208,11 +197,3 @@ def _collector_time(clock: Clock) -> Iterator[list[int]]:
         yield durations
     finally:
         gc.callbacks.remove(note)
-
-
-def _is_steady(samples: list[float]) -> bool:
-    half = len(samples) // 2
-    if not half:
-        return False
-    first, second = median(samples[:half]), median(samples[-half:])
-    return abs(first - second) <= STEADY * min(first, second)

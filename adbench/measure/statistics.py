@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 from scipy.stats import rankdata
 
 FEWEST_LAUNCHES = 4
@@ -30,7 +30,13 @@ FEWEST_LAUNCHES = 4
 SIGNIFICANT = 0.05
 """The allowed share of runs without any difference that call a pair faster or slower."""
 
-_AT_ONCE = 2**22  # averages in memory at a time: 32 MiB
+LOOKS = (4, 5, 6, 8, 12, 20)
+"""After so many launches a group may stop, if what it asks is decided."""
+
+EARLY = 0.004
+"""Of SIGNIFICANT, what each look before the planned last one spends."""
+
+_AT_ONCE = 2**22  # averages held in memory at a time: 32 MiB
 
 Array = NDArray[np.float64]
 Word = Literal["faster", "slower", "equivalent", "inconclusive"]
@@ -154,6 +160,48 @@ def difference_p_rows(x: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):  # exactly equal launches have no scatter
         student = np.abs(x.mean(axis=1)) / (x.std(axis=1, ddof=1) / math.sqrt(n))
     return np.where(agree, np.minimum(exact, 2 * stdtr(n - 1, -student)), exact)
+
+
+def looks(planned: int) -> dict[int, float]:
+    """Number of launches -> the share of SIGNIFICANT that a look after these spends; the last one has the rest.
+
+    The plan is fixed before the first launch, so that all shares together are SIGNIFICANT, whenever a group stops
+    (Bonferroni over looks).
+    """
+    early = [launches for launches in LOOKS if launches < planned]
+    return dict.fromkeys(early, EARLY) | {planned: SIGNIFICANT - EARLY * len(early)}
+
+
+def sequential_p_rows(x: Array, planned: int) -> Array:
+    """`difference_p` of every row, valid whenever the launches stop: the least over all looks so far, each divided by
+    the share that its look spends.
+
+    A row that ends between two looks has lost launches: it counts as the next look.
+    """
+    found, n = np.ones(len(x)), x.shape[1]
+    for launches, share in looks(planned).items():
+        if launches <= n:
+            rows = x if launches == planned else x[:, :launches]
+            found = np.minimum(found, difference_p_rows(rows) * (SIGNIFICANT / share))
+        if launches >= n:
+            if launches > n:
+                found = np.minimum(found, difference_p_rows(x) * (SIGNIFICANT / share))
+            break
+    return found
+
+
+def sequential_interval_rows(x: Array, planned: int) -> list[Interval]:
+    """`hodges_lehmann` of every row, at 95 % whenever the launches stop.
+
+    Of launches that stopped before the plan's end, ranks alone give no interval that allows for having looked before:
+    it is then at least Student's with the error that the look spends.
+    """
+    found, n = hodges_lehmann_rows(x), x.shape[1]
+    if n >= planned:
+        return found
+    half = stdtrit(n - 1, 1 - EARLY / 2) * x.std(axis=1, ddof=1) / math.sqrt(n)
+    ends = zip(found, (x.mean(axis=1) - half).tolist(), (x.mean(axis=1) + half).tolist(), strict=True)
+    return [Interval(i.estimate, min(i.low, low), max(i.high, high), 1 - SIGNIFICANT) for i, low, high in ends]
 
 
 def holm(p: Sequence[float]) -> list[float]:

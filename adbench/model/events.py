@@ -103,6 +103,16 @@ class Timed(Event):
 
 
 @dataclass(frozen=True)
+class Decided(Event):
+    """Groups and jobs that take no further launch after this many: the verdicts of these groups are decided, and these
+    jobs are decided slower than the leaders of their groups."""
+
+    launches: int
+    groups: tuple[Group, ...] = ()
+    jobs: tuple[Job, ...] = ()
+
+
+@dataclass(frozen=True)
 class MemoryMeasured(Event):
     """The memory of a job."""
 

@@ -146,7 +146,8 @@ class Launch:
     """One cell in one launch: a fresh process of its backend, alternating with the others of its group.
 
     phases    the parts of `prepare` that the backend reported (adbench.phase), in seconds: "trace", "compile", …
-    steady    whether the two halves of the warm-up agree within 2 %
+    steady    whether three successive rounds of the warm-up agreed within 2 % and so ended it; else its time limit did
+    background   of a processor, what the worker used outside its turns, if that was so much that it was paused there
     rounds    all rounds in execution order; round r pairs with round r of the other cells of its group and launch
 
     Fields that files of an earlier adbench lack are None.
@@ -160,6 +161,7 @@ class Launch:
     warm_up_calls: int | None
     steady: bool | None
     rounds: tuple[Round, ...]
+    background: float | None = None
 
     @property
     def seconds_per_call(self) -> float:
@@ -213,6 +215,11 @@ class Time:
         """The reported parts of `prepare`: the median of each over the launches that have it."""
         names = dict.fromkeys(name for launch in self.launches for name in launch.phases)
         return {n: median(launch.phases[n] for launch in self.launches if n in launch.phases) for n in names}
+
+    @property
+    def background(self) -> float | None:
+        """The largest share of a processor that a worker used outside its turns; None if none was paused for it."""
+        return max((launch.background for launch in self.launches if launch.background is not None), default=None)
 
     @property
     def disturbed(self) -> int:

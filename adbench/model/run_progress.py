@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from adbench.model.events import Ended, Event, KnownBugsRead, Learned, MemoryMeasured, Timed
+from adbench.model.events import Decided, Ended, Event, KnownBugsRead, Learned, MemoryMeasured, Timed
 from adbench.model.record import Group, Job, Launch, Memory, Record, Run, Time
 
 
@@ -28,14 +28,18 @@ class Progress:
 
     records    by job, without time and memory
     launches   (job, control) -> number of the launch -> its measurements
-    groups     (number of the launch, group) of every group already measured
-    ended      the run is complete
+    groups     (number of the launch, group) of every group that was measured, and will not be measured again
+    decided    groups, and jobs of other groups, that take no further launch
+    looks      numbers of launches after which the scheduler looked for decided groups
+    ended      everything planned was done
     """
 
     head: Head
     records: dict[Job, Record] = field(default_factory=dict)
     launches: dict[tuple[Job, bool], dict[int, Launch]] = field(default_factory=dict)
     groups: set[tuple[int, Group]] = field(default_factory=set)
+    decided: set[Group | Job] = field(default_factory=set)
+    looks: set[int] = field(default_factory=set)
     memories: dict[Job, Memory] = field(default_factory=dict)
     ended: bool = False
 
@@ -53,6 +57,9 @@ def apply(event: Event, progress: Progress) -> None:
             for cell in cells:
                 progress.launches.setdefault((cell.job, cell.control), {})[number] = cell.launch
             progress.groups.add((number, event.group))
+        case Decided(launches, groups, jobs):
+            progress.looks.add(launches)
+            progress.decided |= {*groups, *jobs}
         case MemoryMeasured(job, memory):
             progress.memories[job] = memory
         case Learned(facts):

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_
 import msgspec
 from msgspec import Meta
 
-from adbench.model.record import SCHEMA_VERSION, Figure, Launch, Record, Round, Run, Time
+from adbench.model.record import SCHEMA_VERSION, Figure, Job, Launch, Record, Round, Run, Time
 
 T = TypeVar("T")
 
@@ -27,15 +27,19 @@ _NOT_NEGATIVE = Annotated[float, Meta(ge=0)]
 _LIMITS: Mapping[tuple[type, str], Any] = {
     (Run, "schema_version"): Annotated[int, Meta(ge=SCHEMA_VERSION, le=SCHEMA_VERSION)],
     (Run, "records"): Annotated[tuple[Record, ...], Meta(max_length=MOST_RECORDS)],
+    (Job, "size"): Annotated[int, Meta(ge=0, le=2**53)],
+    (Job, "seed"): Annotated[int, Meta(ge=0, le=2**53)],
     (Time, "launches"): Annotated[tuple[Launch, ...], Meta(min_length=1)],
+    (Launch, "number"): Annotated[int, Meta(ge=0, le=2**53)],
     (Launch, "rounds"): Annotated[tuple[Round, ...], Meta(min_length=1)],
     (Launch, "prepare_seconds"): _NOT_NEGATIVE,
     (Launch, "first_call_seconds"): _NOT_NEGATIVE,
-    (Round, "calls"): Annotated[int, Meta(ge=1)],
-    (Round, "ns"): Annotated[int, Meta(ge=0)],
+    (Round, "calls"): Annotated[int, Meta(ge=1, le=2**53)],
+    (Round, "ns"): Annotated[int, Meta(ge=0, le=2**53)],
     (Figure, "value"): _NOT_NEGATIVE | None,
 }
-"""Limits beyond the types: measured values are numbers and not negative, and a median needs a number."""
+"""Limits that the types do not state: a measured figure is a number and not negative, a median needs a number, and a
+whole number fits into a float."""
 
 _ALREADY_PLAIN = frozenset({str, int, bool, type(None)})
 
@@ -62,6 +66,15 @@ def from_plain(data: Any, kind: type[T]) -> T:
     missing fields, wrong types and values beyond their limits."""
     converted(data, strict_type(cast(Any, kind)))
     return converted(data, kind, strict=False)  # reads "nan" as a float; the strict type has checked the rest
+
+
+def from_json(text: bytes, kind: type[T]) -> T:
+    """`from_plain` of JSON text, without the plain data between: a wrong value ends it where it stands."""
+    try:
+        checked = msgspec.json.decode(text, type=strict_type(cast(Any, kind)))
+        return msgspec.convert(checked, kind, strict=False, from_attributes=True)
+    except (msgspec.DecodeError, RecursionError) as error:  # a ValidationError is a DecodeError
+        raise ValueError(_fault(str(error), None)) from error
 
 
 def converted(data: Any, kind: type[T], *, strict: bool = True) -> T:
@@ -110,7 +123,9 @@ def _default(field: Field[Any]) -> tuple[Any, ...]:
 def _fault(error: str, data: Any) -> str:
     """One line: the place, such as `.records[3].job.size`, the expected type, and the value if it is short."""
     what, _, place = error.replace("`", "").partition(" - at $")
-    if what.startswith("Expected") and "[...]" not in place:  # the name of a dict's key is not in the place
+    if (
+        data is not None and what.startswith("Expected") and "[...]" not in place
+    ):  # the name of a dict's key is not in the place
         for name, index in re.findall(r"\.(\w+)|\[(\d+)\]", place):
             data = data[name or int(index)]
         if len(repr(data)) <= 60:

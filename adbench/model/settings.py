@@ -21,9 +21,11 @@ class Settings:
     """Durations are in the unit of their name; `timeout_seconds` is for one request to a worker.
 
     launches            fresh processes of each backend that time a cell: the statistical sample
+    stop_early          whether a group takes fewer launches once its verdicts are decided (planning/stopping.py)
     rounds              epochs of a cell in one launch, alternating with the others of its group
     epoch_ns            approximate length of an epoch; a longer call is an epoch
-    warm_ns             minimum warm-up of a call; `warm_at_most_ns` is the maximum
+    warm_ns             the limit of a warm-up, which ends earlier if three rounds of `epoch_ns` agree
+    warm_at_most_ns     the limit for a slow call, which otherwise runs at least three times
     cell_ns             the longest time of a cell in a launch; slow cells get fewer rounds, at least one
     longest_call_seconds   a cell whose call takes longer is left out; None for no limit
     weighings           calls in the memory phase; the figure is their median
@@ -51,6 +53,7 @@ class Settings:
     warm_at_most_ns: int = 2_000_000_000
     cell_ns: int = 2_000_000_000
     longest_call_seconds: float | None = None
+    stop_early: bool = True
     weighings: int = 3
     weigh_values: bool = True
     weigh_by_one_method: bool = False

@@ -1,8 +1,9 @@
 """References on disk, computed once for each source and its inputs.
 
-One JSON file per reference, named by a digest of everything that it depends on. Users may delete the folder at any
-time; a damaged file counts as missing. The package ships references of built-in cases at the sizes of a first look
-(`scripts/references` writes them).
+One JSON text per reference, named by a digest of everything that the reference depends on, and sealed: an edited one
+would call a right library wrong. Users may delete the folder at any time; a damaged file counts as missing. The package
+brings one file with the references of built-in cases at the sizes of a first look (`scripts/references` writes it), so
+that nobody computes these again.
 """
 
 from __future__ import annotations
@@ -11,8 +12,6 @@ import contextlib
 import functools
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ import numpy as np
 import optree
 
 from adbench.oracle.reference import ORACLE_VERSION, Reference
+from adbench.sealed_folder import SealedFolder
 
 SHIPPED = Path(__file__).with_name("references.json.xz")
 
@@ -42,20 +42,27 @@ def reference_key(text: str, args: tuple[Any, ...], wrt: Sequence[int], seed: in
 def cached(folder: Path, key: str, compute: Callable[[], Reference]) -> Reference:
     """Read the reference with this key from ``folder`` or the package, or compute it and write it to ``folder``.
 
-    If the folder is not writable, the next run computes it again. `folder` has a subfolder for each version of the
-    oracle's source.
+    A folder that cannot be written, or that others can write to, costs the next run time, nothing else. What an oracle
+    with other source code wrote is not read: `folder` has a subfolder for each.
     """
-    folder /= _text_of_oracle()
-    file = folder / f"{key}.json"
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        return Reference.from_plain(json.loads(file.read_text(encoding="utf-8")))
+    own, name = folder / _text_of_oracle(), f"{key}.json"
+    entries = _entries(own) if own.is_dir() else None
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return Reference.from_plain(json.loads((entries and entries.get(name)) or b""))
     with contextlib.suppress(ValueError, KeyError, TypeError):
         return Reference.from_plain(shipped(SHIPPED)[key])
     found = compute()
-    with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        _write(file, json.dumps(found.to_plain(), allow_nan=False))
+    if (entries := entries or _entries(own)) is not None:
+        entries.put(name, json.dumps(found.to_plain(), allow_nan=False).encode())
     return found
+
+
+def _entries(folder: Path) -> SealedFolder | None:
+    """The kept references of a folder; None if it cannot be trusted or written."""
+    try:
+        return SealedFolder(folder)
+    except ValueError:
+        return None
 
 
 @functools.cache
@@ -83,19 +90,9 @@ def pack(folder: Path, file: Path, more: Mapping[str, dict[str, Any]] | None = N
     """Write every reference of the folder, and `more` by key, into one compressed file and return their number."""
     import lzma
 
-    found = dict(more or {}) | {path.stem: json.loads(path.read_bytes()) for path in sorted(folder.rglob("*.json"))}
+    paths = sorted(folder.rglob("*.json"))
+    kept = {path.stem: json.loads(SealedFolder(path.parent).get(path.name) or b"null") for path in paths}
+    found = dict(more or {}) | kept
     text = json.dumps(found, allow_nan=False, separators=(",", ":"))
     file.write_bytes(lzma.compress(text.encode(), preset=9))
     return len(found)
-
-
-def _write(file: Path, text: str) -> None:
-    """Write atomically, so that other processes never read half a file."""
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=file.stem[:16], suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        os.replace(name, file)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise

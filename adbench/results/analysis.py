@@ -24,10 +24,12 @@ from adbench.measure.statistics import (
     hodges_lehmann_rows,
     holm,
     log_ratios,
+    sequential_interval_rows,
+    sequential_p_rows,
     verdict_word,
 )
 from adbench.model.record import Job, Record, Run, Time, group_of
-from adbench.results.matched_samples import Array, comparable, groups, log_seconds
+from adbench.results.matched_samples import Array, comparable, groups, is_loaded, log_seconds, second_smallest
 from adbench.results.scaling import Cost, CostAt, Scaling, bytes_per_operation, cost, growth
 
 __all__ = [
@@ -100,6 +102,7 @@ class Floor:
     noisy      whether it exceeds the margin: too noisy for pass/fail decisions. None without a control
     above      how many groups have a reach over the margin
     off        how many of the intervals miss 1: one in twenty may; many more mean that the two processes differ
+    loaded     whether the machine was loaded, so that launches are compared by their second smallest rounds
     """
 
     groups: tuple[GroupFloor, ...]
@@ -109,6 +112,7 @@ class Floor:
     above: int
     off: int
     reason: str | None = None
+    loaded: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,16 +138,18 @@ def ratios(run: Run, margin: float = 0.02) -> tuple[Ratio, ...]:
 
     Holm's family is all pairs: if nothing differs, at most one run in twenty calls any pair faster or slower. Fewer
     pairs give more power for each. A difference smaller than the noise floor of its group or of the run is
-    inconclusive even if significant, because two processes of identical code differ by as much.
+    inconclusive even if significant, because two processes of identical code differ by as much. On a loaded machine
+    (`is_loaded`), launches are compared by their second smallest rounds instead of the median over pairs of rounds.
 
     Raises ValueError for a margin that is not positive.
     """
     check_margin(margin)
     right = comparable(run.records)
-    floors = {(f.case, f.size, f.operator, f.seed): f.reach for f in _controls(right)}
+    loaded = is_loaded(right)
+    floors = {(f.case, f.size, f.operator, f.seed): f.reach for f in _controls(right, loaded)}
     usual = _median_reach(floors.values()) or 0.0
-    pairs = [pair for group in groups(right).values() for pair in _pairs(group)]
-    intervals, p = _over_launches([differences for _, _, differences in pairs])
+    pairs = [pair for group in groups(right).values() for pair in _pairs(group, loaded)]
+    intervals, p = _over_launches([differences for _, _, differences in pairs], _planned(run))
     adjusted = iter(holm([value for value in p if value is not None]))
     found = []
     for (a, b, differences), interval in zip(pairs, intervals, strict=True):
@@ -166,16 +172,18 @@ def floor(run: Run, margin: float = 0.02) -> Floor:
     Raises ValueError for a margin that is not positive.
     """
     check_margin(margin)
-    found = tuple(_controls(comparable(run.records)))
+    right = comparable(run.records)
+    loaded = is_loaded(right)
+    found = tuple(_controls(right, loaded))
     known = [(group.reach, group.interval) for group in found if group.reach is not None and group.interval is not None]
     reach = _median_reach(at for at, _ in known)
     if reach is None:
         reason = found[0].reason if found else "no correct result was measured twice in the same rounds"
-        return Floor(found, None, None, None, 0, 0, reason)
+        return Floor(found, None, None, None, 0, 0, reason, loaded)
     middle = next(interval for at, interval in known if at == reach)
     above = sum(at > margin for at, _ in known)
     off = sum(not interval.low <= 1 <= interval.high for _, interval in known)
-    return Floor(found, middle, reach, reach > margin, above, off)
+    return Floor(found, middle, reach, reach > margin, above, off, loaded=loaded)
 
 
 def _judged(difference: Interval, word: Word, reach: float) -> tuple[Word, str | None]:
@@ -223,10 +231,10 @@ def _break_even(ratio: Ratio, a: tuple[float, float], b: tuple[float, float]) ->
     return BreakEven(*key, *names, None, reason) if calls is None else BreakEven(*key, *names, 1 + calls)
 
 
-def _controls(records: Iterable[Record]) -> list[GroupFloor]:
+def _controls(records: Iterable[Record], loaded: bool) -> list[GroupFloor]:
     """The control of every group that has one."""
     twice = [(record, record.time, record.control) for record in records if record.time and record.control]
-    rows = [next(_differences(time, control)) for _, time, control in twice]
+    rows = [next(_differences([time, control], loaded)) for _, time, control in twice]
     intervals, _ = _over_launches(rows)
     found = []
     for (record, _, _), row, interval in zip(twice, rows, intervals, strict=True):
@@ -235,24 +243,40 @@ def _controls(records: Iterable[Record]) -> list[GroupFloor]:
     return found
 
 
-def _pairs(group: Sequence[Record]) -> Iterator[tuple[Record, Record, Array]]:
+def _pairs(group: Sequence[Record], loaded: bool) -> Iterator[tuple[Record, Record, Array]]:
     """Every pair of a group, with the log ratio of each common launch."""
-    rows = _differences(*(record.time for record in group if record.time))
+    rows = _differences([record.time for record in group if record.time], loaded)
     for (a, b), row in zip(combinations(group, 2), rows, strict=True):
         yield a, b, row
 
 
-def _differences(*times: Time) -> Iterator[Array]:
+def _differences(times: Sequence[Time], loaded: bool) -> Iterator[Array]:
     """The log ratios over launches of every pair."""
     if len(times) < 2:
         return
     logs = log_seconds(times)
     first, second = (list(index) for index in zip(*combinations(range(len(times)), 2), strict=True))
-    yield from (row[np.isfinite(row)] for row in log_ratios(logs[first], logs[second]))
+    if loaded:
+        smallest = second_smallest(logs)
+        rows = smallest[first] - smallest[second]
+    else:
+        rows = log_ratios(logs[first], logs[second])
+    yield from (row[np.isfinite(row)] for row in rows)
 
 
-def _over_launches(rows: Sequence[Array]) -> tuple[list[Interval | None], list[float | None]]:
-    """The interval and the p-value of each row, None where it is too short; rows of one length go together."""
+def _planned(run: Run) -> int | None:
+    """The number of launches after which every group of the run stops; None if all groups have the same number."""
+    launches = run.settings.get("launches")
+    return launches if run.settings.get("stop_early") and isinstance(launches, int) else None
+
+
+def _over_launches(
+    rows: Sequence[Array], planned: int | None = None
+) -> tuple[list[Interval | None], list[float | None]]:
+    """The interval and the p-value of each row, None where it is too short; rows of one length go together.
+
+    `planned`: the rows may have stopped before, because of what they say; both allow for that.
+    """
     intervals: list[Interval | None] = [None] * len(rows)
     p: list[float | None] = [None] * len(rows)
     lengths: dict[int, list[int]] = {}
@@ -261,9 +285,11 @@ def _over_launches(rows: Sequence[Array]) -> tuple[list[Interval | None], list[f
     for length, places in lengths.items():
         if length >= FEWEST_LAUNCHES:
             block = np.stack([rows[k] for k in places])
-            for k, interval, value in zip(
-                places, hodges_lehmann_rows(block), difference_p_rows(block).tolist(), strict=True
-            ):
+            if planned is None:
+                found, values = hodges_lehmann_rows(block), difference_p_rows(block)
+            else:
+                found, values = sequential_interval_rows(block, planned), sequential_p_rows(block, planned)
+            for k, interval, value in zip(places, found, values.tolist(), strict=True):
                 intervals[k], p[k] = interval, value
     return intervals, p
 

@@ -334,9 +334,9 @@ def _memory(key: Key, old: ComparisonInput, new: ComparisonInput, margin: float)
 
 
 def _needs_more(row: Row) -> bool:
-    """By the allocated peak, or else the resident one. Python's own peak misses too much."""
-    words = {change.method: change.word for change in row.memory}
-    return (words.get("allocated") or words.get("resident")) == "more"
+    """By the method that saw more, the allocated peak or the resident one. Python's own peak misses too much."""
+    fit = [change for change in row.memory if change.method != "python"]
+    return bool(fit) and max(fit, key=lambda change: max(change.old_bytes, change.new_bytes)).word == "more"
 
 
 def _alarms(row: Row, comparison: Comparison) -> bool:

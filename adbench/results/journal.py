@@ -10,8 +10,11 @@
     {"kind": "end"}                                             the run is complete
 
 Each line after the head is an event (model/events.py). Reading applies the events to the progress of the run, as
-running does (model/run_progress.py). A later line about the same thing replaces an earlier one. A killed process leaves
-at most its last line torn: reading drops that line, and loses nothing else.
+running does (model/run_progress.py). A later verdict about a cell replaces an earlier one. A killed process leaves at
+most its last line torn: reading drops that line, and loses nothing else.
+
+Each line ends in a checksum of the rest, `"crc32": "…"`. A line whose checksum does not match is refused: its numbers
+may have changed. Journals of earlier versions have none, and are read and continued without.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ import contextlib
 import fcntl
 import json
 import os
+import re
+import zlib
 from collections.abc import Iterator
 from io import FileIO
 from itertools import count
@@ -27,7 +32,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from adbench.model.errors import BadFile, BadOutput
-from adbench.model.events import Checked, Ended, Event, KnownBugsRead, Learned, MemoryMeasured, Timed
+from adbench.model.events import Checked, Decided, Ended, Event, KnownBugsRead, Learned, MemoryMeasured, Timed
 from adbench.model.record import SCHEMA_VERSION, Run
 from adbench.model.run_progress import Head, Progress, apply
 from adbench.model.serialization import from_plain, to_plain
@@ -37,6 +42,7 @@ MAX_BYTES = 512 * 2**20
 KINDS: dict[str, type[Event]] = {
     "checked": Checked,
     "launch": Timed,
+    "decided": Decided,
     "memory": MemoryMeasured,
     "facts": Learned,
     "known": KnownBugsRead,
@@ -44,6 +50,9 @@ KINDS: dict[str, type[Event]] = {
 }
 """Name of a line after the head -> the event that it holds."""
 
+_CHECKSUM = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\n\Z')
+_MOST_ZEROS = 7
+"""Zero bytes in a whole line. A power failure leaves blocks of them, damage single ones."""
 _LEFT_OUT = ("cost", "seconds", "open_seconds")  # of a check: planning stores them elsewhere
 _FACTS = get_type_hints(Run)
 
@@ -55,8 +64,8 @@ class Journal:
     that fails, and earlier lines stay readable.
     """
 
-    def __init__(self, path: Path, file: FileIO) -> None:
-        self.path, self._file = path, file
+    def __init__(self, path: Path, file: FileIO, *, with_checksums: bool = True) -> None:
+        self.path, self._file, self._with_checksums = path, file, with_checksums
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -101,7 +110,7 @@ class Journal:
             raise BadOutput(f"{path}: cannot be written: {error.strerror}; make it writable to resume") from error
         journal = cls(path, file)
         try:
-            progress, whole = _read(path)
+            progress, whole, journal._with_checksums = _read(path)
             file.truncate(file.seek(whole))
         except BaseException:
             journal.close()
@@ -124,7 +133,7 @@ class Journal:
         self.close()
 
     def _append(self, data: dict[str, Any]) -> None:
-        line = json.dumps(data, allow_nan=False).encode() + b"\n"
+        line = _line(data, with_checksum=self._with_checksums)
         start = self._file.tell()
         try:
             while line:
@@ -182,13 +191,14 @@ def is_open(path: Path) -> bool:
 
     False if it cannot be read or is no journal.
     """
-    beginning, ending = b'{"kind": "head"', json.dumps({"kind": "end"}).encode() + b"\n"
+    beginning = b'{"kind": "head"'
+    endings = tuple(b"\n" + _line({"kind": "end"}, with_checksum=some) for some in (True, False))
     try:
         with path.open("rb") as file:
             if file.read(len(beginning)) != beginning:
                 return False
-            file.seek(-min(len(ending), path.stat().st_size), os.SEEK_END)
-            return file.read() != ending
+            file.seek(-min(max(map(len, endings)), path.stat().st_size), os.SEEK_END)
+            return not file.read().endswith(endings)
     except OSError:
         return False
 
@@ -202,31 +212,53 @@ def _holds_nothing(path: Path) -> bool:
         return False
 
 
-def _read(path: Path) -> tuple[Progress, int]:
-    """The progress of the run in a journal, and the number of bytes in complete lines."""
+def _read(path: Path) -> tuple[Progress, int, bool]:
+    """The progress of the run in a journal, the number of bytes in complete lines, and whether they have checksums."""
     progress: Progress | None = None
-    whole = 0
+    whole, checked = 0, False
     for number, line, is_last in _lines(path):
+        if is_last and (not line.endswith(b"\n") or line.count(0) > _MOST_ZEROS):
+            break  # torn because the process was killed; nothing depends on it
         try:
-            data = json.loads(line) if line.endswith(b"\n") else None
-        except (ValueError, RecursionError):
-            data = None
-        if not isinstance(data, dict):
-            if is_last:  # torn because the process was killed; nothing depends on it
-                break
-            raise BadFile(f"line {number} of {path} is damaged; delete it and all later lines to keep the earlier ones")
-        try:
+            data, has_checksum = _data(line)
             if progress is None:
-                progress = _begun(data)
+                progress, checked = _begun(data), has_checksum
+            elif has_checksum != checked:
+                raise ValueError("only some of the lines have a checksum")
             else:
-                apply(event_of(data), progress)
-        except (ValueError, KeyError, TypeError) as error:
+                _enter(event_of(data), progress)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             what = " ".join(str(error).split()) or type(error).__name__
-            raise BadFile(f"line {number} of {path} is damaged, or not from a journal: {what}") from error
+            remedy = "delete it and all later lines to keep the earlier ones" if progress else "start a new run"
+            raise BadFile(f"line {number} of {path} is damaged, or not from a journal: {what}; {remedy}") from error
         whole += len(line)
     if progress is None:
         raise BadFile(f"{path} is empty: the run ended before its first result; run it again")
-    return progress, whole
+    return progress, whole, checked
+
+
+def _line(data: dict[str, Any], *, with_checksum: bool) -> bytes:
+    text = json.dumps(data, allow_nan=False).encode()
+    return text[:-1] + b', "crc32": "%08x"}\n' % zlib.crc32(text) if with_checksum else text + b"\n"
+
+
+def _data(line: bytes) -> tuple[dict[str, Any], bool]:
+    """The data of a line, and whether it has a checksum. Raises ValueError if the checksum does not match."""
+    found = _CHECKSUM.search(line)
+    text = line[: found.start()] + b"}" if found else line
+    if found and zlib.crc32(text) != int(found[1], 16):
+        raise ValueError("its checksum does not match")
+    data = json.loads(text)
+    if not isinstance(data, dict):
+        raise ValueError("not a JSON object")
+    return data, found is not None
+
+
+def _enter(event: Event, progress: Progress) -> None:
+    """Apply an event. Raises ValueError if the launch is there already."""
+    if isinstance(event, Timed) and (event.number, event.group) in progress.groups:
+        raise ValueError(f"launch {event.number} of {event.group[0]} at size {event.group[1]} is there twice")
+    apply(event, progress)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:

@@ -12,6 +12,9 @@ from adbench.model.record import Group, Job, Record, Time, group_of, grouped
 
 Array = NDArray[np.float64]
 
+LOADED = 0.25
+"""The share of disturbed rounds above which a machine counts as loaded."""
+
 _AT_ONCE = 2**24  # rounds in memory at once: 128 MiB
 
 
@@ -29,6 +32,24 @@ def comparable(records: Iterable[Record]) -> list[Record]:
         for record in every
         if record.outcome.word == "right" and record.time is not None and _place(record.job) not in wrong
     ]
+
+
+def is_loaded(records: Iterable[Record]) -> bool:
+    """Whether over a quarter of all rounds are flagged as disturbed."""
+    times = [time for record in records for time in (record.time, record.control) if time]
+    rounds = sum(len(launch.rounds) for time in times for launch in time.launches)
+    return sum(time.disturbed for time in times) > LOADED * rounds
+
+
+def second_smallest(logs: Array) -> Array:
+    """The second smallest round of each launch, shape (…, rounds) -> (…); the only one where there is one.
+
+    The smallest one may be a fault of the clock; among many disturbed rounds the median is a disturbed one.
+    """
+    ordered = np.sort(logs, axis=-1)  # a missing round, NaN, comes last
+    if ordered.shape[-1] < 2:
+        return np.asarray(ordered[..., 0])
+    return np.where(np.isnan(ordered[..., 1]), ordered[..., 0], ordered[..., 1])
 
 
 def log_seconds(times: Sequence[Time]) -> Array:

@@ -97,57 +97,50 @@ def test_a_call_that_ends_the_loop_is_not_mistaken_for_a_fast_one() -> None:
 class TestWarmingUp:
     """The duration, and whether it was steady at the end."""
 
-    def test_takes_three_calls_at_least_and_stops_at_the_limit(self) -> None:
-        assert clock.warm_up((fake := FakeClock(10)).call, at_least_ns=0, clock=fake).calls == 3
-        assert clock.warm_up((fake := FakeClock(10)).call, at_least_ns=100, clock=fake).calls == 10
-        assert clock.warm_up((fake := FakeClock(10)).call, at_least_ns=1000, at_most_ns=50, clock=fake).calls == 5
-        assert clock.warm_up((fake := FakeClock(10**10)).call, clock=fake) == WarmUp(1, 10.0, steady=False)
+    def test_ends_when_three_rounds_agree(self) -> None:
+        fake = FakeClock([5_000_000, 1_000])  # the first call is slow
+        found, calls = clock.warm_up(fake.call, round_ns=100_000, clock=fake)
+        assert found.steady
+        assert found.calls == fake.calls
+        assert found.seconds < 0.006
+        assert calls == 100
 
-    def test_of_very_many_short_calls_keeps_few_figures(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        lengths = []
-        monkeypatch.setattr(clock, "_is_steady", lambda samples: not lengths.append(len(samples)))
-        fake = FakeClock(20)
-        found = clock.warm_up(fake.call, clock=fake)
-        assert found.seconds == pytest.approx(0.2, rel=0.02)
-        assert found.calls == fake.calls == pytest.approx(10**7, rel=0.02)
-        assert lengths[0] < 2 * clock.SAMPLES
+    def test_ends_at_its_limit_where_they_do_not(self) -> None:
+        fake = FakeClock([1_000_000, 1_100_000] * 500)
+        found, calls = clock.warm_up(fake.call, round_ns=1_000_000, enough_ns=50_000_000, clock=fake)
+        assert not found.steady
+        assert found.seconds == pytest.approx(0.05, rel=0.05)
+        assert calls == 1
 
     @pytest.mark.parametrize(
         ("costs", "steady"),
-        [
-            ([100] * 40, True),
-            ([100] * 20 + [101] * 20, True),
-            ([103] * 20 + [100] * 20, False),
-            ([100] * 20 + [103] * 20, False),
-            ([100] * 10 + [900] * 3 + [100] * 27, True),  # an interruption is not a trend
-            ([1000, 500, 250, 125, 100], False),
-        ],
+        [([100, 100, 100], True), ([100, 101, 102], True), ([100, 100, 103], False), ([1000, 500, 250], False)],
     )
-    def test_is_steady_where_the_medians_of_its_halves_agree(self, costs: list[int], steady: bool) -> None:
+    def test_agreement_is_within_two_per_cent_of_the_smallest(self, costs: list[int], steady: bool) -> None:
         fake = FakeClock(costs)
-        found = clock.warm_up(fake.call, at_least_ns=sum(costs), at_least_calls=len(costs), clock=fake)
-        assert found == WarmUp(len(costs), sum(costs) * 1e-9, steady)
+        found, calls = clock.warm_up(fake.call, round_ns=100, enough_ns=0, clock=fake)
+        assert found == WarmUp(3, sum(costs) * 1e-9, steady)
+        assert calls == 1
 
+    def test_takes_three_calls_unless_they_take_too_long(self) -> None:
+        assert clock.warm_up((fake := FakeClock(10**9)).call, clock=fake)[0].calls == 2
+        assert clock.warm_up((fake := FakeClock(10**8)).call, clock=fake)[0].calls == 3
+        assert clock.warm_up((fake := FakeClock(10**10)).call, clock=fake)[0] == WarmUp(1, 10.0, steady=False)
 
-@pytest.mark.usefixtures("_no_collections")
-class TestCallsPerEpoch:
-    """The number of calls per epoch."""
-
-    @pytest.mark.parametrize("cost", [10, 333, 10_000, 999_999])
-    def test_make_it_about_as_long_as_asked_for(self, cost: int) -> None:
+    @pytest.mark.parametrize("cost", [10, 333, 10_000, 999_999, 10**7])
+    def test_finds_how_many_calls_make_a_round(self, cost: int) -> None:
         fake = FakeClock(cost)
-        calls = clock.calls_per_epoch(fake.call, 1_000_000, clock=fake)
-        assert calls * cost == pytest.approx(1_000_000, rel=0.5)
+        _, calls = clock.warm_up(fake.call, round_ns=1_000_000, clock=fake)
+        assert calls == max(1, round(1_000_000 / cost))
 
-    def test_are_one_where_one_takes_longer(self) -> None:
-        fake = FakeClock(10**9)
-        assert clock.calls_per_epoch(fake.call, 10**6, clock=fake) == 1
-        assert fake.calls == 1
-
-    def test_are_not_fewer_for_one_slow_call(self) -> None:
+    def test_one_interrupted_call_does_not_shorten_the_rounds(self) -> None:
         """The third call is interrupted for 0.9 ms; calls take 1 µs."""
         fake = FakeClock([1_000, 1_000, 900_000, 1_000])
-        assert clock.calls_per_epoch(fake.call, 1_000_000, clock=fake) > 500
+        assert clock.warm_up(fake.call, round_ns=1_000_000, clock=fake)[1] == 1_000
+
+    def test_a_call_that_takes_no_time_by_the_clock_ends_it_too(self) -> None:
+        fake = FakeClock([0] * 1000 + [1])
+        assert clock.warm_up(fake.call, round_ns=100, enough_ns=10_000, clock=fake)[1] > 1
 
 
 def test_a_bound_call_gets_its_inputs_and_is_waited_for_before_it_returns() -> None:
@@ -204,17 +197,7 @@ def test_an_empty_repeat_is_an_empty_epoch() -> None:
     assert clock.epoch(fake.call, 0, clock=fake).ns == 0
 
 
-def test_a_calibration_that_starts_near_the_result_needs_few_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
-    epochs: list[int] = []
-    monkeypatch.setattr(clock.gc, "collect", lambda: epochs.append(0))
-    for first, most in ((1, 20), (9_000, 3), (0, 20), (10**6, 2)):
-        fake = FakeClock(1_000)
-        epochs.clear()
-        assert clock.calls_per_epoch(fake.call, 10_000_000, first=first, clock=fake) == 10_000
-        assert len(epochs) <= most
-
-
-def test_inputs_alternate_and_a_result_of_each_is_kept() -> None:
+def test_inputs_take_turns_and_a_result_of_each_is_kept() -> None:
     seen: list[int] = []
 
     def call(x: int) -> int:

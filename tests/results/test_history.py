@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from adbench.model.run_progress import Head
 from adbench.results.history import history
 from adbench.results.journal import Journal
 from adbench.results.store import write_run
+from reports.text.history import text
 from tests.reports import runs
 from tests.support.sessions import run, times
 
@@ -77,3 +79,16 @@ def test_an_empty_folder_is_empty_and_a_missing_one_is_an_error(tmp_path: Path) 
     assert history(tmp_path) == []
     with pytest.raises(BadFile, match="no such folder"):
         history(tmp_path / "nothing")
+
+
+def test_times_are_local_with_their_zone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        with monkeypatch.context() as patch:
+            patch.setenv("TZ", "Asia/Kolkata")
+            time.tzset()
+            _, older, *_ = history(folder)
+            assert "2026-01-01 15:30 IST" in text([older], 80)
+            assert "2026-01-01 15:30 IST" in text([older], 140)
+            assert "never" in text([replace(older, created="never")], 80)
+    finally:
+        time.tzset()

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from adbench.model.errors import BadFile, BadOutput
 from adbench.model.events import Checked, Ended, Learned, MemoryMeasured, Timed
 from adbench.model.record import Figure, Job, Launch, Launched, Memory, Record, Round, Run, Status, Time, group_of
 from adbench.model.run_progress import Head, assemble
-from adbench.results.journal import Journal, read
+from adbench.results.journal import Journal, is_open, read
+from tests.support.files import without_checksums
 
 A, B = Job("case", 3, "a", "gradient"), Job("case", 3, "b", "gradient")
 HEAD = Head(
@@ -28,6 +30,11 @@ MEMORY = Memory(Figure(None, "no memray"), Figure(8.0), Figure(4096.0))
 
 def launch(number: int, ns: int = 1000) -> Launch:
     return Launch(number, 0.5, 0.25, {"trace": 0.125}, 0.25, 3, True, (Round(10, ns), Round(10, ns, 5, "steal 12 ms")))
+
+
+def sealed(text: str) -> bytes:
+    """A line of a journal with its checksum."""
+    return f'{text[:-1]}, "crc32": "{zlib.crc32(text.encode()):08x}"}}\n'.encode()
 
 
 def written(folder: Path) -> Path:
@@ -125,14 +132,20 @@ def test_every_prefix_of_a_journal_is_read_and_loses_at_most_one_line(tmp_path: 
 @pytest.mark.parametrize(
     ("number", "line", "message"),
     [
-        (3, b'{"kind": "chec\n', "line 3 of .*journal.jsonl is damaged; delete it and all later lines"),
+        (
+            3,
+            b'{"kind": "chec\n',
+            "line 3 of .*journal.jsonl is damaged, or not from a journal: .*; delete it and all later lines",
+        ),
         (3, b"\x00\xff\n", "line 3 of .* is damaged"),
         (3, b"[" * 100_000 + b"\n", "line 3 of .* is damaged"),
         (3, b"7\n", "line 3 of .* is damaged"),
-        (3, b'{"kind": "splendid"}\n', "line 3 of .*: unknown kind of line 'splendid'"),
-        (3, b'{"kind": "checked"}\n', "line 3 of .*record"),
-        (3, b'{"kind": "launch", "number": 1, "cells": 3, "lost": []}\n', "line 3 of .* damaged"),
-        (3, b'{"kind": "facts", "facts": {"colour": "red"}}\n', "line 3 of .*colour"),
+        (3, sealed('{"kind": "splendid"}'), "line 3 of .*: unknown kind of line 'splendid'"),
+        (3, sealed('{"kind": "checked"}'), "line 3 of .*record"),
+        (3, sealed('{"kind": "launch", "number": 1, "cells": 3, "lost": []}'), "line 3 of .* damaged"),
+        (3, sealed('{"kind": "facts", "facts": {"colour": "red"}}'), "line 3 of .*colour"),
+        (3, b'{"kind": "end"}\n', "line 3 of .*: only some of the lines have a checksum"),
+        (3, sealed('{"kind": "end"}').replace(b"end", b"enD"), "line 3 of .*: its checksum does not match"),
         (1, b'{"kind": "checked"}\n', "line 1 of .*the first line must be the head"),
         (1, b'{"kind": "head", "run": {"schema_version": 99}}\n', "schema version 99; this adbench resumes .* 2"),
         (1, b'{"kind": "head", "run": 3}\n', "schema version None"),
@@ -150,7 +163,43 @@ def test_a_damaged_line_elsewhere_is_named_in_one_line(tmp_path: Path, number: i
     assert path.read_bytes() == b"".join(lines)
 
 
-def test_two_processes_cannot_write_to_one_journal(tmp_path: Path) -> None:
+def test_a_flipped_bit_changes_no_value(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    text = path.read_bytes()
+    before = read(path)
+    for place in [*range(0, len(text) - 1, 5), len(text) - 1]:
+        damaged = bytearray(text)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        if place == len(text) - 1:  # without its end the last line is torn
+            assert replace(read(path), ended=True) == before
+        else:
+            with pytest.raises(BadFile, match=r"^[^\n]*$"):
+                read(path)
+
+
+def test_a_journal_of_an_earlier_version_is_continued_without_checksums(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    plain = without_checksums(path.read_text())
+    path.write_text("".join(plain.splitlines(keepends=True)[:-2]))
+    journal, _ = Journal.resume(path)
+    with journal:
+        journal.write(Learned({"loop_overhead_ns": 15.0}))
+        journal.write(Ended())
+    assert path.read_text() == plain
+    assert read(path).ended
+    assert not is_open(path)
+
+
+def test_a_launch_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:5], lines[4], *lines[5:]]))
+    with pytest.raises(BadFile, match=r"line 6 of .*: launch 0 of case at size 3 is there twice"):
+        read(path)
+
+
+def test_two_cannot_write_to_one_journal(tmp_path: Path) -> None:
     path = written(tmp_path)
     with Journal.resume(path)[0]:
         with pytest.raises(BadOutput, match="another adbench is writing"):

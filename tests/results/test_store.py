@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -231,3 +232,25 @@ def test_names_may_be_any_string(tmp_path: Path) -> None:
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="No such file"):
         read_run(tmp_path / "nothing.json")
+
+
+@pytest.mark.parametrize("place", ["a record", "a launch", "a control"])
+def test_a_result_that_is_there_twice_is_refused(tmp_path: Path, place: str) -> None:
+    time = Time((LAUNCH, LAUNCH))
+    records = {
+        "a record": (RECORD, RECORD),
+        "a launch": (replace(RECORD, time=time),),
+        "a control": (replace(RECORD, control=time),),
+    }
+    (tmp_path / "run.json").write_text(dumps(replace(RUN, records=records[place])))
+    with pytest.raises(BadFile, match=r"^[^\n]*records\[\d\]: [^\n]*gradient of [^\n]* is there twice$"):
+        read_run(tmp_path)
+
+
+@pytest.mark.parametrize(("field", "value"), [("size", 10**30), ("ns", 10**400), ("calls", 2**60), ("number", -1)])
+def test_a_whole_number_that_no_float_holds_is_refused(tmp_path: Path, field: str, value: int) -> None:
+    changed_text, count = re.subn(rf'"{field}": \d+', f'"{field}": {value}', dumps(RUN), count=1)
+    assert count == 1
+    (tmp_path / "run.json").write_text(changed_text)
+    with pytest.raises(BadFile, match=rf"^[^\n]*{field}: expected int [<>]= [^\n]*$"):
+        read_run(tmp_path)

@@ -1,7 +1,7 @@
 """From C++ source to a shared object, by the system's compiler, with a cache.
 
-A cache entry's name has a digest of everything that it depends on (sources, flags, compiler, processor, version of the
-library) and a digest of its content, so a damaged entry is built again. Entries appear atomically.
+The name of a cache entry has a digest of everything that it depends on (sources, flags, compiler, processor, version of
+the library) and a seal of its content, so adbench builds a damaged or planted entry again. Entries appear atomically.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pathlib import Path
 from adbench.measure.phases import phase
 from adbench.model.errors import AdbenchError, Unsupported
 from adbench.model.settings import processor_features
+from adbench.sealed_folder import SealedFolder
 
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-w")
 """Flags for every library, and for plain functions."""
@@ -75,10 +76,20 @@ def archive(name: str, folders: Sequence[Path]) -> str | None:
 
 
 def folder() -> Path:
-    """The folder of shared objects: $ADBENCH_BUILDS, else next to the references. It can be deleted at any time."""
+    """Where shared objects are kept: $ADBENCH_BUILDS, else next to the references. It may be deleted at any time.
+
+    Raises Unsupported if somebody else can write to it, because its files will run.
+    """
+    return _entries().folder
+
+
+def _entries() -> SealedFolder:
     own, given = os.environ.get("ADBENCH_BUILDS"), os.environ.get("ADBENCH_CACHE")
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(own) if own else (Path(given) if given else home / "adbench") / "native"
+    try:
+        return SealedFolder(Path(own) if own else (Path(given) if given else home / "adbench") / "native")
+    except ValueError as error:
+        raise Unsupported(f"shared objects cannot be kept: {error}") from error
 
 
 def with_included(file: Path, more: Sequence[Path]) -> list[str]:
@@ -129,12 +140,18 @@ def shared_object(
 
 
 def found(unit: Unit) -> Path | None:
-    """The unit from the cache; None if it is missing or damaged."""
-    for path in folder().glob(f"{unit.key}-*{unit.suffix}"):
-        if path.name == f"{unit.key}-{_checksum(path)}{unit.suffix}":
+    """The unit from the cache; None if it is not there, or damaged."""
+    entries = _entries()
+    for path in entries.folder.glob(f"{unit.key}-*{unit.suffix}"):
+        if path.is_file() and not path.is_symlink() and path.name == _name(entries, unit, path):
             return path
         path.unlink(missing_ok=True)  # damaged: loading it could end the process
     return None
+
+
+def _name(entries: SealedFolder, unit: Unit, built: Path) -> str:
+    """The name of an entry with this content."""
+    return f"{unit.key}-{entries.seal(unit.key + unit.suffix, built.read_bytes()).hex()[:32]}{unit.suffix}"
 
 
 def made(unit: Unit, prefix: Path | None = None) -> Path:
@@ -167,7 +184,7 @@ def made(unit: Unit, prefix: Path | None = None) -> Path:
             if AT_A_LINE.search(done.stderr):  # false if the compiler was killed, or the disk is full
                 _refused[unit.key] = refusal
             raise BuildError(refusal)
-        ready = home / f"{unit.key}-{_checksum(half)}{unit.suffix}"
+        ready = home / _name(_entries(), unit, half)
         half.replace(ready)
         source.unlink()
         return ready
@@ -194,15 +211,10 @@ def precompiled(unit: Unit) -> Path | None:
     return header
 
 
-def _checksum(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-
-
 @contextmanager
 def _one_at_a_time(key: str) -> Iterator[None]:
-    """A lock: a second process waits and finds the first one's result. The system releases it with its process."""
-    folder().mkdir(parents=True, exist_ok=True)
-    with (folder() / f"{key[:2]}.lock").open("w") as file:  # one for many keys, because locks are never removed
+    """A lock: the second process waits, and finds the result of the first. It ends with its holder in any case."""
+    with (folder() / f"{key[:2]}.lock").open("w") as file:  # one for many keys: locks are never removed
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

@@ -25,7 +25,18 @@ from adbench.model.serialization import MOST_RECORDS, converted
 from adbench.results.comparison_inputs import UNKNOWN, ComparisonInput, Key, Sample, key_called, of_run
 from adbench.results.importers.gradbench_log import is_log, read_log
 from adbench.results.matched_samples import Array
-from adbench.results.store import JOURNAL, RUN, from_data, is_journal, load, no_garbage, read_run
+from adbench.results.store import (
+    JOURNAL,
+    RUN,
+    from_data,
+    is_journal,
+    is_present,
+    loaded,
+    no_garbage,
+    read_bytes,
+    read_run,
+    run_of,
+)
 
 _Seconds = Annotated[float, Meta(gt=0)]
 _Facts = dict[str, Any]
@@ -91,7 +102,10 @@ def read_input(path: Path) -> ComparisonInput:
     if path.is_dir() or is_journal(path):
         return of_run(read_run(path), str(path))
     with no_garbage():
-        data = load(path)
+        text = read_bytes(path)
+        if is_present(text):
+            return of_run(run_of(text, path), str(path))
+        data = loaded(text, path)
         return _foreign(data, path) or of_run(from_data(data, path), str(path))
 
 
@@ -112,7 +126,7 @@ def _input_of_folder(folder: Path) -> ComparisonInput:
     """The pytest-benchmark files of a folder, in the order of their names, one launch each."""
     sides: list[ComparisonInput] = []
     for file in sorted(folder.glob("*.json")):
-        found = _foreign(load(file), file)
+        found = _foreign(loaded(read_bytes(file), file), file)
         if found is None or found.made_by != "pytest-benchmark":
             raise BadFile(f"{file}: a folder without a run must contain only pytest-benchmark files")
         if sides and found.machine != sides[0].machine:

@@ -2,13 +2,12 @@
 
 import os
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from adbench import tape
-from adbench.tape.compiled.runtime import code_cache, llvm
+from adbench import sealed_folder, tape
+from adbench.tape.compiled.runtime import llvm
 
 X = np.linspace(0.5, 1.5, 30)
 
@@ -51,8 +50,8 @@ def entry_in(folder):
     return path
 
 
-def test_nothing_is_cached_without_a_folder(folder, made, monkeypatch):
-    monkeypatch.setattr(code_cache, "_write", lambda *_: pytest.fail("something was written"))
+def test_nothing_is_kept_unless_a_folder_is_named(folder, made, monkeypatch):
+    monkeypatch.setattr(sealed_folder, "_write", lambda *_: pytest.fail("something was written"))
     tape.compile(f, X)
     assert len(made) == 1
 
@@ -131,7 +130,7 @@ def test_only_regular_files_of_the_user_are_read(folder, made, what, monkeypatch
         path.unlink()
         os.mkfifo(path)
     else:
-        monkeypatch.setattr(code_cache, "LARGEST", 100)
+        monkeypatch.setattr(sealed_folder, "LARGEST", 100)
     compiled_in(folder)
     assert len(made) == 2
 
@@ -161,22 +160,20 @@ def test_a_read_only_folder_caches_nothing_and_raises_nothing(folder, made, monk
     def full(*_args, **_options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(code_cache, "_write", full)
+    monkeypatch.setattr(sealed_folder, "_write", full)
     compiled_in(folder)
     compiled_in(folder)
     assert len(made) == 2
 
 
-def test_the_oldest_entries_are_deleted_beyond_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(code_cache, "TOTAL_LIMIT", 1000)
-    cache = code_cache.CodeCache(tmp_path / "code")
-    digests = [code_cache.digest_of(str(k)) for k in range(4)]
-    for k, digest in enumerate(digests):
-        cache.put(digest, bytes(300))
-        for path in Path(cache.folder).glob("*.code"):
-            if cache._path(digest) == path:
-                os.utime(path, (time.time() - 100 + k,) * 2)
-    assert [cache.get(d) is None for d in digests] == [True, True, False, False]
+def test_the_oldest_entries_go_when_there_are_too_many(tmp_path):
+    cache = sealed_folder.SealedFolder(tmp_path / "code", limit=1000)
+    names = [f"{k}.code" for k in range(4)]
+    for k, name in enumerate(names):
+        cache.put(name, bytes(300))
+        if (cache.folder / name).exists():
+            os.utime(cache.folder / name, (time.time() - 100 + k,) * 2)
+    assert [cache.get(name) is None for name in names] == [True, True, False, False]
 
 
 def test_a_program_in_pieces_is_cached_piece_by_piece(folder, made, monkeypatch):

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from adbench.sealed_folder import SealedFolder
 from adbench.tape import jacobians
 from adbench.tape.compiled.lowering.module import Outcome
 from adbench.tape.compiled.runtime.arguments import Arguments
-from adbench.tape.compiled.runtime.code_cache import CodeCache
 from adbench.tape.compiled.runtime.entry import DispatchTable, Entry
 from adbench.tape.compiled.runtime.object_layouts import layouts_are_known
 from adbench.tape.compiled.runtime.program import Options, Program, Watch, without_collection
@@ -37,6 +37,9 @@ from adbench.tape.compiled.trace.record_function import (
 )
 from adbench.tape.core import functionals
 from adbench.tape.trees import tree_flatten
+
+CODE_LIMIT = 512 * 2**20
+"""Bytes of machine code that a cache keeps."""
 
 
 class Signature:
@@ -366,8 +369,15 @@ def compile(
     watch          watch("record"), "lower" and "compile" return contexts in which these phases run, for timing
     cache          a folder of yours that stores machine code for later processes; by default nothing is stored
     """
-    opened = None if cache is None else CodeCache(cache)
+    opened = None if cache is None else _opened(cache)
     options = Options(fast_math, level, checkpointed, recordings, watch, opened)
     compiled = Compiled(f, example, operator, wrt, options)
     compiled.call(*example)
     return compiled
+
+
+def _opened(cache: str | os.PathLike[str]) -> SealedFolder:
+    try:
+        return SealedFolder(cache, limit=CODE_LIMIT)
+    except ValueError as error:
+        raise ValueError(f"compile: cache: {error}") from error

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 
-from adbench.tape.compiled.runtime.code_cache import CodeCache, digest_of
+from adbench.sealed_folder import SealedFolder
 from adbench.tape.core.rule import TapeError
 
 
@@ -72,16 +73,26 @@ def object_code(text: str, level: int) -> bytes:
         raise _refused(error) from error
 
 
-def _cached_object_code(text: str, level: int, cache: CodeCache | None) -> bytes:
-    """The object code, from the cache if possible."""
+def _digest(*parts: str) -> str:
+    """A digest of texts, different for any two lists of texts."""
+    whole = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        whole.update(len(data).to_bytes(8, "little"))
+        whole.update(data)
+    return whole.hexdigest()
+
+
+def _cached_object_code(text: str, level: int, cache: SealedFolder | None) -> bytes:
+    """The object code, from the cache if it has it."""
     if cache is None:
         return object_code(text, level)
     version = ".".join(map(str, llvm.llvm_version_info))
-    digest = digest_of(text, str(level), *processor(), version, llvm.get_process_triple())
-    code = cache.get(digest)
+    name = f"{_digest(text, str(level), *processor(), version, llvm.get_process_triple())}.code"
+    code = cache.get(name)
     if code is None:
         code = object_code(text, level)
-        cache.put(digest, code)
+        cache.put(name, code)
     return code
 
 
@@ -92,7 +103,7 @@ class Loaded:
     cache         of object code on disk, if any
     """
 
-    def __init__(self, text: str, environment: list[Any], *, level: int, cache: CodeCache | None = None) -> None:
+    def __init__(self, text: str, environment: list[Any], *, level: int, cache: SealedFolder | None = None) -> None:
         code = _cached_object_code(text, level, cache)
         try:
             self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine_for(level))

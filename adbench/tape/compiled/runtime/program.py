@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from adbench.sealed_folder import SealedFolder
 from adbench.tape.compiled.lowering.module import Lowered, Piece, lower
-from adbench.tape.compiled.runtime.code_cache import CodeCache
 from adbench.tape.compiled.runtime.llvm import Loaded
 from adbench.tape.compiled.trace.record_function import Recording
 
@@ -52,7 +52,7 @@ class Options:
     checkpointed: bool = False
     recordings: int = 32
     watch: Watch = None
-    cache: CodeCache | None = None
+    cache: SealedFolder | None = None
 
 
 class Program:
