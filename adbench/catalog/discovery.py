@@ -163,6 +163,8 @@ def load(source: Source) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # report any fault of a user's file
         del sys.modules[name]
+        if isinstance(error, SystemExit) and source.kind == "backends":
+            raise  # in a worker: it ends only the backend's own results
         raise BadFile(f"{path}: cannot be imported: {type(error).__name__}: {first_line(error)}") from error
     return module
 

@@ -7,6 +7,8 @@ Imports of the suite are inside the functions: `adbench --version` must answer a
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 
 import click
@@ -26,11 +28,19 @@ from .new import new
 from .report import report
 from .run import run
 
+OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""Errors of a stream that is full or gone; those of a file have its name."""
+
 
 def main() -> None:
     """Run the command line. A user's error is one line on stderr and exit code 2."""
+    if sys.stdout is None:  # closed by `>&-`
+        click.echo("adbench: standard output is closed; redirect it to a file or to /dev/null", err=True)
+        sys.exit(2)
     try:
-        sys.exit(cli.main(prog_name="adbench", standalone_mode=False))
+        code = cli.main(prog_name="adbench", standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code)
     except click.ClickException as error:
         click.echo(f"adbench: {error.format_message()}{_advice(error)}", err=True)
         sys.exit(2)
@@ -45,6 +55,12 @@ def main() -> None:
     except BrokenPipeError:  # `adbench list cases | head -1`
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        if error.filename is not None or error.errno not in OUTPUT_FAILS:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter fails again at its end
+        click.echo(f"adbench: cannot write to standard output: {error.strerror}; make room, or redirect it", err=True)
+        sys.exit(2)
 
 
 def _advice(error: click.ClickException) -> str:

@@ -43,7 +43,10 @@ from adbench.cli.support.options import (
 )
 @click.option("--rigorous", is_flag=True, help="Take 20 launches, for results to publish.")
 @click.option(
-    "--launches", type=click.IntRange(1), metavar="N", help="Start N fresh processes of each backend; default: 8."
+    "--launches",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Start exactly N fresh processes of each backend; default: at most 8.",
 )
 @click.option("--memory/--no-memory", default=True, help="Also measure memory, in separate processes.")
 @click.option("--reference", metavar="NAME", help="Measure this backend twice, as the control; default: tape.")

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: the first one ends the run in order, the second at once."""
+"""Ctrl-C, SIGTERM and other signals: the first ends the run in order, the second ends it at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from types import FrameType
 
 from adbench.execution.workers.supervisor import end_all
 
-SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
+"""Those that would end the process; batch systems send the last three before a limit."""
 
 
 class Interrupted(KeyboardInterrupt):

@@ -20,13 +20,15 @@ from adbench.execution.planning.budget import fit
 from adbench.execution.planning.costs import Costs
 from adbench.execution.planning.estimate import Estimate
 from adbench.execution.planning.plan import sizes_by_case
+from adbench.execution.planning.stopping import decided
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.resident_worker import References
 from adbench.measure import machine
+from adbench.measure.statistics import looks
 from adbench.model.events import Checked, Event, Learned
 from adbench.model.record import Group, Job, Record, group_of, grouped
-from adbench.model.run_progress import Progress, applied
+from adbench.model.run_progress import Progress, applied, assemble
 from adbench.model.settings import PREFERRED_REFERENCE, Settings
 
 CHECK_SHARE = 0.5  # of a budget; jobs unchecked by then are left out
@@ -143,6 +145,8 @@ class Scheduler:
         reference = self.progress.head.run.reference_backend
         phase = TimePhase(self.context, self.references, reference, failures, self.cpus)
         for number in range(self.settings.launches):
+            if self._asks(number):
+                yield decided(assemble(self.progress), number, self.settings.margin)
             if left := self._left(number):
                 begun = self._spent()
                 yield from phase.launch(number, left, self.plan)
@@ -151,6 +155,11 @@ class Scheduler:
                     self._change(replace(self.settings, launches=number + 1))
                     yield self._leave_out([f"launches: {number + 1} instead of {number + 1 + rest}"])
                     return
+
+    def _asks(self, launches: int) -> bool:
+        """Whether to find out what is decided after so many launches."""
+        planned = looks(self.settings.launches) if self.settings.stop_early else {}
+        return launches in planned and launches not in self.progress.looks
 
     def _measure_memory(self) -> Iterator[Event]:
         """Measure the memory of the timed cells, each backend in a thread."""
@@ -167,9 +176,14 @@ class Scheduler:
             yield self._leave_out([f"memory not measured: {_places(unmeasured)}"])
 
     def _left(self, number: int) -> dict[Group, list[Record]]:
-        """The groups not yet timed in launch `number`."""
+        """The groups that are not timed yet in launch `number`, and need it."""
+        decided, done = self.progress.decided, self.progress.groups
         groups = {group_of(records[0].job): records for records in self._timed()}
-        return {group: records for group, records in groups.items() if (number, group) not in self.progress.groups}
+        return {
+            group: [record for record in records if record.job not in decided]
+            for group, records in groups.items()
+            if (number, group) not in done and group not in decided
+        }
 
     def _timed(self) -> Iterable[list[Record]]:
         """The groups of records to time, without traps."""

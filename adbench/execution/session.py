@@ -148,7 +148,10 @@ def prepare(**asked: Any) -> Session:
 
 
 def refuse_bad_file(context: Context, name: str) -> None:
-    """Load a user's backend file in a temporary process. Raises BadFile if it cannot be used."""
+    """Load a user's own backend file in a process that is thrown away. Raises BadFile if it cannot be used.
+
+    A file that ends the process while it is imported ends only its own results: the others are measured.
+    """
     source = context.catalog.backends[name]
     if source.builtin or source.missing:
         return
@@ -156,7 +159,8 @@ def refuse_bad_file(context: Context, name: str) -> None:
         with context.supervisor.start(context.plain_start()) as worker:
             worker.ask(context.load_request(name), context.settings.timeout_seconds)
     except NoAnswer as no:
-        raise BadFile(no.reason if no.is_bad_file else f"{source.path}: importing it: {no.reason}") from no
+        if no.is_bad_file:
+            raise BadFile(no.reason) from no
 
 
 def _fitted(planned: Plan, catalog: Catalog, settings: Settings, costs: Costs) -> tuple[Plan, Settings]:

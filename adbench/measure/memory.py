@@ -1,13 +1,13 @@
 """The peak memory of one call above the memory before it, by three methods that see different allocations.
 
-Which method sees        numpy  torch  jax  C library  malloc by address  Python objects  untouched array
-allocated (memray)        yes    yes   yes     yes            no               yes              yes
-python    (tracemalloc)   yes    no    no      no             no               yes              yes
-resident  (VmHWM)         yes    yes   yes     yes            yes              yes              no
+Which method sees        numpy  torch  jax  C library  malloc by address  Python objects  untouched array  child process
+allocated (memray)        yes    yes   yes     yes            no               yes              yes             no
+python    (tracemalloc)   yes    no    no      no             no               yes              yes             no
+resident  (VmHWM)         yes    yes   yes     yes            yes              yes              no              yes
 
 "C library" is a library linked to malloc in the usual way; "by address" is a caller that asked the linker for malloc,
-like ctypes and run-time compilers. Python objects are accurate to about a megabyte, because Python allocates memory for
-them in pieces of that size. `memory_truth` checks this table with known amounts.
+like ctypes and run-time compilers. Resident Python objects are accurate to about a megabyte, because Python allocates
+memory for them in pieces of that size. `memory_truth` checks this table with known amounts.
 
 Each method runs in a separate process, because they slow calls by different factors, and one would count the other's
 memory. Memory kept between calls (a recorded tape, a workspace) is in none of the figures.
@@ -18,8 +18,10 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import os
 import sys
 import tempfile
+import threading
 import tracemalloc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,6 +30,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
+from adbench.measure.machine.process_tree import descendants, private_bytes
 from adbench.measure.machine.system_files import fields
 
 Method = Literal["allocated", "python", "resident"]
@@ -112,7 +115,8 @@ def python_peak(call: Call) -> Figure:
 
 
 def resident_peak(call: Call, *, proc: Path = Path("/proc/self")) -> Figure:
-    """The growth of the resident set at the peak of one call, in bytes: touched memory in whole pages.
+    """The growth of the resident set at the peak of one call, in bytes: touched memory in whole pages, also that of
+    processes below this one.
 
     Writing 5 to `clear_refs` resets the high-water mark (Linux ≥ 4.0, proc(5)). `ru_maxrss` is useless: it is
     inherited. Needs ALLOCATOR_ENVIRONMENT.
@@ -127,10 +131,39 @@ def resident_peak(call: Call, *, proc: Path = Path("/proc/self")) -> Figure:
         before = _status_bytes(proc, "VmRSS")
     except (OSError, KeyError) as error:
         return Figure(None, f"the kernel refuses to reset the high-water mark: {error}")
-    result = call()
+    with _ChildMemory(int(proc.name) if proc.name.isdigit() else os.getpid()) as children:
+        result = call()
     peak = _status_bytes(proc, "VmHWM")
     del result
-    return Figure(float(max(0, peak - before)))
+    return Figure(float(max(0, peak - before) + children.growth))
+
+
+class _ChildMemory(threading.Thread):
+    """Watches what the processes below this one hold, every millisecond: a shorter peak is missed."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._pid, self._over = pid, threading.Event()
+        self._before = private_bytes(descendants(pid))
+        self._peak = self._before
+
+    @property
+    def growth(self) -> int:
+        """The largest sum so far, above that before."""
+        return self._peak - self._before
+
+    def run(self) -> None:
+        """Look until the block is over."""
+        while not self._over.wait(0.001):
+            self._peak = max(self._peak, private_bytes(descendants(self._pid)))
+
+    def __enter__(self) -> _ChildMemory:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.join()
 
 
 METHODS: Mapping[Method, Callable[[Call], Figure]] = {

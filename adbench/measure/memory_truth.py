@@ -9,10 +9,12 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import json
+import mmap
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -24,8 +26,7 @@ from adbench.measure.memory import Call, Figure, Method, environment, measure
 
 MEGABYTE = 2**20
 TOLERANCE = 0.05
-ARENA = 1.5 * MEGABYTE  # Python allocates small objects in pieces of a megabyte, and part of one may be free
-AMOUNTS = (8 * MEGABYTE, 64 * MEGABYTE)
+AMOUNTS = (64 * MEGABYTE, 192 * MEGABYTE)  # Python allocates small objects in pieces of a megabyte
 
 
 def _numpy(amount: int) -> Call:
@@ -96,6 +97,21 @@ def _objects(amount: int) -> Call:
     return lambda: [bytes(415) for _ in range(amount // (one + 8))]  # plus 8 bytes in the list
 
 
+def _child(amount: int) -> Call:
+    """A forked process that fills an anonymous mapping, and waits until it has been seen."""
+
+    def call() -> None:
+        pid = os.fork()
+        if pid == 0:
+            block = mmap.mmap(-1, amount)
+            ctypes.memset(ctypes.addressof(ctypes.c_char.from_buffer(block)), 1, amount)
+            time.sleep(0.1)
+            os._exit(0)
+        os.waitpid(pid, 0)
+
+    return call
+
+
 ALLOCATORS: Mapping[str, Callable[[int], Call]] = {
     "numpy": _numpy,
     "torch": _torch,
@@ -104,11 +120,12 @@ ALLOCATORS: Mapping[str, Callable[[int], Call]] = {
     "malloc by address": _by_address,
     "Python objects": _objects,
     "untouched array": _untouched,
+    "child process": _child,
 }
 """Name -> a function that makes a call with a peak of exactly this many bytes."""
 
 SEEN: Mapping[Method, frozenset[str]] = {
-    "allocated": frozenset(ALLOCATORS) - {"malloc by address"},
+    "allocated": frozenset(ALLOCATORS) - {"malloc by address", "child process"},
     "python": frozenset({"numpy", "Python objects", "untouched array"}),
     "resident": frozenset(ALLOCATORS) - {"untouched array"},
 }
@@ -129,8 +146,7 @@ class Reading:
         """Whether the figure is within 5 % of the amount, or of nothing if not seen; None without a figure."""
         if self.figure.value is None:
             return None
-        granule = ARENA if (self.allocator, self.method) == ("Python objects", "resident") else 0
-        return abs(self.figure.value - (self.amount if self.seen else 0)) <= TOLERANCE * self.amount + granule
+        return abs(self.figure.value - (self.amount if self.seen else 0)) <= TOLERANCE * self.amount
 
 
 def readings(

@@ -52,6 +52,7 @@ class Headline:
     unsupported: list[tuple[str, int]]
     floor: Floor
     margin: float
+    background: str | None
 
     def backends(self, word: Word) -> list[str]:
         """The backends whose gravest result is that word: "wrong", "right" or "approximate"; each in one of them."""
@@ -115,7 +116,19 @@ def headline(cells: Cells) -> Headline:
         unsupported=[(s.backend, s.words["unsupported"]) for s in found if s.words["unsupported"]],
         floor=cells.findings.floor,
         margin=cells.findings.margin,
+        background=_background(cells),
     )
+
+
+def _background(cells: Cells) -> str | None:
+    """The backends whose workers used a processor outside their turns, with the largest shares; None without any."""
+    found: dict[str, float] = {}
+    for cell in cells.every_single():
+        time = cell.record.time if cell.record else None
+        if time and time.background is not None:
+            found[cell.job.backend] = max(time.background, found.get(cell.job.backend, 0.0))
+    shares = [f"{formatting.short(name, 24)} ({formatting.percent(share)})" for name, share in found.items()]
+    return f"{formatting.listed(shares)} used a processor outside its turns, and was paused there" if shares else None
 
 
 def _wins(races: Sequence[Lead]) -> list[Range]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from rich.table import Table
@@ -46,9 +47,17 @@ def _parts(entry: Entry) -> tuple[str, ...]:
     path = formatting.visible(str(entry.path))
     if entry.state == "unreadable":
         return path, "", "", "", "", "", "", f"unreadable: {formatting.short(entry.reason or '', 200)}"
-    made = formatting.visible((entry.created or "")[:16].replace("T", " "))
+    made = _local_time(entry.created or "")
     floor = formatting.MISSING if entry.floor is None else _percent(entry.floor)
     return path, made, entry.machine or "", _what(entry), _cells(entry), str(entry.wrong), floor, entry.state
+
+
+def _local_time(created: str) -> str:
+    """In this machine's zone, which is named: folders of runs have local times too. What is no date stays as it is."""
+    try:
+        return datetime.fromisoformat(created).astimezone().strftime("%Y-%m-%d %H:%M %Z")
+    except (ValueError, OverflowError, OSError):
+        return formatting.visible(created[:16])
 
 
 def _stacked(entry: Entry) -> str:

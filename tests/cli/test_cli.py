@@ -1,6 +1,8 @@
 """The command line as a user sees it: its output on stdout and stderr, and its exit code."""
 
 import json
+import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -178,8 +180,9 @@ def test_a_user_file_called_like_a_library_does_not_hide_it(folder: Path) -> Non
     assert done.code == 0, done.out + done.err
 
 
-def test_an_interruption_keeps_what_was_finished(folder: Path) -> None:
-    """Ctrl-C while a backend hangs: the data and the page of the others are there."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1])
+def test_an_interruption_keeps_what_was_finished(folder: Path, number: int) -> None:
+    """A signal while a backend hangs: the data and the page of the others are there."""
     write(folder, hangs=misbehaving("import time; open('hanging', 'w'); time.sleep(600)"))
     command = [sys.executable, "-m", "adbench", "run", "--quick", "-c", "softplus.py", "-n", "1", "-o", "out"]
     command += ["-b", "hand.py", "-b", "hangs.py", "--no-memory", "--operator", "value", "--operator", "gradient"]
@@ -194,12 +197,23 @@ def test_an_interruption_keeps_what_was_finished(folder: Path) -> None:
                 process.wait(0.1)
             except subprocess.TimeoutExpired:
                 continue
-        process.send_signal(2)
+        process.send_signal(number)
         out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
+    assert process.returncode == 128 + number, err
     assert "Traceback" not in err
     statuses = {record.job.backend: record.status for record in read_run(folder / "out" / "run.json").records}
     assert statuses["hand"] == "ok"
     assert (folder / "out" / "report.html").exists()
     assert "report.html" in out
     assert "to resume: adbench run --resume out" in err
+
+
+@pytest.mark.parametrize(
+    ("where", "says"), [(">&-", "standard output is closed"), (">/dev/full", "No space left on device")]
+)
+def test_a_closed_or_full_output_is_one_line(folder: Path, where: str, says: str) -> None:
+    command = f"{shlex.quote(sys.executable)} -m adbench list backends {where}"
+    found = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, check=False)
+    assert found.returncode == 2
+    (line,) = found.stderr.splitlines()
+    assert says in line

@@ -121,8 +121,8 @@ def test_twenty_kills_lose_nothing_that_was_finished_and_nothing_is_measured_twi
     broken_off(tmp_path, random.Random(5), [signal.SIGKILL] * 20)
 
 
-def test_termination_signals_lose_nothing(tmp_path: Path) -> None:
-    broken_off(tmp_path, random.Random(6), [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGINT] * 2)
+def test_signals_that_ask_for_the_end_lose_nothing_either(tmp_path: Path) -> None:
+    broken_off(tmp_path, random.Random(6), [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1] * 2)
 
 
 @pytest.mark.parametrize("group", [True, False])

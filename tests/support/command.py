@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from adbench.cli import main
+from adbench.execution.interrupt import SIGNALS
 
 
 @dataclass
@@ -26,7 +27,7 @@ class Result:
 def adbench(folder: Path, *args: str, **environment: str) -> Result:
     """`adbench` with the arguments, as if it had been called in `folder`; nothing is a terminal."""
     out, err = io.StringIO(), io.StringIO()
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    handlers = {name: signal.getsignal(getattr(signal, name)) for name in SIGNALS if hasattr(signal, name)}
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         patch.chdir(folder)
         patch.setattr(sys, "argv", ["adbench", *args])
@@ -36,8 +37,8 @@ def adbench(folder: Path, *args: str, **environment: str) -> Result:
             with pytest.raises(SystemExit) as ended:
                 main()
         finally:
-            for number, handler in handlers.items():  # a run listens to them
-                signal.signal(number, handler)
+            for name, handler in handlers.items():  # a run listens to them
+                signal.signal(getattr(signal, name), handler)
     code = ended.value.code
     return Result(code if isinstance(code, int) else 0, out.getvalue(), err.getvalue())
 

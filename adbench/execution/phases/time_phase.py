@@ -15,6 +15,7 @@ from typing import Any
 
 from adbench.execution.parallel import in_parallel
 from adbench.execution.phases.failure_policy import FailurePolicy
+from adbench.execution.workers.background import Background, in_words
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, Start
 from adbench.execution.workers.randomisation import WorkerKey, randomise, turns
@@ -56,8 +57,8 @@ class TimedCell:
         except NoAnswer as no:
             self.lost = no.record(self.record.job)
 
-    def launch(self, number: int) -> Launch:
-        """All measurements of the cell."""
+    def launch(self, number: int, background: float | None = None) -> Launch:
+        """All measurements of the cell; `background`: what its worker used outside its turns."""
         assert self.warm_up is not None
         return Launch(
             number=number,
@@ -68,6 +69,7 @@ class TimedCell:
             warm_up_calls=self.warm_up.calls,
             steady=self.warm_up.steady,
             rounds=tuple(self.rounds),
+            background=background,
         )
 
 
@@ -97,10 +99,11 @@ class TimePhase:
                 for key, start in starts.items()
             }
             self._open(workers.values())
+            background = Background(workers.values())
             for place in drawn.groups:
                 if records := groups.get(order[place], ()):
                     yield Started(records[0].job, "time", number)
-                    yield self._group(workers, number, records)
+                    yield self._group(workers, background, number, records)
 
     def _open(self, workers: Iterable[ResidentWorker]) -> None:
         """Start the workers in this order, and let them import in parallel. Failures appear at the first request."""
@@ -118,29 +121,35 @@ class TimePhase:
         found = [WorkerKey(backend) for backend in dict.fromkeys(backends)]
         return found + [WorkerKey(k.backend, control=True) for k in found if k.backend == self.reference_backend]
 
-    def _group(self, workers: Mapping[WorkerKey, ResidentWorker], number: int, records: Sequence[Record]) -> Timed:
+    def _group(
+        self,
+        workers: Mapping[WorkerKey, ResidentWorker],
+        background: Background,
+        number: int,
+        records: Sequence[Record],
+    ) -> Timed:
         """One group in one launch: prepare and warm up each cell, then rounds in turns."""
         by_backend = {record.job.backend: record for record in records}
         cells = [TimedCell(by_backend[key.backend], key, workers[key]) for key in self._keys(by_backend)]
         first = number % len(cells)  # so that the first one varies
-        self._make_ready([*cells[first:], *cells[:first]])
+        self._make_ready([*cells[first:], *cells[:first]], background)
         for turn in range(self.context.settings.rounds):
             for place in turns(len(cells), turn + number):
                 if cells[place].wants_more(self.context.settings):
-                    cells[place].attempt(_take_round)
+                    _take_turn(cells[place], background, _take_round)
         for cell in cells:
             if cell.lost is None:
                 cell.attempt(self._judge)
         lost = self._lost(number, cells)
         launched = (
-            Launched(cell.record.job, cell.launch(number), cell.key.control)
+            Launched(cell.record.job, cell.launch(number, background.shares.get(cell.worker)), cell.key.control)
             for cell in cells
             if cell.record.job not in lost
         )
         return Timed(number, tuple(launched), tuple(lost.values()))
 
-    def _make_ready(self, cells: Sequence[TimedCell]) -> None:
-        """Prepare, call once, warm up, calibrate. A quick run prepares in parallel, as all runs import."""
+    def _make_ready(self, cells: Sequence[TimedCell], background: Background) -> None:
+        """Prepare, call once, warm up. A quick run prepares in parallel, as all runs import."""
         for cell in cells:
             cell.lost = self.failures.skipped(cell.record.job)
         if self.context.settings.quick:
@@ -149,7 +158,7 @@ class TimePhase:
             if cell.lost is None and not cell.prepared:
                 cell.attempt(self._prepare)
             if cell.lost is None:
-                cell.attempt(self._warm_up)
+                _take_turn(cell, background, self._warm_up)
 
     def _prepare_in_parallel(self, cells: Sequence[TimedCell]) -> None:
         """Prepare these cells on all processors, then move their workers back to the measuring ones."""
@@ -205,6 +214,17 @@ class TimePhase:
                     reproduce=self.context.reproduce(job),
                 )
         return lost
+
+
+def _take_turn(cell: TimedCell, background: Background, step: Callable[[TimedCell], None]) -> None:
+    """Take a step while the others wait. A round in which they do not is flagged."""
+    before = len(cell.rounds)
+    with background.turn(cell.worker) as meanwhile:
+        cell.attempt(step)
+    if meanwhile and len(cell.rounds) > before:
+        last = cell.rounds[-1]
+        reasons = [last.disturbed, in_words(meanwhile)]
+        cell.rounds[-1] = replace(last, disturbed="; ".join(filter(None, reasons)))
 
 
 def _take_round(cell: TimedCell) -> None:

@@ -1,7 +1,7 @@
 """How long a plan takes: a model of the scheduler, with the costs of cells from earlier runs.
 
     check     for each job: prepare, first call, verdict; references once for each case and size; workers in parallel
-    time      launches × (imports + for each cell: prepare, first call, warm-up, calibration, rounds × epoch, verdicts)
+    time      launches × (imports + for each cell: prepare, first call, warm-up, rounds × epoch, verdicts)
     memory    for each job and method: prepare, first call, warming call, measured calls, all slower; and the processes
 
 Nothing in it is fitted: the counts are those of the scheduler, the constants below were measured once.
@@ -23,7 +23,7 @@ JUDGE_TIMED_SECONDS = 0.006  # after the last round: the results of both inputs,
 ASK_SECONDS = 0.003  # a request and its answer, and the collection before an epoch
 REFERENCE_SECONDS = 0.5  # one that is not in the cache, unless its time limit is shorter
 MEMORY_SLOWS_DOWN = 3.0  # each method, by about so much
-CALIBRATION_EPOCHS = 3  # from about the right number of calls on, to two that cross the target
+WARM_UP_ROUNDS = 5  # two that find out how many calls make a round, and three that agree
 
 
 @dataclass(frozen=True)
@@ -104,14 +104,11 @@ class Estimate:
             return 0.0
         cost, s = self.costs.of(job), self.settings
         epoch, most = s.epoch_ns * 1e-9, s.warm_at_most_ns * 1e-9
-        warm = min(max(s.warm_ns * 1e-9, 3 * cost.call), most + cost.call)
-        calibrate = CALIBRATION_EPOCHS * (epoch + ASK_SECONDS)
-        if cost.call > epoch:
-            calibrate = cost.call if cost.call <= 4 * epoch else 0.0
         round_ = max(epoch, cost.call)
+        warm = min(max(min(WARM_UP_ROUNDS * round_, s.warm_ns * 1e-9), 3 * cost.call), most + cost.call)
         rounds = min(s.rounds, -(-s.cell_ns * 1e-9 // round_))
         preparing = (cost.prepare + cost.first_call) / (self.workers if s.quick else 1)  # in parallel, if quick
-        once = preparing + warm + calibrate + rounds * (round_ + ASK_SECONDS) + 2 * ASK_SECONDS
+        once = preparing + warm + rounds * (round_ + ASK_SECONDS) + 2 * ASK_SECONDS
         once += JUDGE_TIMED_SECONDS + min(2 * cost.call, max(cost.call, 0.2))
         return once * (2 if job.backend == self._reference else 1)
 

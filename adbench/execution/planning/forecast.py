@@ -7,7 +7,7 @@ from time import monotonic
 from adbench.execution.phases.memory_phase import jobs_to_measure
 from adbench.execution.planning.costs import Costs
 from adbench.execution.planning.estimate import Estimate
-from adbench.model.events import Event, Learned, Phase, Started, Unit
+from adbench.model.events import Decided, Event, Learned, Phase, Started, Unit
 from adbench.model.record import Group, Job, group_of, grouped
 from adbench.model.run_progress import Progress
 from adbench.model.serialization import from_plain
@@ -51,8 +51,8 @@ class Forecast:
         if isinstance(event, Started) and event.phase != self._phase:
             self._phase = event.phase
             self._plan()  # with the costs that the checks reported
-        elif isinstance(event, Learned):
-            if "settings" in event.facts:
+        elif isinstance(event, Learned | Decided):
+            if isinstance(event, Learned) and "settings" in event.facts:
                 self._settings = from_plain(event.facts["settings"], Settings)
             self._plan()
 
@@ -73,7 +73,7 @@ class Forecast:
             return
         groups = self._groups()
         for number in range(self._settings.launches):
-            left = [group for group in groups if (number, group) not in progress.groups]
+            left = [g for g in groups if (number, g) not in progress.groups and g not in progress.decided]
             self._left |= {("time", (number, group)): sum(map(estimate.launch, groups[group])) for group in left}
             if left:
                 jobs = [job for group in left for job in groups[group]]

@@ -96,4 +96,4 @@ class Request:
             found = found.for_publishing()
         if self.margin is not None:
             found = replace(found, margin=self.margin)
-        return found if self.launches is None else replace(found, launches=self.launches)
+        return found if self.launches is None else replace(found, launches=self.launches, stop_early=False)

@@ -1,12 +1,14 @@
 """A worker process from the parent's side: starting, asking, time-outs, ending.
 
-Each worker is a session and is killed as a group, so that children forked by a library do not linger.
+Each worker is a session and a tree of processes below one that inherits orphans. It is killed as a whole, so nothing
+that a library forked outlives it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import math
 import os
 import secrets
 import signal
@@ -16,6 +18,7 @@ import sys
 import sysconfig
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -25,10 +28,12 @@ from typing import Any
 import psutil
 
 from adbench.execution.workers.channel import Channel, Closed
+from adbench.measure.machine.process_tree import descendants
 from adbench.model.record import Job, Record, Status
 
 STDERR_KEPT = 4096  # bytes of the end of a worker's output, for the record
 MOST_OUTPUT_BYTES = 2**24  # of a worker's output, before it is truncated, so that a printing loop cannot fill the disk
+LOOK_SECONDS = 1.0  # between two looks for processes that a worker has started
 MARK = "ADBENCH_WORKER"  # in the environment of a worker and its descendants, to find them
 
 # A worker dies with the thread that started it (worker_main.py): that thread must live as long as this process.
@@ -80,6 +85,8 @@ class WorkerProcess:
         self._turn = 0
         self._sentence: str | None = None
         self._killed = False
+        self._pids: list[int] = []  # as of `_looked`
+        self._looked = -math.inf
         command = [
             sys.executable,
             "-P",
@@ -108,8 +115,30 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """The process's id, also that of its session and group."""
+        """The number of the process that all others of the worker descend from, and of their session and group."""
         return self._process.pid
+
+    @property
+    def every_pid(self) -> list[int]:
+        """The numbers of all processes of the worker."""
+        return [self.pid, *descendants(self.pid)]
+
+    def cpu_ns(self) -> int:
+        """Processor time that its processes have used so far, as far as they still run."""
+        found = 0
+        now = time.monotonic()
+        if now - self._looked > LOOK_SECONDS:
+            self._pids, self._looked = self.every_pid, now
+        for pid in self._pids:
+            with contextlib.suppress(OSError):  # it ended meanwhile
+                found += time.clock_gettime_ns(~pid << 3 | 2)  # as clock_getcpuclockid(3) makes it: CPUCLOCK_SCHED
+        return found
+
+    def signal(self, number: int) -> None:
+        """Send a signal to all its processes but the first, which only waits for them."""
+        for pid in descendants(self.pid):
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
 
     @property
     def is_closed(self) -> bool:
@@ -177,23 +206,21 @@ class WorkerProcess:
                 os.close(self._gone)
 
     def _end_everything(self) -> None:
-        """Kill the session, the process's descendants, and everything with its mark in the environment."""
-        killed: set[int] = set()
-        for _ in range(100):  # the next pass finds processes forked meanwhile
-            doomed = self._family() - killed
+        """Kill the session, all descendants, and everything with its mark in the environment.
+
+        The process itself comes last: until then it inherits what its descendants leave behind.
+        """
+        killed = {self.pid}
+        for _ in range(100):  # a process forked meanwhile is found the next time
+            doomed = {*of_session(self.pid), *marked(self._mark), *descendants(self.pid)} - killed
             if not doomed:
-                return
+                break
             for pid in doomed:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
             killed |= doomed
-
-    def _family(self) -> set[int]:
-        """The ids of the process and its descendants."""
-        found = {*of_session(self.pid), *marked(self._mark)}
-        with contextlib.suppress(psutil.Error):
-            found |= {child.pid for child in psutil.Process(self.pid).children(recursive=True)}
-        return found
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
 
     def _cause_of_death(self, seen: str) -> str:
         try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Protocol, runtime_checkable
 
-from adbench.measure.clock import STEADY, Round, WarmUp
+from adbench.measure.clock import AGREEING, STEADY, Round, WarmUp
 from adbench.measure.memory import Figure, Method, median_of
 
 MOST_CALLS = 1_000_000  # in an epoch, because their times are returned one by one
@@ -44,11 +44,8 @@ class Bound:
     def warm_up(self, request: Mapping[str, Any]) -> tuple[WarmUp, int]:
         """Warm up for the requested time; returns the warm-up and the number of calls per epoch."""
         found = self.call.runs(self.args, 1, request["warm_ns"] * 1e-9)
-        half = len(found) // 2
-        steady = False
-        if half:
-            first, second = median(found[:half]), median(found[half:])
-            steady = abs(first - second) <= STEADY * min(first, second)
+        last = found[-AGREEING:]
+        steady = len(last) == AGREEING and max(last) - min(last) <= STEADY * min(last)
         each = max(1.0, median(found))
         calls = min(MOST_CALLS, max(1, int(request["epoch_ns"] / each)))
         return WarmUp(len(found), sum(found) * 1e-9, steady), calls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from threading import Lock
@@ -35,6 +36,7 @@ class ResidentWorker:
         self._context, self._backend, self._cpus = context, backend, cpus
         self._start = start or context.plain_start()
         self._process: WorkerProcess | None = None
+        self._is_paused = False
         self._refusal: NoAnswer | None = None  # so that a hanging import is waited for only once
         self.known: Mapping[str, str] = {}
         self.import_seconds = 0.0
@@ -61,6 +63,7 @@ class ResidentWorker:
 
     def ask(self, request: Mapping[str, Any], timeout: float | None = None) -> Any:
         """The value of the worker's answer. Raises NoAnswer if it gives no answer. `timeout`: by default the run's."""
+        self.resume()
         try:
             return self.open().ask(request, timeout or self._context.settings.timeout_seconds)
         except WorkerLost:
@@ -73,12 +76,34 @@ class ResidentWorker:
             self._process.close()
             self._process = None
 
+    @property
+    def name(self) -> str:
+        """Its backend."""
+        return self._backend or "the references"
+
+    def cpu_ns(self) -> int:
+        """Processor time of its processes so far; 0 without any."""
+        return self._process.cpu_ns() if self._process is not None else 0
+
+    def pause(self) -> None:
+        """Stop its processes until `resume` or the next request."""
+        if self._process is not None:
+            self._process.signal(signal.SIGSTOP)
+            self._is_paused = True
+
+    def resume(self) -> None:
+        """Let its processes run again."""
+        if self._is_paused and self._process is not None:
+            self._process.signal(signal.SIGCONT)
+        self._is_paused = False
+
     def move(self, cpus: Sequence[int], process: WorkerProcess | None = None) -> None:
         """Let the process run on these processors from now on; none: where it is."""
         process = process or self._process
         if cpus and process is not None:
-            with suppress(OSError):  # it is gone, as the next request will find
-                machine.pin(process.pid, tuple(cpus))
+            for pid in process.every_pid:
+                with suppress(OSError):  # it is gone, as the next request will find
+                    machine.pin(pid, tuple(cpus))
 
     def _load(self, process: WorkerProcess, backend: str) -> None:
         try:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
+from collections.abc import Iterable
 from weakref import WeakSet
 
 import psutil
@@ -65,14 +65,14 @@ class Supervisor:
     def _look_after(self, limit: int) -> None:
         while not self._closed.wait(WATCH_SECONDS):
             with self._lock:
-                workers = {worker.pid: worker for worker in self._workers if not worker.is_closed}
-            for worker in workers.values():
+                workers = [worker for worker in self._workers if not worker.is_closed]
+            for worker in workers:
                 worker.trim_output()
-            for session, taken in resident_bytes(workers).items():
+                taken = resident_bytes(worker.every_pid)
                 if taken > limit:
                     gib = 2**30
-                    workers[session].terminate(
-                        f"was terminated for using {taken / gib:.2f} GiB of memory; the limit is {limit / gib:.2f} GiB "
+                    worker.terminate(
+                        f"was ended for taking {taken / gib:.2f} GiB of memory; the limit is {limit / gib:.2f} GiB "
                         "(--mem-limit)"
                     )
 
@@ -84,14 +84,12 @@ def end_all() -> None:
             worker.terminate("the run is over")
 
 
-def resident_bytes(sessions: dict[int, WorkerProcess]) -> dict[int, int]:
-    """Session -> the resident sets of its processes, summed; shared pages count for each process."""
-    found = dict.fromkeys(sessions, 0)
-    for pid in psutil.pids():
-        with contextlib.suppress(OSError, psutil.Error):  # it has ended
-            session = os.getsid(pid)
-            if session in found:
-                found[session] += psutil.Process(pid).memory_info().rss
+def resident_bytes(pids: Iterable[int]) -> int:
+    """The resident sets of these processes, summed; shared pages count for each."""
+    found = 0
+    for pid in pids:
+        with contextlib.suppress(OSError, psutil.Error):  # it ended meanwhile
+            found += psutil.Process(pid).memory_info().rss
     return found
 
 

@@ -40,14 +40,10 @@ class TimedCall:
     _drawn_from: dict[int, int] = field(default_factory=dict)
     _ns_per_call: float = 0.0
 
-    def warm_up(self, at_least_ns: int, at_most_ns: int, epoch_ns: int) -> tuple[WarmUp, int]:
-        """Warm up; returns the warm-up and the number of calls per epoch."""
+    def warm_up(self, enough_ns: int, at_most_ns: int, epoch_ns: int) -> tuple[WarmUp, int]:
+        """Warm up, and say how many calls make an epoch."""
         sets = [self.sets[which] for which in self._next()]
-        found = clock.warm_up(self.call, sets, at_least_ns=at_least_ns, at_most_ns=at_most_ns)
-        # This includes cold calls, but those are less than four times as slow.
-        slow = found.seconds * 1e9 > 4 * epoch_ns * found.calls
-        first = int(epoch_ns * 1e-9 * found.calls / found.seconds)
-        return found, 1 if slow else clock.calls_per_epoch(self.call, epoch_ns, sets, first=first)
+        return clock.warm_up(self.call, sets, round_ns=epoch_ns, enough_ns=enough_ns, at_most_ns=at_most_ns)
 
     def epoch(self, calls: int) -> Round:
         """Time one epoch, and keep some of its results at random."""

@@ -90,7 +90,8 @@ def _races(cells: Cells, width: int) -> Iterator[RenderableType]:
     operator = " or ".join(formatting.short(shown, 30).replace("_", " ") for shown in cells.shown)
     lines, backends = slowdowns.lines(cells), slowdowns.order(cells)
     layout, shown = _fitting(lines, backends, width)
-    figures = "" if width < NARROW else ", and its time and memory" if layout.memory else ", and its time"
+    memory = " and memory" if layout.memory and any(line.bytes is not None for line in lines) else ""
+    figures = f", and its time{memory}" if width >= NARROW else ""
     yield Text(wrapped(f"Slowdown of the {operator} relative to the fastest{figures}", width), "bold")
     if width < NARROW:
         shown = backends

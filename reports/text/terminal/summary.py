@@ -37,6 +37,8 @@ def sentences(cells: Cells) -> Iterator[Sentence]:
         yield from _fastest(found, order)
         yield from _gradient_cost(found, order)
         yield Sentence("Noise", _noise(cells))
+        if found.background:
+            yield Sentence("Background", found.background)
     else:
         proved, compared = cells.proved
         if proved:

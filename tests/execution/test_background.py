@@ -1,0 +1,95 @@
+"""Workers that use a processor outside their turns are named and paused, and nobody else is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from adbench.catalog.discovery import Source
+from adbench.execution.workers import background
+from adbench.execution.workers.background import Background, in_words
+from adbench.execution.workers.process import Start, WorkerProcess
+from adbench.model.serialization import to_plain
+from reports.content.cells import Cells
+from reports.content.headline import headline
+from tests.reports import runs
+from tests.support.files import RIGHT, misbehaving
+
+BUSY = """
+import threading
+def spin():
+    while True: pass
+threading.Thread(target=spin, daemon=True).start()
+"""
+
+
+class Worker:
+    """A resident worker without a run: its process has imported a backend."""
+
+    def __init__(self, name: str, process: WorkerProcess) -> None:
+        self.name, self.process, self.paused = name, process, 0
+
+    def cpu_ns(self) -> int:
+        return self.process.cpu_ns()
+
+    def pause(self) -> None:
+        self.paused += 1
+        self.process.signal(19)
+
+    def resume(self) -> None:
+        self.process.signal(18)
+
+
+@pytest.fixture
+def workers(tmp_path: Path) -> Iterator[tuple[Worker, Worker]]:
+    with WorkerProcess(Start()) as busy, WorkerProcess(Start()) as calm:
+        for process, text in ((busy, misbehaving(BUSY, where="import")), (calm, RIGHT)):
+            file = tmp_path / f"b{process.pid}.py"
+            file.write_text(text)
+            process.ask({"do": "load", "source": to_plain(Source("backends", "b", str(file), builtin=False))}, 60)
+        yield Worker("busy", busy), Worker("calm", calm)
+
+
+def used_in(worker: Worker, seconds: float) -> float:
+    """The share of a processor that a worker uses meanwhile."""
+    before, begun = worker.cpu_ns(), monotonic()
+    sleep(seconds)
+    return (worker.cpu_ns() - before) / (monotonic() - begun) * 1e-9
+
+
+def test_a_busy_worker_is_named_and_paused_in_the_turns_of_others(workers: tuple[Worker, Worker]) -> None:
+    busy, calm = workers
+    watch = Background(workers)  # type: ignore[arg-type]
+    with watch.turn(calm) as meanwhile:  # type: ignore[arg-type]
+        sleep(0.2)
+    assert set(meanwhile) == {"busy"}
+    assert "busy used" in str(in_words(meanwhile))
+    assert set(watch.shares) == {busy}
+    assert used_in(busy, 0.1) < 0.01
+    with watch.turn(busy) as meanwhile:  # type: ignore[arg-type]
+        assert used_in(busy, 0.1) > 0.1
+    assert meanwhile == {}
+    assert used_in(busy, 0.1) < 0.01
+    assert calm.paused == 0
+
+
+def test_a_short_turn_judges_nobody(workers: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "ENOUGH_NS", 10**12)
+    watch = Background(workers)  # type: ignore[arg-type]
+    with watch.turn(workers[1]) as meanwhile:  # type: ignore[arg-type]
+        sleep(0.05)
+    assert meanwhile == watch.shares == {}
+
+
+def test_the_report_names_who_was_paused() -> None:
+    record = runs.record("c", 1, "busy")
+    assert record.time is not None
+    whole = replace(record, time=replace(record.time, launches=(replace(record.time.launches[0], background=0.97),)))
+    assert headline(Cells(runs.run([whole]))).background == (
+        "busy (97\u00a0%) used a processor outside its turns, and was paused there"
+    )
+    assert headline(Cells(runs.run([record]))).background is None

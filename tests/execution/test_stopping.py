@@ -1,0 +1,99 @@
+"""Groups that need no further launch, from what the launches so far say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from adbench.execution.planning.stopping import LEADING, decided
+from adbench.measure.statistics import looks
+from adbench.model.events import Decided
+from adbench.model.record import Run, group_of
+from adbench.model.run_progress import Head, Progress, apply
+from adbench.results.analysis import ratios
+from adbench.results.journal import event_of, line_of
+from tests.support.sessions import run, times
+
+MARGIN = 0.02
+
+
+def after(launches: int, backends: int = 3, *, planned: int = 8, cases: int = 2, **about: float) -> Run:
+    """A session of these backends, each twice as slow as the one before unless `changes` say otherwise."""
+    names = ("tape", *(f"b{k}" for k in range(1, backends)))
+    logs = times(np.random.default_rng(3), names, cases=cases, launches=planned, **about)  # type: ignore[arg-type]
+    found = run({job: rows[:launches] for job, rows in logs.items()})
+    return replace(found, settings=found.settings | {"launches": planned, "stop_early": True})
+
+
+def test_large_differences_are_decided_after_four_launches() -> None:
+    found = after(4)
+    assert decided(found, 4, MARGIN) == Decided(4, tuple(dict.fromkeys(group_of(r.job) for r in found.records)))
+
+
+def test_a_tie_is_measured_on_until_its_interval_is_narrow() -> None:
+    equal = {"b1": np.exp(-0.7)}
+    loud = {"layout": 0.06, "changes": equal}
+    assert decided(after(4, 2, **loud), 4, MARGIN).groups == ()  # type: ignore[arg-type]
+    assert decided(after(6, 2, **loud), 6, MARGIN).groups == ()  # type: ignore[arg-type]
+    quiet = after(6, 2, layout=0.002, shared=0.001, noise=0.001, changes=equal)  # type: ignore[arg-type]
+    assert len(decided(quiet, 6, MARGIN).groups) == 2
+
+
+def test_a_single_backend_has_all_its_launches() -> None:
+    assert decided(after(4, 1), 4, MARGIN) == Decided(4)
+
+
+def test_a_backend_slower_than_the_leading_ones_stops_while_these_go_on() -> None:
+    equal = {"b1": np.exp(-0.7)}
+    found = after(5, LEADING + 2, layout=0.03, changes=equal)  # type: ignore[arg-type]
+    assert decided(found, 5, MARGIN).groups == ()
+    stopped = decided(found, 5, MARGIN).jobs
+    assert {job.backend for job in stopped} == {f"b{LEADING}", f"b{LEADING + 1}"}
+    reference = replace(found, reference_backend=f"b{LEADING}")
+    assert {job.backend for job in decided(reference, 5, MARGIN).jobs} == {f"b{LEADING + 1}"}
+
+
+def test_a_decision_stays_one_when_the_launches_stop() -> None:
+    """The report judges groups of different lengths as the scheduler did."""
+    four, eight = after(4), after(8)
+    mixed = replace(
+        eight,
+        records=tuple(a if a.job.case == "case0" else b for a, b in zip(four.records, eight.records, strict=True)),
+    )
+    found = ratios(mixed, MARGIN)
+    assert {ratio.launches for ratio in found} == {4, 8}
+    assert {ratio.word for ratio in found} == {"faster"}
+    assert {round(ratio.interval.level, 2) for ratio in found if ratio.interval} == {0.95, 0.96}
+
+
+def test_without_early_stops_p_values_are_those_of_all_launches() -> None:
+    found = after(8, changes={"b1": 0.52})  # type: ignore[arg-type]
+    whole = replace(found, settings=found.settings | {"stop_early": False})
+    pairs = zip(ratios(found, MARGIN), ratios(whole, MARGIN), strict=True)
+    share = 0.05 / looks(8)[8]
+    assert all(one.p is not None and all_.p is not None and one.p <= share * all_.p + 1e-12 for one, all_ in pairs)
+
+
+def test_what_is_decided_survives_the_journal_and_ends_launches() -> None:
+    found = after(4)
+    jobs = tuple(record.job for record in found.records)
+    event = Decided(4, (group_of(jobs[0]),), (jobs[-1],))
+    line = line_of(event)
+    assert line is not None
+    assert event_of(line) == event
+    progress = Progress(Head(found, jobs))
+    apply(event, progress)
+    assert progress.decided == {group_of(jobs[0]), jobs[-1]}
+    assert progress.looks == {4}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_group_stops_on_noise_alone(seed: int) -> None:
+    """Equal backends on a loud machine: no verdict, and no interval that would count as a tie."""
+    names = ("tape", "b1")
+    logs = times(np.random.default_rng(seed), names, cases=20, launches=6, layout=0.06, changes={"b1": np.exp(-0.7)})
+    found = run(logs)
+    found = replace(found, settings=found.settings | {"launches": 8, "stop_early": True})
+    assert len(decided(found, 6, MARGIN).groups) <= 1
