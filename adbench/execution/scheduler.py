@@ -176,7 +176,7 @@ class Scheduler:
             yield self._leave_out([f"memory not measured: {_places(unmeasured)}"])
 
     def _left(self, number: int) -> dict[Group, list[Record]]:
-        """The groups that are not timed yet in launch `number`, and need it."""
+        """The undecided groups not yet timed in launch `number`."""
         decided, done = self.progress.decided, self.progress.groups
         groups = {group_of(records[0].job): records for records in self._timed()}
         return {

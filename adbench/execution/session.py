@@ -148,9 +148,9 @@ def prepare(**asked: Any) -> Session:
 
 
 def refuse_bad_file(context: Context, name: str) -> None:
-    """Load a user's own backend file in a process that is thrown away. Raises BadFile if it cannot be used.
+    """Load a user's backend file in a temporary process. Raises BadFile if it cannot be used.
 
-    A file that ends the process while it is imported ends only its own results: the others are measured.
+    A file that ends that process fails in its own cells only; the others are measured.
     """
     source = context.catalog.backends[name]
     if source.builtin or source.missing:

@@ -28,8 +28,8 @@ Sets = Sequence[tuple[Any, ...]]
 NO_INPUTS: Sets = ((),)
 
 STEADY = 0.02  # successive rounds of a warm-up agree if they differ by at most this share of the smallest
-AGREEING = 3  # so many rounds in a row that agree end a warm-up
-FASTEST_GROWTH = 8  # of the calls in a round, from one to the next: a slow first call says little of the next ones
+AGREEING = 3  # rounds in a row that end a warm-up
+FASTEST_GROWTH = 8  # of a round's calls, from one to the next, because the first call may be slow
 
 _random = SystemRandom()  # a library can neither foresee nor seed it
 
@@ -50,7 +50,7 @@ class Round:
 
 @dataclass(frozen=True)
 class WarmUp:
-    """What warming up took. `steady`: it ended because three successive rounds agreed within 2 %, not at its limit."""
+    """Calls and seconds of a warm-up. `steady`: it ended because three successive rounds agreed within 2 %."""
 
     calls: int
     seconds: float

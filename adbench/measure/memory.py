@@ -126,14 +126,14 @@ def resident_peak(call: Call, *, proc: Path = Path("/proc/self")) -> Figure:
     gc.collect()
     with contextlib.suppress(AttributeError):  # without glibc freed memory may be reused: a lower bound
         ctypes.CDLL(None).malloc_trim(0)
-    try:
-        (proc / "clear_refs").write_text("5")
-        before = _status_bytes(proc, "VmRSS")
-    except (OSError, KeyError) as error:
-        return Figure(None, f"the kernel refuses to reset the high-water mark: {error}")
     with _ChildMemory(int(proc.name) if proc.name.isdigit() else os.getpid()) as children:
+        try:
+            (proc / "clear_refs").write_text("5")
+            before = _status_bytes(proc, "VmRSS")
+        except (OSError, KeyError) as error:
+            return Figure(None, f"the kernel refuses to reset the high-water mark: {error}")
         result = call()
-    peak = _status_bytes(proc, "VmHWM")
+        peak = _status_bytes(proc, "VmHWM")
     del result
     return Figure(float(max(0, peak - before) + children.growth))
 

@@ -147,7 +147,7 @@ class Launch:
 
     phases    the parts of `prepare` that the backend reported (adbench.phase), in seconds: "trace", "compile", …
     steady    whether three successive rounds of the warm-up agreed within 2 % and so ended it; else its time limit did
-    background   of a processor, what the worker used outside its turns, if that was so much that it was paused there
+    background   the share of a processor that the worker used outside its turns, if it was paused for it; else None
     rounds    all rounds in execution order; round r pairs with round r of the other cells of its group and launch
 
     Fields that files of an earlier adbench lack are None.

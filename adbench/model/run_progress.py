@@ -28,10 +28,10 @@ class Progress:
 
     records    by job, without time and memory
     launches   (job, control) -> number of the launch -> its measurements
-    groups     (number of the launch, group) of every group that was measured, and will not be measured again
+    groups     (number of the launch, group) of every group already measured
     decided    groups, and jobs of other groups, that take no further launch
     looks      numbers of launches after which the scheduler looked for decided groups
-    ended      everything planned was done
+    ended      the run is complete
     """
 
     head: Head

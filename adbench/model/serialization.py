@@ -69,7 +69,7 @@ def from_plain(data: Any, kind: type[T]) -> T:
 
 
 def from_json(text: bytes, kind: type[T]) -> T:
-    """`from_plain` of JSON text, without the plain data between: a wrong value ends it where it stands."""
+    """`from_plain` of JSON text, read straight into the type. Raises ValueError at the first wrong value."""
     try:
         checked = msgspec.json.decode(text, type=strict_type(cast(Any, kind)))
         return msgspec.convert(checked, kind, strict=False, from_attributes=True)

@@ -1,9 +1,8 @@
 """References on disk, computed once for each source and its inputs.
 
-One JSON text per reference, named by a digest of everything that the reference depends on, and sealed: an edited one
-would call a right library wrong. Users may delete the folder at any time; a damaged file counts as missing. The package
-brings one file with the references of built-in cases at the sizes of a first look (`scripts/references` writes it), so
-that nobody computes these again.
+One file per reference, named by a digest of everything that it depends on, and sealed, because an edited one would call
+a correct library wrong. Users may delete the folder at any time; a damaged file counts as missing. The package ships
+references of built-in cases at the sizes of a first look (`scripts/references` writes them).
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ def reference_key(text: str, args: tuple[Any, ...], wrt: Sequence[int], seed: in
 def cached(folder: Path, key: str, compute: Callable[[], Reference]) -> Reference:
     """Read the reference with this key from ``folder`` or the package, or compute it and write it to ``folder``.
 
-    A folder that cannot be written, or that others can write to, costs the next run time, nothing else. What an oracle
-    with other source code wrote is not read: `folder` has a subfolder for each.
+    If the folder is not writable, or others can write to it, the next run computes it again. `folder` has a subfolder
+    for each version of the oracle's source.
     """
     own, name = folder / _text_of_oracle(), f"{key}.json"
     entries = _entries(own) if own.is_dir() else None

@@ -275,7 +275,7 @@ def _over_launches(
 ) -> tuple[list[Interval | None], list[float | None]]:
     """The interval and the p-value of each row, None where it is too short; rows of one length go together.
 
-    `planned`: the rows may have stopped before, because of what they say; both allow for that.
+    `planned`: the launches after which every row stops. Both allow for rows that stopped earlier, once decided.
     """
     intervals: list[Interval | None] = [None] * len(rows)
     p: list[float | None] = [None] * len(rows)

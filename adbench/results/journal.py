@@ -4,6 +4,7 @@
     {"kind": "checked", "record": …}                            a verdict, or the reason for none
     {"kind": "launch", "number": 3, "cells": [{"job": …, "launch": …, "control": false}, …], "lost": [record, …]}
                                                                 one group in one launch: the unit of resuming
+    {"kind": "decided", "launches": 4, "groups": […], "jobs": […]}   what takes no launch after these
     {"kind": "memory", "job": …, "memory": …}
     {"kind": "facts", "facts": {…}}                             fields of the Run that became known later
     {"kind": "known", "backend": …, "bugs": […], "traps": {…}}  what a backend's file says about the traps

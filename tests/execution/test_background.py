@@ -14,6 +14,7 @@ from adbench.catalog.discovery import Source
 from adbench.execution.workers import background
 from adbench.execution.workers.background import Background, in_words
 from adbench.execution.workers.process import Start, WorkerProcess
+from adbench.measure.machine import process_tree
 from adbench.model.serialization import to_plain
 from reports.content.cells import Cells
 from reports.content.headline import headline
@@ -34,8 +35,12 @@ class Worker:
     def __init__(self, name: str, process: WorkerProcess) -> None:
         self.name, self.process, self.paused = name, process, 0
 
+    @property
+    def pids(self) -> list[int]:
+        return self.process.every_pid
+
     def cpu_ns(self) -> int:
-        return self.process.cpu_ns()
+        return sum(process_tree.cpu_ns(self.pids).values())
 
     def pause(self) -> None:
         self.paused += 1
@@ -83,12 +88,30 @@ def test_a_busy_worker_is_named_and_paused_in_the_turns_of_others(workers: tuple
     assert calm.paused == 0
 
 
-def test_a_short_turn_judges_nobody(workers: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_turn_pauses_nobody(workers: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "ENOUGH_NS", 10**12)
     watch = Background(workers)  # type: ignore[arg-type]
     with watch.turn(workers[1]) as meanwhile:  # type: ignore[arg-type]
         sleep(0.05)
-    assert meanwhile == watch.shares == {}
+    assert set(meanwhile) == {"busy"}
+    assert watch.shares == {}
+
+
+def test_a_process_found_during_a_turn_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have worked for an hour in its worker's own turns."""
+
+    class Grows:
+        name = "grows"
+        pids = (1,)
+
+        def resume(self) -> None: ...
+
+    monkeypatch.setattr(background, "cpu_ns", lambda pids: dict.fromkeys(pids, 0) | ({2: 10**12} if 2 in pids else {}))
+    grows, other = Grows(), Grows()
+    watch = Background([grows, other])  # type: ignore[list-item]
+    with watch.turn(other) as meanwhile:  # type: ignore[arg-type]
+        grows.pids = (1, 2)
+    assert meanwhile == {}
 
 
 def test_the_report_names_who_was_paused() -> None:

@@ -113,3 +113,10 @@ def test_only_the_resident_peak_needs_allocator_settings() -> None:
 def test_a_process_that_does_not_measure_does_not_load_memray() -> None:
     program = "import sys, adbench.measure.memory; sys.exit('memray' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the resident peak needs Linux's clear_refs")
+def test_the_first_resident_figure_of_a_process_does_not_count_the_watching() -> None:
+    program = "from adbench.measure.memory import resident_peak; print(resident_peak(lambda: None).value)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert float(done.stdout) <= 2**14

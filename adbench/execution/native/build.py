@@ -76,7 +76,7 @@ def archive(name: str, folders: Sequence[Path]) -> str | None:
 
 
 def folder() -> Path:
-    """Where shared objects are kept: $ADBENCH_BUILDS, else next to the references. It may be deleted at any time.
+    """The folder of shared objects: $ADBENCH_BUILDS, else next to the references. It can be deleted at any time.
 
     Raises Unsupported if somebody else can write to it, because its files will run.
     """
@@ -140,7 +140,7 @@ def shared_object(
 
 
 def found(unit: Unit) -> Path | None:
-    """The unit from the cache; None if it is not there, or damaged."""
+    """The unit from the cache; None if it is missing or damaged."""
     entries = _entries()
     for path in entries.folder.glob(f"{unit.key}-*{unit.suffix}"):
         if path.is_file() and not path.is_symlink() and path.name == _name(entries, unit, path):
@@ -213,8 +213,8 @@ def precompiled(unit: Unit) -> Path | None:
 
 @contextmanager
 def _one_at_a_time(key: str) -> Iterator[None]:
-    """A lock: the second process waits, and finds the result of the first. It ends with its holder in any case."""
-    with (folder() / f"{key[:2]}.lock").open("w") as file:  # one for many keys: locks are never removed
+    """A lock: a second process waits and finds the first one's result. The system releases it with its process."""
+    with (folder() / f"{key[:2]}.lock").open("w") as file:  # one for many keys, because locks are never removed
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

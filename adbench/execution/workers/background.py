@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from time import monotonic_ns
 
 from adbench.execution.workers.resident_worker import ResidentWorker
+from adbench.measure.machine.process_tree import cpu_ns
 
 MOST_SHARE = 0.1
 """Of a processor, outside its turns: a worker that uses more is paused there. Idle ones use less than a thousandth."""
 
-ENOUGH_NS = 5_000_000
-"""Of others' turns, before a worker is judged."""
+ENOUGH_NS = 50_000_000
+"""Of others' turns, before a worker is judged: what a library puts off until after its call takes less."""
 
 
 class Background:
@@ -32,16 +33,18 @@ class Background:
     def turn(self, worker: ResidentWorker) -> Iterator[dict[str, float]]:
         """The turn of one worker. Fills the dict, at its end, with what others used meanwhile: backend -> share."""
         worker.resume()
-        before = {other: other.cpu_ns() for other in self._workers if other is not worker and other not in self.shares}
+        others = [other for other in self._workers if other is not worker and other not in self.shares]
+        before = {other: cpu_ns(other.pids) for other in others}
         meanwhile: dict[str, float] = {}
         begun = monotonic_ns()
         try:
             yield meanwhile
         finally:
             elapsed = max(1, monotonic_ns() - begun)
-            for other, ns in before.items():
-                used = other.cpu_ns() - ns
-                if used > MOST_SHARE * elapsed and elapsed >= ENOUGH_NS:
+            for other, then in before.items():
+                now = cpu_ns(then)  # of the same processes: another one may have worked in the worker's own turn
+                used = sum(now[pid] - then[pid] for pid in now)
+                if used > MOST_SHARE * elapsed:
                     meanwhile[other.name] = used / elapsed
                 self._judge(other, used, elapsed)
             if worker in self.shares:

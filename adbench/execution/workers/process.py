@@ -1,7 +1,7 @@
 """A worker process from the parent's side: starting, asking, time-outs, ending.
 
-Each worker is a session and a tree of processes below one that inherits orphans. It is killed as a whole, so nothing
-that a library forked outlives it.
+Each worker is a session, and a tree of processes below one that inherits orphans. It is killed as a whole, so that
+children forked by a library do not linger.
 """
 
 from __future__ import annotations
@@ -115,24 +115,21 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """The number of the process that all others of the worker descend from, and of their session and group."""
+        """The id of the process from which the worker's others descend, also that of their session and group."""
         return self._process.pid
 
     @property
     def every_pid(self) -> list[int]:
-        """The numbers of all processes of the worker."""
+        """The ids of all processes of the worker."""
         return [self.pid, *descendants(self.pid)]
 
-    def cpu_ns(self) -> int:
-        """Processor time that its processes have used so far, as far as they still run."""
-        found = 0
+    @property
+    def recent_pids(self) -> list[int]:
+        """The same, at most a second old: looking takes longer than many a round."""
         now = time.monotonic()
         if now - self._looked > LOOK_SECONDS:
             self._pids, self._looked = self.every_pid, now
-        for pid in self._pids:
-            with contextlib.suppress(OSError):  # it ended meanwhile
-                found += time.clock_gettime_ns(~pid << 3 | 2)  # as clock_getcpuclockid(3) makes it: CPUCLOCK_SCHED
-        return found
+        return self._pids
 
     def signal(self, number: int) -> None:
         """Send a signal to all its processes but the first, which only waits for them."""
@@ -208,10 +205,10 @@ class WorkerProcess:
     def _end_everything(self) -> None:
         """Kill the session, all descendants, and everything with its mark in the environment.
 
-        The process itself comes last: until then it inherits what its descendants leave behind.
+        The process itself comes last, because it inherits the orphans.
         """
         killed = {self.pid}
-        for _ in range(100):  # a process forked meanwhile is found the next time
+        for _ in range(100):  # the next pass finds processes forked meanwhile
             doomed = {*of_session(self.pid), *marked(self._mark), *descendants(self.pid)} - killed
             if not doomed:
                 break

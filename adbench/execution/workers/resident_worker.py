@@ -81,9 +81,10 @@ class ResidentWorker:
         """Its backend."""
         return self._backend or "the references"
 
-    def cpu_ns(self) -> int:
-        """Processor time of its processes so far; 0 without any."""
-        return self._process.cpu_ns() if self._process is not None else 0
+    @property
+    def pids(self) -> list[int]:
+        """The ids of its processes."""
+        return self._process.recent_pids if self._process is not None else []
 
     def pause(self) -> None:
         """Stop its processes until `resume` or the next request."""

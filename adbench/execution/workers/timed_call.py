@@ -41,7 +41,7 @@ class TimedCall:
     _ns_per_call: float = 0.0
 
     def warm_up(self, enough_ns: int, at_most_ns: int, epoch_ns: int) -> tuple[WarmUp, int]:
-        """Warm up, and say how many calls make an epoch."""
+        """Warm up; returns the warm-up and the number of calls per epoch."""
         sets = [self.sets[which] for which in self._next()]
         return clock.warm_up(self.call, sets, round_ns=epoch_ns, enough_ns=enough_ns, at_most_ns=at_most_ns)
 

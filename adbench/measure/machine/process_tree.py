@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -26,6 +27,15 @@ def descendants(pid: int) -> list[int]:
                 with contextlib.suppress(psutil.Error):
                     return [child.pid for child in psutil.Process(pid).children(recursive=True)]
     return found[1:]
+
+
+def cpu_ns(pids: Iterable[int]) -> dict[int, int]:
+    """Process -> the processor time that it has used so far, of those that still run. Linux only; else nothing."""
+    found = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            found[pid] = time.clock_gettime_ns(~pid << 3 | 2)  # the clock's number, as clock_getcpuclockid(3) makes it
+    return found
 
 
 def private_bytes(pids: Iterable[int]) -> int:

@@ -84,7 +84,7 @@ def _digest(*parts: str) -> str:
 
 
 def _cached_object_code(text: str, level: int, cache: SealedFolder | None) -> bytes:
-    """The object code, from the cache if it has it."""
+    """The object code, from the cache if possible."""
     if cache is None:
         return object_code(text, level)
     version = ".".join(map(str, llvm.llvm_version_info))
