@@ -150,3 +150,9 @@ def test_the_version_needs_neither_numpy_nor_any_backend() -> None:
 def test_the_parent_imports_no_backend_to_plan_a_run() -> None:
     loaded = modules_after("from adbench.execution.session import prepare\nprepare(quick=True)")
     assert not loaded & {"jax", "jaxlib", "torch", "autograd"}
+
+
+def test_a_worker_that_only_measures_does_not_import_what_computes_references() -> None:
+    """It starts in each launch, once for each backend."""
+    heavy = {"flint", "scipy", "adbench.oracle.series", "adbench.oracle.compute", "adbench.functions.user_function"}
+    assert not heavy & modules_after("import adbench.execution.workers.worker")

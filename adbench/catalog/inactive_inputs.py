@@ -12,9 +12,9 @@ import numpy as np
 from adbench.catalog.discovery import Catalog
 from adbench.model.case import Case, function_of
 from adbench.model.namespace import Namespace
-from adbench.oracle import Effort, Subject
 from adbench.oracle.leaves import Point, direction_weights
 from adbench.oracle.precise import NotPrecise, is_flat
+from adbench.oracle.subject import Effort, Subject
 
 NEGLIGIBLE = 1e-9
 """Relative to the value or to the effect of the other inputs; no verdict accepts a relative error of this size."""

@@ -14,15 +14,8 @@ import numpy as np
 from adbench.catalog.discovery import load
 from adbench.catalog.selection import resolve
 from adbench.execution.operators import fallback
-from adbench.execution.operators.prepared_point import (
-    Known,
-    Point,
-    examined,
-    known_at,
-    needs_second_order,
-    operator_named,
-    point,
-)
+from adbench.execution.operators.prepared_point import Known, Point, examined, needs_second_order, operator_named, point
+from adbench.execution.operators.references import known_at
 from adbench.functions.function_check import CheckedMode, FunctionCheck
 from adbench.functions.libraries import OWN_BACKENDS, double_precision, import_library, library_of
 from adbench.functions.user_arguments import Wrt
@@ -31,7 +24,7 @@ from adbench.model.backend import Backend, from_module
 from adbench.model.case import Case
 from adbench.model.errors import AdbenchError, UnknownName, Unsupported, UsageError
 from adbench.model.operator import EVERY_OPERATOR, Operator
-from adbench.oracle import Verdict
+from adbench.oracle.verdict import Verdict
 
 ANY_MODE = ("gradient", "value_and_gradient", "jacobian")
 """Derivatives that either mode gives; if a library's own way fails, they are computed from another operator."""

@@ -13,7 +13,8 @@ from adbench.catalog.discovery import Catalog, load, select
 from adbench.catalog.selection import Selection, resolve
 from adbench.execution.check_function import REFERENCE_SECONDS
 from adbench.execution.operators import fallback
-from adbench.execution.operators.prepared_point import judged, known_at, needs_second_order, operator_named, point
+from adbench.execution.operators.prepared_point import judged, needs_second_order, operator_named, point
+from adbench.execution.operators.references import known_at
 from adbench.execution.operators.relations import Setting, related, sentences
 from adbench.execution.phases.memory_phase import measure_memory
 from adbench.execution.planning.request import RELATIONS
@@ -27,7 +28,7 @@ from adbench.model.errors import Unsupported, UsageError
 from adbench.model.events import MemoryMeasured
 from adbench.model.record import Job, Memory
 from adbench.model.settings import Settings
-from adbench.oracle import Verdict
+from adbench.oracle.verdict import Verdict
 
 
 def check_cell(case: str, size: int, backend: str, operator: str = "gradient", *, seed: int = 0) -> str:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from adbench.oracle import EntryEvidence, Verdict
-from adbench.oracle.evidence import BADNESS
-from adbench.oracle.verdict import whole_digits
+from adbench.oracle.evidence import BADNESS, EntryEvidence
+from adbench.oracle.verdict import Verdict, whole_digits
 
 MOST_ENTRIES = 10
 """The most entries in a table; if there are more, the worst are shown."""

@@ -16,7 +16,8 @@ from typing import Literal, TypeVar
 from adbench.measure.clock import Round
 from adbench.measure.memory import Figure
 from adbench.model.backend import KnownBugs
-from adbench.oracle import EntryEvidence, Verdict
+from adbench.oracle.evidence import EntryEvidence
+from adbench.oracle.verdict import Verdict
 
 __all__ = [
     "OUTCOMES",

@@ -20,6 +20,9 @@ from adbench.oracle.reference import Direction, Entry, Known, Leaf, Row
 
 FloatArray = NDArray[np.float64]
 
+DIRECTION = 0
+"""The number of the direction v of H v."""
+
 
 @dataclass(frozen=True)
 class ActiveLeaf:

@@ -15,14 +15,11 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from adbench.oracle.differences import UNIT_ROUNDOFF, curvature, slope
-from adbench.oracle.leaves import FloatArray, Point, output_weights, power_of_two
+from adbench.oracle.leaves import DIRECTION, FloatArray, Point, output_weights, power_of_two
 from adbench.oracle.precise import FEWEST_DRAWS, NOISY_COST, TOO_LONG, Examination, NotPrecise, on_series, unit
 from adbench.oracle.reference import UNKNOWN, Known, Reference, Row
 from adbench.oracle.series.evaluation import Curve, Move, many_entries
 from adbench.oracle.subject import SUMS, Effort, Numbers, Subject, chosen_entries
-
-DIRECTION = 0
-"""The number of the direction v of H v."""
 
 MOST_ROWS = 64
 """The most rows of a Hessian examined individually."""

@@ -12,7 +12,8 @@ from adbench.catalog.discovery import catalog, load
 from adbench.catalog.inventory import formula
 from adbench.cli import cli, main
 from adbench.execution.operators.fallback import prepare
-from adbench.execution.operators.prepared_point import judged, known_at, point
+from adbench.execution.operators.prepared_point import judged, point
+from adbench.execution.operators.references import known_at
 from adbench.model.backend import from_module
 from scripts import cases_page
 

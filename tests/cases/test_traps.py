@@ -19,7 +19,8 @@ from adbench.model.backend import from_module
 from adbench.model.case import THREAD, function_of
 from adbench.model.errors import UsageError
 from adbench.model.operator import EVERY_OPERATOR
-from adbench.oracle import Row, declared
+from adbench.oracle.compute import declared
+from adbench.oracle.reference import Row
 from tests.oracle.scalars import judge, reference
 
 CATALOG = discovery.catalog()

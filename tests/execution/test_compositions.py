@@ -14,7 +14,8 @@ from adbench import Case, Unsupported, tape
 from adbench.catalog.discovery import catalog, load
 from adbench.execution.operators import compositions
 from adbench.execution.operators.fallback import prepare
-from adbench.execution.operators.prepared_point import judged, known_at, point
+from adbench.execution.operators.prepared_point import judged, point
+from adbench.execution.operators.references import known_at
 from adbench.execution.phases.check_phase import _as_known
 from adbench.model import tree
 from adbench.model.backend import Backend, from_module, known_fault
@@ -22,7 +23,7 @@ from adbench.model.case import function_of
 from adbench.model.errors import BadFile
 from adbench.model.operator import COMPOSITIONS, EVERY_OPERATOR, OPERATORS, Operator
 from adbench.model.record import Job, Record
-from adbench.oracle import Verdict
+from adbench.oracle.verdict import Verdict
 from tests.backends.loaded import backend
 from tests.support.files import RIGHT, write
 

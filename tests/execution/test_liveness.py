@@ -13,10 +13,15 @@ import pytest
 from adbench import Case, Operator
 from adbench.catalog.discovery import catalog, load
 from adbench.execution.operators.prepared_point import point
+from adbench.execution.operators.references import subject_of
 from adbench.model import backend as contract
 from adbench.model import tree
 from adbench.model.case import function_of
-from adbench.oracle import Effort, Reference, Verdict, judge_operator, reference
+from adbench.oracle.compute import reference
+from adbench.oracle.operators import judge_operator
+from adbench.oracle.reference import Reference
+from adbench.oracle.subject import Effort
+from adbench.oracle.verdict import Verdict
 
 CASES = {name: case for name, case in sorted(catalog().cases.items()) if not case.is_trap}
 LARGEST_DENSE = 100  # of array-valued functions, whose Jacobians are broken entry by entry here
@@ -47,7 +52,7 @@ def known(name: str, size: int) -> tuple[Reference, tuple[Any, ...]]:
     """A cell's quick reference, and its derivative by hand or by the reference engine."""
     case, at = CASES[name], point(CASES[name], size, 0)
     effort = Effort(max_seconds=0.4, max_evaluations=2_000 if size < 100 else 180, max_directions=1)
-    found = reference(at.subject, effort)
+    found = reference(subject_of(at), effort)
     if case.gradient is not None:
         by_hand = case.gradient(**dict(zip(at.names, at.args, strict=True)))
         return found, tuple(tree.map_leaves(lambda leaf: np.asarray(leaf, dtype=np.float64), g) for g in by_hand)

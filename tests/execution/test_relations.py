@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from adbench import BadFile, Case, Namespace, Unsupported, UsageError, check
-from adbench.execution.operators.prepared_point import Known, known_at, point
+from adbench.execution.operators.prepared_point import Known, point
+from adbench.execution.operators.references import known_at
 from adbench.execution.operators.relations import CHEAP, Setting, cheap, related, sentences
 from adbench.execution.operators.relations.consistency import Noise, difference
 from adbench.execution.operators.relations.preparations import choices, subsets_of

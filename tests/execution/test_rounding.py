@@ -4,7 +4,8 @@ import pytest
 
 from adbench.execution.phases.time_phase import differs, rounding
 from adbench.model.record import Summary
-from adbench.oracle import EntryEvidence, Verdict
+from adbench.oracle.evidence import EntryEvidence
+from adbench.oracle.verdict import Verdict
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,9 @@ import pytest
 from adbench.functions.from_jax.jax_primitives import words
 from adbench.functions.from_jax.jaxprs import jax_text
 from adbench.model.errors import Unsupported
-from adbench.oracle import Effort, Reference, Subject, reference
+from adbench.oracle.compute import reference
+from adbench.oracle.reference import Reference
+from adbench.oracle.subject import Effort, Subject
 
 jax = pytest.importorskip("jax")
 jnp, lax = jax.numpy, jax.lax

@@ -10,11 +10,12 @@ import scipy.integrate
 
 from adbench import tape
 from adbench.functions.from_numpy.numpy_calls import numpy_text
-from adbench.oracle import Effort, Subject, reference
+from adbench.oracle.compute import reference
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, arithmetic
 from adbench.oracle.series.namespace import namespace_of
 from adbench.oracle.series.number import Real
+from adbench.oracle.subject import Effort, Subject
 
 from .numpy_programs import AUTOGRAD, PROGRAMS, WRONG_RULES, A, X
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from adbench.model.errors import Unsupported
-from adbench.oracle import Effort, Subject, reference
+from adbench.oracle.compute import reference
 from adbench.oracle.reference import Row
+from adbench.oracle.subject import Effort, Subject
 
 torch = pytest.importorskip("torch")
 F = torch.nn.functional

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from adbench.oracle import Effort, Known, Reference, Row
 from adbench.oracle.leaves import Point, output_weights
-from adbench.oracle.subject import SUMS, chosen_entries
+from adbench.oracle.reference import Known, Reference, Row
+from adbench.oracle.subject import SUMS, Effort, chosen_entries
 
 Exact = Any  # an array of np.longdouble
 Gradient = Sequence[Exact]  # by leaf

@@ -3,8 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adbench.oracle import Effort, Reference, Row, Subject, Verdict, judge_operator
-from adbench.oracle import reference as of_any_shape
+from adbench.oracle.compute import reference as of_any_shape
+from adbench.oracle.operators import judge_operator
+from adbench.oracle.reference import Reference, Row
+from adbench.oracle.subject import Effort, Subject
+from adbench.oracle.verdict import Verdict
 
 
 def reference(

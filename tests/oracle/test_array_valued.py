@@ -11,8 +11,10 @@ import pytest
 import scipy.sparse
 
 from adbench import Namespace
-from adbench.oracle import Nonzeros, Reference, Subject, cotangent, judge_operator
-from adbench.oracle import reference as reference_of
+from adbench.oracle.compute import reference as reference_of
+from adbench.oracle.operators import Nonzeros, cotangent, judge_operator
+from adbench.oracle.reference import Reference
+from adbench.oracle.subject import Subject
 
 
 def f(xp: Any, x: Any, b: Any) -> Any:

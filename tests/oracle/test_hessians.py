@@ -8,19 +8,16 @@ import numpy as np
 import pytest
 
 from adbench import Case, tape
-from adbench.execution.operators.prepared_point import Known, judged, known_at, point
+from adbench.execution.operators.prepared_point import Known, judged, point
+from adbench.execution.operators.references import known_at
 from adbench.model import tree
-from adbench.oracle import (
-    Effort,
-    Reference,
-    Subject,
-    Verdict,
-    hessian_reference,
-    hvp_reference,
-    judge_operator,
-    reference,
-)
+from adbench.oracle.compute import reference
 from adbench.oracle.leaves import Point
+from adbench.oracle.operators import judge_operator
+from adbench.oracle.reference import Reference
+from adbench.oracle.second_order import hessian_reference, hvp_reference
+from adbench.oracle.subject import Effort, Subject
+from adbench.oracle.verdict import Verdict
 from tests.oracle import closed_forms
 
 A = np.random.default_rng(6).normal(size=(4, 3))

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from adbench.oracle import Reference, Verdict, cotangent, judge_operator
 from adbench.oracle.leaves import Point, weighted_sum
+from adbench.oracle.operators import cotangent, judge_operator
+from adbench.oracle.reference import Reference
+from adbench.oracle.verdict import Verdict
 from tests.oracle import closed_forms
 
 N = 100_000

@@ -13,14 +13,8 @@ import pytest
 import adbench
 from adbench.execution.check_function import WrongGradient, assert_gradients
 from adbench.execution.operators import fallback
-from adbench.execution.operators.prepared_point import (
-    Known,
-    judged,
-    known_at,
-    needs_second_order,
-    operator_named,
-    point,
-)
+from adbench.execution.operators.prepared_point import Known, judged, needs_second_order, operator_named, point
+from adbench.execution.operators.references import known_at
 from adbench.execution.operators.relations import Setting, related, sentences
 from adbench.model.backend import from_module
 from adbench.model.case import Case, function_of

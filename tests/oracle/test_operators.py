@@ -5,19 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.oracle import (
-    Effort,
-    Reference,
-    Subject,
-    declared,
-    hessian_reference,
-    hvp_reference,
-    judge_operator,
-    reference,
-)
-from adbench.oracle.operators import COTANGENT, along
+from adbench.oracle.compute import declared, reference
+from adbench.oracle.operators import COTANGENT, along, judge_operator
 from adbench.oracle.precise import METHOD
-from adbench.oracle.second_order import DIRECTION
+from adbench.oracle.reference import Reference
+from adbench.oracle.second_order import DIRECTION, hessian_reference, hvp_reference
+from adbench.oracle.subject import Effort, Subject
 
 A = np.array([[2.0, 1.0, 0.5], [0.0, 3.0, -1.0], [1.0, 0.0, 4.0]])
 X, B = np.array([0.3, -1.2, 0.7]), 1.5

@@ -14,7 +14,11 @@ from adbench.catalog.dependencies import dependencies, digest
 from adbench.execution.session import prepare
 from adbench.model.errors import BadFile
 from adbench.model.record import Record
-from adbench.oracle import Reference, Subject, Verdict, judge_operator, reference
+from adbench.oracle.compute import reference
+from adbench.oracle.operators import judge_operator
+from adbench.oracle.reference import Reference
+from adbench.oracle.subject import Subject
+from adbench.oracle.verdict import Verdict
 from tests.model.test_backend import backend
 from tests.support.files import RIGHT, write
 from tests.support.marks import mostly_slow

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.oracle import Effort, Reference, Subject, cache, cached, reference_key
-from adbench.oracle import reference as of_any_shape
+from adbench.oracle import cache
+from adbench.oracle.cache import cached, reference_key
 from adbench.oracle.compute import DIFFERENCES
+from adbench.oracle.compute import reference as of_any_shape
 from adbench.oracle.precise import METHOD, NOISE, NotPrecise, plan
-from adbench.oracle.subject import chosen_entries
+from adbench.oracle.reference import Reference
+from adbench.oracle.subject import Effort, Subject, chosen_entries
 from tests.oracle.scalars import judge, reference
 
 X = np.linspace(0.2, 1.4, 7)

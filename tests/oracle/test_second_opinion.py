@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from adbench import Case, check
-from adbench.execution.operators.prepared_point import known_at, point
+from adbench.execution.operators.prepared_point import point
+from adbench.execution.operators.references import known_at
 from adbench.oracle.evidence import BARS, SIGMAS
 from adbench.oracle.precise import METHOD
 from adbench.oracle.reference import Known

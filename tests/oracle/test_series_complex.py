@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.oracle import Effort, Subject, reference
+from adbench.oracle.compute import reference
 from adbench.oracle.second_order import hessian_reference
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, arithmetic
@@ -15,6 +15,7 @@ from adbench.oracle.series.evaluation import one_number
 from adbench.oracle.series.namespace import namespace_of
 from adbench.oracle.series.noisy import noisy_type
 from adbench.oracle.series.number import LostPrecision, Real
+from adbench.oracle.subject import Effort, Subject
 
 RNG = np.random.default_rng(23)
 X = RNG.normal(size=6)

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 import sympy
 
-from adbench.oracle import Effort, Known, Subject, reference
+from adbench.oracle.compute import reference
 from adbench.oracle.leaves import Point
+from adbench.oracle.reference import Known
 from adbench.oracle.second_order import hessian_reference, hvp_reference
 from adbench.oracle.series.evaluation import Curve, Evaluations, many_entries, one_entry, one_number
 from adbench.oracle.series.namespace import lift_deadlines
 from adbench.oracle.series.truth import Truth
+from adbench.oracle.subject import Effort, Subject
 from cases import saddle
 from tests.oracle import expressions
 from tests.oracle.second_opinion import mp, reals

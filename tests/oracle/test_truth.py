@@ -8,8 +8,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from adbench.oracle import Known, Row
 from adbench.oracle.precise import METHOD
+from adbench.oracle.reference import Known, Row
 from tests.oracle.scalars import judge, reference
 
 Function = Callable[[Any, Any], Any]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.oracle import Entry, Known, Leaf, Reference, Row
+from adbench.oracle.reference import Entry, Known, Leaf, Reference, Row
 from tests.oracle.scalars import judge, reference
 
 OBSERVED = np.array([0.3, -1.2, 2.5, 0.7])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from adbench.model.record import Figure, Job, Launch, Memory, Record, Round, Run, Status, Time
-from adbench.oracle import Verdict
+from adbench.oracle.verdict import Verdict
 
 SENTENCES = {
     "right": "all 2 compared numbers are right",

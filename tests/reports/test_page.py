@@ -14,7 +14,7 @@ import pytest
 from adbench.catalog import discovery
 from adbench.model.record import Round, Run, Time
 from adbench.model.serialization import from_plain
-from adbench.oracle import EntryEvidence
+from adbench.oracle.evidence import EntryEvidence
 from reports.html import page as html
 from tests.reports import page, runs
 

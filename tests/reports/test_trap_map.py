@@ -9,7 +9,7 @@ import pytest
 
 from adbench.model.backend import KnownBug, KnownBugs, Trap
 from adbench.model.record import Record, Run
-from adbench.oracle import EntryEvidence
+from adbench.oracle.evidence import EntryEvidence
 from reports.content.cells import Cells
 from reports.content.traps import reasons
 from reports.content.traps.trap_map import Bug, TrapMap, trap_map

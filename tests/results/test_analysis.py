@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from adbench.model.record import Figure, Job, Launch, Memory, Record, Round, Run, Status, Time
-from adbench.oracle import Verdict
+from adbench.oracle.verdict import Verdict
 from adbench.results.analysis import break_even, bytes_per_operation, cost, floor, growth, ratios
 
 CALLS = 1000

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from adbench.catalog.ad_hoc import at_size
-from adbench.catalog.double_precision import LessThanDouble, refuse_less
-from adbench.functions.user_function import UserFunction
+from adbench.catalog.double_precision import refuse_less
 from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.model.case import Case, function_of
-from adbench.model.errors import UnknownName, Unsupported, UsageError
+from adbench.model.errors import UnknownName, UsageError
 from adbench.model.namespace import Namespace
 from adbench.model.operator import (
     EVERY_OPERATOR,
@@ -25,26 +22,12 @@ from adbench.model.operator import (
     WITH_VECTOR,
     Operator,
 )
-from adbench.oracle import (
-    Effort,
-    EntryEvidence,
-    Nonzeros,
-    Reference,
-    Subject,
-    Verdict,
-    cotangent,
-    declared,
-    hessian_reference,
-    hvp_reference,
-    judge_entries,
-    judge_operator,
-    reference,
-)
-from adbench.oracle.compute import DIFFERENCES
-from adbench.oracle.second_order import DIRECTION, MOST_ROWS
-
-MOST_EVALUATIONS = 20_000  # of a case in double precision for its reference, enough for about 300 entries
-Remember = Callable[[str, Callable[[], Reference]], Reference]
+from adbench.oracle.evidence import EntryEvidence
+from adbench.oracle.leaves import DIRECTION
+from adbench.oracle.leaves import Point as Arguments
+from adbench.oracle.operators import Nonzeros, cotangent, judge_entries, judge_operator
+from adbench.oracle.reference import Reference
+from adbench.oracle.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -114,9 +97,9 @@ class Point:
         return Nonzeros(np.asarray(rows, dtype=np.intp), np.asarray(columns, dtype=np.intp))
 
     @cached_property
-    def subject(self) -> Subject:
-        """This point for the oracle."""
-        return Subject.of(self.plain, self.args, self.wrt, text=self.text, names=self.names, shape=self.shape)
+    def arguments(self) -> Arguments:
+        """The arguments for the oracle, some of them active."""
+        return Arguments(self.args, self.wrt, self.names)
 
     def plain(self, *args: Any) -> Any:
         """The case on plain numpy. Raises LessThanDouble if it computes in float32 or less."""
@@ -124,7 +107,7 @@ class Point:
 
     def direction(self, number: int) -> tuple[Any, ...]:
         """The direction v with this number; `jvp` and `hvp` take the first."""
-        return self.subject.point.direction(self.seed, number)
+        return self.arguments.direction(self.seed, number)
 
     def vector(self, operator: str) -> tuple[Any, ...]:
         """The operator's vector in numpy: none, v or w."""
@@ -154,109 +137,6 @@ def _rounded(leaf: Any) -> Any:
     return rounded if isinstance(leaf, np.ndarray) else float(rounded)
 
 
-def known_at(
-    at: Point,
-    *,
-    second_order: bool,
-    hessian: bool = True,
-    seconds: float,
-    remember: Remember = lambda what, compute: compute(),
-) -> Known:
-    """Compute the references of first and second order from the case's source alone, without a backend.
-
-    second_order   also of H v and H, if the value is a scalar
-    hessian        False leaves out H, which takes longest
-    seconds        approximate time for each reference; fewer entries are examined to stay within it
-    remember       remember(what, compute) -> the reference of that name, from a cache or computed
-    """
-    if at.case.declared and at.case.gradient is not None:
-        gradient = at.case.gradient(**dict(zip(at.names, at.args, strict=True)))
-        value = float(at.text(Namespace(np), *at.args))
-        first = declared(value, gradient, at.args, at.wrt, at.names)
-        unknown = first.unknown("the case declares its gradient but not its second derivatives")
-        return _with_unknown(first, unknown)
-    _refuse_low_precision(at)
-    own = isinstance(at.case.f, UserFunction)
-    effort = Effort(at.seed, max_evaluations=_evaluations(at, seconds), max_seconds=seconds, second_differences=own)
-    first = remember("first", lambda: reference(at.subject, effort))
-    if why := _another_value(at, first):
-        black_box = at.case.f.untranslated(why)  # type: ignore[attr-defined]  # it is a UserFunction
-        at = replace(at, case=replace(at.case, f=black_box))
-        return known_at(at, second_order=second_order, hessian=hessian, seconds=seconds)
-    _refuse_false_pattern(at, first)
-    if isinstance(at.case.f, UserFunction) and first.all_outputs.method == DIFFERENCES and at.case.f.stops:
-        reason = f"{first.all_outputs.reason}, and differences of its values ignore {at.case.f.stops}"
-        unknown = first.unknown(reason)
-        return _with_unknown(unknown, unknown)
-    if first.shape or not second_order:
-        return Known(first)
-    hvp = remember("hvp", lambda: hvp_reference(at.subject, first.scalar, effort))
-    if not hessian:
-        return Known(first, hvp)
-    return Known(first, hvp, remember("hessian", lambda: hessian_reference(at.subject, effort)))
-
-
-def _with_unknown(first: Reference, unknown: Reference) -> Known:
-    """First order known, second order unknown: only the structure of second-order results is judged."""
-    total = sum(leaf.size for leaf in first.all_outputs.leaves)
-    rows = tuple((index, unknown.scalar) for index in range(min(total, MOST_ROWS))) if not first.shape else ()
-    return Known(first, unknown, Reference((total,), rows) if rows else unknown)
-
-
-def _evaluations(at: Point, seconds: float) -> int:
-    """The most evaluations for differences; for a user's function, as many as fit into the time.
-
-    Translates a user's function here, so that the time of evaluations on series excludes it.
-    """
-    if not isinstance(at.case.f, UserFunction):
-        return MOST_EVALUATIONS
-    if at.case.f.translated:
-        with suppress(Unsupported):
-            at.case.f.text(at.args)
-    started = time.thread_time()
-    with suppress(Exception), np.errstate(all="ignore"):
-        at.plain(*at.args)
-    each = max(1e-7, time.thread_time() - started)
-    return int(max(200, min(MOST_EVALUATIONS, 3 * seconds / each)))
-
-
-def _another_value(at: Point, first: Reference) -> str:
-    """Why the reference is invalid: its translation has another value than the function. Otherwise ""."""
-    made = at.case.f
-    if not isinstance(made, UserFunction) or not made.translated:
-        return ""
-    with np.errstate(all="ignore"):
-        value = np.asarray(at.plain(*at.args), dtype=np.float64)
-    if np.isfinite(value).all() and any(row.value.kind == "unknown" for _, row in first.outputs):
-        return "its translation has no value here"
-    if not first.all_outputs.proved:
-        return ""
-    verdict = judge_operator("value", value, first)
-    return f"its translation has another value: {verdict.sentence}" if verdict.word == "wrong" else ""
-
-
-def _refuse_low_precision(at: Point) -> None:
-    """Raise LessThanDouble if the case's value at float64 inputs has lower precision."""
-    try:
-        with np.errstate(all="ignore"):
-            at.plain(*at.args)
-    except LessThanDouble:
-        raise
-    except Exception:  # it does not run on numpy; reported when its value is needed
-        return
-
-
-def fingerprint(at: Point) -> str:
-    """The values of a user's case here and nearby, as a string: they also depend on files that it reads."""
-    steps = at.subject.point.steps(at.seed, 0)
-    places = [at.args, at.subject.point.moved([2.0**-7 * step for step in steps])]
-    try:
-        with np.errstate(all="ignore"):
-            return repr([np.asarray(at.plain(*args)).tolist() for args in places])
-    except Exception:  # written for one library only
-        return ""
-
-
 def refuse_another_function(at: Point, known: Known) -> None:
     """Raise UsageError if the case's value here differs from its value in the reference's process."""
     try:
@@ -269,22 +149,6 @@ def refuse_another_function(at: Point, known: Known) -> None:
             "the function gives different values in different processes, so it has no reference. Seed every "
             f"generator that it uses, for example with numpy.random.default_rng(0). Here {verdict.sentence}"
         )
-
-
-def _refuse_false_pattern(at: Point, known: Reference) -> None:
-    """Raise UsageError if the case's pattern leaves out a nonzero entry, since libraries would be blamed."""
-    if at.nonzeros is None:
-        return
-    stated = set(zip(at.nonzeros.rows.tolist(), at.nonzeros.columns.tolist(), strict=True))
-    starts = np.cumsum([0, *at.subject.point.sizes]).tolist()
-    for output, row in known.outputs:
-        for leaf, start in zip(row.leaves, starts, strict=False):
-            for entry in leaf.entries:
-                if entry.derivative.size > 0 and (output, start + entry.index) not in stated:
-                    raise UsageError(
-                        f"{at.case.name}: sparsity({at.size}) leaves out row {output}, column {start + entry.index}, "
-                        f"where the derivative is {entry.derivative.lower!r}; add it to the pattern"
-                    )
 
 
 def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None) -> Verdict:

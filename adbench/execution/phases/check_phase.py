@@ -19,7 +19,8 @@ from adbench.model.case import Case
 from adbench.model.events import Checked, Cost, Event, Started
 from adbench.model.record import Job, Record, Relations, Summary
 from adbench.model.serialization import from_plain
-from adbench.oracle import EntryEvidence, Verdict
+from adbench.oracle.evidence import EntryEvidence
+from adbench.oracle.verdict import Verdict
 
 BUILD_SECONDS = 900.0  # time limit for compiling, once per job
 

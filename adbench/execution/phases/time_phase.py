@@ -27,7 +27,7 @@ from adbench.model.events import Event, Started, Timed
 from adbench.model.record import Group, Job, Launch, Launched, Record, Summary, group_of, grouped
 from adbench.model.serialization import from_plain
 from adbench.model.settings import Settings
-from adbench.oracle import Verdict
+from adbench.oracle.verdict import Verdict
 
 ROUNDING = 1e-6
 """The allowed difference of two correct results, relative to the summed magnitudes: far above summation order."""

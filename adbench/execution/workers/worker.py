@@ -29,15 +29,14 @@ from adbench.execution.operators.perturbed import perturbed
 from adbench.execution.workers.channel import Channel, Closed
 from adbench.execution.workers.remote_call import Bound, bound
 from adbench.execution.workers.timed_call import TimedCall
-from adbench.functions.function_check import worst_entries
-from adbench.functions.user_function import UserFunction
 from adbench.measure import clock, memory, phases
 from adbench.model import backend as contract
 from adbench.model import tree
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.record import Summary
 from adbench.model.serialization import from_plain, to_plain
-from adbench.oracle import Reference, cached, reference_key
+from adbench.oracle.evidence import EntryEvidence
+from adbench.oracle.reference import Reference
 
 MOST_TRACEBACK = 8192  # characters
 WORTH_COLLECTING = 2**26  # growth of a worker's memory since the last collection, in bytes
@@ -127,11 +126,14 @@ def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     The cache key has `reference_seconds`, the approximate time to compute it. References to be shipped take
     `effort_seconds` instead.
     """
+    from adbench.execution.operators import references
+    from adbench.oracle.cache import cached, reference_key
+
     at, seconds = _point(request), float(request["reference_seconds"])
     effort = float(request.get("effort_seconds", seconds))
     text = discovery.text_of(Path(request["case"]["path"]))
     if not request["case"]["builtin"]:
-        text += digest(dependencies(Path(request["case"]["path"]))) + prepared_point.fingerprint(at)
+        text += digest(dependencies(Path(request["case"]["path"]))) + references.fingerprint(at)
     if request.get("perturbed"):
         at = perturbed(at)
 
@@ -142,7 +144,7 @@ def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         return cached(Path(request["cache"]), reference_key(text, at.args, at.wrt, at.seed, **named), compute)
 
     asked = {name: bool(request[name]) for name in ("second_order", "hessian")}
-    return prepared_point.known_at(at, **asked, seconds=effort, remember=remember).to_plain()
+    return references.known_at(at, **asked, seconds=effort, remember=remember).to_plain()
 
 
 def build(state: WorkerState, request: Mapping[str, Any]) -> None:
@@ -199,7 +201,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         known, claimed = _known(request, at), backend.claimed_relative_error
         verdict, entries = prepared_point.examined(at, operator, numbers, known, claimed)
         answer["verdict"] = to_plain(verdict)
-        answer["entries"] = to_plain(worst_entries(entries) if isinstance(at.case.f, UserFunction) else [])
+        answer["entries"] = to_plain(_worst_entries(at, entries))
     del result, numbers
     if freeze:
         gc.freeze()
@@ -208,6 +210,14 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         answer["between_calls"] = first_fault(backend, operator, state.timed.call, sites)
     answer["call_seconds"] = _seconds_of(state.call, first_call_ns) if request.get("cost") else None
     return answer
+
+
+def _worst_entries(at: prepared_point.Point, entries: Sequence[EntryEvidence]) -> Sequence[EntryEvidence]:
+    """Those to show of a user's function; none of a case."""
+    from adbench.functions.function_check import worst_entries
+    from adbench.functions.user_function import UserFunction
+
+    return worst_entries(entries) if isinstance(at.case.f, UserFunction) else ()
 
 
 def _kept(state: WorkerState, at: prepared_point.Point) -> dict[str, relations.Kept]:

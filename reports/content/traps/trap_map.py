@@ -15,7 +15,7 @@ from adbench.model.backend import HERE, KnownBugs, Trap
 from adbench.model.case import ARROW, parts_of_reason
 from adbench.model.operator import EVERY_OPERATOR, OF_SECOND_ORDER
 from adbench.model.record import grouped
-from adbench.oracle import EntryEvidence
+from adbench.oracle.evidence import EntryEvidence
 
 from .. import formatting
 from ..cells import Cell, Cells

@@ -8,7 +8,8 @@ import numpy as np
 
 from adbench import Case
 from adbench.execution.operators import fallback
-from adbench.execution.operators.prepared_point import Known, judged, known_at, operator_named, point
+from adbench.execution.operators.prepared_point import Known, judged, operator_named, point
+from adbench.execution.operators.references import known_at
 from adbench.execution.operators.relations import Setting, related, sentences
 from adbench.model.backend import Backend
 from adbench.model.errors import Unsupported

@@ -18,7 +18,7 @@ import numpy as np
 import optree
 
 from adbench.model import tree
-from adbench.oracle import Known, Reference
+from adbench.oracle.reference import Known, Reference
 
 RELATIVE = 1e-9
 LEAST_NOISE = 1e-13

@@ -83,7 +83,7 @@ class Setting:
 
     def entries(self, operator: Operator) -> int:
         """The size of the operator's dense result if it is a matrix, else 0."""
-        total = sum(self.at.subject.point.sizes)
+        total = sum(self.at.arguments.sizes)
         return {"hessian": total**2, "jacobian": total * self.known.first.size}.get(operator, 0)
 
     def vector(self, operator: Operator) -> Args:

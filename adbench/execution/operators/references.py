@@ -1,0 +1,148 @@
+"""The references of a case at a point: computed from its source alone, without a backend."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from adbench.catalog.double_precision import LessThanDouble
+from adbench.execution.operators.prepared_point import Known, Point
+from adbench.functions.user_function import UserFunction
+from adbench.model.errors import Unsupported, UsageError
+from adbench.model.namespace import Namespace
+from adbench.oracle.compute import DIFFERENCES, declared, reference
+from adbench.oracle.operators import judge_operator
+from adbench.oracle.reference import Reference
+from adbench.oracle.second_order import MOST_ROWS, hessian_reference, hvp_reference
+from adbench.oracle.subject import Effort, Subject
+
+MOST_EVALUATIONS = 20_000  # of a case in double precision for its reference, enough for about 300 entries
+Remember = Callable[[str, Callable[[], Reference]], Reference]
+
+
+def subject_of(at: Point) -> Subject:
+    """The point for the oracle."""
+    return Subject(at.plain, at.arguments, at.text, at.shape)
+
+
+def known_at(
+    at: Point,
+    *,
+    second_order: bool,
+    hessian: bool = True,
+    seconds: float,
+    remember: Remember = lambda what, compute: compute(),
+) -> Known:
+    """Compute the references of first and second order from the case's source alone, without a backend.
+
+    second_order   also of H v and H, if the value is a scalar
+    hessian        False leaves out H, which takes longest
+    seconds        approximate time for each reference; fewer entries are examined to stay within it
+    remember       remember(what, compute) -> the reference of that name, from a cache or computed
+    """
+    if at.case.declared and at.case.gradient is not None:
+        gradient = at.case.gradient(**dict(zip(at.names, at.args, strict=True)))
+        value = float(at.text(Namespace(np), *at.args))
+        first = declared(value, gradient, at.args, at.wrt, at.names)
+        unknown = first.unknown("the case declares its gradient but not its second derivatives")
+        return _with_unknown(first, unknown)
+    _refuse_low_precision(at)
+    own = isinstance(at.case.f, UserFunction)
+    effort = Effort(at.seed, max_evaluations=_evaluations(at, seconds), max_seconds=seconds, second_differences=own)
+    first = remember("first", lambda: reference(subject_of(at), effort))
+    if why := _another_value(at, first):
+        black_box = at.case.f.untranslated(why)  # type: ignore[attr-defined]  # it is a UserFunction
+        at = replace(at, case=replace(at.case, f=black_box))
+        return known_at(at, second_order=second_order, hessian=hessian, seconds=seconds)
+    _refuse_false_pattern(at, first)
+    if isinstance(at.case.f, UserFunction) and first.all_outputs.method == DIFFERENCES and at.case.f.stops:
+        reason = f"{first.all_outputs.reason}, and differences of its values ignore {at.case.f.stops}"
+        unknown = first.unknown(reason)
+        return _with_unknown(unknown, unknown)
+    if first.shape or not second_order:
+        return Known(first)
+    hvp = remember("hvp", lambda: hvp_reference(subject_of(at), first.scalar, effort))
+    if not hessian:
+        return Known(first, hvp)
+    return Known(first, hvp, remember("hessian", lambda: hessian_reference(subject_of(at), effort)))
+
+
+def _with_unknown(first: Reference, unknown: Reference) -> Known:
+    """First order known, second order unknown: only the structure of second-order results is judged."""
+    total = sum(leaf.size for leaf in first.all_outputs.leaves)
+    rows = tuple((index, unknown.scalar) for index in range(min(total, MOST_ROWS))) if not first.shape else ()
+    return Known(first, unknown, Reference((total,), rows) if rows else unknown)
+
+
+def _evaluations(at: Point, seconds: float) -> int:
+    """The most evaluations for differences; for a user's function, as many as fit into the time.
+
+    Translates a user's function here, so that the time of evaluations on series excludes it.
+    """
+    if not isinstance(at.case.f, UserFunction):
+        return MOST_EVALUATIONS
+    if at.case.f.translated:
+        with suppress(Unsupported):
+            at.case.f.text(at.args)
+    started = time.thread_time()
+    with suppress(Exception), np.errstate(all="ignore"):
+        at.plain(*at.args)
+    each = max(1e-7, time.thread_time() - started)
+    return int(max(200, min(MOST_EVALUATIONS, 3 * seconds / each)))
+
+
+def _another_value(at: Point, first: Reference) -> str:
+    """Why the reference is invalid: its translation has another value than the function. Otherwise ""."""
+    made = at.case.f
+    if not isinstance(made, UserFunction) or not made.translated:
+        return ""
+    with np.errstate(all="ignore"):
+        value = np.asarray(at.plain(*at.args), dtype=np.float64)
+    if np.isfinite(value).all() and any(row.value.kind == "unknown" for _, row in first.outputs):
+        return "its translation has no value here"
+    if not first.all_outputs.proved:
+        return ""
+    verdict = judge_operator("value", value, first)
+    return f"its translation has another value: {verdict.sentence}" if verdict.word == "wrong" else ""
+
+
+def _refuse_low_precision(at: Point) -> None:
+    """Raise LessThanDouble if the case's value at float64 inputs has lower precision."""
+    try:
+        with np.errstate(all="ignore"):
+            at.plain(*at.args)
+    except LessThanDouble:
+        raise
+    except Exception:  # it does not run on numpy; reported when its value is needed
+        return
+
+
+def fingerprint(at: Point) -> str:
+    """The values of a user's case here and nearby, as a string: they also depend on files that it reads."""
+    steps = at.arguments.steps(at.seed, 0)
+    places = [at.args, at.arguments.moved([2.0**-7 * step for step in steps])]
+    try:
+        with np.errstate(all="ignore"):
+            return repr([np.asarray(at.plain(*args)).tolist() for args in places])
+    except Exception:  # written for one library only
+        return ""
+
+
+def _refuse_false_pattern(at: Point, known: Reference) -> None:
+    """Raise UsageError if the case's pattern leaves out a nonzero entry, since libraries would be blamed."""
+    if at.nonzeros is None:
+        return
+    stated = set(zip(at.nonzeros.rows.tolist(), at.nonzeros.columns.tolist(), strict=True))
+    starts = np.cumsum([0, *at.arguments.sizes]).tolist()
+    for output, row in known.outputs:
+        for leaf, start in zip(row.leaves, starts, strict=False):
+            for entry in leaf.entries:
+                if entry.derivative.size > 0 and (output, start + entry.index) not in stated:
+                    raise UsageError(
+                        f"{at.case.name}: sparsity({at.size}) leaves out row {output}, column {start + entry.index}, "
+                        f"where the derivative is {entry.derivative.lower!r}; add it to the pattern"
+                    )
