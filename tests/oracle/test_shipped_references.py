@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from adbench.catalog.discovery import catalog
-from adbench.execution.workers import worker
 from adbench.execution.workers.worker import WorkerState, answer
 from adbench.oracle import cache
 from scripts import references
@@ -50,14 +49,14 @@ def test_nearly_all_references_of_a_first_check_are_shipped(
     settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nearly everything, because some inputs come from LAPACK, whose last digits differ between machines."""
-    shipped, missing = cache.shipped(cache.SHIPPED), []
+    shipped, missing, cached = cache.shipped(cache.SHIPPED), [], cache.cached
 
     def only_shipped(folder: Path, key: str, compute: Any) -> Any:
         if key not in shipped:
             raise KeyError(key)
-        return cache.cached(folder, key, compute)
+        return cached(folder, key, compute)
 
-    monkeypatch.setattr(worker, "cached", only_shipped)
+    monkeypatch.setattr(cache, "cached", only_shipped)
     requests = references.requests(KNOWN, settings)
     for request in requests:
         if "value" not in answer(WorkerState(), request | {"cache": str(tmp_path)}):
