@@ -176,12 +176,13 @@ class Scheduler:
             yield self._leave_out([f"memory not measured: {_places(unmeasured)}"])
 
     def _left(self, number: int) -> dict[Group, list[Record]]:
-        """The undecided groups not yet timed in launch `number`."""
+        """The undecided records not yet timed in launch `number`, by group."""
         decided, done = self.progress.decided, self.progress.groups
-        groups = {group_of(records[0].job): records for records in self._timed()}
+        undecided = (record for records in self._timed() for record in records if record.job not in decided)
+        by_group = grouped(undecided, lambda record: group_of(record.job))
         return {
-            group: [record for record in records if record.job not in decided]
-            for group, records in groups.items()
+            group: records
+            for group, records in by_group.items()
             if (number, group) not in done and group not in decided
         }
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from adbench.oracle.evidence import BADNESS, EntryEvidence
+from adbench.oracle.evidence import BADNESS, EntryEvidence, worst_entries
 from adbench.oracle.verdict import Verdict, whole_digits
 
-MOST_ENTRIES = 10
 """The most entries in a table; if there are more, the worst are shown."""
 
 WIDTH = 80
@@ -274,12 +273,6 @@ class FunctionCheck:
         return "<div>" + "".join(parts) + "</div>"
 
 
-def worst_entries(entries: Sequence[EntryEvidence], most: int = MOST_ENTRIES) -> list[EntryEvidence]:
-    """The `most` worst of these numbers, in their order."""
-    ranked = sorted(range(len(entries)), key=lambda k: _badness_of(entries[k]), reverse=True)
-    return [entries[k] for k in sorted(ranked[:most])]
-
-
 def number(x: float) -> str:
     """A number as tables show it: 15 digits."""
     return f"{x:.15g}"
@@ -295,11 +288,6 @@ def expected(entry: EntryEvidence) -> str:
 
 def _rest(check: FunctionCheck, shown: Sequence[EntryEvidence]) -> list[EntryEvidence]:
     return [entry for entry in check.deciding.entries if entry not in shown]
-
-
-def _badness_of(entry: EntryEvidence) -> tuple[int, float]:
-    error = abs(entry.got - entry.expected)
-    return BADNESS[entry.word], math.inf if math.isnan(error) else error / (entry.bound or 1.0)
 
 
 def _badness(row: CheckedMode) -> tuple[float, ...]:

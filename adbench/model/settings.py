@@ -27,7 +27,8 @@ class Settings:
     warm_ns             the limit of a warm-up, which ends earlier if three rounds of `epoch_ns` agree
     warm_at_most_ns     the limit for a slow call, which otherwise runs at least three times
     cell_ns             the longest time of a cell in a launch; slow cells get fewer rounds, at least one
-    longest_call_seconds   a cell whose call takes longer is left out; None for no limit
+    longest_call_seconds   a cell whose call takes longer is checked and not timed, and so is one that takes ten times
+                        as long to prepare; None for no limit
     weighings           calls in the memory phase; the figure is their median
     weigh_values        whether to measure the memory of `value` even if a derivative is measured
     weigh_by_one_method   whether to measure memory only by the first method that has a figure
@@ -48,10 +49,10 @@ class Settings:
     memory: bool = True
     launches: int = 8
     rounds: int = 12
-    epoch_ns: int = 10_000_000
+    epoch_ns: int = 5_000_000
     warm_ns: int = 200_000_000
-    warm_at_most_ns: int = 2_000_000_000
-    cell_ns: int = 2_000_000_000
+    warm_at_most_ns: int = 500_000_000
+    cell_ns: int = 500_000_000
     longest_call_seconds: float | None = None
     stop_early: bool = True
     weighings: int = 3
@@ -86,8 +87,10 @@ class Settings:
         )
 
     def for_publishing(self) -> Settings:
-        """More launches, for publication."""
-        return replace(self, rigorous=True, launches=20)
+        """More launches, longer rounds, and more of them for slow calls, for publication."""
+        return replace(
+            self, rigorous=True, launches=20, epoch_ns=10_000_000, warm_at_most_ns=2_000_000_000, cell_ns=2_000_000_000
+        )
 
 
 def cache_folder() -> Path:

@@ -195,3 +195,14 @@ def worst(evidence: Sequence[EntryEvidence]) -> EntryEvidence | None:
         return (grade, ratio if math.isfinite(ratio) else 0.0)
 
     return max(evidence, key=badness, default=None)
+
+
+def worst_entries(evidence: Sequence[EntryEvidence], most: int = 10) -> list[EntryEvidence]:
+    """The `most` worst of these numbers, in their order."""
+
+    def badness(k: int) -> tuple[int, float]:
+        item = evidence[k]
+        error = abs(item.got - item.expected)
+        return BADNESS[item.word], math.inf if math.isnan(error) else error / (item.bound or 1.0)
+
+    return [evidence[k] for k in sorted(sorted(range(len(evidence)), key=badness, reverse=True)[:most])]

@@ -50,15 +50,27 @@ def test_the_estimate_adds_up_the_work_of_the_scheduler() -> None:
     assert one > 0.01 + 0.002 + 5 * 0.010 + 4 * 0.010
     control = Estimate(settings, known()).launch(replace(job, backend="tape"))
     assert control == pytest.approx(2 * one, rel=0.01)
-    few, more = (Estimate(replace(settings, launches=n), known()).of(JOBS).time for n in (3, 6))
+    fixed = replace(settings, stop_early=False)
+    few, more = (Estimate(replace(fixed, launches=n), known()).of(JOBS).time for n in (3, 6))
     assert more == pytest.approx(2 * few)
+    assert 1.3 * few < Estimate(replace(settings, launches=6), known()).of(JOBS).time < more
+
+
+def test_jobs_that_an_earlier_check_found_untimeable_take_no_launch() -> None:
+    costs, job = known(), JOBS[0]
+    before = Estimate(Settings(), costs).launch(job)
+    costs.note(Checked(Record(job, "unsupported", "no such operator"), seconds=0.1))
+    assert Estimate(Settings(), costs).launch(job) == Estimate(Settings(), costs).memory(job) == 0 < before
+    costs.note(Checked(Record(job, "skipped", "too slow for this run")))
+    costs.note(Checked(Record(job, "ok", summary=Summary(1, 1.0, 1.0)), cost=costs.of(job), seconds=0.1))
+    assert Estimate(Settings(), costs).launch(job) == before
 
 
 def test_a_slow_cell_is_bounded_by_its_share_of_a_launch() -> None:
     costs = Costs({}, {("slow", "other", "gradient"): {1: Cost(0.0, 5.0, 5.0)}})
     one = Estimate(Settings(), costs).launch(Job("slow", 1, "other", "gradient"))
-    # First call; warm-up for 2 s and the call that ends it; one round; one call to be judged.
-    assert one == pytest.approx(5 + 7 + 5 + 5, abs=0.1)
+    # First call; warm-up for 0.5 s and the call that ends it; one round; one call to be judged.
+    assert one == pytest.approx(5 + 5.5 + 5 + 5, abs=0.1)
 
 
 def test_what_a_quick_run_leaves_out_as_too_slow_takes_no_time_and_preparing_is_shared() -> None:
@@ -178,8 +190,9 @@ def test_enough_launches_for_an_interval_remain() -> None:
 
 def test_costs_are_kept_per_machine(tmp_path: Path) -> None:
     machine = {"processor": "A", "memory_bytes": 2**34, "system": "Linux 6", "python": "CPython 3.11"}
-    kept.keep(tmp_path / "new", machine, known())
-    assert kept.read(tmp_path / "new", machine) == known()
+    whole = replace(known(), untimed={JOBS[0]})
+    kept.keep(tmp_path / "new", machine, whole)
+    assert kept.read(tmp_path / "new", machine) == whole
     assert kept.read(tmp_path / "new", {**machine, "processor": "B"}) == Costs()
     for text in ("", "[]", "{", '{"machine": 1}', (tmp_path / "new" / kept.FILE).read_text().replace("gradient", "")):
         (tmp_path / kept.FILE).write_text(text)

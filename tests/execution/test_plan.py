@@ -133,8 +133,13 @@ def test_the_default_set_is_one_way_of_each_library_and_both_ways_of_the_tape() 
     assert {name for name, is_default in rows.items() if is_default} == default
 
 
-def test_a_quick_run_has_few_cases_at_three_realistic_sizes_and_measures_their_gradients() -> None:
+def test_a_run_has_few_cases_at_three_realistic_sizes_and_a_quick_one_measures_their_gradients() -> None:
     known = discovery.catalog()
+    whole = plan(known, Request(backends=["tape"])).jobs
+    assert {job.operator for job in whole} == {"value", "gradient", "hvp", "hessian"}
+    assert sizes_by_case(whole) == {name: list(sizes) for name, sizes in FIRST_LOOK.items()}
+    named = plan(known, Request(backends=["tape"], cases=["lotka_volterra"])).jobs
+    assert {job.size for job in named} == set(known.cases["lotka_volterra"].sizes)
     quick = plan(known, Request(quick=True, backends=["tape"])).jobs
     assert {job.operator for job in quick} == {"gradient"}
     assert sizes_by_case(quick) == {name: list(sizes) for name, sizes in FIRST_LOOK.items()}
@@ -150,11 +155,11 @@ def test_a_quick_run_has_few_cases_at_three_realistic_sizes_and_measures_their_g
 
 
 def test_a_quick_plan_has_the_first_look_cases_and_the_users_own_by_default() -> None:
-    known = catalog_of(projectile=case(1, 10), mine=case(1), other=case(1))
+    known = catalog_of(projectile=case(1, 10, 100, 1000), mine=case(1), other=case(1))
     builtin = {name: replace(known.case_sources[name], builtin=name != "mine") for name in known.case_sources}
     known = replace(known, case_sources=builtin)
     few = plan(known, Request())
-    assert {(job.case, job.size) for job in few.jobs} == {("projectile", 1), ("projectile", 10), ("mine", 1)}
+    assert sizes_by_case(few.jobs) == {"projectile": [10, 100, 1000], "mine": [1]}
     assert few.sentences == ("left out: 1 more cases; select them with -c NAME or --suite NAME",)
     assert {job.case for job in plan(known, Request(suites=["all"])).jobs} == {"projectile", "mine", "other"}
     assert {job.case for job in plan(known, Request(cases=["other"])).jobs} == {"other"}

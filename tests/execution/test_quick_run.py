@@ -1,4 +1,4 @@
-"""What a quick run leaves out, with the reason: cells with slow calls, and memory by a second method."""
+"""What a run leaves out, with the reason: cells with slow calls, and memory by a method that would see less."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from adbench.execution.phases.failure_policy import FailurePolicy, expected
 from adbench.execution.phases.memory_phase import LEFT_OUT, METHODS, figures
-from adbench.execution.planning.request import LONGEST_CALL_SECONDS, Request
+from adbench.execution.planning.request import LONGEST_CALL_SECONDS, LONGEST_QUICK_SECONDS, Request
 from adbench.execution.session import prepare
 from adbench.measure.memory import Figure
 from adbench.model.record import Job, Record
@@ -34,25 +34,37 @@ def test_a_cell_is_left_out_where_its_call_would_be_too_slow_and_only_with_a_lim
     found = skipped(0.1)
     assert found is not None
     assert (found.status, found.outcome.exit_code) == ("skipped", 0)
-    assert found.reason == "about 0.26 s per call is too slow for a quick run; -n 128 measures it"
+    assert found.reason == "about 0.26 s per call is over the limit of 0.1 s; -n 128 measures it"
+
+
+def test_a_cell_that_takes_ten_times_the_limit_to_prepare_is_not_timed() -> None:
+    policy, job = FailurePolicy(longest_call=1.0), Job("a", 32, "x", "value")
+    assert policy.too_slow(job, 0.1, 9.9) is None
+    assert policy.too_slow(job, 0.1, 22.4) == "about 22 s to prepare is over the limit of 10 s; -n 32 measures it"
 
 
 @pytest.mark.parametrize(
     ("asked", "limit"),
     [
-        ({"quick": True}, LONGEST_CALL_SECONDS),
-        ({"quick": True, "cases": ["a"]}, LONGEST_CALL_SECONDS),
+        ({"quick": True}, LONGEST_QUICK_SECONDS),
+        ({"quick": True, "cases": ["a"]}, LONGEST_QUICK_SECONDS),
         ({"quick": True, "sizes": ["128"]}, None),
         ({"quick": True, "time": False}, None),
-        ({}, None),
+        ({}, LONGEST_CALL_SECONDS),
+        ({"suites": ["all"], "rigorous": True}, LONGEST_CALL_SECONDS),
+        ({"cases": ["a"]}, None),
+        ({"sizes": ["128"]}, None),
+        ({"time": False}, None),
     ],
 )
-def test_only_a_quick_run_without_sizes_of_its_own_has_a_limit(asked: dict[str, object], limit: float | None) -> None:
+def test_what_a_user_names_has_no_limit_unless_the_run_is_quick(asked: dict[str, object], limit: float | None) -> None:
     assert Request(**asked).settings.longest_call_seconds == limit  # type: ignore[arg-type]
 
 
 def test_a_slow_cell_is_checked_and_not_timed_and_larger_ones_are_not_tried(tmp_path: Path) -> None:
-    slow = RIGHT.replace("def right(x):", f"def right(x):\n    if x.size > 1: time.sleep({1.5 * LONGEST_CALL_SECONDS})")
+    slow = RIGHT.replace(
+        "def right(x):", f"def right(x):\n    if x.size > 1: time.sleep({1.5 * LONGEST_QUICK_SECONDS})"
+    )
     folder = write(tmp_path, softplus=CASE, slow="import time\n" + slow)
     made = prepare(
         cases=[str(folder / "softplus.py")],
@@ -71,10 +83,10 @@ def test_a_slow_cell_is_checked_and_not_timed_and_larger_ones_are_not_tried(tmp_
     assert found[10].verdict.word == "right"
     assert found[10].time is None
     assert "not timed: about 0.1" in str(found[10].reason)
-    assert "s per call is too slow for a quick run; -n 10 measures it" in str(found[10].reason)
+    assert "s per call is over the limit of 0.1 s; -n 10 measures it" in str(found[10].reason)
 
 
-def test_memory_is_measured_by_the_first_method_that_has_a_figure() -> None:
+def test_memory_is_not_measured_by_a_method_that_would_see_less() -> None:
     asked: list[str] = []
 
     class Method:
@@ -90,8 +102,9 @@ def test_memory_is_measured_by_the_first_method_that_has_a_figure() -> None:
         methods = {name: Method(name, value) for name, value in zip(METHODS, values, strict=True)}
         return list(figures(methods, Job("a", 1, "x", "gradient"), one=one))  # type: ignore[arg-type]
 
-    assert measured(1.0, 2.0, 3.0, one=True) == [Figure(1.0), LEFT_OUT, LEFT_OUT]
+    assert measured(1.0, 2.0, 3.0, one=True) == [Figure(1.0), LEFT_OUT["python"], LEFT_OUT["resident"]]
     assert asked == ["allocated"]
-    assert measured(None, 0.0, 3.0, one=True) == [Figure(None, "the reason"), Figure(0.0), LEFT_OUT]
+    assert measured(None, 0.0, 3.0, one=True) == [Figure(None, "the reason"), Figure(0.0), LEFT_OUT["resident"]]
     assert all(figure.reason == "the reason" for figure in measured(None, None, None, one=True))
-    assert [figure.value for figure in measured(1.0, 2.0, 3.0, one=False)] == [1.0, 2.0, 3.0]
+    assert measured(1.0, 2.0, 3.0, one=False) == [Figure(1.0), LEFT_OUT["python"], Figure(3.0)]
+    assert [figure.value for figure in measured(None, 2.0, 3.0, one=False)] == [None, 2.0, 3.0]

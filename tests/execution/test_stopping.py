@@ -14,6 +14,7 @@ from adbench.model.record import Run, group_of
 from adbench.model.run_progress import Head, Progress, apply
 from adbench.results.analysis import ratios
 from adbench.results.journal import event_of, line_of
+from tests.reports import runs
 from tests.support.sessions import run, times
 
 MARGIN = 0.02
@@ -45,14 +46,36 @@ def test_a_single_backend_has_all_its_launches() -> None:
     assert decided(after(4, 1), 4, MARGIN) == Decided(4)
 
 
-def test_a_backend_slower_than_the_leading_ones_stops_while_these_go_on() -> None:
-    equal = {"b1": np.exp(-0.7)}
+def stopped(found: Run, launches: int) -> set[str]:
+    """The backends that take no further launch, of one case, while their group goes on."""
+    event = decided(found, launches, MARGIN)
+    assert event.groups == ()
+    return {job.backend for job in event.jobs if job.case == "case0"}
+
+
+def test_only_backends_with_an_open_difference_and_the_reference_go_on() -> None:
+    equal = {"b4": np.exp(0.7)}  # as fast as b5; the others differ by a factor of two
     found = after(5, LEADING + 2, layout=0.03, changes=equal)  # type: ignore[arg-type]
-    assert decided(found, 5, MARGIN).groups == ()
-    stopped = decided(found, 5, MARGIN).jobs
-    assert {job.backend for job in stopped} == {f"b{LEADING}", f"b{LEADING + 1}"}
-    reference = replace(found, reference_backend=f"b{LEADING}")
-    assert {job.backend for job in decided(reference, 5, MARGIN).jobs} == {f"b{LEADING + 1}"}
+    names = {"tape", *(f"b{k}" for k in range(1, LEADING + 2))}
+    assert stopped(found, 5) == names - {"tape", "b4", "b5"}
+    assert stopped(replace(found, reference_backend="b7"), 5) == names - {"b7", "b4", "b5"}
+
+
+def test_only_an_open_difference_to_the_leading_ones_counts() -> None:
+    """Ties: the tenth and the eleventh, which may change places, and beyond these."""
+    edge = {f"b{LEADING}": np.exp(-0.7)}
+    found = after(5, LEADING + 2, layout=0.03, changes=edge)  # type: ignore[arg-type]
+    assert len(decided(found, 5, MARGIN).groups) == 2, "all differences between the leading ones are decided"
+    beyond = {f"b{LEADING + 1}": np.exp(-0.7), "b2": np.exp(-0.7)}
+    found = after(5, LEADING + 2, layout=0.03, changes=beyond)  # type: ignore[arg-type]
+    assert {f"b{LEADING}", f"b{LEADING + 1}"} <= stopped(found, 5)
+
+
+def test_an_approximate_backend_stops_at_the_first_look() -> None:
+    found = after(4, 3, layout=0.06, changes={"b2": np.exp(-1.4)})  # type: ignore[arg-type]
+    verdict = runs.verdict("approximate")
+    records = tuple(replace(r, verdict=verdict) if r.job.backend == "b1" else r for r in found.records)
+    assert stopped(replace(found, records=records), 4) == {"b1"}
 
 
 def test_a_decision_stays_one_when_the_launches_stop() -> None:

@@ -225,9 +225,8 @@ def _coloured(asked: _Request) -> Prepared:
     """The Jacobian of a declared pattern. Raises Unsupported if the backend lacks jvp."""
     outputs = int(np.prod(asked.shape, dtype=np.intp))
     jvp = asked.part("jvp")
-    from adbench.execution.operators.colouring import (
-        columns_in_groups,
-    )  # takes a second, which other workers do not need
+    # It imports scipy's sparse matrices, which other workers do not need.
+    from adbench.execution.operators.colouring import columns_in_groups
 
     pattern = asked.f.sparsity  # type: ignore[attr-defined]  # see `function_of`
     grouped = columns_in_groups(asked.active(asked.args), outputs, pattern)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from time import monotonic
 from typing import Any
 
+from adbench.catalog.ad_hoc import Sized
 from adbench.execution.known_bugs import read
 from adbench.execution.operators.relations import MOST_SECONDS, sentences
 from adbench.execution.phases.failure_policy import FailurePolicy
@@ -14,6 +16,7 @@ from adbench.execution.planning.request import RELATIONS
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.resident_worker import References, ResidentWorker
+from adbench.functions.user_function import UserFunction
 from adbench.model.backend import HERE, KnownFault, known_fault
 from adbench.model.case import Case
 from adbench.model.events import Checked, Cost, Event, Started
@@ -50,7 +53,8 @@ class CheckPhase:
                 unbuilt = self._unbuilt(worker, job) if source.builds and not source.missing else None
                 yield Started(job, "check")
                 checked = unbuilt or self._check(worker, failures, job, asked)
-                call = checked.cost.call if checked.cost else None
+                cost = checked.cost
+                call, preparing = (cost.call, cost.prepare + cost.first_call) if cost else (None, 0.0)
                 if not is_loaded and worker.open_seconds is not None:
                     is_loaded = True
                     yield read(job.backend, worker.known, catalog.cases)
@@ -59,7 +63,7 @@ class CheckPhase:
                     faulty.add(job)
                 known = known_fault(worker.known, job.case, job.operator)
                 record = _as_known(_folded(checked.record, faulty), known, catalog.cases[job.case])
-                if record.may_be_timed and (slow := failures.too_slow(job, call)):
+                if record.may_be_timed and (slow := failures.too_slow(job, call, preparing)):
                     record = replace(record, reason=f"not timed: {slow}")
                 if record.outcome.is_fault or record.outcome.word == "wrong":
                     record = replace(record, reproduce=self.context.reproduce(job))
@@ -99,7 +103,10 @@ class CheckPhase:
     def _judged(self, worker: ResidentWorker, job: Job, reference: Any, asked: Collection[Job]) -> Checked:
         cost, keep = self._is_timed(job), replace(job, operator=RELATIONS) in asked
         near, unperturbed = self.references.near(job) if cost else (None, None)
-        request = self.context.prepare_request(job, reference=reference, perturbed=near, cost=cost, keep=keep)
+        slow = (self.context.settings.longest_call_seconds or inf) if cost else None
+        entries = isinstance(self.context.catalog.cases[job.case].f, (UserFunction, Sized))
+        more = {"slow": slow, "keep": keep, "entries": entries}
+        request = self.context.prepare_request(job, reference=reference, perturbed=near, **more)
         found = worker.ask(request)
         verdict = from_plain(found["verdict"], Verdict)
         fault = verdict.sentence if verdict.word == "wrong" else found.get("between_calls")

@@ -9,13 +9,15 @@ from math import log
 from adbench.model.record import Job, Record
 
 SHORT_CALL = 0.005  # seconds
+PREPARING = 10
 CRASHES_ALLOWED = 2  # of a backend on one case, before its other cells on that case are skipped
 
 
 class FailurePolicy:
     """Counts the crashes and time-outs of a run, starting with its records so far, and knows how long calls take.
 
-    longest_call   seconds; a job whose call is expected to take longer is skipped. None for no limit
+    longest_call   seconds; a job whose call is expected to take longer is skipped. None for no limit. A job may take
+                   PREPARING times as long until its first result
     """
 
     def __init__(self, records: Iterable[Record] = (), longest_call: float | None = None) -> None:
@@ -49,12 +51,14 @@ class FailurePolicy:
             return Record(job, "skipped", reason)
         return None
 
-    def too_slow(self, job: Job, call: float | None) -> str | None:
-        """Why a job whose call takes so many seconds is left out; None if it is not."""
-        if call is None or self._longest_call is None or call <= self._longest_call:
-            return None
-        seconds = f"{call:.2g}" if call < 10 else f"{call:.0f}"
-        return f"about {seconds} s per call is too slow for a quick run; -n {job.size} measures it"
+    def too_slow(self, job: Job, call: float | None, preparing: float = 0.0) -> str | None:
+        """Why a job that takes so many seconds to call, and to prepare before, is left out; None if it is not."""
+        most = self._longest_call
+        for seconds, what, factor in ((call, "per call", 1), (preparing, "to prepare", PREPARING)):
+            if most is not None and seconds is not None and seconds > factor * most:
+                about = f"{seconds:.2g}" if seconds < 10 else f"{seconds:.0f}"
+                return f"about {about} s {what} is over the limit of {factor * most:g} s; -n {job.size} measures it"
+        return None
 
 
 def expected(calls: Mapping[int, float], size: int) -> float | None:

@@ -19,7 +19,10 @@ from adbench.model.serialization import from_plain
 from adbench.model.settings import Settings
 
 METHODS: Sequence[memory.Method] = ("allocated", "python", "resident")
-LEFT_OUT = Figure(None, "a quick run measures memory by one method")  # where the settings ask for one
+LEFT_OUT = {
+    "python": Figure(None, "the allocated figure has all that Python's allocators have"),
+    "resident": Figure(None, "a quick run measures memory by one method"),  # if the settings ask for one
+}
 
 
 def measure_memory(
@@ -75,10 +78,11 @@ class MemoryMethod:
 
 
 def figures(methods: Mapping[memory.Method, MemoryMethod], job: Job, *, one: bool) -> Iterator[Figure]:
-    """The figure of each method; with `one`, those after the first one that has a value are left out."""
+    """The figure of each method. Python's is measured only if there is no allocated one; with `one`, those after the
+    first one that has a value are left out."""
     found = False
-    for method in methods.values():
-        figure = LEFT_OUT if one and found else method.measure(job)
+    for name, method in methods.items():
+        figure = LEFT_OUT[name] if found and (one or name == "python") else method.measure(job)
         found = found or figure.value is not None
         yield figure
 

@@ -175,9 +175,9 @@ class TimePhase:
 
     def _prepare(self, cell: TimedCell) -> None:
         """Prepare and call once; the result must be the checked one."""
-        job, settings = cell.record.job, self.context.settings
+        job = cell.record.job
         rotate = self.references.near(job)[0] is not None
-        cell.prepared = cell.worker.ask(self.context.prepare_request(job, rotate=rotate, freeze=settings.quick))
+        cell.prepared = cell.worker.ask(self.context.prepare_request(job, rotate=rotate))
         allowed = rounding(cell.record.verdict, cell.prepared["claimed"])
         fault = differs(cell.record.summary, from_plain(cell.prepared["summary"], Summary), allowed)
         if fault is not None:

@@ -32,11 +32,15 @@ Cell = tuple[str, str, str]
 
 @dataclass
 class Costs:
-    """Imports by backend; cells, and the seconds of their checks, by case, backend, operator and then size."""
+    """Imports by backend; cells, and the seconds of their checks, by case, backend, operator and then size.
+
+    untimed   jobs that were checked for a run and cannot be timed: unsupported, wrong, failed
+    """
 
     imports: dict[str, float] = field(default_factory=dict)
     cells: dict[Cell, dict[int, Cost]] = field(default_factory=dict)
     checks: dict[Cell, dict[int, float]] = field(default_factory=dict)
+    untimed: set[Job] = field(default_factory=set)
     _usual: dict[str, float | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of_import(self, backend: str) -> float:
@@ -72,6 +76,10 @@ class Costs:
             job = event.record.job
             if event.cost is not None:
                 self.learn(job, event.cost)
+            if event.record.status == "skipped" or event.record.may_be_timed or event.cost is not None:
+                self.untimed.discard(job)
+            else:
+                self.untimed.add(job)
             if event.seconds is not None:
                 self.learn_check(job, event.seconds)
             if event.open_seconds is not None:
@@ -107,7 +115,8 @@ def read(folder: Path, machine: dict[str, Any]) -> Costs:
             return Costs()
         cells = from_plain(data["cells"], list[tuple[Job, Cost]])
         checks = from_plain(data.get("checks", []), list[tuple[Job, float]])
-        found = Costs(from_plain(data["imports"], dict[str, float]))
+        untimed = from_plain(data.get("untimed", []), list[Job])
+        found = Costs(from_plain(data["imports"], dict[str, float]), untimed=set(untimed))
     except (OSError, ValueError, KeyError, AttributeError, RecursionError):
         return Costs()
     for job, cost in cells:
@@ -124,6 +133,7 @@ def keep(folder: Path, machine: dict[str, Any], costs: Costs) -> None:
         "imports": costs.imports,
         "cells": to_plain(_by_job(costs.cells)),
         "checks": to_plain(_by_job(costs.checks)),
+        "untimed": to_plain(sorted(costs.untimed)),
     }
     with contextlib.suppress(OSError, BadOutput):
         folder.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from adbench.execution.parallel import room
-from adbench.execution.phases.memory_phase import METHODS, jobs_to_measure
+from adbench.execution.phases.failure_policy import PREPARING
+from adbench.execution.phases.memory_phase import jobs_to_measure
 from adbench.execution.planning.costs import START_SECONDS, Costs, backends_of
 from adbench.model.record import Job
 from adbench.model.settings import PREFERRED_REFERENCE, Settings
@@ -22,7 +23,8 @@ JUDGE_SECONDS = 0.02
 JUDGE_TIMED_SECONDS = 0.006  # after the last round: the results of both inputs, and of both exchanged
 ASK_SECONDS = 0.003  # a request and its answer, and the collection before an epoch
 REFERENCE_SECONDS = 0.5  # one that is not in the cache, unless its time limit is shorter
-MEMORY_SLOWS_DOWN = 3.0  # each method, by about so much
+MEMORY_SLOWS_DOWN = 2.0  # each method, by about so much
+UNDECIDED = {4: 0.6, 5: 0.4, 6: 0.3}  # after so many launches: shares of a default run's time
 WARM_UP_ROUNDS = 5  # two that find out how many calls make a round, and three that agree
 
 
@@ -67,7 +69,8 @@ class Estimate:
             check += sum(START_SECONDS + self.costs.of_import(name) for name in backends_of(jobs)) / self.workers
         if not self.settings.time:
             return Seconds(check)
-        time = self.settings.launches * (self.imports(timed) + sum(map(self.launch, timed)))
+        launch = self.imports(timed) + sum(map(self.launch, timed))
+        time = launch * sum(map(self.undecided, range(self.settings.launches)))
         measured = jobs_to_measure(timed, self.settings)
         memory = (sum(map(self.memory, measured)) + self.memory_processes(measured)) / self.workers
         return Seconds(check, time, memory)
@@ -76,20 +79,30 @@ class Estimate:
         """What the jobs of each case or each backend take by themselves, imports and processes not included."""
         found: dict[str, Seconds] = {}
         measured = set(jobs_to_measure(jobs, self.settings))
+        launches = sum(map(self.undecided, range(self.settings.launches)))
         for job in (job for job in jobs if job.backend not in self._missing):
             one = Seconds(self.check(job) / self.workers)
             if job.case not in traps and self.settings.time:
                 memory = self.memory(job) / self.workers if job in measured else 0.0
-                one += Seconds(0.0, self.settings.launches * self.launch(job), memory)
+                one += Seconds(0.0, launches * self.launch(job), memory)
             name = getattr(job, field)
             found[name] = found.get(name, Seconds()) + one
         return found
+
+    def undecided(self, number: int) -> float:
+        """The share of the work in launch `number` that earlier launches leave to do."""
+        if not self.settings.stop_early:
+            return 1.0
+        looked = [share for after, share in UNDECIDED.items() if after <= number]
+        return min(looked, default=1.0)
 
     def check(self, job: Job) -> float:
         """One job's check, by itself."""
         if job in self._checked or job.backend in self._missing:
             return 0.0
-        known, cost = self.costs.of_check(job), self.costs.of(job)
+        known, cost, longest = self.costs.of_check(job), self.costs.of(job), self.settings.longest_call_seconds
+        if longest is not None and cost.call > longest:
+            return 0.0  # smaller sizes will tell
         return cost.prepare + cost.first_call + cost.call + JUDGE_SECONDS if known is None else known
 
     def references(self, jobs: Sequence[Job]) -> float:
@@ -100,7 +113,7 @@ class Estimate:
 
     def launch(self, job: Job) -> float:
         """One job in one launch, with its control where it has one."""
-        if job.backend in self._missing or self._is_too_slow(job):
+        if self._is_untimed(job):
             return 0.0
         cost, s = self.costs.of(job), self.settings
         epoch, most = s.epoch_ns * 1e-9, s.warm_at_most_ns * 1e-9
@@ -123,7 +136,7 @@ class Estimate:
 
     def memory(self, job: Job) -> float:
         """One job by all methods, the processes not included."""
-        if not self.settings.memory or job.backend in self._missing or self._is_too_slow(job):
+        if not self.settings.memory or self._is_untimed(job):
             return 0.0
         cost, calls = self.costs.of(job), 1 + self.settings.weighings
         return self._methods * MEMORY_SLOWS_DOWN * (cost.prepare + cost.first_call + calls * cost.call + ASK_SECONDS)
@@ -135,14 +148,16 @@ class Estimate:
         pairs = dict.fromkeys((job.backend, "" if self.settings.weigh_all_in_one else job.case) for job in jobs)
         return self._methods * sum(START_SECONDS + self.costs.of_import(backend) for backend, _ in pairs)
 
-    def _is_too_slow(self, job: Job) -> bool:
-        """Whether the check will leave it out."""
-        longest = self.settings.longest_call_seconds
-        return longest is not None and self.costs.of(job).call > longest
+    def _is_untimed(self, job: Job) -> bool:
+        """Whether there is nothing to time, or the check will find it too slow."""
+        if job.backend in self._missing or job in self.costs.untimed:
+            return True
+        longest, cost = self.settings.longest_call_seconds, self.costs.of(job)
+        return longest is not None and (cost.call > longest or cost.prepare + cost.first_call > PREPARING * longest)
 
     @property
     def _methods(self) -> int:
-        return 1 if self.settings.weigh_by_one_method else len(METHODS)
+        return 1 if self.settings.weigh_by_one_method else 2
 
     @property
     def _reference(self) -> str:

@@ -71,13 +71,19 @@ class Forecast:
         self._left = {("check", job): all_checks / len(unchecked) for job in unchecked}
         if not self._settings.time:
             return
-        groups = self._groups()
+        groups, decided = self._groups(), progress.decided
+        known = estimate.undecided(max(progress.looks, default=0))
         for number in range(self._settings.launches):
-            left = [g for g in groups if (number, g) not in progress.groups and g not in progress.decided]
-            self._left |= {("time", (number, group)): sum(map(estimate.launch, groups[group])) for group in left}
+            left = {
+                group: [job for job in jobs if job not in decided]
+                for group, jobs in groups.items()
+                if (number, group) not in progress.groups and group not in decided
+            }
+            share = min(1.0, estimate.undecided(number) / known)
+            self._left |= {("time", (number, g)): share * sum(map(estimate.launch, left[g])) for g in left}
             if left:
-                jobs = [job for group in left for job in groups[group]]
-                self._left["time", number] = estimate.imports(jobs)
+                jobs = [job for jobs in left.values() for job in jobs]
+                self._left["time", number] = share * estimate.imports(jobs)
         wanted = jobs_to_measure([job for jobs in groups.values() for job in jobs], self._settings)
         unmeasured = [job for job in wanted if job not in progress.memories]
         processes = estimate.memory_processes(unmeasured) / max(1, len(unmeasured))

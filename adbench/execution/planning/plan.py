@@ -24,7 +24,7 @@ FIRST_LOOK: Mapping[str, tuple[int, ...]] = {
     "projectile": (10, 100, 1_000),
 }
 """The cases of a run that names none: linear algebra, a regression, an equation, array code, and a branch that depends
-on data; and their sizes in a quick run. If that names no case, it measures their gradients only."""
+on data. Their sizes there and in a quick run, which measures only gradients if it names no case."""
 
 
 MOST_NAMES = 3  # of backends that are not installed, in a line
@@ -110,15 +110,16 @@ def _cases(catalog: Catalog, request: Request, left_out: list[str]) -> list[str]
 
 def _cells(catalog: Catalog, name: str, request: Request) -> list[tuple[int, str]]:
     """(size, operator) of each cell of a case. A trap has its gradient and all second-order operators, a case
-    of a first look its gradient at special sizes."""
+    of a first look has special sizes, and only its gradient if the run is quick."""
     case, named = catalog.cases[name], request.own_operators
     sizes, own = sizes_of(case, request.sizes, quick=request.quick), case.operators
     if case.is_trap:
         own = tuple(name for name in case.possible_operators if name == "gradient" or name in OF_SECOND_ORDER)
         return [(size, operator) for size in sizes for operator in (own if named is None else named)]
-    if request.quick and request.time and catalog.case_sources[name].builtin and name in FIRST_LOOK:
+    chosen = bool(request.cases or request.suites)
+    if request.time and (request.quick or not chosen) and catalog.case_sources[name].builtin and name in FIRST_LOOK:
         sizes = sizes if request.sizes else FIRST_LOOK[name]
-        own = own if request.cases or request.suites else ("gradient",)
+        own = own if chosen or not request.quick else ("gradient",)
     found = []
     for size in sizes:
         thorough = not request.time and size == sizes[0]

@@ -9,7 +9,8 @@ from adbench.execution.workers.supervisor import default_limit
 from adbench.model.settings import Settings, cache_folder
 
 QUICK_SECONDS = 150.0  # the budget of a quick run that selects nothing: enough on a machine half as fast as ours
-LONGEST_CALL_SECONDS = 0.1  # of a quick run; the five launches make twenty and more of them
+LONGEST_CALL_SECONDS = 1.0  # of a run that names no case and no size; each launch makes four and more of them
+LONGEST_QUICK_SECONDS = 0.1  # of a quick run
 
 RELATIONS = "relations"
 """In a job, this replaces the operator: laws that must hold between calls (relations.py)."""
@@ -90,8 +91,9 @@ class Request:
         )
         if self.quick:
             found = found.for_a_first_look()
-        if self.quick and self.time and not self.sizes:  # -n N measures what took too long
-            found = replace(found, longest_call_seconds=LONGEST_CALL_SECONDS)
+        if self.time and not self.sizes:  # -n N measures what took too long
+            longest = LONGEST_QUICK_SECONDS if self.quick else None if self.cases else LONGEST_CALL_SECONDS
+            found = replace(found, longest_call_seconds=longest)
         if self.rigorous:
             found = found.for_publishing()
         if self.margin is not None:

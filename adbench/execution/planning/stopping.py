@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from adbench.model.events import Decided
 from adbench.model.record import Group, Job, Run
@@ -10,39 +11,45 @@ from adbench.results.analysis import Ratio, ratios
 from adbench.results.matched_samples import comparable, groups
 
 LEADING = 10
-"""A group asks for the differences between so many backends, the fastest; one that is decided slower than all of them
-takes no further launch."""
+"""A group asks for the differences between so many backends, the fastest. One that is decided slower than all of them
+takes no further launch, and neither does a leading one whose differences to the others are decided."""
 
 TIED_AFTER = 6
 """Launches after which two backends may count as tied by the width of their interval alone."""
+
+_Pairs = dict[frozenset[str], Ratio]
 
 
 def decided(run: Run, launches: int, margin: float) -> Decided:
     """What takes no launch beyond these: the verdicts are those of the whole run, corrected for all looks and pairs.
 
-    A group with a single backend asks nothing that could be decided: it takes all launches.
+    The reference backend goes on as long as its group, because the noise floor is measured with it. A backend that is
+    compared with nobody, such as an approximate one, stops at the first look; a single correct one takes all launches.
     """
-    of_group: dict[Group, dict[frozenset[str], Ratio]] = {}
+    of_group: dict[Group, _Pairs] = {}
     for ratio in ratios(run, margin):
         key = (ratio.case, ratio.size, ratio.operator, ratio.seed)
         of_group.setdefault(key, {})[frozenset((ratio.a, ratio.b))] = ratio
+    right = {record.job for record in comparable(run.records)}
     stopped: list[Group] = []
-    slower: list[Job] = []
-    for group, records in groups(comparable(run.records)).items():
-        pairs = of_group.get(group, {})
-        order = sorted((r for r in records if r.time), key=lambda r: r.time.seconds_per_call if r.time else 0.0)
-        names = [record.job.backend for record in order]
-        leading = set(names[:LEADING])
-        if len(leading) > 1 and all(_settled(ratio, margin) for pair, ratio in pairs.items() if pair <= leading):
+    done: list[Job] = []
+    for group, records in groups(record for record in run.records if record.time).items():
+        order = sorted(records, key=lambda record: record.time.seconds_per_call if record.time else 0.0)
+        ranked = [record.job.backend for record in order if record.job in right]
+        pairs, leading = of_group.get(group, {}), ranked[:LEADING]
+        open_ = {name for name in leading if not _all_settled(name, leading, pairs, margin)}
+        open_ |= {name for name in ranked[LEADING:] if not _slower(pairs.get(frozenset((name, leading[-1]))), name)}
+        if len(leading) > 1 and open_.isdisjoint(leading):
             stopped.append(group)
-            continue
-        slower += [
-            record.job
-            for record in order[LEADING:]
-            if record.job.backend != run.reference_backend  # the noise floor is measured with it
-            and _slower(pairs.get(frozenset((record.job.backend, names[LEADING - 1]))), record.job.backend)
-        ]
-    return Decided(launches, tuple(stopped), tuple(slower))
+        else:
+            kept = open_ | {run.reference_backend} | ({*ranked} if len(ranked) == 1 else set())
+            done += [record.job for record in records if record.job.backend not in kept]
+    return Decided(launches, tuple(stopped), tuple(done))
+
+
+def _all_settled(name: str, leading: Sequence[str], pairs: _Pairs, margin: float) -> bool:
+    others = (pairs.get(frozenset((name, other))) for other in leading if other != name)
+    return all(ratio is not None and _settled(ratio, margin) for ratio in others)
 
 
 def _settled(ratio: Ratio, margin: float) -> bool:

@@ -17,7 +17,7 @@ MOST_SHARE = 0.1
 """Of a processor, outside its turns: a worker that uses more is paused there. Idle ones use less than a thousandth."""
 
 ENOUGH_NS = 50_000_000
-"""Of others' turns, before a worker is judged: what a library puts off until after its call takes less."""
+"""Of others' turns, before a worker is judged: work that a library puts off until after its call takes less."""
 
 
 class Background:

@@ -35,7 +35,7 @@ from adbench.model import tree
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.record import Summary
 from adbench.model.serialization import from_plain, to_plain
-from adbench.oracle.evidence import EntryEvidence
+from adbench.oracle.evidence import worst_entries
 from adbench.oracle.reference import Reference
 
 MOST_TRACEBACK = 8192  # characters
@@ -57,13 +57,13 @@ class WorkerState:
     kept: tuple[Any, dict[str, relations.Kept]] = (None, {})
     resident: int = 0  # bytes, after the last garbage collection
 
-    def forget_last_cell(self, *, thoroughly: bool, frozen: bool = False) -> None:
-        """Collect the last cell's tapes and arrays. In a check only if they are large, because a collection takes up to
-        50 ms, longer than most cells. `frozen`: whether `prepare` froze them."""
-        if thoroughly or _resident_bytes() > self.resident + WORTH_COLLECTING:
-            if frozen:
-                gc.unfreeze()
+    def forget_last_cell(self) -> None:
+        """Collect the last cells' tapes and arrays if they are large: a collection takes up to 50 ms, longer than most
+        cells."""
+        if _resident_bytes() > self.resident + WORTH_COLLECTING:
+            gc.unfreeze()  # what `prepare` froze
             gc.collect()
+            gc.freeze()
             self.resident = _resident_bytes()
 
 
@@ -161,17 +161,19 @@ def build(state: WorkerState, request: Mapping[str, Any]) -> None:
 def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Prepare the operator and call it once; the inputs are bound before any clock starts.
 
-    If the request has a reference, the result is judged. If it requests the cost, further calls are judged too, also at
-    the perturbed point if it has a reference; one of them is timed, unless the first call was so slow that its time is
-    used. With `rotate`, timed calls alternate between the case's inputs and perturbed ones. With `freeze`, collections
-    before epochs skip the objects that the library made to prepare: collections are shorter, and the objects stay until
-    memory has grown.
+    If the request has a reference, the result is judged. With `slow`, further calls are judged, also at the perturbed
+    point if it has a reference, unless a call takes longer than so many seconds; and further calls are timed. With
+    `entries`, the answer has the worst ones.
+
+    A request to time says `rotate`: whether timed calls alternate between the case's inputs and perturbed ones. Then
+    the collections before epochs skip the objects that the library made to prepare, which made them as long as the
+    epochs; these objects stay until memory has grown.
     """
     state.call = state.timed = state.remote = None
-    freeze = bool(request.get("freeze"))
-    state.forget_last_cell(thoroughly="reference" not in request and not freeze, frozen=freeze)
+    is_timed = "rotate" in request
+    state.forget_last_cell()
     at, backend, operator = _point(request), _loaded(state), request["operator"]
-    if request.get("rotate") is not None:
+    if is_timed:
         at = at.copied()  # its arrays will be overwritten
     elsewhere, native = at.native(backend, operator)
     f = backend.function(at.case, at.names, at.size)
@@ -201,23 +203,19 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         known, claimed = _known(request, at), backend.claimed_relative_error
         verdict, entries = prepared_point.examined(at, operator, numbers, known, claimed)
         answer["verdict"] = to_plain(verdict)
-        answer["entries"] = to_plain(_worst_entries(at, entries))
+        answer["entries"] = to_plain(worst_entries(entries) if request.get("entries") else [])
     del result, numbers
-    if freeze:
+    if is_timed:
         gc.freeze()
-    if request.get("cost") and answer["verdict"]["word"] != "wrong":
-        sites = _sites(at, [request["reference"], request.get("perturbed")])
-        answer["between_calls"] = first_fault(backend, operator, state.timed.call, sites)
-    answer["call_seconds"] = _seconds_of(state.call, first_call_ns) if request.get("cost") else None
+    answer["call_seconds"] = None
+    if (slow := request.get("slow")) is not None:
+        if first_call_ns * 1e-9 > slow:  # it may have compiled
+            first_call_ns = min(first_call_ns, clock.once(state.call)[1])
+        if first_call_ns * 1e-9 <= slow and answer["verdict"]["word"] != "wrong":
+            sites = _sites(at, [request["reference"], request.get("perturbed")])
+            answer["between_calls"] = first_fault(backend, operator, state.timed.call, sites)
+        answer["call_seconds"] = _seconds_of(state.call, first_call_ns)
     return answer
-
-
-def _worst_entries(at: prepared_point.Point, entries: Sequence[EntryEvidence]) -> Sequence[EntryEvidence]:
-    """Those to show of a user's function; none of a case."""
-    from adbench.functions.function_check import worst_entries
-    from adbench.functions.user_function import UserFunction
-
-    return worst_entries(entries) if isinstance(at.case.f, UserFunction) else ()
 
 
 def _kept(state: WorkerState, at: prepared_point.Point) -> dict[str, relations.Kept]:
