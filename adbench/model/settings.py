@@ -28,7 +28,8 @@ class Settings:
     warm_at_most_ns     the limit for a slow call, which otherwise runs at least three times
     cell_ns             the longest time of a cell in a launch; slow cells get fewer rounds, at least one
     longest_call_seconds   a cell whose call takes longer is checked and not timed, and so is one that takes ten times
-                        as long to prepare; None for no limit
+                        as long to prepare. If nothing is timed: a cell whose check takes longer is left out. None for
+                        no limit
     weighings           calls in the memory phase; the figure is their median
     weigh_values        whether to measure the memory of `value` even if a derivative is measured
     weigh_by_one_method   whether to measure memory only by the first method that has a figure

@@ -9,7 +9,7 @@ from adbench import Case, Job, UsageError
 from adbench.catalog import discovery, inventory
 from adbench.catalog.discovery import Catalog, Source, requirement
 from adbench.catalog.installed import pip_command
-from adbench.execution.planning.plan import FIRST_LOOK, check_inputs, plan, positive, sizes_by_case, sizes_of
+from adbench.execution.planning.plan import FIRST_LOOK, check_inputs, plan, positive, sizes_by_case, sizes_of, three_of
 from adbench.execution.planning.request import RELATIONS, Request
 from adbench.model.errors import UnknownName
 from adbench.model.operator import COMPOSITIONS
@@ -138,6 +138,10 @@ def test_a_run_has_few_cases_at_three_realistic_sizes_and_a_quick_one_measures_t
     whole = plan(known, Request(backends=["tape"])).jobs
     assert {job.operator for job in whole} == {"value", "gradient", "hvp", "hessian"}
     assert sizes_by_case(whole) == {name: list(sizes) for name, sizes in FIRST_LOOK.items()}
+    every = sizes_by_case(plan(known, Request(backends=["tape"], suites=["all"])).jobs)
+    assert every["lotka_volterra"] == list(FIRST_LOOK["lotka_volterra"])
+    assert {len(sizes) for sizes in every.values()} <= {1, 2, 3}
+    assert all(sizes[-1] == known.cases[name].sizes[-1] for name, sizes in every.items() if name not in FIRST_LOOK)
     named = plan(known, Request(backends=["tape"], cases=["lotka_volterra"])).jobs
     assert {job.size for job in named} == set(known.cases["lotka_volterra"].sizes)
     quick = plan(known, Request(quick=True, backends=["tape"])).jobs
@@ -152,6 +156,14 @@ def test_a_run_has_few_cases_at_three_realistic_sizes_and_a_quick_one_measures_t
     assert {job.size for job in check} == {1, 10}
     small = plan(known, Request(quick=True, backends=["tape"], cases=["lotka_volterra"], sizes=["2"])).jobs
     assert {job.size for job in small} == {2}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "three"),
+    [((2, 10, 30), (2, 10, 30)), ((1, 10, 100, 1000), (10, 100, 1000)), ((1, 2, 3, 4, 5, 6, 7, 8), (2, 5, 8))],
+)
+def test_a_run_of_a_suite_spreads_three_sizes(sizes: tuple[int, ...], three: tuple[int, ...]) -> None:
+    assert three_of(sizes) == three
 
 
 def test_a_quick_plan_has_the_first_look_cases_and_the_users_own_by_default() -> None:

@@ -6,7 +6,12 @@ import pytest
 
 from adbench.execution.phases.failure_policy import FailurePolicy, expected
 from adbench.execution.phases.memory_phase import LEFT_OUT, METHODS, figures
-from adbench.execution.planning.request import LONGEST_CALL_SECONDS, LONGEST_QUICK_SECONDS, Request
+from adbench.execution.planning.request import (
+    LONGEST_CALL_SECONDS,
+    LONGEST_CHECK_SECONDS,
+    LONGEST_QUICK_SECONDS,
+    Request,
+)
 from adbench.execution.session import prepare
 from adbench.measure.memory import Figure
 from adbench.model.record import Job, Record
@@ -37,6 +42,15 @@ def test_a_cell_is_left_out_where_its_call_would_be_too_slow_and_only_with_a_lim
     assert found.reason == "about 0.26 s per call is over the limit of 0.1 s; -n 128 measures it"
 
 
+def test_a_check_leaves_out_what_would_take_too_long_to_check() -> None:
+    policy = FailurePolicy(longest_call=5.0, time=False)
+    for size, seconds in ((32, 0.05), (64, 0.8)):
+        policy.note(Record(Job("a", size, "x", "gradient"), "ok"), seconds)
+    found = policy.skipped(Job("a", 128, "x", "gradient"))
+    assert found is not None
+    assert found.reason == "about 13 s to check is over the limit of 5 s; -n 128 checks it"
+
+
 def test_a_cell_that_takes_ten_times_the_limit_to_prepare_is_not_timed() -> None:
     policy, job = FailurePolicy(longest_call=1.0), Job("a", 32, "x", "value")
     assert policy.too_slow(job, 0.1, 9.9) is None
@@ -49,12 +63,14 @@ def test_a_cell_that_takes_ten_times_the_limit_to_prepare_is_not_timed() -> None
         ({"quick": True}, LONGEST_QUICK_SECONDS),
         ({"quick": True, "cases": ["a"]}, LONGEST_QUICK_SECONDS),
         ({"quick": True, "sizes": ["128"]}, None),
-        ({"quick": True, "time": False}, None),
+        ({"quick": True, "time": False}, LONGEST_CHECK_SECONDS),
         ({}, LONGEST_CALL_SECONDS),
         ({"suites": ["all"], "rigorous": True}, LONGEST_CALL_SECONDS),
         ({"cases": ["a"]}, None),
         ({"sizes": ["128"]}, None),
-        ({"time": False}, None),
+        ({"time": False}, LONGEST_CHECK_SECONDS),
+        ({"time": False, "cases": ["a"]}, None),
+        ({"time": False, "sizes": ["256"]}, None),
     ],
 )
 def test_what_a_user_names_has_no_limit_unless_the_run_is_quick(asked: dict[str, object], limit: float | None) -> None:

@@ -39,7 +39,8 @@ class CheckPhase:
         self, jobs: Sequence[Job], before: Sequence[Record], enough: Callable[[], bool] = lambda: False
     ) -> Iterator[Event]:
         """Check the jobs of one backend in order until `enough`; `before` are its earlier records."""
-        catalog, failures = self.context.catalog, FailurePolicy(before, self.context.settings.longest_call_seconds)
+        catalog, settings = self.context.catalog, self.context.settings
+        failures = FailurePolicy(before, settings.longest_call_seconds, time=settings.time)
         asked = frozenset(jobs)
         faulty = {record.job for record in before if _is_faulty(record)}
         is_loaded = False
@@ -58,7 +59,7 @@ class CheckPhase:
                 if not is_loaded and worker.open_seconds is not None:
                     is_loaded = True
                     yield read(job.backend, worker.known, catalog.cases)
-                failures.note(checked.record, call)
+                failures.note(checked.record, call if settings.time else checked.seconds)
                 if _is_faulty(checked.record):
                     faulty.add(job)
                 known = known_fault(worker.known, job.case, job.operator)

@@ -18,9 +18,11 @@ class FailurePolicy:
 
     longest_call   seconds; a job whose call is expected to take longer is skipped. None for no limit. A job may take
                    PREPARING times as long until its first result
+    time           whether calls are timed; otherwise the limit is for whole checks
     """
 
-    def __init__(self, records: Iterable[Record] = (), longest_call: float | None = None) -> None:
+    def __init__(self, records: Iterable[Record] = (), longest_call: float | None = None, *, time: bool = True) -> None:
+        self._what, self._does = ("per call", "measures") if time else ("to check", "checks")
         self._crashes: Counter[tuple[str, str]] = Counter()
         self._timed_out: dict[tuple[str, str, str], int] = {}
         self._calls: dict[tuple[str, str, str], dict[int, float]] = {}
@@ -29,7 +31,7 @@ class FailurePolicy:
             self.note(record)
 
     def note(self, record: Record, call: float | None = None) -> None:
-        """Remember a crash or a time-out, and the seconds of a call."""
+        """Remember a crash or a time-out, and the seconds of a call or check."""
         job = record.job
         key = job.backend, job.case, job.operator
         if record.outcome.word == "crashed":
@@ -52,12 +54,12 @@ class FailurePolicy:
         return None
 
     def too_slow(self, job: Job, call: float | None, preparing: float = 0.0) -> str | None:
-        """Why a job that takes so many seconds to call, and to prepare before, is left out; None if it is not."""
+        """Why a job that takes so many seconds to call or check, and to prepare, is left out; None if it is not."""
         most = self._longest_call
-        for seconds, what, factor in ((call, "per call", 1), (preparing, "to prepare", PREPARING)):
+        for seconds, what, factor in ((call, self._what, 1), (preparing, "to prepare", PREPARING)):
             if most is not None and seconds is not None and seconds > factor * most:
                 about = f"{seconds:.2g}" if seconds < 10 else f"{seconds:.0f}"
-                return f"about {about} s {what} is over the limit of {factor * most:g} s; -n {job.size} measures it"
+                return f"about {about} s {what} is over the limit of {factor * most:g} s; -n {job.size} {self._does} it"
         return None
 
 

@@ -109,17 +109,18 @@ def _cases(catalog: Catalog, request: Request, left_out: list[str]) -> list[str]
 
 
 def _cells(catalog: Catalog, name: str, request: Request) -> list[tuple[int, str]]:
-    """(size, operator) of each cell of a case. A trap has its gradient and all second-order operators, a case
-    of a first look has special sizes, and only its gradient if the run is quick."""
+    """(size, operator) of each cell of a case. A trap has its gradient and all second-order operators. A run that names
+    no case has three sizes of a built-in one, those of a first look there; if it is quick, only their gradients."""
     case, named = catalog.cases[name], request.own_operators
     sizes, own = sizes_of(case, request.sizes, quick=request.quick), case.operators
     if case.is_trap:
         own = tuple(name for name in case.possible_operators if name == "gradient" or name in OF_SECOND_ORDER)
         return [(size, operator) for size in sizes for operator in (own if named is None else named)]
-    chosen = bool(request.cases or request.suites)
-    if request.time and (request.quick or not chosen) and catalog.case_sources[name].builtin and name in FIRST_LOOK:
-        sizes = sizes if request.sizes else FIRST_LOOK[name]
-        own = own if chosen or not request.quick else ("gradient",)
+    if request.time and catalog.case_sources[name].builtin:
+        if not request.sizes and (request.quick or not request.cases):
+            sizes = FIRST_LOOK.get(name) or (sizes if request.quick else three_of(sizes))
+        if request.quick and name in FIRST_LOOK and not request.cases and not request.suites:
+            own = ("gradient",)
     found = []
     for size in sizes:
         thorough = not request.time and size == sizes[0]
@@ -155,6 +156,11 @@ def sizes_of(case: Case, wanted: Sequence[str], *, quick: bool) -> tuple[int, ..
         elif case.accepts(positive(text)):
             found.add(positive(text))
     return tuple(sorted(found))
+
+
+def three_of(sizes: Sequence[int]) -> tuple[int, ...]:
+    """The largest size, the second smallest and one between, because the smallest is often 1. At most three: all."""
+    return tuple(sizes) if len(sizes) < 4 else (sizes[1], sizes[(len(sizes) + 1) // 2], sizes[-1])
 
 
 def sizes_by_case(jobs: Iterable[Job]) -> dict[str, list[int]]:

@@ -11,6 +11,7 @@ from adbench.model.settings import Settings, cache_folder
 QUICK_SECONDS = 150.0  # the budget of a quick run that selects nothing: enough on a machine half as fast as ours
 LONGEST_CALL_SECONDS = 1.0  # of a run that names no case and no size; each launch makes four and more of them
 LONGEST_QUICK_SECONDS = 0.1  # of a quick run
+LONGEST_CHECK_SECONDS = 5.0  # to check a cell, if nothing is timed and neither case nor size is named
 
 RELATIONS = "relations"
 """In a job, this replaces the operator: laws that must hold between calls (relations.py)."""
@@ -91,8 +92,10 @@ class Request:
         )
         if self.quick:
             found = found.for_a_first_look()
-        if self.time and not self.sizes:  # -n N measures what took too long
-            longest = LONGEST_QUICK_SECONDS if self.quick else None if self.cases else LONGEST_CALL_SECONDS
+        if self.time and self.quick and not self.sizes:  # -n N measures what took too long
+            found = replace(found, longest_call_seconds=LONGEST_QUICK_SECONDS)
+        elif not self.sizes and not self.cases:
+            longest = LONGEST_CALL_SECONDS if self.time else LONGEST_CHECK_SECONDS
             found = replace(found, longest_call_seconds=longest)
         if self.rigorous:
             found = found.for_publishing()
