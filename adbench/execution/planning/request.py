@@ -22,7 +22,8 @@ class Request:
     """What a user asks for: which cells, and how to measure them. The command line and Python use these names.
 
     cases, backends                 names, globs, or files; none selects all
-    sizes                           numbers, or globs over a case's own sizes; none: the case's own
+    sizes                           numbers, or globs over a case's own sizes; none: the case's own, or three of them in
+                                    a run that names no case
     operators                       "relations" among them asks for those too, at each case's smallest size;
                                     none: each case's own, and for a check all possible ones at the smallest size
     suites                          only the cases of one of these: "all", "traps", or what the cases say
