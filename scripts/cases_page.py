@@ -83,7 +83,7 @@ def _properties(rows: Sequence[Row]) -> str:
     lines = [
         "## Properties",
         "",
-        "Each row gives the active inputs (*in*), the sizes of a run with `-c` (*any*: other sizes), the operators of a run",
+        "Each row gives the active inputs (*in*), the sizes of a run with `-c` (*any*: other sizes), the operators",
         "(empty: value and gradient), and the tags.",
         "",
         "| case | in | sizes | operators | tags |",

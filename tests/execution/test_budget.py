@@ -64,6 +64,9 @@ def test_jobs_that_an_earlier_check_found_untimeable_take_no_launch() -> None:
     costs.note(Checked(Record(job, "skipped", "too slow for this run")))
     costs.note(Checked(Record(job, "ok", summary=Summary(1, 1.0, 1.0)), cost=costs.of(job), seconds=0.1))
     assert Estimate(Settings(), costs).launch(job) == before
+    larger = Job("new", 10, "tape", "hvp")
+    costs.note(Checked(Record(replace(larger, size=1), "unsupported", "no such operator")))
+    assert Estimate(Settings(), costs).launch(larger) == 0, "nothing else is known of the cell"
 
 
 def test_a_slow_cell_is_bounded_by_its_share_of_a_launch() -> None:
@@ -190,7 +193,7 @@ def test_enough_launches_for_an_interval_remain() -> None:
 
 def test_costs_are_kept_per_machine(tmp_path: Path) -> None:
     machine = {"processor": "A", "memory_bytes": 2**34, "system": "Linux 6", "python": "CPython 3.11"}
-    whole = replace(known(), untimed={JOBS[0]})
+    whole = replace(known(), untimed={("cheap", "tape", "hvp"): {1, 10}})
     kept.keep(tmp_path / "new", machine, whole)
     assert kept.read(tmp_path / "new", machine) == whole
     assert kept.read(tmp_path / "new", {**machine, "processor": "B"}) == Costs()

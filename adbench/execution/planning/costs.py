@@ -34,13 +34,13 @@ Cell = tuple[str, str, str]
 class Costs:
     """Imports by backend; cells, and the seconds of their checks, by case, backend, operator and then size.
 
-    untimed   jobs that were checked for a run and cannot be timed: unsupported, wrong, failed
+    untimed   sizes at which a check found nothing that can be timed: unsupported, wrong, failed
     """
 
     imports: dict[str, float] = field(default_factory=dict)
     cells: dict[Cell, dict[int, Cost]] = field(default_factory=dict)
     checks: dict[Cell, dict[int, float]] = field(default_factory=dict)
-    untimed: set[Job] = field(default_factory=set)
+    untimed: dict[Cell, set[int]] = field(default_factory=dict)
     _usual: dict[str, float | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of_import(self, backend: str) -> float:
@@ -55,6 +55,11 @@ class Costs:
         near = min(sizes, key=lambda n: abs(n - job.size))
         known, ratio = sizes[near], job.size / near
         return known if ratio == 1 else Cost(known.prepare, known.first_call * ratio, known.call * ratio)
+
+    def is_untimed(self, job: Job) -> bool:
+        """Whether the job could not be timed, or nothing but that is known of its other sizes."""
+        cell = job.case, job.backend, job.operator
+        return job.size in self.untimed.get(cell, ()) or (bool(self.untimed.get(cell)) and cell not in self.cells)
 
     def of_check(self, job: Job) -> float | None:
         """Seconds of a job's check: as it was, or of the nearest size, or the backend's median; else None."""
@@ -76,10 +81,11 @@ class Costs:
             job = event.record.job
             if event.cost is not None:
                 self.learn(job, event.cost)
+            sizes = self.untimed.setdefault((job.case, job.backend, job.operator), set())
             if event.record.status == "skipped" or event.record.may_be_timed or event.cost is not None:
-                self.untimed.discard(job)
+                sizes.discard(job.size)
             else:
-                self.untimed.add(job)
+                sizes.add(job.size)
             if event.seconds is not None:
                 self.learn_check(job, event.seconds)
             if event.open_seconds is not None:
@@ -116,13 +122,15 @@ def read(folder: Path, machine: dict[str, Any]) -> Costs:
         cells = from_plain(data["cells"], list[tuple[Job, Cost]])
         checks = from_plain(data.get("checks", []), list[tuple[Job, float]])
         untimed = from_plain(data.get("untimed", []), list[Job])
-        found = Costs(from_plain(data["imports"], dict[str, float]), untimed=set(untimed))
+        found = Costs(from_plain(data["imports"], dict[str, float]))
     except (OSError, ValueError, KeyError, AttributeError, RecursionError):
         return Costs()
     for job, cost in cells:
         found.learn(job, cost)
     for job, seconds in checks:
         found.learn_check(job, seconds)
+    for job in untimed:
+        found.untimed.setdefault((job.case, job.backend, job.operator), set()).add(job.size)
     return found
 
 
@@ -133,7 +141,7 @@ def keep(folder: Path, machine: dict[str, Any], costs: Costs) -> None:
         "imports": costs.imports,
         "cells": to_plain(_by_job(costs.cells)),
         "checks": to_plain(_by_job(costs.checks)),
-        "untimed": to_plain(sorted(costs.untimed)),
+        "untimed": to_plain([Job(key[0], size, *key[1:]) for key, of in costs.untimed.items() for size in sorted(of)]),
     }
     with contextlib.suppress(OSError, BadOutput):
         folder.mkdir(parents=True, exist_ok=True)

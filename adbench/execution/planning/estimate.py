@@ -150,7 +150,7 @@ class Estimate:
 
     def _is_untimed(self, job: Job) -> bool:
         """Whether there is nothing to time, or the check will find it too slow."""
-        if job.backend in self._missing or job in self.costs.untimed:
+        if job.backend in self._missing or self.costs.is_untimed(job):
             return True
         longest, cost = self.settings.longest_call_seconds, self.costs.of(job)
         return longest is not None and (cost.call > longest or cost.prepare + cost.first_call > PREPARING * longest)
