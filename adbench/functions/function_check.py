@@ -12,8 +12,6 @@ from typing import Any
 from adbench.oracle.evidence import BADNESS, EntryEvidence, worst_entries
 from adbench.oracle.verdict import Verdict, whole_digits
 
-"""The most entries in a table; if there are more, the worst are shown."""
-
 WIDTH = 80
 SIGNS = {"right": "✓", "approximate": "≈", "verified": "~", "inconclusive": "?", "blind": "?", "wrong": "✗"}
 NOT_HAD = "∅"

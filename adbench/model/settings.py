@@ -27,9 +27,8 @@ class Settings:
     warm_ns             the limit of a warm-up, which ends earlier if three rounds of `epoch_ns` agree
     warm_at_most_ns     the limit for a slow call, which otherwise runs at least three times
     cell_ns             the longest time of a cell in a launch; slow cells get fewer rounds, at least one
-    longest_call_seconds   a cell whose call takes longer is checked and not timed, and so is one that takes ten times
-                        as long to prepare. If nothing is timed: a cell whose check takes longer is left out. None for
-                        no limit
+    longest_call_seconds   None for no limit. A cell with a longer call is checked but not timed, and so is one that
+                        takes ten times as long to prepare. Without timing: a cell with a longer check is skipped
     weighings           calls in the memory phase; the figure is their median
     weigh_values        whether to measure the memory of `value` even if a derivative is measured
     weigh_by_one_method   whether to measure memory only by the first method that has a figure

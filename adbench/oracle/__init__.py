@@ -1,1 +1,1 @@
-"""What the right answer is, and the verdict. Knows no backend."""
+"""The oracle: reference derivatives and verdicts. It knows no backend."""

@@ -25,6 +25,7 @@ ROUNDINGS = 8.0
 RESOLVED = 0.5e-9
 SMALLEST_NORMAL = float(np.finfo(np.float64).smallest_normal)
 MOST_DIGITS = 17.0
+MOST_SHOWN = 10  # entries in a table, or in the record of a user's function
 
 
 @dataclass(frozen=True)
@@ -183,26 +184,21 @@ def _digits(error: float, size: float) -> float:
 
 def worst(evidence: Sequence[EntryEvidence]) -> EntryEvidence | None:
     """The entry that decides: a wrong one furthest beyond its bound, else the least resolvable, else the least sure."""
-
-    def badness(item: EntryEvidence) -> tuple[int, float]:
-        error = abs(item.got - item.expected)
-        ratio = error / item.bound if item.bound > 0 else math.inf
-        grade = BADNESS[item.word]
-        if item.word == "wrong":
-            return (grade, ratio if math.isfinite(ratio) else math.inf)
-        if grade:
-            return (grade, -item.digits_resolvable)
-        return (grade, ratio if math.isfinite(ratio) else 0.0)
-
-    return max(evidence, key=badness, default=None)
+    return max(evidence, key=_badness, default=None)
 
 
-def worst_entries(evidence: Sequence[EntryEvidence], most: int = 10) -> list[EntryEvidence]:
-    """The `most` worst of these numbers, in their order."""
+def worst_entries(evidence: Sequence[EntryEvidence]) -> list[EntryEvidence]:
+    """The MOST_SHOWN worst of these numbers, in their order."""
+    ranked = sorted(range(len(evidence)), key=lambda k: _badness(evidence[k]), reverse=True)
+    return [evidence[k] for k in sorted(ranked[:MOST_SHOWN])]
 
-    def badness(k: int) -> tuple[int, float]:
-        item = evidence[k]
-        error = abs(item.got - item.expected)
-        return BADNESS[item.word], math.inf if math.isnan(error) else error / (item.bound or 1.0)
 
-    return [evidence[k] for k in sorted(sorted(range(len(evidence)), key=badness, reverse=True)[:most])]
+def _badness(item: EntryEvidence) -> tuple[int, float]:
+    error = abs(item.got - item.expected)
+    ratio = error / item.bound if item.bound > 0 else math.inf
+    grade = BADNESS[item.word]
+    if item.word == "wrong":
+        return grade, ratio if math.isfinite(ratio) else math.inf
+    if grade:
+        return grade, -item.digits_resolvable
+    return grade, ratio if math.isfinite(ratio) else 0.0

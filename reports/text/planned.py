@@ -33,7 +33,8 @@ def sentence(session: Session) -> str:
     jobs, settings = session.plan.jobs, session.settings
     what = [formatting.plural(len(jobs), "cell"), formatting.plural(len({job.backend for job in jobs}), "backend")]
     if settings.time:
-        what.append(formatting.plural(settings.launches, "launch", "launches"))
+        launches = formatting.plural(settings.launches, "launch", "launches")
+        what.append(f"up to {launches}" if settings.stop_early else launches)
     return f"{', '.join(what)}: about {duration(session.forecast.total)}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -75,6 +76,20 @@ def test_a_worker_refuses_a_second_backend() -> None:
     assert "tape" in second["failed"]
     assert bench.backend is not None
     assert bench.backend.name == "finite_differences"
+
+
+def test_a_call_slower_than_the_limit_is_not_repeated_to_be_judged() -> None:
+    known, worker, references = catalog(), WorkerState(), WorkerState()
+    asked = {"case": to_plain(known.case_sources["matrix_product"]), "size": 8, "seed": 0, "operator": "gradient"}
+    reference = {**asked, "do": "reference", "cache": None, "reference_seconds": 1.0}
+    needs = {"second_order": False, "hessian": False}
+    judged = {**asked, "do": "prepare", "reference": answer(references, {**reference, **needs})["value"]}
+    answer(worker, {"do": "load", "source": to_plain(known.backends["tape"])})
+    all_, none = (answer(worker, {**judged, "slow": seconds})["value"] for seconds in (math.inf, 0.0))
+    assert all_["between_calls"] is None
+    assert "between_calls" not in none
+    assert none["call_seconds"] > 0
+    assert answer(worker, judged)["value"]["call_seconds"] is None
 
 
 def runtimes(name: str, folder: Path | None = None) -> dict[str, set[str]]:

@@ -67,6 +67,17 @@ def test_jobs_that_an_earlier_check_found_untimeable_take_no_launch() -> None:
     larger = Job("new", 10, "tape", "hvp")
     costs.note(Checked(Record(replace(larger, size=1), "unsupported", "no such operator")))
     assert Estimate(Settings(), costs).launch(larger) == 0, "nothing else is known of the cell"
+    costs.note(Checked(Record(replace(larger, size=2), "ok", summary=Summary(1, 1.0, 1.0)), seconds=0.1))
+    assert Estimate(Settings(), costs).launch(larger) > 0, "another size can be timed"
+
+
+def test_a_check_that_takes_too_long_is_expected_to_be_skipped() -> None:
+    costs, job = known(), JOBS[0]
+    costs.learn_check(job, 30.0)
+    unlimited, limited = (Settings(time=False, longest_call_seconds=limit) for limit in (None, 5.0))
+    assert Estimate(unlimited, costs).check(job) == 30.0
+    assert Estimate(limited, costs).check(job) == 0
+    assert Estimate(replace(limited, time=True), costs).check(job) == 30.0, "there the limit is for a call"
 
 
 def test_a_slow_cell_is_bounded_by_its_share_of_a_launch() -> None:

@@ -10,7 +10,7 @@ import pytest
 from adbench.execution.planning.stopping import LEADING, decided
 from adbench.measure.statistics import looks
 from adbench.model.events import Decided
-from adbench.model.record import Run, group_of
+from adbench.model.record import Job, Run, group_of
 from adbench.model.run_progress import Head, Progress, apply
 from adbench.results.analysis import ratios
 from adbench.results.journal import event_of, line_of
@@ -110,6 +110,39 @@ def test_what_is_decided_survives_the_journal_and_ends_launches() -> None:
     apply(event, progress)
     assert progress.decided == {group_of(jobs[0]), jobs[-1]}
     assert progress.looks == {4}
+
+
+def session_with_early_stops(rng: np.random.Generator, names: tuple[str, ...], **about: object) -> Run:
+    """A session as the scheduler runs it: what is decided after a look takes no launch beyond it."""
+    logs = times(rng, names, **about)  # type: ignore[arg-type]
+    taken = dict.fromkeys(logs, 8)
+    for look in [n for n in looks(8) if n < 8]:
+        found = with_stops({job: logs[job][: min(look, n)] for job, n in taken.items()})
+        event = decided(found, look, MARGIN)
+        stop = {*event.jobs, *(job for job in logs if group_of(job) in event.groups)}
+        taken |= {job: look for job in stop if taken[job] > look}
+    return with_stops({job: logs[job][:n] for job, n in taken.items()})
+
+
+def with_stops(logs: dict[Job, np.ndarray]) -> Run:
+    found = run(logs)
+    return replace(found, settings=found.settings | {"launches": 8, "stop_early": True})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", [0.015, 0.06])
+def test_of_a_hundred_sessions_without_differences_at_most_five_have_a_false_one(layout: float) -> None:
+    """Four equal backends beside a slower one, which stops early; tails heavier than a normal's."""
+    rng, names = np.random.default_rng(11), ("tape", "b1", "b2", "b3", "b4")
+    equal = {f"b{k}": np.exp(-0.7 * k) for k in (1, 2, 3)} | {"b4": 4.0}
+    false, launches = 0, []
+    for _ in range(200):
+        found = session_with_early_stops(rng, names, layout=layout, changes=equal)
+        verdicts = [ratio.word for ratio in ratios(found, MARGIN) if "b4" not in (ratio.a, ratio.b)]
+        false += "faster" in verdicts or "slower" in verdicts
+        launches += [len(r.time.launches) for r in found.records if r.time and r.job.backend == "b4"]
+    assert false <= 17, "10 of 200 are 5 %; more than 17 have a chance of 1 in 100"
+    assert np.mean(launches) < 6
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -9,15 +9,14 @@ from math import log
 from adbench.model.record import Job, Record
 
 SHORT_CALL = 0.005  # seconds
-PREPARING = 10
+PREPARING = 10  # times as long as a call may take, may the preparation with the first call
 CRASHES_ALLOWED = 2  # of a backend on one case, before its other cells on that case are skipped
 
 
 class FailurePolicy:
     """Counts the crashes and time-outs of a run, starting with its records so far, and knows how long calls take.
 
-    longest_call   seconds; a job whose call is expected to take longer is skipped. None for no limit. A job may take
-                   PREPARING times as long until its first result
+    longest_call   seconds; a job whose call is expected to take longer is skipped. None for no limit
     time           whether calls are timed; otherwise the limit is for whole checks
     """
 

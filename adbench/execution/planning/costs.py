@@ -57,9 +57,11 @@ class Costs:
         return known if ratio == 1 else Cost(known.prepare, known.first_call * ratio, known.call * ratio)
 
     def is_untimed(self, job: Job) -> bool:
-        """Whether the job could not be timed, or nothing but that is known of its other sizes."""
+        """Whether the job cannot be timed, as far as known: at its size, or at all checked sizes of its cell."""
         cell = job.case, job.backend, job.operator
-        return job.size in self.untimed.get(cell, ()) or (bool(self.untimed.get(cell)) and cell not in self.cells)
+        untimed = self.untimed.get(cell, set())
+        checked = self.cells.get(cell, {}).keys() | self.checks.get(cell, {}).keys()
+        return job.size in untimed or (bool(untimed) and checked <= untimed)
 
     def of_check(self, job: Job) -> float | None:
         """Seconds of a job's check: as it was, or of the nearest size, or the backend's median; else None."""

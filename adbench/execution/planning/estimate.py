@@ -101,8 +101,9 @@ class Estimate:
         if job in self._checked or job.backend in self._missing:
             return 0.0
         known, cost, longest = self.costs.of_check(job), self.costs.of(job), self.settings.longest_call_seconds
-        if longest is not None and cost.call > longest:
-            return 0.0  # smaller sizes will tell
+        limited = cost.call if self.settings.time else known
+        if longest is not None and limited is not None and limited > longest:
+            return 0.0  # smaller sizes predict it
         return cost.prepare + cost.first_call + cost.call + JUDGE_SECONDS if known is None else known
 
     def references(self, jobs: Sequence[Job]) -> float:
@@ -157,7 +158,7 @@ class Estimate:
 
     @property
     def _methods(self) -> int:
-        return 1 if self.settings.weigh_by_one_method else 2
+        return 1 if self.settings.weigh_by_one_method else 2  # of three: `figures` leaves one out
 
     @property
     def _reference(self) -> str:

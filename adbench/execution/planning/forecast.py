@@ -72,14 +72,14 @@ class Forecast:
         if not self._settings.time:
             return
         groups, decided = self._groups(), progress.decided
-        known = estimate.undecided(max(progress.looks, default=0))
+        now = estimate.undecided(max(progress.looks, default=0))
         for number in range(self._settings.launches):
             left = {
                 group: [job for job in jobs if job not in decided]
                 for group, jobs in groups.items()
                 if (number, group) not in progress.groups and group not in decided
             }
-            share = min(1.0, estimate.undecided(number) / known)
+            share = min(1.0, estimate.undecided(number) / now)
             self._left |= {("time", (number, g)): share * sum(map(estimate.launch, left[g])) for g in left}
             if left:
                 jobs = [job for jobs in left.values() for job in jobs]

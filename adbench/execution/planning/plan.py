@@ -24,7 +24,7 @@ FIRST_LOOK: Mapping[str, tuple[int, ...]] = {
     "projectile": (10, 100, 1_000),
 }
 """The cases of a run that names none: linear algebra, a regression, an equation, array code, and a branch that depends
-on data. Their sizes there and in a quick run, which measures only gradients if it names no case."""
+on data; and their sizes in that run and in a quick one."""
 
 
 MOST_NAMES = 3  # of backends that are not installed, in a line
@@ -109,8 +109,11 @@ def _cases(catalog: Catalog, request: Request, left_out: list[str]) -> list[str]
 
 
 def _cells(catalog: Catalog, name: str, request: Request) -> list[tuple[int, str]]:
-    """(size, operator) of each cell of a case. A trap has its gradient and all second-order operators. A run that names
-    no case has three sizes of a built-in one, those of a first look there; if it is quick, only their gradients."""
+    """(size, operator) of each cell of a case.
+
+    A trap has its gradient and all second-order operators. A run that names no case measures built-in ones at three
+    sizes; a quick one, if it names no suite either, only their gradients.
+    """
     case, named = catalog.cases[name], request.own_operators
     sizes, own = sizes_of(case, request.sizes, quick=request.quick), case.operators
     if case.is_trap:
@@ -159,7 +162,7 @@ def sizes_of(case: Case, wanted: Sequence[str], *, quick: bool) -> tuple[int, ..
 
 
 def three_of(sizes: Sequence[int]) -> tuple[int, ...]:
-    """The largest size, the second smallest and one between, because the smallest is often 1. At most three: all."""
+    """The largest size, the second smallest (the smallest is often 1) and one between; all of three or fewer."""
     return tuple(sizes) if len(sizes) < 4 else (sizes[1], sizes[(len(sizes) + 1) // 2], sizes[-1])
 
 

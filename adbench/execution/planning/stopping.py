@@ -39,17 +39,18 @@ def decided(run: Run, launches: int, margin: float) -> Decided:
         pairs, leading = of_group.get(group, {}), ranked[:LEADING]
         open_ = {name for name in leading if not _all_settled(name, leading, pairs, margin)}
         open_ |= {name for name in ranked[LEADING:] if not _slower(pairs.get(frozenset((name, leading[-1]))), name)}
-        if len(leading) > 1 and open_.isdisjoint(leading):
+        if leading and open_.isdisjoint(leading):
             stopped.append(group)
         else:
-            kept = open_ | {run.reference_backend} | ({*ranked} if len(ranked) == 1 else set())
+            kept = open_ | {run.reference_backend}
             done += [record.job for record in records if record.job.backend not in kept]
     return Decided(launches, tuple(stopped), tuple(done))
 
 
 def _all_settled(name: str, leading: Sequence[str], pairs: _Pairs, margin: float) -> bool:
-    others = (pairs.get(frozenset((name, other))) for other in leading if other != name)
-    return all(ratio is not None and _settled(ratio, margin) for ratio in others)
+    """Whether its differences to the others are decided; there must be others."""
+    others = [pairs.get(frozenset((name, other))) for other in leading if other != name]
+    return bool(others) and all(ratio is not None and _settled(ratio, margin) for ratio in others)
 
 
 def _settled(ratio: Ratio, margin: float) -> bool:

@@ -126,6 +126,7 @@ def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     The cache key has `reference_seconds`, the approximate time to compute it. References to be shipped take
     `effort_seconds` instead.
     """
+    # Not at the top: a worker with a library computes no references.
     from adbench.execution.operators import references
     from adbench.oracle.cache import cached, reference_key
 
@@ -161,13 +162,13 @@ def build(state: WorkerState, request: Mapping[str, Any]) -> None:
 def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Prepare the operator and call it once; the inputs are bound before any clock starts.
 
-    If the request has a reference, the result is judged. With `slow`, further calls are judged, also at the perturbed
-    point if it has a reference, unless a call takes longer than so many seconds; and further calls are timed. With
-    `entries`, the answer has the worst ones.
+    If the request has a reference, the result is judged; with `entries`, the answer has its worst numbers. If it has
+    `slow`, further calls are timed and judged, also at the perturbed point if that has a reference. A call that takes
+    longer than `slow` seconds is not repeated for that, because it will not be timed.
 
-    A request to time says `rotate`: whether timed calls alternate between the case's inputs and perturbed ones. Then
-    the collections before epochs skip the objects that the library made to prepare, which made them as long as the
-    epochs; these objects stay until memory has grown.
+    A launch sends `rotate`: whether timed calls alternate between the case's inputs and perturbed ones. The library's
+    objects are then frozen: the collection before each epoch, which traversed them, took as long as the epoch. They
+    stay until memory has grown.
     """
     state.call = state.timed = state.remote = None
     is_timed = "rotate" in request
@@ -209,12 +210,14 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         gc.freeze()
     answer["call_seconds"] = None
     if (slow := request.get("slow")) is not None:
-        if first_call_ns * 1e-9 > slow:  # it may have compiled
-            first_call_ns = min(first_call_ns, clock.once(state.call)[1])
-        if first_call_ns * 1e-9 <= slow and answer["verdict"]["word"] != "wrong":
+        ns = first_call_ns
+        if ns * 1e-9 > slow:  # it may have compiled
+            ns = min(ns, clock.once(state.call)[1])
+        answer["call_seconds"] = ns * 1e-9
+        if ns * 1e-9 <= slow and answer["verdict"]["word"] != "wrong":
             sites = _sites(at, [request["reference"], request.get("perturbed")])
             answer["between_calls"] = first_fault(backend, operator, state.timed.call, sites)
-        answer["call_seconds"] = _seconds_of(state.call, first_call_ns)
+            answer["call_seconds"] = _seconds_of(state.call, ns)
     return answer
 
 

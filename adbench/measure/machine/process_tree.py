@@ -30,7 +30,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def cpu_ns(pids: Iterable[int]) -> dict[int, int]:
-    """Process -> the processor time that it has used so far, of those that still run. Linux only; else nothing."""
+    """The processor time of each running process, in nanoseconds: id -> time. Empty on other systems than Linux."""
     found = {}
     for pid in pids:
         with contextlib.suppress(OSError):  # it ended meanwhile
