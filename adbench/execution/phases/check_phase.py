@@ -44,16 +44,21 @@ class CheckPhase:
         asked = frozenset(jobs)
         faulty = {record.job for record in before if _is_faulty(record)}
         is_loaded = False
+        source = catalog.backends[jobs[0].backend]
+        missing = " ".join(source.missing)  # once: looking a package up takes longer than many checks
         with ResidentWorker(self.context, jobs[0].backend, self.context.checking_start()) as worker:
             for job in jobs:
                 if enough():
                     return
-                source = catalog.backends[job.backend]
                 if source.builds:
                     yield Started(job, "check", building=True)
-                unbuilt = self._unbuilt(worker, job) if source.builds and not source.missing else None
+                unbuilt = self._unbuilt(worker, job) if source.builds and not missing else None
                 yield Started(job, "check")
-                checked = unbuilt or self._check(worker, failures, job, asked)
+                if missing:
+                    reason = f"{missing} is not installed; pip install {missing}"
+                    checked = Checked(Record(job, "unsupported", reason))
+                else:
+                    checked = unbuilt or self._check(worker, failures, job, asked)
                 cost = checked.cost
                 call, preparing = (cost.call, cost.prepare + cost.first_call) if cost else (None, 0.0)
                 if not is_loaded and worker.open_seconds is not None:
@@ -80,9 +85,6 @@ class CheckPhase:
 
     def _check(self, worker: ResidentWorker, failures: FailurePolicy, job: Job, asked: Collection[Job]) -> Checked:
         """Prepare and call the job in its worker, which judges the result."""
-        if missing := self.context.catalog.backends[job.backend].missing:
-            names = " ".join(missing)
-            return Checked(Record(job, "unsupported", f"{names} is not installed; pip install {names}"))
         skipped = failures.skipped(job)
         if skipped is not None:
             return Checked(skipped)
