@@ -276,12 +276,13 @@ def _logistic(numerator: float, x: Scalar) -> Value:
     """numerator · expit(-u) if the last record made x = 1 + exp u, else None."""
     *_, exponential, total, _quotient = x.tape
     rule, out, a, b, p, q = total
-    if rule is not e.add or q is ASK or out is not x or exponential[0] is not e.exp or exponential[5] is not ASK:
+    if rule is not e.add or q is ASK or out is not x or exponential[0] is not e.exp:
         return None
     one = p if a is None else q if b is None else None
     if one != 1.0 or exponential[1] is not (b if a is None else a):
         return None
-    return numerator * e.expit(-exponential[2][0])
+    u = exponential[2]
+    return numerator * e.expit(e.negative(u if type(u) is Scalar else u[0]))
 
 
 def install() -> None:

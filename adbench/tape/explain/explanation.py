@@ -223,6 +223,8 @@ def explain(f: Function, *args: Any, names: Sequence[str] | None = None) -> Expl
 
 
 def _parameter_names(f: Function, count: int) -> list[str]:
+    if isinstance(f, Rule):
+        return [""] * count
     try:
         parameters = list(inspect.signature(f).parameters.values())
     except (TypeError, ValueError):  # some functions written in C have no signature

@@ -6,6 +6,7 @@ inside a block, so that tests can compare the results.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +16,9 @@ from adbench.tape.core import sweep
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.node import Array, Recorded, Scalar
 from adbench.tape.core.recording import Cell, Tape
-from adbench.tape.fast import blocks, quick_records, quick_sweep, written_out
+from adbench.tape.core.rule import Rule
+from adbench.tape.fast import blocks, collector, quick_records, quick_sweep, scalar_functions, written_out
+from adbench.tape.levels import nested
 
 PATHS: list[tuple[Any, str, Any]] = [
     (sweep, "PASSES", [quick_sweep.sweep, quick_sweep.careful_sweep]),
@@ -26,24 +29,30 @@ PATHS: list[tuple[Any, str, Any]] = [
     (Tape, "edges", quick_records.edges),
     (Cell, "writable", quick_records.writable),
     (values, "snapshot", blocks.snapshot),
+    (nested, "__enter__", collector.enter),
+    (nested, "__exit__", collector.leave),
     *((Array, f"__{name}__", function) for name, function in written_out.OF_ARRAYS.items()),
     *((Scalar, f"__{name}__", function) for name, function in written_out.OF_SCALARS.items()),
+    *((rule, "__class__", scalar_functions.Late) for rule in scalar_functions.ROWS),
 ]
 """Owner, attribute name, and the fast function."""
 
 _MISSING = object()
-_plain = [vars(owner).get(name, _MISSING) for owner, name, _ in PATHS]
+_plain = [Rule if name == "__class__" else vars(owner).get(name, _MISSING) for owner, name, _ in PATHS]
 
 
 def install() -> None:
     """Install the fast paths."""
     for owner, name, fast in PATHS:
         setattr(owner, name, fast)
+    if collector.after_collection not in gc.callbacks:
+        gc.callbacks.append(collector.after_collection)
 
 
 @contextmanager
 def switched_off() -> Iterator[None]:
     """Run the core alone in the block, in all threads. Do not use variables made outside the block."""
+    gc.callbacks.remove(collector.after_collection)
     for (owner, name, _), plain in zip(PATHS, _plain, strict=True):
         if plain is _MISSING:
             delattr(owner, name)

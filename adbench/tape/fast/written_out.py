@@ -18,7 +18,7 @@ from adbench.tape.core.node import Array, Scalar
 from adbench.tape.core.recording import ASK, Cell
 from adbench.tape.core.rule import Rule, Value
 from adbench.tape.fast.blocks import LARGE, room, snapshot
-from adbench.tape.rules.elementwise import add, divide, multiply, negative, power, square, subtract
+from adbench.tape.rules.elementwise import absolute, add, divide, multiply, negative, power, square, subtract
 from adbench.tape.values import FLOAT64, MINUS_ONE, ONE
 
 Operator = Callable[[Any, Any], Value]
@@ -296,7 +296,11 @@ def _scalar_pow(self: Any, other: Any) -> Value:
     return power(self, other)
 
 
-OF_SCALARS: dict[str, Callable[..., Value]] = {"neg": _scalar_neg, "pow": _scalar_pow}
+def _scalar_abs(self: Any) -> Value:
+    return absolute(self)
+
+
+OF_SCALARS: dict[str, Callable[..., Value]] = {"neg": _scalar_neg, "pow": _scalar_pow, "abs": _scalar_abs}
 """Name of an operator -> the fast method of `Scalar`."""
 
 for _row in _SCALAR_OPERATORS:

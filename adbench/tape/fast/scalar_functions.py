@@ -1,0 +1,196 @@
+"""Functions of scalars, without a call of their rules: as quick as the operators in `written_out`.
+
+A row holds a function's value and partial derivatives as source. From it, a template writes a method `__call__` at the
+function's first call. The partials go into the record, so the sweep only multiplies.
+
+The rows hold where nothing special happens. All other cases take the way through the rule: arguments outside the
+domain, poles, kinks, overflow, NaN, and partials that are 0 or nearly so, because another factor may bring them back.
+The results and warnings there are those of the rule. Elsewhere the value is that of Python's `math`, also for a plain
+float, so that a function and its recording give the same number.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.core.node import Scalar
+from adbench.tape.core.rule import Active, Rule, Value
+from adbench.tape.lazy import special
+from adbench.tape.rules import compound as c
+from adbench.tape.rules import elementwise as e
+from adbench.tape.rules import special as s
+
+_EXPIT = "(1.0 if {0} >= 0.0 else t) / (1.0 + t)"  # where t = exp(-|x|)
+
+ROWS: dict[Rule, tuple[str, ...]] = {
+    # f(a): value, ∂value/∂a
+    e.sin: ("sin(a)", "cos(a)"),
+    e.cos: ("cos(a)", "-sin(a)"),
+    e.tan: ("tan(a)", "1.0 + val * val"),
+    e.arcsin: ("asin(a)", "1.0 / sqrt((1.0 - a) * (1.0 + a))"),
+    e.arccos: ("acos(a)", "-1.0 / sqrt((1.0 - a) * (1.0 + a))"),
+    e.arctan: ("atan(a)", "1.0 / (1.0 + a * a)"),
+    e.sinh: ("sinh(a)", "cosh(a)"),
+    e.cosh: ("cosh(a)", "sinh(a)"),
+    e.tanh: ("tanh(a)", "1.0 / cosh(a) ** 2"),
+    e.arcsinh: ("asinh(a)", "1.0 / hypot(1.0, a)"),
+    e.arccosh: ("acosh(a)", "1.0 / (sqrt(a - 1.0) * sqrt(a + 1.0))"),
+    e.arctanh: ("atanh(a)", "1.0 / ((1.0 - a) * (1.0 + a))"),
+    e.exp: ("exp(a)", "val"),
+    e.exp2: ("exp2(a)", "val * LOG2"),
+    e.expm1: ("expm1(a)", "exp(a)"),
+    e.log: ("log(a)", "1.0 / a"),
+    e.log2: ("log2(a)", "1.0 / (a * LOG2)"),
+    e.log10: ("log10(a)", "1.0 / (a * LOG10)"),
+    e.log1p: ("log1p(a)", "1.0 / (1.0 + a)"),
+    e.sqrt: ("sqrt(a)", "0.5 / val"),
+    e.cbrt: ("cbrt(a)", "1.0 / (3.0 * val * val)"),
+    e.square: ("a * a", "a + a"),
+    e.reciprocal: ("1.0 / a", "-val * val"),
+    e.absolute: ("abs(a)", "a / val"),
+    e.expit: ("1.0 / (1.0 + (t := exp(-a)))", "val * (t * val)"),
+    s.erf: ("erf(a)", "TWO_OVER_SQRT_PI * exp(-a * a)"),
+    s.erfc: ("erfc(a)", "-TWO_OVER_SQRT_PI * exp(-a * a)"),
+    s.gammaln: ("float(special.gammaln(a))", "float(special.digamma(a))"),
+    c.log1m: ("log1p(-a)", "-1.0 / (1.0 - a)"),
+    c.log1p_exp: ("max(a, 0.0) + log1p(t := exp(-abs(a)))", _EXPIT.format("a")),
+    c.log_inv_logit: ("min(a, 0.0) - log1p(t := exp(-abs(a)))", _EXPIT.format("-a")),
+    c.log1m_inv_logit: ("-(max(a, 0.0) + log1p(t := exp(-abs(a))))", "-" + _EXPIT.format("a")),
+    # f(a, b): value, ∂value/∂a, ∂value/∂b
+    e.power: ("pow(a, b)", "b * pow(a, b - 1.0)", "val * log(a)"),
+    e.hypot: ("hypot(a, b)", "a / val", "b / val"),
+    e.arctan2: ("atan2(a, b)", "b / (r := hypot(a, b)) / r", "-a / (r := hypot(a, b)) / r"),
+    e.maximum: ("a if a > b else b if b > a else nan", "1.0 if a > b else 0.0", "0.0 if a > b else 1.0"),
+    e.minimum: ("a if a < b else b if b < a else nan", "1.0 if a < b else 0.0", "0.0 if a < b else 1.0"),
+    e.logaddexp: ("max(a, b) + log1p(t := exp(-abs(a - b)))", _EXPIT.format("a - b"), _EXPIT.format("b - a")),
+    c._log_sum_exp_2: ("max(a, b) + log1p(t := exp(-abs(a - b)))", _EXPIT.format("a - b"), _EXPIT.format("b - a")),
+}
+
+_REGULAR = "1e-300 < {0} * {0} < 1e300"
+"""Whether a partial is neither infinite, nor NaN, nor close to 0."""
+
+_REGULAR_OF = dict.fromkeys((e.maximum, e.minimum), "val == val")
+"""The same, for functions whose partials are 0 or 1: neither a tie nor a NaN."""
+
+_OF_ONE = """
+def __call__(self, x):
+    try:
+        if type(x) is Scalar:
+            a = x.val
+            val = {value}
+            p = {p}
+            if {p_is_regular}:
+                node = Scalar()
+                node.adj = 0.0
+                node.tape = tape = x.tape
+                node.val = val
+                tape.append((self, node, x, None, p, None))
+                return node
+        elif type(x) is float:
+            a = x
+            val = {value}
+            if val - val == 0.0:
+                return float64(val)
+    except (ValueError, ArithmeticError):
+        pass  # the rule gives numpy's result: inf or nan with a warning
+    if not isinstance(x, Active):
+        return self.value(x)
+    return x.interpret(self, (x,), {{}}) if self.special is None else self.special(self, x, (x,), {{}})
+"""
+
+_OF_TWO = """
+def __call__(self, x, y):
+    kind, other = type(x), type(y)
+    try:
+        if kind is Scalar:
+            a = x.val
+            tape = x.tape
+            if other is Scalar:
+                if y.tape is tape:
+                    b = y.val
+                    val = {value}
+                    p = {p}
+                    q = {q}
+                    if {p_is_regular} and {q_is_regular}:
+                        node = Scalar()
+                        node.adj = 0.0
+                        node.tape = tape
+                        node.val = val
+                        tape.append((self, node, x, y, p, q))
+                        return node
+            elif other is float or other is int:
+                b = float(y)
+                val = {value}
+                p = {p}
+                if {p_is_regular}:
+                    node = Scalar()
+                    node.adj = 0.0
+                    node.tape = tape
+                    node.val = val
+                    tape.append((self, node, x, None, p, b))
+                    return node
+        elif other is Scalar:
+            if kind is float or kind is int:
+                a = float(x)
+                b = y.val
+                val = {value}
+                q = {q}
+                if {q_is_regular}:
+                    node = Scalar()
+                    node.adj = 0.0
+                    node.tape = tape = y.tape
+                    node.val = val
+                    tape.append((self, node, None, y, a, q))
+                    return node
+        elif kind is float and other is float:
+            a = x
+            b = y
+            val = {value}
+            if val - val == 0.0:
+                return float64(val)
+    except (ValueError, ArithmeticError):
+        pass
+    return by_rule(self, x, y)
+"""
+
+_NAMES = "acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1 hypot log log10 log1p log2 pow"
+_SCOPE: dict[str, Any] = {
+    **{name: getattr(math, name) for name in (_NAMES + " sin sinh sqrt tan tanh").split()},
+    "LOG2": math.log(2.0),
+    "LOG10": math.log(10.0),
+    "TWO_OVER_SQRT_PI": 2.0 / math.sqrt(math.pi),
+    "nan": math.nan,
+    "special": special,
+    "Active": Active,
+    "Scalar": Scalar,
+    "float64": np.float64,
+    "by_rule": Rule.__call__,
+}
+
+
+@cache
+def written_out(rule: Rule) -> type[Rule]:
+    """The class of a rule whose row has been written out."""
+    value, *partials = ROWS[rule]
+    regular = [_REGULAR_OF.get(rule, _REGULAR.format(name)) for name in "pq"]
+    source = (_OF_ONE if len(partials) == 1 else _OF_TWO).format(
+        value=value, p=partials[0], q=partials[-1], p_is_regular=regular[0], q_is_regular=regular[1]
+    )
+    scope = dict(_SCOPE)
+    exec(compile(source, f"<{rule.name} of scalars>", "exec"), scope)
+    return type(rule.name, (Rule,), {"__slots__": (), "__call__": scope["__call__"]})
+
+
+class Late(Rule):
+    """The class of a rule that has a row: its first call writes the row out, which takes longer than a call."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Value, **params: Any) -> Value:
+        """Write the row out, and call it."""
+        self.__class__ = written_out(self)  # type: ignore[assignment]
+        return self(*args, **params)
