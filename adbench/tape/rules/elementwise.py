@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from adbench.tape.core.rule import Rule, Value
+from adbench.tape.core.rule import Rule, Value, function_gradients
 from adbench.tape.fast.blocks import LARGE, room
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
@@ -311,8 +311,18 @@ arctan2.inner = strict(
 )
 sinh = function(np.sinh, lambda _v, adj, x: adj * cosh(x), native="sinh")
 cosh: Rule = function(np.cosh, lambda _v, adj, x: adj * sinh(x), native="cosh")
-# 1/cosh², because 1 - tanh² cancels in the tails; from 356 on it is 0 in double precision.
-tanh = function(np.tanh, lambda _v, adj, x: adj / cosh(clip(x, -380.0, 380.0)) ** 2.0, native="tanh")
+
+
+def _sech_square_value(x: Value) -> Value:
+    """1 / cosh², because 1 - tanh² cancels in the tails; from 373 on it is 0 in double precision."""
+    return np.reciprocal(np.square(np.cosh(np.minimum(np.abs(x), 380.0))))
+
+
+_sech_square: Rule = function_gradients(
+    _sech_square_value, (lambda val, adj, x: adj * (-2.0 * (tanh(x) * val)),), name="sech_square", fresh=True
+)
+_sech_square.native = "sech_square"
+tanh: Rule = function(np.tanh, lambda _v, adj, x: adj * _sech_square(x), native="tanh")
 arcsinh = function(np.arcsinh, lambda _v, adj, x: adj / hypot(1.0, x), aliases="asinh", native="asinh")
 arccosh = function(
     np.arccosh, lambda _v, adj, x: adj / (sqrt(x - 1.0) * sqrt(x + 1.0)), aliases="acosh", native="acosh"

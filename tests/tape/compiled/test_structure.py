@@ -106,26 +106,25 @@ def test_broadcasts_slices_and_transposes_are_not_copied():
 
 def test_the_same_operation_is_computed_once():
     found = listing(lambda x: tape.sin(x) * tape.sin(x) + tape.sin(x) / (2.0 + tape.sin(x)), 0.7)
-    assert calls_of(found, "sin") == 1
-    assert calls_of(found, "cos") == 1
+    assert calls_of(found, "adbench_sin_cos_1") == 1  # both at once
 
 
 def test_constants_are_computed_when_the_function_is_recorded():
     weights = np.linspace(0.1, 1.0, 40)
     found = listing(lambda x: tape.sum(tape.sin(weights) * x) * tape.cos(2.0), np.ones(40))
-    assert calls_of(found, "sin") == calls_of(found, "cos") == 0
+    assert calls_of(found, "adbench_sin_cos_1") == calls_of(found, "adbench_sin_cos_8") == 0
 
 
 def test_unused_values_are_not_computed():
-    f = lambda x, y: tape.sin(x) * tape.sin(y) + 0.0 * x  # noqa: E731
-    assert calls_of(listing(f, 0.7, 0.3, wrt=(0, 1)), "cos") == 2
-    assert calls_of(listing(f, 0.7, 0.3, wrt=(0,)), "cos") == 1
+    f = lambda x, y: tape.expm1(x) * tape.expm1(y) + 0.0 * x  # noqa: E731  # with exp as derivative
+    assert calls_of(listing(f, 0.7, 0.3, wrt=(0, 1)), "adbench_exp_1") == 2
+    assert calls_of(listing(f, 0.7, 0.3, wrt=(0,)), "adbench_exp_1") == 1
 
     def wasteful(x):
         tape.tan(x) * 3.0
         return x * x
 
-    assert calls_of(listing(wasteful, 0.7), "tan") == 0
+    assert calls_of(listing(wasteful, 0.7), "adbench_tan_1") == 0
 
 
 def test_a_product_that_is_only_summed_is_not_formed():

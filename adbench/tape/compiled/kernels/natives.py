@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.kernels import vector_math
+from adbench.tape.compiled.kernels import trigonometry, vector_math
 from adbench.tape.compiled.kernels.simd import Name, Simd
 from adbench.tape.compiled.trace.symbol_rules import LOGIC, NUMBER, PREDICATES, SAME
 from adbench.tape.core.rule import Rule
@@ -22,7 +22,7 @@ from adbench.tape.rules.function import ROWS
 
 Native = Callable[..., Name]
 
-# Functions of LLVM or the C library, some with their own kernel for arrays
+# Functions of LLVM and of the C library
 
 
 def _of_library(name: str) -> Native:
@@ -33,16 +33,8 @@ def _intrinsic(name: str) -> Native:
     return lambda k, x: k.intrinsic(name, x)
 
 
-def _kernel(name: str, kernel: Callable[[Simd, Name], Name]) -> Native:
-    """The C library's function for one number, the vector kernel for arrays."""
-    return lambda k, x: kernel(k, x) if k.in_array else k.called(name, x)
-
-
 def _arithmetic(op: str) -> Native:
     return lambda k, x, y: k.binary(op, x, y)
-
-
-exp, log, log1p = (_kernel(n, getattr(vector_math, n)) for n in ("exp", "log", "log1p"))
 
 
 def _extreme(condition: str) -> Native:
@@ -88,7 +80,7 @@ def _power(k: Simd, x: Name, y: Name) -> Name:
     for exponent, write in _POWERS.items():
         if y == k.constant(exponent):
             return write(k, x)
-    return k.called("pow", x, y)
+    return vector_math.power(k, x, y)
 
 
 _POWERS: dict[float, Callable[[Simd, Name], Name]] = {
@@ -97,7 +89,7 @@ _POWERS: dict[float, Callable[[Simd, Name], Name]] = {
     -1.0: lambda k, x: k.binary("fdiv", k.constant(1.0), x),
     0.0: lambda k, x: k.constant(1.0),
 }
-"""Powers that are exact to the last bit without the C library's `pow`."""
+"""Powers that need no logarithm."""
 
 
 def logaddexp(k: Simd, x: Name, y: Name) -> Name:
@@ -105,7 +97,7 @@ def logaddexp(k: Simd, x: Name, y: Name) -> Name:
     a, b = k.x(x), k.x(y)
     rise = a - b
     top = k.x(maximum(k, x, y))
-    tail = k.x(log1p(k, exp(k, (-abs(rise)).name)))
+    tail = k.x(vector_math.log1p(k, vector_math.exp(k, (-abs(rise)).name)))
     same = k.logic("and", a.is_("oeq", b), k.compare("oeq", abs(a).name, k.constant(math.inf)))
     return a.where(same, top + tail).name
 
@@ -142,19 +134,22 @@ _WRITTEN: dict[str, Native] = {
     "floor_divide": lambda k, x, y: _floor_and_rest(k, x, y)[0],
     "remainder": lambda k, x, y: _floor_and_rest(k, x, y)[1],
     "power": _power,
-    "expit": vector_math.expit,
     "logaddexp": logaddexp,
     "degrees": _scaled(180.0 / math.pi),
     "radians": _scaled(math.pi / 180.0),
-    "log1p_exp": lambda k, x: logaddexp(k, k.constant(0.0), x),
-    "log1m": lambda k, x: log1p(k, _negated(k, x)),
-    "log_inv_logit": lambda k, x: _negated(k, logaddexp(k, k.constant(0.0), _negated(k, x))),
-    "log1m_inv_logit": lambda k, x: _negated(k, logaddexp(k, k.constant(0.0), x)),
-    "xlogy": _xlogy(log),
-    "xlog1py": _xlogy(log1p),
+    "log1p_exp": vector_math.softplus,
+    "log1m": lambda k, x: vector_math.log1p(k, _negated(k, x)),
+    "log_inv_logit": lambda k, x: _negated(k, vector_math.softplus(k, _negated(k, x))),
+    "log1m_inv_logit": lambda k, x: _negated(k, vector_math.softplus(k, x)),
+    "xlogy": _xlogy(vector_math.log),
+    "xlog1py": _xlogy(vector_math.log1p),
     **{name: _arithmetic(name) for name in ("fadd", "fsub", "fmul", "fdiv")},
     **{name: _intrinsic(name) for name in ("fabs", "floor", "ceil", "trunc", "rint", "sqrt")},
-    **{name: _kernel(name, getattr(vector_math, name)) for name in ("exp", "log", "log1p", "expm1", "tanh")},
+    **{
+        name: getattr(vector_math, name)
+        for name in ("exp", "expm1", "expit", "log", "log1p", "tanh", "sech_square", "sinh", "cosh")
+    },
+    **{name: getattr(trigonometry, name) for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2")},
 }
 """Entries that a row's `native` can name; any other name is a function of the C library."""
 

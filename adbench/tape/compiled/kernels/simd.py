@@ -6,6 +6,7 @@ One formula serves single numbers and the inner loops of arrays.
 
 from __future__ import annotations
 
+import copy
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +23,11 @@ def literal(x: float) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
 
 
+METADATA = """!0 = !{}
+!1 = !{!"branch_weights", i32 1, i32 100000}"""
+"""Of loads that never change, and of branches that are hardly ever taken."""
+
+
 class Code:
     """The source of one function, block by block.
 
@@ -29,6 +35,7 @@ class Code:
     late     instructions to insert before the line with this number
     entry    instructions at the beginning of the function: memory for variables
     block    the label of the current block
+    known    results that later instructions can use again, see `shared_functions`
     """
 
     def __init__(self, module: Module) -> None:
@@ -37,6 +44,7 @@ class Code:
         self.late: dict[int, list[str]] = {}
         self.entry: list[str] = []
         self.block = "entry"
+        self.known: dict[Any, tuple[Name, ...]] = {}
         self._count = 0
 
     def fresh(self) -> Name:
@@ -135,11 +143,13 @@ class Module:
         self.functions: list[str] = []
         self.flags = " fast" if fast_math else ""
         self.environment: list[Any] = []
+        self.inlined = 0  # instructions of kernels, see `shared_functions`
+        self.is_shared = False
         self._places: dict[Any, int] = {}
 
     def declare(self, name: str, signature: str, attributes: str = "nounwind") -> str:
         """Declare an external function; `signature` has {} instead of the name."""
-        self.declarations.setdefault(name, f"declare {signature.format('@' + name)} {attributes}")
+        self.declarations.setdefault(name, f"declare {signature.replace('{}', '@' + name)} {attributes}")
         return f"@{name}"
 
     def constant(self, text: str) -> str:
@@ -167,7 +177,7 @@ class Module:
         """The source of the module."""
         size = max(len(self.environment), 1)
         table = f"@environment = global [{size} x ptr] zeroinitializer, align 8"
-        return "\n".join([table, *self.globals, *self.declarations.values(), *self.functions, "!0 = !{}", ""])
+        return "\n".join([table, *self.globals, *self.declarations.values(), *self.functions, METADATA, ""])
 
 
 class Simd:
@@ -285,6 +295,19 @@ class Simd:
         """A boolean as 1.0 or 0.0."""
         return self.code.emit(f"uitofp {self.bit} {bit} to {self.real}")
 
+    def any(self, condition: Name) -> Name:
+        """Whether the condition holds in a lane."""
+        if self.width == 1:
+            return condition
+        function = self.code.module.declare(f"llvm.vector.reduce.or.v{self.width}i1", f"i1 {{}}({self.bit})")
+        return self.code.emit(f"call i1 {function}({self.bit} {condition})")
+
+    def exact(self) -> Simd:
+        """The same without fast-math: for formulas that depend on the rounding of each operation."""
+        strict = copy.copy(self)
+        strict.flags = ""
+        return strict
+
     def x(self, value: Name | float) -> X:
         """A number for formulas with operators."""
         return X(self, self.constant(value) if isinstance(value, float) else value)
@@ -325,6 +348,11 @@ class X:
         """self · factor + plus, rounded once if the processor can."""
         names = self.name, self._name_of(factor), self._name_of(plus)
         return X(self.k, self.k.intrinsic("fmuladd", *names))
+
+    def fma(self, factor: X | float, plus: X | float) -> X:
+        """self · factor + plus, always rounded once."""
+        names = self.name, self._name_of(factor), self._name_of(plus)
+        return X(self.k, self.k.intrinsic("fma", *names))
 
     def is_(self, condition: str, other: X | float) -> Name:
         """A comparison."""

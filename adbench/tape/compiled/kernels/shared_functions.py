@@ -1,0 +1,107 @@
+"""Kernels: one source for single numbers and for vectors, so that both give the same bits.
+
+A `Kernel` writes its instructions for any width. Loops over arrays contain them. For single numbers, a program calls a
+function that is compiled once per process and shared by all programs: a long program costs one instruction per
+operation to compile. Fast-math does not apply to kernels, because their steps depend on exact rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import llvmlite.binding as llvm
+
+from adbench.tape.compiled.kernels.simd import Code, Module, Name, Simd, X
+from adbench.tape.compiled.runtime.llvm import Loaded
+
+INLINE = 2_500
+"""The most instructions of kernels in one module; later ones are calls, because LLVM's time grows with the module."""
+
+_loaded: dict[str, Loaded] = {}
+
+
+class Kernel:
+    """A function of one or two numbers with one or more results, such as sine and cosine.
+
+    write   (k, *arguments) -> the results; it must not depend on the width or on the lane
+    """
+
+    def __init__(self, name: str, arguments: int, results: int, write: Callable[..., Sequence[X]]) -> None:
+        self.name, self.arguments, self.results, self.write = name, arguments, results, write
+
+    def __call__(self, k: Simd, *names: Name) -> tuple[Name, ...]:
+        """The results. Those of an earlier call on the same arguments are used again."""
+        key = (self.name, k.width, names)
+        known = k.code.known.get(key)
+        if known is None:
+            module = k.code.module
+            inline = module.is_shared or (k.width > 1 and module.inlined < INLINE)
+            known = k.code.known[key] = self._inline(k, names) if inline else self.call(k, names)
+        return known
+
+    def part(self, number: int) -> Callable[..., Name]:
+        """The function that writes one of the results."""
+        return lambda k, *names: self(k, *names)[number]
+
+    def _inline(self, k: Simd, names: Sequence[Name]) -> tuple[Name, ...]:
+        before = len(k.code.lines)
+        exact = k.exact()
+        results = tuple(x.name for x in self.write(exact, *map(exact.x, names)))
+        k.code.module.inlined += len(k.code.lines) - before
+        return results
+
+    def call(self, k: Simd, names: Sequence[Name]) -> tuple[Name, ...]:
+        """The results, by a call of the shared function."""
+        kinds, kind = ", ".join([k.real] * self.arguments), self._kind(k)
+        function = k.code.module.declare(self._symbol(k), f"{kind} {{}}({kinds})", "nounwind willreturn memory(none)")
+        result = k.code.emit(f"call {kind} {function}({', '.join(f'{k.real} {n}' for n in names)})")
+        if self.results == 1:
+            return (result,)
+        return tuple(k.code.emit(f"extractvalue {kind} {result}, {i}") for i in range(self.results))
+
+    def _kind(self, k: Simd) -> str:
+        """The LLVM type of the results."""
+        return k.real if self.results == 1 else f"{{ {', '.join([k.real] * self.results)} }}"
+
+    def _symbol(self, k: Simd) -> str:
+        """The name of the shared function, which is compiled if this is its first use in the process."""
+        symbol = f"adbench_{self.name}_{k.width}"
+        if symbol not in _loaded:
+            module = Module()
+            module.is_shared = True
+            code = Code(module)
+            own = Simd(code, k.width)
+            names = [f"%x{i}" for i in range(self.arguments)]
+            results = [x.name for x in self.write(own, *map(own.x, names))]
+            kind, whole = self._kind(own), "poison"
+            if self.results == 1:
+                whole = results[0]
+            else:
+                for i, result in enumerate(results):
+                    whole = code.emit(f"insertvalue {kind} {whole}, {own.real} {result}, {i}")
+            code.do(f"ret {kind} {whole}")
+            module.function(f"{kind} @{symbol}({', '.join(f'{own.real} {n}' for n in names)})", code)
+            _loaded[symbol] = Loaded(module.text(), [], level=2)
+            llvm.add_symbol(symbol, _loaded[symbol].address(symbol))
+        return symbol
+
+
+def kernel(name: str, arguments: int = 1, results: int = 1) -> Callable[[Callable[..., Sequence[X]]], Kernel]:
+    """Make a kernel of the function that writes it."""
+    return lambda write: Kernel(name, arguments, results, write)
+
+
+def rarely(k: Simd, condition: Name, usual: Sequence[X], rare: Kernel, *arguments: X) -> tuple[X, ...]:
+    """The usual results, but those of another kernel in lanes where a condition holds; if none, it costs a branch."""
+    code = k.code
+    before, away, after = code.block, code.label(), code.label()
+    code.do(f"br i1 {k.any(condition)}, label %{away}, label %{after}, !prof !1")
+    code.begin(away)
+    others = rare.call(k, [x.name for x in arguments])
+    chosen = [k.x(o).where(condition, x).name for o, x in zip(others, usual, strict=True)]
+    code.do(f"br label %{after}")
+    code.begin(after)
+    return tuple(
+        k.x(code.emit(f"phi {k.real} [ {one.name}, %{before} ], [ {other}, %{away} ]"))
+        for one, other in zip(usual, chosen, strict=True)
+    )

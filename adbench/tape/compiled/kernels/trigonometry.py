@@ -1,0 +1,224 @@
+"""Branch-free trigonometric functions and their inverses, within two units in the last place.
+
+Sine, cosine and tangent take x to r = x - n π/2 by a value of π/2 of 160 bits, exactly enough up to 2⁴⁰. For larger
+numbers, which are rare, they call the C library. Sine and cosine share all of this and both polynomials.
+
+Sources: W. J. Cody and W. Waite (1980), "Software manual for the elementary functions"; Sun's fdlibm for the
+corrections by the low part of r and for the forms of the inverse functions. Precision is tested against fifty digits.
+"""
+
+from __future__ import annotations
+
+import math
+
+from adbench.tape.compiled.kernels.double_double import fast_two_sum, polynomial, quotient, two_product, two_sum
+from adbench.tape.compiled.kernels.shared_functions import kernel, rarely
+from adbench.tape.compiled.kernels.simd import Name, Simd, X
+from adbench.tape.compiled.kernels.vector_math import SHIFT
+
+HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
+"""π/2, the sum of three doubles."""
+FARTHEST = 2.0**40
+"""The largest argument of the reduction by `HALF_PI`."""
+
+SIN_TERMS = (
+    -0.16666666666666632,
+    0.008333333333322458,
+    -0.00019841269829817015,
+    2.7557313688895184e-06,
+    -2.505075692076443e-08,
+    1.5896693509043464e-10,
+)
+"""(sin r - r) / r³ in r², for |r| ≤ π/4."""
+COS_TERMS = (
+    0.041666666666666595,
+    -0.0013888888888873318,
+    2.4801587288975404e-05,
+    -2.755731420651987e-07,
+    2.0875703641139675e-09,
+    -1.1358643768470335e-11,
+)
+"""(cos r - 1 + r²/2) / r⁴ in r²."""
+ARCSIN_TERMS = (
+    0.1666666666666537,
+    0.07500000000344986,
+    0.044642856822344604,
+    0.030381959368698107,
+    0.02237175273782401,
+    0.017359782219953886,
+    0.01388449013444341,
+    0.012174006011935261,
+    0.006507571271848395,
+    0.019583406746726227,
+    -0.016309948511609277,
+    0.03197058378435063,
+)
+"""(arcsin s - s) / s³ in s², for |s| ≤ ½."""
+ARCTAN_TERMS = (
+    -0.333333333333332,
+    0.19999999999953527,
+    -0.14285714280174608,
+    0.11111110781841002,
+    -0.09090897700214115,
+    0.07692059038436903,
+    -0.06663089229437273,
+    0.05847772413103125,
+    -0.05038742066715681,
+    0.03804944985884145,
+    -0.017889853725009876,
+)
+"""(arctan u - u) / u³ in u², for |u| ≤ √2 - 1."""
+
+
+# Sine, cosine, tangent
+
+
+def _reduced(k: Simd, x: X) -> tuple[X, X, Name]:
+    """(r, r_low, n): x = r + r_low + n π/2, and n as an integer."""
+    shifted = x.times(2.0 / math.pi, SHIFT)
+    n = shifted - SHIFT
+    near = n.fma(-HALF_PI[0], x)  # exact
+    p, p_low = two_product(n, k.x(HALF_PI[1]))
+    r, low = two_sum(near, -p)
+    return r, low - n.times(HALF_PI[2], p_low), k.bits(shifted.name)
+
+
+def _both(r: X, low: X) -> tuple[X, X, X, X]:
+    """sin and cos of r + low: high parts and small corrections."""
+    z = r * r
+    sine = (r * z).times(polynomial(z, SIN_TERMS), low - 0.5 * z * low)
+    half = 0.5 * z
+    w, w_low = fast_two_sum(1.0, -half)
+    cosine = (z * z).times(polynomial(z, COS_TERMS), w_low - r * low)
+    return r, sine, w, cosine
+
+
+@kernel("sin_cos_far", results=2)
+def _sin_cos_far(k: Simd, x: X) -> tuple[X, X]:
+    return k.x(k.called("sin", x.name)), k.x(k.called("cos", x.name))
+
+
+@kernel("tan_far")
+def _tan_far(k: Simd, x: X) -> tuple[X]:
+    return (k.x(k.called("tan", x.name)),)
+
+
+def _bit(k: Simd, n: Name, bit: int) -> Name:
+    """Whether a bit of an integer is set."""
+    return k.code.emit(f"icmp ne {k.integer} {k.integers('and', n, k.whole(bit))}, {k.whole(0)}")
+
+
+def _signed(k: Simd, x: X, n: Name) -> X:
+    """x, or -x if the second bit of n is set."""
+    sign = k.integers("shl", k.integers("lshr", n, k.whole(1)), k.whole(63))
+    return k.x(k.from_bits(k.integers("xor", k.bits(x.name), sign)))
+
+
+@kernel("sin_cos", results=2)
+def _sin_cos(k: Simd, x: X) -> tuple[X, ...]:
+    r, low, n = _reduced(k, x)
+    s, s_rest, c, c_rest = _both(r, low)
+    s, c = s + s_rest, c + c_rest
+    odd = _bit(k, n, 1)
+    sine = _signed(k, c.where(odd, s), n)
+    cosine = _signed(k, s.where(odd, c), k.integers("add", n, k.whole(1)))
+    sine = x.where(abs(x).is_("olt", 2.0**-27), sine)  # also for -0
+    return rarely(k, abs(x).is_("ogt", FARTHEST), (sine, cosine), _sin_cos_far, x)
+
+
+@kernel("tan")
+def _tan(k: Simd, x: X) -> tuple[X, ...]:
+    r, low, n = _reduced(k, x)
+    s, s_low, c, c_low = _both(r, low)
+    s, s_low = fast_two_sum(s, s_low)
+    c, c_low = fast_two_sum(c, c_low)
+    odd = _bit(k, n, 1)
+    up, up_low = (-c).where(odd, s), (-c_low).where(odd, s_low)
+    down, down_low = s.where(odd, c), s_low.where(odd, c_low)
+    y = quotient(up, up_low, down, down_low, 1.0 / down)
+    y = x.where(abs(x).is_("olt", 2.0**-27), y)
+    return rarely(k, abs(x).is_("ogt", FARTHEST), (y,), _tan_far, x)
+
+
+sin, cos, tan = _sin_cos.part(0), _sin_cos.part(1), _tan.part(0)
+
+
+# Inverse functions
+
+
+def _half_angle(k: Simd, x: X) -> tuple[Name, X, X, X]:
+    """(whether |x| ≤ ½, s, s_low, arcsin s - s) for s = |x|, or for s = √((1 - |x|) / 2) beyond ½."""
+    size = abs(x)
+    near = size.is_("ole", 0.5)
+    z = (size * size).where(near, 0.5 - 0.5 * size)
+    root = k.x(k.intrinsic("sqrt", z.name))
+    positive = k.x(1.0).where(root.is_("oeq", 0.0), root)
+    low = ((-root).fma(root, z)) / (positive + positive)
+    s = size.where(near, root)
+    return near, s, k.x(0.0).where(near, low), (s * z) * polynomial(z, ARCSIN_TERMS)
+
+
+@kernel("asin")
+def _asin(k: Simd, x: X) -> tuple[X]:
+    near, s, low, rest = _half_angle(k, x)
+    high, high_low = fast_two_sum(HALF_PI[0], -(s + s))
+    far = high + (high_low - (low + rest + (low + rest) - HALF_PI[1]))
+    y = (s + rest).where(near, far)
+    return (k.x(k.intrinsic("copysign", y.name, x.name)),)
+
+
+@kernel("acos")
+def _acos(k: Simd, x: X) -> tuple[X]:
+    near, s, low, rest = _half_angle(k, x)
+    signed, signed_rest = (k.x(k.intrinsic("copysign", part.name, x.name)) for part in (s, rest))
+    middle, middle_low = fast_two_sum(HALF_PI[0], -signed)
+    middle = middle + (middle_low - (signed_rest - HALF_PI[1]))
+    right = s + (low + rest)
+    left, left_low = fast_two_sum(HALF_PI[0], -s)
+    left = left + (left_low - (low + rest - HALF_PI[1]))
+    twice = left.where(x.is_("olt", 0.0), right)
+    return (middle.where(near, twice + twice),)
+
+
+def _arctan_of_quotient(k: Simd, y: X, x: X) -> tuple[X, X]:
+    """arctan(y / x) = high + low for y, x ≥ 0, not both 0 or infinite: its value at 0, 1 or infinity plus the rest."""
+    steep = y.is_("ogt", x * 2.414213562373095)
+    flat = y.is_("ole", x * 0.41421356237309503)
+    up = (-x).where(steep, y.where(flat, y - x))
+    down = y.where(steep, x.where(flat, y + x))
+    base = k.x(HALF_PI[0]).where(steep, k.x(0.0).where(flat, 0.5 * HALF_PI[0]))
+    base_low = k.x(HALF_PI[1]).where(steep, k.x(0.0).where(flat, 0.5 * HALF_PI[1]))
+    u = up / down
+    z = u * u
+    high, low = fast_two_sum(base, u)
+    return high, low + (u * z).times(polynomial(z, ARCTAN_TERMS), base_low)
+
+
+@kernel("atan")
+def _atan(k: Simd, x: X) -> tuple[X]:
+    high, low = _arctan_of_quotient(k, abs(x), k.x(1.0))
+    y = k.x(k.intrinsic("copysign", (high + low).name, x.name))
+    return (x.where(abs(x).is_("olt", 2.0**-27), y),)
+
+
+@kernel("atan2", arguments=2)
+def _atan2(k: Simd, y: X, x: X) -> tuple[X]:
+    """The angle of the first octants, then moved to the quadrant of (x, y)."""
+    a, b = abs(y), abs(x)
+    large = k.logic("or", a.is_("ogt", 2.0**1000), b.is_("ogt", 2.0**1000))
+    small = k.logic("and", a.is_("olt", 2.0**-900), b.is_("olt", 2.0**-900))
+    scale = k.x(2.0**-60).where(large, k.x(2.0**100).where(small, 1.0))
+    a, b = a * scale, b * scale
+    infinite = k.logic("and", a.is_("oeq", math.inf), b.is_("oeq", math.inf))
+    origin = k.logic("and", a.is_("oeq", 0.0), b.is_("oeq", 0.0))
+    a, b = k.x(1.0).where(infinite, a), k.x(1.0).where(k.logic("or", infinite, origin), b)
+    high, low = _arctan_of_quotient(k, a, b)
+    left = k.code.emit(f"icmp slt {k.integer} {k.bits(x.name)}, {k.whole(0)}")
+    other, other_low = fast_two_sum(2.0 * HALF_PI[0], -high)
+    other = other + ((other_low - low) + 2.0 * HALF_PI[1])
+    angle = other.where(left, high + low)
+    angle = k.x(k.intrinsic("copysign", angle.name, y.name))
+    return ((x + y).where(k.logic("or", x.is_("uno", x), y.is_("uno", y)), angle),)
+
+
+asin, acos, atan, atan2 = _asin.part(0), _acos.part(0), _atan.part(0), _atan2.part(0)
