@@ -124,6 +124,16 @@ def compile(f: Callable[..., Any], *example: Any, **options: Any) -> Compiled:
     return make(f, *example, **options)
 
 
+def sparsity(f: Callable[[Any], Any], x: Any, operator: str = "jacobian") -> Any:
+    """The pattern of f's Jacobian at x, or of its Hessian, as a scipy.sparse array of booleans.
+
+    See `compiled.sparse.sparsity`.
+    """
+    from adbench.tape.compiled.sparse.sparsity import sparsity as of  # loads scipy.sparse only when needed
+
+    return of(f, x, operator)
+
+
 def __getattr__(name: str) -> Any:
     """A function whose row was added after import; for the type checker, also the aliases of rows."""
     if name in PUBLIC:

@@ -136,7 +136,7 @@ class Operand(Active):
 
     # Elements
     def __getitem__(self, index: Any) -> Value:
-        return indexing.getitem(self, index=indexing.normal_index(index))
+        return indexing.read(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Rebind this variable to a new value with the elements replaced; the old value stays on the tape."""

@@ -28,7 +28,7 @@ from adbench.tape.core.rule import Active, AllInputs, Rule, RuleError, TapeError
 from adbench.tape.rules.elementwise import where
 from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import broadcast_to, sum_to
-from adbench.tape.values import constant, has_nan, shape_of, value_of
+from adbench.tape.values import constant, may_have_nan, shape_of, value_of
 
 Partial = Callable[..., Value]
 
@@ -218,7 +218,7 @@ class Density:
         for part, tan in zip(self._parts([tan is not None for tan in tans], inputs), tans, strict=True):
             if part is not None:
                 step = part * tan
-                if has_nan(step):  # 0 · inf is 0, as in the sweep
+                if may_have_nan(step):  # 0 · inf is 0, as in the sweep
                     step = where(value_of(tan) == 0.0, 0.0, step)
                 total = total + (sum(step) if shape_of(step) else step)
         return total

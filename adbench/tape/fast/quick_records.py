@@ -160,7 +160,7 @@ def getitem(self: Array, index: Any) -> Value:
     if type(index) is slice and type(val) is np.ndarray:
         cells = (self.cell,)
         return push(self.tape, indexing.getitem, val[index], cells, (None, cells), {"index": index})
-    return indexing.getitem(self, index=indexing.normal_index(index))
+    return indexing.read(self, index)
 
 
 shape = property(lambda self: self.cell.shape)

@@ -31,6 +31,13 @@ def normal_index(index: Index) -> Index:
     return index.copy() if isinstance(index, np.ndarray) else index
 
 
+def read(x: Value, index: Index) -> Value:
+    """x[index] for an active x, where the index may be the counter of a loop that is being compiled."""
+    if isinstance(index, Active) and index.symbolic:
+        return index.read_from(x)  # type: ignore[attr-defined]  # symbols have it
+    return getitem(x, index=normal_index(index))
+
+
 def is_basic(index: Index) -> bool:
     """Whether the index only slices. Then it names no element twice, and numpy reads it without a copy."""
     if isinstance(index, tuple):
@@ -174,4 +181,4 @@ def cummax(x: Value, axis: int = -1) -> Value:
     return take_along_axis(x, np.maximum.accumulate(np.where(is_new, places, 0), axis), axis)
 
 
-publish(globals(), helpers="normal_index is_basic", unlike_numpy="put")
+publish(globals(), helpers="normal_index is_basic read", unlike_numpy="put")

@@ -211,13 +211,17 @@ def _gather(emission: Emission, source: Buffer, offsets: Any, target: Buffer) ->
     code = emission.code
     flat = emission.contiguous(target) if not target.is_contiguous else target
     offset_at = _table(emission, offsets)
+    inserts_zeros = bool(np.any(offsets < 0))
 
     def body(j: str) -> None:
         offset = offset_at(j)
-        is_zero = code.emit(f"icmp slt i64 {offset}, 0")
-        safe = code.emit(f"select i1 {is_zero}, i64 {source.offset}, i64 {offset}")
-        read = code.load(code.element(source.base, safe))
-        value = code.emit(f"select i1 {is_zero}, double {literal(0.0)}, double {read}")
+        if inserts_zeros:
+            is_zero = code.emit(f"icmp slt i64 {offset}, 0")
+            safe = code.emit(f"select i1 {is_zero}, i64 {source.offset}, i64 {offset}")
+            read = code.load(code.element(source.base, safe))
+            value = code.emit(f"select i1 {is_zero}, double {literal(0.0)}, double {read}")
+        else:
+            value = code.load(code.element(source.base, offset))
         code.store(value, code.element(flat.base, code.emit(f"add i64 {j}, {flat.offset}")))
 
     code.loop(len(offsets), body)

@@ -22,20 +22,21 @@ from typing import Any
 import numpy as np
 
 from adbench.sealed_folder import SealedFolder
-from adbench.tape import jacobians
 from adbench.tape.compiled.lowering.module import Outcome
 from adbench.tape.compiled.runtime.arguments import Arguments
+from adbench.tape.compiled.runtime.assembly import assembled, eager, form
 from adbench.tape.compiled.runtime.entry import DispatchTable, Entry
 from adbench.tape.compiled.runtime.object_layouts import layouts_are_known
 from adbench.tape.compiled.runtime.program import Options, Program, Watch, without_collection
+from adbench.tape.compiled.sparse.sparse_results import Template
 from adbench.tape.compiled.trace.record_function import (
     OPERATORS,
+    WITH_MATRIX,
     WITH_VECTOR,
     NotCompilableError,
     Request,
     record,
 )
-from adbench.tape.core import functionals
 from adbench.tape.trees import tree_flatten
 
 CODE_LIMIT = 512 * 2**20
@@ -53,6 +54,7 @@ class Signature:
         self.dispatch = DispatchTable()
         self.eager_because = ""
         self.entry: Entry | None = None
+        self.alone: list[DispatchTable] = []  # of entries that run one program
 
     def answer(self, args: Sequence[Any], arguments: Arguments) -> Any:
         """The result, from a recording whose guards hold, a new recording, or the eager engine."""
@@ -60,16 +62,16 @@ class Signature:
             try:
                 result = self.native(arguments)
                 if result is not None:
-                    return self.owner.assembled(result, arguments)
+                    return assembled(self.owner, result, arguments)
             except NotCompilableError as reason:
                 self.eager_because = str(reason)
             except MemoryError as error:
                 self.eager_because = f"not enough memory for the workspace: {error}; free memory or use smaller arrays"
             except Exception as error:  # the eager engine raises the function's own errors again
-                result = self.owner.eager(args)
+                result = eager(self.owner, args)
                 self.eager_because = f"{type(error).__name__}: {error}"
                 return result
-        return self.owner.eager(args)
+        return eager(self.owner, args)
 
     def native(self, arguments: Arguments) -> tuple[Program, list[Any]] | None:
         """The result of native code, or None if the eager engine has to run."""
@@ -83,7 +85,6 @@ class Signature:
                 return None
             program = self.owner.compiled(arguments, careful=False)
             self.programs.append(program)
-            self.dispatch.add(program.address, program.lowered.work)
             self.open(program, arguments)
             outcome = self.attempt([program], arguments)
         if outcome == Outcome.NAN:
@@ -91,20 +92,41 @@ class Signature:
             if outcome is None and len(self.careful) < self.owner.options.recordings:
                 program = self.owner.compiled(arguments, careful=True)
                 self.careful.append(program)
-                self.dispatch.memory[1] = max(int(self.dispatch.memory[1]), 8 * program.lowered.work)
+                self.dispatch.reserve(program.lowered.work)
                 outcome = self.attempt([program], arguments, is_last=True)
         return outcome if isinstance(outcome, tuple) else None
 
     def open(self, program: Program, arguments: Arguments) -> None:
-        """Make the native entry point."""
-        if self.entry is None and arguments.is_flat and layouts_are_known():
-            form = self.owner.form(program)
-            if form:
-                lowered = program.lowered
-                owner = self.owner
-                inputs = arguments.in_order(lowered.inputs)
-                self.entry = Entry(inputs, lowered.results, form, self.dispatch, owner.by_python, owner)
-                self.owner.add_entry(self.entry)
+        """Make the native entry point, or add the program to its table.
+
+        An entry creates results of one shape, so it cannot run recordings whose results have others.
+        """
+        lowered, owner = program.lowered, self.owner
+        if program.matrix is not None:
+            self.dispatch.reserve(lowered.work)
+            self.open_alone(program, program.matrix, arguments)
+            return
+        if self.entry is not None and self.entry.results != lowered.results:
+            self.dispatch.reserve(lowered.work)
+            return
+        self.dispatch.add(program.address, lowered.work)
+        kind = form(owner, program)
+        if self.entry is None and kind and arguments.is_flat and layouts_are_known():
+            inputs = arguments.in_order(lowered.inputs)
+            self.entry = Entry(inputs, lowered.results, kind, self.dispatch, owner.by_python, owner)
+            owner.add_entry(self.entry)
+
+    def open_alone(self, program: Program, matrix: Template, arguments: Arguments) -> None:
+        """Make a native entry point of its own for a program with a sparse result: each pattern has its own length."""
+        owner, lowered = self.owner, program.lowered
+        if not (form(owner, program) and arguments.is_flat and layouts_are_known()):
+            return
+        dispatch = DispatchTable()
+        dispatch.add(program.address, lowered.work)
+        inputs = arguments.in_order(lowered.inputs)
+        entry = Entry(inputs, lowered.results, "many", dispatch, _nothing, owner)
+        self.alone.append(dispatch)
+        owner.add_sparse(entry, matrix)
 
     def attempt(
         self, programs: Sequence[Program], arguments: Arguments, is_last: bool = False
@@ -140,6 +162,10 @@ class Signature:
         return None
 
 
+def _nothing(*_args: Any) -> None:
+    """The answer of an entry that cannot handle a call."""
+
+
 def _forget_error() -> None:
     """Clear the exception of a failed call into Python; the eager engine raises it again."""
     ctypes.pythonapi.PyErr_Clear()
@@ -163,6 +189,8 @@ class Compiled:
     ) -> None:
         if operator not in OPERATORS:
             raise ValueError(f"compile: operator: expected one of {', '.join(OPERATORS)}, got {operator!r}")
+        if options.sparse and operator not in WITH_MATRIX:
+            raise ValueError(f"compile: sparse: expected operator 'jacobian' or 'hessian', got {operator!r}")
         self.f = f
         self.name = getattr(f, "__name__", type(f).__name__)
         self.operator = operator
@@ -172,12 +200,15 @@ class Compiled:
             raise TypeError(f"compile: {operator} takes a vector; give an example of it as the last argument")
         self.single = (wrt is None and self.count == 1) or isinstance(wrt, int)
         self.wrt: tuple[int, ...] = _positions(wrt, example[: self.count])
+        if options.sparse and list(self.wrt) != sorted(self.wrt):
+            raise ValueError(f"compile: wrt: a sparse result needs positions in ascending order, got {self.wrt}")
         self.options = options
         self.seconds: dict[str, float] = {"record": 0.0, "lower": 0.0, "compile": 0.0}
         self.notes: list[str] = []
         self.alive: list[Any] = []
         self._signatures: dict[Any, Signature] = {}
         self._entries: list[Entry] = []
+        self._sparse_entries: list[tuple[Entry, Template]] = []
         self.by_python = self._by_python  # a single object, because entries store its address
         self.call: Callable[..., Any] = self.by_python
 
@@ -206,6 +237,18 @@ class Compiled:
             self.call = entry.call
         self._entries.append(entry)
 
+    def add_sparse(self, entry: Entry, matrix: Template) -> None:
+        """Add the entry point of a program with a sparse result."""
+        self._sparse_entries.append((entry, matrix))
+        self.call = self._sparse
+
+    def _sparse(self, *args: Any) -> Any:
+        for entry, matrix in self._sparse_entries:
+            parts = entry.call(*args)
+            if parts is not None:
+                return (*parts[:-1], matrix(parts[-1]))
+        return self.by_python(*args)
+
     def note(self, text: str) -> None:
         """Note an operation that is not native, once."""
         if text not in self.notes:
@@ -222,6 +265,7 @@ class Compiled:
             tuple(arguments.active),
             vector,
             self.options.checkpointed,
+            self.options.sparse,
         )
 
     def compiled(self, arguments: Arguments, *, careful: bool) -> Program:
@@ -232,6 +276,8 @@ class Compiled:
             program = Program(recording, self.options, self.timed)
         for rule in program.lowered.python_calls:
             self.note(f"{rule}: has no native form, and is called in Python")
+        for rule in () if recording.pattern is None else recording.pattern.opaque:
+            self.note(f"{rule}: its results count as depending on all elements of its arguments in the pattern")
         return program
 
     @contextmanager
@@ -241,61 +287,6 @@ class Compiled:
         with nullcontext() if self.options.watch is None else self.options.watch(phase):
             yield
         self.seconds[phase] += time.perf_counter() - start
-
-    # Results
-
-    def form(self, program: Program) -> str:
-        """The form in which the entry assembles a result; "" if Python has to."""
-        parts = len(program.lowered.results) - program.values
-        if self.operator == "value":
-            return "one" if program.values == 1 and _is_identity(program.rebuild) else ""
-        if list(self.wrt) != sorted(self.wrt):
-            return ""  # the program's parts follow the arguments' order
-        if self.operator == "gradient":
-            return "one" if self.single and parts == 1 else "" if self.single else "many"
-        if program.values != 1 or not _is_identity(program.rebuild):
-            return ""
-        if self.operator == "jvp":
-            return "many"
-        return "many" if self.single and parts == 1 else "" if self.single else "value+many"
-
-    def assembled(self, result: tuple[Program, list[Any]], arguments: Arguments) -> Any:
-        """Assemble a result from its parts."""
-        program, parts = result
-        value = program.rebuild(parts[: program.values])
-        rest = parts[program.values :]
-        if self.operator == "value":
-            return value
-        if self.operator == "jvp":
-            return value, program.rebuild(rest)
-        given: list[Any] = [None] * len(arguments.examples)
-        active = [k for k, a in enumerate(arguments.active) if a]
-        for k, part in zip(active, rest, strict=True):
-            given[k] = part
-        derivative = tuple(arguments.nested(given)[k] for k in self.wrt)
-        derivative = derivative[0] if self.single else derivative
-        return derivative if self.operator == "gradient" else (value, derivative)
-
-    def eager(self, args: Sequence[Any]) -> Any:
-        """The result from the eager engine."""
-        inputs = list(args[: self.count])
-
-        def of_active(x: Any) -> Any:
-            given = list(inputs)
-            for k, part in zip(self.wrt, (x,) if self.single else x, strict=True):
-                given[k] = part
-            return self.f(*given)
-
-        of_active.__name__ = self.name
-        if self.operator == "value":
-            return self.f(*inputs)
-        x = inputs[self.wrt[0]] if self.single else tuple(inputs[k] for k in self.wrt)
-        if self.operator == "gradient":
-            return functionals.gradient(of_active, x)[1]
-        if self.operator == "value_and_gradient":
-            return functionals.gradient(of_active, x)
-        home = jacobians if self.operator in ("jacobian", "hessian", "hvp") else functionals
-        return getattr(home, self.operator)(of_active, x, *args[self.count :])
 
     def nodes(self) -> int:
         """The number of recorded operations, including those of the sweep."""
@@ -311,18 +302,11 @@ class Compiled:
                     f"{kind} of {program.nodes} nodes under {program.guards} guards: {program.lowered.lines} "
                     f"instructions, level {program.level}, {8 * program.lowered.work} bytes of workspace"
                 )
+                if program.pattern is not None:
+                    lines.append(f"    {program.pattern}, by {program.products} products")
             if signature.eager_because:
                 lines.append(f"runs in the eager engine: {signature.eager_because}")
         return "\n".join([f"{self.operator} of {self.name}", *lines, *self.notes])
-
-
-def _is_identity(rebuild: Callable[..., Any]) -> bool:
-    """Whether a value is a single number or array."""
-    token = object()
-    try:
-        return rebuild([token]) is token
-    except (TypeError, ValueError, IndexError):
-        return False
 
 
 def _positions(wrt: Any, example: Sequence[Any]) -> tuple[int, ...]:
@@ -353,13 +337,14 @@ def compile(
     recordings: int = 32,
     watch: Watch = None,
     cache: str | os.PathLike[str] | None = None,
+    sparse: bool = False,
 ) -> Compiled:
     """Compile f to machine code. call(*args) returns the same as the eager functional.
 
     example        arguments of a call at which to record: numbers, arrays, or nests of them. Others (integers, texts)
                    are settings, part of the program. An integer to differentiate in counts as a float
     operator       value_and_gradient: (f, gradient); value, gradient; vjp, jvp, hvp: these take a vector as the last
-                   argument, and an example of it as the last example
+                   argument, and an example of it as the last example; jacobian: (f, J); hessian: (f, gradient, H)
     wrt            positions of the arguments to differentiate in; by default all that hold floats. The gradient is a
                    tuple with one entry per argument, or for a single argument the gradient itself
     fast_math      lets LLVM reorder sums and fuse products: rounding differs, and NaN and infinities are not handled
@@ -368,9 +353,11 @@ def compile(
     recordings     the most paths through the function kept for each signature
     watch          watch("record"), "lower" and "compile" return contexts in which these phases run, for timing
     cache          a folder of yours that stores machine code for later processes; by default nothing is stored
+    sparse         for jacobian and hessian: the matrix is a `scipy.sparse.csr_array`, with a row for each element of f
+                   (hessian: of the arguments) and a column for each element of the arguments, in order
     """
     opened = None if cache is None else _opened(cache)
-    options = Options(fast_math, level, checkpointed, recordings, watch, opened)
+    options = Options(fast_math, level, checkpointed, recordings, watch, opened, sparse)
     compiled = Compiled(f, example, operator, wrt, options)
     compiled.call(*example)
     return compiled

@@ -44,8 +44,12 @@ class DispatchTable:
             self.memory[8 + count] = run
             self.memory[0] = count + 1
         if 8 * doubles > self.memory[1] or not self.memory[2]:
-            self.memory[1] = max(8 * doubles, int(self.memory[1]))
+            self.reserve(doubles)
             self.grow()
+
+    def reserve(self, doubles: int) -> None:
+        """Make new workspaces at least this large."""
+        self.memory[1] = max(8 * doubles, int(self.memory[1]))
 
     def grow(self) -> None:
         """Add a workspace; smaller ones are dropped when next taken."""
@@ -103,6 +107,7 @@ class Entry:
         owner: Any,
     ) -> None:
         text, environment = write_entry(inputs, results, form, dispatch.memory, otherwise)
+        self.results = tuple(results)
         self._loaded = Loaded(text, environment, level=1)
         definition = _MethodDef(b"compiled", self._loaded.address("entry"), _FASTCALL, None)
         _definitions.append(definition)

@@ -12,6 +12,7 @@ from typing import Any
 from adbench.sealed_folder import SealedFolder
 from adbench.tape.compiled.lowering.module import Lowered, Piece, lower
 from adbench.tape.compiled.runtime.llvm import Loaded
+from adbench.tape.compiled.sparse.sparse_results import Template
 from adbench.tape.compiled.trace.record_function import Recording
 
 LONG_PROGRAM = 10_000
@@ -53,6 +54,7 @@ class Options:
     recordings: int = 32
     watch: Watch = None
     cache: SealedFolder | None = None
+    sparse: bool = False
 
 
 class Program:
@@ -74,6 +76,9 @@ class Program:
         self.rebuild = recording.rebuild
         self.values = len(recording.value)
         self.guards = len(recording.guards)
+        self.products = recording.products
+        self.pattern = recording.pattern
+        self.matrix = Template(recording.pattern) if options.sparse and recording.pattern is not None else None
 
     def _address_of(self, thing: Any) -> Any:
         return self._loaded[thing.number].address("piece") if isinstance(thing, Piece) else thing

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from adbench.tape.compiled.sparse.compression import Compressed, Pattern, Product, blocks, hessian_of, jacobian_of
 from adbench.tape.compiled.trace.loop_rule import SCAN, emitter, live, pull_back, spread
 from adbench.tape.compiled.trace.symbol import DependsOnDataError, Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
@@ -23,8 +24,9 @@ from adbench.tape.rules.shapes import reshape
 from adbench.tape.trees import described, is_scalar, matching, outputs
 from adbench.tape.values import has_nan, settle, shape_of
 
-OPERATORS = ("value", "gradient", "value_and_gradient", "vjp", "jvp", "hvp")
+OPERATORS = ("value", "gradient", "value_and_gradient", "vjp", "jvp", "hvp", "jacobian", "hessian")
 WITH_VECTOR = ("vjp", "jvp", "hvp")
+WITH_MATRIX = ("jacobian", "hessian")
 
 
 class NotCompilableError(TapeError):
@@ -40,6 +42,8 @@ class Recording:
     parts     the derivatives: of the wanted inputs, or of the value's parts (jvp)
     checked   symbols in which a NaN requires the careful program
     guards    (a boolean symbol, its required value)
+    pattern   of a Jacobian or Hessian, or None
+    products  the number of products that compute it
     """
 
     trace: Trace
@@ -49,6 +53,8 @@ class Recording:
     parts: tuple[Value, ...]
     checked: tuple[Symbol, ...]
     guards: tuple[tuple[Symbol, bool], ...]
+    pattern: Pattern | None = None
+    products: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,8 @@ class Request:
     examples   those of the first call: floats, float64 arrays, and arrays of integers or booleans
     active     whether each is differentiated
     vector     for `vjp` the weights in their structure, for `jvp` and `hvp` a direction for each active input
+    sparse     for `jacobian` and `hessian`: the derivative is the entries of the pattern
+    only_pattern  record no derivative
     """
 
     f: Function
@@ -68,6 +76,8 @@ class Request:
     active: tuple[bool, ...]
     vector: Any
     checkpointed: bool
+    sparse: bool = False
+    only_pattern: bool = False
 
 
 def record(request: Request, *, careful: bool, loops: bool = True) -> Recording:
@@ -110,7 +120,6 @@ class _Recorder:
         self.request = request
         self.trace = Trace(careful=careful)
         self.numbers = [self.leaf(x, a) for x, a in zip(request.examples, request.active, strict=True)]
-        self.given = [self.as_argument(n, x) for n, x in zip(self.numbers, request.examples, strict=True)]
         self.vectors: list[Symbol] = []
 
     def leaf(self, example: Any, active: bool) -> int:
@@ -124,6 +133,11 @@ class _Recorder:
         """The function's argument: the symbol, or for an array of booleans its truth."""
         symbol = self.trace[number][1]
         return symbol != 0.0 if isinstance(example, np.ndarray) and example.dtype.kind == "b" else symbol
+
+    @property
+    def given(self) -> list[Any]:
+        """The function's arguments, also after it assigned to their elements."""
+        return [self.as_argument(n, x) for n, x in zip(self.numbers, self.request.examples, strict=True)]
 
     def inputs(self) -> tuple[Symbol, ...]:
         """The current symbols of the inputs; an assignment may have replaced objects."""
@@ -149,10 +163,13 @@ class _Recorder:
         if operator == "jvp":
             return self.forward()
         if operator == "hvp":
-            return self.forward_over_reverse()
-        self.trace.is_differentiated = operator != "value"
-        y = self.request.f(self.given)
-        self.trace.is_differentiated = False
+            y, firsts, tangents = self.forward_over_reverse(self.vector(self.directions()))
+            return self.finish([y], lambda parts: parts[0], tangents, [*firsts, *tangents])
+        if operator == "jacobian":
+            return self.jacobian()
+        if operator == "hessian":
+            return self.hessian()
+        y = self.evaluated(operator != "value")
         if operator == "value":
             ys, rebuild = self.outputs(y)
             return self.finish(ys, rebuild, (), ys)  # f may compute derivatives itself
@@ -166,6 +183,13 @@ class _Recorder:
         else:
             recording = self.swept([y], lambda parts: parts[0], [1.0])
         return recording if operator != "gradient" else replace(recording, value=(), rebuild=lambda _parts: None)
+
+    def evaluated(self, is_differentiated: bool) -> Any:
+        """The function's result on symbols."""
+        self.trace.is_differentiated = is_differentiated
+        y = self.request.f(self.given)
+        self.trace.is_differentiated = False
+        return y
 
     def is_path_of_one_number(self) -> bool:
         """Whether there are loops and only a single number to differentiate in.
@@ -204,6 +228,11 @@ class _Recorder:
 
     def swept(self, ys: Sequence[Value], rebuild: Any, weights: Sequence[Value]) -> Recording:
         """Record the reverse sweep after the function."""
+        parts = self.swept_parts(ys, weights)
+        return self.finish(ys, rebuild, parts, parts)
+
+    def swept_parts(self, ys: Sequence[Value], weights: Sequence[Value]) -> list[Value]:
+        """Σ weights ∂y/∂x for each differentiated input."""
         trace = self.trace
         seeds = [(y, w) for y, w in zip(ys, weights, strict=True) if type(y) is Symbol and y.tape is trace and y.active]
         for cell, adj in merged(seeds):
@@ -212,27 +241,35 @@ class _Recorder:
         records = reversed(trace)
         quiet_sweep(map(spelled_out, records) if trace.careful else records, careful=trace.careful)
         cells = [trace[n][1] for n, a in zip(self.numbers, self.request.active, strict=True) if a]
-        parts = [spread(cell.adj, cell.shape) for cell in cells]
-        return self.finish(ys, rebuild, parts, parts)
+        return [spread(cell.adj, cell.shape) for cell in cells]
 
-    def duals(self, level: int) -> list[Any]:
+    def active(self) -> list[Any]:
+        """The examples of the differentiated inputs."""
+        return [x for x, a in zip(self.request.examples, self.request.active, strict=True) if a]
+
+    def directions(self) -> list[Value]:
+        """The direction that the call gives."""
+        return matching(self.request.vector, self.active(), f"{self.request.operator}: v")
+
+    def duals(self, level: int, tangents: Sequence[Value]) -> list[Any]:
         """The inputs with their tangents."""
-        examples = [x for x, a in zip(self.request.examples, self.request.active, strict=True) if a]
-        tangents = iter(self.vector(matching(self.request.vector, examples, f"{self.request.operator}: v")))
-        return [
-            Dual(level, x, next(tangents)) if a else x for x, a in zip(self.given, self.request.active, strict=True)
-        ]
+        rest = iter(tangents)
+        return [Dual(level, x, next(rest)) if a else x for x, a in zip(self.given, self.request.active, strict=True)]
 
     def forward(self) -> Recording:
-        """Record the engine's forward mode."""
-        with forward_level() as level:
-            ys, rebuild = outputs(self.request.f(self.duals(level)))
-        plain = [y.val if isinstance(y, Dual) and y.level == level else y for y in ys]
-        tangents = [tangent_of(y, level) for y in ys]
-        return self.finish(plain, rebuild, tangents, tangents)
+        """Record the engine's forward mode along the call's direction."""
+        ys, rebuild, tangents = self.along(self.vector(self.directions()))
+        return self.finish(ys, rebuild, tangents, tangents)
 
-    def forward_over_reverse(self) -> Recording:
-        """Record the engine's forward mode over its tape and sweep."""
+    def along(self, directions: Sequence[Value]) -> tuple[list[Value], Any, list[Value]]:
+        """The function's parts, the function that assembles them, and their tangents."""
+        with forward_level() as level:
+            ys, rebuild = outputs(self.request.f(self.duals(level, directions)))
+        plain = [y.val if isinstance(y, Dual) and y.level == level else y for y in ys]
+        return plain, rebuild, [tangent_of(y, level) for y in ys]
+
+    def forward_over_reverse(self, directions: Sequence[Value]) -> tuple[Value, list[Value], list[Value]]:
+        """The function, its gradient, and the gradient's tangents, by forward mode over the engine's tape and sweep."""
         active = self.request.active
         result: list[Any] = []
 
@@ -243,7 +280,7 @@ class _Recorder:
             return result
 
         with forward_level() as level:
-            duals = self.duals(level)
+            duals = self.duals(level, directions)
             points = [d for d, a in zip(duals, active, strict=True) if a]
             gradient = pull_back(of_active, points, [True] * len(points), [1.0])
         y = result[0]
@@ -251,5 +288,54 @@ class _Recorder:
             y = y.val
         firsts = [g.val if isinstance(g, Dual) else g for g in gradient]
         tangents = [tangent_of(g, level) for g in gradient]
-        shaped = [spread(t, shape_of(g)) for t, g in zip(tangents, gradient, strict=True)]
-        return self.finish([y], lambda parts: parts[0], shaped, [*firsts, *shaped])
+        return y, firsts, [spread(t, shape_of(g)) for t, g in zip(tangents, gradient, strict=True)]
+
+    # Matrices, from products recorded on a trace of their own, see `sparse.compression`
+
+    def seeds(self, shapes: Sequence[tuple[int, ...]]) -> tuple[Trace, tuple[Symbol, ...]]:
+        """A trace for a linear program, and its inputs."""
+        trace = Trace(careful=self.trace.careful, outer=True)
+        return trace, tuple(trace.leaf(shape, active=True) for shape in shapes)
+
+    def jacobian(self) -> Recording:
+        """Record a Jacobian by products from the right or from the left."""
+        shapes = [np.shape(x) for x in self.active()]
+        ys, rebuild = self.outputs(self.evaluated(True))
+        ys = [y if isinstance(y, Active) else settle(y) for y in ys]
+
+        def forward() -> Product:
+            trace, seeds = self.seeds(shapes)
+            return Product(trace, seeds, tuple(self.along(seeds)[2]))
+
+        def reverse() -> Product:
+            trace, seeds = self.seeds([shape_of(y) for y in ys])
+            return Product(trace, seeds, tuple(self.swept_parts(ys, seeds)), is_transposed=True)
+
+        compressed = jacobian_of(forward, reverse)
+        return self.with_matrix(ys, rebuild, compressed, [], [shape_of(y) for y in ys])
+
+    def hessian(self) -> Recording:
+        """Record gradient and Hessian by products of forward mode over reverse mode."""
+        shapes = [np.shape(x) for x in self.active()]
+        trace, seeds = self.seeds(shapes)
+        y, firsts, tangents = self.forward_over_reverse(seeds)
+        firsts = [spread(g, shape) for g, shape in zip(firsts, shapes, strict=True)]
+        compressed = hessian_of(Product(trace, seeds, tuple(tangents)))
+        return self.with_matrix([y], lambda parts: parts[0], compressed, firsts, shapes)
+
+    def with_matrix(
+        self, ys: Sequence[Value], rebuild: Any, compressed: Compressed, parts: list[Value], rows: Any
+    ) -> Recording:
+        """The recording of value, other parts, and the matrix: its entries, or its blocks for values and inputs."""
+        pattern = compressed.pattern
+        if self.request.only_pattern:
+            return replace(self.finish(ys, rebuild, (), ()), pattern=pattern)
+        if self.request.sparse:
+            matrix = [compressed.data()]
+            checked = [*parts, *matrix]
+        else:
+            dense, entries = compressed.matrix()
+            matrix = blocks(dense, rows, [np.shape(x) for x in self.active()])
+            checked = [*parts, entries]
+        recording = self.finish(ys, rebuild, [*parts, *matrix], checked)
+        return replace(recording, pattern=pattern, products=compressed.count)

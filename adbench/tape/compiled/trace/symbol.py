@@ -167,9 +167,13 @@ class Symbol(Operand):
         return bool(ANY(self == item))
 
     def __getitem__(self, index: Any) -> Value:
-        if isinstance(index, Symbol) and index.shape == () and index.tape.counter is index:
-            return TAKE(self, index) if index.tape.outer is not None else super().__getitem__(index)
+        if isinstance(index, Symbol):
+            return index.read_from(self)
         return getitem(self, index=_plain_index(index))
+
+    def read_from(self, x: Value) -> Value:
+        """x[self]: for the counter of a loop, the row of each iteration."""
+        return TAKE(x, self) if self.tape.counter is self else getitem(x, index=_plain_index(self))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Rebind this symbol to a new one with the elements replaced."""

@@ -1,0 +1,108 @@
+"""Assemble the result of a call from its parts, or get it from the eager engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from adbench.tape import jacobians
+from adbench.tape.compiled.runtime.arguments import Arguments, Owner
+from adbench.tape.compiled.runtime.program import Options, Program
+from adbench.tape.compiled.sparse.sparse_results import csr_of_blocks
+from adbench.tape.compiled.trace.record_function import WITH_MATRIX
+from adbench.tape.core import functionals
+from adbench.tape.trees import flatten, outputs
+
+
+class Differentiated(Owner, Protocol):
+    """The attributes of a compiled function that its results depend on."""
+
+    f: Callable[..., Any]
+    single: bool
+    options: Options
+
+
+def form(owner: Differentiated, program: Program) -> str:
+    """The form in which the entry assembles a result; "" if Python has to."""
+    parts = len(program.lowered.results) - program.values
+    if owner.operator == "value":
+        return "one" if program.values == 1 and is_identity(program.rebuild) else ""
+    if list(owner.wrt) != sorted(owner.wrt):
+        return ""  # the program's parts follow the arguments' order
+    if owner.operator == "gradient":
+        return "one" if owner.single and parts == 1 else "" if owner.single else "many"
+    if program.values != 1 or not is_identity(program.rebuild):
+        return ""
+    if owner.operator == "jvp" or (owner.operator == "jacobian" and program.matrix is not None):
+        return "many"
+    if owner.operator == "hessian":
+        return "many" if owner.single and parts == 2 else ""
+    return "many" if owner.single and parts == 1 else "" if owner.single else "value+many"
+
+
+def is_identity(rebuild: Callable[..., Any]) -> bool:
+    """Whether a value is a single number or array."""
+    token = object()
+    try:
+        return rebuild([token]) is token
+    except (TypeError, ValueError, IndexError):
+        return False
+
+
+def assembled(owner: Differentiated, result: tuple[Program, list[Any]], arguments: Arguments) -> Any:
+    """Assemble a result from its parts."""
+    program, parts = result
+    value = program.rebuild(parts[: program.values])
+    rest = parts[program.values :]
+    if owner.operator == "value":
+        return value
+    if owner.operator == "jvp":
+        return value, program.rebuild(rest)
+    if program.matrix is not None:
+        gradient = () if owner.operator == "jacobian" else (_derivative(owner, rest[:-1], arguments),)
+        return value, *gradient, program.matrix(rest[-1])
+    if owner.operator in WITH_MATRIX:
+        count = max(sum(arguments.active), 1)
+        lines = [_derivative(owner, rest[k : k + count], arguments) for k in range(0, len(rest), count)]
+        if owner.operator == "jacobian":
+            return value, program.rebuild(lines)
+        return value, lines[0], _derivative(owner, lines[1:], arguments)
+    derivative = _derivative(owner, rest, arguments)
+    return derivative if owner.operator == "gradient" else (value, derivative)
+
+
+def _derivative(owner: Differentiated, parts: Sequence[Any], arguments: Arguments) -> Any:
+    """Parts for the differentiated inputs, in the structure of the arguments."""
+    given: list[Any] = [None] * len(arguments.examples)
+    active = [k for k, a in enumerate(arguments.active) if a]
+    for k, part in zip(active, parts, strict=True):
+        given[k] = part
+    derivative = tuple(arguments.nested(given)[k] for k in owner.wrt)
+    return derivative[0] if owner.single else derivative
+
+
+def eager(owner: Differentiated, args: Sequence[Any]) -> Any:
+    """The result from the eager engine."""
+    inputs = list(args[: owner.count])
+
+    def of_active(x: Any) -> Any:
+        given = list(inputs)
+        for k, part in zip(owner.wrt, (x,) if owner.single else x, strict=True):
+            given[k] = part
+        return owner.f(*given)
+
+    of_active.__name__ = owner.name
+    if owner.operator == "value":
+        return owner.f(*inputs)
+    x = inputs[owner.wrt[0]] if owner.single else tuple(inputs[k] for k in owner.wrt)
+    if owner.operator == "gradient":
+        return functionals.gradient(of_active, x)[1]
+    if owner.operator == "value_and_gradient":
+        return functionals.gradient(of_active, x)
+    home = jacobians if owner.operator in ("jacobian", "hessian", "hvp") else functionals
+    result = getattr(home, owner.operator)(of_active, x, *args[owner.count :])
+    if not owner.options.sparse:
+        return result
+    inputs = flatten(x, owner.operator)[0]
+    values = inputs if owner.operator == "hessian" else outputs(result[0])[0]
+    return (*result[:-1], csr_of_blocks(result[-1], values, inputs))

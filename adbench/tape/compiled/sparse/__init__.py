@@ -1,0 +1,1 @@
+"""Sparse Jacobians and Hessians: their patterns, colourings, and compressed programs."""

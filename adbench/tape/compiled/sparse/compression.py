@@ -1,0 +1,245 @@
+"""Record Jacobians and Hessians as few products, with all their seeds in one program.
+
+1. Record a product J v, wᵀ J or H v on a trace of its own, on top of the function's trace. It is linear in the vector.
+   Everything that does not depend on the vector lands on the function's trace, and is computed once for all products.
+2. Find the pattern (`dependence`) and colour it (`matrix_colouring`). Jacobians take the side that needs fewer colours.
+3. Record the product again for each colour, with zeros and ones for the vector: operation by operation for few colours,
+   else as a loop over the colours. Read the entries from the results.
+
+So a wrong pattern is impossible by construction: it comes from the very program that computes the products, and the
+guards of the recording hold for both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.compiled.sparse.dependence import Dependence, Keys, TooManyEntriesError
+from adbench.tape.compiled.sparse.matrix_colouring import colour_columns, colour_symmetric, places
+from adbench.tape.compiled.trace.loop_rule import SCAN, live, packed, replay, run
+from adbench.tape.compiled.trace.symbol import Symbol
+from adbench.tape.compiled.trace.symbol_rules import NUMBER, PREDICATES
+from adbench.tape.compiled.trace.trace import Trace, made_by
+from adbench.tape.core.rule import Active, Value
+from adbench.tape.rules.indexing import put
+from adbench.tape.rules.shapes import concatenate, ravel, reshape, transpose
+from adbench.tape.values import shape_of
+
+FEW_COLOURS = 6
+"""Programs with arrays are recorded once per colour up to this number of colours, else as a loop."""
+
+FEW_OPERATIONS = 3_000
+"""Programs without arrays are recorded once per colour up to this number of operations."""
+
+SMALL = 16
+"""Arrays of up to this many elements are kept in registers."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """The positions of the entries of a matrix, row by row.
+
+    full     whether every entry counts; then rows and columns may be empty
+    opaque   names of rules whose results count as depending on all elements of their operands
+    """
+
+    shape: tuple[int, int]
+    rows: Any
+    columns: Any
+    full: bool
+    opaque: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        count = math.prod(self.shape) if self.full else self.rows.size
+        return f"{self.shape[0]} x {self.shape[1]} matrix with {count} entries"
+
+    def listed(self) -> Pattern:
+        """The pattern with all its positions."""
+        if not self.full or self.rows.size == math.prod(self.shape):
+            return self
+        rows, columns = np.indices(self.shape).reshape(2, -1)
+        return Pattern(self.shape, rows, columns, True, self.opaque)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A recorded product: `results` are linear in the symbols `seeds` of `trace`.
+
+    is_transposed   whether the seeds are weights of the function's results, and the results rows of the matrix
+    """
+
+    trace: Trace
+    seeds: tuple[Symbol, ...]
+    results: tuple[Value, ...]
+    is_transposed: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The lengths of all results together and of all seeds together."""
+        sizes = [[math.prod(shape_of(x)) for x in group] for group in (self.results, self.seeds)]
+        return sum(sizes[0]), sum(sizes[1])
+
+    def pattern(self, *, symmetric: bool = False) -> Pattern:
+        """The pattern of the matrix."""
+        rows, columns = self.shape
+        full = np.empty(0, np.int64)
+        found = Dependence(columns)
+        try:
+            keys = self._keys(found, rows)
+        except TooManyEntriesError:
+            keys = None
+        opaque = tuple(sorted(found.opaque))
+        if self.is_transposed:
+            if keys is not None:
+                keys = np.sort(keys % found.columns * rows + keys // found.columns)
+            rows, columns = columns, rows
+        if keys is None or keys.size == rows * columns:
+            return Pattern((rows, columns), full, full, True, opaque)
+        if symmetric:
+            keys = np.union1d(keys, keys % max(columns, 1) * columns + keys // max(columns, 1))
+        row, column = np.divmod(keys, max(columns, 1))
+        return Pattern((rows, columns), row, column, False, opaque)
+
+    def _keys(self, found: Dependence, rows: int) -> Keys:
+        sizes = [math.prod(s.shape) for s in self.seeds]
+        starts = np.cumsum([0, *sizes])[:-1]
+        known = {
+            id(s): np.arange(size) * (found.columns + 1) + start
+            for s, size, start in zip(self.seeds, sizes, starts, strict=True)
+        }
+        patterns = found.of(self.trace, self.results, known)
+        for k, y in enumerate(self.results):
+            unknown = self._without_seeds(y)
+            if unknown.any():  # such as an undefined derivative, NaN in all directions
+                everything = np.flatnonzero(unknown)[:, None] * found.columns + np.arange(found.columns)
+                patterns[k] = np.union1d(patterns[k], everything)
+        return found.joined(patterns, [math.prod(shape_of(y)) for y in self.results])
+
+    def _without_seeds(self, y: Value) -> Any:
+        """Where a result is not zero although no seed reaches it."""
+        if isinstance(y, Active):
+            return np.full(math.prod(shape_of(y)), not (type(y) is Symbol and y.tape is self.trace))
+        return np.ravel(np.asarray(y, float)) != 0.0
+
+    def of_colours(self, colours: Any) -> Value:
+        """The products for all colours of the seeds' elements, one after the other as a vector."""
+        count = int(colours.max(initial=-1)) + 1
+        sizes = [math.prod(s.shape) for s in self.seeds]
+        cuts = np.split(colours, np.cumsum(sizes)[:-1])
+        given = [c.reshape(s.shape).astype(float)[()] for c, s in zip(cuts, self.seeds, strict=True)]
+        if count <= 1 or self.is_short(count):
+            parts = [self.at([np.multiply(c == k, 1.0)[()] for c in given]) for k in range(count)]
+            return concatenate(parts) if len(parts) != 1 else parts[0]
+        size = self.shape[0]
+
+        def step(i: Value, _state: Sequence[Value]) -> list[Value]:
+            return [self.at([NUMBER(PREDICATES[np.equal](c, i)) for c in given])]
+
+        history = run(step, [np.zeros(size)], count, keep=(0, size))
+        return ravel(history[1:])
+
+    def at(self, seeds: Sequence[Value]) -> Value:
+        """All results for these seeds, as a vector."""
+        seeds = [float(s) if isinstance(s, np.floating) else s for s in seeds]
+        return packed(replay(self.trace, self.results, dict(zip(map(id, self.seeds), seeds, strict=True))))
+
+    def is_short(self, count: int) -> bool:
+        """Whether to record the product once per colour, and not as a loop."""
+        numbers = live(self.trace, self.results)
+        made = [made_by(self.trace[n]) for n in numbers]
+        if any(m is not None and m[0] is SCAN for m in made):
+            return False
+        is_small = all(math.prod(self.trace[n][1].shape) <= SMALL for n in numbers)
+        return count * len(numbers) <= FEW_OPERATIONS and (is_small or count <= FEW_COLOURS)
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """A matrix by few products: `data` are the entries of `pattern`; `matrix` has all entries."""
+
+    product: Product
+    pattern: Pattern
+    colours: Any
+    symmetric: bool = False
+
+    @property
+    def count(self) -> int:
+        """The number of colours, and of products."""
+        return int(self.colours.max(initial=-1)) + 1
+
+    def data(self) -> Value:
+        """The entries, row by row."""
+        return self._entries(self.pattern.listed())
+
+    def _entries(self, pattern: Pattern) -> Value:
+        values, length = self.product.of_colours(self.colours), self.product.shape[0]
+        if not pattern.rows.size:
+            return np.zeros(0)
+        rows, columns = (
+            (pattern.columns, pattern.rows) if self.product.is_transposed else (pattern.rows, pattern.columns)
+        )
+        colour, place = places(rows, columns, self.colours, symmetric=self.symmetric)
+        return values[colour * length + place]
+
+    def matrix(self) -> tuple[Value, Value]:
+        """The dense matrix, and the values among its entries that may be NaN."""
+        rows, columns = self.pattern.shape
+        if rows * columns == 0:
+            return np.zeros(self.pattern.shape), 0.0
+        if self.pattern.full:  # each product is a column or a row
+            values = self.product.of_colours(self.colours)
+            if self.product.is_transposed:
+                return reshape(values, (rows, columns)), values
+            return transpose(reshape(values, (columns, rows))), values
+        data = self.data()
+        at = self.pattern.rows * columns + self.pattern.columns
+        return reshape(put(data, index=at, shape=(rows * columns,)), (rows, columns)), data
+
+
+def jacobian_of(forward: Callable[[], Product], reverse: Callable[[], Product]) -> Compressed:
+    """A Jacobian by products from the side that needs fewer colours."""
+    try:
+        product = forward()
+    except Exception:  # part of the function has reverse mode only, or forward mode needs its numbers
+        product = reverse()
+    pattern = product.pattern()
+    rows, columns = pattern.shape
+    if pattern.full:
+        by_columns, by_rows = np.arange(columns), np.arange(rows)
+    else:
+        by_columns = colour_columns(pattern.rows, pattern.columns, columns)
+        by_rows = colour_columns(pattern.columns, pattern.rows, rows)
+    if product.is_transposed:
+        return Compressed(product, pattern, by_rows)
+    if by_columns.max(initial=-1) <= by_rows.max(initial=-1):
+        return Compressed(product, pattern, by_columns)
+    return Compressed(reverse(), pattern, by_rows)
+
+
+def hessian_of(product: Product) -> Compressed:
+    """A Hessian by its products."""
+    pattern = product.pattern(symmetric=True)
+    columns = pattern.shape[1]
+    if pattern.full:
+        return Compressed(product, pattern, np.arange(columns))
+    return Compressed(product, pattern, colour_symmetric(pattern.rows, pattern.columns, columns), symmetric=True)
+
+
+def blocks(matrix: Value, rows: Sequence[tuple[int, ...]], columns: Sequence[tuple[int, ...]]) -> list[Value]:
+    """The parts of a matrix for values and inputs of these shapes, each of shape value + input, row by row."""
+    if len(rows) == len(columns) == 1:
+        return [reshape(matrix, (*rows[0], *columns[0]))]
+    parts, top = [], 0
+    for row in rows:
+        height, left = math.prod(row), 0
+        for column in columns:
+            width = math.prod(column)
+            parts.append(reshape(matrix[top : top + height, left : left + width], (*row, *column)))
+            left += width
+        top += height
+    return parts

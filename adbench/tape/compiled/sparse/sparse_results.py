@@ -1,0 +1,53 @@
+"""Sparse matrices as results: a pattern with new entries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adbench.tape.compiled.sparse.compression import Pattern
+from adbench.tape.trees import tree_leaves
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+def csr(pattern: Pattern, data: Any) -> csr_array:
+    """A matrix with this pattern and these entries, row by row."""
+    from scipy.sparse import csr_array
+
+    listed = pattern.listed()
+    ends = np.cumsum(np.bincount(listed.rows, minlength=listed.shape[0]))
+    matrix = csr_array((data, listed.columns, np.concatenate([[0], ends])), shape=listed.shape)
+    matrix.has_canonical_format = True
+    return matrix
+
+
+class Template:
+    """Makes matrices of one pattern. Scipy would check the pattern again each time, in ten times the time."""
+
+    def __init__(self, pattern: Pattern) -> None:
+        matrix = csr(pattern, np.zeros(pattern.listed().rows.size))
+        self._type = type(matrix)
+        self._attributes = vars(matrix)
+        self._indices, self._ends = matrix.indices, matrix.indptr
+
+    def __call__(self, data: Any) -> csr_array:
+        """The matrix with these entries. It shares no memory with another."""
+        matrix = object.__new__(self._type)  # as copy.copy does
+        vars(matrix).update(self._attributes, data=data, indices=self._indices.copy(), indptr=self._ends.copy())
+        return matrix
+
+
+def csr_of_blocks(derivative: Any, rows: Sequence[Any], columns: Sequence[Any]) -> csr_array:
+    """The matrix of the dense blocks for these values and inputs, as the eager engine returns them."""
+    from scipy.sparse import csr_array
+
+    heights, widths = ([math.prod(np.shape(x)) for x in group] for group in (rows, columns))
+    parts = iter(tree_leaves(derivative))
+    lines = [[np.reshape(next(parts), (height, width)) for width in widths] for height in heights]
+    matrix = np.block(lines) if heights and widths else np.zeros((sum(heights), sum(widths)))
+    return csr_array(matrix)

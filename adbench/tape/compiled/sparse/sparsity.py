@@ -1,0 +1,44 @@
+"""`tape.sparsity`: the pattern of a Jacobian or Hessian."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adbench.tape.compiled.sparse.sparse_results import csr
+from adbench.tape.compiled.trace.record_function import WITH_MATRIX, Request, record
+from adbench.tape.trees import flatten, name_of
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+def sparsity(f: Callable[[Any], Any], x: Any, operator: str = "jacobian") -> csr_array:
+    """The pattern of f's Jacobian at x, or of its Hessian, as a `scipy.sparse.csr_array` of booleans.
+
+    It has a row for each element of f(x) (Hessian: of x) and a column for each element of x, all in order. An entry is
+    missing if it is zero for all numbers on this path through f: the pattern is found from the recording, where
+    `if` and `while` follow x, and `where` counts both sides. It covers every point that takes the same path.
+
+    Results of functions whose dependencies are unknown, such as eigenvalues, count as depending on all their arguments;
+    a warning names them.
+    """
+    if operator not in WITH_MATRIX:
+        raise ValueError(f"sparsity: operator: expected 'jacobian' or 'hessian', got {operator!r}")
+    values, rebuild = flatten(x, "sparsity: x")
+    name = name_of(f)
+    request = Request(
+        lambda given: f(rebuild(given)),
+        *(name, operator, tuple(values), (True,) * len(values), None, False),
+        only_pattern=True,
+    )
+    pattern = record(request, careful=False).pattern
+    if pattern is None:
+        raise AssertionError("a recording without its pattern")
+    if pattern.opaque:
+        what = ", ".join(pattern.opaque)
+        warnings.warn(f"sparsity of {name}: counts all entries of {what}", stacklevel=2)
+    return csr(pattern, np.ones(pattern.listed().rows.size, bool))
