@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from adbench.tape import jacobians
 from adbench.tape.compiled.runtime.arguments import Arguments, Owner
 from adbench.tape.compiled.runtime.program import Options, Program
-from adbench.tape.compiled.sparse.sparse_results import csr_of_blocks
+from adbench.tape.compiled.sparse.sparse_results import Template, sparse_blocks
 from adbench.tape.compiled.trace.record_function import WITH_MATRIX
 from adbench.tape.core import functionals
 from adbench.tape.trees import flatten, outputs
@@ -33,7 +33,7 @@ def form(owner: Differentiated, program: Program) -> str:
         return "one" if owner.single and parts == 1 else "" if owner.single else "many"
     if program.values != 1 or not is_identity(program.rebuild):
         return ""
-    if owner.operator == "jvp" or (owner.operator == "jacobian" and program.matrix is not None):
+    if owner.operator == "jvp":
         return "many"
     if owner.operator == "hessian":
         return "many" if owner.single and parts == 2 else ""
@@ -58,9 +58,9 @@ def assembled(owner: Differentiated, result: tuple[Program, list[Any]], argument
         return value
     if owner.operator == "jvp":
         return value, program.rebuild(rest)
-    if program.matrix is not None:
-        gradient = () if owner.operator == "jacobian" else (_derivative(owner, rest[:-1], arguments),)
-        return value, *gradient, program.matrix(rest[-1])
+    if program.matrices:
+        first = len(rest) - len(program.matrices)
+        rest[first:] = [matrix(data) for matrix, data in zip(program.matrices, rest[first:], strict=True)]
     if owner.operator in WITH_MATRIX:
         count = max(sum(arguments.active), 1)
         lines = [_derivative(owner, rest[k : k + count], arguments) for k in range(0, len(rest), count)]
@@ -69,6 +69,14 @@ def assembled(owner: Differentiated, result: tuple[Program, list[Any]], argument
         return value, lines[0], _derivative(owner, lines[1:], arguments)
     derivative = _derivative(owner, rest, arguments)
     return derivative if owner.operator == "gradient" else (value, derivative)
+
+
+def with_matrices(matrices: Sequence[Template], parts: Any) -> Any:
+    """The result of an entry with the last part, an array or a tuple of arrays, as sparse matrices."""
+    last = parts[-1]
+    if type(last) is tuple:
+        return (*parts[:-1], tuple([matrix(data) for matrix, data in zip(matrices, last, strict=True)]))
+    return (*parts[:-1], matrices[0](last))
 
 
 def _derivative(owner: Differentiated, parts: Sequence[Any], arguments: Arguments) -> Any:
@@ -105,4 +113,4 @@ def eager(owner: Differentiated, args: Sequence[Any]) -> Any:
         return result
     inputs = flatten(x, owner.operator)[0]
     values = inputs if owner.operator == "hessian" else outputs(result[0])[0]
-    return (*result[:-1], csr_of_blocks(result[-1], values, inputs))
+    return (*result[:-1], sparse_blocks(result[-1], values, inputs))

@@ -24,7 +24,7 @@ import numpy as np
 from adbench.sealed_folder import SealedFolder
 from adbench.tape.compiled.lowering.module import Outcome
 from adbench.tape.compiled.runtime.arguments import Arguments
-from adbench.tape.compiled.runtime.assembly import assembled, eager, form
+from adbench.tape.compiled.runtime.assembly import assembled, eager, form, with_matrices
 from adbench.tape.compiled.runtime.entry import DispatchTable, Entry
 from adbench.tape.compiled.runtime.object_layouts import layouts_are_known
 from adbench.tape.compiled.runtime.program import Options, Program, Watch, without_collection
@@ -102,9 +102,9 @@ class Signature:
         An entry creates results of one shape, so it cannot run recordings whose results have others.
         """
         lowered, owner = program.lowered, self.owner
-        if program.matrix is not None:
+        if program.matrices:
             self.dispatch.reserve(lowered.work)
-            self.open_alone(program, program.matrix, arguments)
+            self.open_alone(program, arguments)
             return
         if self.entry is not None and self.entry.results != lowered.results:
             self.dispatch.reserve(lowered.work)
@@ -116,17 +116,18 @@ class Signature:
             self.entry = Entry(inputs, lowered.results, kind, self.dispatch, owner.by_python, owner)
             owner.add_entry(self.entry)
 
-    def open_alone(self, program: Program, matrix: Template, arguments: Arguments) -> None:
+    def open_alone(self, program: Program, arguments: Arguments) -> None:
         """Make a native entry point of its own for a program with a sparse result: each pattern has its own length."""
         owner, lowered = self.owner, program.lowered
-        if not (form(owner, program) and arguments.is_flat and layouts_are_known()):
+        kind = form(owner, program)
+        if not (kind and arguments.is_flat and layouts_are_known()):
             return
         dispatch = DispatchTable()
         dispatch.add(program.address, lowered.work)
         inputs = arguments.in_order(lowered.inputs)
-        entry = Entry(inputs, lowered.results, "many", dispatch, _nothing, owner)
+        entry = Entry(inputs, lowered.results, kind, dispatch, _nothing, owner)
         self.alone.append(dispatch)
-        owner.add_sparse(entry, matrix)
+        owner.add_sparse(entry, program.matrices)
 
     def attempt(
         self, programs: Sequence[Program], arguments: Arguments, is_last: bool = False
@@ -200,15 +201,13 @@ class Compiled:
             raise TypeError(f"compile: {operator} takes a vector; give an example of it as the last argument")
         self.single = (wrt is None and self.count == 1) or isinstance(wrt, int)
         self.wrt: tuple[int, ...] = _positions(wrt, example[: self.count])
-        if options.sparse and list(self.wrt) != sorted(self.wrt):
-            raise ValueError(f"compile: wrt: a sparse result needs positions in ascending order, got {self.wrt}")
         self.options = options
         self.seconds: dict[str, float] = {"record": 0.0, "lower": 0.0, "compile": 0.0}
         self.notes: list[str] = []
         self.alive: list[Any] = []
         self._signatures: dict[Any, Signature] = {}
         self._entries: list[Entry] = []
-        self._sparse_entries: list[tuple[Entry, Template]] = []
+        self._sparse_entries: list[tuple[Entry, list[Template]]] = []
         self.by_python = self._by_python  # a single object, because entries store its address
         self.call: Callable[..., Any] = self.by_python
 
@@ -237,16 +236,16 @@ class Compiled:
             self.call = entry.call
         self._entries.append(entry)
 
-    def add_sparse(self, entry: Entry, matrix: Template) -> None:
+    def add_sparse(self, entry: Entry, matrices: list[Template]) -> None:
         """Add the entry point of a program with a sparse result."""
-        self._sparse_entries.append((entry, matrix))
+        self._sparse_entries.append((entry, matrices))
         self.call = self._sparse
 
     def _sparse(self, *args: Any) -> Any:
-        for entry, matrix in self._sparse_entries:
+        for entry, matrices in self._sparse_entries:
             parts = entry.call(*args)
             if parts is not None:
-                return (*parts[:-1], matrix(parts[-1]))
+                return with_matrices(matrices, parts)
         return self.by_python(*args)
 
     def note(self, text: str) -> None:
@@ -353,8 +352,8 @@ def compile(
     recordings     the most paths through the function kept for each signature
     watch          watch("record"), "lower" and "compile" return contexts in which these phases run, for timing
     cache          a folder of yours that stores machine code for later processes; by default nothing is stored
-    sparse         for jacobian and hessian: the matrix is a `scipy.sparse.csr_array`, with a row for each element of f
-                   (hessian: of the arguments) and a column for each element of the arguments, in order
+    sparse         for jacobian and hessian: each matrix, or each block for nests and several arguments, is a
+                   `scipy.sparse.csr_array` of (elements of the value, or of the input; elements of the input)
     """
     opened = None if cache is None else _opened(cache)
     options = Options(fast_math, level, checkpointed, recordings, watch, opened, sparse)

@@ -78,7 +78,7 @@ class Program:
         self.guards = len(recording.guards)
         self.products = recording.products
         self.pattern = recording.pattern
-        self.matrix = Template(recording.pattern) if options.sparse and recording.pattern is not None else None
+        self.matrices = [Template(p) for p in recording.blocks]
 
     def _address_of(self, thing: Any) -> Any:
         return self._loaded[thing.number].address("piece") if isinstance(thing, Piece) else thing

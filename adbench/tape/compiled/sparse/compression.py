@@ -22,7 +22,7 @@ import numpy as np
 from adbench.tape.compiled.sparse.dependence import Dependence, Keys, TooManyEntriesError
 from adbench.tape.compiled.sparse.matrix_colouring import colour_columns, colour_symmetric, places
 from adbench.tape.compiled.trace.loop_rule import SCAN, live, packed, replay, run
-from adbench.tape.compiled.trace.symbol import Symbol
+from adbench.tape.compiled.trace.symbol import Shape, Symbol
 from adbench.tape.compiled.trace.symbol_rules import NUMBER, PREDICATES
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.rule import Active, Value
@@ -134,7 +134,7 @@ class Product:
         given = [c.reshape(s.shape).astype(float)[()] for c, s in zip(cuts, self.seeds, strict=True)]
         if count <= 1 or self.is_short(count):
             parts = [self.at([np.multiply(c == k, 1.0)[()] for c in given]) for k in range(count)]
-            return concatenate(parts) if len(parts) != 1 else parts[0]
+            return concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.zeros(0)
         size = self.shape[0]
 
         def step(i: Value, _state: Sequence[Value]) -> list[Value]:
@@ -172,19 +172,23 @@ class Compressed:
         """The number of colours, and of products."""
         return int(self.colours.max(initial=-1)) + 1
 
-    def data(self) -> Value:
-        """The entries, row by row."""
-        return self._entries(self.pattern.listed())
-
-    def _entries(self, pattern: Pattern) -> Value:
+    def entries(self, rows: Sequence[Shape], columns: Sequence[Shape]) -> tuple[list[Pattern], list[Value]]:
+        """The patterns of the blocks for values and inputs of these shapes, and their entries, row by row."""
         values, length = self.product.of_colours(self.colours), self.product.shape[0]
-        if not pattern.rows.size:
-            return np.zeros(0)
-        rows, columns = (
-            (pattern.columns, pattern.rows) if self.product.is_transposed else (pattern.rows, pattern.columns)
-        )
-        colour, place = places(rows, columns, self.colours, symmetric=self.symmetric)
-        return values[colour * length + place]
+        pattern = self.pattern.listed()
+        across, down = pattern.columns, pattern.rows
+        if self.product.is_transposed:
+            across, down = down, across
+        colour, place = places(down, across, self.colours, symmetric=self.symmetric)
+        source = colour * length + place
+        patterns, parts = [], []
+        for top, height in _spans(rows):
+            for left, width in _spans(columns):
+                row, column = pattern.rows - top, pattern.columns - left
+                inside = np.flatnonzero((row >= 0) & (row < height) & (column >= 0) & (column < width))
+                patterns.append(Pattern((height, width), row[inside], column[inside], inside.size == height * width))
+                parts.append(values[source[inside]] if inside.size else np.zeros(0))
+        return patterns, parts
 
     def matrix(self) -> tuple[Value, Value]:
         """The dense matrix, and the values among its entries that may be NaN."""
@@ -196,7 +200,7 @@ class Compressed:
             if self.product.is_transposed:
                 return reshape(values, (rows, columns)), values
             return transpose(reshape(values, (columns, rows))), values
-        data = self.data()
+        (data,) = self.entries([(rows,)], [(columns,)])[1]
         at = self.pattern.rows * columns + self.pattern.columns
         return reshape(put(data, index=at, shape=(rows * columns,)), (rows, columns)), data
 
@@ -230,16 +234,18 @@ def hessian_of(product: Product) -> Compressed:
     return Compressed(product, pattern, colour_symmetric(pattern.rows, pattern.columns, columns), symmetric=True)
 
 
-def blocks(matrix: Value, rows: Sequence[tuple[int, ...]], columns: Sequence[tuple[int, ...]]) -> list[Value]:
+def blocks(matrix: Value, rows: Sequence[Shape], columns: Sequence[Shape]) -> list[Value]:
     """The parts of a matrix for values and inputs of these shapes, each of shape value + input, row by row."""
     if len(rows) == len(columns) == 1:
         return [reshape(matrix, (*rows[0], *columns[0]))]
-    parts, top = [], 0
-    for row in rows:
-        height, left = math.prod(row), 0
-        for column in columns:
-            width = math.prod(column)
-            parts.append(reshape(matrix[top : top + height, left : left + width], (*row, *column)))
-            left += width
-        top += height
-    return parts
+    return [
+        reshape(matrix[top : top + height, left : left + width], (*row, *column))
+        for row, (top, height) in zip(rows, _spans(rows), strict=True)
+        for column, (left, width) in zip(columns, _spans(columns), strict=True)
+    ]
+
+
+def _spans(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
+    """The first place and the length of each of these arrays, one after the other."""
+    sizes = [math.prod(s) for s in shapes]
+    return list(zip(np.cumsum([0, *sizes]).tolist(), sizes, strict=False))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adbench.tape.compiled.sparse.compression import Pattern
-from adbench.tape.trees import tree_leaves
+from adbench.tape.trees import tree_flatten, tree_unflatten
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -42,12 +42,11 @@ class Template:
         return matrix
 
 
-def csr_of_blocks(derivative: Any, rows: Sequence[Any], columns: Sequence[Any]) -> csr_array:
-    """The matrix of the dense blocks for these values and inputs, as the eager engine returns them."""
+def sparse_blocks(derivative: Any, rows: Sequence[Any], columns: Sequence[Any]) -> Any:
+    """The dense blocks of the eager engine for these values and inputs, each as a sparse matrix."""
     from scipy.sparse import csr_array
 
-    heights, widths = ([math.prod(np.shape(x)) for x in group] for group in (rows, columns))
-    parts = iter(tree_leaves(derivative))
-    lines = [[np.reshape(next(parts), (height, width)) for width in widths] for height in heights]
-    matrix = np.block(lines) if heights and widths else np.zeros((sum(heights), sum(widths)))
-    return csr_array(matrix)
+    blocks, structure = tree_flatten(derivative)
+    shapes = [(math.prod(np.shape(y)), math.prod(np.shape(x))) for y in rows for x in columns]
+    matrices = [csr_array(np.reshape(b, shape)) for b, shape in zip(blocks, shapes, strict=True)]
+    return tree_unflatten(structure, matrices)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def sparsity(f: Callable[[Any], Any], x: Any, operator: str = "jacobian") -> csr_array:
     """The pattern of f's Jacobian at x, or of its Hessian, as a `scipy.sparse.csr_array` of booleans.
 
-    It has a row for each element of f(x) (Hessian: of x) and a column for each element of x, all in order. An entry is
-    missing if it is zero for all numbers on this path through f: the pattern is found from the recording, where
-    `if` and `while` follow x, and `where` counts both sides. It covers every point that takes the same path.
+    It has a row for each element of f(x) (Hessian: of x) and a column for each element of x, in order, also if f(x) or
+    x is a nest. An entry is missing if it is zero for all numbers on this path through f. The pattern is found from the
+    recording: `if` and `while` follow x, and `where` counts both sides. It holds at every point that takes this path.
 
     Results of functions whose dependencies are unknown, such as eigenvalues, count as depending on all their arguments;
     a warning names them.
@@ -30,15 +30,11 @@ def sparsity(f: Callable[[Any], Any], x: Any, operator: str = "jacobian") -> csr
         raise ValueError(f"sparsity: operator: expected 'jacobian' or 'hessian', got {operator!r}")
     values, rebuild = flatten(x, "sparsity: x")
     name = name_of(f)
-    request = Request(
-        lambda given: f(rebuild(given)),
-        *(name, operator, tuple(values), (True,) * len(values), None, False),
-        only_pattern=True,
-    )
+    active = (True,) * len(values)
+    request = Request(lambda given: f(rebuild(given)), name, operator, tuple(values), active, None, False, sparse=True)
     pattern = record(request, careful=False).pattern
     if pattern is None:
         raise AssertionError("a recording without its pattern")
     if pattern.opaque:
-        what = ", ".join(pattern.opaque)
-        warnings.warn(f"sparsity of {name}: counts all entries of {what}", stacklevel=2)
+        warnings.warn(f"sparsity of {name}: counts all entries of {', '.join(pattern.opaque)}", stacklevel=3)
     return csr(pattern, np.ones(pattern.listed().rows.size, bool))

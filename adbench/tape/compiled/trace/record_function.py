@@ -43,6 +43,7 @@ class Recording:
     checked   symbols in which a NaN requires the careful program
     guards    (a boolean symbol, its required value)
     pattern   of a Jacobian or Hessian, or None
+    blocks    the patterns of its blocks, for sparse results
     products  the number of products that compute it
     """
 
@@ -54,6 +55,7 @@ class Recording:
     checked: tuple[Symbol, ...]
     guards: tuple[tuple[Symbol, bool], ...]
     pattern: Pattern | None = None
+    blocks: tuple[Pattern, ...] = ()
     products: int = 0
 
 
@@ -65,8 +67,7 @@ class Request:
     examples   those of the first call: floats, float64 arrays, and arrays of integers or booleans
     active     whether each is differentiated
     vector     for `vjp` the weights in their structure, for `jvp` and `hvp` a direction for each active input
-    sparse     for `jacobian` and `hessian`: the derivative is the entries of the pattern
-    only_pattern  record no derivative
+    sparse     for `jacobian` and `hessian`: each block of the derivative is the entries of its pattern
     """
 
     f: Function
@@ -77,7 +78,6 @@ class Request:
     vector: Any
     checkpointed: bool
     sparse: bool = False
-    only_pattern: bool = False
 
 
 def record(request: Request, *, careful: bool, loops: bool = True) -> Recording:
@@ -327,15 +327,14 @@ class _Recorder:
         self, ys: Sequence[Value], rebuild: Any, compressed: Compressed, parts: list[Value], rows: Any
     ) -> Recording:
         """The recording of value, other parts, and the matrix: its entries, or its blocks for values and inputs."""
-        pattern = compressed.pattern
-        if self.request.only_pattern:
-            return replace(self.finish(ys, rebuild, (), ()), pattern=pattern)
+        columns = [np.shape(x) for x in self.active()]
+        patterns: list[Pattern] = []
         if self.request.sparse:
-            matrix = [compressed.data()]
+            patterns, matrix = compressed.entries(rows, columns)
             checked = [*parts, *matrix]
         else:
             dense, entries = compressed.matrix()
-            matrix = blocks(dense, rows, [np.shape(x) for x in self.active()])
+            matrix = blocks(dense, rows, columns)
             checked = [*parts, entries]
         recording = self.finish(ys, rebuild, [*parts, *matrix], checked)
-        return replace(recording, pattern=pattern, products=compressed.count)
+        return replace(recording, pattern=compressed.pattern, blocks=tuple(patterns), products=compressed.count)
