@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,9 +77,9 @@ class Block(ValueLocations):
         self.outputs = outputs
         self.wanted = {y.number for y in outputs if type(y) is Symbol and y.tape is trace}
         self.numbers = live(trace, [*outputs, *(c for c, _ in guards)])
-        self.users: dict[int, list[int]] = {n: [] for n in self.numbers}
+        self.users: defaultdict[int, list[int]] = defaultdict(list)
         self.remaining: dict[int, int] = {}
-        self.uses: dict[int, int] = dict.fromkeys(self.numbers, 0)
+        self.uses = dict.fromkeys(self.numbers, 0)
         self.made: dict[int, tuple[Rule, tuple[Value, ...], dict[str, Any]]] = {}
         self.depends: dict[int, set[int]] = {}
         self.ready: list[list[int]] = [[], [], [], []]
@@ -90,10 +91,16 @@ class Block(ValueLocations):
         self.given = frozenset(self.locations)  # the caller's memory
         for n in self.numbers:
             made = None if n in self.locations else made_by(trace[n])
-            if made is None:
-                continue
-            self.made[n] = rule, inputs, params = made
-            depends = self.depends[n] = {x.number for x in inputs if type(x) is Symbol and x.tape is trace}
+            if made is not None:
+                self.made[n] = made
+        self.is_straight = all(self.kind(n) == IN_REGISTERS for n in self.made)
+        if not self.is_straight:
+            self.wait()
+
+    def wait(self) -> None:
+        """Note what each operation waits for."""
+        for n, (rule, inputs, params) in self.made.items():
+            depends = self.depends[n] = {x.number for x in inputs if type(x) is Symbol and x.tape is self.trace}
             missing = 0
             for d in depends:
                 self.users[d].append(n)
@@ -108,6 +115,8 @@ class Block(ValueLocations):
     def kind(self, n: int) -> int:
         """The kind of code for an operation."""
         rule, inputs, params = self.made[n]
+        if rule in NATIVE and not self.trace[n][1].shape:
+            return IN_REGISTERS
         if rule.elementwise and native(rule) is not None:
             return ELEMENTWISE if size_of(self.trace[n][1].shape) > REGISTER_LIMIT else IN_REGISTERS
         has_buffer = any(x is not None and size_of(shape_of(x)) > REGISTER_LIMIT for x in inputs)
@@ -126,8 +135,10 @@ class Block(ValueLocations):
         """Write all operations and return the locations of the outputs."""
         for n in list(self.locations):
             if self.piece:
-                self.defined_at[n], self.near[n] = (self.code, len(self.code.lines)), len(self.code.lines)
+                self.define(n)
             self.check(n)
+        if self.is_straight:
+            self.straight()
         light, each, fold, kernel = self.ready
         while light or each or fold or kernel:
             if light:
@@ -143,15 +154,33 @@ class Block(ValueLocations):
                 self.fuse()
         return [self.location(y) for y in self.outputs]
 
+    def straight(self) -> None:
+        """Write a program without loops and calls of kernels, in the order of the recording."""
+        uses = self.uses
+        for n, (_, inputs, _) in self.made.items():
+            for x in inputs:
+                if type(x) is Symbol:
+                    uses[x.number] = n
+        for n, (rule, inputs, _) in self.made.items():
+            symbol = self.trace[n][1]
+            if symbol.shape == () and rule in NATIVE:
+                name = NATIVE[rule](self.scalar, *[self.number(x) for x in inputs])
+                self.locations[n] = Registers((name,), (), symbol.boolean)
+            else:
+                self.locations[n] = self.in_registers(n)
+            self.define(n)
+            if n in self.guards:
+                self.check(n)
+            self.done = n
+            if self.piece and len(self.code.lines) > self.piece:
+                self.cut()
+
     def finish(self, n: int, location: Location) -> None:
         """Record the location of a result; operations that waited for it may become ready."""
         self.locations[n] = location
         if isinstance(location, Buffer):
             self.emission.retain(location)
-        else:
-            code = self.emission.code
-            self.near[n] = len(code.lines)
-            self.defined_at[n] = (code, self.near[n])
+        self.define(n)
         if n in self.guards:
             self.check(n)
         for user in self.users[n]:
@@ -179,9 +208,6 @@ class Block(ValueLocations):
         shape = self.trace[n][1].shape
         locations = [self.location(x) for x in inputs]
         if rule.elementwise:
-            if shape == ():  # numbers, as in long programs without arrays
-                numbers = [self.emission.elements(p)[0] for p in locations]
-                return Registers((NATIVE[rule](self.scalar, *numbers),), shape, self.trace[n][1].boolean)
             return self.elementwise(rule, locations, shape, self.trace[n][1].boolean)
         if rule in REDUCTIONS and rule not in (ANY, ALL):
             return self.folded(REDUCTIONS[rule], locations[0], params.get("axes"), shape)

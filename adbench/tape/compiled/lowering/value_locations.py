@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adbench.tape.compiled.kernels.simd import Code, Name, Simd
+from adbench.tape.compiled.kernels.simd import Code, Name, Simd, literal
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Uniform
 from adbench.tape.compiled.trace.symbol import Symbol
@@ -22,9 +22,14 @@ SPILL_DISTANCE = 300
 class ValueLocations:
     """Values by the number of their symbol.
 
-    locations   of each value
-    uses        the number of operations that still need it
-    wanted      the values that are outputs
+    locations    of each value
+    uses         the number of operations that still need it; in a straight program, the last of them
+    done         a value is needed if `uses` is greater: 0, or in a straight program the current operation
+    wanted       the values that are outputs
+    defined_at   the line of the program after which it exists
+    near         the same, or the line of its last reload
+    recent       the values computed since the last cut
+    slots        where it is spilled, if it is
     """
 
     def __init__(self, emission: Emission) -> None:
@@ -32,9 +37,11 @@ class ValueLocations:
         self.scalar = Simd(emission.code, 1)
         self.locations: dict[int, Location] = {}
         self.uses: dict[int, int] = {}
+        self.done = 0
         self.wanted: set[int] = set()
-        self.defined_at: dict[int, tuple[Code, int]] = {}
+        self.defined_at: dict[int, int] = {}
         self.near: dict[int, int] = {}
+        self.recent: list[int] = []
         self.slots: dict[int, int] = {}
 
     def location(self, x: Value) -> Location:
@@ -44,10 +51,26 @@ class ValueLocations:
         n = x.number
         location = self.locations[n]
         near = self.near.get(n)
-        is_far = near is not None and len(self.emission.code.lines) - near > SPILL_DISTANCE
-        if is_far and not isinstance(location, Buffer):
+        if near is not None and self.is_far(near) and not isinstance(location, Buffer):
             location = self.locations[n] = self.reload(n)
         return location
+
+    def number(self, x: Value) -> Name:
+        """The name of a number, reloaded if it was used long ago."""
+        if type(x) is float:
+            return literal(x)
+        location = self.location(x)
+        return location.elements[0] if type(location) is Registers else self.emission.elements(location)[0]
+
+    def is_far(self, line: int) -> bool:
+        """Whether this line of the program belongs to an earlier function, or lies far back in this one."""
+        before = self.emission.lines
+        return line < before or before + len(self.emission.code.lines) - line > SPILL_DISTANCE
+
+    def define(self, n: int) -> None:
+        """Note that a value exists from here on."""
+        self.near[n] = self.defined_at[n] = self.emission.lines + len(self.emission.code.lines)
+        self.recent.append(n)
 
     @property
     def code(self) -> Code:
@@ -65,7 +88,7 @@ class ValueLocations:
                 continue
             number = code.load(code.element("%work", str(self.slots[n] + k)))
             again.append(code.emit(f"fcmp une double {number}, 0.0") if location.boolean else number)
-        self.near[n] = len(code.lines)
+        self.near[n] = self.emission.lines + len(code.lines)
         if isinstance(location, Uniform):
             return Uniform(again[0], location.shape, location.boolean)
         return Registers(tuple(again), location.shape, location.boolean)
@@ -76,8 +99,7 @@ class ValueLocations:
         if n in self.slots:
             return names
         self.slots[n] = self.emission.workspace.unused(len(names))
-        code, line = self.defined_at[n]
-        late = code.late.setdefault(line, [])
+        late = self.code.late.setdefault(self.defined_at[n] - self.emission.lines, [])
         for k, name in enumerate(names):
             if not name.startswith("%"):
                 continue
@@ -91,12 +113,12 @@ class ValueLocations:
 
     def cut(self) -> None:
         """Continue in a new function, if no needed value is on this function's stack."""
-        needed = [n for n, location in self.locations.items() if self.uses.get(n, 0) > 0 or n in self.wanted]
+        needed = [n for n in self.recent if self.uses.get(n, 0) > self.done or n in self.wanted]
         if not all(self.emission.is_anchored(self.locations[n]) for n in needed):
             return
         for n in needed:
             if n not in self.slots and not isinstance(self.locations[n], Buffer):
                 self.spill(n, self.locations[n])
-            self.near[n] = -SPILL_DISTANCE - 1
+        self.recent.clear()
         self.emission.cut()
         self.scalar = Simd(self.code, 1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import platform
+import sys
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -36,10 +38,15 @@ def processor() -> tuple[str, str]:
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
+IS_CLOSE = sys.platform == "linux" and platform.machine() == "x86_64"
+"""Whether a module's code and constants lie within 2 GiB, so that instructions are shorter and LLVM is faster."""
+
+
 def machine_for(level: int) -> Any:
     """A target machine for this processor, at level 0 to 3."""
     name, features = processor()
-    return _target().create_target_machine(cpu=name, features=features, opt=level, jit=True, codemodel="jitdefault")
+    model = {"reloc": "pic", "codemodel": "small"} if IS_CLOSE else {"codemodel": "jitdefault"}
+    return _target().create_target_machine(cpu=name, features=features, opt=level, jit=True, **model)
 
 
 def _parsed(text: str, machine: Any, level: int) -> Any:
@@ -106,7 +113,7 @@ class Loaded:
     def __init__(self, text: str, environment: list[Any], *, level: int, cache: SealedFolder | None = None) -> None:
         code = _cached_object_code(text, level, cache)
         try:
-            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine_for(level))
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine_for(level), IS_CLOSE or None)
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
             self._engine.finalize_object()
         except RuntimeError as error:

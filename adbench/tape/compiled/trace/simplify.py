@@ -1,4 +1,4 @@
-"""Simplify operations that need no record: x · 1, x / 1, double negation, sums of scattered values."""
+"""Simplify operations that need no record: x · 1, x / 1, double negation, sums with -y or with scattered values."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def one_number(x: Value) -> float | None:
 def simplified(rule: Rule, inputs: list[Value], params: dict[str, Any], made: Producer) -> Value:
     """A value equal to rule(*inputs) that needs no new record, or None. It may simplify inputs.
 
-    Uses only identities that hold for every float: x · 1, x / 1, x - 0, -(-x). (x + 0 is not x for x = -0.0.)
+    Uses only identities that hold for every float: x · 1, x / 1, x - 0, -(-x), x + (-y). (x + 0 is not x for
+    x = -0.0.)
     """
     if rule.elementwise and len(inputs) == 2:
         for i in (0, 1):
@@ -88,8 +89,12 @@ def _divide(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Val
     return inputs[0] * e.expit(-exponential[1][0])
 
 
-def _subtract(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> Value:
-    return inputs[0] if type(inputs[1]) is float and repr(inputs[1]) == "0.0" else None
+def _subtract(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
+    """x - 0, and x - (-y) as a sum."""
+    if type(inputs[1]) is float:
+        return inputs[0] if repr(inputs[1]) == "0.0" else None
+    before = made(inputs[1])
+    return inputs[0] + before[1][0] if before is not None and before[0] is e.negative else None
 
 
 def _negative(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
@@ -98,10 +103,14 @@ def _negative(inputs: list[Value], _params: dict[str, Any], made: Producer) -> V
 
 
 def _add(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
-    """A sum with a result of `put` adds only at the positions that are not zero."""
+    """A sum with -y is a difference. One with a result of `put` adds only at the positions that are not zero."""
     for i in (1, 0):
-        before = made(inputs[i]) if shape_of(inputs[i]) else None
-        if before is not None and before[0] is put and shape_of(inputs[1 - i]) == before[2]["shape"]:
+        before = made(inputs[i])
+        if before is None:
+            continue
+        if before[0] is e.negative:
+            return e.subtract(inputs[1 - i], before[1][0])
+        if before[0] is put and shape_of(inputs[1 - i]) == before[2]["shape"]:
             other, (v,), index = inputs[1 - i], before[1], before[2]["index"]
             return ADD_AT(other, v, index=index)
     return None
