@@ -164,6 +164,42 @@ def test_settings_are_compared_natively(monkeypatch):
     assert compiled.call(np.float64(3.0), 1000, "plus", True) == (1003.0, 1.0)
 
 
+def python_functions_called(work):
+    """The names of the Python functions that a call enters."""
+    names = []
+    sys.setprofile(lambda frame, event, _: names.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return names[1:]
+
+
+def test_a_call_enters_no_python_function_while_a_recording_holds():
+    compiled = tape.compile(lambda x, y: x * y if x > 0.0 else x - y, 2.0, np.ones(2)[0])
+    assert python_functions_called(lambda: compiled(3.0, 4.0)) == []
+    assert "_by_python" in python_functions_called(lambda: compiled(-3.0, 4.0))  # another path: recorded now
+    assert python_functions_called(lambda: compiled(-2.0, 4.0)) == []
+    assert compiled(3.0, 4.0) == (12.0, (4.0, 3.0))
+    assert compiled(*[-3.0], *(4.0,)) == compiled.__call__(-3.0, 4.0) == (-7.0, (1.0, -1.0))
+
+
+def test_arguments_by_name_are_refused_with_and_without_a_recording():
+    compiled = tape.compile(lambda x: x * x, 2.0)
+    for call in (compiled, compiled.__call__):
+        with pytest.raises(TypeError, match="by position, got x by name"):
+            call(x=3.0)
+    assert compiled(3.0) == (9.0, 6.0)
+
+
+def test_a_failed_call_leaves_the_function_usable():
+    compiled = tape.compile(lambda x: x * x, 2.0)
+    for bad in ((), (1.0, 2.0), ("two",), (None,)):
+        with pytest.raises(TypeError):
+            compiled(*bad)
+        assert compiled(3.0) == (9.0, 6.0)
+
+
 def test_calls_without_the_native_entry_point_are_as_right(monkeypatch):
     monkeypatch.setattr("adbench.tape.compiled.runtime.compiled_call.layouts_are_known", lambda: False)
     compiled = tape.compile(lambda x, y: tape.sum(x * y), np.ones(30), 2.0)

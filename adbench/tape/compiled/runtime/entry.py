@@ -1,6 +1,7 @@
 """The entry point: machine code for one signature, with CPython's own calling convention.
 
     PyObject *entry(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+    PyObject *vectorcall(PyObject *self, PyObject *const *arguments, size_t count_and_flag, PyObject *names)
 
 It checks every argument against the signature (a float, or a contiguous float64 array of this shape), creates the
 result's arrays, runs recordings until the guards of one hold, and returns the result. It allocates nothing else. All
@@ -95,7 +96,11 @@ _definitions: list[_MethodDef] = []
 
 
 class Entry:
-    """A built-in function for one signature. It keeps its owner alive, and so the code that it runs."""
+    """A built-in function for one signature. It keeps its owner alive, and so the code that it runs.
+
+    call         the function
+    vectorcall   the address of its code for the owner's own calls (see `vectorcall`)
+    """
 
     def __init__(
         self,
@@ -114,6 +119,7 @@ class Entry:
         new = ctypes.pythonapi.PyCFunction_NewEx
         new.restype = ctypes.py_object
         new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        self.vectorcall = self._loaded.address("vectorcall")
         self.call: Callable[..., Any] = new(ctypes.addressof(definition), owner, None)
         self._place = next(k for k, thing in enumerate(environment) if thing is otherwise)
 

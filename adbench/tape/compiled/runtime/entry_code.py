@@ -245,4 +245,18 @@ def write_entry(
     answer = w.call("PyObject_Vectorcall", "ptr, ptr, i64, ptr", f"ptr {target}, ptr %given, i64 %count, ptr null")
     code.do(f"ret ptr {answer}")
     module.function("ptr @entry(ptr %self, ptr %given, i64 %count)", code)
+    _write_vectorcall(module, otherwise)
     return module.text(), module.environment
+
+
+def _write_vectorcall(module: Module, otherwise: Callable[..., Any]) -> None:
+    """The entry for CPython's vectorcall, whose count has a flag in its highest bit. Names go to Python's function."""
+    code = Code(module)
+    code.leave_unless(code.emit("icmp eq ptr %names, null"), "named")
+    count = code.emit(f"and i64 %count, {2**63 - 1}")
+    code.do(f"ret ptr {code.emit(f'tail call ptr @entry(ptr %self, ptr %given, i64 {count})')}")
+    code.begin("named")
+    target = module.outside(code, "otherwise", otherwise)
+    call = module.declare("PyObject_Vectorcall", "ptr {}(ptr, ptr, i64, ptr)")
+    code.do(f"ret ptr {code.emit(f'call ptr {call}(ptr {target}, ptr %given, i64 %count, ptr %names)')}")
+    module.function("ptr @vectorcall(ptr %self, ptr %given, i64 %count, ptr %names)", code)
