@@ -148,3 +148,32 @@ def test_division_by_zero_follows_numpy():
     assert g["s"] == -np.inf
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         assert tape.gradient(lambda x: tape.sum(x / 0.0), np.ones(2))[0] == np.inf
+
+
+@pytest.mark.parametrize("special", [np.inf, -np.inf, np.nan, 1e308, -1e308, 0.0])
+def test_functions_of_large_arrays_equal_those_of_small_ones(special):
+    """Large arrays are computed in pieces and in reused memory."""
+    x = np.linspace(-3.0, 3.0, 3 * LARGE)
+    at = np.r_[0:10, LARGE - 5 : LARGE + 5, len(x) - 10 : len(x)]
+    x[[5, LARGE, -1]] = special
+    y, weights = np.full_like(x, 0.3), np.where(x > 0.0, 2.0, 0.5)
+    y[LARGE] = special
+    for f in (
+        lambda x, y, _w: tape.sum(tape.logaddexp(x, y)),
+        lambda x, y, w: tape.sum(tape.logaddexp(0.3, y - x) * w),
+        lambda x, y, w: tape.sum((x - y) ** 2 * w) + 3.0 * tape.sum(tape.square(x)),
+    ):
+        with np.errstate(all="ignore"):
+            large = tape.gradient(lambda v, f=f: f(*v, weights), (x, y))[1]
+            small = tape.gradient(lambda v, f=f: f(*v, weights[at]), (x[at], y[at]))[1]
+        for ours, theirs in zip(large, small, strict=True):
+            np.testing.assert_allclose(ours[at], theirs, rtol=1e-15)
+
+
+def test_a_product_with_a_large_matrix_is_numpys():
+    matrix, w = np.linspace(-1.0, 1.0, 2 * LARGE).reshape(-1, 2), np.array([0.3, 1.7])
+    value, (of_matrix, of_w) = tape.gradient(lambda v: tape.sum((v[0] @ v[1]) ** 2), (matrix, w))
+    z = matrix @ w
+    np.testing.assert_allclose(value, z @ z, rtol=1e-13)
+    np.testing.assert_allclose(of_w, 2.0 * z @ matrix, rtol=1e-13)
+    np.testing.assert_allclose(of_matrix, 2.0 * z[:, None] * w, rtol=1e-13)

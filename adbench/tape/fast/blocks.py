@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import mmap
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from adbench.tape.values import can_change
 
 LARGE = 2**15
 """Arrays of at least this many numbers (256 kB) use blocks; malloc handles smaller ones well."""
+
+PIECE = 2**14
+"""Numbers in a piece (128 kB) that stays in the second cache between the loops of a compound function."""
 
 KEPT_AT_MOST = 2**28
 """The most bytes kept in free blocks. Beyond it, blocks go back to the system."""
@@ -74,6 +78,29 @@ def snapshot(array: Any) -> Any:
     copy = room(array.shape)
     copy[...] = array
     return copy
+
+
+def in_pieces(compute: Callable[..., None], *inputs: Any) -> Any:
+    """A new array, filled by compute(piece, *pieces of the inputs) elementwise, in pieces that stay in the cache."""
+    shape = np.broadcast_shapes(*map(np.shape, inputs))
+    result = room(shape)
+    flat = result.reshape(-1)
+    flats = [
+        x if np.ndim(x) == 0 else (x if np.shape(x) == shape else np.broadcast_to(x, shape)).reshape(-1) for x in inputs
+    ]
+    for i in range(0, flat.size, PIECE):
+        here = slice(i, i + PIECE)
+        compute(flat[here], *[x if np.ndim(x) == 0 else x[here] for x in flats])
+    return result
+
+
+def scaled(new: Any, factor: Any) -> Any:
+    """new · factor, in the memory of `new` if it is a large array."""
+    if type(new) is not np.ndarray or new.size < LARGE or type(factor) not in (float, np.ndarray):
+        return factor * new
+    if type(factor) is float:
+        return new if factor == 1.0 else np.multiply(new, factor, new)
+    return np.multiply(new, factor, new) if factor.shape == new.shape else factor * new
 
 
 def product(a: Any, b: Any) -> Any:

@@ -21,8 +21,8 @@ import math
 
 import numpy as np
 
-from adbench.tape.core.rule import Rule, Value, function_gradients
-from adbench.tape.fast.blocks import LARGE, room
+from adbench.tape.core.rule import Active, Rule, Value, function_gradients
+from adbench.tape.fast.blocks import LARGE, in_pieces, room, scaled
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.function import function
@@ -45,7 +45,18 @@ multiply = function(np.multiply, lambda _v, adj, _x, y: adj * y, lambda _v, adj,
 divide = function(np.divide, lambda _v, adj, _x, y: adj / y, lambda val, adj, _x, y: adj * (val / -y), native="fdiv")
 negative = function(np.negative, lambda _v, adj, _x: -adj, slope=MINUS_ONE, native="negative")
 positive = function(np.positive, lambda _v, adj, _x: adj, slope=ONE, native="same")
-square = function(np.square, lambda _v, adj, x: adj * (x + x), native="square")
+
+
+def _square_slope(_v: Value, adj: Value, x: Value) -> Value:
+    """adj · 2x, for a large array in one pass if the adjoint is one number."""
+    if type(x) is not np.ndarray or x.size < LARGE:
+        return adj * (x + x)
+    if type(adj) is float and abs(adj) < 1e300:
+        return np.multiply(x, adj + adj, room(x.shape))
+    return scaled(np.add(x, x, room(x.shape)), adj)
+
+
+square = function(np.square, _square_slope, native="square")
 reciprocal = function(np.reciprocal, lambda val, adj, _x: -adj * val * val, native="reciprocal")
 
 
@@ -246,29 +257,46 @@ expit: Rule = function(
 
 def _exp_share(x: Value, y: Value, val: Value) -> Value:
     """exp(x) / (exp(x) + exp(y)), computed from x - y: x - log(…) would lose digits where both are large."""
+    if type(val) is np.ndarray and val.size >= LARGE and not isinstance(x, Active) and not isinstance(y, Active):
+        return in_pieces(_fill_exp_share, x, y, val)
     rise = x - y
     return exp_difference(x, val) if has_nan(rise) else expit(rise)
+
+
+def _fill_exp_share(out: Value, x: Value, y: Value, val: Value) -> None:
+    """`_exp_share` of plain arrays."""
+    np.subtract(y, x, out)
+    if has_nan(out):
+        out[...] = exp_difference(x, val)
+        return
+    np.exp(out, out)
+    out += 1.0
+    np.divide(1.0, out, out)
 
 
 def _logaddexp(x: Value, y: Value) -> Value:
     """max(x, y) + log(1 + exp(-|x - y|)), as in numpy; for large arrays loop by loop, several times as fast."""
     if getattr(x, "size", 1) < LARGE and getattr(y, "size", 1) < LARGE:
         return np.logaddexp(x, y)
-    shape = np.broadcast_shapes(np.shape(x), np.shape(y))
     with np.errstate(invalid="ignore"):
-        rise = np.subtract(x, y, room(shape))
-    if has_nan(rise):  # for example, where both are the same infinity
-        return np.logaddexp(x, y)
-    np.negative(np.abs(rise, rise), rise)
-    np.log1p(np.exp(rise, rise), rise)
-    rise += np.maximum(x, y)
-    return rise
+        return in_pieces(_fill_logaddexp, x, y)
+
+
+def _fill_logaddexp(out: Value, x: Value, y: Value) -> None:
+    """`_logaddexp` of plain arrays."""
+    np.subtract(x, y, out)
+    if has_nan(out):  # for example, where both are the same infinity
+        np.logaddexp(x, y, out)
+        return
+    np.negative(np.abs(out, out), out)
+    np.log1p(np.exp(out, out), out)
+    out += np.maximum(x, y)
 
 
 logaddexp = function(
     _logaddexp,
-    lambda val, adj, x, y: adj * _exp_share(x, y, val),
-    lambda val, adj, x, y: adj * _exp_share(y, x, val),
+    lambda val, adj, x, y: scaled(_exp_share(x, y, val), adj),
+    lambda val, adj, x, y: scaled(_exp_share(y, x, val), adj),
     name="logaddexp",
     numpy=(np.logaddexp,),
     native="logaddexp",

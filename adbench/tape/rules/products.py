@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import AllInputs, Rule, Value, function_gradients
+from adbench.tape.fast.blocks import LARGE, room
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.indexing import diagonal
 from adbench.tape.rules.reductions import sum  # numpy's name
@@ -68,6 +69,8 @@ def _right(_val: Value, adj: Value, a: Value, _b: Value) -> Value:
 def _product(a: Value, b: Value) -> Value:
     """numpy.matmul. For vectors and matrices it uses the equal but quicker `dot`."""
     if type(a) is type(b) is np.ndarray and a.ndim <= 2 and b.ndim <= 2:
+        if b.ndim == 1 and len(a) >= LARGE and a.ndim == 2:
+            return a.dot(b, room((len(a),)))
         return a.dot(b)
     return np.matmul(a, b)
 
