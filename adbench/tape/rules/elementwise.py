@@ -231,8 +231,8 @@ def exp_difference(x: Value, val: Value) -> Value:
     plain = value_of(val)
     if all_finite(plain):
         return exp(x - val)
-    finite = np.isfinite(plain)
-    return exp(where((plain == np.inf) & (value_of(x) == np.inf), 0.0, x) - where(finite, val, 0.0))
+    both = (plain == np.inf) & (value_of(x) == np.inf)
+    return exp(where(both, 0.0, x) - where(both | (plain == -np.inf), 0.0, val))
 
 
 def _expit(x: Value) -> Value:
