@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 import warnings
 from importlib import import_module
-from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -30,13 +29,13 @@ MOVED = {
 }
 
 
-class MovedModules(Loader):
+class MovedModules:
     """Finds and loads the modules of MOVED: an entry of `sys.meta_path`."""
 
     def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
         """None for a module that has not moved. Raises ModuleNotFoundError for others below a package that has."""
         if name in MOVED:
-            return ModuleSpec(name, self)
+            return ModuleSpec(name, self)  # type: ignore[arg-type]  # importlib.abc.Loader costs every import 10 ms
         if name.startswith(("adbench.suite.", "adbench.neighbours.")):  # else a second copy of what lies there now
             raise ModuleNotFoundError(f"{name} has moved; CONTRIBUTING.md has the map of adbench's modules", name=name)
         return None
