@@ -227,3 +227,15 @@ def test_without_fast_paths_nothing_is_paused():
         assert collector.after_collection not in gc.callbacks
     assert seen == [(700, True)]
     assert collector.after_collection in gc.callbacks
+
+
+def test_a_pause_whose_block_was_cut_off_ends_at_the_next_collection():
+    block = tape.nested()
+    block.__enter__()
+    y = long(tape.Var(1.3))
+    assert gc.get_threshold()[0] == PATIENCE
+    tape.current_tape().clear()
+    gc.collect()
+    assert gc.get_threshold() == USUAL
+    block.__exit__(None, None, None)
+    del y

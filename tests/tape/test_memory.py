@@ -147,3 +147,51 @@ os.waitpid(child, 0)
 assert array[0] == 1.0
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+LOOPS = """
+import resource
+from adbench import tape
+
+def loop(x):
+    s = x
+    for _ in range(20_000):
+        s = s + (x * x + 1.0) / s
+    return s
+
+def pages():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    tape.gradient(loop, 1.3)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+first, later = pages(), [pages() for _ in range(3)]
+tape.memory.release()
+pages()  # it frees the memory of the one before
+tape.memory.release()
+print(first, min(later), pages())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pages are counted on Unix")
+def test_a_long_loop_of_scalars_takes_no_memory_from_the_system_again_until_it_is_released():
+    done = subprocess.run([sys.executable, "-c", LOOPS], capture_output=True, text=True, check=True)
+    first, later, released = map(int, done.stdout.split())
+    assert first > 1000
+    assert later < first / 4
+    assert released > first / 4
+
+
+def test_the_memory_of_scalars_is_kept_by_numbers_alone():
+    memory.release()
+    with tape.nested() as recording:
+        x = tape.Var(1.3)
+        for _ in range(3000):
+            x = x + 1.0
+        tape.sum(tape.Var(np.ones(3)) * x)
+        memory.keep_scalars(recording)
+    assert len(memory._pins) == 3
+    assert {type(pin) for pin in memory._pins} == {float}
+    memory.keep_scalars(tape.Tape(0))
+    assert len(memory._pins) == 3, "a shorter tape"
+    memory.release()
+    assert not memory._pins

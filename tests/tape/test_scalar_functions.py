@@ -18,6 +18,8 @@ SPECIAL = [
 ]
 ORDINARY = [0.3, 0.71, 0.95, 1.3, 2.9, 17.2, -0.4, -2.6]
 ONE = [rule for rule, row in ROWS.items() if len(row) == 2]
+INSIDE = {tape.arccosh: 1.3, tape.log1m_exp: -0.3}
+"""A point in the domain of functions that 0.3 is outside of."""
 TWO = [rule for rule, row in ROWS.items() if len(row) == 3]
 
 
@@ -58,6 +60,8 @@ def test_a_function_of_two_scalars_equals_the_array_path_at_special_points(rule)
     for x, y in itertools.product(SPECIAL + ORDINARY[:4], repeat=2):
         if rule is tape.power and (x, y) == (-math.inf, 0.5):
             continue  # numpy takes the square root for one exponent, nan, but not for an array of them
+        if rule is tape.log_diff_exp and x == y == math.inf:
+            continue  # a difference of numbers does not warn
         if rule is tape.power and y == 0.0 and not abs(x) > 1e-308:
             continue  # a number takes 0 from y = 0, an array 0 · (1/x)
         (ours, w), (theirs, v) = observed(by_number, rule, (x, y)), observed(by_array, rule, (x, y))
@@ -94,7 +98,7 @@ def test_a_plain_float_gives_the_number_of_a_variable_with_numpys_type_and_warni
 
 @pytest.mark.parametrize("rule", ROWS, ids=lambda rule: rule.name)
 def test_ordinary_points_leave_a_record_that_holds_its_partials(rule):
-    args = (0.3, 0.71)[: len(ROWS[rule]) - 1] if rule is not tape.arccosh else (1.3,)
+    args = (INSIDE.get(rule, 0.3),) if rule in ONE else (0.71, 0.3)
     with tape.nested() as recording:
         rule(*map(tape.Var, args))
         assert type(recording[-1][-2]) is float
@@ -119,7 +123,7 @@ def test_a_scalar_of_another_level_is_a_constant():
     d = lambda f, x: tape.gradient(f, x)[1]  # noqa: E731
     assert d(lambda x: x * d(lambda y: tape.power(x, y), 1.0), 2.0) == pytest.approx(4 * math.log(2.0) + 2, rel=1e-14)
     for rule in ONE:
-        x = 1.3 if rule is tape.arccosh else 0.3
+        x = INSIDE.get(rule, 0.3)
         second = tape.jvp(lambda v, rule=rule: tape.gradient(rule, v)[1], x, 1.0)[1]
         assert d(lambda v, rule=rule: d(rule, v), x) == pytest.approx(second, rel=1e-12)
 

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from adbench.tape.core.recording import Tape
 from adbench.tape.values import can_change
 
 LARGE = 2**15
 """Arrays of at least this many numbers (256 kB) use blocks; malloc handles smaller ones well."""
 
-PIECE = 2**14
-"""Numbers in a piece (128 kB) that stays in the second cache between the loops of a compound function."""
+PIECE = 2**15
+"""Numbers in a piece (256 kB) that stays in the second cache between the loops of a compound function."""
 
 KEPT_AT_MOST = 2**28
 """The most bytes kept in free blocks. Beyond it, blocks go back to the system."""
@@ -30,6 +31,7 @@ KEPT_AT_MOST = 2**28
 # Private to this process: by default, forked processes would share the memory.
 _OWN: dict[str, int] = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
 _count = {"made": 0}
+_pins: list[float] = []  # keep the memory of scalars
 _waiting: dict[int, list[mmap.mmap]] = {}  # free blocks by length in bytes; list.append and list.pop are thread-safe
 
 
@@ -85,9 +87,7 @@ def in_pieces(compute: Callable[..., None], *inputs: Any) -> Any:
     shape = np.broadcast_shapes(*map(np.shape, inputs))
     result = room(shape)
     flat = result.reshape(-1)
-    flats = [
-        x if np.ndim(x) == 0 else (x if np.shape(x) == shape else np.broadcast_to(x, shape)).reshape(-1) for x in inputs
-    ]
+    flats = [x if np.ndim(x) == 0 else np.broadcast_to(x, shape).reshape(-1) for x in inputs]
     for i in range(0, flat.size, PIECE):
         here = slice(i, i + PIECE)
         compute(flat[here], *[x if np.ndim(x) == 0 else x[here] for x in flats])
@@ -122,6 +122,18 @@ def made() -> int:
     return _count["made"]
 
 
+def keep_scalars(tape: Tape) -> None:
+    """Keep the memory of a tape of scalars, about to be freed, for the next one.
+
+    Python gives a megabyte of small objects back to the system once all of them are freed. One number of every
+    thousand records stays, so that Python keeps the memory around it, and can use it for anything.
+    """
+    values = [getattr(record[1], "val", None) for record in tape[: KEPT_AT_MOST // 2**8 : 2**10]]
+    if len(values) > len(_pins):
+        _pins[:] = [val for val in values if type(val) is float]
+
+
 def release() -> None:
-    """Give the free blocks back to the system."""
+    """Give the free blocks back to the system, and the memory of long tapes of scalars to Python."""
     _waiting.clear()
+    _pins.clear()

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections.abc import Sequence
 
 from adbench.tape.core.recording import Tape
+from adbench.tape.fast.blocks import keep_scalars
 from adbench.tape.levels import close, current, nested, next_level
 
 PATIENCE = 2**20
@@ -46,7 +48,7 @@ def pause(tape: Tape) -> None:
             gc.set_threshold(PATIENCE, *now[1:])
 
 
-def resume(ended: list[Tape | None], was_long: bool) -> None:
+def resume(ended: Sequence[Tape | None], was_long: bool) -> None:
     """Give back the pauses of blocks that have ended."""
     with _lock:
         before = len(_holders)
@@ -63,6 +65,7 @@ def resume(ended: list[Tape | None], was_long: bool) -> None:
 def after_collection(phase: str, _info: dict[str, int]) -> None:
     """Python calls this before and after each collection, in the thread that started it."""
     if phase == "stop" and gc.isenabled():
+        resume([tape for tape in tuple(_holders) if not tape], False)  # an interrupt may have left one
         for tape in current.tapes[1:]:
             if tape is not None and len(tape) >= LONG:
                 pause(tape)
@@ -88,5 +91,9 @@ def leave(self: nested, *_exception: object) -> None:
     first, was_long = tapes.index(tape), len(tape) >= LONG
     ended = tapes[first:]
     del tapes[first:]
-    close(tape)
-    resume(ended, was_long)
+    try:
+        if was_long:
+            keep_scalars(tape)
+        close(tape)
+    finally:
+        resume(ended, was_long)

@@ -52,10 +52,27 @@ ROWS: dict[Rule, tuple[str, ...]] = {
     e.square: ("a * a", "a + a"),
     e.reciprocal: ("1.0 / a", "-val * val"),
     e.absolute: ("abs(a)", "a / val"),
+    e.sign: ("1.0 if a > 0.0 else -1.0 if a < 0.0 else nan", "0.0"),
+    e.floor: ("copysign(floor(a), a)", "0.0"),
+    e.ceil: ("copysign(ceil(a), a)", "0.0"),
+    e.trunc: ("copysign(trunc(a), a)", "0.0"),
+    e.rint: ("copysign(round(a), a)", "0.0"),
+    e.degrees: ("a * DEGREES", "DEGREES"),
+    e.radians: ("a / DEGREES", "1.0 / DEGREES"),
     e.expit: ("1.0 / (1.0 + (t := exp(-a)))", "val * (t * val)"),
     s.erf: ("erf(a)", "TWO_OVER_SQRT_PI * exp(-a * a)"),
     s.erfc: ("erfc(a)", "-TWO_OVER_SQRT_PI * exp(-a * a)"),
     s.gammaln: ("float(special.gammaln(a))", "float(special.digamma(a))"),
+    c.Phi: ("0.5 * erfc(-a * ROOT_HALF)", "exp(-0.5 * a * a - HALF_LOG_2PI)"),
+    c.inv_Phi: ("float(special.ndtri(a))", "exp(0.5 * val * val + HALF_LOG_2PI)"),
+    c.erfinv: ("float(special.erfinv(a))", "exp(val * val) / TWO_OVER_SQRT_PI"),
+    c.logit: ("float(special.logit(a))", "1.0 / (a * (1.0 - a))"),
+    c.std_normal_lcdf: (
+        "float(special.log_ndtr(a))",
+        "ROOT_TWO_OVER_PI / float(special.erfcx(a / -ROOT_TWO))",
+    ),
+    c.log1p_square: ("log1p(a * a)", "(a + a) / (1.0 + a * a)"),
+    c.log1m_exp: ("log(-expm1(a)) if a > -LOG2 else log1p(-exp(a))", "-1.0 / expm1(-a)"),
     c.log1m: ("log1p(-a)", "-1.0 / (1.0 - a)"),
     c.log1p_exp: ("max(a, 0.0) + log1p(t := exp(-abs(a)))", _EXPIT.format("a")),
     c.log_inv_logit: ("min(a, 0.0) - log1p(t := exp(-abs(a)))", _EXPIT.format("-a")),
@@ -66,6 +83,14 @@ ROWS: dict[Rule, tuple[str, ...]] = {
     e.arctan2: ("atan2(a, b)", "b / (r := hypot(a, b)) / r", "-a / (r := hypot(a, b)) / r"),
     e.maximum: ("a if a > b else b if b > a else nan", "1.0 if a > b else 0.0", "0.0 if a > b else 1.0"),
     e.minimum: ("a if a < b else b if b < a else nan", "1.0 if a < b else 0.0", "0.0 if a < b else 1.0"),
+    e.remainder: ("a % b", "1.0", "-(a // b)"),
+    c.xlogy: ("a * log(b)", "log(b)", "a / b"),
+    c.xlog1py: ("a * log1p(b)", "log1p(b)", "a / (1.0 + b)"),
+    c.log_diff_exp: (
+        "a + (log(-expm1(b - a)) if b - a > -LOG2 else log1p(-exp(b - a)))",
+        "-1.0 / expm1(b - a)",
+        "-1.0 / expm1(a - b)",
+    ),
     e.logaddexp: ("max(a, b) + log1p(t := exp(-abs(a - b)))", _EXPIT.format("a - b"), _EXPIT.format("b - a")),
     c._log_sum_exp_2: ("max(a, b) + log1p(t := exp(-abs(a - b)))", _EXPIT.format("a - b"), _EXPIT.format("b - a")),
 }
@@ -73,8 +98,11 @@ ROWS: dict[Rule, tuple[str, ...]] = {
 _REGULAR = "1e-300 < {0} * {0} < 1e300"
 """Whether a partial is neither infinite, nor NaN, nor close to 0."""
 
-_REGULAR_OF = dict.fromkeys((e.maximum, e.minimum), "val == val")
+_REGULAR_OF = dict.fromkeys((e.maximum, e.minimum, e.sign, e.floor, e.ceil, e.trunc, e.rint), "val == val")
 """The same, for functions whose partials are 0 or 1: neither a tie nor a NaN."""
+
+_REGULAR_OF |= dict.fromkeys((e.degrees, e.radians, e.remainder, c.logit), "val - val == 0.0")
+"""Functions whose partials are ordinary numbers where the value is not."""
 
 _OF_ONE = """
 def __call__(self, x):
@@ -157,12 +185,17 @@ def __call__(self, x, y):
     return by_rule(self, x, y)
 """
 
-_NAMES = "acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1 hypot log log10 log1p log2 pow"
+_NAMES = "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 floor hypot log"
 _SCOPE: dict[str, Any] = {
-    **{name: getattr(math, name) for name in (_NAMES + " sin sinh sqrt tan tanh").split()},
+    **{name: getattr(math, name) for name in (_NAMES + " log10 log1p log2 pow sin sinh sqrt tan tanh trunc").split()},
     "LOG2": math.log(2.0),
     "LOG10": math.log(10.0),
     "TWO_OVER_SQRT_PI": 2.0 / math.sqrt(math.pi),
+    "HALF_LOG_2PI": 0.5 * math.log(2.0 * math.pi),
+    "ROOT_HALF": math.sqrt(0.5),
+    "ROOT_TWO": math.sqrt(2.0),
+    "ROOT_TWO_OVER_PI": math.sqrt(2.0 / math.pi),
+    "DEGREES": 180.0 / math.pi,
     "nan": math.nan,
     "special": special,
     "Active": Active,
