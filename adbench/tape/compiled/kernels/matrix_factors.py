@@ -9,8 +9,8 @@ import numpy as np
 
 from adbench.tape.compiled.kernels.elimination import LARGEST, Elimination
 from adbench.tape.compiled.kernels.lapack import call_lapack, oriented
+from adbench.tape.compiled.kernels.mathematics.logarithms import log
 from adbench.tape.compiled.kernels.simd import Name, literal
-from adbench.tape.compiled.kernels.vector_math import log
 from adbench.tape.compiled.lowering.emission import Emission, Operation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, view_of

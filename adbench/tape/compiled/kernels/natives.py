@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.kernels import trigonometry, vector_math
+from adbench.tape.compiled.kernels.mathematics import exponentials, logarithms, trigonometry
+from adbench.tape.compiled.kernels.mathematics.shared_functions import Kernel, Part
 from adbench.tape.compiled.kernels.simd import Name, Simd
 from adbench.tape.compiled.trace.symbol_rules import LOGIC, NUMBER, PREDICATES, SAME
 from adbench.tape.core.rule import Rule
@@ -80,7 +81,7 @@ def _power(k: Simd, x: Name, y: Name) -> Name:
     for exponent, write in _POWERS.items():
         if y == k.constant(exponent):
             return write(k, x)
-    return vector_math.power(k, x, y)
+    return logarithms.power(k, x, y)
 
 
 _POWERS: dict[float, Callable[[Simd, Name], Name]] = {
@@ -97,7 +98,7 @@ def logaddexp(k: Simd, x: Name, y: Name) -> Name:
     a, b = k.x(x), k.x(y)
     rise = a - b
     top = k.x(maximum(k, x, y))
-    tail = k.x(vector_math.log1p(k, vector_math.exp(k, (-abs(rise)).name)))
+    tail = k.x(logarithms.log1p(k, exponentials.exp(k, (-abs(rise)).name)))
     same = k.logic("and", a.is_("oeq", b), k.compare("oeq", abs(a).name, k.constant(math.inf)))
     return a.where(same, top + tail).name
 
@@ -137,18 +138,17 @@ _WRITTEN: dict[str, Native] = {
     "logaddexp": logaddexp,
     "degrees": _scaled(180.0 / math.pi),
     "radians": _scaled(math.pi / 180.0),
-    "log1p_exp": vector_math.softplus,
-    "log1m": lambda k, x: vector_math.log1p(k, _negated(k, x)),
-    "log_inv_logit": lambda k, x: _negated(k, vector_math.softplus(k, _negated(k, x))),
-    "log1m_inv_logit": lambda k, x: _negated(k, vector_math.softplus(k, x)),
-    "xlogy": _xlogy(vector_math.log),
-    "xlog1py": _xlogy(vector_math.log1p),
+    "log1p_exp": logarithms.softplus,
+    "log1m": lambda k, x: logarithms.log1p(k, _negated(k, x)),
+    "log_inv_logit": lambda k, x: _negated(k, logarithms.softplus(k, _negated(k, x))),
+    "log1m_inv_logit": lambda k, x: _negated(k, logarithms.softplus(k, x)),
+    "xlogy": _xlogy(logarithms.log),
+    "xlog1py": _xlogy(logarithms.log1p),
     **{name: _arithmetic(name) for name in ("fadd", "fsub", "fmul", "fdiv")},
     **{name: _intrinsic(name) for name in ("fabs", "floor", "ceil", "trunc", "rint", "sqrt")},
-    **{
-        name: getattr(vector_math, name)
-        for name in ("exp", "expm1", "expit", "log", "log1p", "tanh", "sech_square", "sinh", "cosh")
-    },
+    **{name: getattr(exponentials, name) for name in ("exp", "expm1", "expit", "tanh", "sech_square", "sinh", "cosh")},
+    "log": logarithms.log,
+    "log1p": logarithms.log1p,
     **{name: getattr(trigonometry, name) for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2")},
 }
 """Entries that a row's `native` can name; any other name is a function of the C library."""
@@ -164,6 +164,12 @@ def native(rule: Rule) -> Native | None:
     if found is None and rule.native is not None:
         found = NATIVE[rule] = _of_row(rule)  # a row that was added later
     return found
+
+
+def kernel_of(rule: Rule) -> Kernel | None:
+    """The kernel that computes a rule's value, if one does."""
+    written = native(rule)
+    return written.kernel if isinstance(written, Part) else None
 
 
 NATIVE: dict[Rule, Native] = {

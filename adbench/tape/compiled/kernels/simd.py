@@ -7,9 +7,12 @@ One formula serves single numbers and the inner loops of arrays.
 from __future__ import annotations
 
 import copy
+import hashlib
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from adbench.tape.compiled.runtime.llvm import processor
 
 WIDTH = 8
 """Numbers per vector: one register of AVX-512. LLVM splits it for shorter registers."""
@@ -301,6 +304,29 @@ class Simd:
             return condition
         function = self.code.module.declare(f"llvm.vector.reduce.or.v{self.width}i1", f"i1 {{}}({self.bit})")
         return self.code.emit(f"call i1 {function}({self.bit} {condition})")
+
+    def lookup(self, table: Sequence[float], index: Name) -> Name:
+        """table[index & 15], for a table of sixteen numbers: one instruction of AVX-512, or a load for each lane."""
+        numbers, code = ", ".join(f"double {literal(x)}" for x in table), self.code
+        if self.width == 8 and "+avx512f" in processor()[1].split(","):
+            name = "llvm.x86.avx512.vpermi2var.pd.512"
+            function = code.module.declare(name, f"{self.real} {{}}({self.real}, {self.integer}, {self.real})")
+            parts = numbers.split(", ")
+            low, high = (f"{self.real} <{', '.join(part)}>" for part in (parts[:8], parts[8:]))
+            return code.emit(f"call {self.real} {function}({low}, {self.integer} {index}, {high})")
+        kind = "[16 x double]"
+        names = code.module.declarations
+        found = f"@table{hashlib.sha256(numbers.encode()).hexdigest()[:16]}"
+        names.setdefault(found, f"{found} = private unnamed_addr constant {kind} [{numbers}], align 64")
+        index = self.integers("and", index, self.whole(15))
+        if self.width == 1:
+            return code.load(code.emit(f"getelementptr inbounds {kind}, ptr {found}, i64 0, i64 {index}"))
+        result = "poison"
+        for lane in range(self.width):
+            one = code.emit(f"extractelement {self.integer} {index}, i64 {lane}")
+            one = code.load(code.emit(f"getelementptr inbounds {kind}, ptr {found}, i64 0, i64 {one}"))
+            result = code.emit(f"insertelement {self.real} {result}, double {one}, i64 {lane}")
+        return result
 
     def exact(self) -> Simd:
         """The same without fast-math: for formulas that depend on the rounding of each operation."""

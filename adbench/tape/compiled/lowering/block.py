@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.kernels.kernels import KERNELS
-from adbench.tape.compiled.kernels.natives import NATIVE, native
+from adbench.tape.compiled.kernels.natives import NATIVE, kernel_of, native
 from adbench.tape.compiled.lowering.data_movement import is_view, move, moves_elements, view
 from adbench.tape.compiled.lowering.emission import Emission, Operation
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS, Fold, FusedLoops, Reduction, Step
@@ -143,7 +143,10 @@ class Block(ValueLocations):
         while light or each or fold or kernel:
             if light:
                 n = heapq.heappop(light)
-                self.finish(n, self.in_registers(n))
+                if n in self.locations:
+                    continue
+                for m in (n, *self.partners(n)):
+                    self.finish(m, self.in_registers(m))
                 if self.piece and len(self.code.lines) > self.piece:
                     self.cut()
             elif kernel:
@@ -174,6 +177,15 @@ class Block(ValueLocations):
             self.done = n
             if self.piece and len(self.code.lines) > self.piece:
                 self.cut()
+
+    def partners(self, n: int) -> list[int]:
+        """Operations that the same kernel computes from the same operand, such as the cosine with the sine."""
+        rule, inputs, _ = self.made[n]
+        kernel = kernel_of(rule)
+        if kernel is None or kernel.results == 1 or type(inputs[0]) is not Symbol or inputs[0].tape is not self.trace:
+            return []
+        users = self.users[inputs[0].number]
+        return [m for m in users if m != n and m not in self.locations and kernel_of(self.made[m][0]) is kernel]
 
     def finish(self, n: int, location: Location) -> None:
         """Record the location of a result; operations that waited for it may become ready."""

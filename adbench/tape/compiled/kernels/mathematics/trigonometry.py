@@ -11,10 +11,16 @@ from __future__ import annotations
 
 import math
 
-from adbench.tape.compiled.kernels.double_double import fast_two_sum, polynomial, quotient, two_product, two_sum
-from adbench.tape.compiled.kernels.shared_functions import kernel, rarely
+from adbench.tape.compiled.kernels.mathematics.double_double import (
+    fast_two_sum,
+    polynomial,
+    quotient,
+    two_product,
+    two_sum,
+)
+from adbench.tape.compiled.kernels.mathematics.exponentials import SHIFT
+from adbench.tape.compiled.kernels.mathematics.shared_functions import kernel, rarely
 from adbench.tape.compiled.kernels.simd import Name, Simd, X
-from adbench.tape.compiled.kernels.vector_math import SHIFT
 
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 """π/2, the sum of three doubles."""

@@ -8,6 +8,7 @@ operation to compile. Fast-math does not apply to kernels, because their steps d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
@@ -39,9 +40,9 @@ class Kernel:
             known = k.code.known[key] = self._inline(k, names) if inline else self.call(k, names)
         return known
 
-    def part(self, number: int) -> Callable[..., Name]:
+    def part(self, number: int) -> Part:
         """The function that writes one of the results."""
-        return lambda k, *names: self(k, *names)[number]
+        return Part(self, number)
 
     def _inline(self, k: Simd, names: Sequence[Name]) -> tuple[Name, ...]:
         before = len(k.code.lines)
@@ -84,6 +85,18 @@ class Kernel:
             _loaded[symbol] = Loaded(module.text(), [], level=2)
             llvm.add_symbol(symbol, _loaded[symbol].address(symbol))
         return symbol
+
+
+@dataclass(frozen=True)
+class Part:
+    """The function that writes one of the results of a kernel."""
+
+    kernel: Kernel
+    number: int
+
+    def __call__(self, k: Simd, *names: Name) -> Name:
+        """Write the kernel, or use its results again."""
+        return self.kernel(k, *names)[self.number]
 
 
 def kernel(name: str, arguments: int = 1, results: int = 1) -> Callable[[Callable[..., Sequence[X]]], Kernel]:

@@ -1,0 +1,201 @@
+"""Exponentials and hyperbolic functions, within two units in the last place.
+
+The C library's functions take one number; calling them lane by lane costs ten times the arithmetic. These are classical
+kernels: reduction of the argument in two parts (Cody and Waite), a polynomial, and the exponent put back. Arguments
+that need more care (overflow, subnormal results, NaN) take a branch, see `rarely`.
+
+Sources: W. J. Cody and W. Waite (1980), "Software manual for the elementary functions". Coefficients of polynomials are
+fits with a relative error of the function below 2⁻⁵⁷. Precision is tested against fifty digits.
+"""
+
+from __future__ import annotations
+
+import math
+
+from adbench.tape.compiled.kernels.mathematics.double_double import fast_two_sum, polynomial, quotient, two_product
+from adbench.tape.compiled.kernels.mathematics.shared_functions import kernel, rarely
+from adbench.tape.compiled.kernels.simd import Simd, X
+
+LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
+LN2, LN2_REST = 0.6931471805599453, 2.3190468138462996e-17
+"""log 2, the sum of two doubles: the first of 32 bits, or of 53."""
+SHIFT = 1.5 * 2.0**52
+"""Added to a number of moderate size, it leaves the nearest integer in the last bits."""
+
+EXP_TERMS = (
+    0.5,
+    0.16666666666666433,
+    0.04166666666660313,
+    0.008333333333500375,
+    0.00138888889270965,
+    0.00019841269465716667,
+    2.480150833605865e-05,
+    2.7557641149476808e-06,
+    2.762531523676707e-07,
+    2.49783343053661e-08,
+)
+"""(exp(r) - 1 - r) / r² for |r| ≤ ½ log 2."""
+SINH_TERMS = tuple(1.0 / math.factorial(n) for n in (3, 5, 7, 9, 11, 13))
+COSH_TERMS = tuple(1.0 / math.factorial(n) for n in (2, 4, 6, 8, 10, 12, 14))
+"""The Taylor series of (sinh r - r) / r³ and (cosh r - 1) / r² in r²."""
+# Exponentials
+
+
+def reduced(x: X) -> tuple[X, X, X]:
+    """(r, r_low, n): x = r + r_low + n log 2, |r| ≤ ½ log 2, and `SHIFT` + n."""
+    shifted = x.times(1.0 / math.log(2.0), SHIFT)
+    n = shifted - SHIFT
+    near = n.times(-LN2_HIGH, x)
+    r = n.times(-LN2_LOW, near)
+    return r, n.times(-LN2_LOW, near - r), shifted
+
+
+def tail(r: X) -> X:
+    """exp(r) - 1 - r."""
+    return (r * r) * polynomial(r, EXP_TERMS)
+
+
+def unscaled(x: X, low: X | None = None) -> tuple[X, X, X]:
+    """(high, rest, n): exp(x + low) = (high + rest) 2ⁿ with few dependent steps, and `SHIFT` + n.
+
+    For |low| < 10⁻¹². With r = x - n log 2 by the first 53 bits of log 2, which is exact, the rest of log 2 multiplies
+    the result.
+    """
+    shifted = x.times(1.0 / math.log(2.0), SHIFT)
+    n = shifted - SHIFT
+    r = n.fma(-LN2, x)
+    less = n * -LN2_REST if low is None else n.times(-LN2_REST, low)
+    square = r * r
+    high, high_low = fast_two_sum(1.0, r)
+    about = square.times(square.times(EXP_TERMS[2], r.times(EXP_TERMS[1], EXP_TERMS[0])), high)
+    return high, square.times(polynomial(r, EXP_TERMS), less.times(about, high_low)), shifted
+
+
+def scaled(k: Simd, y: X | float, shifted: X) -> X:
+    """y · 2ⁿ for `SHIFT` + n, if y and the result are normal numbers: n is added to the bits of the exponent."""
+    y = k.x(y) if isinstance(y, float) else y
+    up = k.integers("shl", k.bits(shifted.name), k.whole(52))
+    return k.x(k.from_bits(k.integers("add", k.bits(y.name), up)))
+
+
+def scaled_anywhere(k: Simd, y: X, shifted: X) -> X:
+    """y · 2ⁿ, with overflow and subnormal results, for |n| ≤ 2000."""
+    whole = k.integers("sub", k.bits(shifted.name), k.bits(k.constant(SHIFT)))
+    half = k.integers("ashr", whole, k.whole(1))
+    powers = half, k.integers("sub", whole, half)
+    for power in powers:
+        bits = k.integers("shl", k.integers("add", power, k.whole(1023)), k.whole(52))
+        y = y * k.x(k.from_bits(bits))
+    return y
+
+
+def bounded(x: X, low: float, high: float) -> X:
+    """Clipped; NaN stays NaN."""
+    k = x.k
+    x = k.x(high).where(x.is_("ogt", high), x)
+    return k.x(low).where(x.is_("olt", low), x)
+
+
+@kernel("exp_far")
+def _exp_far(k: Simd, x: X) -> tuple[X]:
+    high, rest, n = unscaled(bounded(x, -746.0, 710.0))
+    return (scaled_anywhere(k, high + rest, n),)
+
+
+@kernel("exp")
+def _exp(k: Simd, x: X) -> tuple[X, ...]:
+    high, rest, n = unscaled(x)
+    scale = scaled(k, 1.0, n)
+    return rarely(k, abs(x).is_("ugt", 708.0), (scale.times(rest, scale * high),), _exp_far, x)
+
+
+@kernel("exp_minus_size")
+def _exp_minus_size(k: Simd, x: X) -> tuple[X, ...]:
+    """exp(-|x|), which several functions of x share."""
+    return tuple(_exp.write(k, -abs(x)))
+
+
+@kernel("expm1_far")
+def _expm1_far(k: Simd, x: X) -> tuple[X]:
+    y = k.x(exp(k, x.name)) - 1.0
+    return (y,)
+
+
+@kernel("expm1")
+def _expm1(k: Simd, x: X) -> tuple[X, ...]:
+    """2ⁿ (r + tail) + (2ⁿ - 1)."""
+    r, low, n = reduced(x)
+    scale = scaled(k, 1.0, n)
+    y = scale.times(low + tail(r), scale.times(r, scale - 1.0))
+    y = k.x(k.intrinsic("copysign", y.name, x.name))
+    return rarely(k, abs(x).is_("ogt", 708.0), (y,), _expm1_far, x)
+
+
+@kernel("expit")
+def _expit(k: Simd, x: X) -> tuple[X]:
+    """1 / (1 + exp(-x)), with the exponential of -|x|."""
+    e = k.x(_exp_minus_size(k, x.name)[0])
+    d, d_low = fast_two_sum(1.0, e)
+    return (quotient(k.x(1.0).where(x.is_("ogt", 0.0), e), k.x(0.0), d, d_low, 1.0 / d),)
+
+
+@kernel("tanh_far", results=2)
+def _tanh_far(k: Simd, x: X) -> tuple[X, X]:
+    size = abs(x)
+    high, rest, n = unscaled(bounded(-(size + size), -760.0, 0.0))
+    slope = scaled_anywhere(k, 4.0 * (high + rest), n)
+    return k.x(k.intrinsic("copysign", k.constant(1.0), x.name)), slope
+
+
+@kernel("tanh", results=2)
+def _tanh(k: Simd, x: X) -> tuple[X, ...]:
+    """(tanh x, 1 / cosh² x) from e = exp(-2|x|): y = (1 - e) / (1 + e) and e (1 + y)².
+
+    Numerator and denominator are double-double numbers, so only the last step rounds.
+    """
+    size = abs(x)
+    r, low, n = reduced(-2.0 * size)
+    p, p_low = fast_two_sum(r, low + tail(r))
+    scale = scaled(k, 1.0, n)
+    m, m_low = fast_two_sum(scale - 1.0, scale * p)  # e - 1
+    m_low = scale.times(p_low, m_low)
+    d, d_low = fast_two_sum(2.0, m)
+    y = quotient(-m, -m_low, d, d_low + m_low, 1.0 / d)
+    e, e_low = fast_two_sum(scale, scale * p)
+    u, u_low = fast_two_sum(1.0, y)
+    part, part_low = two_product(e, u)
+    part_low = scale.times(p_low, e_low).times(u, part_low)
+    slope = part.times(u, part_low.times(u, (part + part) * u_low))
+    y = k.x(k.intrinsic("copysign", y.name, x.name))
+    return rarely(k, size.is_("ogt", 354.0), (y, slope), _tanh_far, x)
+
+
+def _addition(k: Simd, size: X) -> tuple[X, X]:
+    """Half of sinh and cosh, by the addition theorems for r + n log 2."""
+    r, low, shifted = reduced(size)
+    z = r * r
+    s, c = low + (r * z) * polynomial(z, SINH_TERMS), z * polynomial(z, COSH_TERMS)
+    high = scaled(k, 0.25, shifted)
+    # 0.25 · 2⁻ⁿ, or a number too small to matter
+    n = bounded(shifted, SHIFT, SHIFT + 100.0)
+    down = k.integers("shl", k.bits(n.name), k.whole(52))
+    low_power = k.x(k.from_bits(k.integers("sub", k.bits(k.constant(0.25)), down)))
+    rise, fall = high + low_power, high - low_power  # half of cosh and sinh of n log 2
+    first, first_low = fast_two_sum(fall, rise * r)
+    sine = first + (rise.times(s, fall * c) + first_low)
+    first, first_low = fast_two_sum(rise, fall * r)
+    return sine, first + (fall.times(s, rise * c) + first_low)
+
+
+@kernel("sinh_cosh", results=2)
+def _sinh_cosh(k: Simd, x: X) -> tuple[X, X]:
+    """(sinh x, cosh x), without division."""
+    sine, cosine = _addition(k, bounded(abs(x), 0.0, 710.5))
+    sine = x.where(abs(x).is_("olt", 2.0**-28), k.x(k.intrinsic("copysign", (sine + sine).name, x.name)))
+    return sine, cosine + cosine
+
+
+exp_minus_size = _exp_minus_size.part(0)
+exp, expm1, expit = _exp.part(0), _expm1.part(0), _expit.part(0)
+tanh, sech_square = _tanh.part(0), _tanh.part(1)
+sinh, cosh = _sinh_cosh.part(0), _sinh_cosh.part(1)
