@@ -4,36 +4,45 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from adbench.tape.core.rule import Rule, Value, function_gradients
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish, stand_for
-from adbench.tape.rules.elementwise import exp, square
 from adbench.tape.rules.function import function
 
 _TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 
 
-def _gauss(x: Value) -> Value:
-    """2/√π exp(-x²), the derivative of erf."""
-    return _TWO_OVER_SQRT_PI * exp(-square(x))
-
+_gauss: Rule = function_gradients(
+    lambda x: _TWO_OVER_SQRT_PI * np.exp(-np.square(x)),
+    (lambda val, adj, x: adj * (-2.0 * (x * val)),),
+    name="gauss",
+    fresh=True,
+)
+"""2/√π exp(-x²), the derivative of erf."""
+_gauss.native = "gauss"
 
 erf = function("scipy.special.erf", lambda _v, adj, x: adj * _gauss(x), native="erf")
 erfc = function("scipy.special.erfc", lambda _v, adj, x: -adj * _gauss(x), native="erfc")
-gammaln = function("scipy.special.gammaln", lambda _v, adj, x: adj * polygamma(x, 0), aliases="lgamma")
+gammaln = function("scipy.special.gammaln", lambda _v, adj, x: adj * polygamma(x, 0), aliases="lgamma", native="lgamma")
 
 
 def polygamma(x: Value, order: int) -> Value:
     """ψ⁽ⁿ⁾(x), the n-th derivative of the digamma function; its own derivative is the next."""
-    return _polygamma(x, float(order))
+    return _digamma(x) if order == 0 else _polygamma(x, float(order))
 
 
 _polygamma: Rule = function_gradients(
-    lambda x, order: special.digamma(x) if order == 0 else special.polygamma(int(order), x),
+    lambda x, order: special.polygamma(int(order), x),
     (lambda _v, adj, x, order: adj * _polygamma(x, order + 1.0), None),
     name="polygamma",
     fresh=True,
 )
+_digamma: Rule = function_gradients(
+    lambda x: special.digamma(x), (lambda _v, adj, x: adj * _polygamma(x, 1.0),), name="digamma", fresh=True
+)
+_digamma.native = "digamma"
 
 
 def digamma(x: Value) -> Value:

@@ -14,7 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.kernels.mathematics import exponentials, logarithms, trigonometry
+from adbench.tape.compiled.kernels.mathematics import (
+    exponentials,
+    gamma_functions,
+    logarithms,
+    special_functions,
+    trigonometry,
+)
 from adbench.tape.compiled.kernels.mathematics.shared_functions import Kernel, Part
 from adbench.tape.compiled.kernels.simd import Name, Simd
 from adbench.tape.compiled.trace.symbol_rules import LOGIC, NUMBER, PREDICATES, SAME
@@ -150,6 +156,9 @@ _WRITTEN: dict[str, Native] = {
     "log": logarithms.log,
     "log1p": logarithms.log1p,
     **{name: getattr(trigonometry, name) for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2")},
+    "lgamma": gamma_functions.lgamma,
+    "digamma": gamma_functions.digamma,
+    **{name: getattr(special_functions, name) for name in ("erf", "erfc", "gauss", "cbrt", "hypot")},
 }
 """Entries that a row's `native` can name; any other name is a function of the C library."""
 

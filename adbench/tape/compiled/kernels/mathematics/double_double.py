@@ -38,7 +38,7 @@ def quotient(high: X, low: X, by: X, by_low: X, inverse: X) -> X:
     return ((-y).fma(by, high) + (low - y * by_low)).times(inverse, y)
 
 
-def polynomial(x: X, coefficients: Sequence[float]) -> X:
+def polynomial(x: X, coefficients: Sequence[X | float]) -> X:
     """c₀ + c₁ x + c₂ x² + …, by Estrin's scheme: half as many dependent steps as Horner's or fewer."""
     terms: list[X | float] = list(coefficients)
     power = x

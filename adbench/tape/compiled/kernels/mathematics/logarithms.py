@@ -3,8 +3,8 @@
 The logarithm takes the number c of a table that makes m c - 1 small; a power needs it as a double-double number.
 
 Sources: Sun's fdlibm for the form of log1p; P.-T. P. Tang (1990), "Table-driven implementation of the logarithm
-function in IEEE floating-point arithmetic"; J.-M. Muller (2016), "Elementary functions". Precision is tested against fifty
-digits.
+function in IEEE floating-point arithmetic"; J.-M. Muller (2016), "Elementary functions". Precision is tested against
+fifty digits.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ LOGS, LOGS_REST = _logs()
 # Logarithms
 
 
-def _split(k: Simd, x: X) -> tuple[X, X, Name]:
+def split(k: Simd, x: X) -> tuple[X, X, Name]:
     """(e, m, i): x = 2ᵉ m for normal x > 0, ⅔ ≤ m < 4/3, and in its lowest four bits the slice i of m."""
     offset = k.integers("sub", k.bits(x.name), k.whole(FIRST_BITS))
     e = k.x(k.to_real(k.integers("ashr", offset, k.whole(52))))
@@ -107,7 +107,7 @@ def _log_of(f: X, e: X) -> X:
 
 def _log_normal(k: Simd, x: X) -> X:
     """For normal x > 0: e log 2 - log c + log(1 + f), where f = c m - 1 is small for the c of the slice of m."""
-    e, m, i = _split(k, x)
+    e, m, i = split(k, x)
     c, log_c, rest = (k.x(k.lookup(table, i)) for table in (INVERSES, LOGS, LOGS_REST))
     f = m.fma(c, -1.0)
     square = f * f
@@ -164,9 +164,9 @@ log, log1p, softplus = _log.part(0), _log1p.part(0), _softplus.part(0)
 # Powers
 
 
-def _log_double(k: Simd, x: X, e_offset: X | float = 0.0) -> tuple[X, X]:
+def log_double(k: Simd, x: X, e_offset: X | float = 0.0) -> tuple[X, X]:
     """log |x| - e_offset log 2 = high + low with a relative error below 2⁻⁶³, for normal x."""
-    e, m, i = _split(k, abs(x))
+    e, m, i = split(k, abs(x))
     e = e - e_offset
     c, log_c, rest = (k.x(k.lookup(table, i)) for table in (INVERSES, LOGS, LOGS_REST))
     product, f_low = two_product(m, c)
@@ -182,14 +182,14 @@ def _log_double(k: Simd, x: X, e_offset: X | float = 0.0) -> tuple[X, X]:
 @kernel("log_double", results=2)
 def _log_size(k: Simd, x: X) -> tuple[X, X]:
     """log |x|, which all powers of x share."""
-    return _log_double(k, x)
+    return log_double(k, x)
 
 
 @kernel("pow_far", arguments=2)
 def _pow_far(k: Simd, x: X, y: X) -> tuple[X]:
     """Results and bases out of the range of normal numbers, and C's special cases, of |x| and y."""
     small = x.is_("olt", 2.0**-1022)
-    high, low = _log_double(k, (x * 2.0**54).where(small, x), k.x(54.0).where(small, 0.0))
+    high, low = log_double(k, (x * 2.0**54).where(small, x), k.x(54.0).where(small, 0.0))
     # Beyond ±2^64 the result is 0, 1 or infinite anyway.
     exponent = bounded(y, -(2.0**64), 2.0**64)
     p, p_low = two_product(exponent, high)
