@@ -20,7 +20,11 @@ xp = Namespace(tape, loop=tape.loop, linalg=vars(tape.linalg), derivative=lambda
 FOLDER = kept_programs("tape")
 NESTED = eager.NESTED
 
-OPERATORS = ("value", "gradient", "value_and_gradient", "jvp", "vjp", "hvp")
+OPERATORS = ("value", "gradient", "value_and_gradient", "jvp", "vjp", "hvp", "jacobian", "hessian")
+DERIVATIVE = {**dict.fromkeys((*WITH_VECTOR, "jacobian"), 1), "hessian": 2}
+"""The position of the derivative in the result, where it comes after others."""
+
+SPARSE_JACOBIAN = True  # it finds the pattern itself
 
 
 def prepare(
@@ -28,8 +32,9 @@ def prepare(
 ) -> Callable[..., Any]:
     if operator not in OPERATORS:
         raise Unsupported(f"the compiled tape has no {operator}")
-    make = eager.refusing(
-        lambda *args: tape.compile(f, *args, operator=operator, wrt=wrt, fast_math=fast_math, watch=phase, cache=FOLDER)
-    )
+    is_sparse = operator == "jacobian" and getattr(f, "sparsity", None) is not None
+    options = {"operator": operator, "wrt": wrt, "fast_math": fast_math, "sparse": is_sparse}
+    make = eager.refusing(lambda *args: tape.compile(f, *args, watch=phase, cache=FOLDER, **options))
     call = make(*args).call
-    return eager.refusing((lambda *args: call(*args)[1]) if operator in WITH_VECTOR else call)
+    place = DERIVATIVE.get(operator)
+    return eager.refusing(call if place is None else lambda *args: call(*args)[place])

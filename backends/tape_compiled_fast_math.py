@@ -24,7 +24,7 @@ KNOWN = {
     "trap_x_sqrt_x": _NAN,
 }
 
-xp, NESTED = exact.xp, exact.NESTED
+xp, NESTED, SPARSE_JACOBIAN = exact.xp, exact.NESTED, exact.SPARSE_JACOBIAN
 
 
 def prepare(

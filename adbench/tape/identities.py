@@ -267,9 +267,22 @@ def _divide(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, 
         return _logistic(numerator, x) or result
     if isinstance(numerator, Active) or type(result) is not Dual or type(x) is not Dual:
         return result
-    if type(result.tangent) is float and not result.tangent and x.tangent and math.isfinite(x.val):
+    if type(result.tangent) is float:
+        underflows = not result.tangent and x.tangent and math.isfinite(x.val)
+    else:
+        underflows = _is_steep(x.val)
+    if underflows:
         result.tangent = (x.tangent * result.val) / -x.val
     return result
+
+
+def _is_steep(x: Value) -> bool:
+    """Whether a symbol of a number is 1 + exp u and its square overflows; adds a guard, so not in loops."""
+    if not getattr(x, "symbolic", False) or x.shape or x.tape.outer is not None:
+        return False
+    call = made(x)
+    terms = [] if call is None or call[0] is not e.add else [made(term) for term in call[1]]
+    return any(term is not None and term[0] is e.exp for term in terms) and bool(x > 1e150)
 
 
 def _logistic(numerator: float, x: Scalar) -> Value:

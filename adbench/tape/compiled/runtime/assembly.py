@@ -36,7 +36,7 @@ def form(owner: Differentiated, program: Program) -> str:
     if owner.operator == "jvp":
         return "many"
     if owner.operator == "hessian":
-        return "many" if owner.single and parts == 2 else ""
+        return "many" if owner.single and parts == 2 else "" if owner.single else "hessian"
     return "many" if owner.single and parts == 1 else "" if owner.single else "value+many"
 
 
@@ -72,11 +72,13 @@ def assembled(owner: Differentiated, result: tuple[Program, list[Any]], argument
 
 
 def with_matrices(matrices: Sequence[Template], parts: Any) -> Any:
-    """The result of an entry with the last part, an array or a tuple of arrays, as sparse matrices."""
-    last = parts[-1]
-    if type(last) is tuple:
-        return (*parts[:-1], tuple([matrix(data) for matrix, data in zip(matrices, last, strict=True)]))
-    return (*parts[:-1], matrices[0](last))
+    """The result of an entry with the last part, an array or tuples of arrays, as sparse matrices."""
+    following = iter(matrices)
+
+    def converted(part: Any) -> Any:
+        return tuple(map(converted, part)) if type(part) is tuple else next(following)(part)
+
+    return (*parts[:-1], converted(parts[-1]))
 
 
 def _derivative(owner: Differentiated, parts: Sequence[Any], arguments: Arguments) -> Any:

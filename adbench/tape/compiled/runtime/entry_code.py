@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -198,6 +199,11 @@ class _Writer:
             return things[0]
         if form == "value+many":
             return self.tuple([things[0], self.tuple(things[1:])])
+        if form == "hessian":
+            count = math.isqrt(len(things))  # 1 + count + count² parts
+            first, rest = things[1 : 1 + count], things[1 + count :]
+            rows = [self.tuple(rest[k : k + count]) for k in range(0, len(rest), count)]
+            return self.tuple([things[0], self.tuple(first), self.tuple(rows)])
         return self.tuple(things)
 
     def tuple(self, things: Sequence[Name]) -> Name:
@@ -218,7 +224,7 @@ def write_entry(
     """The source of a module with `entry`, and the objects that it needs.
 
     form     of the result: "one" is the part itself, "many" a tuple of all parts, "value+many" a part and a tuple of
-             the rest
+             the rest, "hessian" a part, a tuple, and a tuple of tuples
     memory   of the dispatch table
     """
     module = Module()

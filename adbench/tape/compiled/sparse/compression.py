@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.sparse.dependence import Dependence, Keys, TooManyEntriesError
+from adbench.tape.compiled.sparse.dependence import Dependence, Keys, TooManyEntriesError, distinct
 from adbench.tape.compiled.sparse.matrix_colouring import colour_columns, colour_symmetric, places
 from adbench.tape.compiled.trace.loop_rule import SCAN, live, packed, replay, run
 from adbench.tape.compiled.trace.symbol import Shape, Symbol
@@ -101,7 +101,7 @@ class Product:
         if keys is None or keys.size == rows * columns:
             return Pattern((rows, columns), full, full, True, opaque)
         if symmetric:
-            keys = np.union1d(keys, keys % max(columns, 1) * columns + keys // max(columns, 1))
+            keys = distinct(keys, keys % max(columns, 1) * columns + keys // max(columns, 1))
         row, column = np.divmod(keys, max(columns, 1))
         return Pattern((rows, columns), row, column, False, opaque)
 
@@ -117,7 +117,7 @@ class Product:
             unknown = self._without_seeds(y)
             if unknown.any():  # such as an undefined derivative, NaN in all directions
                 everything = np.flatnonzero(unknown)[:, None] * found.columns + np.arange(found.columns)
-                patterns[k] = np.union1d(patterns[k], everything)
+                patterns[k] = distinct(patterns[k], everything.ravel())
         return found.joined(patterns, [math.prod(shape_of(y)) for y in self.results])
 
     def _without_seeds(self, y: Value) -> Any:
@@ -187,7 +187,7 @@ class Compressed:
                 row, column = pattern.rows - top, pattern.columns - left
                 inside = np.flatnonzero((row >= 0) & (row < height) & (column >= 0) & (column < width))
                 patterns.append(Pattern((height, width), row[inside], column[inside], inside.size == height * width))
-                parts.append(values[source[inside]] if inside.size else np.zeros(0))
+                parts.append(_read(values, source[inside]))
         return patterns, parts
 
     def matrix(self) -> tuple[Value, Value]:
@@ -205,10 +205,10 @@ class Compressed:
         return reshape(put(data, index=at, shape=(rows * columns,)), (rows, columns)), data
 
 
-def jacobian_of(forward: Callable[[], Product], reverse: Callable[[], Product]) -> Compressed:
-    """A Jacobian by products from the side that needs fewer colours."""
+def jacobian_of(rows: int, forward: Callable[[], Product], reverse: Callable[[], Product]) -> Compressed:
+    """A Jacobian of so many rows, by products from the side that needs fewer colours; a single row is a gradient."""
     try:
-        product = forward()
+        product = forward() if rows != 1 else reverse()
     except Exception:  # part of the function has reverse mode only, or forward mode needs its numbers
         product = reverse()
     pattern = product.pattern()
@@ -243,6 +243,14 @@ def blocks(matrix: Value, rows: Sequence[Shape], columns: Sequence[Shape]) -> li
         for row, (top, height) in zip(rows, _spans(rows), strict=True)
         for column, (left, width) in zip(columns, _spans(columns), strict=True)
     ]
+
+
+def _read(values: Value, places: Any) -> Value:
+    """values[places], as a slice if they are one."""
+    if not places.size:
+        return np.zeros(0)
+    start, stop = int(places[0]), int(places[0]) + places.size
+    return values[start:stop] if np.array_equal(places, np.arange(start, stop)) else values[places]
 
 
 def _spans(shapes: Sequence[Shape]) -> list[tuple[int, int]]:

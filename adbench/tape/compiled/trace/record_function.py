@@ -5,6 +5,7 @@ The result is a `Recording`: a trace of value and derivatives, the symbols of it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -311,7 +312,7 @@ class _Recorder:
             trace, seeds = self.seeds([shape_of(y) for y in ys])
             return Product(trace, seeds, tuple(self.swept_parts(ys, seeds)), is_transposed=True)
 
-        compressed = jacobian_of(forward, reverse)
+        compressed = jacobian_of(sum(math.prod(shape_of(y)) for y in ys), forward, reverse)
         return self.with_matrix(ys, rebuild, compressed, [], [shape_of(y) for y in ys])
 
     def hessian(self) -> Recording:
