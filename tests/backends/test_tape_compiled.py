@@ -32,5 +32,29 @@ def test_a_missing_operator_is_unsupported_by_name() -> None:
     backend = from_module("tape_compiled", load(CATALOG.backends["tape_compiled"]))
     case = CATALOG.cases["normal_log_density"]
     names, args, wrt = case.bind(10, 0)
-    with pytest.raises(Unsupported, match="hessian"):
-        backend.prepare("hessian", backend.function(case, names), args, wrt)
+    with pytest.raises(Unsupported, match="third derivative"):
+        backend.prepare("third derivative", backend.function(case, names), args, wrt)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["tape_compiled", "tape_compiled_fast_math"])
+def test_a_jacobian_is_sparse_where_the_case_declares_a_pattern(name: str) -> None:
+    backend = from_module(name, load(CATALOG.backends[name]))
+    case = CATALOG.cases["bundle_adjustment"]
+    names, args, wrt = case.bind(2, 0)
+    expected = load(CATALOG.backends["tape"]).prepare("jacobian", backend.function(case, names), args, wrt)(*args)
+    for size in (None, 2):
+        found = backend.prepare("jacobian", backend.function(case, names, size), args, wrt)(*args)
+        assert [hasattr(block, "toarray") for block in found] == [size is not None] * 3
+        for ours, theirs in zip(found, expected, strict=True):
+            matrix = ours.toarray().reshape(theirs.shape) if size else ours
+            np.testing.assert_allclose(matrix, theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_a_hessian_has_a_block_for_each_pair_of_inputs() -> None:
+    backend = from_module("tape_compiled", load(CATALOG.backends["tape_compiled"]))
+    case = CATALOG.cases["normal_log_density"]
+    names, args, wrt = case.bind(10, 0)
+    found = backend.prepare("hessian", backend.function(case, names), args, wrt)(*args)
+    eager = load(CATALOG.backends["tape"]).prepare("hessian", backend.function(case, names), args, wrt)(*args)
+    for ours, theirs in zip(found, eager, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)

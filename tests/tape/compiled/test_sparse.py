@@ -448,10 +448,11 @@ def test_the_number_of_products_is_that_of_a_good_colouring(f, operator, product
     assert [p.products for p in programs(tape.compile(f, X, operator=operator))] == [products]
 
 
+@pytest.mark.parametrize("n", [8, 40])
 @pytest.mark.parametrize("operator", ["jacobian", "hessian"])
-def test_a_loop_over_the_colours_gives_the_same_as_one_copy_for_each(operator, monkeypatch):
+def test_a_loop_over_the_colours_gives_the_same_as_one_copy_for_each(operator, n, monkeypatch):
     f = loop_of_neighbours if operator == "jacobian" else grid
-    x = RNG.uniform(0.5, 1.5, 40)
+    x = RNG.uniform(0.5, 1.5, n)
     few = tape.compile(f, x, operator=operator)(x)
     monkeypatch.setattr(compression, "FEW_COLOURS", 1)
     monkeypatch.setattr(compression, "FEW_OPERATIONS", 1)
