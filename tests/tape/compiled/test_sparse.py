@@ -453,8 +453,9 @@ def test_the_number_of_products_is_that_of_a_good_colouring(f, operator, product
 def test_a_loop_over_the_colours_gives_the_same_as_one_copy_for_each(operator, n, monkeypatch):
     f = loop_of_neighbours if operator == "jacobian" else grid
     x = RNG.uniform(0.5, 1.5, n)
+    monkeypatch.setattr(compression, "SMALL", 10**6)
+    monkeypatch.setattr(compression, "FEW_OPERATIONS", 10**6)
     few = tape.compile(f, x, operator=operator)(x)
-    monkeypatch.setattr(compression, "FEW_COLOURS", 1)
     monkeypatch.setattr(compression, "FEW_OPERATIONS", 1)
     many = tape.compile(f, x, operator=operator)
     assert is_native(many)

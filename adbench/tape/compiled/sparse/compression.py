@@ -3,7 +3,7 @@
 1. Record a product J v, wᵀ J or H v on a trace of its own, on top of the function's trace. It is linear in the vector.
    Everything that does not depend on the vector lands on the function's trace, and is computed once for all products.
 2. Find the pattern (`dependence`) and colour it (`matrix_colouring`). Jacobians take the side that needs fewer colours.
-3. Record the product again for each colour, with zeros and ones for the vector: operation by operation for few colours,
+3. Record the product again for each colour, with zeros and ones for the vector: operation by operation if it is short,
    else as a loop over the colours. Read the entries from the results.
 
 So a wrong pattern is impossible by construction: it comes from the very program that computes the products, and the
@@ -30,14 +30,11 @@ from adbench.tape.rules.indexing import put
 from adbench.tape.rules.shapes import concatenate, ravel, reshape, transpose
 from adbench.tape.values import shape_of
 
-FEW_COLOURS = 6
-"""Programs with arrays are recorded once per colour up to this number of colours, else as a loop."""
-
-FEW_OPERATIONS = 3_000
-"""Programs without arrays are recorded once per colour up to this number of operations."""
+FEW_OPERATIONS = 1_000
+"""A program is recorded once per colour up to this number of operations, else as a loop over the colours."""
 
 SMALL = 16
-"""Arrays of up to this many elements are kept in registers."""
+"""Arrays of up to this many elements are kept in registers. With larger ones, a loop is as fast."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +152,7 @@ class Product:
         if any(m is not None and m[0] is SCAN for m in made):
             return False
         is_small = all(math.prod(self.trace[n][1].shape) <= SMALL for n in numbers)
-        return count * len(numbers) <= FEW_OPERATIONS and (is_small or count <= FEW_COLOURS)
+        return is_small and count * len(numbers) <= FEW_OPERATIONS
 
 
 @dataclass(frozen=True)
