@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from adbench.tape import jacobians
@@ -71,14 +71,18 @@ def assembled(owner: Differentiated, result: tuple[Program, list[Any]], argument
     return derivative if owner.operator == "gradient" else (value, derivative)
 
 
-def with_matrices(matrices: Sequence[Template], parts: Any) -> Any:
-    """The result of an entry with the last part, an array or tuples of arrays, as sparse matrices."""
-    following = iter(matrices)
+def with_matrices(matrices: Sequence[Template]) -> Callable[[Any], Any]:
+    """A function of an entry's result, whose last part, an array or tuples of arrays, becomes sparse matrices."""
+    single = matrices[0]
 
-    def converted(part: Any) -> Any:
-        return tuple(map(converted, part)) if type(part) is tuple else next(following)(part)
+    def converted(part: Any, following: Iterator[Template]) -> Any:
+        return tuple([converted(p, following) for p in part]) if type(part) is tuple else next(following)(part)
 
-    return (*parts[:-1], converted(parts[-1]))
+    def finished(parts: Any) -> Any:
+        *others, last = parts
+        return (*others, converted(last, iter(matrices)) if type(last) is tuple else single(last))
+
+    return finished
 
 
 def _derivative(owner: Differentiated, parts: Sequence[Any], arguments: Arguments) -> Any:

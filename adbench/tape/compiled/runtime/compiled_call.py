@@ -208,7 +208,7 @@ class Compiled(Native):  # type: ignore[misc]
         self.alive: list[Any] = []
         self._signatures: dict[Any, Signature] = {}
         self._entries: list[Entry] = []
-        self._sparse_entries: list[tuple[Entry, list[Template]]] = []
+        self._sparse_entries: list[tuple[Callable[..., Any], Callable[[Any], Any]]] = []
         self.by_python = self._by_python  # a single object, because entries store its address
         self.call: Callable[..., Any] = self.by_python
 
@@ -243,14 +243,15 @@ class Compiled(Native):  # type: ignore[misc]
 
     def add_sparse(self, entry: Entry, matrices: list[Template]) -> None:
         """Add the entry point of a program with a sparse result."""
-        self._sparse_entries.append((entry, matrices))
+        self._entries.append(entry)
+        self._sparse_entries.append((entry.call, with_matrices(matrices)))
         self.call = self._sparse
 
     def _sparse(self, *args: Any) -> Any:
-        for entry, matrices in self._sparse_entries:
-            parts = entry.call(*args)
+        for call, finished in self._sparse_entries:
+            parts = call(*args)
             if parts is not None:
-                return with_matrices(matrices, parts)
+                return finished(parts)
         return self.by_python(*args)
 
     def note(self, text: str) -> None:

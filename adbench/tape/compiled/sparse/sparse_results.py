@@ -38,7 +38,8 @@ class Template:
     def __call__(self, data: Any) -> csr_array:
         """The matrix with these entries. It shares no memory with another."""
         matrix = object.__new__(self._type)  # as copy.copy does
-        vars(matrix).update(self._attributes, data=data, indices=self._indices.copy(), indptr=self._ends.copy())
+        indices, ends = self._indices.copy(), self._ends.copy()
+        matrix.__dict__ = {**self._attributes, "data": data, "indices": indices, "indptr": ends}
         return matrix
 
 
