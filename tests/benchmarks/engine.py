@@ -206,6 +206,46 @@ def overhead_row() -> Row:
     return Row("a node of 100 elements: µs beyond numpy by hand", beyond, hand, beyond * 1e6, 2, is_limit=True)
 
 
+def sparse_rows() -> list[Row]:
+    """Compiled Jacobians and Hessians: against their products one by one, against a gradient, and growing with n."""
+
+    def band(x: Any) -> Any:
+        return tape.exp(x[1:-1] * x[2:] - x[:-2])
+
+    def banded(n: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
+        """The sparse Jacobian, and the products for three colours by hand."""
+        x, colour = np.linspace(0.5, 1.5, n), np.arange(n) % 3
+        seeds = [(colour == k) * 1.0 for k in range(3)]
+        matrix = tape.compile(band, x, operator="jacobian", sparse=True).call
+        product = tape.compile(band, x, seeds[0], operator="jvp").call
+        return lambda: matrix(x), lambda: [product(x, seed) for seed in seeds]
+
+    x, weights = np.linspace(-1.0, 1.0, 300), np.random.default_rng(0).normal(size=(300, 300))
+    dense, units = (lambda x: tape.sin(weights @ x)), np.eye(300)
+    full = tape.compile(dense, x, operator="jacobian").call
+    product = tape.compile(dense, x, x, operator="jvp").call
+    rosenbrock, y = array_functions(tape, 100_000)["Rosenbrock"]
+    gradient = tape.compile(rosenbrock, y).call
+    hessian = tape.compile(rosenbrock, y, operator="hessian", sparse=True).call
+    first, second = banded(1_000), banded(2_000)
+    return [
+        compared("banded Jacobian, n = 1,000: sparse / three jvp", rounds_of(*first), 0, 1, 2, is_limit=True),
+        compared("banded Jacobian: n = 2,000 / n = 1,000", rounds_of(second[0], first[0]), 0, 1, 2.2, is_limit=True),
+        compared(
+            "dense Jacobian, n = 300: matrix / 300 jvp",
+            rounds_of(lambda: full(x), lambda: [product(x, unit) for unit in units]),
+            *(0, 1, 1.2),
+            is_limit=True,
+        ),
+        compared(
+            "Rosenbrock, n = 100,000: sparse Hessian / gradient",
+            rounds_of(lambda: hessian(y), lambda: gradient(y)),
+            *(0, 1, 20),
+            is_limit=True,
+        ),
+    ]
+
+
 def bytes_per_later_call(call: Callable[[], Any]) -> tuple[int, int]:
     """Bytes that a call leaves behind, and those at its highest mark, after ten calls to warm up."""
     for _ in range(10):
@@ -259,7 +299,7 @@ def print_memory() -> None:
 def main() -> None:
     """Prints the table."""
     print(f"{'':62} {'ours, µs':>10} {'other, µs':>10} {'ratio':>7}   wanted")
-    for row in [*scalar_rows(), overhead_row(), *array_rows(100), *array_rows(1_000_000)]:
+    for row in [*scalar_rows(), overhead_row(), *array_rows(100), *array_rows(1_000_000), *sparse_rows()]:
         print(row)
     print_memory()
 
@@ -283,6 +323,11 @@ def test_small_arrays_cost_little_beyond_numpys_own_work() -> None:
 @pytest.mark.slow
 def test_large_arrays_are_not_slower_than_with_autograd() -> None:
     _check(array_rows(1_000_000))
+
+
+@pytest.mark.slow
+def test_compiled_jacobians_and_hessians_cost_no_more_than_their_products() -> None:
+    _check(sparse_rows())
 
 
 def test_later_gradients_of_scalar_code_keep_no_memory() -> None:

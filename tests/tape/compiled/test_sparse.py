@@ -222,7 +222,7 @@ POINTS = st.lists(st.floats(-1.5, 1.5).map(lambda v: round(v, 2) + 0.003), min_s
 def test_random_functions_have_the_jacobians_of_the_eager_engine_at_any_point(steps, first, second):
     f = random_function(steps)
     compiled = tape.compile(f, first, operator="jacobian", sparse=True)
-    for x in (first, second, first):  # another branch of f is another recording, with a pattern of its own
+    for x in (first, second, first):  # another branch of f is another recording with another pattern
         fx, expected = tape.jacobian(f, x, "reverse")
         value, matrix = compiled.call(x)
         np.testing.assert_allclose(value, fx, rtol=1e-12, atol=1e-300)

@@ -118,7 +118,7 @@ class Signature:
             owner.add_entry(self.entry)
 
     def open_alone(self, program: Program, arguments: Arguments) -> None:
-        """Make a native entry point of its own for a program with a sparse result: each pattern has its own length."""
+        """Make a separate native entry point for a program with a sparse result: lengths differ between patterns."""
         owner, lowered = self.owner, program.lowered
         kind = form(owner, program)
         if not (kind and arguments.is_flat and layouts_are_known()):

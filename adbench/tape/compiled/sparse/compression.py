@@ -1,6 +1,6 @@
 """Record Jacobians and Hessians as few products, with all their seeds in one program.
 
-1. Record a product J v, wᵀ J or H v on a trace of its own, on top of the function's trace. It is linear in the vector.
+1. Record a product J v, wᵀ J or H v on a separate trace, on top of the function's trace. It is linear in the vector.
    Everything that does not depend on the vector lands on the function's trace, and is computed once for all products.
 2. Find the pattern (`dependence`) and colour it (`matrix_colouring`). Jacobians take the side that needs fewer colours.
 3. Record the product again for each colour, with zeros and ones for the vector: operation by operation if it is short,

@@ -194,10 +194,12 @@ class Dependence:
 
 def _elementwise(rule: Rule, i: int, shape: Any, inputs: Sequence[Value], _params: Any) -> Reads | None:
     have = shape_of(inputs[i])
-    reads = np.broadcast_to(numbered(have), shape).ravel()
     active = _not_masked(rule, i, inputs)
+    if active is None and have == shape:
+        return None
+    reads = np.broadcast_to(numbered(have), shape).ravel()
     if active is None:
-        return None if have == shape else (np.arange(reads.size), reads)
+        return np.arange(reads.size), reads
     chosen = np.flatnonzero(np.broadcast_to(active, shape))
     return chosen, reads[chosen]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adbench.tape.compiled.runtime.program import without_collection
 from adbench.tape.compiled.sparse.sparse_results import csr
 from adbench.tape.compiled.trace.record_function import WITH_MATRIX, Request, record
 from adbench.tape.trees import flatten, name_of
@@ -32,7 +33,8 @@ def sparsity(f: Callable[[Any], Any], x: Any, operator: str = "jacobian") -> csr
     name = name_of(f)
     active = (True,) * len(values)
     request = Request(lambda given: f(rebuild(given)), name, operator, tuple(values), active, None, False, sparse=True)
-    pattern = record(request, careful=False).pattern
+    with without_collection():
+        pattern = record(request, careful=False).pattern
     if pattern is None:
         raise AssertionError("a recording without its pattern")
     if pattern.opaque:

@@ -291,7 +291,7 @@ class _Recorder:
         tangents = [tangent_of(g, level) for g in gradient]
         return y, firsts, [spread(t, shape_of(g)) for t, g in zip(tangents, gradient, strict=True)]
 
-    # Matrices, from products recorded on a trace of their own, see `sparse.compression`
+    # Matrices, from products recorded on a separate trace, see `sparse.compression`
 
     def seeds(self, shapes: Sequence[tuple[int, ...]]) -> tuple[Trace, tuple[Symbol, ...]]:
         """A trace for a linear program, and its inputs."""
