@@ -192,6 +192,7 @@ def test_hessians_are_those_of_the_eager_engine(name):
 # Random functions
 
 UNARY = {"sin": tape.sin, "square": lambda v: v * v, "flip": tape.flip, "floor": tape.floor, "cumsum": tape.cumsum}
+UNARY |= {"absolute": lambda v: abs(v - 0.1) * v, "norm": lambda v: v / (1.0 + tape.linalg.norm(v[:3]))}
 UNARY |= {"roll": lambda v: tape.roll(v, 2), "sum": lambda v: v + tape.sum(v[:2]), "matrix": lambda v: BAND[:5, :5] @ v}
 UNARY |= {"part": lambda v: tape.concatenate([v[1:3], v[2:5]]), "loop": lambda v: tape.loop(lambda i, s: s * 0.5, v, 9)}
 BINARY = {"add": lambda a, b: a + b, "multiply": lambda a, b: a * b, "where": lambda a, b: tape.where(a > 0.2, a, b)}

@@ -320,6 +320,9 @@ class _Recorder:
         shapes = [np.shape(x) for x in self.active()]
         trace, seeds = self.seeds(shapes)
         y, firsts, tangents = self.forward_over_reverse(seeds)
+        if any(type(g) is Symbol and g.tape is trace for g in firsts):  # marked as unknown along some directions
+            y = self.evaluated(True)
+            firsts = self.swept_parts([y], [1.0])
         firsts = [spread(g, shape) for g, shape in zip(firsts, shapes, strict=True)]
         compressed = hessian_of(Product(trace, seeds, tuple(tangents)))
         return self.with_matrix([y], lambda parts: parts[0], compressed, firsts, shapes)
