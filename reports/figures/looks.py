@@ -51,7 +51,7 @@ FAMILIES = (
     (7, 4, "adept"),
     (8, 7, "enzyme_ad"),
     (9, 0, "fastad"),
-    (6, 4, "cpp_plain cpp_hand"),
+    (6, 4, "cpp_plain cpp_hand cpp_simd"),
 )
 KNOWN = {
     name: (colour, (first + k) % MARKERS, k % DASHES)

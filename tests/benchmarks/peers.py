@@ -214,9 +214,9 @@ def our_work(compiled: Any, args: tuple[Any, ...]) -> Callable[[int], None] | No
     loop, kept = again("again3", 3), (data, parts, compiled)
 
     def work(count: int, _kept: Any = kept) -> None:
-        place = signature.shelf.borrow()
+        place = signature.dispatch.borrow()
         loop(program.address, ctypes.addressof(slots), ctypes.addressof(out), place, count)
-        signature.shelf.give_back(place)
+        signature.dispatch.give_back(place)
 
     return work
 

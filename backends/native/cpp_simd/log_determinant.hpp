@@ -1,0 +1,2 @@
+// The gradient by hand, as the compiler vectorises it.
+#include "../../../cases/log_determinant.hpp"
