@@ -11,19 +11,26 @@ seconds_per_call   of one value and gradient, preparation included: the eager en
 
 from __future__ import annotations
 
+import math
 import resource
 import statistics
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np
 import pytest
 
 from adbench import tape
 from adbench.tape import memory
+from tests.benchmarks.about_machine import machine
 
 autograd = pytest.importorskip("autograd")
 anp = pytest.importorskip("autograd.numpy")
@@ -119,11 +126,75 @@ def scalar_rows() -> list[Row]:
     return rows + [compared(what + "torch / tape", rounds, 0, k, 8) for k in range(3, len(calls))]
 
 
-def torch_gradient(torch: Any) -> Any:
-    """Value and gradient of the recurrence by torch's eager engine."""
+def torch_gradient(torch: Any, f: Callable[[Any], Any] = recurrence) -> Any:
+    """Value and gradient of a function of 7 by torch's eager engine."""
     x = torch.tensor(7.0, dtype=torch.float64, requires_grad=True)
-    y = recurrence(x)
+    y = f(x)
     return y, torch.autograd.grad(y, x)
+
+
+def with_sines(sin: Callable[[Any], Any], turns: int) -> Callable[[Any], Any]:
+    """Four operations in each turn: s = s + 0.1 sin(x s)."""
+
+    def f(x: Any) -> Any:
+        s = x
+        for _ in range(turns):
+            s = s + 0.1 * sin(x * s)
+        return s
+
+    return f
+
+
+def jax_call(turns: int) -> Callable[[], Any] | None:
+    """The same by jax.jit, unrolled or as a scan, whichever is faster; None if jax is not installed."""
+    try:
+        import jax
+    except ImportError:
+        return None
+    jax.config.update("jax_enable_x64", True)
+
+    def scanned(x: Any) -> Any:
+        return jax.lax.scan(lambda s, _: (s + 0.1 * jax.numpy.sin(x * s), None), x, None, length=turns)[0]
+
+    point, calls = jax.numpy.float64(7.0), []
+    for f in (with_sines(jax.numpy.sin, turns), scanned):
+        both = jax.jit(jax.value_and_grad(f)).lower(point).compile()
+        calls.append(lambda both=both: jax.block_until_ready(both(point)))
+    rounds = rounds_of(*calls, seconds=0.2)
+    return min(zip(zip(*rounds, strict=True), calls, strict=True), key=lambda one: statistics.median(one[0]))[1]
+
+
+def sine_rows(turns: int) -> list[Row]:
+    """The recurrence with sines: the eager engine against plain Python, autograd and torch; compiled against jax."""
+    f, plain = with_sines(tape.sin, turns), with_sines(math.sin, turns)
+    compiled = tape.compile(f, 7.0)
+    assert tape.gradient(f, 7.0)[1] == pytest.approx(autograd.grad(with_sines(anp.sin, turns))(7.0), rel=1e-9)
+    calls: dict[str, Callable[[], Any]] = {
+        "tape": lambda: tape.gradient(f, 7.0),
+        "plain Python": lambda: plain(7.0),
+        "autograd": lambda: autograd.value_and_grad(with_sines(anp.sin, turns))(7.0),
+        "compiled": lambda: compiled(7.0),
+    }
+    try:
+        import torch
+    except ImportError:
+        pass
+    else:
+        torch.set_num_threads(1)
+        calls["torch"] = lambda: torch_gradient(torch, with_sines(torch.sin, turns))
+    by_jax = jax_call(turns)
+    if by_jax is not None:
+        calls["jax"] = by_jax
+    rounds, names = rounds_of(*calls.values()), list(calls)
+    what = f"with sines, {4 * turns} scalar operations: "
+
+    def row(ours: str, other: str, target: float) -> Row:
+        is_limit = other == "plain Python"
+        label = f"{ours} / {other}" if is_limit else f"{other} / {ours}"
+        return compared(what + label, rounds, names.index(ours), names.index(other), target, is_limit)
+
+    wanted = [("tape", "plain Python", 25), ("tape", "autograd", 40), ("tape", "torch", 15), ("compiled", "jax", 5)]
+    return [row(ours, other, target) for ours, other, target in wanted if other in calls]
 
 
 def array_functions(xp: Any, n: int) -> dict[str, tuple[Callable[[Any], Any], Any]]:
@@ -298,8 +369,17 @@ def print_memory() -> None:
 
 def main() -> None:
     """Prints the table."""
+    print("\n".join([*machine(), ""]))
     print(f"{'':62} {'ours, µs':>10} {'other, µs':>10} {'ratio':>7}   wanted")
-    for row in [*scalar_rows(), overhead_row(), *array_rows(100), *array_rows(1_000_000), *sparse_rows()]:
+    for row in [
+        *scalar_rows(),
+        *sine_rows(25),
+        *sine_rows(100),
+        overhead_row(),
+        *array_rows(100),
+        *array_rows(1_000_000),
+        *sparse_rows(),
+    ]:
         print(row)
     print_memory()
 
@@ -312,7 +392,7 @@ def _check(rows: list[Row]) -> None:
 
 @pytest.mark.slow
 def test_scalar_code_is_within_reach_of_plain_python_and_far_ahead_of_the_other_eager_engines() -> None:
-    _check(scalar_rows())
+    _check([*scalar_rows(), *sine_rows(100)])
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ result is compared before it is timed. The contenders of a row are timed in turn
 than what a busy system gives a process at a time; of all batches the least counts, since whatever comes between only
 adds.
 
-A call    from Python, with all that the binding takes; ours is `tape.compile(...).call`
+A call    from Python, with all that the binding takes; ours is `tape.compile(...)`
 The work  without Python: machine code that calls the prepared function again and again, ours and the C++ libraries'
 """
 
@@ -41,6 +41,9 @@ from adbench.model import tree
 from adbench.model.backend import from_module
 from adbench.model.errors import AdbenchError
 from adbench.tape.compiled.runtime.llvm import Loaded
+from tests.benchmarks.about_machine import machine
+from tests.benchmarks.peer_functions import FUNCTIONS, calls, ours
+from tests.benchmarks.peer_functions import PEERS as OF_ARRAYS
 
 Call = Callable[[], Any]
 
@@ -52,10 +55,11 @@ CASES: dict[str, tuple[int, ...]] = {
     "log_determinant": (8, 32, 64),
     "gaussian_mixture": (10, 100, 1_000),
     "logistic_regression": (10, 100, 1_000, 10_000),
+    "rosenbrock": (100, 10_000, 1_000_000),
 }
-HAND = "cpp_hand"
+HAND, SIMD = "cpp_hand", "cpp_simd"
 PEERS = (
-    *(HAND, "jax", "stan_math", "stan_math_builtin", "stan_math_matrix", "cppad_optimised", "cppad", "sacado"),
+    *(HAND, SIMD, "jax", "stan_math", "stan_math_builtin", "stan_math_matrix", "cppad_optimised", "cppad", "sacado"),
     *("adolc_reuse", "casadi", "casadi_c"),
 )
 SLOW_TO_PREPARE = {"casadi": 50_000, "casadi_c": 5_000}
@@ -144,8 +148,7 @@ def prepared(
     given = backend.native_inputs(args)
     if peer == "ours":
         compiled = tape.compile(f, *given, wrt=wrt)
-        call = compiled.call
-        return bind(call, given), our_work(compiled, given), bind(call, given)
+        return bind(compiled, given), our_work(compiled, given), bind(compiled, given)
     if backend.build is not None:
         backend.build(f, given, wrt)
     call = backend.prepare("value_and_gradient", f, given, wrt)
@@ -231,6 +234,23 @@ def library_work(call: Callable[..., Any]) -> Callable[[int], None] | None:
     return lambda count: loop(address, held.handle, count)
 
 
+def function_rows(wanted: dict[str, tuple[int, ...]]) -> Iterator[Row]:
+    """Rows of functions of arrays."""
+    for name, sizes in wanted.items():
+        of = FUNCTIONS[name]
+        for n in sizes:
+            x = of.point(n)
+            call, compiled = ours(of.f, x)
+            row = Row(f"{name} {n}", {"ours": call})
+            work = our_work(compiled, (x,))
+            if work is not None:
+                row.works["ours"] = work
+            for peer, theirs, result in calls(of.f, x):
+                np.testing.assert_allclose(flat(result()), flat(call()), rtol=1e-10, atol=1e-10, err_msg=row.name)
+                row.calls[peer] = theirs
+            yield row
+
+
 # Tables ----------------------------------------------------------------------------------------------
 
 
@@ -238,6 +258,8 @@ def target(peer: str, row: str) -> float:
     """How many times our time a peer should take at least."""
     if peer == HAND:
         return 1 / 1.5
+    if peer == SIMD:
+        return 0.9
     return 5.0 if peer == "jax" and int(row.split()[1]) <= 100 else 1.0
 
 
@@ -271,66 +293,71 @@ def calling_cost() -> Iterator[str]:
     """What a call costs over the work: x² of a number, and of an array of three; the loop that measures taken off."""
     for name, x in (("a number", 1.5), ("an array of three", np.ones(3))):
         compiled = tape.compile(lambda x: tape.sum(x * x), x)
-        call, work = compiled.call, our_work(compiled, (x,))
-        nothing = least({"call": bind(call, (x,)), "nothing": lambda: None}, 400)
+        work = our_work(compiled, (x,))
+        nothing = least({"call": bind(compiled, (x,)), "nothing": lambda: None}, 400)
         inside = least({"work": work}, 400, inside=True) if work else {"work": 0.0}
         over = nothing["call"] - nothing["nothing"] - inside["work"]
         yield f"calling with {name}: {over * 1e9:.0f} ns over {inside['work'] * 1e9:.1f} ns of work"
 
 
 def compile_cost() -> Iterator[str]:
-    """Seconds of processor time for a node, by length."""
-    for turns, level in ((100, 2), (1_000, 2), (1_000, 0), (10_000, 0)):
+    """Seconds of processor time for an operation, by length; the levels are the default ones."""
+    for turns in (20, 200, 2_000, 20_000):
 
         def f(x: Any, turns: int = turns) -> Any:
             s = x
             for _ in range(turns):
-                s = s + (x * x + 1) / s
+                s = s + (x * s + 1.0) / (s + 2.0)
             return s
 
         start = time.process_time()
-        compiled = tape.compile(f, 7.0, level=level)
+        compiled = tape.compile(f, 7.0)
         spent = time.process_time() - start
-        nodes = compiled.nodes()
-        yield f"compiling {nodes} nodes at level {level}: {spent / nodes * 1e6:.0f} µs each"
+        each = spent / (5 * turns) * 1e6
+        yield f"compiling {5 * turns} operations, {compiled.nodes()} nodes: {each:.0f} µs an operation"
 
 
 def main() -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("wanted", nargs="*", metavar="CASE[=N,N]", help="these cases, at these sizes")
+    parser.add_argument("wanted", nargs="*", metavar="CASE[=N,N]", help="these cases or functions, at these sizes")
     parser.add_argument("--peers", default=",".join(PEERS), metavar="NAME,NAME", help="these backends")
     parser.add_argument("--rounds", type=int, default=60, metavar="N")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables to this file too")
     asked = parser.parse_args()
-    wanted = {}
+    known = {**CASES, **{name: of.sizes for name, of in FUNCTIONS.items()}}
+    wanted: dict[str, tuple[int, ...]] = {}
     for text in asked.wanted:
         name, _, sizes = text.partition("=")
-        if name not in CASES:
-            parser.error(f"no case {name!r}; choose from {', '.join(CASES)}")
-        wanted[name] = tuple(map(int, sizes.split(","))) if sizes else CASES[name]
+        if name not in known:
+            parser.error(f"no case {name!r}; choose from {', '.join(known)}")
+        wanted[name] = tuple(map(int, sizes.split(","))) if sizes else known[name]
+    wanted = wanted or known
     peers = [p for p in asked.peers.split(",") if p in CATALOG.backends]
     written: list[str] = []
-    works: list[Row] = []
 
     def say(text: str) -> None:
         written.append(text)
         print(text, flush=True)
 
-    for text in head("a call from Python", peers):
+    for text in machine():
         say(text)
-    for row in rows(wanted or CASES, peers):
-        row.time(asked.rounds)
-        say(line(row.name, row.seconds, peers))
-        works.append(Row(row.name, work_seconds=row.work_seconds))
-    native = [p for p in peers if any(p in row.work_seconds for row in works)]
-    say("")
-    for text in head("the work alone", native):
-        say(text)
-    for row in works:
-        if "ours" in row.work_seconds:
+    cases = {name: sizes for name, sizes in wanted.items() if name in CASES}
+    functions = {name: sizes for name, sizes in wanted.items() if name in FUNCTIONS}
+    for found, of in ((rows(cases, peers), peers), (function_rows(functions), [p for p in OF_ARRAYS if p in peers])):
+        works: list[Row] = []
+        for k, row in enumerate(found):
+            for text in ["", *head("a call from Python", of)] if k == 0 else ():
+                say(text)
+            row.time(asked.rounds)
+            say(line(row.name, row.seconds, of))
+            works.append(Row(row.name, work_seconds=row.work_seconds))
+        native = [p for p in of if any(p in row.work_seconds for row in works)]
+        for k, row in enumerate(row for row in works if native and "ours" in row.work_seconds):
+            for text in ["", *head("the work alone", native)] if k == 0 else ():
+                say(text)
             say(line(row.name, row.work_seconds, native))
-    if not wanted:
+    if not asked.wanted:
         say("")
         for text in (*calling_cost(), *compile_cost()):
             say(text)
