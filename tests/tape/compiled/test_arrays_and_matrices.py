@@ -45,6 +45,9 @@ SHAPES = [
     ((2, 3, 9), (3, 1)),
     ((1,), (33,)),
     ((6, 6), (6, 1)),
+    ((40, 3), (3,)),
+    ((1, 40, 3), (5, 1, 3)),
+    ((2, 40, 1, 3), (1, 3, 1)),
 ]
 
 
@@ -54,7 +57,10 @@ def test_broadcasting_agrees_with_the_eager_engine(shapes):
     agrees(lambda x, y: weighted(x * y + tape.exp(x - y) / (x + y) - tape.maximum(x, y)), x, y)
 
 
-@pytest.mark.parametrize("shape", [(4,), (17,), (5000,), (3, 4), (5, 9), (9, 40), (2, 3, 4), (4, 5, 9)])
+REDUCED = [(4,), (17,), (5000,), (3, 4), (5, 9), (9, 40), (2, 3, 4), (4, 5, 9), (40, 3), (2, 40, 3)]
+
+
+@pytest.mark.parametrize("shape", REDUCED)
 @pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "prod", "logsumexp", "std"])
 def test_reductions_over_every_axis_agree(shape, reduce):
     x = RNG.uniform(0.5, 1.5, shape)
@@ -68,6 +74,26 @@ def test_reductions_over_every_axis_agree(shape, reduce):
             return weighted(y * y) if y.shape else y * y
 
         agrees(f, x, rtol=1e-11)
+
+
+SHORT_LAST = {
+    "transposed": lambda y: weighted(tape.transpose(y, (2, 0, 1)) * 1.5),
+    "sliced": lambda y: weighted(tape.exp(y[:, ::-3, 1:])),
+    "reshaped": lambda y: weighted(tape.reshape(y, (-1, 4)) * 2.0),
+    "joined": lambda y: weighted(tape.concat([y, y * y], axis=1)),
+    "compared": lambda y: weighted(tape.where(y > 1.0, y * y, tape.exp(y))),
+    "kept axes": lambda y: weighted(tape.exp(tape.sum(y, axis=1, keepdims=True)) * y),
+    "no first axis": lambda y: weighted(tape.sum(y, axis=0) / tape.sum(tape.sum(y, axis=0))),
+    "product": lambda y: weighted((y @ y[0, :3, :].T) @ y[1, :3, :]),
+    "matrix functions": lambda y: tape.sum(tape.linalg.inv(y[0].T @ y[0]) @ y[1].T),
+}
+"""Functions of an array with a short last axis, which loops may store in another order."""
+
+
+@pytest.mark.parametrize("name", SHORT_LAST)
+def test_arrays_with_a_short_last_axis_agree(name):
+    x, y = RNG.uniform(0.5, 1.5, (40, 3)), RNG.uniform(0.5, 1.5, (2, 1, 3))
+    agrees(lambda x, y: SHORT_LAST[name]((x - 0.2) * y), x, y, rtol=1e-10, atol=1e-11)
 
 
 def test_a_long_sum_is_as_accurate_as_numpys():

@@ -29,7 +29,6 @@ from adbench.tape.compiled.lowering.storage import (
     Registers,
     Shape,
     Uniform,
-    row_by_row,
     size_of,
 )
 from adbench.tape.compiled.lowering.value_locations import ValueLocations
@@ -39,7 +38,7 @@ from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.rule import Rule, Value
-from adbench.tape.rules import reductions
+from adbench.tape.rules import reductions, shapes
 from adbench.tape.rules.indexing import set_at
 from adbench.tape.values import shape_of
 
@@ -362,7 +361,7 @@ class Block(ValueLocations):
         """Write the loops of these operations."""
         fused = FusedLoops(self.code, space)
         results: dict[int, Location] = {}
-        folds: list[tuple[int, Buffer]] = []
+        folds: list[tuple[int, Buffer]] = []  # with the memory of the result
 
         def operand(x: Value) -> int | Location:
             if type(x) is Symbol and x.number in chosen:
@@ -375,24 +374,25 @@ class Block(ValueLocations):
             rule, inputs, params = self.made[n]
             symbol = self.trace[n][1]
             if rule in REDUCTIONS:
-                target = self.fold_target(n, space, params.get("axes"), symbol.shape)
+                target, out = self.fold_target(n, space, params.get("axes"), symbol.shape)
                 self.fill(target, REDUCTIONS[rule].start, symbol.shape)
                 counts = {ANY: True, ALL: False}.get(rule)
                 fused.folds.append(Fold(REDUCTIONS[rule], operand(inputs[0]), target, counts))
-                folds.append((n, target))
+                folds.append((n, out))
                 continue
             step = Step(n, NATIVE[rule], [operand(x) for x in inputs], symbol.boolean)
             if n in self.wanted or any(u not in chosen for u in self.users[n]) or n in self.guards:
-                out = self.targets.get(n) or self.emission.allocate(symbol.shape, symbol.boolean)
+                out = self.targets.get(n) or self.emission.allocate(
+                    symbol.shape, symbol.boolean, for_vectors=self.is_read_by_loops(n)
+                )
                 step.stores.append(out)
                 results[n] = out
             else:
                 results[n] = Uniform("poison", symbol.shape)  # read only inside these loops
             fused.steps.append(step)
         fused.emit()
-        for n, target in folds:
+        for n, full in folds:
             shape = self.trace[n][1].shape
-            full = Buffer.packed(target.base, target.offset, shape)
             results[n] = self.emission.result(full)
             if self.trace[n][1].boolean:
                 condition = "une" if self.made[n][0] is ANY else "oeq"
@@ -403,19 +403,30 @@ class Block(ValueLocations):
         for n in members:
             self.finish(n, results[n])
 
-    def fold_target(self, n: int, space: Shape, axes: Any, shape: Shape) -> Buffer:
-        """Memory for a reduction's result, with strides over the index space."""
+    def is_read_by_loops(self, n: int) -> bool:
+        """Whether only fused loops read a value, or a view of it."""
+
+        def is_loop(user: int) -> bool:
+            rule, _, params = self.made[user]
+            is_moved = is_view(rule, params) and rule is not shapes._reshape
+            return self.kind(user) in (ELEMENTWISE, FOLD) or (is_moved and self.is_read_by_loops(user))
+
+        return n not in self.wanted and all(map(is_loop, self.users[n]))
+
+    def fold_target(self, n: int, space: Shape, axes: Any, shape: Shape) -> tuple[Buffer, Buffer]:
+        """Memory for a reduction's result: with strides over the index space, and as the result."""
         folded = set(range(len(space))) if axes is None else set(axes)
         outer = tuple(m for a, m in enumerate(space) if a not in folded)
-        steps = iter(row_by_row(outer))
-        strides = tuple(0 if a in folded else next(steps) for a in range(len(space)))
         count = size_of(shape)
-        if count <= REGISTER_LIMIT:
-            return Buffer(self.code.variable(f"[{max(count, 1)} x double]"), 0, strides, space)
         out = self.targets.get(n)
-        if out is None or not out.is_contiguous:
-            out = self.emission.allocate(shape)
-        return Buffer(out.base, out.offset, strides, space)
+        if count <= REGISTER_LIMIT:
+            out = Buffer.packed(self.code.variable(f"[{max(count, 1)} x double]"), 0, shape)
+        elif out is None or not out.is_contiguous:
+            out = self.emission.allocate(shape, for_vectors=self.is_read_by_loops(n))
+        long = iter([step for step, m in zip(out.strides, shape, strict=True) if m != 1])
+        steps = iter([0 if m == 1 else next(long) for m in outer])
+        strides = tuple(0 if a in folded else next(steps) for a in range(len(space)))
+        return Buffer(out.base, out.offset, strides, space), out
 
     def fill(self, target: Buffer, start: float, shape: Shape) -> None:
         """Set a target to a reduction's initial value."""

@@ -143,11 +143,11 @@ class Emission:
 
     # Memory
 
-    def allocate(self, shape: Shape, boolean: bool = False) -> Buffer:
-        """Memory for an array."""
+    def allocate(self, shape: Shape, boolean: bool = False, *, for_vectors: bool = False) -> Buffer:
+        """Memory for an array; with `for_vectors`, in the order in which fused loops read it best."""
         block = self.workspace.take(max(size_of(shape), 1))
         self._allocations["%work", block[1]] = (block, [0])
-        return Buffer.packed("%work", block[1], shape, boolean)
+        return (Buffer.for_vectors if for_vectors else Buffer.packed)("%work", block[1], shape, boolean)
 
     def retain(self, location: Location) -> None:
         """Count one more value in this memory."""

@@ -2,7 +2,8 @@
 
 A `FusedLoops` is a set of operations over the same index space. It reads each element of an outside array once, keeps
 intermediate values in registers, and writes only values that are used later. Axes along which all arrays are contiguous
-become one axis. The last axis is processed eight elements at a time.
+become one axis. The last axis is processed eight elements at a time. If it is shorter, the longest axis becomes the
+last.
 
 Sums use eight partial sums, combined every few thousand elements. This is as accurate as numpy's pairwise sum, and does
 not depend on the processor.
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 
 from adbench.tape.compiled.kernels.natives import maximum, minimum
 from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name, Simd, literal
-from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, Uniform
+from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, Uniform, last_axis
 from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
 from adbench.tape.core.rule import Rule
 from adbench.tape.rules import reductions, shapes
@@ -95,7 +96,7 @@ class FusedLoops:
         if math.prod(self.shape) == 0:
             return
         arrays = self._arrays()
-        lengths, strides = collapsed(self.shape, [_aligned(a, self.shape) for a in arrays])
+        lengths, strides = long_axis_last(*collapsed(self.shape, [_aligned(a, self.shape) for a in arrays]))
         self._strides = dict(zip(map(id, arrays), strides, strict=True))
         self._arrays_by_id = {id(a): a for a in arrays}
         pointers = {id(a): a.pointer(self.code) for a in arrays}
@@ -302,3 +303,12 @@ def collapsed(shape: Shape, strides: Sequence[Sequence[int]]) -> tuple[list[int]
     if not lengths:
         return [1], [[0] for _ in strides]
     return lengths, merged
+
+
+def long_axis_last(lengths: list[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
+    """The index space in another order if its last axis is shorter than a vector: the longest axis last."""
+    axis = last_axis(lengths)
+    if axis == len(lengths) - 1:
+        return lengths, strides
+    order = [*(a for a in range(len(lengths)) if a != axis), axis]
+    return [lengths[a] for a in order], [[s[a] for a in order] for s in strides]

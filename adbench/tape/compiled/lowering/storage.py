@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.kernels.simd import Code, Name, literal
+from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name, literal
 
 REGISTER_LIMIT = 16
 """Arrays of at most this many elements are kept in registers."""
@@ -63,6 +63,14 @@ class Buffer(_Located):
         """An array whose elements lie row by row without gaps."""
         return cls(base, offset, row_by_row(shape), shape, boolean)
 
+    @classmethod
+    def for_vectors(cls, base: Name, offset: int, shape: Shape, boolean: bool = False) -> Buffer:
+        """An array without gaps whose elements are next to each other along `last_axis`."""
+        axis = last_axis(shape) if shape else 0
+        steps = list(row_by_row((*shape[:axis], *shape[axis + 1 :], *shape[axis : axis + 1])))
+        steps.insert(axis, steps.pop()) if steps else None
+        return cls(base, offset, tuple(steps), shape, boolean)
+
     def flat(self) -> Buffer:
         """A contiguous array as a vector."""
         return Buffer(self.base, self.offset, (1,), (self.size,))
@@ -92,6 +100,12 @@ def row_by_row(shape: Shape) -> tuple[int, ...]:
         strides.append(step)
         step *= n
     return tuple(reversed(strides))
+
+
+def last_axis(lengths: Sequence[int]) -> int:
+    """The axis for vectors: the last, or the longest if the last is shorter than a vector and the longest is not."""
+    longest = max(range(len(lengths)), key=lambda a: lengths[a])
+    return longest if lengths[-1] < WIDTH and lengths[longest] >= 2 * WIDTH else len(lengths) - 1
 
 
 def size_of(shape: Shape) -> int:
