@@ -60,7 +60,8 @@ def program_of(code):
                 values.append(v)
             else:
                 start = at(rest[0])
-                step = lambda i, s, x=start: 0.5 * s + tape.sin(s + 0.1 * i) * x  # noqa: E731
+                # The cosine keeps the loop from chaos, where rounding errors would decide the result.
+                step = lambda i, s, x=start: 0.5 * s + tape.sin(s + 0.1 * i) * tape.cos(x)  # noqa: E731
                 values.append(tape.loop(step, start, rest[1]))
         return sum(values[2:], 0.0 * values[0])
 
