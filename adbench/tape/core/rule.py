@@ -80,12 +80,14 @@ class Rule:
     inner        None, or the same function as outer levels see it inside another derivative: see `singular`
     remembered   whether every result in forward mode stores the call that made it, for `identities`
 
+    run          what a call runs: `evaluate`, or a quicker function with the same results, see `fast.scalar_functions`
+
     Only fast paths use the rest, see `fast.quick_sweep`.
     """
 
     __slots__ = (
         *("elementwise", "forward", "fresh", "inner", "name", "native", "reads", "remembered", "reverse", "scatter"),
-        *("slope", "special", "value"),
+        *("run", "slope", "special", "value"),
     )
 
     def __init__(
@@ -113,9 +115,14 @@ class Rule:
         self.remembered = False
         self.native: Any = None
         self.reads: dict[tuple[bool, ...], tuple[bool, ...]] = {}
+        self.run: Callable[..., Value] = self.evaluate
 
     def __call__(self, *args: Value, **params: Any) -> Value:
         """The value; if an argument is active, recorded or with a tangent."""
+        return self.run(*args, **params)
+
+    def evaluate(self, *args: Value, **params: Any) -> Value:
+        """The same, for any rule and arguments."""
         if len(args) == 1:
             top = args[0]
             if not isinstance(top, Active):

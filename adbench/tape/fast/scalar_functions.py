@@ -1,7 +1,7 @@
 """Functions of scalars, without a call of their rules: as quick as the operators in `written_out`.
 
-A row holds a function's value and partial derivatives as source. From it, a template writes a method `__call__` at the
-function's first call. The partials go into the record, so the sweep only multiplies.
+A row holds a function's value and partial derivatives as source. From it, a template writes the rule's `run` at its
+first call. The partials go into the record, so the sweep only multiplies.
 
 The rows hold where nothing special happens. All other cases take the way through the rule: arguments outside the
 domain, poles, kinks, overflow, NaN, and partials that are 0 or nearly so, because another factor may bring them back.
@@ -12,6 +12,7 @@ float, so that a function and its recording give the same number.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -63,9 +64,9 @@ ROWS: dict[Rule, tuple[str, ...]] = {
     s.erf: ("erf(a)", "TWO_OVER_SQRT_PI * exp(-a * a)"),
     s.erfc: ("erfc(a)", "-TWO_OVER_SQRT_PI * exp(-a * a)"),
     s.gammaln: ("float(special.gammaln(a))", "float(special.digamma(a))"),
-    c.Phi: ("0.5 * erfc(-a * ROOT_HALF)", "exp(-0.5 * a * a - HALF_LOG_2PI)"),
-    c.inv_Phi: ("float(special.ndtri(a))", "exp(0.5 * val * val + HALF_LOG_2PI)"),
-    c.erfinv: ("float(special.erfinv(a))", "exp(val * val) / TWO_OVER_SQRT_PI"),
+    c.Phi: ("0.5 * erfc(-a * ROOT_HALF)", "exp(-0.5 * (a * a) - HALF_LOG_2PI)"),
+    c.inv_Phi: ("float(special.ndtri(a))", "ROOT_TWO_PI * exp(0.5 * (val * val))"),
+    c.erfinv: ("float(special.erfinv(a))", "HALF_ROOT_PI * exp(val * val)"),
     c.logit: ("float(special.logit(a))", "1.0 / (a * (1.0 - a))"),
     c.std_normal_lcdf: (
         "float(special.log_ndtr(a))",
@@ -105,7 +106,7 @@ _REGULAR_OF |= dict.fromkeys((e.degrees, e.radians, e.remainder, c.logit), "val 
 """Functions whose partials are ordinary numbers where the value is not."""
 
 _OF_ONE = """
-def __call__(self, x):
+def run(x):
     try:
         if type(x) is Scalar:
             a = x.val
@@ -116,7 +117,7 @@ def __call__(self, x):
                 node.adj = 0.0
                 node.tape = tape = x.tape
                 node.val = val
-                tape.append((self, node, x, None, p, None))
+                tape.append((rule, node, x, None, p, None))
                 return node
         elif type(x) is float:
             a = x
@@ -126,12 +127,12 @@ def __call__(self, x):
     except (ValueError, ArithmeticError):
         pass  # the rule gives numpy's result: inf or nan with a warning
     if not isinstance(x, Active):
-        return self.value(x)
-    return x.interpret(self, (x,), {{}}) if self.special is None else self.special(self, x, (x,), {{}})
+        return rule.value(x)
+    return x.interpret(rule, (x,), {{}}) if rule.special is None else rule.special(rule, x, (x,), {{}})
 """
 
 _OF_TWO = """
-def __call__(self, x, y):
+def run(x, y):
     kind, other = type(x), type(y)
     try:
         if kind is Scalar:
@@ -148,7 +149,7 @@ def __call__(self, x, y):
                         node.adj = 0.0
                         node.tape = tape
                         node.val = val
-                        tape.append((self, node, x, y, p, q))
+                        tape.append((rule, node, x, y, p, q))
                         return node
             elif other is float or other is int:
                 b = float(y)
@@ -159,7 +160,7 @@ def __call__(self, x, y):
                     node.adj = 0.0
                     node.tape = tape
                     node.val = val
-                    tape.append((self, node, x, None, p, b))
+                    tape.append((rule, node, x, None, p, b))
                     return node
         elif other is Scalar:
             if kind is float or kind is int:
@@ -172,7 +173,7 @@ def __call__(self, x, y):
                     node.adj = 0.0
                     node.tape = tape = y.tape
                     node.val = val
-                    tape.append((self, node, None, y, a, q))
+                    tape.append((rule, node, None, y, a, q))
                     return node
         elif kind is float and other is float:
             a = x
@@ -182,8 +183,20 @@ def __call__(self, x, y):
                 return float64(val)
     except (ValueError, ArithmeticError):
         pass
-    return by_rule(self, x, y)
+    return by_rule(rule, x, y)
 """
+
+
+def _by_rule(rule: Rule, x: Value, y: Value) -> Value:
+    """`Rule.evaluate` of two arguments."""
+    if isinstance(x, Active):
+        top = x if y is x or not isinstance(y, Active) or y.level <= x.level else y
+    elif isinstance(y, Active):
+        top = y
+    else:
+        return rule.value(x, y)
+    return top.interpret(rule, (x, y), {}) if rule.special is None else rule.special(rule, top, (x, y), {})
+
 
 _NAMES = "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 floor hypot log"
 _SCOPE: dict[str, Any] = {
@@ -193,6 +206,8 @@ _SCOPE: dict[str, Any] = {
     "TWO_OVER_SQRT_PI": 2.0 / math.sqrt(math.pi),
     "HALF_LOG_2PI": 0.5 * math.log(2.0 * math.pi),
     "ROOT_HALF": math.sqrt(0.5),
+    "ROOT_TWO_PI": math.sqrt(2.0 * math.pi),
+    "HALF_ROOT_PI": 0.5 * math.sqrt(math.pi),
     "ROOT_TWO": math.sqrt(2.0),
     "ROOT_TWO_OVER_PI": math.sqrt(2.0 / math.pi),
     "DEGREES": 180.0 / math.pi,
@@ -201,29 +216,29 @@ _SCOPE: dict[str, Any] = {
     "Active": Active,
     "Scalar": Scalar,
     "float64": np.float64,
-    "by_rule": Rule.__call__,
+    "by_rule": _by_rule,
 }
 
 
 @cache
-def written_out(rule: Rule) -> type[Rule]:
-    """The class of a rule whose row has been written out."""
+def written_out(rule: Rule) -> Callable[..., Value]:
+    """The function of a rule's row."""
     value, *partials = ROWS[rule]
     regular = [_REGULAR_OF.get(rule, _REGULAR.format(name)) for name in "pq"]
     source = (_OF_ONE if len(partials) == 1 else _OF_TWO).format(
         value=value, p=partials[0], q=partials[-1], p_is_regular=regular[0], q_is_regular=regular[1]
     )
-    scope = dict(_SCOPE)
+    scope: dict[str, Any] = {**_SCOPE, "rule": rule}
     exec(compile(source, f"<{rule.name} of scalars>", "exec"), scope)
-    return type(rule.name, (Rule,), {"__slots__": (), "__call__": scope["__call__"]})
+    run: Callable[..., Value] = scope["run"]
+    return run
 
 
-class Late(Rule):
-    """The class of a rule that has a row: its first call writes the row out, which takes longer than a call."""
+def late(rule: Rule) -> Callable[..., Value]:
+    """A function that writes the row out at its first call, because that takes longer than a call."""
 
-    __slots__ = ()
+    def run(*args: Value) -> Value:
+        rule.run = written_out(rule)
+        return rule.run(*args)
 
-    def __call__(self, *args: Value, **params: Any) -> Value:
-        """Write the row out, and call it."""
-        self.__class__ = written_out(self)  # type: ignore[assignment]
-        return self(*args, **params)
+    return run

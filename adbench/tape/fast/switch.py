@@ -33,12 +33,13 @@ PATHS: list[tuple[Any, str, Any]] = [
     (nested, "__exit__", collector.leave),
     *((Array, f"__{name}__", function) for name, function in written_out.OF_ARRAYS.items()),
     *((Scalar, f"__{name}__", function) for name, function in written_out.OF_SCALARS.items()),
-    *((rule, "__class__", scalar_functions.Late) for rule in scalar_functions.ROWS),
+    (Rule, "__call__", vars(Rule)["run"]),  # a call of a rule runs this function without a call in between
+    *((rule, "run", scalar_functions.late(rule)) for rule in scalar_functions.ROWS),
 ]
 """Owner, attribute name, and the fast function."""
 
 _MISSING = object()
-_plain = [Rule if name == "__class__" else vars(owner).get(name, _MISSING) for owner, name, _ in PATHS]
+_plain = [owner.evaluate if name == "run" else vars(owner).get(name, _MISSING) for owner, name, _ in PATHS]
 
 
 def install() -> None:
