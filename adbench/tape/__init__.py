@@ -21,7 +21,8 @@ Read it
     rules                  functions by family, one row or rule each; `numpy_names` has the tables they fill
     singular, identities   second derivatives at kinks and poles; compositions that are smooth there
     operand, variable      operators, methods and numpy's protocols of every active value; `Var`
-    fast                   the same results, faster: operators without rules, compact records, reused memory
+    fast                   the same results, faster: operators and functions without rules, compact records, reused
+                           memory, no garbage collection of a growing tape
     linalg, densities, ode, draws      more families
     callbacks, checkpoints nodes from Python functions; long loops in little memory
     pqr                    gradients attached to values, tracking, compact Jacobians
