@@ -150,6 +150,27 @@ def test_division_by_zero_follows_numpy():
         assert tape.gradient(lambda x: tape.sum(x / 0.0), np.ones(2))[0] == np.inf
 
 
+@pytest.mark.parametrize("number", [0.7, 0.0, -1.5, np.inf, np.nan])
+@pytest.mark.parametrize("x", [1.3, np.array([1.3, -0.4])], ids=["scalar", "array"])
+def test_a_number_of_numpy_is_as_quick_and_good_as_a_float(x, number):
+    """Elements of numpy's arrays are of type float64."""
+    for compute in (operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, tape.maximum, tape.hypot):
+        for left in (False, True):
+            f = lambda v, c, left=left, compute=compute: compute(c, v) if left else compute(v, c)  # noqa: E731
+            results, forms = [], []
+            for constant in (number, np.float64(number)):
+                with np.errstate(all="ignore"), tape.nested() as recording:
+                    leaf = tape.Var(x)
+                    y = f(leaf, constant)
+                    forms.append([type(part) for part in recording[-1]])
+                    assert type(y.val) in (float, np.ndarray)
+                    tape.sum(y).grad()
+                    results.append((y.val, leaf.adj))
+            np.testing.assert_array_equal(*[result[0] for result in results])
+            np.testing.assert_array_equal(*[result[1] for result in results])
+            assert forms[0] == forms[1]
+
+
 @pytest.mark.parametrize("special", [np.inf, -np.inf, np.nan, 1e308, -1e308, 0.0])
 def test_functions_of_large_arrays_equal_those_of_small_ones(special):
     """Large arrays are computed in pieces and in reused memory."""

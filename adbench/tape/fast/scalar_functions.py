@@ -151,7 +151,7 @@ def run(x, y):
                         node.val = val
                         tape.append((rule, node, x, y, p, q))
                         return node
-            elif other is float or other is int:
+            elif other is float or other is int or other is float64:
                 b = float(y)
                 val = {value}
                 p = {p}
@@ -163,7 +163,7 @@ def run(x, y):
                     tape.append((rule, node, x, None, p, b))
                     return node
         elif other is Scalar:
-            if kind is float or kind is int:
+            if kind is float or kind is int or kind is float64:
                 a = float(x)
                 b = y.val
                 val = {value}

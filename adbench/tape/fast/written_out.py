@@ -49,6 +49,8 @@ def _array_operator(
             known = known and other.shape == cell.shape and other.dtype is FLOAT64
             if known and partials is None:
                 theirs = snapshot(other)
+        elif kind is np.float64:
+            theirs = float(other)
         elif kind is not float and kind is not int:
             known = False
         if not known:
@@ -126,8 +128,8 @@ def _array_truediv(self: Any, other: Any) -> Value:
     if type(a) is np.ndarray:
         if kind is Scalar and other.tape is tape and (b := other.val):
             return _divided(self, other, b)
-        if (kind is float or kind is int) and other:
-            return _divided(self, None, other)
+        if (kind is float or kind is int or kind is np.float64) and other:
+            return _divided(self, None, float(other))
     return divide(self, other)
 
 
@@ -199,6 +201,8 @@ def {name}(self, other):
             node.val = val
             tape.append(({rule}, node, self, None, {p_of_constant}, other))
             return node
+        elif kind is float64:
+            return {name}(self, float(other))
     except ArithmeticError:
         pass  # the rule gives numpy's result: inf or nan with a warning
     return otherwise(self, other)
@@ -214,6 +218,8 @@ def r{name}(self, other):
             node.val = val
             tape.append(({rule}, node, None, self, other, {q_of_constant}))
             return node
+        elif kind is float64:
+            return r{name}(self, float(other))
     except ArithmeticError:
         pass
     return otherwise_reflected(self, other)
@@ -264,6 +270,7 @@ def _compiled(name: str, sign: str, rule: Rule, p: str, q: str) -> dict[str, Ope
     )
     scope: dict[str, Any] = {
         "Scalar": Scalar,
+        "float64": np.float64,
         "rule": rule,
         "known_product": identities.product,
         "otherwise": _WITH_SCALAR.get(name, rule),
