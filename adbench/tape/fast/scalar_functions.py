@@ -105,6 +105,9 @@ _REGULAR_OF = dict.fromkeys((e.maximum, e.minimum, e.sign, e.floor, e.ceil, e.tr
 _REGULAR_OF |= dict.fromkeys((e.degrees, e.radians, e.remainder, c.logit), "val - val == 0.0")
 """Functions whose partials are ordinary numbers where the value is not."""
 
+_REGULAR_OF |= dict.fromkeys((e.sin, e.cos), "True")
+"""Functions whose partials need no check: as factors they do what the rule does, at any number."""
+
 _OF_ONE = """
 def run(x):
     try:
