@@ -34,11 +34,12 @@ METADATA = """!0 = !{}
 class Code:
     """The source of one function, block by block.
 
-    lines    the instructions so far
-    late     instructions to insert before the line with this number
-    entry    instructions at the beginning of the function: memory for variables
-    block    the label of the current block
-    known    results that later instructions can use again, see `shared_functions`
+    lines       the instructions so far
+    late        instructions to insert before the line with this number
+    entry       instructions at the beginning of the function: memory for variables
+    block       the label of the current block
+    known       results that later instructions can use again, see `shared_functions`
+    is_kernel   whether the function is a kernel
     """
 
     def __init__(self, module: Module) -> None:
@@ -48,6 +49,7 @@ class Code:
         self.entry: list[str] = []
         self.block = "entry"
         self.known: dict[Any, tuple[Name, ...]] = {}
+        self.is_kernel = False
         self._count = 0
 
     def fresh(self) -> Name:
@@ -138,16 +140,22 @@ class Code:
 
 
 class Module:
-    """An LLVM module: functions, declarations, constants, and a table of addresses that is filled on loading."""
+    """An LLVM module: functions, declarations, constants, and a table of addresses that is filled on loading.
 
-    def __init__(self, *, fast_math: bool = False) -> None:
+    kernels          names of the kernels that are functions of this module
+    inlined          instructions of kernels that are written into other functions
+    shares_kernels   whether it calls kernels of other modules, see `shared_functions`
+    """
+
+    def __init__(self, *, fast_math: bool = False, shares_kernels: bool = False) -> None:
         self.declarations: dict[str, str] = {}
         self.globals: list[str] = []
         self.functions: list[str] = []
         self.flags = " fast" if fast_math else ""
         self.environment: list[Any] = []
-        self.inlined = 0  # instructions of kernels, see `shared_functions`
-        self.is_shared = False
+        self.kernels: set[str] = set()
+        self.inlined = 0
+        self.shares_kernels = shares_kernels
         self._places: dict[Any, int] = {}
 
     def declare(self, name: str, signature: str, attributes: str = "nounwind") -> str:

@@ -64,9 +64,9 @@ class Emission:
     reading        the current operation's operands, as symbols
     """
 
-    def __init__(self, *, fast_math: bool) -> None:
-        self.fast_math = fast_math
-        self.module = Module(fast_math=fast_math)
+    def __init__(self, *, fast_math: bool, shares_kernels: bool = False) -> None:
+        self.fast_math, self.shares_kernels = fast_math, shares_kernels
+        self.module = Module(fast_math=fast_math, shares_kernels=shares_kernels)
         self.code = Code(self.module)
         self.workspace = Workspace()
         self.pieces: list[Module] = []
@@ -123,7 +123,7 @@ class Emission:
         self.exits = set()
         self.computed = {}
         count = self.code._count
-        self.module = Module(fast_math=self.fast_math)
+        self.module = Module(fast_math=self.fast_math, shares_kernels=self.shares_kernels)
         self.code = Code(self.module)
         self.code._count = count
         for name, write in self._anchors:

@@ -1,8 +1,9 @@
 """Kernels: one source for single numbers and for vectors, so that both give the same bits.
 
-A `Kernel` writes its instructions for any width. Loops over arrays contain them. For single numbers, a program calls a
-function that is compiled once per process and shared by all programs: a long program costs one instruction per
-operation to compile. Fast-math does not apply to kernels, because their steps depend on exact rounding.
+A `Kernel` writes its instructions for any width. Loops over arrays contain them. For single numbers, the program has
+one function for each kernel, and calls it: an operation costs one instruction to compile. Long programs, compiled
+without optimisation, call functions that are compiled once per process. Fast-math does not apply to kernels, because
+their steps depend on exact rounding.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from adbench.tape.compiled.runtime.llvm import Loaded
 INLINE = 2_500
 """The most instructions of kernels in one module; later ones are calls, because LLVM's time grows with the module."""
 
+ATTRIBUTES = "nounwind willreturn memory(none)"
 _loaded: dict[str, Loaded] = {}
 
 
@@ -36,7 +38,8 @@ class Kernel:
         known = k.code.known.get(key)
         if known is None:
             module = k.code.module
-            inline = module.is_shared or (k.width > 1 and module.inlined < INLINE)
+            is_vector = k.width > 1 and not module.shares_kernels and module.inlined < INLINE
+            inline = k.code.is_kernel or is_vector
             known = k.code.known[key] = self._inline(k, names) if inline else self.call(k, names)
         return known
 
@@ -52,10 +55,15 @@ class Kernel:
         return results
 
     def call(self, k: Simd, names: Sequence[Name]) -> tuple[Name, ...]:
-        """The results, by a call of the shared function."""
-        kinds, kind = ", ".join([k.real] * self.arguments), self._kind(k)
-        function = k.code.module.declare(self._symbol(k), f"{kind} {{}}({kinds})", "nounwind willreturn memory(none)")
-        result = k.code.emit(f"call {kind} {function}({', '.join(f'{k.real} {n}' for n in names)})")
+        """The results, by a call of a function."""
+        module, symbol, kind = k.code.module, f"adbench_{self.name}_{k.width}", self._kind(k)
+        if module.shares_kernels:
+            self._load(symbol, k.width)
+            module.declare(symbol, f"{kind} {{}}({', '.join([k.real] * self.arguments)})", ATTRIBUTES)
+        elif symbol not in module.kernels:
+            module.kernels.add(symbol)
+            self._define(module, symbol, k.width, "internal ")
+        result = k.code.emit(f"call {kind} @{symbol}({', '.join(f'{k.real} {n}' for n in names)})")
         if self.results == 1:
             return (result,)
         return tuple(k.code.emit(f"extractvalue {kind} {result}, {i}") for i in range(self.results))
@@ -64,27 +72,27 @@ class Kernel:
         """The LLVM type of the results."""
         return k.real if self.results == 1 else f"{{ {', '.join([k.real] * self.results)} }}"
 
-    def _symbol(self, k: Simd) -> str:
-        """The name of the shared function, which is compiled if this is its first use in the process."""
-        symbol = f"adbench_{self.name}_{k.width}"
+    def _define(self, module: Module, symbol: str, width: int, linkage: str = "") -> None:
+        """Add the function to a module."""
+        code = Code(module)
+        code.is_kernel = True
+        k = Simd(code, width).exact()
+        names = [f"%x{i}" for i in range(self.arguments)]
+        results = [x.name for x in self.write(k, *map(k.x, names))]
+        kind, whole = self._kind(k), "poison"
+        for i, result in enumerate(results):
+            whole = result if len(results) == 1 else code.emit(f"insertvalue {kind} {whole}, {k.real} {result}, {i}")
+        code.do(f"ret {kind} {whole}")
+        given = ", ".join(f"{k.real} {n}" for n in names)
+        module.function(f"{linkage}{kind} @{symbol}({given}) {ATTRIBUTES}", code)
+
+    def _load(self, symbol: str, width: int) -> None:
+        """Compile the shared function at its first use in the process."""
         if symbol not in _loaded:
             module = Module()
-            module.is_shared = True
-            code = Code(module)
-            own = Simd(code, k.width)
-            names = [f"%x{i}" for i in range(self.arguments)]
-            results = [x.name for x in self.write(own, *map(own.x, names))]
-            kind, whole = self._kind(own), "poison"
-            if self.results == 1:
-                whole = results[0]
-            else:
-                for i, result in enumerate(results):
-                    whole = code.emit(f"insertvalue {kind} {whole}, {own.real} {result}, {i}")
-            code.do(f"ret {kind} {whole}")
-            module.function(f"{kind} @{symbol}({', '.join(f'{own.real} {n}' for n in names)})", code)
+            self._define(module, symbol, width)
             _loaded[symbol] = Loaded(module.text(), [], level=2)
             llvm.add_symbol(symbol, _loaded[symbol].address(symbol))
-        return symbol
 
 
 @dataclass(frozen=True)
