@@ -9,7 +9,7 @@ it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from adbench.tape.compiled.kernels.mathematics import (
     trigonometry,
 )
 from adbench.tape.compiled.kernels.mathematics.shared_functions import Kernel, Part
-from adbench.tape.compiled.kernels.simd import Name, Simd
+from adbench.tape.compiled.kernels.simd import Name, Simd, literal
 from adbench.tape.compiled.trace.symbol_rules import LOGIC, NUMBER, PREDICATES, SAME
 from adbench.tape.core.rule import Rule
 from adbench.tape.rules.function import ROWS
@@ -90,8 +90,17 @@ def _power(k: Simd, x: Name, y: Name) -> Name:
     return logarithms.power(k, x, y)
 
 
+def _square_root(k: Simd, x: Name) -> Name:
+    """As a power: 0 for -0, and infinite for both infinities."""
+    root = k.x(k.intrinsic("sqrt", (k.x(x) + 0.0).name))
+    return k.x(math.inf).where(k.x(x).is_("oeq", -math.inf), root).name
+
+
 _POWERS: dict[float, Callable[[Simd, Name], Name]] = {
+    4.0: lambda k, x: _POWERS[2.0](k, _POWERS[2.0](k, x)),
+    3.0: lambda k, x: k.binary("fmul", _POWERS[2.0](k, x), x),
     2.0: lambda k, x: k.binary("fmul", x, x),
+    0.5: _square_root,
     1.0: lambda k, x: x,
     -1.0: lambda k, x: k.binary("fdiv", k.constant(1.0), x),
     0.0: lambda k, x: k.constant(1.0),
@@ -179,6 +188,13 @@ def kernel_of(rule: Rule) -> Kernel | None:
     """The kernel that computes a rule's value, if one does."""
     written = native(rule)
     return written.kernel if isinstance(written, Part) else None
+
+
+def is_costly(rule: Rule, operands: Sequence[Name]) -> bool:
+    """Whether a rule's value takes more time than moving its operands between registers."""
+    if rule.native == "power":
+        return operands[1] not in map(literal, _POWERS)
+    return kernel_of(rule) is not None or rule.native in ("logaddexp", "log_inv_logit", "log1m_inv_logit", "log1m")
 
 
 NATIVE: dict[Rule, Native] = {

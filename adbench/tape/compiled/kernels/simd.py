@@ -231,6 +231,18 @@ class Simd:
         one = self.code.emit(f"insertelement {vector} poison, {kind} {name}, i64 0")
         return self.code.emit(f"shufflevector {vector} {one}, {vector} poison, <{self.width} x i32> zeroinitializer")
 
+    def vector(self, elements: Sequence[Name]) -> Name:
+        """Numbers in the first lanes, and the first of them in the others."""
+        if len(set(elements)) == 1:
+            return self.splat(elements[0])
+        known = self.code.known.get(("vector", *elements))
+        if known is None:
+            name = self.splat(elements[0])
+            for lane, element in enumerate(elements[1:], 1):
+                name = self.code.emit(f"insertelement {self.real} {name}, double {element}, i64 {lane}")
+            known = self.code.known["vector", *elements] = (name,)
+        return known[0]
+
     def binary(self, op: str, a: Name, b: Name) -> Name:
         """fadd, fsub, fmul, fdiv, frem."""
         return self.code.emit(f"{op}{self.flags} {self.real} {a}, {b}")

@@ -10,13 +10,14 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from adbench.tape.compiled.kernels.kernels import KERNELS
-from adbench.tape.compiled.kernels.natives import NATIVE, kernel_of, native
+from adbench.tape.compiled.kernels.natives import NATIVE, is_costly, kernel_of, native
+from adbench.tape.compiled.kernels.simd import WIDTH, Name, Simd
 from adbench.tape.compiled.lowering.data_movement import is_view, move, moves_elements, view
 from adbench.tape.compiled.lowering.emission import Emission, Operation
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS, Fold, FusedLoops, Reduction, Step
@@ -44,6 +45,9 @@ from adbench.tape.values import shape_of
 
 WRITTEN_INTO = frozenset((ADD_AT, set_at))
 """Rules whose result can reuse the memory of the first operand after its last use."""
+
+FEWEST_LANES = 3
+"""The fewest elements in registers that a kernel computes together."""
 
 IN_REGISTERS, ELEMENTWISE, FOLD, KERNEL = range(4)
 
@@ -254,7 +258,18 @@ class Block(ValueLocations):
             else:
                 order = np.broadcast_to(np.arange(len(given)).reshape(p.shape), shape).ravel()
                 columns.append(tuple(given[i] for i in order))
+        if size_of(shape) >= FEWEST_LANES and is_costly(rule, [column[0] for column in columns]):
+            return Registers(self.in_lanes(write, columns), shape, boolean)
         return Registers(tuple(write(self.scalar, *row) for row in zip(*columns, strict=True)), shape, boolean)
+
+    def in_lanes(self, write: Callable[..., Name], columns: Sequence[Sequence[Name]]) -> tuple[Name, ...]:
+        """Apply a kernel to elements eight at a time; the bits are those of one at a time."""
+        many, names = Simd(self.code, WIDTH), []
+        for start in range(0, len(columns[0]), WIDTH):
+            parts = [column[start : start + WIDTH] for column in columns]
+            result = write(many, *(many.vector(part) for part in parts))
+            names += [self.code.emit(f"extractelement {many.real} {result}, i64 {k}") for k in range(len(parts[0]))]
+        return tuple(names)
 
     def folded(self, how: Reduction, location: Location, axes: Any, shape: Shape) -> Location:
         """Reduce elements in registers, from the first to the last."""
