@@ -183,3 +183,16 @@ def test_data_are_inputs_and_not_constants():
     assert compiled(np.ones(3), y, labels == 0)[1].tolist() == [0.0, 2.0, 0.0]
     y[0] = 10.0
     assert compiled(np.ones(3), y, labels)[1].tolist() == [10.0, 0.0, 3.0]
+
+
+def test_a_choice_between_conditions_is_a_condition():
+    def f(x):
+        either = np.logical_or(tape.where(x > 0, True, False), np.where(x > 2, x < 3, np.zeros(5, bool)))
+        return tape.sum(tape.where(np.logical_not(either), x * x, x))
+
+    x = np.array([-1.0, 0.5, 2.5, 3.5, -2.0])
+    compiled = tape.compile(f, x)
+    value, gradient = compiled(x)
+    assert "eager" not in compiled.explain()
+    assert value == 1.0 + 0.5 + 2.5 + 3.5 + 4.0
+    assert gradient.tolist() == [-2.0, 1.0, 1.0, 1.0, -4.0]

@@ -94,9 +94,13 @@ class Trace(Tape):
         active, numbers = False, True  # whether any is differentiated; whether all are numbers
         for i, arg in enumerate(args):
             kind = type(arg)
+            if i and rule is e.where:
+                keeps_booleans = False
             if kind is Symbol:
-                if arg.boolean and not (keeps_booleans and (rule is not e.where or i == 0)):
+                if arg.boolean and not keeps_booleans:
                     arg = NUMBER(arg)
+                elif rule in _LOGIC and not arg.boolean:
+                    arg = PREDICATES[np.not_equal](arg, 0.0)
                 if arg.tape is self:
                     keys.append(arg.number)
                 else:
@@ -235,7 +239,8 @@ def _as_one_number(array: Any) -> Any:
 
 
 _PREDICATES = frozenset(PREDICATES.values()) | {SAME}
-_GIVES_BOOLEANS = _PREDICATES | frozenset(LOGIC.values()) | {ANY, ALL}
+_LOGIC = frozenset(LOGIC.values())
+_GIVES_BOOLEANS = _PREDICATES | _LOGIC | {ANY, ALL}
 
 
 def _is_boolean(x: Any) -> bool:
