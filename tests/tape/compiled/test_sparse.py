@@ -280,6 +280,17 @@ def test_a_value_whose_shape_follows_a_branch_is_right_in_every_operator():
             np.testing.assert_array_equal(value, f(y))
 
 
+def test_a_value_whose_structure_follows_a_branch_is_right():
+    f = lambda x: (x[:2] * 2.0, x[0]) if x[0] > 0 else x * 3.0  # noqa: E731
+    x = np.ones(40)
+    for example in (x, -x):
+        compiled = tape.compile(f, example, operator="value")
+        for _ in range(3):
+            np.testing.assert_array_equal(compiled.call(-x), -3.0 * x)
+            pair, number = compiled.call(x)
+            assert (pair.tolist(), number) == ([2.0, 2.0], 1.0)
+
+
 def test_results_share_no_memory():
     compiled = tape.compile(rosenbrock, X, operator="hessian", sparse=True)
     first = compiled.call(X)[2]

@@ -107,11 +107,11 @@ class Signature:
             self.dispatch.reserve(lowered.work)
             self.open_alone(program, arguments)
             return
-        if self.entry is not None and self.entry.results != lowered.results:
+        kind, first = form(owner, program), self.programs[0]
+        if lowered.results != first.lowered.results or kind != form(owner, first):
             self.dispatch.reserve(lowered.work)
             return
         self.dispatch.add(program.address, lowered.work)
-        kind = form(owner, program)
         if self.entry is None and kind and arguments.is_flat and layouts_are_known():
             inputs = arguments.in_order(lowered.inputs)
             self.entry = Entry(inputs, lowered.results, kind, self.dispatch, owner.by_python, owner)

@@ -112,7 +112,6 @@ class Entry:
         owner: Any,
     ) -> None:
         text, environment = write_entry(inputs, results, form, dispatch.memory, otherwise)
-        self.results = tuple(results)
         self._loaded = Loaded(text, environment, level=1)
         definition = _MethodDef(b"compiled", self._loaded.address("entry"), _FASTCALL, None)
         _definitions.append(definition)
