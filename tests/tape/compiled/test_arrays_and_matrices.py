@@ -199,6 +199,31 @@ def test_linear_algebra_agrees(name, n):
     agrees(LINEAR_ALGEBRA[name], a, b, rtol=1e-9, atol=1e-10)
 
 
+PRODUCTS = [(8, 8, 8), (9, 5, 24), (7, 30, 33), (1, 10, 8), (17, 1, 50), (40, 3, 129), (64, 64, 64), (16, 20, 47)]
+
+
+@pytest.mark.parametrize("shape", PRODUCTS)
+@pytest.mark.parametrize("layout", ["rows", "columns", "every second", "backwards"])
+def test_products_of_every_size_and_layout_agree(shape, layout):
+    m, inner, n = shape
+    x, y = RNG.uniform(-1.0, 1.0, (2 * m, 2 * inner)), RNG.uniform(-1.0, 1.0, (2 * inner, 2 * n))
+    looks = {
+        "rows": lambda x, y: (x[:m, :inner], y[:inner, :n]),
+        "columns": lambda x, y: (
+            tape.reshape(x, (2 * inner, 2 * m)).T[:m, :inner],
+            tape.reshape(y, (2 * n, -1)).T[:inner, :n],
+        ),
+        "every second": lambda x, y: (x[::2, 1::2], y[1::2, ::2]),
+        "backwards": lambda x, y: (x[:m, :inner][::-1, ::-1], y[:inner, :n][::-1, ::-1]),
+    }
+
+    def f(x, y):
+        a, b = looks[layout](x, y)
+        return weighted(tape.sin(a @ b))
+
+    agrees(f, x, y, rtol=1e-9, atol=1e-11)
+
+
 def test_rectangular_products_agree():
     a, b = RNG.normal(size=(5, 30)), RNG.normal(size=(30, 7))
     agrees(lambda a, b: weighted(a @ b) + weighted(b.T @ a.T) + weighted(a[:, ::2] @ b[::2]), a, b)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from adbench.tape.compiled.kernels import matrix_factors
 from adbench.tape.compiled.kernels.lapack import call_lapack, oriented
 from adbench.tape.compiled.kernels.simd import Name, literal
+from adbench.tape.compiled.kernels.small_products import is_small, product
 from adbench.tape.compiled.lowering.emission import Emission, Operation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
 from adbench.tape.compiled.lowering.storage import (
@@ -72,7 +73,10 @@ def _small_product(emission: Emission, a: Location, b: Location, shape: Shape) -
 
 
 def _gemm(emission: Emission, a: Location, b: Location, out: Buffer) -> None:
-    """out = a b in BLAS's column order: outᵀ = bᵀ aᵀ."""
+    """out = a b by generated code, or in BLAS's column order: outᵀ = bᵀ aᵀ."""
+    if is_small(emission, a.shape[0], a.shape[1], b.shape[1]):
+        product(emission, emission.in_memory(a), emission.in_memory(b), out)
+        return
     (left, left_t, left_line), (right, right_t, right_line) = oriented(emission, a), oriented(emission, b)
     m, inner = a.shape
     n = b.shape[1]

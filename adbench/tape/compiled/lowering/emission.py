@@ -57,6 +57,7 @@ class Operation:
 class Emission:
     """The function being generated, and its workspace.
 
+    level          of optimisation
     pieces         modules of the finished functions: a long program is cut
     lines          their number of instructions
     python_calls   names of rules called in Python, which `explain` reports
@@ -64,9 +65,9 @@ class Emission:
     reading        the current operation's operands, as symbols
     """
 
-    def __init__(self, *, fast_math: bool, shares_kernels: bool = False) -> None:
-        self.fast_math, self.shares_kernels = fast_math, shares_kernels
-        self.module = Module(fast_math=fast_math, shares_kernels=shares_kernels)
+    def __init__(self, *, fast_math: bool, level: int = 2) -> None:
+        self.fast_math, self.level = fast_math, level
+        self.module = Module(fast_math=fast_math, shares_kernels=level == 0)
         self.code = Code(self.module)
         self.workspace = Workspace()
         self.pieces: list[Module] = []
@@ -123,7 +124,7 @@ class Emission:
         self.exits = set()
         self.computed = {}
         count = self.code._count
-        self.module = Module(fast_math=self.fast_math, shares_kernels=self.shares_kernels)
+        self.module = Module(fast_math=self.fast_math, shares_kernels=self.level == 0)
         self.code = Code(self.module)
         self.code._count = count
         for name, write in self._anchors:

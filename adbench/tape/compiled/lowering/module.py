@@ -61,7 +61,7 @@ class Lowered:
 
 def lower(recording: Recording, *, fast_math: bool = False, level: int = 2) -> Lowered:
     """Write the function `run` for a recording, to optimise to this level."""
-    emission = Emission(fast_math=fast_math, shares_kernels=level == 0)
+    emission = Emission(fast_math=fast_math, level=level)
     outputs: list[Value] = [*recording.value, *recording.parts]
     has_nan = [ANY(PREDICATES[np.isnan](s)) if s.shape else PREDICATES[np.isnan](s) for s in recording.checked]
     conditions = [c for c, _ in recording.guards]
