@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.kernels.kernels import KERNELS
-from adbench.tape.compiled.kernels.natives import NATIVE, is_costly, kernel_of, native
+from adbench.tape.compiled.kernels.natives import NATIVE, is_costly, kernel_of
 from adbench.tape.compiled.kernels.simd import WIDTH, Name, Simd
-from adbench.tape.compiled.lowering.data_movement import is_view, move, moves_elements, view
+from adbench.tape.compiled.lowering.data_movement import move, moves_elements, view
 from adbench.tape.compiled.lowering.emission import Emission, Operation
-from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS, Fold, FusedLoops, Reduction, Step
+from adbench.tape.compiled.lowering.fused_groups import IN_REGISTERS, FusedGroups
+from adbench.tape.compiled.lowering.innermost_axis import Reduction
+from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
 from adbench.tape.compiled.lowering.machine_loops import lower_loop
 from adbench.tape.compiled.lowering.python_calls import python_call
 from adbench.tape.compiled.lowering.storage import (
@@ -32,16 +34,14 @@ from adbench.tape.compiled.lowering.storage import (
     Uniform,
     size_of,
 )
-from adbench.tape.compiled.lowering.value_locations import ValueLocations
 from adbench.tape.compiled.trace.loop_rule import SCAN, live
 from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.rule import Rule, Value
-from adbench.tape.rules import reductions, shapes
+from adbench.tape.rules import reductions
 from adbench.tape.rules.indexing import set_at
-from adbench.tape.values import shape_of
 
 WRITTEN_INTO = frozenset((ADD_AT, set_at))
 """Rules whose result can reuse the memory of the first operand after its last use."""
@@ -49,15 +49,11 @@ WRITTEN_INTO = frozenset((ADD_AT, set_at))
 FEWEST_LANES = 3
 """The fewest elements in registers that a kernel computes together."""
 
-IN_REGISTERS, ELEMENTWISE, FOLD, KERNEL = range(4)
 
-
-class Block(ValueLocations):
+class Block(FusedGroups):
     """One trace, lowered to the end of the current function.
 
-    made      number of a symbol -> rule, inputs and parameters that compute it; no entry for a given value
     depends   number of a symbol -> the symbols of this trace that it depends on
-    targets   number of a symbol -> the preferred memory of its value, if fused loops or a call compute it
     """
 
     def __init__(
@@ -70,22 +66,16 @@ class Block(ValueLocations):
         guards: Sequence[tuple[Symbol, bool]] = (),
         piece: int = 0,
     ) -> None:
-        super().__init__(emission)
+        super().__init__(emission, trace, targets or {})
         self.piece = piece
-        self.trace = trace
-        self.targets = targets or {}
-        self.guards: dict[int, list[bool]] = {}
         for condition, outcome in guards:
             self.guards.setdefault(condition.number, []).append(outcome)
         self.outputs = outputs
         self.wanted = {y.number for y in outputs if type(y) is Symbol and y.tape is trace}
         self.numbers = live(trace, [*outputs, *(c for c, _ in guards)])
-        self.users: defaultdict[int, list[int]] = defaultdict(list)
-        self.remaining: dict[int, int] = {}
+        self.users = defaultdict(list)
         self.uses = dict.fromkeys(self.numbers, 0)
-        self.made: dict[int, tuple[Rule, tuple[Value, ...], dict[str, Any]]] = {}
         self.depends: dict[int, set[int]] = {}
-        self.ready: list[list[int]] = [[], [], [], []]
         self.loops: dict[tuple[Any, ...], list[int]] = {}
         for n in self.numbers:
             symbol = trace[n][1]
@@ -114,23 +104,7 @@ class Block(ValueLocations):
                 heapq.heappush(self.ready[self.kind(n)], n)
             if rule is SCAN:
                 self.loops.setdefault(_loop_key(inputs, params), []).append(n)
-
-    def kind(self, n: int) -> int:
-        """The kind of code for an operation."""
-        rule, inputs, params = self.made[n]
-        if rule in NATIVE and not self.trace[n][1].shape:
-            return IN_REGISTERS
-        if rule.elementwise and native(rule) is not None:
-            return ELEMENTWISE if size_of(self.trace[n][1].shape) > REGISTER_LIMIT else IN_REGISTERS
-        has_buffer = any(x is not None and size_of(shape_of(x)) > REGISTER_LIMIT for x in inputs)
-        if rule in REDUCTIONS:
-            return FOLD if has_buffer else IN_REGISTERS
-        if is_view(rule, params):
-            return IN_REGISTERS
-        has_buffer = has_buffer or size_of(self.trace[n][1].shape) > REGISTER_LIMIT
-        if not has_buffer and (rule is reductions._cumsum or moves_elements(rule)):
-            return IN_REGISTERS
-        return KERNEL
+        self.find_windows()
 
     # The order
 
@@ -331,122 +305,6 @@ class Block(ValueLocations):
         if type(x) is not Symbol or x.tape is not self.trace or x.number in self.wanted or self.uses[x.number] > 1:
             return False
         return self.emission.is_unshared(self.locations[x.number])
-
-    # Loop fusion
-
-    def fuse(self) -> None:
-        """Write all operations over one index space that can share its loops."""
-        _, each, fold, _ = self.ready
-        first = min([*each[:1], *fold[:1]])
-        space = self.space(first)
-        for n in [n for n in each if self.is_uniform(n)]:
-            each.remove(n)
-            heapq.heapify(each)
-            self.finish(n, self.in_registers(n))
-            return
-        members = [n for n in (*each, *fold) if self.space(n) == space]
-        chosen = set(members)
-        missing: dict[int, int] = {}
-        for n in members:  # it grows in the loop
-            if self.kind(n) != ELEMENTWISE:
-                continue
-            for user in self.users[n]:
-                missing[user] = missing.get(user, self.remaining[user]) - 1
-                fits = missing[user] == 0 and user not in chosen and self.kind(user) in (ELEMENTWISE, FOLD)
-                if fits and self.space(user) == space:
-                    members.append(user)
-                    chosen.add(user)
-        each[:] = [n for n in each if n not in chosen]
-        fold[:] = [n for n in fold if n not in chosen]
-        heapq.heapify(each)
-        heapq.heapify(fold)
-        self.emit_fused(space, sorted(members), chosen)
-
-    def is_uniform(self, n: int) -> bool:
-        """Whether all operands are the same in all elements."""
-        locations = [self.location(x) for x in self.made[n][1]]
-        return all(isinstance(p, Uniform) or p.size == 1 for p in locations)
-
-    def space(self, n: int) -> Shape:
-        """The index space of an operation."""
-        rule, inputs, _ = self.made[n]
-        return shape_of(inputs[0]) if rule in REDUCTIONS else self.trace[n][1].shape
-
-    def emit_fused(self, space: Shape, members: Sequence[int], chosen: set[int]) -> None:
-        """Write the loops of these operations."""
-        fused = FusedLoops(self.code, space)
-        results: dict[int, Location] = {}
-        folds: list[tuple[int, Buffer]] = []  # with the memory of the result
-
-        def operand(x: Value) -> int | Location:
-            if type(x) is Symbol and x.number in chosen:
-                return x.number
-            location = self.location(x)
-            many = isinstance(location, Registers) and location.size > 1
-            return self.emission.in_memory(location) if many else location
-
-        for n in members:
-            rule, inputs, params = self.made[n]
-            symbol = self.trace[n][1]
-            if rule in REDUCTIONS:
-                target, out = self.fold_target(n, space, params.get("axes"), symbol.shape)
-                self.fill(target, REDUCTIONS[rule].start, symbol.shape)
-                counts = {ANY: True, ALL: False}.get(rule)
-                fused.folds.append(Fold(REDUCTIONS[rule], operand(inputs[0]), target, counts))
-                folds.append((n, out))
-                continue
-            step = Step(n, NATIVE[rule], [operand(x) for x in inputs], symbol.boolean)
-            if n in self.wanted or any(u not in chosen for u in self.users[n]) or n in self.guards:
-                out = self.targets.get(n) or self.emission.allocate(
-                    symbol.shape, symbol.boolean, for_vectors=self.is_read_by_loops(n)
-                )
-                step.stores.append(out)
-                results[n] = out
-            else:
-                results[n] = Uniform("poison", symbol.shape)  # read only inside these loops
-            fused.steps.append(step)
-        fused.emit()
-        for n, full in folds:
-            shape = self.trace[n][1].shape
-            results[n] = self.emission.result(full)
-            if self.trace[n][1].boolean:
-                condition = "une" if self.made[n][0] is ANY else "oeq"
-                count = self.emission.elements(full)[0]
-                results[n] = Registers((self.scalar.compare(condition, count, self.scalar.constant(0.0)),), shape, True)
-        for n in members:
-            self.remaining[n] = -1
-        for n in members:
-            self.finish(n, results[n])
-
-    def is_read_by_loops(self, n: int) -> bool:
-        """Whether only fused loops read a value, or a view of it."""
-
-        def is_loop(user: int) -> bool:
-            rule, _, params = self.made[user]
-            is_moved = is_view(rule, params) and rule is not shapes._reshape
-            return self.kind(user) in (ELEMENTWISE, FOLD) or (is_moved and self.is_read_by_loops(user))
-
-        return n not in self.wanted and all(map(is_loop, self.users[n]))
-
-    def fold_target(self, n: int, space: Shape, axes: Any, shape: Shape) -> tuple[Buffer, Buffer]:
-        """Memory for a reduction's result: with strides over the index space, and as the result."""
-        folded = set(range(len(space))) if axes is None else set(axes)
-        outer = tuple(m for a, m in enumerate(space) if a not in folded)
-        count = size_of(shape)
-        out = self.targets.get(n)
-        if count <= REGISTER_LIMIT:
-            out = Buffer.packed(self.code.variable(f"[{max(count, 1)} x double]"), 0, shape)
-        elif out is None or not out.is_contiguous:
-            out = self.emission.allocate(shape, for_vectors=self.is_read_by_loops(n))
-        long = iter([step for step, m in zip(out.strides, shape, strict=True) if m != 1])
-        steps = iter([0 if m == 1 else next(long) for m in outer])
-        strides = tuple(0 if a in folded else next(steps) for a in range(len(space)))
-        return Buffer(out.base, out.offset, strides, space), out
-
-    def fill(self, target: Buffer, start: float, shape: Shape) -> None:
-        """Set a target to a reduction's initial value."""
-        flat = Buffer.packed(target.base, target.offset, (size_of(shape),))
-        self.emission.fill(flat, self.scalar.constant(start))
 
 
 def _loop_key(inputs: Sequence[Value], params: dict[str, Any]) -> tuple[Any, ...]:

@@ -103,7 +103,13 @@ def _negative(inputs: list[Value], _params: dict[str, Any], made: Producer) -> V
 
 
 def _add(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
-    """A sum with -y is a difference. One with a result of `put` adds only at the positions that are not zero."""
+    """A sum with -y is a difference, and c x + c x is (2 c) x. A sum with a result of `put` adds only at the positions
+    that are not zero."""
+    first, second = map(made, inputs)
+    if first is not None and second is not None and first[0] is second[0] is e.multiply:
+        (a, x), (b, y) = (sorted(p[1], key=lambda v: type(v) is not float) for p in (first, second))
+        if type(a) is float and type(b) is float and a == b and x is y:
+            return (2.0 * a) * x
     for i in (1, 0):
         before = made(inputs[i])
         if before is None:

@@ -1,0 +1,454 @@
+"""The innermost loop of fused loops: eight elements at a time, with several partial sums.
+
+The order of a sum depends only on the length of the axis, not on the processor, the threads or the other operations.
+The axis is cut into blocks of 4096 elements. In a block:
+
+    element i goes to partial sum i mod 32, up to the last multiple of 32
+    then the rest goes to partial sum i mod 8
+    the result is (p₀…₇ + p₈…₁₅) + (p₁₆…₂₃ + p₂₄…₃₁), then halves of the lanes: l with l + 4, l + 2, l + 1
+
+Block sums are added from first to last. An axis of fewer than eight elements is added from first to last.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from adbench.tape.compiled.kernels.natives import maximum, minimum
+from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name, Simd, literal
+from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Uniform
+
+BLOCK = 4096
+"""Elements after which partial sums are combined."""
+CHAINS = 4
+"""Vectors of partial sums: as many additions overlap, because each waits for the one before it."""
+LONGEST_UNROLLED = 40
+"""Instructions up to which the body of a loop with sums is written once per vector of partial sums. The instructions of
+a longer body take more time than an addition waits, so its partial sums can be in memory."""
+FARTHEST = WIDTH
+"""The most elements by which a value can be read later."""
+FINITE_NOT_ZERO = 0x198  # LLVM's mask of classes: normal and subnormal numbers
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A reduction: its initial value and its operation."""
+
+    start: float
+    join: Callable[[Simd, Name, Name], Name]
+
+
+SUM = Reduction(0.0, lambda k, a, b: k.binary("fadd", a, b))
+PRODUCT = Reduction(1.0, lambda k, a, b: k.binary("fmul", a, b))
+MAXIMUM = Reduction(-math.inf, maximum)
+MINIMUM = Reduction(math.inf, minimum)
+
+
+@dataclass(frozen=True)
+class Delayed:
+    """Another operation's result `by` elements earlier; `fill` where it has no such element."""
+
+    key: int
+    by: int
+    fill: float
+
+
+Delay = tuple[int, float]  # the key and the fill of a `Delayed`
+Operand = int | Delayed | Location
+"""The key of an operation in the same loops, also of earlier elements, or an outside value."""
+
+
+@dataclass
+class Step:
+    """One operation of fused loops.
+
+    key        names its result
+    stores     arrays to write the result to
+    divides    "" or, for a quotient x / y, how exact it must be if y is the same in all elements of the axis: "exact",
+               or "product" if x · (1/y) will do, within 1.5 units in the last place
+    length     of its axis, if other operations in these loops have a longer one
+    """
+
+    key: int
+    write: Callable[..., Name]
+    operands: Sequence[Operand]
+    boolean: bool = False
+    stores: list[Buffer] = field(default_factory=list)
+    divides: str = ""
+    length: int = 0
+
+    def reads(self) -> set[int]:
+        """The keys of the operations that it reads."""
+        return {x.key if isinstance(x, Delayed) else x for x in self.operands if isinstance(x, (int, Delayed))}
+
+
+@dataclass
+class Fold:
+    """A reduction of a step's result or an array into `target`, whose strides are 0 along the reduced axes.
+
+    counts   None, or whether to count true or false elements
+    length   as of a step
+    """
+
+    how: Reduction
+    operand: int | Location
+    target: Buffer
+    counts: bool | None = None
+    length: int = 0
+
+
+@dataclass
+class Divisor:
+    """A divisor that is the same in all elements: its name, that of 1/y, and of the condition for using 1/y."""
+
+    y: Name
+    inverse: Name
+    usable: Name  # "true", or a name
+
+
+class InnermostAxis:
+    """The last axis of fused loops.
+
+    n, least   the lengths of the longest and the shortest operation
+    strides    of each array along this axis, by the array's id
+    pointers   to each array's first element on this axis, likewise
+    """
+
+    def __init__(
+        self,
+        code: Code,
+        steps: Sequence[Step],
+        folds: Sequence[Fold],
+        n: int,
+        strides: dict[int, int],
+        pointers: dict[int, Name],
+    ) -> None:
+        self.code = code
+        self.steps = steps
+        self.folds = folds
+        self.n = n
+        self.least = min([n, *(s.length for s in steps if s.length)])
+        self.strides = strides
+        self.pointers = pointers
+        self.delays = sorted({(x.key, x.fill) for s in steps for x in s.operands if isinstance(x, Delayed)})
+
+    def write(self, start: Name = "0", stop: Name = "") -> None:
+        """Write the loop from `start`, a multiple of the block, to `stop`: the end of a block, or of the axis."""
+        code, n = self.code, self.n
+        self.sums = [k for k, fold in enumerate(self.folds) if self.strides[id(fold.target)] == 0]
+        self._prepare()
+        if n < WIDTH:
+            self._one_by_one()
+            return
+        end = self.least // WIDTH * WIDTH  # of whole vectors
+        whole = str(end)
+        if stop:
+            is_last = code.emit(f"icmp eq i64 {stop}, {n}")
+            whole = code.emit(f"select i1 {is_last}, i64 {end}, i64 {stop}")
+        chains = CHAINS if self.sums and end >= CHAINS * WIDTH else 1
+        vector = Simd(code, WIDTH).real
+        kind = f"[{chains} x {vector}]"
+        unrolled = chains > 1 and self._instructions() <= LONGEST_UNROLLED
+        kept: dict[int, list[Name]] = {
+            k: [code.variable(vector) for _ in range(chains)] if unrolled else [code.variable(kind)] for k in self.sums
+        }
+        for k, variables in kept.items():
+            first = Simd(code, WIDTH).constant(self.folds[k].how.start)
+            places = variables if unrolled else [self._chain(variables[0], str(c)) for c in range(chains)]
+            for place in places:
+                code.do(f"store {vector} {first}, ptr {place}, align 64")
+        self._warm_up(start)
+        together = code.emit(f"and i64 {whole}, {-CHAINS * WIDTH}") if chains > 1 else ""
+        if unrolled:
+
+            def all_chains(i: Name) -> None:
+                for c in range(chains):
+                    at = i if c == 0 else code.emit(f"add nuw nsw i64 {i}, {c * WIDTH}")
+                    self._elements(at, {}, {k: kept[k][c] for k in self.sums})
+
+            code.loop(together, all_chains, start, chains * WIDTH)
+            start = code.emit(f"call i64 @llvm.smax.i64(i64 {start}, i64 {together})")
+            code.module.declare("llvm.smax.i64", "i64 {}(i64, i64)")
+
+        def one_vector(i: Name) -> None:
+            if chains == 1 or unrolled:
+                self._elements(i, {}, {k: kept[k][0] for k in self.sums})
+                return
+            number = code.emit(f"and i64 {code.emit(f'lshr i64 {i}, {WIDTH.bit_length() - 1}')}, {chains - 1}")
+            is_rest = code.emit(f"icmp sge i64 {i}, {together}")
+            number = code.emit(f"select i1 {is_rest}, i64 0, i64 {number}")
+            self._elements(i, {}, {k: self._chain(kept[k][0], number) for k in self.sums})
+
+        code.loop(whole, one_vector, start, WIDTH)
+        if n > end:
+
+            def rest(i: Name) -> None:
+                for number, first in enumerate(range(end, n, WIDTH)):
+                    lengths = {s.length or n for s in self.steps} | {f.length or n for f in self.folds}
+                    active = {m: min(max(m - first, 0), WIDTH) for m in lengths}
+                    at = i if number == 0 else code.emit(f"add nuw nsw i64 {i}, {number * WIDTH}")
+                    self._elements(at, active, {k: kept[k][0] for k in self.sums})
+
+            code.loop(stop or n, rest, whole, 2 * WIDTH)  # once, in the last block
+        for k, variables in kept.items():
+            places = variables if unrolled else [self._chain(variables[0], str(c)) for c in range(chains)]
+            parts = [code.emit(f"load {vector}, ptr {place}, align 64") for place in places]
+            self._add_to_target(k, _joined(code, self.folds[k].how, parts))
+
+    def _chain(self, variable: Name, number: Name) -> Name:
+        return self.code.emit(f"getelementptr inbounds <{WIDTH} x double>, ptr {variable}, i64 {number}")
+
+    def _add_to_target(self, k: int, total: Name) -> None:
+        target = self.pointers[id(self.folds[k].target)]
+        before = self.code.load(target)
+        self.code.store(self.folds[k].how.join(Simd(self.code, 1), before, total), target)
+
+    def _one_by_one(self) -> None:
+        """Write the loop over an axis that is shorter than a vector."""
+        code = self.code
+        variables = {k: code.variable("double") for k in self.sums}
+        for k, variable in variables.items():
+            code.store(literal(self.folds[k].how.start), variable)
+        self.one = Simd(code, 1, in_array=True)
+        code.loop(self.n, lambda i: self._elements(i, None, variables))
+        for k, variable in variables.items():
+            self._add_to_target(k, code.load(variable))
+
+    def _instructions(self) -> int:
+        """The number of instructions for one vector."""
+        code, self.code = self.code, Code(self.code.module)
+        self._elements("0", {}, {})
+        count, self.code = len(self.code.lines), code
+        return count
+
+    # Values that are the same in all elements
+
+    def _prepare(self) -> None:
+        """Read what is the same in all elements, and invert divisors."""
+        self.loaded: dict[int, Name] = {}
+        self.divisors: dict[int, Divisor] = {}
+        operands = [x for step in self.steps for x in step.operands] + [fold.operand for fold in self.folds]
+        for x in operands:
+            if isinstance(x, Buffer) and self.strides[id(x)] == 0 and id(x) not in self.loaded:
+                self.loaded[id(x)] = self.code.load(self.pointers[id(x)])
+        self.carried = {delay: self.code.variable(Simd(self.code, WIDTH).real) for delay in self.delays}
+        for step in self.steps:
+            if step.divides and self.n >= WIDTH:
+                divisor = self._divisor(step.operands[1])
+                if divisor is not None:
+                    self.divisors[step.key] = divisor
+
+    def _fixed(self, x: Operand) -> Name | None:
+        """The name of a number that is the same in all elements, else None."""
+        if isinstance(x, (Uniform, Registers)):
+            return x.element if isinstance(x, Uniform) else x.elements[0]
+        return self.loaded.get(id(x))
+
+    def _divisor(self, x: Operand) -> Divisor | None:
+        y = self._fixed(x)
+        if y is None:
+            return None
+        code, largest = self.code, 2.0**1021  # beyond it, 1/y loses digits
+        if not y.startswith("%"):
+            number = struct.unpack(">d", int(y, 16).to_bytes(8, "big"))[0]
+            if not 1.0 / largest <= abs(number) <= largest:
+                return None
+            return Divisor(y, literal(1.0 / number), "true")
+        one = Simd(code, 1)
+        size = one.intrinsic("fabs", y)
+        low, high = (one.compare(c, size, literal(z)) for c, z in (("oge", 1.0 / largest), ("ole", largest)))
+        return Divisor(y, one.binary("fdiv", literal(1.0), y), code.emit(f"and i1 {low}, {high}"))
+
+    def _quotient(self, k: Simd, step: Step, x: Name) -> Name:
+        """x / y as a product with 1/y. One correction with the rest x - q y makes it exact, but for rare last bits."""
+        code, by = self.code, self.divisors[step.key]
+        y, inverse = k.splat(by.y), k.splat(by.inverse)
+        fast, slow, after = code.label(), code.label(), code.label()
+        is_certain = by.usable == "true"
+        if not is_certain:
+            code.do(f"br i1 {by.usable}, label %{fast}, label %{slow}")
+            code.begin(fast)
+        q = k.binary("fmul", x, inverse)
+        if step.divides == "exact" and not _is_power_of_two(by.y):
+            rest = k.intrinsic("fmuladd", (-k.x(q)).name, y, x)
+            corrected = k.intrinsic("fmuladd", rest, inverse, q)
+            kinds = f"{k.bit} {{}}({k.real}, i32)"
+            classify = code.module.declare(f"llvm.is.fpclass.{k.suffix}", kinds)
+            is_usual = code.emit(f"call {k.bit} {classify}({k.real} {q}, i32 {FINITE_NOT_ZERO})")
+            q = k.select(is_usual, corrected, q)
+        if is_certain:
+            return q
+        quick = code.block
+        code.do(f"br label %{after}")
+        code.begin(slow)
+        divided = k.binary("fdiv", x, y)
+        code.do(f"br label %{after}")
+        code.begin(after)
+        return code.emit(f"phi {k.real} [ {q}, %{quick} ], [ {divided}, %{slow} ]")
+
+    # Elements
+
+    def _warm_up(self, start: Name) -> None:
+        """Set delayed results to those before the first element: in a later block, computed again."""
+        code, real = self.code, Simd(self.code, WIDTH).real
+        for delay, variable in self.carried.items():
+            code.do(f"store {real} {Simd(code, WIDTH).constant(delay[1])}, ptr {variable}, align 64")
+        if not self.carried or start == "0":
+            return
+        needed = {key for key, _ in self.delays}
+        for step in reversed(self.steps):
+            if step.key in needed:
+                needed |= {
+                    x.key if isinstance(x, Delayed) else x for x in step.operands if isinstance(x, (int, Delayed))
+                }
+        before = code.emit(f"call i64 @llvm.smax.i64(i64 {code.emit(f'sub i64 {start}, {WIDTH}')}, i64 0)")
+        code.module.declare("llvm.smax.i64", "i64 {}(i64, i64)")
+        code.loop(start, lambda i: self._elements(i, {}, {}, needed), before, WIDTH)
+
+    def _elements(
+        self, i: Name, active: dict[int, int] | None, sums: dict[int, Name], only: set[int] | None = None
+    ) -> None:
+        """Write all operations for the vector of elements at i.
+
+        active   length of an operation -> its elements in this vector, if not all; None for single elements
+        sums     number of a fold -> the address of its partial sums
+        only     keys of the operations that are needed, without stores and sums; None for all
+        """
+        code, real = self.code, Simd(self.code, WIDTH).real
+        known: dict[int, Name] = {}
+        early = {d: code.emit(f"load {real}, ptr {v}, align 64") for d, v in self.carried.items()}
+        now = {d: Simd(code, WIDTH).constant(d[1]) for d in self.carried}
+        for step in self.steps:
+            k = self._width(step.length or self.n, active)
+            if k is None or (only is not None and step.key not in only):
+                continue
+            if step.key in self.divisors:
+                name = self._quotient(k, step, self._operand(k, step.operands[0], i, known, early, now))
+            else:
+                name = step.write(k, *(self._operand(k, x, i, known, early, now) for x in step.operands))
+            known[step.key] = name
+            for delay in self.carried:
+                if delay[0] == step.key:
+                    now[delay] = k.select(k.mask, name, k.constant(delay[1])) if k.mask else name
+            for target in step.stores if only is None else ():
+                self._store(k, k.number(name) if step.boolean else name, i, target)
+        for delay, variable in self.carried.items():
+            code.do(f"store {real} {now[delay]}, ptr {variable}, align 64")
+        for number, fold in enumerate(self.folds if only is None else ()):
+            k = self._width(fold.length or self.n, active)
+            if k is None:
+                continue
+            name = self._operand(k, fold.operand, i, known, early, now)
+            if fold.counts is not None:
+                name = k.number(name if fold.counts else k.logic("xor", name, k.truth))
+            if number not in self.sums:
+                there = self._load(k, fold.target, i)
+                self._store(k, fold.how.join(k, there, name), i, fold.target)
+            elif sums:
+                self._accumulate(k, fold.how, name, sums[number])
+
+    def _width(self, length: int, active: dict[int, int] | None) -> Simd | None:
+        """Instructions for the elements of an operation of this length; None if it has none here."""
+        if active is None:
+            return self.one
+        count = active.get(length, WIDTH)
+        return Simd(self.code, WIDTH, active=count if count < WIDTH else 0) if count else None
+
+    def _accumulate(self, k: Simd, how: Reduction, name: Name, place: Name) -> None:
+        code, align = self.code, 64 if k.width > 1 else 8
+        before = code.emit(f"load {k.real}, ptr {place}, align {align}")
+        after = how.join(k, before, name)
+        if k.mask:
+            after = code.emit(f"select {k.bit} {k.mask}, {k.real} {after}, {k.real} {before}")
+        code.do(f"store {k.real} {after}, ptr {place}, align {align}")
+
+    def _operand(
+        self, k: Simd, x: Operand, i: Name, known: dict[int, Name], early: dict[Delay, Name], now: dict[Delay, Name]
+    ) -> Name:
+        if isinstance(x, int):
+            return known[x]
+        if isinstance(x, Delayed):
+            delay = x.key, x.fill
+            if x.by == 0:
+                return now[delay]
+            lanes = ", ".join(f"i32 {WIDTH - x.by + lane}" for lane in range(WIDTH))
+            return self.code.emit(
+                f"shufflevector {k.real} {early[delay]}, {k.real} {now[delay]}, <{WIDTH} x i32> <{lanes}>"
+            )
+        if id(x) not in known:
+            known[id(x)] = self._read(k, x, i)
+        return known[id(x)]
+
+    def _read(self, k: Simd, x: Location, i: Name) -> Name:
+        fixed = self._fixed(x)
+        if not isinstance(x, Buffer):
+            return k.splat(fixed or "", "i1" if x.boolean else "double")
+        number = self._load(k, x, i) if fixed is None else k.splat(fixed)
+        return k.compare("une", number, k.constant(0.0)) if x.boolean else number
+
+    def _load(self, k: Simd, array: Buffer, i: Name) -> Name:
+        """The elements from position i."""
+        code, stride = self.code, self.strides[id(array)]
+        first = code.element(self.pointers[id(array)], i, stride)
+        if k.width == 1 or stride == 1:
+            return k.load(first)
+        if stride in (-2, -1, 2) and not k.mask:  # the elements are in two vectors within the array
+            back = 0 if stride > 0 else 1 - WIDTH
+            far = {2: WIDTH - 1, -1: back, -2: 2 * back}[stride]
+            near, far_one = (
+                k.load(code.emit(f"getelementptr inbounds double, ptr {first}, i64 {offset}")) for offset in (back, far)
+            )
+            vectors = f"{k.real} {near}, {k.real} {far_one}"
+            steps = [lane * stride for lane in range(WIDTH)]
+            if stride == 2:
+                lanes = [s if s < WIDTH else s + 1 for s in steps]
+            else:
+                lanes = [s + WIDTH - 1 if s > -WIDTH else s + 3 * WIDTH - 2 for s in steps]
+            order = ", ".join(f"i32 {lane}" for lane in lanes)
+            return code.emit(f"shufflevector {vectors}, <{WIDTH} x i32> <{order}>")
+        vector = "poison" if not k.mask else k.constant(1.0)
+        for lane in range(k.active):
+            location = code.emit(f"getelementptr inbounds double, ptr {first}, i64 {lane * stride}")
+            vector = code.emit(f"insertelement {k.real} {vector}, double {code.load(location)}, i64 {lane}")
+        return vector
+
+    def _store(self, k: Simd, number: Name, i: Name, array: Buffer) -> None:
+        """Write the elements from position i."""
+        code, stride = self.code, self.strides[id(array)]
+        first = code.element(self.pointers[id(array)], i, stride)
+        if k.width == 1 or stride == 1:
+            k.store(number, first)
+            return
+        for lane in range(k.active):
+            location = code.emit(f"getelementptr inbounds double, ptr {first}, i64 {lane * stride}")
+            code.store(code.emit(f"extractelement {k.real} {number}, i64 {lane}"), location)
+
+
+def _joined(code: Code, how: Reduction, parts: list[Name]) -> Name:
+    """The reduction of vectors of partial sums: neighbours first, then halves of the lanes."""
+    k = Simd(code, WIDTH)
+    while len(parts) > 1:
+        parts = [how.join(k, a, b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    (total,) = parts
+    while k.width > 1:
+        half = k.width // 2
+        low, high = (
+            code.emit(
+                f"shufflevector {k.real} {total}, {k.real} poison, <{half} x i32> "
+                f"<{', '.join(f'i32 {lane}' for lane in lanes)}>"
+            )
+            for lanes in (range(half), range(half, k.width))
+        )
+        if half == 1:
+            low, high = (code.emit(f"extractelement <1 x double> {x}, i64 0") for x in (low, high))
+        k = Simd(code, half)
+        total = how.join(k, low, high)
+    return total
+
+
+def _is_power_of_two(name: Name) -> bool:
+    """Whether the name is a literal power of two, whose inverse is exact."""
+    return not name.startswith("%") and int(name, 16) & (2**52 - 1) == 0

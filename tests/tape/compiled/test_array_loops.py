@@ -1,0 +1,163 @@
+"""Loops over arrays: the order of sums, divisions by one number, and slices that are shifted against each other."""
+
+import numpy as np
+import pytest
+
+from adbench import tape
+from adbench.tape.compiled.inspection import listing
+from tests.tape.compiled.test_structure import calls_of, loops_in, workspace
+
+LENGTHS = (17, 24, 31, 32, 33, 39, 64, 95, 100, 1_000, 4_095, 4_096, 4_097, 4_104, 8_192, 8_195, 20_001)
+
+
+def documented_sum(x):
+    """The sum of a vector of at least eight numbers in the documented order."""
+    total = 0.0
+    for start in range(0, x.size, 4096):
+        block = x[start : start + 4096]
+        together = block.size // 32 * 32
+        partial = np.zeros((4, 8))
+        for row in block[:together].reshape(-1, 4, 8):
+            partial += row
+        for first in range(together, block.size, 8):
+            rest = block[first : first + 8]
+            partial[0, : rest.size] += rest
+        lanes = (partial[0] + partial[1]) + (partial[2] + partial[3])
+        for half in (4, 2, 1):
+            lanes = lanes[:half] + lanes[half:]
+        total += lanes[0]
+    return total
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_a_sum_has_the_documented_order_whatever_else_its_loop_does(n):
+    x = np.random.default_rng(n).normal(size=n)
+    expected = documented_sum(x)
+    assert tape.compile(tape.sum, x, operator="value")(x) == expected
+    busy = lambda x: (tape.sum(tape.sinh(x)), tape.sum(x), tape.sum(tape.exp(x) * tape.log(x * x)))  # noqa: E731
+    assert tape.compile(busy, x, operator="value")(x)[1] == expected
+    beside = lambda x: (tape.sum((x[1:] - x[:-1]) ** 2), tape.sum(x))  # noqa: E731
+    assert tape.compile(beside, x, operator="value")(x)[1] == expected
+
+
+def test_sums_of_short_rows_and_columns_agree_with_numpy():
+    rng = np.random.default_rng(0)
+    for shape in ((40, 3), (3, 40), (5, 9, 7), (1_000, 33), (2, 5_000)):
+        x = rng.normal(size=shape)
+        for axis in (None, 0, -1):
+            found = tape.compile(lambda x, axis=axis: tape.sum(tape.exp(x), axis), x, operator="value")(x)
+            np.testing.assert_allclose(found, np.sum(np.exp(x), axis), rtol=1e-13)
+
+
+SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, -1e308, 5e-324, -5e-324, 2.0**-1022, 49.0, 1.0, 1.7e-310)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    "divisor",
+    [3.0, -7.0, 49.0, 0.5, 1e-3, 1e300, 1e308, 5e-324, 1e-310, -1e-310, 0.0, -0.0, np.inf, np.nan, 2.0**-1022],
+)
+def test_a_quotient_by_one_number_is_numpys_with_an_inverse_computed_once(divisor):
+    rng = np.random.default_rng(1)
+    whole = rng.integers(1, 1_000, 500) * (divisor if 1e-300 < abs(divisor) < 1e300 else 1.0)
+    x = np.concatenate([SPECIAL, rng.normal(size=1_000), np.exp(rng.uniform(-700, 700, 1_000)), whole])
+    by_argument = tape.compile(lambda x, s: x / s, x, 2.0, operator="value")(x, divisor)
+    by_constant = tape.compile(lambda x: x / divisor, x, operator="value")(x)
+    expected = x / divisor
+    for found in (by_argument, by_constant):
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+        good = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(found[good]), np.signbit(expected[good]))
+        np.testing.assert_array_max_ulp(found[good], expected[good], 1)
+        np.testing.assert_array_equal(found[-500:], expected[-500:])  # exact quotients are exact
+
+
+def test_a_quotient_in_products_and_sums_only_is_within_two_units_in_the_last_place():
+    rng = np.random.default_rng(2)
+    x, s, only = rng.normal(size=200), 0.3, np.zeros(40)
+    compiled = tape.compile(lambda x, s: tape.sum(x / s), only, s, operator="value")
+    for number in x:
+        only[7] = number  # the other terms of the sum are zero
+        np.testing.assert_array_max_ulp(compiled(only, s), number / s, 2)
+
+
+def test_steps_and_kinks_of_a_quotient_are_where_they_are_without_compiling():
+    x = np.arange(1.0, 200.0)
+    f = lambda x, s: tape.sum(tape.floor(x / s)) + tape.sum(tape.abs(x / s - 1.0))  # noqa: E731
+    compiled = tape.compile(f, x, 3.0)
+    for s in (3.0, 7.0, 49.0, 10.0, 0.1):
+        value, (by_x, by_s) = compiled(x, s)
+        expected, (there_x, there_s) = tape.gradient(lambda a: f(*a), (x, s))
+        assert value == pytest.approx(expected, rel=1e-13)
+        np.testing.assert_allclose(by_x, there_x, rtol=1e-13)
+        assert by_s == pytest.approx(there_s, rel=1e-12)
+
+
+def rosenbrock(x):
+    return tape.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+
+def second_differences(x):
+    return tape.sum(tape.exp(-((x[2:] - 2.0 * x[1:-1] + x[:-2]) ** 2)) * x[1:-1])
+
+
+def neighbours_and_all(x):
+    return tape.sum(x * x * tape.cos(x)) + tape.sum(x[1:] * x[:-1]) + tape.sum(x[3:] / x[:-3]) - tape.sum(x[:-2])
+
+
+def pairs(x):
+    return tape.sum(100.0 * (x[1::2] - x[: x.shape[0] // 2 * 2 : 2] ** 2) ** 2) + tape.sum(x[::-1] * x**3)
+
+
+def walk(x):
+    return tape.sum(tape.where(x[1:] > x[:-1], x[1:] * x[:-1], x[:-1] ** 2)) * tape.max(x)
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("f", [rosenbrock, second_differences, neighbours_and_all, pairs, walk])
+def test_functions_of_shifted_slices_have_the_eager_gradient(f, n):
+    x = np.random.default_rng(n).uniform(0.5, 1.5, n)
+    value, slope = tape.compile(f, x)(x)
+    expected = tape.gradient(f, x)
+    assert value == pytest.approx(expected[0], rel=1e-12)
+    np.testing.assert_allclose(slope, expected[1], rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("n", [33, 4_096, 4_101, 10_000])
+def test_second_derivatives_of_shifted_slices_are_the_eager_ones(n):
+    x, v = np.random.default_rng(n).uniform(0.5, 1.5, (2, n))
+    for f in (rosenbrock, second_differences):
+        for found, expected in zip(tape.compile(f, x, v, operator="hvp")(x, v), tape.hvp(f, x, v), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-9)
+
+
+def test_neighbours_and_their_gradient_take_one_pass_without_workspace():
+    for f in (rosenbrock, second_differences):
+        assert workspace(tape.compile(f, np.ones(1_000))) == 0
+    wide = tape.compile(rosenbrock, np.ones(1_000_000))
+    assert 8 * workspace(wide) <= 8_000_000
+
+
+def test_zeros_stay_negative_where_nothing_is_added():
+    """The gradient of x[1:] adds nothing to the first element, not even a positive zero."""
+    x, w = np.full(100, -0.0), np.full(99, -1.0)
+    f = lambda x: tape.sum(tape.sin(x) ** 2) + tape.sum(tape.sin(x[1:]) ** 2 * w)  # noqa: E731
+    slope = tape.compile(f, x)(x)[1]
+    assert slope[0] == 0.0
+    assert np.signbit(slope[0])
+
+
+def test_a_normal_density_takes_one_pass_with_one_division():
+    def normal(y, mu, sigma):
+        z = (y - mu) / sigma
+        return -0.5 * tape.sum(z * z) - y.shape[0] * tape.log(sigma)
+
+    y = np.random.default_rng(0).normal(size=10_000)
+    found = listing(normal, y, 0.3, 1.7, wrt=(1, 2))
+    assert calls_of(found, "log") == 1
+    assert loops_in(found) <= 5  # blocks, four vectors, one vector, the rest, in one pass
+    assert found.llvm.count("fadd <8 x double>") <= 2 * 10  # two sums, not three
+    value, slopes = tape.compile(normal, y, 0.3, 1.7, wrt=(1, 2))(y, 0.4, 1.5)
+    z = (y - 0.4) / 1.5
+    assert value == pytest.approx(-0.5 * np.sum(z * z) - y.size * np.log(1.5), rel=1e-14)
+    np.testing.assert_allclose(slopes, [np.sum(z) / 1.5, (np.sum(z * z) - y.size) / 1.5], rtol=1e-12)
