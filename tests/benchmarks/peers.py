@@ -49,6 +49,7 @@ Call = Callable[[], Any]
 
 CASES: dict[str, tuple[int, ...]] = {
     "normal_log_density": (1, 10, 100, 1_000, 10_000, 1_000_000),
+    "rosenbrock": (100, 10_000, 1_000_000),
     "recurrence": (1, 5, 100, 10_000),
     "lotka_volterra": (1_000,),
     "matrix_product": (8, 32, 64),

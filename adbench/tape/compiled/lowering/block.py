@@ -21,8 +21,8 @@ from adbench.tape.compiled.kernels.simd import WIDTH, Name, Simd
 from adbench.tape.compiled.lowering.data_movement import move, moves_elements, view
 from adbench.tape.compiled.lowering.emission import Emission, Operation
 from adbench.tape.compiled.lowering.fused_groups import IN_REGISTERS, FusedGroups
-from adbench.tape.compiled.lowering.innermost_axis import Reduction
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
+from adbench.tape.compiled.lowering.loops.fused_steps import Reduction
 from adbench.tape.compiled.lowering.machine_loops import lower_loop
 from adbench.tape.compiled.lowering.python_calls import python_call
 from adbench.tape.compiled.lowering.storage import (

@@ -14,8 +14,8 @@ import numpy as np
 
 from adbench.tape.compiled.kernels.simd import Simd, literal
 from adbench.tape.compiled.lowering.emission import Emission, Operation
-from adbench.tape.compiled.lowering.innermost_axis import Step
 from adbench.tape.compiled.lowering.loop_fusion import FusedLoops
+from adbench.tape.compiled.lowering.loops.fused_steps import Step
 from adbench.tape.compiled.lowering.storage import (
     REGISTER_LIMIT,
     Buffer,

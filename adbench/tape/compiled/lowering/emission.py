@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.kernels.simd import Code, Module, Name, literal
-from adbench.tape.compiled.lowering.innermost_axis import Step
 from adbench.tape.compiled.lowering.loop_fusion import FusedLoops
+from adbench.tape.compiled.lowering.loops.fused_steps import Step
 from adbench.tape.compiled.lowering.storage import (
     REGISTER_LIMIT,
     Buffer,

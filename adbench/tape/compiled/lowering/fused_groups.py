@@ -19,8 +19,8 @@ from typing import Any
 from adbench.tape.compiled.kernels.natives import NATIVE, native
 from adbench.tape.compiled.lowering.data_movement import is_view, moves_elements
 from adbench.tape.compiled.lowering.emission import Emission
-from adbench.tape.compiled.lowering.innermost_axis import FARTHEST, SUM, Delayed, Fold, Operand, Step
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS, FusedLoops
+from adbench.tape.compiled.lowering.loops.fused_steps import FARTHEST, SUM, Delayed, Fold, Operand, Step
 from adbench.tape.compiled.lowering.storage import (
     REGISTER_LIMIT,
     Buffer,

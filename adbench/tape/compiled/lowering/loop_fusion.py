@@ -4,8 +4,8 @@ A `FusedLoops` is a set of operations over the same index space. It reads each e
 intermediate values in registers, and writes only values that are used later. Axes along which all arrays are contiguous
 become one axis. If the last axis is shorter than eight elements, the longest becomes the last.
 
-Sums use 32 partial sums, combined every 4096 elements (see `innermost_axis`). This is as accurate as numpy's pairwise
-sum, and does not depend on the processor.
+Sums use 32 partial sums, combined every 4096 elements (see `loops.innermost_axis`). This is as accurate as numpy's
+pairwise sum, and does not depend on the processor.
 """
 
 from __future__ import annotations
@@ -14,17 +14,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from adbench.tape.compiled.kernels.simd import Code, Name, literal
-from adbench.tape.compiled.lowering.innermost_axis import (
-    BLOCK,
-    MAXIMUM,
-    MINIMUM,
-    PRODUCT,
-    SUM,
-    Fold,
-    InnermostAxis,
-    Reduction,
-    Step,
-)
+from adbench.tape.compiled.lowering.loops.fused_steps import MAXIMUM, MINIMUM, PRODUCT, SUM, Fold, Reduction, Step
+from adbench.tape.compiled.lowering.loops.innermost_axis import BLOCK, InnermostAxis
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, last_axis
 from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
 from adbench.tape.core.rule import Rule

@@ -12,13 +12,12 @@ Block sums are added from first to last. An axis of fewer than eight elements is
 
 from __future__ import annotations
 
-import math
 import struct
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from adbench.tape.compiled.kernels.natives import maximum, minimum
 from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name, Simd, literal
+from adbench.tape.compiled.lowering.loops.fused_steps import Delay, Delayed, Fold, Operand, Reduction, Step
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Uniform
 
 BLOCK = 4096
@@ -28,76 +27,7 @@ CHAINS = 4
 LONGEST_UNROLLED = 40
 """Instructions up to which the body of a loop with sums is written once per vector of partial sums. The instructions of
 a longer body take more time than an addition waits, so its partial sums can be in memory."""
-FARTHEST = WIDTH
-"""The most elements by which a value can be read later."""
 FINITE_NOT_ZERO = 0x198  # LLVM's mask of classes: normal and subnormal numbers
-
-
-@dataclass(frozen=True)
-class Reduction:
-    """A reduction: its initial value and its operation."""
-
-    start: float
-    join: Callable[[Simd, Name, Name], Name]
-
-
-SUM = Reduction(0.0, lambda k, a, b: k.binary("fadd", a, b))
-PRODUCT = Reduction(1.0, lambda k, a, b: k.binary("fmul", a, b))
-MAXIMUM = Reduction(-math.inf, maximum)
-MINIMUM = Reduction(math.inf, minimum)
-
-
-@dataclass(frozen=True)
-class Delayed:
-    """Another operation's result `by` elements earlier; `fill` where it has no such element."""
-
-    key: int
-    by: int
-    fill: float
-
-
-Delay = tuple[int, float]  # the key and the fill of a `Delayed`
-Operand = int | Delayed | Location
-"""The key of an operation in the same loops, also of earlier elements, or an outside value."""
-
-
-@dataclass
-class Step:
-    """One operation of fused loops.
-
-    key        names its result
-    stores     arrays to write the result to
-    divides    "" or, for a quotient x / y, how exact it must be if y is the same in all elements of the axis: "exact",
-               or "product" if x · (1/y) will do, within 1.5 units in the last place
-    length     of its axis, if other operations in these loops have a longer one
-    """
-
-    key: int
-    write: Callable[..., Name]
-    operands: Sequence[Operand]
-    boolean: bool = False
-    stores: list[Buffer] = field(default_factory=list)
-    divides: str = ""
-    length: int = 0
-
-    def reads(self) -> set[int]:
-        """The keys of the operations that it reads."""
-        return {x.key if isinstance(x, Delayed) else x for x in self.operands if isinstance(x, (int, Delayed))}
-
-
-@dataclass
-class Fold:
-    """A reduction of a step's result or an array into `target`, whose strides are 0 along the reduced axes.
-
-    counts   None, or whether to count true or false elements
-    length   as of a step
-    """
-
-    how: Reduction
-    operand: int | Location
-    target: Buffer
-    counts: bool | None = None
-    length: int = 0
 
 
 @dataclass

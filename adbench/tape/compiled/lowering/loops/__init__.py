@@ -1,0 +1,1 @@
+"""Loops over arrays: their operations and their innermost axis."""
