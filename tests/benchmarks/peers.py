@@ -56,7 +56,6 @@ CASES: dict[str, tuple[int, ...]] = {
     "log_determinant": (8, 32, 64),
     "gaussian_mixture": (10, 100, 1_000),
     "logistic_regression": (10, 100, 1_000, 10_000),
-    "rosenbrock": (100, 10_000, 1_000_000),
 }
 HAND, SIMD = "cpp_hand", "cpp_simd"
 PEERS = (
