@@ -9,6 +9,7 @@ import pytest
 
 from adbench import tape
 from adbench.tape.compiled.inspection import listing
+from adbench.tape.compiled.kernels import simd
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -229,3 +230,16 @@ def test_many_kernels_become_calls_so_that_compile_time_stays_linear():
     compiled = tape.compile(f, np.linspace(0.1, 0.9, 64))
     x = np.linspace(0.2, 1.0, 64)
     np.testing.assert_allclose(compiled(x)[1], tape.gradient(f, x)[1], rtol=1e-11)
+
+
+def test_without_avx512_tables_are_read_lane_by_lane_with_the_same_bits(monkeypatch):
+    x = np.concatenate([np.linspace(0.1, 9.0, 61), [1e-300, 1e300, 1.0]])
+
+    def values():
+        functions = (tape.log, tape.gammaln, tape.digamma, lambda x: x**1.7)
+        return [tape.compile(f, x, operator="value")(x) for f in functions]
+
+    usual = values()
+    monkeypatch.setattr(simd, "processor", lambda: ("generic", ""))
+    assert "@table" in listing(lambda x: tape.sum(tape.log(x)), x).llvm
+    np.testing.assert_array_equal(values(), usual)

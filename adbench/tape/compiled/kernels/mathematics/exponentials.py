@@ -160,9 +160,10 @@ def _tanh(k: Simd, x: X) -> tuple[X, ...]:
     m, m_low = fast_two_sum(scale - 1.0, scale * p)  # e - 1
     m_low = scale.times(p_low, m_low)
     d, d_low = fast_two_sum(2.0, m)
-    y = quotient(-m, -m_low, d, d_low + m_low, 1.0 / d)
+    y = quotient(m, m_low, d, d_low + m_low, 1.0 / d)  # -tanh |x|
     e, e_low = fast_two_sum(scale, scale * p)
-    u, u_low = fast_two_sum(1.0, y)
+    u = 1.0 - y
+    u_low = (1.0 - u) - y
     part, part_low = two_product(e, u)
     part_low = scale.times(p_low, e_low).times(u, part_low)
     slope = part.times(u, part_low.times(u, (part + part) * u_low))
