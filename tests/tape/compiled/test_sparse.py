@@ -474,6 +474,32 @@ def test_a_loop_over_the_colours_gives_the_same_as_one_copy_for_each(operator, n
     np.testing.assert_allclose(many(x)[-1], few[-1], rtol=1e-13, atol=1e-15)
 
 
+LARGER = RNG.normal(size=(20, 20)) / 4.0
+NARROW = np.triu(np.tril(LARGER, 1), -1)
+WITH_MATRICES = {
+    "one layer": lambda x: tape.sin(LARGER @ x),
+    "from the left": lambda x: tape.sin(x @ LARGER),
+    "two layers": lambda x: tape.tanh(LARGER @ tape.tanh(LARGER[:, ::-1] @ x)),
+    "band": lambda x: NARROW @ tape.exp(NARROW @ x),
+    "matrix of variables": lambda x: tape.outer(x, x * x) @ x[::-1],
+    "wide": lambda x: tape.sin(LARGER[:, :15] @ x[:15]) * x,
+    "in a loop": lambda x: tape.loop(lambda i, s: tape.sin(LARGER @ s), x, 9),
+}
+
+
+@pytest.mark.parametrize("name", WITH_MATRICES)
+def test_products_of_large_matrices_for_all_colours_at_once_are_right(name):
+    f = WITH_MATRICES[name]
+    x = RNG.uniform(0.5, 1.5, 20)
+    jacobian = tape.compile(f, x, operator="jacobian")
+    np.testing.assert_allclose(jacobian(x)[1], tape.jacobian(f, x)[1], rtol=1e-11, atol=1e-13)
+    g = lambda x: tape.sum(f(x) ** 2)  # noqa: E731
+    hessian = tape.compile(g, x, operator="hessian", sparse=True)
+    np.testing.assert_allclose(hessian(x)[2].toarray(), tape.hessian(g, x)[2], rtol=1e-9, atol=1e-11)
+    assert is_native(jacobian)
+    assert is_native(hessian)
+
+
 def test_a_product_over_the_limit_of_entries_counts_as_full(monkeypatch):
     from adbench.tape.compiled.sparse import dependence
 

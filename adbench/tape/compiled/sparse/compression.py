@@ -23,15 +23,19 @@ from adbench.tape.compiled.sparse.dependence import Dependence, Keys, TooManyEnt
 from adbench.tape.compiled.sparse.matrix_colouring import colour_columns, colour_symmetric, places
 from adbench.tape.compiled.trace.loop_rule import SCAN, live, packed, replay, run
 from adbench.tape.compiled.trace.symbol import Shape, Symbol
-from adbench.tape.compiled.trace.symbol_rules import NUMBER, PREDICATES
+from adbench.tape.compiled.trace.symbol_rules import NUMBER, PREDICATES, TAKE
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.rule import Active, Value
+from adbench.tape.rules import products
 from adbench.tape.rules.indexing import put
 from adbench.tape.rules.shapes import concatenate, ravel, reshape, transpose
 from adbench.tape.values import shape_of
 
 FEW_OPERATIONS = 1_000
 """A program is recorded once per colour up to this number of operations, else as a loop over the colours."""
+
+LARGE = 256
+"""Matrices of at least this many elements are multiplied by the vectors of all colours at once."""
 
 SMALL = 16
 """Arrays of up to this many elements are kept in registers. With larger ones, a loop is as fast."""
@@ -130,20 +134,52 @@ class Product:
         cuts = np.split(colours, np.cumsum(sizes)[:-1])
         given = [c.reshape(s.shape).astype(float)[()] for c, s in zip(cuts, self.seeds, strict=True)]
         if count <= 1 or self.is_short(count):
-            parts = [self.at([np.multiply(c == k, 1.0)[()] for c in given]) for k in range(count)]
+            parts = [self.at([np.multiply(c == k, 1.0)[()] for c in given], {}) for k in range(count)]
             return concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.zeros(0)
-        size = self.shape[0]
+        return ravel(self.rows(self.results, given, count, self.products_of_matrices(given, count)))
+
+    def rows(self, wanted: Sequence[Value], given: Sequence[Any], count: int, known: dict[int, Value]) -> Value:
+        """A matrix with these values of the product for each colour, by a loop.
+
+        given   the colours of the seeds' elements
+        known   matrices with the values of other symbols for each colour, by the id of the symbol
+        """
+        size = sum(math.prod(shape_of(x)) for x in wanted)
 
         def step(i: Value, _state: Sequence[Value]) -> list[Value]:
-            return [self.at([NUMBER(PREDICATES[np.equal](c, i)) for c in given])]
+            seeds = [NUMBER(PREDICATES[np.equal](c, i)) for c in given]
+            return [self.at(seeds, {symbol: TAKE(matrix, i) for symbol, matrix in known.items()}, wanted)]
 
-        history = run(step, [np.zeros(size)], count, keep=(0, size))
-        return ravel(history[1:])
+        return run(step, [np.zeros(size)], count, keep=(0, size))[1:]
 
-    def at(self, seeds: Sequence[Value]) -> Value:
-        """All results for these seeds, as a vector."""
+    def products_of_matrices(self, given: Sequence[Any], count: int) -> dict[int, Value]:
+        """For each product A v or v A of a large matrix and a vector: its values for all colours, as rows of a matrix.
+
+        So products with vectors become one product with the matrix of all these vectors. That is several times faster,
+        and there is none if the vector is a seed and each of its elements has a separate colour.
+        """
+        found: dict[int, Value] = {}
+        for n in live(self.trace, self.results):
+            made = made_by(self.trace[n])
+            if made is None or made[0] is not products.matmul:
+                continue
+            a, b = made[1]
+            vector, matrix = (b, transpose(a)) if len(shape_of(a)) == 2 else (a, b)
+            is_inner = [type(x) is Symbol and x.tape is self.trace for x in (vector, matrix)]
+            if is_inner != [True, False] or len(vector.shape) != 1 or math.prod(shape_of(matrix)) < LARGE:
+                continue
+            colours = next((c for s, c in zip(self.seeds, given, strict=True) if s is vector), None)
+            if colours is not None and np.array_equal(colours, np.arange(count)):
+                found[id(self.trace[n][1])] = matrix
+            else:
+                found[id(self.trace[n][1])] = products.matmul(self.rows([vector], given, count, found), matrix)
+        return found
+
+    def at(self, seeds: Sequence[Value], known: dict[int, Value], wanted: Sequence[Value] | None = None) -> Value:
+        """The values wanted, by default all results, for these seeds, as a vector."""
         seeds = [float(s) if isinstance(s, np.floating) else s for s in seeds]
-        return packed(replay(self.trace, self.results, dict(zip(map(id, self.seeds), seeds, strict=True))))
+        values = dict(zip(map(id, self.seeds), seeds, strict=True)) | known
+        return packed(replay(self.trace, self.results if wanted is None else wanted, values))
 
     def is_short(self, count: int) -> bool:
         """Whether to record the product once per colour, and not as a loop."""
