@@ -192,11 +192,34 @@ LINEAR_ALGEBRA = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("n", [2, 3, 5, 8, 33])
+@pytest.mark.parametrize("n", [2, 3, 5, 8, 33, 100])
 @pytest.mark.parametrize("name", LINEAR_ALGEBRA)
 def test_linear_algebra_agrees(name, n):
     a, b = RNG.normal(size=(2, n, n))
     agrees(LINEAR_ALGEBRA[name], a, b, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 31, 33, 63, 64, 65, 90, 96, 97])
+def test_inverses_and_determinants_are_as_accurate_as_lapacks(n):
+    normal = RNG.normal(size=(n, n))
+    matrices = {
+        "normal": normal,
+        "rows to exchange": np.eye(n)[RNG.permutation(n)] * RNG.uniform(1.0, 9.0, n) + 1e-3 * normal,
+        "triangular": np.tril(normal) + 3.0 * np.eye(n),
+        "graded": normal * np.logspace(0, -6, n),
+        "near singular": normal - normal[:, :1] * (1.0 - 1e-9) * (np.arange(n) == 1),
+    }
+    inverse = tape.compile(tape.linalg.inv, normal, operator="value")
+    determinant = tape.compile(lambda a: tape.linalg.slogdet(a)[1], normal)
+    for name, a in matrices.items():
+        found, lapack = inverse(a), np.linalg.inv(a)
+        error, theirs = (np.linalg.norm((x @ a - np.eye(n)) / np.linalg.norm(a, axis=0)) for x in (found, lapack))
+        assert error <= 20.0 * theirs + 1e-14, name
+        value, slope = determinant(a)
+        assert value == pytest.approx(np.linalg.slogdet(a)[1], rel=1e-8, abs=1e-8), name
+        np.testing.assert_array_equal(slope, inverse(a).T)
+    with pytest.raises(np.linalg.LinAlgError):
+        inverse(np.zeros((n, n)))
 
 
 PRODUCTS = [(8, 8, 8), (9, 5, 24), (7, 30, 33), (1, 10, 8), (17, 1, 50), (40, 3, 129), (64, 64, 64), (16, 20, 47)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from adbench.tape.compiled.kernels.elimination import LARGEST, Elimination
+from adbench.tape.compiled.kernels.elimination import Elimination, is_generated
 from adbench.tape.compiled.kernels.lapack import call_lapack, oriented
 from adbench.tape.compiled.kernels.mathematics.logarithms import log
 from adbench.tape.compiled.kernels.simd import Name, literal
@@ -23,7 +23,7 @@ def _factored(emission: Emission, matrix: Location) -> tuple[Buffer, Name]:
     if known is None:
         n = matrix.shape[0]
         pivots = emission.pointer(emission.allocate((n,)))  # integers of four bytes use half of it
-        if n <= LARGEST:
+        if is_generated(emission, n):
             elimination = Elimination(emission, n)
             lu = elimination.allocate()
             emission.copy(matrix, lu)
@@ -47,10 +47,9 @@ def inverse(operation: Operation) -> Location | None:
         return None
     emission, n = operation.emission, a.shape[0]
     lu, pivots = _factored(emission, a)
+    if is_generated(emission, n):
+        return emission.result(Elimination(emission, n).invert(lu, pivots))
     out = operation.output()
-    if n <= LARGEST:
-        emission.copy(Elimination(emission, n).invert(lu, pivots), out)
-        return emission.result(out)
     emission.copy(lu, out)
     work = emission.allocate((max(n * 64, 1),))
     call_lapack(emission, "dgetri", n, emission.pointer(out), n, pivots, emission.pointer(work), n * 64, "info")
