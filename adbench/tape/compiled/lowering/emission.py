@@ -11,6 +11,7 @@ import numpy as np
 from adbench.tape.compiled.kernels.simd import Code, Module, Name, literal
 from adbench.tape.compiled.lowering.loop_fusion import FusedLoops
 from adbench.tape.compiled.lowering.loops.fused_steps import Step
+from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
 from adbench.tape.compiled.lowering.storage import (
     REGISTER_LIMIT,
     Buffer,
@@ -66,8 +67,8 @@ class Emission:
     reading        the current operation's operands, as symbols
     """
 
-    def __init__(self, *, fast_math: bool, level: int = 2) -> None:
-        self.fast_math, self.level = fast_math, level
+    def __init__(self, *, fast_math: bool, level: int = 2, helpers: Helpers | None = None) -> None:
+        self.fast_math, self.level, self.helpers = fast_math, level, helpers
         self.module = Module(fast_math=fast_math, shares_kernels=level == 0)
         self.code = Code(self.module)
         self.workspace = Workspace()
@@ -180,6 +181,16 @@ class Emission:
                 return block, count
         return None
 
+    def fused_loops(self, shape: Shape) -> FusedLoops:
+        """Loops over an index space, which threads may share."""
+
+        def scratch(count: int) -> Name:
+            block = self.workspace.take(count)
+            self.workspace.give_back(block)  # the loop is over before another operation can take it
+            return Buffer.packed("%work", block[1], (count,)).pointer(self.code)
+
+        return FusedLoops(self.code, shape, self.helpers, scratch)
+
     def pointer(self, array: Buffer) -> Name:
         """The address of an array's first element."""
         return array.pointer(self.code)
@@ -219,7 +230,7 @@ class Emission:
         if isinstance(location, Registers):
             store_elements(self.code, location.elements, target, location.boolean)
             return
-        fused = FusedLoops(self.code, target.shape)
+        fused = self.fused_loops(target.shape)
         fused.steps.append(Step(0, lambda k, x: x, [location], location.boolean, [target]))
         fused.emit()
 

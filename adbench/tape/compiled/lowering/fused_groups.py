@@ -19,7 +19,7 @@ from typing import Any
 from adbench.tape.compiled.kernels.natives import NATIVE, native
 from adbench.tape.compiled.lowering.data_movement import is_view, moves_elements
 from adbench.tape.compiled.lowering.emission import Emission
-from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS, FusedLoops
+from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
 from adbench.tape.compiled.lowering.loops.fused_steps import FARTHEST, SUM, Delayed, Fold, Operand, Step
 from adbench.tape.compiled.lowering.storage import (
     REGISTER_LIMIT,
@@ -172,7 +172,7 @@ class FusedGroups(ValueLocations):
     def emit_fused(self, members: Sequence[int], chosen: set[int]) -> None:
         """Write the loops of these operations."""
         spaces = {self.space(n) for n in members}
-        fused = FusedLoops(self.code, max(spaces))
+        fused = self.emission.fused_loops(max(spaces))
         results: dict[int, Location] = {}
         folds: list[tuple[int, Buffer, _Sum]] = []  # with the memory of the result
         targets: dict[Any, Buffer] = {}  # the same, of sums

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from adbench.tape.compiled.kernels.simd import Code, Name, literal
 from adbench.tape.compiled.lowering.loops.fused_steps import MAXIMUM, MINIMUM, PRODUCT, SUM, Fold, Reduction, Step
 from adbench.tape.compiled.lowering.loops.innermost_axis import BLOCK, InnermostAxis
+from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers, ParallelLoop
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, last_axis
 from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
 from adbench.tape.core.rule import Rule
@@ -34,10 +35,17 @@ REDUCTIONS: dict[Rule, Reduction] = {
 
 
 class FusedLoops:
-    """Operations over one index space, written as one loop nest."""
+    """Operations over one index space, written as one loop nest.
 
-    def __init__(self, code: Code, shape: Shape) -> None:
+    helpers, scratch   threads that share a large loop, if any, and memory for its partial results
+    """
+
+    def __init__(
+        self, code: Code, shape: Shape, helpers: Helpers | None = None, scratch: Callable[[int], Name] | None = None
+    ) -> None:
         self.code = code
+        self.helpers = helpers
+        self.scratch = scratch
         self.shape = shape
         self.steps: list[Step] = []
         self.folds: list[Fold] = []
@@ -50,7 +58,15 @@ class FusedLoops:
         arrays = self._arrays()
         self._lengths, strides = long_axis_last(*collapsed(self.shape, [_aligned(a, self.shape) for a in arrays]))
         self._strides = dict(zip(map(id, arrays), strides, strict=True))
-        self._outer(0, {id(a): a.pointer(self.code) for a in arrays})
+        pointers = {id(a): a.pointer(self.code) for a in arrays}
+        if self.helpers is not None and self.scratch is not None and len(self._lengths) == 1:
+            inner = {key: s[0] for key, s in self._strides.items()}
+            args = (self.code, self.steps, self.folds, self._lengths[0], inner, pointers, self.helpers)
+            loop = ParallelLoop(*args)
+            if loop.is_worth_it():
+                loop.write(self.scratch(max(len(self.folds) * loop.blocks, 1)))
+                return
+        self._outer(0, pointers)
 
     def _drop_unused(self) -> None:
         """Drop operations whose results are neither stored nor read."""

@@ -17,6 +17,7 @@ from adbench.tape.compiled.kernels.simd import Code, Module
 from adbench.tape.compiled.lowering.block import Block
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.expansion import expanded
+from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, Uniform, as_double
 from adbench.tape.compiled.trace.record_function import Recording
 from adbench.tape.compiled.trace.symbol import Symbol
@@ -59,9 +60,9 @@ class Lowered:
     lines: int
 
 
-def lower(recording: Recording, *, fast_math: bool = False, level: int = 2) -> Lowered:
-    """Write the function `run` for a recording, to optimise to this level."""
-    emission = Emission(fast_math=fast_math, level=level)
+def lower(recording: Recording, *, fast_math: bool = False, level: int = 2, helpers: Helpers | None = None) -> Lowered:
+    """Write the function `run` for a recording, to optimise to this level; helpers share loops over large arrays."""
+    emission = Emission(fast_math=fast_math, level=level, helpers=helpers)
     outputs: list[Value] = [*recording.value, *recording.parts]
     has_nan = [ANY(PREDICATES[np.isnan](s)) if s.shape else PREDICATES[np.isnan](s) for s in recording.checked]
     conditions = [c for c, _ in recording.guards]

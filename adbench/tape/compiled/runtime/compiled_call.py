@@ -346,6 +346,7 @@ def compile(
     watch: Watch = None,
     cache: str | os.PathLike[str] | None = None,
     sparse: bool = False,
+    threads: int = 1,
 ) -> Compiled:
     """Compile f to machine code. call(*args) returns the same as the eager functional.
 
@@ -363,9 +364,12 @@ def compile(
     cache          a folder of yours that stores machine code for later processes; by default nothing is stored
     sparse         for jacobian and hessian: each matrix, or each block for nests and several arguments, is a
                    `scipy.sparse.csr_array` of (elements of the value, or of the input; elements of the input)
+    threads        the most threads for a loop over a large array; the result has the same bits for any number
     """
+    if type(threads) is not int or threads < 1:
+        raise ValueError(f"compile: threads: expected a whole number of at least 1, got {threads!r}")
     opened = None if cache is None else _opened(cache)
-    options = Options(fast_math, level, checkpointed, recordings, watch, opened, sparse)
+    options = Options(fast_math, level, checkpointed, recordings, watch, opened, sparse, threads)
     compiled = Compiled(f, example, operator, wrt, options)
     compiled.call(*example)
     return compiled

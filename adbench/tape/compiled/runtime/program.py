@@ -13,6 +13,7 @@ from typing import Any
 from adbench.sealed_folder import SealedFolder
 from adbench.tape.compiled.lowering.module import Lowered, Piece, lower
 from adbench.tape.compiled.runtime.llvm import Loaded
+from adbench.tape.compiled.runtime.thread_pool import helpers_for
 from adbench.tape.compiled.sparse.sparse_results import Template
 from adbench.tape.compiled.trace.loop_rule import SCAN
 from adbench.tape.compiled.trace.record_function import Recording
@@ -83,6 +84,7 @@ class Options:
     watch: Watch = None
     cache: SealedFolder | None = None
     sparse: bool = False
+    threads: int = 1
 
 
 class Program:
@@ -92,7 +94,8 @@ class Program:
         self.nodes = len(recording.trace)
         self.level = default_level(recording) if options.level is None else options.level
         with timed("lower"):
-            self.lowered: Lowered = lower(recording, fast_math=options.fast_math, level=self.level)
+            helpers = helpers_for(options.threads)
+            self.lowered: Lowered = lower(recording, fast_math=options.fast_math, level=self.level, helpers=helpers)
             texts = [module.text() for module in self.lowered.modules]
         self.guards = len(recording.guards)
         recording.trace.clear()  # its records and symbols refer to each other

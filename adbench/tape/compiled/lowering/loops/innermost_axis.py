@@ -147,12 +147,18 @@ class InnermostAxis:
         for k, variable in variables.items():
             self._add_to_target(k, code.load(variable))
 
-    def _instructions(self) -> int:
-        """The number of instructions for one vector."""
+    def _instructions(self, call: int = 1) -> int:
+        """The number of instructions for one vector; a call of the C library counts as this many."""
         code, self.code = self.code, Code(self.code.module)
         self._elements("0", {}, {})
-        count, self.code = len(self.code.lines), code
-        return count
+        lines, self.code = self.code.lines, code
+        return len(lines) + (call - 1) * sum("call double @" in line for line in lines)
+
+    def instructions(self, call: int) -> int:
+        """The same, before anything is written."""
+        self.sums = []
+        self._prepare()
+        return self._instructions(call)
 
     # Values that are the same in all elements
 
