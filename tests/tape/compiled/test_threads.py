@@ -70,7 +70,7 @@ def test_helpers_compute_a_part_of_the_blocks():
 
 def test_small_arrays_stay_on_one_thread():
     assert not is_shared(tape.compile(waves, np.ones(4_000), threads=2))
-    assert not is_shared(tape.compile(rosenbrock, np.ones(50_000), threads=2))
+    assert not is_shared(tape.compile(rosenbrock, np.ones(20_000), threads=2))
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
