@@ -161,3 +161,16 @@ def test_a_normal_density_takes_one_pass_with_one_division():
     z = (y - 0.4) / 1.5
     assert value == pytest.approx(-0.5 * np.sum(z * z) - y.size * np.log(1.5), rel=1e-14)
     np.testing.assert_allclose(slopes, [np.sum(z) / 1.5, (np.sum(z * z) - y.size) / 1.5], rtol=1e-12)
+
+
+def test_a_small_factor_stays_inside_a_sum_so_that_large_numbers_do_not_overflow():
+    x = np.full(100, 1e308)
+    for f in (
+        lambda x: tape.sum(1e-10 * x),
+        lambda x: tape.sum(1e10 * (x * 1e-300)),
+        lambda x: tape.sum(-x * x[0] ** -1),
+    ):
+        value, slope = tape.compile(f, x)(x)
+        expected, slopes = tape.gradient(f, x)
+        assert value == pytest.approx(expected, rel=1e-14)
+        np.testing.assert_allclose(slope, slopes, rtol=1e-14)

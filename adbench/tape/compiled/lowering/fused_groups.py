@@ -5,7 +5,8 @@ same loops. Three forms make them cheaper:
 
 * The adjoint of x[1:] adds a vector to a longer one, one element later. It joins the loops as an operation on earlier
   results (`Delayed`), so a sum over neighbours and its gradient take one pass without stored intermediates.
-* A sum of c x or -x, for one number c, is c or -1 times the sum of x, and equal sums are one.
+* A sum of -x or c x is -1 or c times the sum of x, and equal sums are one. The number c must be a constant of at least
+  1 without `fast_math`: otherwise a sum of large x could overflow, although that of c x does not.
 * A quotient that is read only by products and sums in the same loops, as z = (y - μ) / σ, is a product with 1/σ.
 """
 
@@ -277,7 +278,7 @@ class FusedGroups(ValueLocations):
                 total.sign, total.of = -total.sign, inputs[0]
                 continue
             numbers = [v for v in inputs if shape_of(v) == ()]
-            if rule is elementwise.multiply and len(numbers) == 1:
+            if rule is elementwise.multiply and len(numbers) == 1 and self.is_safe_outside(numbers[0]):
                 total.factors.append(numbers[0])
                 (total.of,) = (v for v in inputs if shape_of(v) != ())
                 continue
@@ -285,6 +286,10 @@ class FusedGroups(ValueLocations):
                 self.take_signs_out(total, inputs, chosen)
             break
         return total
+
+    def is_safe_outside(self, factor: Value) -> bool:
+        """Whether a sum times this number overflows only where a sum of products does."""
+        return self.emission.fast_math or (type(factor) is float and abs(factor) >= 1.0)
 
     def take_signs_out(self, total: _Sum, inputs: Sequence[Value], chosen: set[int]) -> None:
         """(-a) b as a b with a sign, if these loops compute a b."""
