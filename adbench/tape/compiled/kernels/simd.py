@@ -32,7 +32,7 @@ METADATA = """!0 = !{}
 
 
 class Code:
-    """The source of one function, block by block.
+    """The source of one function, block by block. It computes one point, or several at once, one in each lane.
 
     lines       the instructions so far
     late        instructions to insert before the line with this number
@@ -40,10 +40,15 @@ class Code:
     block       the label of the current block
     known       results that later instructions can use again, see `shared_functions`
     is_kernel   whether the function is a kernel
+    width       the number of points
+    real        the type of a number: a vector with one lane for each point
+    bit         the type of a boolean
     """
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, width: int = 1) -> None:
         self.module = module
+        self.width = width
+        self.real, self.bit = ("double", "i1") if width == 1 else (f"<{width} x double>", f"<{width} x i1>")
         self.lines: list[str] = []
         self.late: dict[int, list[str]] = {}
         self.entry: list[str] = []
@@ -88,18 +93,24 @@ class Code:
             lines.append(line)
         return lines
 
-    def load(self, pointer: Name, kind: str = "double") -> Name:
+    def constant(self, x: float) -> Name:
+        """A number in all lanes."""
+        return literal(x) if self.width == 1 else f"splat (double {literal(x)})"
+
+    def load(self, pointer: Name, kind: str = "") -> Name:
         """The value at an address."""
+        kind = kind or self.real
         return self.emit(f"load {kind}, ptr {pointer}, align {4 if kind == 'i32' else 8}")
 
-    def store(self, value: Name, pointer: Name, kind: str = "double") -> None:
+    def store(self, value: Name, pointer: Name, kind: str = "") -> None:
         """Write a value to an address."""
+        kind = kind or self.real
         self.do(f"store {kind} {value}, ptr {pointer}, align {4 if kind == 'i32' else 8}")
 
     def element(self, pointer: Name, i: Name, stride: int = 1) -> Name:
-        """The address of double i · stride of an array."""
+        """The address of number i · stride of an array."""
         step = i if stride == 1 else self.emit(f"mul nsw i64 {i}, {stride}")
-        return self.emit(f"getelementptr inbounds double, ptr {pointer}, i64 {step}")
+        return self.emit(f"getelementptr inbounds {self.real}, ptr {pointer}, i64 {step}")
 
     def leave_unless(self, condition: Name, label: str) -> None:
         """Jump to a label if the condition does not hold."""

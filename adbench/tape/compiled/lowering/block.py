@@ -186,8 +186,7 @@ class Block(FusedGroups):
         for outcome in self.guards.pop(n, ()):
             location = self.locations[n]
             name = self.emission.elements(location)[0]
-            leave = self.code.leave_unless if outcome else self.code.leave_if
-            leave(name, self.emission.leave_on_guard())
+            self.emission.guard(name, outcome)
 
     # Elements in registers
 
@@ -203,7 +202,7 @@ class Block(FusedGroups):
         if rule in (ANY, ALL):
             op = "or" if rule is ANY else "and"
             names = self.emission.elements(locations[0])
-            total = names[0] if names else ("false" if rule is ANY else "true")
+            total = names[0] if names else self.emission.elements(self.emission.constant(rule is ALL))[0]
             for name in names[1:]:
                 total = self.scalar.logic(op, total, name)
             return Registers((total,), (), True)
@@ -232,7 +231,8 @@ class Block(FusedGroups):
             else:
                 order = np.broadcast_to(np.arange(len(given)).reshape(p.shape), shape).ravel()
                 columns.append(tuple(given[i] for i in order))
-        if size_of(shape) >= FEWEST_LANES and is_costly(rule, [column[0] for column in columns]):
+        is_one_point = self.emission.width == 1
+        if is_one_point and size_of(shape) >= FEWEST_LANES and is_costly(rule, [column[0] for column in columns]):
             return Registers(self.in_lanes(write, columns), shape, boolean)
         return Registers(tuple(write(self.scalar, *row) for row in zip(*columns, strict=True)), shape, boolean)
 
@@ -274,6 +274,8 @@ class Block(FusedGroups):
     def by_kernel(self, n: int) -> None:
         """Write an operation by its kernel, or as a call into Python."""
         rule, inputs, params = self.made[n]
+        if not moves_elements(rule):
+            self.emission.one_point_only(rule.name)
         if rule is SCAN:
             together = self.loops[_loop_key(inputs, params)]
             results = lower_loop(

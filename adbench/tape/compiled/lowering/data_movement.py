@@ -54,12 +54,12 @@ def moves_elements(rule: Rule) -> bool:
 def view(emission: Emission, rule: Rule, location: Location, params: dict[str, Any], shape: Shape) -> Location:
     """A view of a value."""
     if rule is shapes._zeros:
-        return in_registers_if_small(Uniform(literal(0.0), shape))
+        return in_registers_if_small(Uniform(emission.code.constant(0.0), shape))
     if isinstance(location, Uniform) or (isinstance(location, Registers) and location.size == 1):
         element = location.element if isinstance(location, Uniform) else location.elements[0]
         return in_registers_if_small(Uniform(element, shape, location.boolean))
     if isinstance(location, Registers) and size_of(shape) <= REGISTER_LIMIT:
-        return _by_numbers(rule, [location], params, shape)
+        return _by_numbers(emission, rule, [location], params, shape)
     array = emission.in_memory(location)
     if rule is shapes._reshape:
         array = emission.contiguous(array)
@@ -77,7 +77,7 @@ def move(operation: Operation, rule: Rule, in_place: bool = False) -> Location:
         if rule in (ADD_AT, put):
             return _added(operation, rule)
         return _by_numbers(
-            rule, [Registers(emission.elements(p), p.shape, p.boolean) for p in locations], params, shape
+            emission, rule, [Registers(emission.elements(p), p.shape, p.boolean) for p in locations], params, shape
         )
     if rule in (ADD_AT, set_at, put):
         return _written(operation, rule, in_place)
@@ -112,8 +112,10 @@ def _numbers(rule: Rule, given: Sequence[Shape], params: dict[str, Any]) -> Any:
     return np.asarray(rule.value(*parts, **params)).astype(np.int64)
 
 
-def _by_numbers(rule: Rule, locations: Sequence[Registers], params: dict[str, Any], shape: Shape) -> Registers:
-    names = [literal(0.0), *(name for p in locations for name in p.elements)]
+def _by_numbers(
+    emission: Emission, rule: Rule, locations: Sequence[Registers], params: dict[str, Any], shape: Shape
+) -> Registers:
+    names = [emission.code.constant(0.0), *(name for p in locations for name in p.elements)]
     order = _numbers(rule, [p.shape for p in locations], params).ravel()
     return Registers(tuple(names[i] for i in order), shape, locations[0].boolean)
 
@@ -129,11 +131,11 @@ def _added(operation: Operation, rule: Rule) -> Registers:
     into = _positions_of(operation.params["index"], shape)
     v = emission.elements(locations[-1])
     order = np.broadcast_to(np.arange(len(v)).reshape(locations[-1].shape), into.shape)
-    simd = Simd(emission.code, 1)
+    simd, zero = Simd(emission.code, emission.width), emission.code.constant(0.0)
     for i, k in zip(into.ravel(), order.ravel(), strict=True):
         before = x[i]
         x[i] = v[k] if before is None else simd.binary("fadd", before, v[k])
-    return Registers(tuple(literal(0.0) if name is None else name for name in x), shape)
+    return Registers(tuple(zero if name is None else name for name in x), shape)
 
 
 def _written(operation: Operation, rule: Rule, in_place: bool) -> Location:
@@ -171,6 +173,7 @@ def _write_into(emission: Emission, part: Buffer, v: Location, *, add: bool) -> 
     shape = part.shape or (1,)
     if not part.shape:
         part = Buffer(part.base, part.offset, (1,), (1,))
+    emission.one_point_only("loops over arrays")
     fused = FusedLoops(emission.code, shape)
     operands: list[int | Location] = [source]
     if add:
@@ -201,6 +204,7 @@ def _offsets(array: Buffer, numbers: Any) -> Any:
 
 def _table(emission: Emission, offsets: Any) -> Callable[[str], str]:
     """Write code that reads offset j from a table of constants."""
+    emission.one_point_only("positions in large arrays")
     stored = np.ascontiguousarray(offsets, np.int64)
     code = emission.code
     table = emission.module.outside(code, id(stored), stored)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.kernels.simd import Code, Module, Name, literal
+from adbench.tape.compiled.kernels.simd import Code, Module, Name, Simd
 from adbench.tape.compiled.lowering.loop_fusion import FusedLoops
 from adbench.tape.compiled.lowering.loops.fused_steps import Step
 from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
@@ -24,10 +24,17 @@ from adbench.tape.compiled.lowering.storage import (
     size_of,
     store_elements,
 )
-from adbench.tape.core.rule import Value
+from adbench.tape.core.rule import TapeError, Value
 
 LEAVING = {"on_guard": 1, "on_nan": 2, "on_error": 3}
 """Label of an early exit -> the function's return value (see `lowering.Outcome`)."""
+
+NO_LANE = 1 << 16
+"""The return value for several points if the guards fail in all lanes."""
+
+
+class NotInLanesError(TapeError):
+    """The program has operations that run for one point at a time."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +72,19 @@ class Emission:
     python_calls   names of rules called in Python, which `explain` reports
     computed       results that several operations share, such as the factors of a matrix
     reading        the current operation's operands, as symbols
+    width          the number of points that run at once, one in each SIMD lane
+    held           with several points, the lanes whose guards have held so far; between pieces it is in `%work`
     """
 
-    def __init__(self, *, fast_math: bool, level: int = 2, helpers: Helpers | None = None) -> None:
-        self.fast_math, self.level, self.helpers = fast_math, level, helpers
+    def __init__(self, *, fast_math: bool, level: int = 2, helpers: Helpers | None = None, width: int = 1) -> None:
+        self.fast_math, self.level, self.helpers, self.width = fast_math, level, helpers, width
         self.module = Module(fast_math=fast_math, shares_kernels=level == 0)
-        self.code = Code(self.module)
+        self.code = Code(self.module, width)
         self.workspace = Workspace()
+        self.held = ""
+        if width > 1:
+            self.workspace.unused(1)
+            self.held = self._read_held()
         self.pieces: list[Module] = []
         self.lines = 0
         self._anchors: list[tuple[Name, Callable[[Code], Name]]] = []
@@ -91,7 +104,7 @@ class Emission:
         return name
 
     def _at_the_beginning(self, write: Callable[[Code], Name], name: Name | None = None) -> Name:
-        beginning = Code(self.module)
+        beginning = Code(self.module, self.width)
         beginning._count = self.code._count
         found = write(beginning)
         self.code._count = beginning._count
@@ -104,40 +117,81 @@ class Emission:
         """Whether later pieces can reach the memory."""
         return (
             not isinstance(location, Buffer)
-            or location.base == "%work"
+            or location.base in ("%work", "%arguments")
             or any(location.base == a for a, _ in self._anchors)
         )
 
-    def end_function(self, name: str) -> None:
-        """Finish the current function."""
+    def end_function(self, name: str, outcome: Name = "0") -> None:
+        """Finish the current function, which returns this."""
         code = self.code
-        code.do("ret i32 0")
-        for label, outcome in LEAVING.items():
+        code.do(f"ret i32 {outcome}")
+        for label, other in (LEAVING if self.width == 1 else {"on_guard": NO_LANE}).items():
             if label in self.exits:
                 code.begin(label)
-                code.do(f"ret i32 {outcome}")
+                code.do(f"ret i32 {other}")
         self.lines += len(code.lines)
         self.module.function(f"i32 @{name}(ptr noalias %arguments, ptr noalias %results, ptr noalias %work)", code)
 
     def cut(self) -> None:
         """End the function here and continue in a new one, in a separate module."""
+        if self.width > 1:
+            self._store_mask(self.held, 0)
         self.end_function("piece")
         self.pieces.append(self.module)
         self.exits = set()
         self.computed = {}
         count = self.code._count
         self.module = Module(fast_math=self.fast_math, shares_kernels=self.level == 0)
-        self.code = Code(self.module)
+        self.code = Code(self.module, self.width)
         self.code._count = count
         for name, write in self._anchors:
             self._at_the_beginning(write, name)
+        if self.width > 1:
+            self.held = self._read_held()
 
     # Ways out
 
-    def leave_on_guard(self) -> str:
-        """The label of the exit for a failed guard."""
+    def guard(self, condition: Name, outcome: bool) -> None:
+        """Leave the function, or mark the lane as failed, unless the condition has this outcome."""
         self.exits.add("on_guard")
-        return "on_guard"
+        code = self.code
+        if self.width == 1:
+            (code.leave_unless if outcome else code.leave_if)(condition, "on_guard")
+            return
+        simd = Simd(code, self.width)
+        if not outcome:
+            condition = simd.logic("xor", condition, simd.truth)
+        self.held = simd.logic("and", self.held, condition)
+        code.leave_unless(simd.any(self.held), "on_guard")
+
+    def one_point_only(self, what: str) -> None:
+        """Give up if several points run at once: no code for lanes is known."""
+        if self.width > 1:
+            raise NotInLanesError(what)
+
+    def finish_lanes(self, has_nan: Name) -> Name:
+        """Note which lanes have a result, and in which a derivative is NaN; returns the former."""
+        simd, held = Simd(self.code, self.width), self.held
+        done = simd.logic("and", held, simd.logic("xor", has_nan, simd.truth)) if has_nan else held
+        failed = simd.logic("xor", held, done)
+        self.held = done
+        self._store_mask(done, 0)
+        self._store_mask(failed, 1)
+        return done
+
+    def lanes_outcome(self) -> Name:
+        """The two masks of `finish_lanes` as the function's return value."""
+        masks = self.code.load(self._byte(0), "i16")
+        return self.code.emit(f"zext i16 {masks} to i32")
+
+    def _store_mask(self, mask: Name, k: int) -> None:
+        self.code.do(f"store {self.code.bit} {mask}, ptr {self._byte(k)}, align 1")
+
+    def _byte(self, k: int) -> Name:
+        return self.code.emit(f"getelementptr inbounds i8, ptr %work, i64 {k}")
+
+    def _read_held(self) -> Name:
+        return self.code.load(self._byte(0), self.code.bit)
 
     def leave_on_error(self) -> str:
         """The label of the exit without a result."""
@@ -208,7 +262,7 @@ class Emission:
         if isinstance(location, Buffer):
             return location
         if isinstance(location, Registers):
-            variable = self.code.variable(f"[{max(location.size, 1)} x double]")
+            variable = self.code.variable(f"[{max(location.size, 1)} x {self.code.real}]")
             array = Buffer.packed(variable, 0, location.shape, location.boolean)
             store_elements(self.code, location.elements, array, location.boolean)
             return array
@@ -230,6 +284,7 @@ class Emission:
         if isinstance(location, Registers):
             store_elements(self.code, location.elements, target, location.boolean)
             return
+        self.one_point_only("loops over arrays")
         fused = self.fused_loops(target.shape)
         fused.steps.append(Step(0, lambda k, x: x, [location], location.boolean, [target]))
         fused.emit()
@@ -246,24 +301,27 @@ class Emission:
     def constant(self, value: Value) -> Location:
         """The location of a constant number or array."""
         if isinstance(value, (bool, np.bool_)):
-            return Registers(("true" if value else "false",), (), True)
+            return Registers((self._constant(value, True),), (), True)
         if isinstance(value, float):
-            return Registers((literal(value),), ())
+            return Registers((self._constant(value, False),), ())
         known = self._constants.get(id(value))
         if known is None:
             known = self._constants[id(value)] = (value, self._array(value))
         return known[1]
 
+    def _constant(self, x: Any, boolean: bool) -> Name:
+        if not boolean:
+            return self.code.constant(float(x))
+        name = "true" if x else "false"
+        return name if self.width == 1 else f"splat (i1 {name})"
+
     def _array(self, value: Any) -> Location:
         boolean = value.dtype.kind == "b"
-
-        def name(x: Any) -> Name:
-            return ("true" if x else "false") if boolean else literal(float(x))
-
         if value.size and not any(value.strides):
-            return Uniform(name(value[(0,) * value.ndim]), value.shape, boolean)
+            return Uniform(self._constant(value[(0,) * value.ndim], boolean), value.shape, boolean)
         if value.size <= REGISTER_LIMIT:
-            return Registers(tuple(map(name, value.ravel())), value.shape, boolean)
+            return Registers(tuple(self._constant(x, boolean) for x in value.ravel()), value.shape, boolean)
+        self.one_point_only("an array of constants")
         stored = np.ascontiguousarray(value, np.float64)
         base = self.anchor(lambda code: code.module.outside(code, id(stored), stored))
         return Buffer.packed(base, 0, value.shape, boolean)

@@ -172,6 +172,7 @@ class FusedGroups(ValueLocations):
 
     def emit_fused(self, members: Sequence[int], chosen: set[int]) -> None:
         """Write the loops of these operations."""
+        self.emission.one_point_only("loops over arrays")
         spaces = {self.space(n) for n in members}
         fused = self.emission.fused_loops(max(spaces))
         results: dict[int, Location] = {}

@@ -4,16 +4,22 @@
 
 `arguments` holds each input's number, or the address of its elements. `results` does the same for each part of the
 value and of the derivatives. It returns an `Outcome`.
+
+With a width, `run` computes several points at once, one in each SIMD lane. Then `arguments` and `results` hold the
+elements themselves, each as a vector over the points, and `work` begins with the mask of the lanes that are wanted.
+`run` writes only the lanes in which all guards hold and no derivative is NaN. It returns the mask of these lanes, plus
+256 times the mask of those with a NaN.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 
-from adbench.tape.compiled.kernels.simd import Code, Module
+from adbench.tape.compiled.kernels.simd import Code, Module, Name
 from adbench.tape.compiled.lowering.block import Block
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.expansion import expanded
@@ -60,9 +66,19 @@ class Lowered:
     lines: int
 
 
-def lower(recording: Recording, *, fast_math: bool = False, level: int = 2, helpers: Helpers | None = None) -> Lowered:
-    """Write the function `run` for a recording, to optimise to this level; helpers share loops over large arrays."""
-    emission = Emission(fast_math=fast_math, level=level, helpers=helpers)
+def lower(
+    recording: Recording,
+    *,
+    fast_math: bool = False,
+    level: int = 2,
+    helpers: Helpers | None = None,
+    width: int = 1,
+) -> Lowered:
+    """Write the function `run` for a recording, to optimise to this level; helpers share loops over large arrays.
+
+    Raises NotInLanesError if the program cannot run for this number of points at once.
+    """
+    emission = Emission(fast_math=fast_math, level=level, helpers=helpers, width=width)
     outputs: list[Value] = [*recording.value, *recording.parts]
     has_nan = [ANY(PREDICATES[np.isnan](s)) if s.shape else PREDICATES[np.isnan](s) for s in recording.checked]
     conditions = [c for c, _ in recording.guards]
@@ -71,29 +87,36 @@ def lower(recording: Recording, *, fast_math: bool = False, level: int = 2, help
     first, second = len(outputs), len(outputs) + len(has_nan)
     outputs, has_nan, conditions = every[:first], every[first:second], every[second:]
     guards = list(zip(conditions, (outcome for _, outcome in recording.guards), strict=True))
-    given = {id(s): _argument(emission, k, s) for k, s in enumerate(inputs)}
+    if width == 1:
+        given = {id(s): _argument(emission, k, s) for k, s in enumerate(inputs)}
+    else:
+        given = dict(zip(map(id, inputs), _arguments_in_lanes(emission, inputs), strict=True))
     targets: dict[int, Buffer] = {}
     outs: list[Buffer | None] = []
     for k, y in enumerate(outputs):
         shape = shape_of(y)
-        out = Buffer.packed(_slot(emission, "%results", k), 0, shape) if shape else None
+        out = Buffer.packed(_slot(emission, "%results", k), 0, shape) if shape and width == 1 else None
         outs.append(out)
         if out is not None and type(y) is Symbol and y.number not in targets and not y.boolean:
             targets[y.number] = out
     block = Block(emission, trace, [*outputs, *has_nan], given, targets, guards, piece=PIECES[level])
     locations = block.lower()
     code = emission.code
-    for k, (location, out) in enumerate(zip(locations[: len(outputs)], outs, strict=True)):
+    if width > 1:
+        done = emission.finish_lanes(_any_nan(emission, locations[len(outputs) :]))
+        _write_lanes(emission, locations[: len(outputs)], done)
+    for k, (location, out) in enumerate(zip(locations[: len(outputs)], outs if width == 1 else (), strict=False)):
         if out is None:
             name = emission.elements(location)[0]
             code.store(as_double(code, name, location.boolean), code.element("%results", str(k)))
         elif location != out:
             emission.copy(location, out)
-    _check_nan(emission, locations[len(outputs) :])
+    if width == 1:
+        _check_nan(emission, locations[len(outputs) :])
     if emission.pieces:
         emission.cut()
         _run_pieces(emission)
-    emission.end_function("run")
+    emission.end_function("run", emission.lanes_outcome() if width > 1 else "0")
     return Lowered(
         (*emission.pieces, emission.module),
         tuple(s.shape for s in recording.inputs),
@@ -143,13 +166,43 @@ def _argument(emission: Emission, k: int, symbol: Symbol) -> Location:
     return Registers((code.load(code.element("%arguments", str(k))),), ())
 
 
-def _check_nan(emission: Emission, locations: list[Location]) -> None:
+def _arguments_in_lanes(emission: Emission, inputs: Sequence[Symbol]) -> Iterator[Location]:
+    """The elements of all inputs, one after the other."""
+    first = 0
+    for symbol in inputs:
+        array = Buffer.packed("%arguments", first, symbol.shape)
+        first += array.size
+        yield array if symbol.shape else Registers(emission.elements(array), ())
+
+
+def _write_lanes(emission: Emission, locations: Sequence[Location], done: Name) -> None:
+    """Write the elements of all results, one after the other, in these lanes."""
+    code = emission.code
+    kinds = f"void {{}}({code.real}, ptr, i32, {code.bit})"
+    store = emission.module.declare(f"llvm.masked.store.v{code.width}f64.p0", kinds)
+    first = 0
+    for location in locations:
+        for name in emission.elements(location):
+            number = as_double(code, name, location.boolean)
+            pointer = code.element("%results", str(first))
+            code.do(f"call void {store}({code.real} {number}, ptr {pointer}, i32 8, {code.bit} {done})")
+            first += 1
+
+
+def _any_nan(emission: Emission, locations: Sequence[Location]) -> Name:
+    """Whether one of the conditions holds; "" if there are none."""
     names = [emission.elements(p)[0] for p in locations if not isinstance(p, Uniform)]
     if not names:
-        return
+        return ""
     code = emission.code
     total = names[0]
     for name in names[1:]:
-        total = code.emit(f"or i1 {total}, {name}")
-    emission.exits.add("on_nan")
-    code.leave_if(total, "on_nan")
+        total = code.emit(f"or {code.bit} {total}, {name}")
+    return total
+
+
+def _check_nan(emission: Emission, locations: Sequence[Location]) -> None:
+    total = _any_nan(emission, locations)
+    if total:
+        emission.exits.add("on_nan")
+        emission.code.leave_if(total, "on_nan")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name, literal
+from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name
 
 REGISTER_LIMIT = 16
 """Arrays of at most this many elements are kept in registers."""
@@ -78,7 +78,7 @@ class Buffer(_Located):
     def pointer(self, code: Code, offset: int = 0) -> Name:
         """The address of the first element, plus this many doubles."""
         total = self.offset + offset
-        return self.base if total == 0 else code.emit(f"getelementptr inbounds double, ptr {self.base}, i64 {total}")
+        return self.base if total == 0 else code.element(self.base, str(total))
 
     def offset_of(self, index: int) -> int:
         """The offset, in doubles, of the element with this flat index."""
@@ -171,13 +171,13 @@ def elements_of(code: Code, location: Location) -> tuple[Name, ...]:
     names = []
     for k in range(location.size):
         number = code.load(location.pointer(code, location.offset_of(k)))
-        names.append(code.emit(f"fcmp une double {number}, {literal(0.0)}") if location.boolean else number)
+        names.append(code.emit(f"fcmp une {code.real} {number}, {code.constant(0.0)}") if location.boolean else number)
     return tuple(names)
 
 
 def as_double(code: Code, name: Name, boolean: bool) -> Name:
     """A boolean as 1.0 or 0.0, its form in memory."""
-    return code.emit(f"uitofp i1 {name} to double") if boolean else name
+    return code.emit(f"uitofp {code.bit} {name} to {code.real}") if boolean else name
 
 
 def store_elements(code: Code, names: Sequence[Name], target: Buffer, boolean: bool = False) -> None:

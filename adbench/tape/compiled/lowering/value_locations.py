@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adbench.tape.compiled.kernels.simd import Code, Name, Simd, literal
+from adbench.tape.compiled.kernels.simd import Code, Name, Simd
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Uniform
 from adbench.tape.compiled.trace.symbol import Symbol
@@ -34,7 +34,7 @@ class ValueLocations:
 
     def __init__(self, emission: Emission) -> None:
         self.emission = emission
-        self.scalar = Simd(emission.code, 1)
+        self.scalar = Simd(emission.code, emission.width)
         self.locations: dict[int, Location] = {}
         self.uses: dict[int, int] = {}
         self.done = 0
@@ -58,7 +58,7 @@ class ValueLocations:
     def number(self, x: Value) -> Name:
         """The name of a number, reloaded if it was used long ago."""
         if type(x) is float:
-            return literal(x)
+            return self.code.constant(x)
         location = self.location(x)
         return location.elements[0] if type(location) is Registers else self.emission.elements(location)[0]
 
@@ -87,7 +87,8 @@ class ValueLocations:
                 again.append(name)
                 continue
             number = code.load(code.element("%work", str(self.slots[n] + k)))
-            again.append(code.emit(f"fcmp une double {number}, 0.0") if location.boolean else number)
+            is_true = f"fcmp une {code.real} {number}, {code.constant(0.0)}"
+            again.append(code.emit(is_true) if location.boolean else number)
         self.near[n] = self.emission.lines + len(code.lines)
         if isinstance(location, Uniform):
             return Uniform(again[0], location.shape, location.boolean)
@@ -99,16 +100,17 @@ class ValueLocations:
         if n in self.slots:
             return names
         self.slots[n] = self.emission.workspace.unused(len(names))
+        real = self.code.real
         late = self.code.late.setdefault(self.defined_at[n] - self.emission.lines, [])
         for k, name in enumerate(names):
             if not name.startswith("%"):
                 continue
             key = f"{self.slots[n] + k}"
             if location.boolean:
-                late.append(f"  %n{key} = uitofp i1 {name} to double")
+                late.append(f"  %n{key} = uitofp {self.code.bit} {name} to {real}")
                 name = f"%n{key}"
-            late.append(f"  %m{key} = getelementptr inbounds double, ptr %work, i64 {key}")
-            late.append(f"  store double {name}, ptr %m{key}, align 8")
+            late.append(f"  %m{key} = getelementptr inbounds {real}, ptr %work, i64 {key}")
+            late.append(f"  store {real} {name}, ptr %m{key}, align 8")
         return names
 
     def cut(self) -> None:
@@ -121,4 +123,4 @@ class ValueLocations:
                 self.spill(n, self.locations[n])
         self.recent.clear()
         self.emission.cut()
-        self.scalar = Simd(self.code, 1)
+        self.scalar = Simd(self.code, self.emission.width)

@@ -103,6 +103,9 @@ class Signature:
         An entry creates results of one shape, so it cannot run recordings whose results have others.
         """
         lowered, owner = program.lowered, self.owner
+        if owner.options.batch:
+            self.dispatch.reserve(lowered.work)
+            return
         if program.matrices:
             self.dispatch.reserve(lowered.work)
             self.open_alone(program, arguments)
@@ -278,7 +281,8 @@ class Compiled(Native):  # type: ignore[misc]
         with without_collection():
             with self.timed("record"):
                 recording = record(self.request(arguments), careful=careful)
-            program = Program(recording, self.options, self.timed)
+            lanes = self.options.batch and not careful
+            program = Program(recording, self.options, self.timed, lanes=lanes)
         for rule in program.lowered.python_calls:
             self.note(f"{rule}: has no native form, and is called in Python")
         for rule in () if recording.pattern is None else recording.pattern.opaque:
@@ -307,6 +311,8 @@ class Compiled(Native):  # type: ignore[misc]
                     f"{kind} of {program.nodes} nodes under {program.guards} guards: {program.lowered.lines} "
                     f"instructions, level {program.level}, {8 * program.lowered.work} bytes of workspace"
                 )
+                if program.way:
+                    lines.append(f"    {program.way}")
                 if program.pattern is not None:
                     lines.append(f"    {program.pattern}, by {program.products} products")
             if signature.eager_because:
@@ -347,6 +353,8 @@ def compile(
     cache: str | os.PathLike[str] | None = None,
     sparse: bool = False,
     threads: int = 1,
+    batch: bool = False,
+    shared: int | Sequence[int] = (),
 ) -> Compiled:
     """Compile f to machine code. call(*args) returns the same as the eager functional.
 
@@ -365,12 +373,24 @@ def compile(
     sparse         for jacobian and hessian: each matrix, or each block for nests and several arguments, is a
                    `scipy.sparse.csr_array` of (elements of the value, or of the input; elements of the input)
     threads        the most threads for a loop over a large array; the result has the same bits for any number
+    batch          evaluate N points in one call: every array, in the example too, has a leading axis of N, and so has
+                   every result. Same bits as N calls. Settings have no such axis
+    shared         with batch: positions of arguments that all points share, without that axis
     """
     if type(threads) is not int or threads < 1:
         raise ValueError(f"compile: threads: expected a whole number of at least 1, got {threads!r}")
     opened = None if cache is None else _opened(cache)
-    options = Options(fast_math, level, checkpointed, recordings, watch, opened, sparse, threads)
-    compiled = Compiled(f, example, operator, wrt, options)
+    options = Options(fast_math, level, checkpointed, recordings, watch, opened, sparse, threads, batch)
+    if batch:
+        if sparse:
+            raise ValueError("compile: batch: sparse results have no leading axis; leave out sparse=")
+        from adbench.tape.compiled.batch.batched_call import Batched  # it derives from Compiled
+
+        compiled: Compiled = Batched(f, example, operator, wrt, options, shared)
+    elif shared != ():
+        raise ValueError("compile: shared: expected batch=True")
+    else:
+        compiled = Compiled(f, example, operator, wrt, options)
     compiled.call(*example)
     return compiled
 

@@ -8,9 +8,12 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from adbench.sealed_folder import SealedFolder
+from adbench.tape.compiled.kernels.simd import WIDTH
+from adbench.tape.compiled.lowering.emission import NotInLanesError
 from adbench.tape.compiled.lowering.module import Lowered, Piece, lower
 from adbench.tape.compiled.runtime.llvm import Loaded
 from adbench.tape.compiled.runtime.thread_pool import helpers_for
@@ -85,32 +88,73 @@ class Options:
     cache: SealedFolder | None = None
     sparse: bool = False
     threads: int = 1
+    batch: bool = False
+
+
+class MachineCode:
+    """The function `run` of lowered code, compiled when its address is first needed."""
+
+    def __init__(self, lowered: Lowered, level: int, options: Options, timed: Callable[[str], Any]) -> None:
+        self.lowered = lowered
+        self._texts = [module.text() for module in lowered.modules]
+        self._level, self._cache, self._timed = level, options.cache, timed
+        self._loaded: list[Loaded] = []
+
+    @cached_property
+    def address(self) -> int:
+        """Where `run` is."""
+        with self._timed("compile"):
+            for module, text in zip(self.lowered.modules, self._texts, strict=True):
+                environment = [self._address_of(thing) for thing in module.environment]
+                self._loaded.append(Loaded(text, environment, level=self._level, cache=self._cache))
+        self._texts.clear()
+        return self._loaded[-1].address("run")
+
+    def _address_of(self, thing: Any) -> Any:
+        return self._loaded[thing.number].address("piece") if isinstance(thing, Piece) else thing
 
 
 class Program:
-    """A recording as machine code."""
+    """A recording as machine code.
 
-    def __init__(self, recording: Recording, options: Options, timed: Callable[[str], Any]) -> None:
+    lanes   the code for several points, one in each SIMD lane; None if it runs one point at a time
+    way     says which of the two, and why
+    """
+
+    def __init__(
+        self, recording: Recording, options: Options, timed: Callable[[str], Any], *, lanes: bool = False
+    ) -> None:
         self.nodes = len(recording.trace)
         self.level = default_level(recording) if options.level is None else options.level
         with timed("lower"):
             helpers = helpers_for(options.threads)
             self.lowered: Lowered = lower(recording, fast_math=options.fast_math, level=self.level, helpers=helpers)
-            texts = [module.text() for module in self.lowered.modules]
+            self._code = MachineCode(self.lowered, self.level, options, timed)
+            self.lanes, self.way = self._in_lanes(recording, options, timed) if lanes else (None, "")
         self.guards = len(recording.guards)
         recording.trace.clear()  # its records and symbols refer to each other
-        with timed("compile"):
-            self._loaded: list[Loaded] = []
-            for module, text in zip(self.lowered.modules, texts, strict=True):
-                environment = [self._address_of(thing) for thing in module.environment]
-                self._loaded.append(Loaded(text, environment, level=self.level, cache=options.cache))
-        self.address = self._loaded[-1].address("run")
-        self.run = _RUN(self.address)
+        _ = (self.lanes or self._code).address
         self.rebuild = recording.rebuild
         self.values = len(recording.value)
         self.products = recording.products
         self.pattern = recording.pattern
         self.matrices = [Template(p) for p in recording.blocks]
 
-    def _address_of(self, thing: Any) -> Any:
-        return self._loaded[thing.number].address("piece") if isinstance(thing, Piece) else thing
+    @property
+    def address(self) -> int:
+        """Where the function `run` is."""
+        return self._code.address
+
+    @cached_property
+    def run(self) -> Callable[..., int]:
+        """The function for one point."""
+        return _RUN(self.address)
+
+    def _in_lanes(
+        self, recording: Recording, options: Options, timed: Callable[[str], Any]
+    ) -> tuple[MachineCode | None, str]:
+        try:
+            lowered = lower(recording, fast_math=options.fast_math, level=self.level, width=WIDTH)
+        except NotInLanesError as reason:
+            return None, f"points run one after the other in machine code, because of {reason}"
+        return MachineCode(lowered, self.level, options, timed), f"{WIDTH} points run at once, one in each SIMD lane"

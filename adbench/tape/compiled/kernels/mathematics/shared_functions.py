@@ -38,7 +38,7 @@ class Kernel:
         known = k.code.known.get(key)
         if known is None:
             module = k.code.module
-            is_vector = k.width > 1 and not module.shares_kernels and module.inlined < INLINE
+            is_vector = k.width > k.code.width and not module.shares_kernels and module.inlined < INLINE
             inline = k.code.is_kernel or is_vector
             known = k.code.known[key] = self._inline(k, names) if inline else self.call(k, names)
         return known

@@ -1,0 +1,255 @@
+"""`compile(..., batch=True)`: the operator at N points in one call.
+
+The arguments have a leading axis of N points, except shared ones; so do all results. Programs on numbers and small
+arrays run eight points at once, one in each SIMD lane; all others run one point after the other in machine code
+(`point_loops`). Points that no recording fits are recorded, as in single calls. What is left (a NaN among the
+derivatives, an error, a function that cannot be recorded) runs as single calls. So every point has the result of a
+call of its own, bit for bit.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from adbench.tape.compiled.batch.plan import Plan
+from adbench.tape.compiled.batch.point_loops import UNDECIDED
+from adbench.tape.compiled.runtime.arguments import Arguments
+from adbench.tape.compiled.runtime.assembly import assembled
+from adbench.tape.compiled.runtime.compiled_call import Compiled, Signature
+from adbench.tape.compiled.runtime.entry import DispatchTable
+from adbench.tape.compiled.runtime.program import Options
+from adbench.tape.trees import tree_flatten, tree_unflatten
+
+DOUBLE = np.dtype(np.float64)
+REMEMBERED = 1000
+"""The most shapes of batches whose arguments are remembered."""
+
+
+class Batched(Compiled):
+    """The result of `compile` with batch=True: a function of N points that runs as machine code.
+
+    shared   positions of the arguments that are the same at all points
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        example: Sequence[Any],
+        operator: str,
+        wrt: Any,
+        options: Options,
+        shared: int | Sequence[int],
+    ) -> None:
+        super().__init__(f, example, operator, wrt, options)
+        self.shared = frozenset((shared,) if isinstance(shared, int) else shared)
+        for k in self.shared:
+            if not 0 <= k < len(example):
+                raise ValueError(f"compile: shared: expected positions from 0 to {len(example) - 1}, got {k}")
+        self.workspaces = DispatchTable()
+        self._known: dict[Any, tuple[Batch, Signature]] = {}
+        self._plans: dict[Any, Plan] = {}
+
+    def _by_python(self, *args: Any, **named: Any) -> Any:
+        if named:
+            raise TypeError(f"{self.name}: give all arguments by position, got {', '.join(named)} by name")
+        key = tuple([_kind(x) for x in args])
+        known = self._known.get(key)
+        if known is not None:
+            return self._answer(known[1], known[0].at(args))
+        batch = Batch(self, args)
+        if batch.settings:
+            self.note(f"argument {batch.settings[0]}: integers are settings, so points run as single calls")
+            return self._single_calls(batch, None, range(batch.count))
+        if batch.count == 0:
+            return self._empty(batch)
+        signature = self._signature(Arguments(self, batch.point(0)))
+        if None not in key and not self.vectors:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            self._known[key] = batch.at(()), signature
+        return self._answer(signature, batch)
+
+    def _signature(self, arguments: Arguments) -> Signature:
+        found = self._signatures.get(arguments.key)
+        if found is None:
+            found = self._signatures[arguments.key] = Signature(self, arguments)
+        return found
+
+    def _answer(self, signature: Signature, batch: Batch) -> Any:
+        """The result: first by machine code, then, for what is left, by single calls."""
+        results, others = self._evaluate(signature, batch)
+        if results is None:
+            return self._single_calls(batch, None, others)
+        result = assembled(self, (signature.programs[0], results), batch.whole)
+        return self._single_calls(batch, result, others) if others else result
+
+    def _evaluate(self, signature: Signature, batch: Batch) -> tuple[list[np.ndarray] | None, Sequence[int]]:
+        """The parts of the result, and the points that need calls of their own."""
+        if signature.eager_because:
+            return None, range(batch.count)
+        results: list[np.ndarray] | None = None
+        others: list[int] = []
+        rows: Any = range(batch.count)
+        previous = -1
+        while True:
+            if signature.programs:
+                data = batch.data if results is None else batch.rows(rows)
+                found, outcomes = self._run(signature, data, batch.is_shared, len(rows))
+                if results is None:
+                    results = found
+                else:
+                    for whole, part in zip(results, found, strict=True):
+                        whole[rows] = part
+                if outcomes.count(0) == len(outcomes):
+                    return results, others
+                status, rows = np.frombuffer(outcomes, np.uint8), np.asarray(rows)
+                others += rows[status > UNDECIDED].tolist()
+                rows = rows[status == UNDECIDED]
+            if len(rows) == 0:
+                return results, others
+            full = len(signature.programs) >= self.options.recordings
+            if full or rows[0] == previous or not self._recorded(signature, batch.point(rows[0])):
+                return results, [*others, *map(int, rows)]
+            previous = rows[0]
+
+    def _recorded(self, signature: Signature, args: Sequence[Any]) -> bool:
+        """Record at a point; False if that fails, so that the point's own call says why."""
+        with suppress(Exception):
+            program = self.compiled(Arguments(self, args), careful=False)
+            signature.programs.append(program)
+            signature.dispatch.reserve(program.lowered.work)  # for single calls
+            return True
+        return False
+
+    def _run(
+        self, signature: Signature, data: Sequence[np.ndarray], is_shared: Sequence[bool], count: int
+    ) -> tuple[list[np.ndarray], bytearray]:
+        """The parts of the result at `count` points, and the outcome of each."""
+        plan = self._plans.get(signature.key)
+        if plan is None or plan.recordings != len(signature.programs):
+            plan = self._plans[signature.key] = Plan(signature.programs, is_shared)
+        self.workspaces.reserve(plan.doubles)
+        memory = self.workspaces.borrow()
+        try:
+            return plan.run(data, count, memory)
+        finally:
+            self.workspaces.give_back(memory)
+
+    # Points that run as single calls
+
+    def _single_calls(self, batch: Batch, result: Any, points: Sequence[int]) -> Any:
+        """The batch's result with that of single calls at these points."""
+        filled: list[Any] | None = None if result is None else tree_flatten(result)[0]
+        for i in points:
+            args = batch.point(i)
+            one = self.call_any(args, Arguments(self, args))
+            leaves, structure = _flat(one)
+            if filled is None:
+                filled = [np.empty((batch.count, *np.shape(x))) for x in leaves]
+                result = filled[0] if structure is None else tree_unflatten(structure, filled)
+            shapes = [np.shape(x)[1:] for x in filled]
+            if shapes != [np.shape(x) for x in leaves]:
+                raise ValueError(
+                    f"{self.name}: expected results of one shape at all points, got "
+                    f"{[np.shape(x) for x in leaves]} at point {i} and {shapes} at others"
+                )
+            for array, x in zip(filled, leaves, strict=True):
+                array[i] = x
+        return result
+
+    def _empty(self, batch: Batch) -> Any:
+        """The result at no point. Its shapes come from a call at ones."""
+        args = batch.ones()
+        leaves, structure = _flat(self.call_any(args, Arguments(self, args)))
+        empty = [np.empty((0, *np.shape(x))) for x in leaves]
+        return empty[0] if structure is None else tree_unflatten(structure, empty)
+
+
+class Batch:
+    """The arguments of one call.
+
+    whole       the same as flat data, with the leading axis
+    count       the number of points
+    is_shared   whether all points share it, for each array or number of the data
+    settings    positions of arguments with an integer for each point
+    """
+
+    def __init__(self, owner: Batched, args: Sequence[Any]) -> None:
+        self.args, self.owner = args, owner
+        self.whole = Arguments(owner, args)
+        self.is_shared = [False] * len(self.whole.data)
+        self.settings: list[int] = []
+        places = [[p for p in slots if type(p) is int] for _, slots in self.whole.rebuilds]
+        places.append(list(range(self.whole.inputs, len(self.whole.data))))
+        self.count = -1
+        for k, slots in enumerate(places):
+            for p in slots:
+                if k in owner.shared:
+                    self.is_shared[p] = True
+                    continue
+                shape = np.shape(self.whole.data[p])
+                if not shape:
+                    raise ValueError(
+                        f"{owner.name}: argument {k}: expected an array with a leading axis of points, got one number; "
+                        f"name arguments that all points share in shared="
+                    )
+                if self.count not in (-1, shape[0]):
+                    raise ValueError(
+                        f"{owner.name}: argument {k}: expected {self.count} points on the leading axis, as in the "
+                        f"arguments before, got shape {shape}"
+                    )
+                self.count = shape[0]
+                whole = p < self.whole.inputs and len(shape) == 1 and not self.whole.active[p]
+                if whole and np.asarray(self.whole.examples[p]).dtype.kind != "f":
+                    self.settings.append(k)
+        if self.count == -1:
+            raise ValueError(f"{owner.name}: expected an argument with a leading axis of points, got none")
+        self.data = [np.asarray(x) for x in self.whole.data]
+
+    def at(self, args: Sequence[Any]) -> Batch:
+        """The same with other arguments of the same shapes, each one number or array of doubles."""
+        other = copy.copy(self)
+        other.args, other.data = args, [x if type(x) is np.ndarray else np.array(x) for x in args]
+        return other
+
+    def rows(self, points: np.ndarray) -> list[np.ndarray]:
+        """The data of some points."""
+        return [x if shared else x[points] for x, shared in zip(self.data, self.is_shared, strict=True)]
+
+    def point(self, i: int) -> tuple[Any, ...]:
+        """The arguments of one point."""
+        return self._mapped(lambda x: x[i])
+
+    def ones(self) -> tuple[Any, ...]:
+        """Arguments of a point where all numbers are one."""
+        return self._mapped(lambda x: np.ones(x.shape[1:], x.dtype)[()])
+
+    def _mapped(self, of: Callable[[np.ndarray], Any]) -> tuple[Any, ...]:
+        args = []
+        for k, arg in enumerate(self.args):
+            if k in self.owner.shared:
+                args.append(arg)
+                continue
+            leaves, structure = _flat(arg)
+            leaves = [of(x) if isinstance(x, np.ndarray) else x for x in leaves]
+            args.append(leaves[0] if structure is None else tree_unflatten(structure, leaves))
+        return tuple(args)
+
+
+def _flat(x: Any) -> tuple[list[Any], Any]:
+    """Leaves and structure; the structure of a single number or array is None."""
+    leaves, structure = tree_flatten(x)
+    return leaves, None if len(leaves) == 1 and leaves[0] is x else structure
+
+
+def _kind(x: Any) -> Any:
+    """The shape of an array of doubles, `float` for a number, or None."""
+    if type(x) is float:
+        return float
+    is_plain = type(x) is np.ndarray and x.dtype is DOUBLE and x.flags.carray
+    return x.shape if is_plain else None

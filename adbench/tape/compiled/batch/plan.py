@@ -1,0 +1,88 @@
+"""How a signature's programs run on arrays of points: the words that `point_loops` reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from adbench.tape.compiled.batch.point_loops import FIELDS, PLAN, point_loop
+from adbench.tape.compiled.kernels.simd import WIDTH
+from adbench.tape.compiled.lowering.storage import Shape
+from adbench.tape.compiled.runtime.program import Program
+
+
+class Plan:
+    """The words of a plan except addresses of a call's own memory.
+
+    recordings   the number of programs when this was made; those whose results have other shapes are left out
+    doubles      of memory that a call needs
+    """
+
+    def __init__(self, programs: Sequence[Program], is_shared: Sequence[bool]) -> None:
+        self.recordings = len(programs)
+        inputs = programs[0].lowered.inputs
+        self.results: tuple[Shape, ...] = programs[0].lowered.results
+        programs = [p for p in programs if p.lowered.results == self.results]
+        lanes = [p.lanes for p in programs if p.lanes is not None]
+        in_lanes = len(lanes) == len(programs)
+        self._loop = point_loop(lanes=in_lanes)
+        if in_lanes:
+            arguments, parts = WIDTH * sum(map(math.prod, inputs)), WIDTH * sum(map(math.prod, self.results))
+            work, addresses = WIDTH * max(p.lowered.work for p in lanes), [p.address for p in lanes]
+        else:
+            arguments, parts = -(-len(inputs) // 8) * 8, -(-len(self.results) // 8) * 8
+            work, addresses = max(p.lowered.work for p in programs), [p.address for p in programs]
+        self._places = arguments, arguments + parts
+        self.doubles = arguments + parts + work
+        tables: list[list[Sequence[int]]] = [
+            [*_rows(inputs, is_shared)],
+            [*_rows(self.results, [False] * len(self.results))],
+            [(address,) for address in addresses],
+        ]
+        words, self._starts = [0] * len(PLAN), []
+        for rows in tables:
+            self._starts.append(len(words) + 1)
+            words += [len(rows), *(word for row in rows for word in row)]
+        self._words = np.array(words, np.int64)
+        self._kept = programs
+
+    def run(self, data: Sequence[np.ndarray], count: int, memory: int) -> tuple[list[np.ndarray], bytearray]:
+        """The parts of the result, and each point's outcome."""
+        results = [np.empty((count, *shape)) for shape in self.results]
+        status = bytearray(count)
+        words = self._words.copy()
+        plan = address(words)
+        arguments, parts = self._places
+        words[: len(PLAN)] = (
+            *(plan + 8 * start for start in self._starts),
+            memory,
+            memory + 8 * arguments,
+            memory + 8 * parts,
+            address(np.frombuffer(status, np.uint8)),
+            0,
+        )
+        for arrays, start in zip((data, results), self._starts, strict=False):
+            words[start : start + len(FIELDS) * len(arrays) : len(FIELDS)] = [address(x) for x in arrays]
+        first = 0
+        while first < count:
+            with suppress(Exception):  # the status says so, and the point's own call raises it again
+                self._loop(first, count, plan)
+            first = int(words[len(PLAN) - 1])
+        return results, status
+
+
+def _rows(shapes: Sequence[Shape], is_shared: Sequence[bool]) -> Iterator[tuple[int, ...]]:
+    """The fields of inputs or results; base is 0."""
+    first = 0
+    for shape, shared in zip(shapes, is_shared, strict=True):
+        size = math.prod(shape)
+        yield 0, size, 0 if shared else size, first, int(shape == ())
+        first += size
+
+
+def address(array: np.ndarray) -> int:
+    """Where an array's numbers are."""
+    return int(array.__array_interface__["data"][0])

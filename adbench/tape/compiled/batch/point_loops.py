@@ -1,0 +1,311 @@
+"""Two loops over points in machine code, compiled once per process and shared by all compiled functions.
+
+    void lanes(i64 first, i64 stop, ptr plan)     eight points at once, one in each SIMD lane
+    void points(i64 first, i64 stop, ptr plan)    one point after the other
+
+`lanes` copies eight points into a block, element by element as vectors over the points, runs programs of that width
+(`lowering.module`), and copies the block of results back. After the last whole block, the last point fills the free
+lanes. Each program in turn runs for the lanes that have no result yet.
+
+`points` runs ordinary programs on each point's rows, where they lie.
+
+Both run for any range of points, so threads can share them out in multiples of eight, each with its own plan.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Sequence
+
+from adbench.tape.compiled.kernels.simd import WIDTH, Code, Module, Name
+from adbench.tape.compiled.runtime.llvm import Loaded
+
+PLAN = ("inputs", "results", "programs", "arguments", "parts", "work", "status", "next")
+"""The words of a plan.
+
+inputs, results    the address of a table with the fields `FIELDS` for each; before it, their number
+programs           the address of the programs' addresses; before it, their number
+arguments, parts   memory for the arguments and results of one program
+work               its workspace
+status             the address of a byte for each point: 0, or the `Outcome` that left it without a result
+next               the point after the last that ran: `points` stops after an error
+"""
+FIELDS = ("base", "size", "stride", "first", "is_number")
+"""Of an input or a result: the address of the numbers of point 0, numbers per point, the distance of two points (0 if
+all share it), its place among the vectors of a block, and whether the program takes a number or an address."""
+
+UNDECIDED, NAN, ERROR = 1, 2, 3
+
+
+class _Loops:
+    """Writes both functions."""
+
+    def __init__(self) -> None:
+        self.module = Module()
+        self.one_after_the_other()
+        self.in_lanes()
+
+    def begin(self) -> None:
+        """Begin a function: read its plan."""
+        self.code = Code(self.module)
+        self.plan = {name: self.word("%plan", k, "ptr") for k, name in enumerate(PLAN[:-1])}
+        self.counts = {
+            name: self.code.load(self.word_at(self.plan[name], -1), "i64") for name in ("inputs", "results", "programs")
+        }
+
+    def end(self, name: str) -> None:
+        """Finish it."""
+        self.code.do("ret void")
+        self.module.function(f"void @{name}(i64 %first, i64 %stop, ptr %plan)", self.code)
+
+    def word_at(self, pointer: Name, k: Name | int) -> Name:
+        """The address of word k."""
+        return self.code.emit(f"getelementptr inbounds i64, ptr {pointer}, i64 {k}")
+
+    def word(self, pointer: Name, k: Name | int, kind: str = "i64") -> Name:
+        """Word k of a table."""
+        return self.code.load(self.word_at(pointer, k), kind)
+
+    def note_next(self, i: Name) -> None:
+        """Write the plan's last word."""
+        self.code.store(i, self.word_at("%plan", PLAN.index("next")), "i64")
+
+    def integers(self, op: str, a: Name, b: Name | int, kind: str = "i64") -> Name:
+        """add, mul, and, …"""
+        return self.code.emit(f"{op} {kind} {a}, {b}")
+
+    def each(self, name: str, body: Callable[[Name, dict[str, Name]], None]) -> None:
+        """For each input or result: body(its number, its fields)."""
+
+        def one(k: Name) -> None:
+            entry = self.word_at(self.plan[name], self.integers("mul", k, len(FIELDS)))
+            fields = {field: self.word(entry, j, "ptr" if field == "base" else "i64") for j, field in enumerate(FIELDS)}
+            body(k, fields)
+
+        self.code.loop(self.counts[name], one)
+
+    def when(self, condition: Name, body: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
+        """Run the body if the condition holds."""
+        code = self.code
+        inside, other, after = code.label(), code.label(), code.label()
+        code.do(f"br i1 {condition}, label %{inside}, label %{other}")
+        code.begin(inside)
+        body()
+        code.do(f"br label %{after}")
+        code.begin(other)
+        if otherwise is not None:
+            otherwise()
+        code.do(f"br label %{after}")
+        code.begin(after)
+
+    # One point after the other
+
+    def one_after_the_other(self) -> None:
+        """Write `points`."""
+        self.begin()
+        code, plan = self.code, self.plan
+        outcome = code.variable("i32")
+
+        def point(i: Name) -> None:
+            def argument(k: Name, fields: dict[str, Name]) -> None:
+                row = code.element(fields["base"], self.integers("mul", i, fields["stride"]))
+                number = code.emit(f"ptrtoint ptr {row} to i64")
+                slot = self.word_at(plan["arguments"], k)
+                self.when(
+                    code.emit(f"icmp ne i64 {fields['is_number']}, 0"),
+                    lambda: code.store(code.load(row), slot),
+                    lambda: code.store(number, slot, "i64"),
+                )
+
+            def address(k: Name, fields: dict[str, Name]) -> None:
+                row = code.element(fields["base"], self.integers("mul", i, fields["stride"]))
+                code.store(row, self.word_at(plan["parts"], k), "ptr")
+
+            def number(k: Name, fields: dict[str, Name]) -> None:
+                row = code.element(fields["base"], self.integers("mul", i, fields["stride"]))
+                is_number = code.emit(f"icmp ne i64 {fields['is_number']}, 0")
+                self.when(is_number, lambda: code.store(self.word(plan["parts"], k, "double"), row))
+
+            def attempt(j: Name) -> None:
+                def run() -> None:
+                    program = self.word(plan["programs"], j, "ptr")
+                    given = f"ptr {plan['arguments']}, ptr {plan['parts']}, ptr {plan['work']}"
+                    code.store(code.emit(f"call i32 {program}({given})"), outcome, "i32")
+
+                self.when(code.emit(f"icmp eq i32 {code.load(outcome, 'i32')}, {UNDECIDED}"), run)
+
+            def failed() -> None:
+                code.do(f"store i8 {code.emit(f'trunc i32 {found} to i8')}, ptr {self.status(i)}")
+
+            self.each("inputs", argument)
+            self.each("results", address)
+            code.store(str(UNDECIDED), outcome, "i32")
+            code.loop(self.counts["programs"], attempt)
+            found = code.load(outcome, "i32")
+            self.when(code.emit(f"icmp eq i32 {found}, 0"), lambda: self.each("results", number), failed)
+            self.note_next(self.integers("add", i, 1))
+            code.leave_if(code.emit(f"icmp eq i32 {found}, {ERROR}"), "away")
+
+        self.note_next("%stop")
+        code.loop("%stop", point, "%first")
+        code.do("br label %away")
+        code.begin("away")
+        self.end("points")
+
+    def status(self, i: Name) -> Name:
+        """The address of a point's status."""
+        return self.code.emit(f"getelementptr inbounds i8, ptr {self.plan['status']}, i64 {i}")
+
+    # Eight points at once
+
+    def in_lanes(self) -> None:
+        """Write `lanes`."""
+        self.begin()
+        code = self.code
+        pending, nan = code.variable("i32"), code.variable("i32")
+
+        def block(start: Name) -> None:
+            rest = self.integers("sub", "%stop", start)
+            is_whole = code.emit(f"icmp sge i64 {rest}, {WIDTH}")
+            active = code.emit(f"select i1 {is_whole}, i64 {WIDTH}, i64 {rest}")
+            last = self.integers("sub", active, 1)
+            rows = [
+                self.integers("add", start, code.emit(f"call i64 {least}(i64 {lane}, i64 {last})")) for lane in LANES
+            ]
+
+            def argument(_: Name, fields: dict[str, Name]) -> None:
+                # An input that all points share is copied once.
+                is_new = code.emit(f"icmp eq i64 {start}, %first")
+                moves = code.emit(f"icmp ne i64 {fields['stride']}, 0")
+                self.when(
+                    self.integers("or", is_new, moves, "i1"),
+                    lambda: self.transpose("arguments", fields, start, rows, is_whole, to_block=True),
+                )
+
+            self.each("inputs", argument)
+            code.store("255", pending, "i32")
+            code.store("0", nan, "i32")
+            code.loop(self.counts["programs"], attempt)
+            self.each("results", lambda _, f: self.transpose("parts", f, start, rows, is_whole, to_block=False))
+            left, bad = code.load(pending, "i32"), code.load(nan, "i32")
+            both = self.integers("or", left, bad, "i32")
+
+            def mark(lane: Name) -> None:
+                n = code.emit(f"trunc i64 {lane} to i32")
+                bits = [self.integers("and", self.integers("lshr", m, n, "i32"), 1, "i32") for m in (left, bad)]
+                outcome = self.integers("add", bits[0], self.integers("mul", bits[1], NAN, "i32"), "i32")
+                where = self.status(self.integers("add", start, lane))
+                code.do(f"store i8 {code.emit(f'trunc i32 {outcome} to i8')}, ptr {where}")
+
+            self.when(code.emit(f"icmp ne i32 {both}, 0"), lambda: code.loop(active, mark))
+
+        def attempt(j: Name) -> None:
+            wanted = code.load(pending, "i32")
+
+            def run() -> None:
+                code.do(f"store i8 {code.emit(f'trunc i32 {wanted} to i8')}, ptr {self.plan['work']}")
+                program = self.word(self.plan["programs"], j, "ptr")
+                given = f"ptr {self.plan['arguments']}, ptr {self.plan['parts']}, ptr {self.plan['work']}"
+                masks = code.emit(f"call i32 {program}({given})")
+                failed = self.integers("and", self.integers("lshr", masks, 8, "i32"), 255, "i32")
+                decided = self.integers("or", self.integers("and", masks, 255, "i32"), failed, "i32")
+                others = self.integers("xor", decided, 255, "i32")
+                code.store(self.integers("and", wanted, others, "i32"), pending, "i32")
+                code.store(self.integers("or", code.load(nan, "i32"), failed, "i32"), nan, "i32")
+
+            self.when(code.emit(f"icmp ne i32 {wanted}, 0"), run)
+
+        least = self.module.declare("llvm.smin.i64", "i64 {}(i64, i64)")
+        code.loop("%stop", block, "%first", WIDTH)
+        self.note_next("%stop")
+        self.end("lanes")
+
+    def transpose(
+        self,
+        block: str,
+        fields: dict[str, Name],
+        start: Name,
+        points: Sequence[Name],
+        is_whole: Name,
+        *,
+        to_block: bool,
+    ) -> None:
+        """Copy an input's rows for eight points into a block, or a result's rows out of it."""
+        code = self.code
+        inside = self.lane_vector(self.plan[block], fields["first"])
+        one = self.integers("and", code.emit(f"icmp eq i64 {fields['size']}, 1"), is_whole, "i1")
+        is_line = self.integers("and", one, code.emit(f"icmp eq i64 {fields['stride']}, 1"), "i1")
+
+        def line() -> None:
+            outside = code.element(fields["base"], start)
+            source, target = (outside, inside) if to_block else (inside, outside)
+            code.store(code.load(source, VECTOR), target, VECTOR)
+
+        def every() -> None:
+            rows = [code.element(fields["base"], self.integers("mul", i, fields["stride"])) for i in points]
+            whole = self.integers("and", fields["size"], -WIDTH)
+
+            def square(c: Name) -> None:
+                columns = [self.lane_vector(inside, self.integers("add", c, lane)) for lane in LANES]
+                lines = [code.element(row, c) for row in rows]
+                sources, targets = (lines, columns) if to_block else (columns, lines)
+                for vector, target in zip(
+                    self.transposed([code.load(s, VECTOR) for s in sources]), targets, strict=True
+                ):
+                    code.store(vector, target, VECTOR)
+
+            def column(c: Name) -> None:
+                where = self.lane_vector(inside, c)
+                vector = "poison" if to_block else code.load(where, VECTOR)
+                for lane, row in zip(LANES, rows, strict=True):
+                    if to_block:
+                        number = code.load(code.element(row, c))
+                        vector = code.emit(f"insertelement {VECTOR} {vector}, double {number}, i64 {lane}")
+                    else:
+                        number = code.emit(f"extractelement {VECTOR} {vector}, i64 {lane}")
+                        code.store(number, code.element(row, c))
+                if to_block:
+                    code.store(vector, where, VECTOR)
+
+            code.loop(whole, square, step=WIDTH)
+            code.loop(fields["size"], column, whole)
+
+        self.when(is_line, line, every)
+
+    def lane_vector(self, pointer: Name, k: Name) -> Name:
+        """The address of vector k of a block."""
+        return self.code.emit(f"getelementptr inbounds {VECTOR}, ptr {pointer}, i64 {k}")
+
+    def transposed(self, rows: Sequence[Name]) -> list[Name]:
+        """The columns of a square of eight rows: exchange halves, then quarters, then neighbours."""
+        rows = list(rows)
+        for distance in (4, 2, 1):
+            for i in LANES:
+                if not i & distance:
+                    a, b = rows[i], rows[i + distance]
+                    first = [lane if not lane & distance else 8 + lane - distance for lane in LANES]
+                    second = [lane + distance if not lane & distance else 8 + lane for lane in LANES]
+                    rows[i], rows[i + distance] = self.shuffled(a, b, first), self.shuffled(a, b, second)
+        return rows
+
+    def shuffled(self, a: Name, b: Name, order: Sequence[int]) -> Name:
+        """Elements of two vectors in this order."""
+        lanes = ", ".join(f"i32 {k}" for k in order)
+        return self.code.emit(f"shufflevector {VECTOR} {a}, {VECTOR} {b}, <{WIDTH} x i32> <{lanes}>")
+
+
+LANES = range(WIDTH)
+VECTOR = f"<{WIDTH} x double>"
+_LOOP = ctypes.PYFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+
+
+@functools.cache
+def point_loop(*, lanes: bool) -> Callable[[int, int, int], None]:
+    """The function `lanes`, or `points`."""
+    return _LOOP(_loaded().address("lanes" if lanes else "points"))
+
+
+@functools.cache
+def _loaded() -> Loaded:
+    return Loaded(_Loops().module.text(), [], level=2)
