@@ -155,8 +155,8 @@ class Product:
     def products_of_matrices(self, given: Sequence[Any], count: int) -> dict[int, Value]:
         """For each product A v or v A of a large matrix and a vector: its values for all colours, as rows of a matrix.
 
-        So products with vectors become one product with the matrix of all these vectors. That is several times faster,
-        and there is none if the vector is a seed and each of its elements has a separate colour.
+        So products with vectors become one product with the matrix of all these vectors, which is several times faster.
+        If the vector is a seed and each of its elements has a separate colour, the rows are those of A.
         """
         found: dict[int, Value] = {}
         for n in live(self.trace, self.results):
