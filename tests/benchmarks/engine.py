@@ -426,6 +426,65 @@ def print_memory() -> None:
         print(f"    {name + ', n = 10⁶':34} {blocks:g} new blocks, {ours:,.0f} pages; autograd {other:,.0f} pages")
 
 
+def batch_functions() -> dict[str, tuple[Callable[[Any], Any], Any, float]]:
+    """Functions of one point: name -> (function, 1000 points, what the ratio to single calls should be)."""
+    rng = np.random.default_rng(0)
+
+    def sines(x: Any) -> Any:
+        s = x
+        for _ in range(100):
+            s = tape.sin(s) + x
+        return s
+
+    def rosenbrock(x: Any) -> Any:
+        return sum(100.0 * (x[i + 1] - x[i] ** 2) ** 2 + (1.0 - x[i]) ** 2 for i in range(9))
+
+    def masks(x: Any) -> Any:
+        s = x
+        for _ in range(20):
+            s = tape.where(s > 0, 0.5 * s - 1.0, tape.exp(s) * x)
+        return s
+
+    def paths(x: Any) -> Any:
+        s = recurrence(x) if x > 0 else 1.0 - x
+        return s if x < 1 else tape.sin(s)
+
+    numbers = rng.normal(size=1000)
+    return {
+        "x²": (lambda x: x * x, numbers, 3),
+        "recurrence, 400 operations": (recurrence, 1.0 + rng.random(1000), 3),
+        "100 sines": (sines, numbers, 3),
+        "Rosenbrock of 10 numbers": (rosenbrock, rng.normal(size=(1000, 10)), 3),
+        "20 times where": (masks, numbers, 2),
+        "three paths under guards": (paths, numbers, 2),
+    }
+
+
+def batch_rows() -> list[Row]:
+    """Value and gradient at 1000 points: compiled single calls in a loop / one batched call."""
+    rows = []
+    for name, (f, x, target) in batch_functions().items():
+        points = list(x) if x.ndim > 1 else x.tolist()
+        many, one = tape.compile(f, x, batch=True), tape.compile(f, points[0])
+
+        def loop(call: Any = one.call, points: Any = points) -> None:
+            for point in points:
+                call(point)
+
+        loop()
+        rounds = rounds_of(lambda many=many, x=x: many(x), loop, seconds=0.3)
+        rows.append(compared(f"1000 points, {name}: single calls / batch", rounds, 0, 1, target))
+    return rows
+
+
+def batch_compile_row() -> Row:
+    """What the first call of a batched function costs, compared with that of an ordinary one."""
+    x = 1.0 + np.random.default_rng(0).random(1000)
+    calls = (lambda: tape.compile(recurrence, x, batch=True), lambda: tape.compile(recurrence, 1.5))
+    rounds = rounds_of(*calls, seconds=0.5)
+    return compared("recurrence: compile for a batch / for single calls", rounds, 0, 1, 2, is_limit=True)
+
+
 def main() -> None:
     """Prints the table."""
     print("\n".join([*machine(), ""]))
@@ -439,6 +498,8 @@ def main() -> None:
         *array_rows(1_000_000),
         *sparse_rows(),
     ]:
+        print(row)
+    for row in [*batch_rows(), batch_compile_row()]:
         print(row)
     print_memory()
 
@@ -467,6 +528,10 @@ def test_large_arrays_are_not_slower_than_with_autograd() -> None:
 @pytest.mark.slow
 def test_compiled_jacobians_and_hessians_cost_no_more_than_their_products() -> None:
     _check(sparse_rows())
+
+
+def test_a_batch_is_faster_than_single_calls() -> None:
+    _check([*batch_rows(), batch_compile_row()])
 
 
 def test_later_gradients_of_scalar_code_keep_no_memory() -> None:

@@ -2,9 +2,9 @@
 
 The arguments have a leading axis of N points, except shared ones; so do all results. Programs on numbers and small
 arrays run eight points at once, one in each SIMD lane; all others run one point after the other in machine code
-(`point_loops`). Points that no recording fits are recorded, as in single calls. What is left (a NaN among the
-derivatives, an error, a function that cannot be recorded) runs as single calls. So every point has the result of a
-call of its own, bit for bit.
+(`point_loops`). Points that fit none of the recordings are recorded, as in single calls. Other points (a NaN among the
+derivatives, an error, a function that cannot be recorded) run as single calls. So every point has the result of a
+single call, bit for bit.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Batched(Compiled):
         return self._single_calls(batch, result, others) if others else result
 
     def _evaluate(self, signature: Signature, batch: Batch) -> tuple[list[np.ndarray] | None, Sequence[int]]:
-        """The parts of the result, and the points that need calls of their own."""
+        """The parts of the result, and the points that need single calls."""
         if signature.eager_because:
             return None, range(batch.count)
         results: list[np.ndarray] | None = None
@@ -118,7 +118,7 @@ class Batched(Compiled):
             previous = rows[0]
 
     def _recorded(self, signature: Signature, args: Sequence[Any]) -> bool:
-        """Record at a point; False if that fails, so that the point's own call says why."""
+        """Record at a point; False if that fails, so that the point's single call says why."""
         with suppress(Exception):
             program = self.compiled(Arguments(self, args), careful=False)
             signature.programs.append(program)

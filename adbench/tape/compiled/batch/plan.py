@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -37,7 +38,7 @@ class Plan:
             work, addresses = max(p.lowered.work for p in programs), [p.address for p in programs]
         self._places = arguments, arguments + parts
         self.doubles = arguments + parts + work
-        tables: list[list[Sequence[int]]] = [
+        tables: list[list[tuple[int, ...]]] = [
             [*_rows(inputs, is_shared)],
             [*_rows(self.results, [False] * len(self.results))],
             [(address,) for address in addresses],
@@ -46,31 +47,29 @@ class Plan:
         for rows in tables:
             self._starts.append(len(words) + 1)
             words += [len(rows), *(word for row in rows for word in row)]
-        self._words = np.array(words, np.int64)
+        self._template = (ctypes.c_int64 * len(words))(*words)
+        self._bases = [range(start, len(words), len(FIELDS)) for start in self._starts]
         self._kept = programs
 
     def run(self, data: Sequence[np.ndarray], count: int, memory: int) -> tuple[list[np.ndarray], bytearray]:
         """The parts of the result, and each point's outcome."""
         results = [np.empty((count, *shape)) for shape in self.results]
         status = bytearray(count)
-        words = self._words.copy()
-        plan = address(words)
+        words = type(self._template).from_buffer_copy(self._template)
+        plan = ctypes.addressof(words)
         arguments, parts = self._places
-        words[: len(PLAN)] = (
-            *(plan + 8 * start for start in self._starts),
-            memory,
-            memory + 8 * arguments,
-            memory + 8 * parts,
-            address(np.frombuffer(status, np.uint8)),
-            0,
-        )
-        for arrays, start in zip((data, results), self._starts, strict=False):
-            words[start : start + len(FIELDS) * len(arrays) : len(FIELDS)] = [address(x) for x in arrays]
+        for k, start in enumerate(self._starts):
+            words[k] = plan + 8 * start
+        words[3], words[4], words[5] = memory, memory + 8 * arguments, memory + 8 * parts
+        words[6] = address(np.frombuffer(status, np.uint8))
+        for arrays, bases in zip((data, results), self._bases, strict=False):
+            for x, k in zip(arrays, bases, strict=False):
+                words[k] = address(x)
         first = 0
         while first < count:
-            with suppress(Exception):  # the status says so, and the point's own call raises it again
+            with suppress(Exception):  # the status says so, and the point's single call raises it again
                 self._loop(first, count, plan)
-            first = int(words[len(PLAN) - 1])
+            first = words[len(PLAN) - 1]
         return results, status
 
 

@@ -190,7 +190,7 @@ def _write_lanes(emission: Emission, locations: Sequence[Location], done: Name) 
 
 
 def _any_nan(emission: Emission, locations: Sequence[Location]) -> Name:
-    """Whether one of the conditions holds; "" if there are none."""
+    """Whether one of the conditions holds; "" without conditions."""
     names = [emission.elements(p)[0] for p in locations if not isinstance(p, Uniform)]
     if not names:
         return ""
