@@ -6,6 +6,7 @@
 See docs/explanation/compiled.md.
 """
 
-from adbench.tape.compiled.runtime.compiled_call import Compiled, compile
+from adbench.tape.compiled.compilation import compile
+from adbench.tape.compiled.runtime.compiled_call import Compiled
 
 __all__ = ["Compiled", "compile"]

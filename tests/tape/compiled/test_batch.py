@@ -4,9 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from adbench import tape
 from adbench.tape.trees import tree_flatten
+from tests.tape.compiled.test_guards import points as pairs
+from tests.tape.compiled.test_guards import program_of, programs
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 5e-324, -1e-310, 1e-20, 0.5, 709.0, -745.0, 1e15, 1e300, math.inf, -math.inf, math.nan]
 
@@ -178,6 +182,13 @@ def test_each_branch_is_recorded_once():
     x = np.concatenate([points(400), [1.0, 0.0, -1.0, math.nan]])
     many = assert_same(branches, x)
     assert many.explain().count("recording of") == 4
+
+
+@settings(max_examples=25, deadline=None)
+@given(programs, pairs, st.integers(1, 20))
+def test_random_programs(code, at, count):
+    x, y = (np.resize([p[k] for p in at], count) for k in (0, 1))
+    assert_same(program_of(code), x, y, level=0)
 
 
 def test_a_new_branch_in_a_later_call():

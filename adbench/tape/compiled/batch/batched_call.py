@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.batch.plan import Plan
 from adbench.tape.compiled.batch.point_loops import UNDECIDED
+from adbench.tape.compiled.batch.point_plan import Plan
 from adbench.tape.compiled.runtime.arguments import Arguments
 from adbench.tape.compiled.runtime.assembly import assembled
 from adbench.tape.compiled.runtime.compiled_call import Compiled, Signature
@@ -72,6 +72,8 @@ class Batched(Compiled):
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
             self._known[key] = batch.at(()), signature
+            batch.whole.data = []  # only its structure is needed
+            batch.whole.examples = [None] * len(batch.data)
         return self._answer(signature, batch)
 
     def _signature(self, arguments: Arguments) -> Signature:
@@ -163,9 +165,14 @@ class Batched(Compiled):
         return result
 
     def _empty(self, batch: Batch) -> Any:
-        """The result at no point. Its shapes come from a call at ones."""
+        """The result at no point. Without a recording, its shapes come from a call at ones."""
         args = batch.ones()
-        leaves, structure = _flat(self.call_any(args, Arguments(self, args)))
+        arguments = Arguments(self, args)
+        signature = self._signatures.get(arguments.key)
+        if signature is not None and signature.programs:
+            program = signature.programs[0]
+            return assembled(self, (program, [np.empty((0, *shape)) for shape in program.lowered.results]), batch.whole)
+        leaves, structure = _flat(self.call_any(args, arguments))
         empty = [np.empty((0, *np.shape(x))) for x in leaves]
         return empty[0] if structure is None else tree_unflatten(structure, empty)
 
