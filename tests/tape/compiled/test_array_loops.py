@@ -174,3 +174,15 @@ def test_a_small_factor_stays_inside_a_sum_so_that_large_numbers_do_not_overflow
         expected, slopes = tape.gradient(f, x)
         assert value == pytest.approx(expected, rel=1e-14)
         np.testing.assert_allclose(slope, slopes, rtol=1e-14)
+
+
+def test_a_sum_of_a_negative_product_has_the_other_sign():
+    x = np.random.default_rng(0).normal(size=100)
+
+    def f(x):
+        a, b = tape.sin(x), tape.cos(x)
+        return tape.sum(a * b) + 3.0 * tape.sum(-a * b) + 5.0 * tape.sum(-(a * b)) + 7.0 * tape.sum(a * -b * 2.0)
+
+    value, slope = tape.compile(f, x)(x)
+    assert value == pytest.approx(-21.0 * np.sum(np.sin(x) * np.cos(x)), rel=1e-13)
+    np.testing.assert_allclose(slope, tape.gradient(f, x)[1], rtol=1e-12)
