@@ -1,0 +1,131 @@
+"""A finding: a program, a derivative and a library that gets it wrong there, with both numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from adbench.findings.program import Input, Program, Step
+from adbench.model.errors import BadFile
+
+Kind = Literal["wrong", "nan", "raises", "crashes", "hangs", "differs"]
+"""What the library does: a wrong number; NaN or infinity for a finite one; an exception; the process dies; no answer in
+time; eager and compiled variants of a library differ, where the reference decides nothing."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A library's wrong derivative of a program at its inputs.
+
+    operator   of adbench/model/operator.py: gradient, jvp, hvp_reverse_over_forward
+    library    the name of the backend
+    version    of its library
+    got        the wrong number, or the exception's text; expected: the right one; place: which number it is
+    words      the verdict in one sentence
+    where      the source of the expected number: "power series over balls, proved"
+    known      the backend's known bug that explains it, as "trap_x_sqrt_x: nan (owner/repository#7)", or ""
+    origin     how to make it again: "adbench fuzz --seed 3, program 1204"
+    """
+
+    program: Program
+    operator: str
+    library: str
+    kind: Kind
+    got: str
+    expected: str
+    place: str
+    words: str
+    where: str = ""
+    version: str = ""
+    known: str = ""
+    origin: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Findings with the same key count as one: library, kind, order of the derivative, and the operations."""
+        order = "second" if self.operator.startswith("h") else "first"
+        return self.library, self.kind, order, *sorted(set(self.program.operations))
+
+    @property
+    def title(self) -> str:
+        """One line."""
+        operations = " and ".join(dict.fromkeys(self.program.operations))
+        verb = {"wrong": "is wrong", "nan": f"is {self.got}", "differs": "differs between variants"}.get(
+            self.kind, self.kind
+        )
+        return f"{self.library}: the {self.operator} of {operations} {verb}"
+
+    def explained(self, known: str) -> Finding:
+        """The same, explained by a known bug."""
+        return replace(self, known=known)
+
+    def to_plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**vars(self), "program": _plain(self.program)}
+
+    @staticmethod
+    def from_plain(plain: Mapping[str, Any]) -> Finding:
+        """The inverse of `to_plain`."""
+        if plain["kind"] not in KINDS:
+            raise ValueError(f"{plain['kind']!r} is not a kind of finding")
+        return Finding(**{**plain, "program": _program(plain["program"])})
+
+
+def write(finding: Finding, file: Path) -> None:
+    """The finding as a JSON file, one that `read` and `adbench minimise` take."""
+    from adbench.model.atomic_file import write_whole
+
+    write_whole(file, (json.dumps(finding.to_plain(), indent=1) + "\n").encode())
+
+
+def read(file: Path) -> Finding:
+    """The finding of a file. Raises BadFile."""
+    try:
+        return Finding.from_plain(json.loads(file.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise BadFile(f"{file}: cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise BadFile(f"{file} is not a finding ({reason}); pass a file that adbench fuzz wrote") from error
+
+
+def _plain(program: Program) -> dict[str, Any]:
+    inputs = [
+        {"value": np.asarray(one.native).tolist(), "active": one.active}
+        | ({} if one.shape is None else {"shape": list(one.shape)})
+        for one in program.inputs
+    ]
+    return {"inputs": inputs, "steps": [_plain_step(step) for step in program.steps]}
+
+
+def _plain_step(step: Step) -> dict[str, Any]:
+    plain: dict[str, Any] = {"name": step.name, "expression": step.expression, "operands": list(step.operands)}
+    more = {"body": [_plain_step(one) for one in step.body], "definition": step.definition, "own": dict(step.own)}
+    return plain | {name: value for name, value in more.items() if value}
+
+
+def _program(plain: Mapping[str, Any]) -> Program:
+    inputs = []
+    for one in plain["inputs"]:
+        array = np.array(one["value"], dtype=np.float64)
+        made = array.reshape(one["shape"]) if "shape" in one else array
+        inputs.append(Input.of(made, active=bool(one["active"])))
+    return Program(tuple(inputs), tuple(map(_step, plain["steps"])))
+
+
+def _step(plain: Mapping[str, Any]) -> Step:
+    return Step(
+        str(plain["name"]),
+        str(plain["expression"]),
+        tuple(map(int, plain["operands"])),
+        tuple(map(_step, plain.get("body", ()))),
+        str(plain.get("definition", "")),
+        {str(library): str(text) for library, text in plain.get("own", {}).items()},
+    )
