@@ -68,14 +68,14 @@ class Finding:
 
     def to_plain(self) -> dict[str, Any]:
         """For JSON."""
-        return {**vars(self), "program": _plain(self.program)}
+        return {**vars(self), "program": plain_program(self.program)}
 
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> Finding:
         """The inverse of `to_plain`."""
         if plain["kind"] not in KINDS:
             raise ValueError(f"{plain['kind']!r} is not a kind of finding")
-        return Finding(**{**plain, "program": _program(plain["program"])})
+        return Finding(**{**plain, "program": program_of(plain["program"])})
 
 
 def write(finding: Finding, file: Path) -> None:
@@ -96,7 +96,8 @@ def read(file: Path) -> Finding:
         raise BadFile(f"{file} is not a finding ({reason}); pass a file that adbench fuzz wrote") from error
 
 
-def _plain(program: Program) -> dict[str, Any]:
+def plain_program(program: Program) -> dict[str, Any]:
+    """For JSON."""
     inputs = [
         {"value": np.asarray(one.native).tolist(), "active": one.active}
         | ({} if one.shape is None else {"shape": list(one.shape)})
@@ -111,7 +112,8 @@ def _plain_step(step: Step) -> dict[str, Any]:
     return plain | {name: value for name, value in more.items() if value}
 
 
-def _program(plain: Mapping[str, Any]) -> Program:
+def program_of(plain: Mapping[str, Any]) -> Program:
+    """The inverse of `plain_program`."""
     inputs = []
     for one in plain["inputs"]:
         array = np.array(one["value"], dtype=np.float64)

@@ -203,7 +203,7 @@ def _code(source: str) -> Any:
 
 def compiled(source: str, **known: Any) -> Callable[..., Any]:
     """The function f of a program's source."""
-    scope: dict[str, Any] = dict(known)
+    scope: dict[str, Any] = {"numpy": np, **known}
     exec(_code(source), scope)
     made: Callable[..., Any] = scope["f"]
     return made

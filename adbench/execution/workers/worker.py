@@ -7,6 +7,7 @@ Requests and answers are messages on a private socket (channel.py). An answer ha
 from __future__ import annotations
 
 import gc
+import importlib
 import math
 import os
 import socket
@@ -337,6 +338,12 @@ def relate(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def call(state: WorkerState, request: Mapping[str, Any]) -> Any:
+    """The answer of ``function(backend, request)``: "package.module:name", in a part that this one must not import."""
+    module, _, name = request["function"].partition(":")
+    return getattr(importlib.import_module(module), name)(state.backend, request)
+
+
 REQUESTS: Mapping[str, Callable[[WorkerState, Mapping[str, Any]], Any]] = {
     "load": load,
     "reference": refer,
@@ -348,6 +355,7 @@ REQUESTS: Mapping[str, Callable[[WorkerState, Mapping[str, Any]], Any]] = {
     "judge": judge,
     "overhead": overhead,
     "memory": measure_memory,
+    "call": call,
 }
 
 

@@ -1,0 +1,73 @@
+"""Operators of a function that is given as source text: for programs that no file holds."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adbench.execution.operators import compositions
+from adbench.execution.operators.prepared_point import operator_named
+from adbench.model import tree
+from adbench.model.backend import Backend
+from adbench.model.errors import MissingFunction, Unsupported
+from adbench.model.operator import COMPOSITIONS, WITH_VECTOR
+
+MODULES = re.compile(r"\b(jax|torch|autograd|tensorflow|scipy|numpy)\.")
+"""Modules that a text may name."""
+
+
+def answers(
+    backend: Backend,
+    text: str,
+    args: Sequence[Any],
+    wrt: Sequence[int],
+    vector: Sequence[Any],
+    operators: Sequence[str],
+) -> dict[str, dict[str, Any]]:
+    """The results of operators, one after the other: each with `result`, `unsupported` or `raised`, with the reason.
+
+    text     defines ``f(xp, *args)``
+    args     numbers and float64 arrays; vector: v, for operators that take one
+    result   one array for each array of the operator's result, the value first
+    """
+    f = function(text, backend.xp)
+    return {operator: _answer(backend, f, tuple(args), tuple(wrt), tuple(vector), operator) for operator in operators}
+
+
+def function(text: str, xp: Any) -> Callable[..., Any]:
+    """The text's f on a namespace; the text may name modules of libraries."""
+    scope: dict[str, Any] = {name: importlib.import_module(name) for name in set(MODULES.findall(text))}
+    exec(compile(text, "<program>", "exec"), scope)
+    made = scope["f"]
+    return lambda *args: made(xp, *args)
+
+
+def _answer(
+    backend: Backend,
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    wrt: tuple[int, ...],
+    vector: tuple[Any, ...],
+    operator: str,
+) -> dict[str, Any]:
+    asked = operator_named(operator)
+    given = (*args, vector) if operator in WITH_VECTOR else args
+    native = backend.native_inputs(given)
+    try:
+        with np.errstate(all="ignore"):
+            make = compositions.composed if asked in COMPOSITIONS else None
+            call = make(backend, asked, f, native, wrt) if make else backend.prepare(asked, f, native, wrt)
+            result = backend.numpy_result(backend.waited(call(*native)))
+        return {"result": [np.asarray(leaf) for leaf in tree.leaves(result)]}
+    except (Unsupported, NotImplementedError, MissingFunction) as reason:
+        return {"unsupported": f"{type(reason).__name__}: {reason}"}
+    except AttributeError as reason:  # xp has no such function, or its arrays lack a method
+        return {"unsupported": f"{type(reason).__name__}: {reason}"}
+    except Exception as error:  # a library may raise anything
+        if operator != "value" and "result" not in _answer(backend, f, args, wrt, (), "value"):
+            return {"unsupported": f"its value, too, raises {type(error).__name__}: {error}"}
+        return {"raised": f"{type(error).__name__}: {error}"}

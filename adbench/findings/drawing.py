@@ -1,0 +1,225 @@
+"""Random programs, drawn step by step at their point: each operand's value is known when the next step is chosen.
+
+All randomness comes from `draw(n)`, a whole number below n: a seeded generator's for `adbench fuzz`, or Hypothesis's in
+a test (`tests/findings`), so that both make the same programs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from adbench.findings.program import Input, Program, Step, compiled
+from adbench.findings.vocabulary import DERIVATIVE, EXPRESSIONS, LOOP, TOTAL, Expression, parameters
+from adbench.model.errors import AdbenchError
+from adbench.model.namespace import Namespace
+
+Draw = Callable[[int], int]
+
+SHAPES = ((), (), (3,), (3,), (2,), (1,), (2, 3), (3, 3), (3, 3), (2, 2), (2, 2), (3, 1), (1, 3))
+SPECIAL = (0.0, 1.0, -1.0, 2.0, 0.5, -0.5)
+MOST_STEPS = 30
+MOST_ENDS = 3
+"""Values that nothing uses and that are added at the end; others are left out."""
+MOST_ENTRIES = 12
+LARGEST = 1e4
+"""Of a value in a program. Larger ones soon overflow in a derivative."""
+TRIES = 12
+STEP = 1e-30
+"""Of the complex step, which has no rounding error."""
+
+
+def derivative(g: Callable[[Any], Any], x: Any) -> Any:
+    """∇g at x for a g that takes complex numbers, by the complex step: Im g(x + i h e) / h."""
+    x = np.asarray(x)
+    found = np.empty(x.shape)
+    for place in np.ndindex(x.shape):
+        there = x.astype(np.complex128)
+        there[place] += 1j * STEP
+        found[place] = np.imag(g(there)) / STEP
+    return found if found.ndim else found[()]
+
+
+PLAIN = Namespace(np, derivative=derivative)
+"""numpy, for the values from which a program grows."""
+
+
+@dataclass
+class Coverage:
+    """How often an operation has been applied to the result of another one."""
+
+    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def rarest(self, before: str, candidates: list[Expression]) -> Expression:
+        """The candidate that has followed `before` least often; the first of several."""
+        return min(candidates, key=lambda one: self.pairs[before, one.name])
+
+    def add(self, program: Program) -> None:
+        """Count a program's pairs."""
+        known = len(program.inputs)
+        for step in program.steps:
+            for operand in step.operands:
+                before = program.steps[operand - known].name if operand >= known else "input"
+                self.pairs[before, step.name] += 1
+
+
+def drawn(draw: Draw, coverage: Coverage | None = None, steps: int | None = None) -> Program:
+    """A scalar program with up to this many operations; by default 1 to 30 of them."""
+    wanted = steps or 1 + draw(MOST_STEPS)
+    growing = _Growing(draw, coverage or Coverage())
+    while growing.size < wanted - 1 - len(growing.unused):
+        growing.grow()
+    if not growing.steps:
+        growing.grow()
+    program = growing.finished()
+    growing.coverage.add(program)
+    return program
+
+
+def programs(seed: int) -> Callable[[], Program]:
+    """A function that returns the next program of this seed."""
+    random, coverage = Random(seed), Coverage()
+    return lambda: drawn(random.randrange, coverage)
+
+
+class _Growing:
+    """A program under construction, with the value of each number."""
+
+    def __init__(self, draw: Draw, coverage: Coverage) -> None:
+        self.draw, self.coverage = draw, coverage
+        self.inputs = [self._input() for _ in range(1 + draw(3))]
+        self.steps: list[Step] = []
+        self.values: list[Any] = [one.native for one in self.inputs]
+        self.unused = set(range(len(self.inputs)))
+
+    def grow(self) -> None:
+        """Add a step, or an operation on the first input if nothing else works."""
+        kind = self.draw(20)
+        for _ in range(TRIES):
+            step = self._with_body(LOOP) if kind == 0 else self._with_body(DERIVATIVE) if kind == 1 else self._plain()
+            if step is not None and self._accepted(step):
+                return
+            kind = 2
+        assert self._accepted(Step("tanh", "xp.tanh({0})", (0,)))
+
+    @property
+    def size(self) -> int:
+        """The number of operations so far."""
+        return sum(len(step.operations) for step in self.steps)
+
+    def finished(self) -> Program:
+        """Join the last values that nothing uses into one number."""
+        rest = [number for number in sorted(self.unused) if number >= len(self.inputs)][-MOST_ENDS:]
+        total = rest.pop()
+        if np.ndim(self.values[total]):
+            total = self._added(Step("sum", TOTAL, (total,)))
+        for number in rest:
+            part = self._added(Step("sum", TOTAL, (number,))) if np.ndim(self.values[number]) else number
+            total = self._added(Step("add", "{0} + {1}", (total, part)))
+        return Program(tuple(self.inputs), tuple(self.steps)).pruned()
+
+    def _added(self, step: Step) -> int:
+        assert self._accepted(step, largest=np.inf)
+        return len(self.values) - 1
+
+    def _plain(self) -> Step | None:
+        first = self._operand()
+        shape, before = np.shape(self.values[first]), self._name(first)
+        second = self._operand()
+        shapes = shape, np.shape(self.values[second])
+        tried = [EXPRESSIONS[self.draw(len(EXPRESSIONS))] for _ in range(6)]
+        fitting = [one for one in tried if one.fits(*shapes[: one.arity])]
+        if not fitting:
+            return None
+        chosen = self.coverage.rarest(before, fitting[:2])
+        return Step(chosen.name, self._text(chosen, shapes), (first, second)[: chosen.arity])
+
+    def _text(self, chosen: Expression, shapes: Any) -> str:
+        text = chosen.text
+        for name, choices in parameters(text, shapes).items():
+            text = text.replace(f"{{{name}}}", choices[self.draw(len(choices))])
+        return text
+
+    def _with_body(self, text: str) -> Step | None:
+        """A loop or an inner derivative of a few operations, which may use the values so far."""
+        over = self._operand()
+        known, shape = len(self.values), np.shape(self.values[over])
+        body: list[Step] = []
+        for _ in range(1 + self.draw(3)):
+            tried = [EXPRESSIONS[self.draw(len(EXPRESSIONS))] for _ in range(4)]
+            chosen = next((one for one in tried if one.inner), None)
+            if chosen is None:
+                continue
+            first = known + len(body)
+            others = [k for k, value in enumerate(self.values) if np.shape(value) in ((), shape)] + [known]
+            second = others[self.draw(len(others))]
+            body.append(Step(chosen.name, self._text(chosen, (shape,)), (first, second)[: chosen.arity]))
+        if not body:
+            return None
+        name = "loop" if text is LOOP else "derivative"
+        return Step(name, text.replace("{n}", "3"), (over,), tuple(body))
+
+    def _accepted(self, step: Step, largest: float = LARGEST) -> bool:
+        """Add the step if its value exists, is real, and is of moderate size."""
+        try:
+            with np.errstate(all="ignore"):
+                value = _value(step, self.values)
+            shape = np.shape(value)
+            array = np.asarray(value, dtype=np.float64)
+        except (ArithmeticError, ValueError, TypeError, IndexError, np.linalg.LinAlgError, AdbenchError):
+            return False
+        if not array.size or array.size > MOST_ENTRIES or len(shape) > 2:
+            return False
+        if not np.isfinite(array).all() or np.abs(array).max() > largest:
+            return False
+        if step.name == "loop" and shape != np.shape(self.values[step.operands[0]]):
+            return False
+        self.steps.append(step)
+        self.values.append(array if array.ndim else float(array))
+        self.unused -= {number for number in step.used if number < len(self.values)}
+        self.unused.add(len(self.values) - 1)
+        return True
+
+    def _operand(self) -> int:
+        """A number: one not used yet, or a recent one, or any."""
+        kind, count = self.draw(4), len(self.values)
+        if kind <= 1 and self.unused:
+            rest = sorted(self.unused)
+            return rest[self.draw(len(rest))]
+        if kind == 2:
+            return self.draw(count)
+        return count - 1 - min(self.draw(count), self.draw(count))
+
+    def _name(self, number: int) -> str:
+        return self.steps[number - len(self.inputs)].name if number >= len(self.inputs) else "input"
+
+    def _input(self) -> Input:
+        shape = SHAPES[self.draw(len(SHAPES))]
+        kind = self.draw(8)
+        size = int(np.prod(shape, dtype=int))
+        if kind == 0:  # all equal: ties
+            values = [self._number()] * size
+        elif kind == 1:  # special points
+            values = [SPECIAL[self.draw(len(SPECIAL))] for _ in range(size)]
+        else:
+            values = [self._number() for _ in range(size)]
+        return Input.of(np.reshape(np.array(values), shape))
+
+    def _number(self) -> float:
+        """Between -3 and 3, with four decimals."""
+        return (self.draw(60_001) - 30_000) / 10_000
+
+
+def _value(step: Step, values: list[Any]) -> Any:
+    """The step's value on numpy."""
+    operands = [k for k in sorted(step.used) if k < len(values)]
+    new = {old: k for k, old in enumerate(operands)}
+    moved = step.renumbered(lambda old: new[old] if old < len(values) else old - len(values) + len(operands))
+    inputs = tuple(Input(0.0) for _ in operands)
+    f = compiled(Program(inputs, (moved,)).source())
+    return f(PLAIN, *[values[k] for k in operands])

@@ -1,0 +1,220 @@
+"""Is a library's derivative of a program right? Few numbers acquit quickly; only the full oracle convicts.
+
+The true value f, the derivatives along two directions v and w, and wᵀ H v come from four evaluations on power series
+with at least 50 digits: a few milliseconds. A gradient g with <g, v> and <g, w> within AGREEING of these is right. A
+result that does not agree, and every result at a kink or where the series decide nothing, goes to the oracle of
+`adbench check`: each entry, with the noise of double precision there. What it calls wrong is judged once more with
+other directions and other random roundings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from adbench.execution.operators.source_text_call import function
+from adbench.findings.drawing import PLAIN
+from adbench.findings.finding import Kind
+from adbench.findings.program import Program
+from adbench.model.operator import OF_SECOND_ORDER
+from adbench.oracle.evidence import EntryEvidence
+from adbench.oracle.leaves import Point
+from adbench.oracle.operators import judge_entries
+from adbench.oracle.precise import NotPrecise, on_series
+from adbench.oracle.reference import Known, Reference
+from adbench.oracle.series.evaluation import Curve, many_entries
+from adbench.oracle.subject import Effort, Numbers, Subject
+
+AGREEING = 1e-10
+"""Relative to the sum of the terms' sizes. Of smaller agreement the oracle's noise decides."""
+
+CONSISTENT = 1e-8
+"""Relative difference of results that count as equal where the truth is not known."""
+
+SECONDS = 0.5
+"""Approximate time of a full reference."""
+
+QUICK_SECONDS = 0.02
+"""A third of the limit for the true numbers along directions."""
+
+OPERATORS = ("gradient", "value_and_gradient", "jvp", "hvp", *sorted(OF_SECOND_ORDER - {"hvp", "hessian"}))
+"""The operators that programs are judged in."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with one answer: the parts of a Finding that the program does not have."""
+
+    kind: Kind
+    got: str
+    expected: str
+    place: str
+    words: str
+    where: str
+
+
+class Trial:
+    """A program at its point, and everything needed to judge answers. Nothing is computed before it is needed."""
+
+    def __init__(self, program: Program, seed: int = 0) -> None:
+        self.program, self.seed = program, seed
+        self.text = program.source()
+        self.args, self.wrt = program.args, program.wrt
+        self.point = Point(self.args, self.wrt, program.names)
+        self._function = program.function()
+
+    @property
+    def vector(self) -> tuple[Any, ...]:
+        """v, in the structure of the active inputs."""
+        return self.point.direction(self.seed, 0)
+
+    def subject(self) -> Subject:
+        """The program for the oracle."""
+        plain = function(self.text, PLAIN)
+        return Subject(plain, self.point, self._function, ())
+
+    @cached_property
+    def quick(self) -> _Quick | None:
+        """The true numbers along directions; None if the series do not prove all of them."""
+        effort = Effort(self.seed, max_seconds=QUICK_SECONDS)
+        try:
+            known = on_series(self.subject(), effort, Numbers((), effort), self._numbers)
+        except NotPrecise:
+            return None
+        if any(one.kind != "smooth" for one in known):
+            return None
+        return _Quick(*(one.lower for one in known))
+
+    def _numbers(self, found: Any) -> list[Known]:
+        v, w = (many_entries(self.point.steps(self.seed, number)) for number in (0, 1))
+        curves = (Curve.straight(v), Curve.straight(w), Curve.mixed(v, w))
+        return [found.truth.values()[0].known, *(found.truth.derivatives(curve)[0].known for curve in curves)]
+
+    def fault(self, operator: str, answer: Mapping[str, Any]) -> Fault | None:
+        """What is wrong with a library's answer (`source_text_call.answers`), or None."""
+        if "raised" in answer:
+            text = str(answer["raised"]).partition("\n")[0]
+            return Fault("raises", text, "a derivative", operator, f"the {operator} raises {text}", "")
+        if "result" not in answer:
+            return None
+        arrays = [np.asarray(one) for one in answer["result"]]
+        if self.quick is not None and self._agrees(operator, arrays, self.quick):
+            return None
+        return self._full_fault(operator, arrays)
+
+    def _agrees(self, operator: str, arrays: Sequence[Any], quick: _Quick) -> bool:
+        """Whether sums along the directions agree with the true numbers."""
+        if any(one.dtype != np.float64 or not np.isfinite(one).all() for one in arrays):
+            return False
+        if operator == "value_and_gradient":
+            value, *arrays = arrays
+            if value.shape or not _close(float(value), quick.value, 0.0):
+                return False
+        if operator == "jvp":
+            return len(arrays) == 1 and not arrays[0].shape and _close(float(arrays[0]), quick.along_v, 0.0)
+        if [one.shape for one in arrays] != [leaf.values.shape for leaf in self.point.leaves]:
+            return False
+        truths = (quick.along_v, quick.along_w) if operator not in OF_SECOND_ORDER else (None, quick.mixed)
+        return all(truth is None or self._sums(arrays, number, truth) for number, truth in enumerate(truths))
+
+    def _sums(self, arrays: Sequence[Any], number: int, truth: float) -> bool:
+        terms = [one * step for one, step in zip(arrays, self.point.steps(self.seed, number), strict=True)]
+        flat = [float(term) for part in terms for term in np.ravel(part)]
+        return _close(math.fsum(flat), truth, math.fsum(map(abs, flat)))
+
+    def _full_fault(self, operator: str, arrays: Sequence[Any]) -> Fault | None:
+        """The oracle's word, twice."""
+        found = None
+        again = (self.seed,) if operator in ("jvp", *OF_SECOND_ORDER) else (self.seed, self.seed + 1)
+        for seed in again:  # another seed has another v, which the answer does not know
+            known = self.reference(operator in OF_SECOND_ORDER, seed)
+            if known is None:
+                return None
+            verdict, entries = judge_entries(operator, self._structured(operator, arrays), known)
+            if verdict.word != "wrong":
+                return None
+            found = verdict, entries, known.all_outputs
+        assert found is not None
+        verdict, entries, row = found
+        wrong = [one for one in entries if one.word == "wrong" and not one.place.startswith("the sum")]
+        entry = max(wrong, key=_error, default=verdict.worst)
+        where = row.method + (", proved" if row.proved else "")
+        if entry is None:
+            shapes = ", ".join(str(one.shape) for one in arrays)
+            got, expected = f"arrays of shape {shapes}", "the structure of the inputs"
+            return Fault("wrong", got, expected, operator, verdict.sentence, where)
+        kind: Kind = "wrong" if math.isfinite(entry.got) else "nan"
+        return Fault(kind, repr(entry.got), entry.truth, entry.place, verdict.sentence, where)
+
+    def reference(self, second: bool, seed: int) -> Reference | None:
+        """The full reference of first order, or of H v, in a limited time; None if it is not proved."""
+        effort = Effort(seed, max_seconds=SECONDS)
+        move = many_entries(self.point.steps(seed, 0)) if second else None
+        try:
+            rows = on_series(
+                self.subject(), effort, Numbers((), effort), lambda found: found.rows(found.planned(), move)
+            )
+        except NotPrecise:
+            return None
+        if not rows[0].proved or not math.isfinite(rows[0].value.size):
+            return None
+        return Reference((), ((0, rows[0]),))
+
+    def _structured(self, operator: str, arrays: Sequence[Any]) -> Any:
+        """The arrays as the operator returns them."""
+        if operator == "jvp":
+            return arrays[0] if len(arrays) == 1 else tuple(arrays)
+        return (arrays[0], tuple(arrays[1:])) if operator == "value_and_gradient" else tuple(arrays)
+
+
+def agree(trial: Trial, answers: Sequence[tuple[str, Mapping[str, Any]]]) -> bool:
+    """Whether all results are finite and equal, up to rounding: gradients, H v, and <g, v> with J v."""
+    firsts: list[Any] = []
+    seconds: list[Any] = []
+    along: list[float] = []
+    for operator, one in answers:
+        arrays = [np.asarray(part) for part in one.get("result", ())]
+        if not arrays:
+            continue
+        if not all(part.dtype == np.float64 and np.isfinite(part).all() for part in arrays):
+            return False
+        if operator == "jvp":
+            along.append(float(np.sum(arrays[0])))
+            continue
+        gradient = arrays[1:] if operator == "value_and_gradient" else arrays
+        flat = np.concatenate([np.ravel(part) for part in gradient])
+        (seconds if operator in OF_SECOND_ORDER else firsts).append(flat)
+    step = np.concatenate([np.ravel(part) for part in trial.point.steps(trial.seed, 0)])
+    if any(one.shape != step.shape for one in (*firsts, *seconds)):
+        return False
+    products = [float(one @ step) for one in firsts]
+    size = max((float(np.abs(one) @ np.abs(step)) for one in firsts), default=0.0)
+    return (
+        all(np.allclose(one, each[0], rtol=CONSISTENT, atol=0.0) for each in (firsts, seconds) for one in each)
+        and all(abs(one - other) <= CONSISTENT * size for one in along for other in products)
+        and len(along) + len(firsts) + len(seconds) > 0
+    )
+
+
+@dataclass(frozen=True)
+class _Quick:
+    """f, D_v f, D_w f and wᵀ H v."""
+
+    value: float
+    along_v: float
+    along_w: float
+    mixed: float
+
+
+def _close(got: float, truth: float, scale: float) -> bool:
+    return math.isfinite(truth) and abs(got - truth) <= AGREEING * max(abs(truth), scale)
+
+
+def _error(entry: EntryEvidence) -> float:
+    error = abs(entry.got - entry.expected)
+    return error if math.isfinite(error) else math.inf

@@ -1,0 +1,59 @@
+"""The parts of fuzzing that run in a worker: a library's derivatives of a program, and their judgement.
+
+A worker with a library judges nothing, and the one that judges has no library: a crash of either is told from the
+other's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from adbench.execution.operators.source_text_call import answers
+from adbench.findings.finding import program_of
+from adbench.findings.judging import Trial, agree
+from adbench.model.backend import Backend
+
+
+def answer(backend: Backend, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The library's results for a program; request: the program, operators, seed."""
+    trial = Trial(program_of(request["program"]), request["seed"])
+    text = trial.program.source(backend.name.partition("_")[0])
+    found = answers(backend, text, trial.args, trial.wrt, trial.vector, request["operators"])
+    for one in found.values():
+        if "result" in one:
+            one["result"] = [_packed(array) for array in one["result"]]
+    return found
+
+
+def judge(backend: Backend | None, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The faults in the answers of all libraries: library -> operator -> fault, and whether the truth is known.
+
+    Where it is not known quickly, answers that agree with each other are believed.
+    """
+    trial = Trial(program_of(request["program"]), request["seed"])
+    given = {library: {op: _unpacked(one) for op, one in of.items()} for library, of in request["answers"].items()}
+    found: dict[str, dict[str, Any]] = {}
+    is_known = trial.quick is not None
+    believed = not is_known and agree(trial, [pair for of in given.values() for pair in of.items()])
+    for library, of_library in given.items():
+        for operator, one in of_library.items():
+            if believed and "result" in one:
+                continue
+            if (fault := trial.fault(operator, one)) is not None:
+                found.setdefault(library, {})[operator] = vars(fault)
+    return {"faults": found, "known": is_known}
+
+
+def _packed(array: Any) -> dict[str, Any]:
+    array = np.asarray(array)
+    return {"numbers": array.ravel().tolist(), "shape": list(array.shape), "dtype": str(array.dtype)}
+
+
+def _unpacked(one: Mapping[str, Any]) -> dict[str, Any]:
+    if "result" not in one:
+        return dict(one)
+    arrays = [np.array(part["numbers"], dtype=part["dtype"]).reshape(part["shape"]) for part in one["result"]]
+    return {"result": arrays}
