@@ -1,0 +1,155 @@
+"""Programs go to each library in its own worker, and their answers to a worker that judges.
+
+A worker that dies or hangs is replaced; the library's crash is then a finding, the judge's is not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from adbench.execution.workers.context import Context
+from adbench.execution.workers.process import NoAnswer, WorkerLost, WorkerProcess
+from adbench.findings.finding import Finding, Kind, plain_program
+from adbench.findings.judging import Fault
+from adbench.findings.program import Program
+from adbench.model.backend import Backend
+
+ANSWER = "adbench.findings.program_worker:answer"
+JUDGE = "adbench.findings.program_worker:judge"
+ANSWER_SECONDS = 60.0
+"""A library that does not answer in this time hangs. Compiling a long program may take half of it."""
+JUDGE_SECONDS = 30.0
+IMPORT_SECONDS = 120.0
+
+LOST: Mapping[str, Kind] = {"crashed": "crashes", "timed_out": "hangs"}
+
+
+class Asked(Protocol):
+    """Something that answers requests: a worker, or a library in this process."""
+
+    def ask(self, request: Mapping[str, Any], timeout: float) -> Any:
+        """The answer. Raises NoAnswer."""
+
+
+@dataclass
+class Here:
+    """A library, or the judge, in this process: for tests, where nothing crashes."""
+
+    function: Callable[[Any, Mapping[str, Any]], Any]
+    backend: Backend | None = None
+
+    def ask(self, request: Mapping[str, Any], timeout: float) -> Any:
+        """The answer."""
+        return self.function(self.backend, request)
+
+
+@dataclass
+class Restarted:
+    """A worker that is started when it is first asked, and again after it was lost.
+
+    library   the backend that it loads; None for the judge
+    """
+
+    context: Context
+    library: str | None
+    worker: WorkerProcess | None = None
+
+    def ask(self, request: Mapping[str, Any], timeout: float) -> Any:
+        """The worker's answer. Raises NoAnswer, also as WorkerLost."""
+        if self.worker is None:
+            self.worker = self.context.supervisor.start(self.context.checking_start())
+            if self.library is not None:
+                self.worker.ask(self.context.load_request(self.library), IMPORT_SECONDS)
+        try:
+            return self.worker.ask(request, timeout)
+        except WorkerLost:
+            self.worker.close()
+            self.worker = None
+            raise
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What came of one program.
+
+    is_known   whether its true derivatives are known; otherwise only answers that differ were examined
+    refused    library -> why it has no answer, for some operator
+    lost       whether the judge gave no answer
+    """
+
+    findings: tuple[Finding, ...]
+    is_known: bool = True
+    refused: Mapping[str, str] = field(default_factory=dict)
+    lost: bool = False
+
+
+class Laboratory:
+    """Libraries by name, and the judge.
+
+    versions   library -> its version
+    """
+
+    def __init__(
+        self, libraries: Mapping[str, Asked], judge: Asked, versions: Mapping[str, str] | None = None, seed: int = 0
+    ) -> None:
+        self.libraries, self.judge, self.seed = dict(libraries), judge, seed
+        self.versions = dict(versions or {})
+        self._threads = ThreadPoolExecutor(max_workers=max(1, len(self.libraries)))
+
+    @staticmethod
+    def of_workers(context: Context, backends: Sequence[str], seed: int = 0) -> Laboratory:
+        """One worker for each backend, and one that judges."""
+        sources = context.catalog.backends
+        versions = {name: sources[name].version or "" for name in backends}
+        workers = {name: Restarted(context, name) for name in backends}
+        return Laboratory(workers, Restarted(context, None), versions, seed)
+
+    def examine(self, program: Program, operators: Sequence[str], libraries: Sequence[str] = ()) -> Examined:
+        """The findings in these operators of a program, for these libraries or all."""
+        asked = tuple(libraries) or tuple(self.libraries)
+        plain = {"program": plain_program(program), "seed": self.seed}
+        request = {"do": "call", "function": ANSWER, "operators": list(operators), **plain}
+        given = dict(zip(asked, self._threads.map(lambda name: self._answers(name, request), asked), strict=True))
+        found = [self._lost(program, name, one) for name, one in given.items() if isinstance(one, NoAnswer)]
+        answers = {name: one for name, one in given.items() if not isinstance(one, NoAnswer)}
+        refused = {
+            name: str(one["unsupported"]) for name, of in answers.items() for one in of.values() if "unsupported" in one
+        }
+        try:
+            judged = self.judge.ask({"do": "call", "function": JUDGE, "answers": answers, **plain}, JUDGE_SECONDS)
+        except NoAnswer:
+            return Examined(tuple(found), False, refused, lost=True)
+        for name, faults in judged["faults"].items():
+            for operator, fault in faults.items():
+                found.append(self._finding(program, name, operator, Fault(**fault)))
+        return Examined(tuple(found), bool(judged["known"]), refused)
+
+    def _answers(self, name: str, request: Mapping[str, Any]) -> Any:
+        try:
+            return self.libraries[name].ask(request, ANSWER_SECONDS)
+        except NoAnswer as lost:
+            return lost
+
+    def _lost(self, program: Program, name: str, lost: NoAnswer) -> Finding:
+        kind = LOST.get(lost.status, "raises")
+        words = f"the worker of {name} {lost.reason}"
+        return self._finding(program, name, "gradient", Fault(kind, lost.reason, "an answer", "", words, ""))
+
+    def _finding(self, program: Program, name: str, operator: str, fault: Fault) -> Finding:
+        version = self.versions.get(name, "")
+        return Finding(program, operator, name, **vars(fault), version=version)
+
+    def close(self) -> None:
+        """End the threads; the supervisor ends the workers."""
+        self._threads.shutdown(wait=False)
+
+    def __enter__(self) -> Laboratory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(RuntimeError):
+            self.close()
