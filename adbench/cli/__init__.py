@@ -21,9 +21,11 @@ from .compare import compare
 from .completion import completion
 from .doctor import doctor
 from .explain import explain
+from .fuzz import fuzz
 from .gradbench_tool import gradbench_tool
 from .history import history
 from .list import list_
+from .minimise import minimise
 from .new import new
 from .report import report
 from .run import run
@@ -99,5 +101,19 @@ def cli() -> None:
     """
 
 
-for _verb in (run, check, list_, explain, doctor, report, compare, history, gradbench_tool, new, completion):
+for _verb in (
+    run,
+    check,
+    fuzz,
+    minimise,
+    list_,
+    explain,
+    doctor,
+    report,
+    compare,
+    history,
+    gradbench_tool,
+    new,
+    completion,
+):
     cli.add_command(_verb)

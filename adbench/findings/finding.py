@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,12 @@ from adbench.model.errors import BadFile
 Kind = Literal["wrong", "nan", "raises", "crashes", "hangs", "differs"]
 """What the library does: a wrong number; NaN or infinity for a finite one; an exception; the process dies; no answer in
 time; eager and compiled variants of a library differ, where the reference decides nothing."""
+
+VERTICAL = frozenset(
+    {"sqrt", "asin", "acos", "acosh", "atanh", "log", "log1p", "log2", "log10", "pow", "half_power", "integer_power"}
+    | {"vector_norm", "std", "std_axis", "hypot", "atan2", "divide", "divide_constant", "negative_power", "masked_sqrt"}
+)
+"""Operations with an infinite derivative somewhere: 0 · inf is the NaN of most programs, whatever multiplies by 0."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -51,7 +58,15 @@ class Finding:
     def key(self) -> tuple[str, ...]:
         """Findings with the same key count as one: library, kind, order of the derivative, and the operations."""
         order = "second" if self.operator.startswith("h") else "first"
-        return self.library, self.kind, order, *sorted(set(self.program.operations))
+        if self.kind == "raises":
+            return self.library, self.kind, order, re.sub(r"[\d.]+", "", self.got)
+        operations = set(self.program.operations)
+        return (
+            self.library,
+            self.kind,
+            order,
+            *sorted((operations & VERTICAL if self.kind == "nan" else {}) or operations),
+        )
 
     @property
     def title(self) -> str:
@@ -65,6 +80,17 @@ class Finding:
     def explained(self, known: str) -> Finding:
         """The same, explained by a known bug."""
         return replace(self, known=known)
+
+    def described_as(self, other: Finding) -> Finding:
+        """The same, with the origin and the explanation of another finding."""
+        return replace(self, origin=other.origin, known=other.known)
+
+    @property
+    def file_stem(self) -> str:
+        """A name for its files."""
+        from adbench.catalog.generated_files import file_stem
+
+        return file_stem("_".join((self.library, self.kind, self.operator, *dict.fromkeys(self.program.operations))))
 
     def to_plain(self) -> dict[str, Any]:
         """For JSON."""

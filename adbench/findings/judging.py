@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,11 +22,13 @@ from adbench.findings.drawing import PLAIN
 from adbench.findings.finding import Kind
 from adbench.findings.program import Program
 from adbench.model.operator import OF_SECOND_ORDER
+from adbench.oracle.differences import UNIT_ROUNDOFF
 from adbench.oracle.evidence import EntryEvidence
 from adbench.oracle.leaves import Point
 from adbench.oracle.operators import judge_entries
 from adbench.oracle.precise import NotPrecise, on_series
-from adbench.oracle.reference import Known, Reference
+from adbench.oracle.reference import Known, Reference, Row
+from adbench.oracle.second_order import hvp_reference
 from adbench.oracle.series.evaluation import Curve, many_entries
 from adbench.oracle.subject import Effort, Numbers, Subject
 
@@ -152,18 +154,22 @@ class Trial:
         return Fault(kind, repr(entry.got), entry.truth, entry.place, verdict.sentence, where)
 
     def reference(self, second: bool, seed: int) -> Reference | None:
-        """The full reference of first order, or of H v, in a limited time; None if it is not proved."""
+        """The full reference of first order, or of H v; None unless it is proved, with finite numbers."""
         effort = Effort(seed, max_seconds=SECONDS)
-        move = many_entries(self.point.steps(seed, 0)) if second else None
         try:
-            rows = on_series(
-                self.subject(), effort, Numbers((), effort), lambda found: found.rows(found.planned(), move)
-            )
+            row = on_series(self.subject(), effort, Numbers((), effort), lambda found: found.rows(found.planned()))[0]
         except NotPrecise:
             return None
-        if not rows[0].proved or not math.isfinite(rows[0].value.size):
+        if second:
+            if not _is_finite(row):
+                return None
+            row = hvp_reference(self.subject(), row, effort).scalar
+        if not _is_finite(row):
             return None
-        return Reference((), ((0, rows[0]),))
+        # What is truly zero is often computed as a difference of the numbers around it.
+        floor = UNIT_ROUNDOFF * max(one.size for one in (row.value, *row.derivatives))
+        row = row.with_derivatives(lambda one: replace(one, noise=max(one.noise, floor)) if one.size == 0 else one)
+        return Reference((), ((0, row),))
 
     def _structured(self, operator: str, arrays: Sequence[Any]) -> Any:
         """The arrays as the operator returns them."""
@@ -209,6 +215,11 @@ class _Quick:
     along_v: float
     along_w: float
     mixed: float
+
+
+def _is_finite(row: Row) -> bool:
+    """Whether all numbers are proved and finite: at a point where a derivative is infinite nothing is asked."""
+    return row.proved and all(math.isfinite(one.size) for one in (row.value, *row.derivatives))
 
 
 def _close(got: float, truth: float, scale: float) -> bool:

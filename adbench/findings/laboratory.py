@@ -11,12 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from adbench.catalog.discovery import Catalog
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, WorkerLost, WorkerProcess
 from adbench.findings.finding import Finding, Kind, plain_program
 from adbench.findings.judging import Fault
 from adbench.findings.program import Program
 from adbench.model.backend import Backend
+from adbench.model.errors import UsageError
 
 ANSWER = "adbench.findings.program_worker:answer"
 JUDGE = "adbench.findings.program_worker:judge"
@@ -52,18 +54,20 @@ class Restarted:
     """A worker that is started when it is first asked, and again after it was lost.
 
     library   the backend that it loads; None for the judge
+    known     the KNOWN of its backend's file, once it has been loaded
     """
 
     context: Context
     library: str | None
     worker: WorkerProcess | None = None
+    known: Mapping[str, str] = field(default_factory=dict)
 
     def ask(self, request: Mapping[str, Any], timeout: float) -> Any:
         """The worker's answer. Raises NoAnswer, also as WorkerLost."""
         if self.worker is None:
             self.worker = self.context.supervisor.start(self.context.checking_start())
             if self.library is not None:
-                self.worker.ask(self.context.load_request(self.library), IMPORT_SECONDS)
+                self.known = self.worker.ask(self.context.load_request(self.library), IMPORT_SECONDS)["known"]
         try:
             return self.worker.ask(request, timeout)
         except WorkerLost:
@@ -85,6 +89,14 @@ class Examined:
     is_known: bool = True
     refused: Mapping[str, str] = field(default_factory=dict)
     lost: bool = False
+
+
+def installed(catalog: Catalog, backends: Sequence[str]) -> tuple[str, ...]:
+    """These backends. Raises UsageError if one cannot be loaded because its library is missing."""
+    for name in backends:
+        if missing := catalog.backends[name].missing:
+            raise UsageError(f"{name} needs {' '.join(missing)}, not installed; pip install {' '.join(missing)}")
+    return tuple(backends)
 
 
 class Laboratory:
@@ -127,6 +139,10 @@ class Laboratory:
             for operator, fault in faults.items():
                 found.append(self._finding(program, name, operator, Fault(**fault)))
         return Examined(tuple(found), bool(judged["known"]), refused)
+
+    def known(self, library: str) -> Mapping[str, str]:
+        """The known bugs of a library, as in its backend's file."""
+        return getattr(self.libraries[library], "known", {})
 
     def _answers(self, name: str, request: Mapping[str, Any]) -> Any:
         try:

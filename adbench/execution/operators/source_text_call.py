@@ -16,6 +16,9 @@ from adbench.model.backend import Backend
 from adbench.model.errors import MissingFunction, Unsupported
 from adbench.model.operator import COMPOSITIONS, WITH_VECTOR
 
+REFUSAL = re.compile("does not require grad|functorch|vmap|is not implemented|not implemented for")
+"""How torch says that a value depends on no input, and that it lacks a mode."""
+
 MODULES = re.compile(r"\b(jax|torch|autograd|tensorflow|scipy|numpy)\.")
 """Modules that a text may name."""
 
@@ -70,4 +73,5 @@ def _answer(
     except Exception as error:  # a library may raise anything
         if operator != "value" and "result" not in _answer(backend, f, args, wrt, (), "value"):
             return {"unsupported": f"its value, too, raises {type(error).__name__}: {error}"}
-        return {"raised": f"{type(error).__name__}: {error}"}
+        refused = REFUSAL.search(str(error))
+        return {"unsupported" if refused else "raised": f"{type(error).__name__}: {error}"}

@@ -1,0 +1,68 @@
+"""`adbench fuzz`: random programs in search of wrong derivatives."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from adbench.cli.support.console import print_json
+from adbench.cli.support.options import PATH, completion_of, json_option
+
+
+@click.command()
+@click.option(
+    *("-b", "--backend", "backends"), multiple=True, metavar="NAME", shell_complete=completion_of("backends"),
+    help="Examine this backend: a name or a file. May be repeated. Default: tape.",
+)  # fmt: skip
+@click.option(
+    "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, metavar="S",
+    help="Stop after this time.",
+)  # fmt: skip
+@click.option("--programs", type=click.IntRange(1), metavar="N", help="Stop after N programs.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draw the programs of this seed.")
+@click.option(
+    *("-o", "--output"), type=PATH, default=Path("findings"), show_default=True, metavar="DIR",
+    help="Write findings to DIR.",
+)  # fmt: skip
+@json_option
+def fuzz(
+    backends: tuple[str, ...], seconds: float, programs: int | None, seed: int, output: Path, as_json: bool
+) -> None:
+    """Search for wrong derivatives with random programs.
+
+    Each program has 1 to 30 operations. Its derivatives by every backend are compared with 50 digits. A program with
+    a wrong one is shrunk, and written to DIR as a finding, a script, the text of an issue and a trap.
+
+    Exit code 0: nothing new. 1: a finding that the backend's KNOWN does not explain.
+
+    \b
+    adbench fuzz -b jax -b torch --seconds 60
+    adbench fuzz -b jax -b jax_eager --seed 3
+    adbench minimise findings/torch_nan_sqrt.json
+    """
+    from adbench.catalog.selection import resolve
+    from adbench.execution.workers.context import Context
+    from adbench.execution.workers.supervisor import Supervisor, default_limit
+    from adbench.findings.campaign import Campaign
+    from adbench.findings.laboratory import Laboratory, installed
+    from adbench.findings.reproduction import write_files
+    from adbench.model.settings import Settings
+
+    chosen = resolve(backends=backends or ("tape",))
+    names = installed(chosen.catalog, chosen.backends)
+    with Supervisor(default_limit()) as supervisor:
+        context = Context(supervisor, chosen.catalog, Settings())
+        with Laboratory.of_workers(context, names, seed) as laboratory:
+            campaign = Campaign(laboratory, seed, chosen.catalog.cases)
+            for one in campaign.run(seconds, programs):
+                files = write_files(one, output)
+                if not as_json:
+                    click.echo(f"{'known: ' if one.known else ''}{one.title}\n    {one.words}")
+                    click.echo(f"    {one.known}" if one.known else f"    {files[1]}")
+    if as_json:
+        print_json(campaign.to_plain())
+    else:
+        click.echo(campaign.summary)
+    sys.exit(1 if campaign.new else 0)

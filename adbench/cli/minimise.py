@@ -1,0 +1,58 @@
+"""`adbench minimise`: the smallest program of a finding, and the files that report it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from adbench.cli.support.console import print_json
+from adbench.cli.support.options import PATH, json_option
+
+
+@click.command()
+@click.argument("finding", type=PATH, metavar="FINDING")
+@click.option(
+    "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, metavar="S",
+    help="Stop shrinking after this time.",
+)  # fmt: skip
+@click.option(*("-o", "--output"), type=PATH, metavar="DIR", help="Write to DIR. Default: the folder of FINDING.")
+@json_option
+def minimise(finding: Path, seconds: float, output: Path | None, as_json: bool) -> None:
+    """Shrink FINDING, a JSON file of adbench fuzz or conform, and write how to reproduce it.
+
+    Writes a script that needs only the library and numpy, the text of an issue and a trap. Nothing is sent anywhere.
+
+    Exit code 0: the installed version no longer has the fault. 1: it still has it.
+    """
+    from adbench.catalog.selection import resolve
+    from adbench.execution.workers.context import Context
+    from adbench.execution.workers.supervisor import Supervisor, default_limit
+    from adbench.findings.campaign import minimised, still
+    from adbench.findings.finding import read
+    from adbench.findings.laboratory import Laboratory, installed
+    from adbench.findings.reproduction import ran, write_files
+    from adbench.model.settings import Settings
+
+    given = read(finding)
+    chosen = resolve(backends=(given.library,))
+    names = installed(chosen.catalog, chosen.backends)
+    with Supervisor(default_limit()) as supervisor:
+        context = Context(supervisor, chosen.catalog, Settings())
+        with Laboratory.of_workers(context, names) as laboratory:
+            now = still(laboratory, given, given.program)
+            if now is None:
+                click.echo(f"{given.library} {laboratory.versions[given.library]} does not have this fault any more")
+                return
+            small = minimised(laboratory, now.described_as(given), seconds)
+    files = write_files(small, output or finding.parent)
+    if as_json:
+        print_json(small.to_plain())
+        sys.exit(1)
+    click.echo(small.title)
+    click.echo(small.program.source())
+    click.echo("\n".join(f"wrote {file}" for file in files))
+    code, printed = ran(files[1])
+    click.echo(f"\npython {files[1]}    exit code {code}\n{printed}")
+    sys.exit(1)

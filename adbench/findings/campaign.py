@@ -1,0 +1,135 @@
+"""A campaign of random programs: draw, examine, shrink, and keep one finding of each kind."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from adbench.findings.drawing import programs
+from adbench.findings.finding import Finding
+from adbench.findings.judging import OPERATORS
+from adbench.findings.known import explanation
+from adbench.findings.laboratory import Laboratory
+from adbench.findings.program import Program
+from adbench.findings.shrinking import shrunk
+from adbench.model.case import Case
+
+SHRINK_SECONDS = 20.0
+BELIEVED = 3
+"""So often a program with the operations of a finding shrinks to it before further ones are only counted."""
+
+
+@dataclass
+class Campaign:
+    """What a campaign has seen.
+
+    judged       programs whose true derivatives are known; compared: others, in which answers were compared
+    findings     key -> the smallest finding; times: how often each was met
+    refused      library -> reasons why it had no answer
+    """
+
+    laboratory: Laboratory
+    seed: int
+    traps: Mapping[str, Case] = field(default_factory=dict)
+    programs: int = 0
+    judged: int = 0
+    compared: int = 0
+    lost: int = 0
+    seconds: float = 0.0
+    shrinking: float = 0.0
+    findings: dict[tuple[str, ...], Finding] = field(default_factory=dict)
+    times: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def new(self) -> list[Finding]:
+        """Findings that no known bug explains."""
+        return [one for one in self.findings.values() if not one.known]
+
+    @property
+    def per_second(self) -> float:
+        """Programs in a second, without the time for shrinking."""
+        return self.programs / max(1e-9, self.seconds - self.shrinking)
+
+    @property
+    def summary(self) -> str:
+        """A few lines."""
+        lines = [
+            f"{self.programs} programs in {self.seconds:.0f} s ({self.per_second:.0f} a second; "
+            f"{self.shrinking:.0f} s for shrinking), {self.judged} compared with 50 digits, {self.compared} with "
+            f"each other, {self.lost} not judged",
+            f"{len(self.findings)} findings, {len(self.new)} of them new; seed {self.seed}",
+        ]
+        for (library, reason), count in self.refused.most_common(5):
+            lines.append(f"{library} refused {count}: {reason[:100]}")
+        return "\n".join(lines)
+
+    def to_plain(self) -> dict[str, Any]:
+        """For JSON."""
+        counts = {name: getattr(self, name) for name in ("seed", "programs", "judged", "compared", "lost", "seconds")}
+        findings = [{**one.to_plain(), "times": self.times[key]} for key, one in self.findings.items()]
+        return {**counts, "per_second": self.per_second, "findings": findings}
+
+    def run(self, seconds: float, most: int | None = None) -> Iterator[Finding]:
+        """Yield each new kind of finding, shrunk, until this time has passed or this many programs were examined."""
+        started, following = time.monotonic(), programs(self.seed)
+        while (most is None or self.programs < most) and time.monotonic() - started < seconds:
+            program = following()
+            yield from self._examined(program, started + seconds)
+            self.seconds = time.monotonic() - started
+
+    def _examined(self, program: Program, deadline: float) -> Iterator[Finding]:
+        operators = operators_of(self.programs)
+        self.programs += 1
+        found = self.laboratory.examine(program, operators)
+        self.lost += found.lost
+        self.judged += found.is_known
+        self.compared += not (found.is_known or found.lost)
+        self.refused.update(found.refused.items())
+        # A wrong gradient often makes the second order wrong too: shrink one finding for each library.
+        first: dict[str, Finding] = {}
+        for one in found.findings:
+            first.setdefault(one.library, one)
+        for one in first.values():
+            kept = self._kept(one, deadline)
+            if kept is not None:
+                yield kept
+
+    def _kept(self, one: Finding, deadline: float) -> Finding | None:
+        """The shrunk finding if it is the first of its kind."""
+        here = frozenset(one.program.operations)
+        for key, other in self.findings.items():
+            if self.times[key] >= BELIEVED and key[:3] == one.key[:3] and here.issuperset(other.program.operations):
+                self.times[key] += 1
+                return None
+        started = time.monotonic()
+        command = f"adbench fuzz --seed {self.seed} -b {one.library}, program {self.programs - 1}"
+        seconds = max(2.0, min(SHRINK_SECONDS, deadline - started))
+        small = minimised(self.laboratory, replace(one, origin=command), seconds)
+        self.shrinking += time.monotonic() - started
+        self.times[small.key] += 1
+        if small.key in self.findings:
+            return None
+        small = small.explained(explanation(small, self.laboratory.known(one.library), self.traps))
+        self.findings[small.key] = small
+        return small
+
+
+def operators_of(number: int) -> tuple[str, ...]:
+    """The derivatives in which the program with this number is examined: the gradient and one more, in turns."""
+    return "gradient", OPERATORS[1 + number % (len(OPERATORS) - 1)]
+
+
+def minimised(laboratory: Laboratory, one: Finding, seconds: float) -> Finding:
+    """The finding in the smallest program that has a fault of the same kind."""
+    return shrunk(one, partial(still, laboratory, one), seconds)
+
+
+def still(laboratory: Laboratory, one: Finding, program: Program) -> Finding | None:
+    """The finding of the same kind in another program, or None."""
+    found = laboratory.examine(program, (one.operator,), (one.library,)).findings
+    return next((other for other in found if other.kind == one.kind), None)

@@ -1,0 +1,52 @@
+"""Is a finding one of the faults that a backend's KNOWN already names?
+
+KNOWN names traps, small functions with one fault each. A finding is explained by a trap if its smallest program calls
+only functions that the trap calls too, in the same order of derivative and with the same outcome. This is a guess, and
+it is printed as one: such a finding is shown and not counted as new.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+
+from adbench.findings.finding import VERTICAL, Finding
+from adbench.model.backend import known_fault
+from adbench.model.case import Case
+
+CALLS = re.compile(r"xp\.(?:linalg\.)?(\w+)")
+OPERATORS = {"**": "pow", "/": "divide", "@": "matmul"}
+NEUTRAL = frozenset({"sum", "asarray", "reshape", "mean"})
+"""Linear, and in nearly every program."""
+
+
+def calls(text: str) -> frozenset[str]:
+    """The functions and operators of a program's text that may be at fault."""
+    found = set(CALLS.findall(text)) - {"linalg"}
+    found |= {name for sign, name in OPERATORS.items() if sign in re.sub(r'""".*?"""', "", text, flags=re.DOTALL)}
+    return frozenset(found) - NEUTRAL
+
+
+def explanation(finding: Finding, known: Mapping[str, str], traps: Mapping[str, Case]) -> str:
+    """The known bug that may explain it, as "trap_x_sqrt_x: nan (owner/repository#7)", or ""."""
+    if finding.kind not in ("wrong", "nan"):
+        return ""
+    here = calls(finding.program.source())
+    if finding.kind == "nan":
+        here = here & VERTICAL or here
+    for name in dict.fromkeys(key.split()[0] for key in known):
+        fault = known_fault(known, name, finding.operator)
+        if fault is None or name not in traps or not here:
+            continue
+        same = fault.reason.startswith("nan") == (finding.kind == "nan") or "nan or" in fault.reason
+        if same and here <= calls(_text(traps[name])):
+            return f"{name}: {traps[name].known_fault(fault.reason)}"
+    return ""
+
+
+def _text(case: Case) -> str:
+    try:
+        return inspect.getsource(case.f)
+    except (OSError, TypeError):  # made at run time
+        return ""
