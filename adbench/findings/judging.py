@@ -2,9 +2,9 @@
 
 The true value f, the derivatives along two directions v and w, and wᵀ H v come from four evaluations on power series
 with at least 50 digits: a few milliseconds. A gradient g with <g, v> and <g, w> within AGREEING of these is right. A
-result that does not agree, and every result at a kink or where the series decide nothing, goes to the oracle of
-`adbench check`: each entry, with the noise of double precision there. What it calls wrong is judged once more with
-other directions and other random roundings.
+result that does not agree is compared again with the noise of double precision along these directions. What is left,
+and every result at a kink or where the series decide nothing, goes to the oracle of `adbench check`: each entry, with
+its noise. A wrong gradient is judged once more with other random roundings.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from adbench.findings.finding import Kind
 from adbench.findings.program import Program
 from adbench.model.operator import OF_SECOND_ORDER
 from adbench.oracle.differences import UNIT_ROUNDOFF
-from adbench.oracle.evidence import EntryEvidence
+from adbench.oracle.evidence import BARS, SIGMAS, EntryEvidence, compare, place_of
 from adbench.oracle.leaves import Point
 from adbench.oracle.operators import judge_entries
-from adbench.oracle.precise import NotPrecise, on_series
+from adbench.oracle.precise import FEWEST_DRAWS, METHOD, NotPrecise, on_series, unit
 from adbench.oracle.reference import Known, Reference, Row
 from adbench.oracle.second_order import hvp_reference
 from adbench.oracle.series.evaluation import Curve, many_entries
@@ -38,7 +38,7 @@ AGREEING = 1e-10
 CONSISTENT = 1e-8
 """Relative difference of results that count as equal where the truth is not known."""
 
-SECONDS = 0.5
+SECONDS = 0.2
 """Approximate time of a full reference."""
 
 QUICK_SECONDS = 0.02
@@ -81,21 +81,29 @@ class Trial:
         return Subject(plain, self.point, self._function, ())
 
     @cached_property
-    def quick(self) -> _Quick | None:
-        """The true numbers along directions; None if the series do not prove all of them."""
-        effort = Effort(self.seed, max_seconds=QUICK_SECONDS)
+    def quick(self) -> _Truths | None:
+        """The true numbers along directions; None if the series do not prove all of them in a short time."""
+        return self._truths(0, QUICK_SECONDS)
+
+    @cached_property
+    def noisy(self) -> _Truths | None:
+        """The same with the noise of double precision."""
+        return self._truths(FEWEST_DRAWS, SECONDS)
+
+    def _truths(self, draws: int, seconds: float) -> _Truths | None:
+        v, w = (many_entries(self.point.steps(self.seed, number)) for number in (0, 1))
+        curves = (Curve(()), Curve.straight(v), Curve.straight(w), Curve.mixed(v, w))
+        known = self._known([(curve, 1.0) for curve in curves], draws, seconds)
+        return None if known is None or any(one.kind != "smooth" for one in known) else _Truths(*known)
+
+    def _known(self, wanted: Sequence[tuple[Curve, float]], draws: int, seconds: float) -> list[Known] | None:
+        """The coefficients along curves; None if the program does not run on series in this time."""
+        effort = Effort(self.seed, max_seconds=seconds)
         try:
-            known = on_series(self.subject(), effort, Numbers((), effort), self._numbers)
+            found = on_series(self.subject(), effort, Numbers((), effort), lambda found: found.known(wanted, draws))
         except NotPrecise:
             return None
-        if any(one.kind != "smooth" for one in known):
-            return None
-        return _Quick(*(one.lower for one in known))
-
-    def _numbers(self, found: Any) -> list[Known]:
-        v, w = (many_entries(self.point.steps(self.seed, number)) for number in (0, 1))
-        curves = (Curve.straight(v), Curve.straight(w), Curve.mixed(v, w))
-        return [found.truth.values()[0].known, *(found.truth.derivatives(curve)[0].known for curve in curves)]
+        return [of_curve[0] for of_curve in found]
 
     def fault(self, operator: str, answer: Mapping[str, Any]) -> Fault | None:
         """What is wrong with a library's answer (`source_text_call.answers`), or None."""
@@ -105,26 +113,61 @@ class Trial:
         if "result" not in answer:
             return None
         arrays = [np.asarray(one) for one in answer["result"]]
-        if self.quick is not None and self._agrees(operator, arrays, self.quick):
-            return None
+        if self.quick is not None:
+            if self._agrees(operator, arrays, self.quick):
+                return None
+            if self.noisy is not None and self._agrees(operator, arrays, self.noisy):
+                return None
+        if self._fits(operator, arrays) and not all(np.isfinite(one).all() for one in arrays):
+            return self._not_finite(operator, arrays)
         return self._full_fault(operator, arrays)
 
-    def _agrees(self, operator: str, arrays: Sequence[Any], quick: _Quick) -> bool:
+    def _fits(self, operator: str, arrays: Sequence[Any]) -> bool:
+        """Whether the arrays have the shapes of a gradient, or the result is a number."""
+        shapes = [leaf.values.shape for leaf in self.point.leaves]
+        wanted = {"jvp": [()], "value_and_gradient": [(), *shapes]}.get(operator, shapes)
+        return [one.shape for one in arrays] == wanted and all(one.dtype == np.float64 for one in arrays)
+
+    def _not_finite(self, operator: str, arrays: Sequence[Any]) -> Fault | None:
+        """A fault if the first number that is not finite has a finite true value."""
+        which = next(k for k, one in enumerate(arrays) if not np.isfinite(one).all())
+        index = int(np.flatnonzero(~np.isfinite(arrays[which]))[0])
+        v = many_entries(self.point.steps(self.seed, 0))
+        where: tuple[int, ...] = ()
+        place, curve, scale = "J v", Curve.straight(v), 1.0
+        if operator == "value_and_gradient" and not which:
+            place, curve = "the value", Curve(())
+        elif operator != "jvp":
+            which -= operator == "value_and_gradient"
+            leaf = self.point.leaves[which]
+            move, scale = unit(self.point, which, index)
+            curve = Curve.mixed(v, move) if operator in OF_SECOND_ORDER else Curve.straight(move)
+            place, where = leaf.path, place_of(index, leaf.values.shape)
+            which += operator == "value_and_gradient"
+        # With its noise: where double precision overflows, nothing is asked.
+        known = self._known([(Curve(()), 1.0), (curve, scale)], FEWEST_DRAWS, SECONDS)
+        if known is None or not all(math.isfinite(one.size) and math.isfinite(one.noise) for one in known):
+            return None
+        found = compare(place, where, float(arrays[which].flat[index]), known[1], 1.0)
+        if found.word != "wrong":
+            return None
+        return Fault("nan", repr(found.got), found.truth, found.place, f"wrong: {found}", f"{METHOD}, proved")
+
+    def _agrees(self, operator: str, arrays: Sequence[Any], true: _Truths) -> bool:
         """Whether sums along the directions agree with the true numbers."""
-        if any(one.dtype != np.float64 or not np.isfinite(one).all() for one in arrays):
+        if not self._fits(operator, arrays) or not all(np.isfinite(one).all() for one in arrays):
             return False
+        if operator == "jvp":
+            return _close(float(arrays[0]), true.along_v, 0.0)
         if operator == "value_and_gradient":
             value, *arrays = arrays
-            if value.shape or not _close(float(value), quick.value, 0.0):
+            if not _close(float(value), true.value, 0.0):
                 return False
-        if operator == "jvp":
-            return len(arrays) == 1 and not arrays[0].shape and _close(float(arrays[0]), quick.along_v, 0.0)
-        if [one.shape for one in arrays] != [leaf.values.shape for leaf in self.point.leaves]:
-            return False
-        truths = (quick.along_v, quick.along_w) if operator not in OF_SECOND_ORDER else (None, quick.mixed)
-        return all(truth is None or self._sums(arrays, number, truth) for number, truth in enumerate(truths))
+        if operator in OF_SECOND_ORDER:
+            return self._sums(arrays, 1, true.mixed)
+        return self._sums(arrays, 0, true.along_v) and self._sums(arrays, 1, true.along_w)
 
-    def _sums(self, arrays: Sequence[Any], number: int, truth: float) -> bool:
+    def _sums(self, arrays: Sequence[Any], number: int, truth: Known) -> bool:
         terms = [one * step for one, step in zip(arrays, self.point.steps(self.seed, number), strict=True)]
         flat = [float(term) for part in terms for term in np.ravel(part)]
         return _close(math.fsum(flat), truth, math.fsum(map(abs, flat)))
@@ -208,13 +251,13 @@ def agree(trial: Trial, answers: Sequence[tuple[str, Mapping[str, Any]]]) -> boo
 
 
 @dataclass(frozen=True)
-class _Quick:
+class _Truths:
     """f, D_v f, D_w f and wᵀ H v."""
 
-    value: float
-    along_v: float
-    along_w: float
-    mixed: float
+    value: Known
+    along_v: Known
+    along_w: Known
+    mixed: Known
 
 
 def _is_finite(row: Row) -> bool:
@@ -222,8 +265,9 @@ def _is_finite(row: Row) -> bool:
     return row.proved and all(math.isfinite(one.size) for one in (row.value, *row.derivatives))
 
 
-def _close(got: float, truth: float, scale: float) -> bool:
-    return math.isfinite(truth) and abs(got - truth) <= AGREEING * max(abs(truth), scale)
+def _close(got: float, truth: Known, scale: float) -> bool:
+    bound = BARS * truth.bar + SIGMAS * truth.noise + AGREEING * max(truth.size, scale)
+    return math.isfinite(truth.size) and abs(got - truth.lower) <= bound
 
 
 def _error(entry: EntryEvidence) -> float:
