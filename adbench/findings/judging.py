@@ -44,6 +44,9 @@ SECONDS = 0.2
 QUICK_SECONDS = 0.02
 """A third of the limit for the true numbers along directions."""
 
+EXISTING = ("smooth", "kink")
+"""Kinds of derivatives that a library must get right; others are infinite, unknown, or at the edge of the domain."""
+
 OPERATORS = ("gradient", "value_and_gradient", "jvp", "hvp", *sorted(OF_SECOND_ORDER - {"hvp", "hessian"}))
 """The operators that programs are judged in."""
 
@@ -148,6 +151,8 @@ class Trial:
         known = self._known([(Curve(()), 1.0), (curve, scale)], FEWEST_DRAWS, SECONDS)
         if known is None or not all(math.isfinite(one.size) and math.isfinite(one.noise) for one in known):
             return None
+        if any(one.kind not in EXISTING for one in known):
+            return None
         found = compare(place, where, float(arrays[which].flat[index]), known[1], 1.0)
         if found.word != "wrong":
             return None
@@ -186,8 +191,11 @@ class Trial:
             found = verdict, entries, known.all_outputs
         assert found is not None
         verdict, entries, row = found
-        wrong = [one for one in entries if one.word == "wrong" and not one.place.startswith("the sum")]
-        entry = max(wrong, key=_error, default=verdict.worst)
+        bad = [one for one in entries if one.word == "wrong"]
+        single = [one for one in bad if one.kind in EXISTING and not one.place.startswith("the sum")]
+        if bad and not single:
+            return None
+        entry = max(single, key=_error, default=None)
         where = row.method + (", proved" if row.proved else "")
         if entry is None:
             shapes = ", ".join(str(one.shape) for one in arrays)

@@ -11,7 +11,10 @@ import inspect
 import re
 from collections.abc import Mapping
 
+import numpy as np
+
 from adbench.findings.finding import VERTICAL, Finding
+from adbench.findings.shrinking import values_of
 from adbench.model.backend import known_fault
 from adbench.model.case import Case
 
@@ -19,6 +22,36 @@ CALLS = re.compile(r"xp\.(?:linalg\.)?(\w+)")
 OPERATORS = {"**": "pow", "/": "divide", "@": "matmul"}
 NEUTRAL = frozenset({"sum", "asarray", "reshape", "mean"})
 """Linear, and in nearly every program."""
+
+
+AT_ONE = ("asin", "acos", "atanh", "acosh")
+AT_ZERO = (
+    "sqrt",
+    "log",
+    "log2",
+    "log10",
+    "half_power",
+    "pow",
+    "negative_power",
+    "vector_norm",
+    "std",
+    "std_axis",
+    "hypot",
+)
+VERTICAL_TRAPS = ("trap_half_square_root", "trap_x_sqrt_x", "trap_square_of_sqrt")
+
+
+def is_vertical(finding: Finding) -> bool:
+    """Whether the program has an operation at a point where its own derivative is infinite: 0 · inf is NaN."""
+    values, known = values_of(finding.program), len(finding.program.inputs)
+    for k, step in enumerate(finding.program.steps if values is not None else ()):
+        assert values is not None
+        operands = [np.asarray(values[number]) for number in step.operands]
+        if step.name in AT_ONE and (np.abs(operands[0]) == 1).any():
+            return True
+        if step.name in AT_ZERO and ((operands[0] == 0).any() or not np.asarray(values[known + k]).any()):
+            return True
+    return False
 
 
 def calls(text: str) -> frozenset[str]:
@@ -42,6 +75,10 @@ def explanation(finding: Finding, known: Mapping[str, str], traps: Mapping[str, 
         same = fault.reason.startswith("nan") == (finding.kind == "nan") or "nan or" in fault.reason
         if same and here <= calls(_text(traps[name])):
             return f"{name}: {traps[name].known_fault(fault.reason)}"
+    if finding.kind == "nan" and is_vertical(finding):
+        for name in VERTICAL_TRAPS:
+            if name in traps and (fault := known_fault(known, name, finding.operator)) is not None:
+                return f"as {name}: {traps[name].known_fault(fault.reason)}"
     return ""
 
 

@@ -64,7 +64,12 @@ class Library:
     transforms: str
     array: Callable[[str], str]
     number: str
-    jit: Callable[[str], str] = lambda text: text
+    jit: Callable[[str], str]
+
+
+def bare(text: str) -> str:
+    """A function that is not compiled: a lambda in brackets, to be called."""
+    return f"({text})" if text.startswith("lambda") else text
 
 
 def library_of(backend: str) -> Library | None:
@@ -72,14 +77,14 @@ def library_of(backend: str) -> Library | None:
     family = backend.partition("_")[0]
     if family == "torch":
         head = "import torch\n\ntorch.set_default_dtype(torch.float64)"
-        jit = (lambda text: f"torch.compile({text})") if backend == "torch_compile" else (lambda text: text)
+        jit = (lambda text: f"torch.compile({text})") if backend == "torch_compile" else bare
         return Library("torch", head, "torch", "torch.func", lambda text: f"torch.tensor({text})", ".item()", jit)
     if backend in ("jax", "jax_eager"):
         head = (
             'import jax\nimport jax.numpy as jnp\n\njax.config.update("jax_enable_x64", True)\n'
             'jax.config.update("jax_platforms", "cpu")'
         )
-        jit = (lambda text: f"jax.jit({text})") if backend == "jax" else (lambda text: text)
+        jit = (lambda text: f"jax.jit({text})") if backend == "jax" else bare
         return Library("jax", head, "jnp", "jax", lambda text: f"jnp.array({text})", "", jit)
     return None
 
@@ -186,10 +191,7 @@ def _expected(finding: Finding) -> str:
 def _end(finding: Finding, version: str, name: str) -> list[str]:
     interval = re.match(r"any value in \[(.*), (.*)\]", finding.expected)
     words = f"any value in [{interval[1]}, {interval[2]}]" if interval else "{expected!r}"
-    if interval:
-        inside = f"{interval[1]} <= got <= {interval[2]}"
-    else:
-        inside = f"abs(got - expected) <= {_tolerance(finding)!r} * abs(expected)"
+    inside = f"{interval[1]} <= got <= {interval[2]}" if interval else f"abs(got - expected) <= {_tolerance(finding)!r}"
     return [
         f'print(f"{finding.operator} got {{got!r}}, expected {words}")',
         f'print("expected value from: {finding.where or "no derivative was returned"}")',
@@ -200,15 +202,15 @@ def _end(finding: Finding, version: str, name: str) -> list[str]:
 
 
 def _tolerance(finding: Finding) -> float:
-    """A tenth of the relative error, as a power of ten."""
+    """A power of ten well below the error."""
     try:
         got, expected = float(finding.got), float(finding.expected)
     except ValueError:
         return 1e-9
-    if not math.isfinite(got) or not math.isfinite(expected) or expected == 0:
-        return 1e-9
-    error = abs(got - expected) / abs(expected)
-    return 10.0 ** math.floor(math.log10(error / 2)) if error else 1e-9
+    error = abs(got - expected)
+    if not math.isfinite(error) or not error:
+        return 1e-9 * (abs(expected) if math.isfinite(expected) and expected else 1.0)
+    return 10.0 ** math.floor(math.log10(error / 2))
 
 
 def _text(value: Any) -> str:
