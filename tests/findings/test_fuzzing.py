@@ -1,0 +1,106 @@
+"""`adbench fuzz` finds planted faults, shrinks them, and finds nothing in a right library."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from adbench.catalog.selection import resolve
+from adbench.execution.workers.context import Context
+from adbench.execution.workers.supervisor import Supervisor
+from adbench.findings import laboratory as laboratories
+from adbench.findings.campaign import Campaign, minimised
+from adbench.findings.drawing import Coverage, drawn
+from adbench.findings.finding import Finding
+from adbench.findings.known import explanation
+from adbench.findings.laboratory import Laboratory
+from adbench.findings.program import Input, Program, Step
+from adbench.model.settings import Settings
+from tests.findings.planted import backend, laboratory, planted
+from tests.support.command import adbench
+
+PLANTED = ("sin", "tanh", "sum", "maximum", "linalg.det", "cumulative_prod")
+SQRT = Step("sqrt", "xp.sqrt({0})", (0,))
+
+
+def first_finding(lab: Laboratory, name: str, seed: int, operations: int) -> Finding:
+    random, coverage = Random(seed), Coverage()
+    for _ in range(3_000):
+        program = drawn(random.randrange, coverage, operations)
+        if f"xp.{name}(" in program.source() and program.size >= operations // 2:
+            found = lab.examine(program, ("gradient",)).findings
+            if found:
+                return found[0]
+    raise AssertionError(f"no fault in {name} was found")
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_is_found_and_shrunk_to_three_operations(name: str) -> None:
+    lab = laboratory(planted(name, 1e-4))
+    found = first_finding(lab, name, 7, 30)
+    small = minimised(lab, found, 60.0)
+    assert small.program.size <= 3
+    assert f"xp.{name}(" in small.program.source()
+    assert found.program.size > 10
+
+
+def test_a_right_library_has_no_wrong_number() -> None:
+    lab = laboratory(backend("tape"))
+    campaign = Campaign(lab, 2)
+    assert [one for one in campaign.run(120.0, 150) if one.kind == "wrong"] == []
+    assert campaign.judged > 100
+
+
+def test_a_derivative_is_wrong_only_where_it_exists_on_both_sides() -> None:
+    """Libraries may return anything for √x at 0, where the slope is infinite, and for √x · √x, which ends there."""
+    lab = laboratory(backend("tape"), backend("autograd"))
+    for steps in ((SQRT,), (SQRT, Step("multiply", "{0} * {1}", (1, 1)))):
+        assert lab.examine(Program((Input(0.0),), steps), ("gradient", "hvp")).findings == ()
+
+
+BROKEN = '''
+"""A library that ends its process, or does not answer."""
+import os, time
+from adbench import Namespace
+import numpy
+KNOWN = {}
+xp = Namespace(numpy)
+def prepare(operator, f, args, wrt):
+    if len(args) > 2:
+        raise RuntimeError("out of registers")
+    if operator == "gradient":
+        os._exit(7) if float(args[0]) > 0 else time.sleep(60)
+    return f
+'''
+
+
+def test_a_crash_and_a_hang_are_findings_and_do_not_end_the_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text(BROKEN)
+    monkeypatch.setattr(laboratories, "ANSWER_SECONDS", 5.0)
+    chosen = resolve(backends=(str(file),))
+    with Supervisor() as supervisor:
+        context = Context(supervisor, chosen.catalog, Settings())
+        with Laboratory.of_workers(context, chosen.backends) as lab:
+            found = [
+                lab.examine(Program((Input(x),), (SQRT,)), ("gradient",)).findings[0].kind for x in (1.0, -1.0, 2.0)
+            ]
+    assert found == ["crashes", "hangs", "crashes"]
+
+
+def test_known_bugs_explain_findings_with_the_same_functions_and_outcome() -> None:
+    chosen = resolve(backends=("torch",))
+    program = Program((Input(0.0),), (Step("hypot", "xp.hypot({0}, {0})", (0,)),))
+    finding = Finding(program, "gradient", "torch", "nan", "nan", "0.0", "x0", "")
+    known = {"trap_half_square_hypot": "nan (as pytorch/pytorch#2421)"}
+    assert explanation(finding, known, chosen.catalog.cases).startswith("trap_half_square_hypot: nan")
+    other = Finding(program, "gradient", "torch", "wrong", "3.0", "0.0", "x0", "")
+    assert explanation(other, known, chosen.catalog.cases) == ""
+
+
+def test_the_command_prints_its_throughput_and_finds_nothing_new(tmp_path: Path) -> None:
+    done = adbench(tmp_path, "fuzz", "-b", "tape", "--programs", "6", "--seed", "1")
+    assert done.code == 0, done.err
+    assert "6 programs in" in done.out

@@ -1,0 +1,102 @@
+"""A finding's script needs only the library and numpy, prints both numbers and exits with 1; its trap is a case."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from adbench import check_cell
+from adbench.findings.finding import Finding, read, write
+from adbench.findings.program import Input, Program, Step
+from adbench.findings.reproduction import ran, write_files
+from adbench.findings.scripts import HELPERS, in_library, library_of
+from adbench.findings.vocabulary import EXPRESSIONS
+from adbench.model.errors import BadFile
+from tests.support.command import adbench
+
+SLOGDET = Program((Input(((2.0, 1.0), (0.5, 1.0))),), (Step("log_abs_det", "xp.linalg.slogdet({0})[1]", (0,)),))
+HYPOT = Program(
+    (Input(0.0), Input(0.0)), (Step("hypot", "xp.hypot({0}, {1})", (0, 1)), Step("square", "{0} ** 2", (2,)))
+)
+
+
+def nan_of_hypot(library: str) -> Finding:
+    return Finding(HYPOT, "gradient", library, "nan", "nan", "0.0", "x0", "wrong", "power series over balls, proved")
+
+
+@pytest.mark.parametrize("library", ["torch", "torch_func"])
+def test_a_script_of_torch_shows_the_fault_without_adbench(library: str, tmp_path: Path) -> None:
+    data, script, issue, trap = write_files(nan_of_hypot(library), tmp_path)
+    text = script.read_text()
+    assert set(re.findall(r"^import (\w+)", text, re.MULTILINE)) == {"platform", "sys", "numpy", "torch"}
+    code, printed = ran(script)
+    assert code == 1
+    assert "gradient got nan, expected 0.0" in printed
+    assert "power series over balls, proved" in printed
+    assert text.rstrip() in issue.read_text()
+    assert read(data) == nan_of_hypot(library)
+    assert "wrong" in check_cell(str(trap), 1, library)
+
+
+@pytest.mark.parametrize(
+    "operator",
+    ["jvp", "hvp", *(f"hvp_{a}_over_{b}" for a in ("forward", "reverse") for b in ("forward", "reverse"))],
+)
+@pytest.mark.parametrize("library", ["torch_func", "jax_eager"])
+def test_a_script_agrees_where_the_library_is_right(library: str, operator: str, tmp_path: Path) -> None:
+    """The expected number is that of a right derivative, so the script exits with 0."""
+    program = Program((Input(0.5), Input((1.0, 2.0))), (Step("sum", "xp.sum(xp.sin({0} * {1}))", (0, 1)),))
+    from adbench.findings.judging import Trial
+    from adbench.oracle.operators import along
+
+    trial = Trial(program)
+    second = operator.startswith("h")
+    known = trial.reference(second, 0)
+    assert known is not None
+    row = known.scalar
+    expected = along(row, 0).lower if operator == "jvp" else row.leaves[1].entries[1].derivative.lower
+    place = "J v" if operator == "jvp" else "x1[1]"
+    finding = Finding(program, operator, library, "nan", "nan", repr(expected), place, "")
+    code, printed = ran(write_files(finding, tmp_path)[1])
+    assert code == 0, printed
+
+
+def test_a_script_exits_with_one_if_the_number_is_wrong(tmp_path: Path) -> None:
+    expected = math.nan
+    finding = Finding(SLOGDET, "gradient", "torch", "wrong", "9.0", repr(expected), "x0[0, 0]", "")
+    assert ran(write_files(finding, tmp_path)[1])[0] == 1
+
+
+def test_every_expression_has_torch_names() -> None:
+    torch = pytest.importorskip("torch")
+    library = library_of("torch")
+    assert library is not None
+    for expression in EXPRESSIONS:
+        text, _ = in_library(expression.text, library)
+        assert "xp." not in text
+        for name in re.findall(r"\btorch\.((?:linalg\.)?\w+)", text):
+            home = torch.linalg if name.startswith("linalg.") else torch
+            assert hasattr(home, name.removeprefix("linalg.")), name
+    assert set(HELPERS) == {"torch", "jax"}
+
+
+def test_a_file_that_is_no_finding_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "list.json"
+    file.write_text("[1, 2]")
+    with pytest.raises(BadFile, match="is not a finding"):
+        read(file)
+    done = adbench(tmp_path, "minimise", str(file))
+    assert done.code == 2
+    assert "is not a finding" in done.err
+
+
+def test_minimise_shrinks_a_file_and_runs_its_script(tmp_path: Path) -> None:
+    more = (Step("exp", "xp.exp({0})", (0,)), Step("multiply", "{0} * {1}", (3, 4)))
+    program = Program(HYPOT.inputs, (*HYPOT.steps, *more))
+    finding = Finding(program, "gradient", "torch", "nan", "nan", "0.0", "x0", "wrong")
+    write(finding, tmp_path / "found.json")
+    done = adbench(tmp_path, "minimise", "found.json", "--seconds", "20")
+    assert done.code == 1, done.err
+    assert "exit code 1" in done.out
+    assert "exp" not in done.out.partition("wrote")[0]
