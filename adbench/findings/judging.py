@@ -149,8 +149,8 @@ class Trial:
             curve = Curve.mixed(v, move) if operator in OF_SECOND_ORDER else Curve.straight(move)
             place, where = leaf.path, place_of(index, leaf.values.shape)
             which += operator == "value_and_gradient"
-        # With its noise: where double precision overflows, nothing is asked.
-        known = self._known([(Curve(()), 1.0), (curve, scale)], FEWEST_DRAWS, SECONDS)
+        # With noise: where double precision overflows, nothing is asked. Along v: no other entry is infinite either.
+        known = self._known([(Curve(()), 1.0), (curve, scale), (Curve.straight(v), 1.0)], FEWEST_DRAWS, SECONDS)
         if known is None or not all(math.isfinite(one.size) and math.isfinite(one.noise) for one in known):
             return None
         if any(one.kind not in EXISTING for one in known):

@@ -16,7 +16,7 @@ import numpy as np
 from adbench.findings.finding import VERTICAL, Finding
 from adbench.findings.shrinking import values_of
 from adbench.model.backend import known_fault
-from adbench.model.case import Case
+from adbench.model.case import Case, parts_of_reason
 
 CALLS = re.compile(r"xp\.(?:linalg\.)?(\w+)")
 OPERATORS = {"**": "pow", "/": "divide", "@": "matmul"}
@@ -24,6 +24,7 @@ NEUTRAL = frozenset({"sum", "asarray", "reshape", "mean"})
 """Linear, and in nearly every program."""
 
 
+OUTCOMES = ("wrong", "nan", "raises")
 AT_ONE = ("asin", "acos", "atanh", "acosh")
 AT_ZERO = (
     "sqrt",
@@ -54,6 +55,14 @@ def is_vertical(finding: Finding) -> bool:
     return False
 
 
+def trap_outcome(reason: str) -> frozenset[str]:
+    """The kinds of findings that a reason in KNOWN allows: "0 or nan: ..." is wrong, or NaN."""
+    outcome = parts_of_reason(reason)[0]
+    kinds = {"nan"} if "nan" in outcome else set()
+    kinds |= {"raises", "nan"} if outcome.startswith("raises") else set()  # another composition may not notice
+    return frozenset(kinds | ({"wrong"} if not kinds or " or " in outcome else set()))
+
+
 def calls(text: str) -> frozenset[str]:
     """The functions and operators of a program's text that may be at fault."""
     found = set(CALLS.findall(text)) - {"linalg"}
@@ -63,7 +72,7 @@ def calls(text: str) -> frozenset[str]:
 
 def explanation(finding: Finding, known: Mapping[str, str], traps: Mapping[str, Case]) -> str:
     """The known bug that may explain it, as "trap_x_sqrt_x: nan (owner/repository#7)", or ""."""
-    if finding.kind not in ("wrong", "nan"):
+    if finding.kind not in OUTCOMES:
         return ""
     here = calls(finding.program.source())
     if finding.kind == "nan":
@@ -72,8 +81,8 @@ def explanation(finding: Finding, known: Mapping[str, str], traps: Mapping[str, 
         fault = known_fault(known, name, finding.operator)
         if fault is None or name not in traps or not here:
             continue
-        same = fault.reason.startswith("nan") == (finding.kind == "nan") or "nan or" in fault.reason
-        if same and here <= calls(_text(traps[name])):
+        outcome = trap_outcome(traps[name].known_fault(fault.reason))
+        if finding.kind in outcome and here <= calls(_text(traps[name])):
             return f"{name}: {traps[name].known_fault(fault.reason)}"
     if finding.kind == "nan" and is_vertical(finding):
         for name in VERTICAL_TRAPS:

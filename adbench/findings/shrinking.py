@@ -65,7 +65,9 @@ class _Shrinking:
 
     def keeps(self, candidate: Program) -> bool:
         """Whether the fault stays in a smaller program, which then is the best."""
-        if candidate in self.tried or time.monotonic() > self.deadline or cost(candidate) >= cost(self.program):
+        if candidate in self.tried or not candidate.wrt or cost(candidate) >= cost(self.program):
+            return False
+        if time.monotonic() > self.deadline:
             return False
         self.tried.add(candidate)
         found = self.fails(candidate)
