@@ -13,8 +13,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from adbench.findings.drawing import values_of
 from adbench.findings.finding import VERTICAL, Finding
-from adbench.findings.shrinking import values_of
+from adbench.findings.judging import AT_ONE
 from adbench.model.backend import known_fault
 from adbench.model.case import Case, parts_of_reason
 
@@ -25,15 +26,14 @@ NEUTRAL = frozenset({"sum", "asarray", "reshape", "mean"})
 
 
 OUTCOMES = ("wrong", "nan", "raises")
-AT_ONE = ("asin", "acos", "atanh", "acosh")
 AT_ZERO = (
-    "sqrt",
     "log",
     "log2",
     "log10",
-    "half_power",
     "pow",
     "negative_power",
+    "sqrt",
+    "half_power",
     "vector_norm",
     "std",
     "std_axis",

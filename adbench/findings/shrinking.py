@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from adbench.findings.drawing import PLAIN
+from adbench.findings.drawing import values_of
 from adbench.findings.finding import Finding
-from adbench.findings.program import Input, Program, Step, compiled
+from adbench.findings.program import Input, Program, Step
 from adbench.findings.vocabulary import TOTAL
 
 SECONDS = 60.0
@@ -85,19 +85,6 @@ def cost(program: Program) -> tuple[int, ...]:
     constants = sum(step.expression.count(".") for step in program.steps)
     # A sum at the end only makes one number, so it counts less than an operation.
     return program.size, len(program.inputs), active, entries, digits, constants
-
-
-def values_of(program: Program) -> list[Any] | None:
-    """Every value in numpy, by number; None if it does not run."""
-    lines = program.source().splitlines()
-    names = [*program.names, *(f"v{len(program.inputs) + k}" for k in range(len(program.steps)))]
-    lines[-1] = f"    return [{', '.join(names)}]"
-    try:
-        with np.errstate(all="ignore"):
-            found: list[Any] = compiled("\n".join(lines) + "\n")(PLAIN, *program.args)
-    except Exception:  # a library's own function has no meaning here
-        return None
-    return found
 
 
 def result(program: Program, number: int, shape: tuple[int, ...]) -> Program:

@@ -104,3 +104,11 @@ def test_the_command_prints_its_throughput_and_finds_nothing_new(tmp_path: Path)
     done = adbench(tmp_path, "fuzz", "-b", "tape", "--programs", "6", "--seed", "1")
     assert done.code == 0, done.err
     assert "6 programs in" in done.out
+
+
+def test_a_number_that_rounding_decides_is_not_wrong() -> None:
+    """The standard deviation of three equal numbers: torch's mean of them may differ from each by a rounding error."""
+    gather = Step("gather", "{0}[numpy.array([0, 0, -1])]", (0,))
+    steps = (gather, Step("add_constant", "{0} + 0.1", (1,)), Step("std", "xp.std({0})", (2,)))
+    program = Program((Input((0.0,)),), steps)
+    assert laboratory(backend("torch")).examine(program, ("gradient",)).findings == ()
