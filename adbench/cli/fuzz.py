@@ -35,7 +35,10 @@ def fuzz(
     Each program has 1 to 30 operations. Its derivatives by every backend are compared with 50 digits. A program with
     a wrong one is shrunk, and written to DIR as a finding, a script, the text of an issue and a trap.
 
-    Exit code 0: nothing new. 1: a finding that the backend's KNOWN does not explain.
+    A finding is "at an edge" if an operation has no derivative there (a tie, a root of zero) although the program has
+    one, and "known" if KNOWN in the backend's file has a trap with the same functions and the same outcome.
+
+    Exit code 0: nothing else was found. 1: something new was.
 
     \b
     adbench fuzz -b jax -b torch --seconds 60
@@ -59,7 +62,9 @@ def fuzz(
             for one in campaign.run(seconds, programs):
                 files = write_files(one, output)
                 if not as_json:
-                    click.echo(f"{'known: ' if one.known else ''}{one.title}\n    {one.words}")
+                    click.echo(
+                        f"{'known: ' if one.known else 'at an edge: ' if one.edge else ''}{one.title}\n    {one.words}"
+                    )
                     click.echo(f"    {one.known}" if one.known else f"    {files[1]}")
     if as_json:
         print_json(campaign.to_plain())

@@ -47,8 +47,8 @@ class Campaign:
 
     @property
     def new(self) -> list[Finding]:
-        """Findings that no known bug explains."""
-        return [one for one in self.findings.values() if not one.known]
+        """Findings that no known bug explains, at points where every operation has a derivative."""
+        return [one for one in self.findings.values() if not one.known and not one.edge]
 
     @property
     def per_second(self) -> float:
@@ -58,11 +58,13 @@ class Campaign:
     @property
     def summary(self) -> str:
         """A few lines."""
+        every = self.findings.values()
         lines = [
             f"{self.programs} programs in {self.seconds:.0f} s ({self.per_second:.0f} a second; "
             f"{self.shrinking:.0f} s for shrinking), {self.judged} compared with 50 digits, {self.compared} with "
             f"each other, {self.lost} not judged",
-            f"{len(self.findings)} findings, {len(self.new)} of them new; seed {self.seed}",
+            f"{len(self.findings)} findings: {len(self.new)} new, {sum(bool(one.known) for one in every)} known, "
+            f"{sum(one.edge and not one.known for one in every)} at edges; seed {self.seed}",
         ]
         for (library, reason), count in self.refused.most_common(5):
             lines.append(f"{library} refused {count}: {reason[:100]}")
@@ -92,7 +94,7 @@ class Campaign:
         self.refused.update(found.refused.items())
         # A wrong gradient often makes the second order wrong too: shrink one finding for each library.
         first: dict[str, Finding] = {}
-        for one in found.findings:
+        for one in sorted(found.findings, key=lambda one: one.edge):
             first.setdefault(one.library, one)
         for one in first.values():
             kept = self._kept(one, deadline)
@@ -132,4 +134,4 @@ def minimised(laboratory: Laboratory, one: Finding, seconds: float) -> Finding:
 def still(laboratory: Laboratory, one: Finding, program: Program) -> Finding | None:
     """The finding of the same kind in another program, or None."""
     found = laboratory.examine(program, (one.operator,), (one.library,)).findings
-    return next((other for other in found if other.kind == one.kind), None)
+    return next((other for other in found if other.kind == one.kind and other.edge <= one.edge), None)

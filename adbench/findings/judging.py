@@ -66,6 +66,7 @@ class Fault:
     place: str
     words: str
     where: str
+    edge: bool = False
 
 
 class Trial:
@@ -119,7 +120,7 @@ class Trial:
             if self.quick is None and not self._exists(operator):
                 return None
             text = str(answer["raised"]).partition("\n")[0]
-            return Fault("raises", text, "a derivative", operator, f"the {operator} raises {text}", "")
+            return Fault("raises", text, "a derivative", operator, f"the {operator} raises {text}", "", self.edged)
         if "result" not in answer:
             return None
         arrays = [np.asarray(one) for one in answer["result"]]
@@ -163,7 +164,8 @@ class Trial:
         found = compare(place, where, float(arrays[which].flat[index]), known[1], 1.0)
         if found.word != "wrong":
             return None
-        return Fault("nan", repr(found.got), found.truth, found.place, f"wrong: {found}", f"{METHOD}, proved")
+        words, where_from = f"wrong: {found}", f"{METHOD}, proved"
+        return Fault("nan", repr(found.got), found.truth, found.place, words, where_from, self.edged)
 
     def _agrees(self, operator: str, arrays: Sequence[Any], true: _Truths) -> bool:
         """Whether sums along the directions agree with the true numbers."""
@@ -183,6 +185,18 @@ class Trial:
         terms = [one * step for one, step in zip(arrays, self.point.steps(self.seed, number), strict=True)]
         flat = [float(term) for part in terms for term in np.ravel(part)]
         return _close(math.fsum(flat), truth, math.fsum(map(abs, flat)))
+
+    @cached_property
+    def edged(self) -> bool:
+        """Whether an operation has no derivative here, at a tie or at √0, even if the program has one."""
+        effort = Effort(self.seed, max_seconds=SECONDS)
+        v = Curve.straight(many_entries(self.point.steps(self.seed, 0)))
+        try:
+            return on_series(
+                self.subject(), effort, Numbers((), effort), lambda found: found.truth.evaluations.along(v).edged
+            )
+        except NotPrecise:
+            return True
 
     def _exists(self, operator: str) -> bool:
         """Whether every derivative exists on both sides."""
@@ -215,7 +229,7 @@ class Trial:
             got, expected = f"arrays of shape {shapes}", "the structure of the inputs"
             return Fault("wrong", got, expected, operator, verdict.sentence, where)
         kind: Kind = "wrong" if math.isfinite(entry.got) else "nan"
-        return Fault(kind, repr(entry.got), entry.truth, entry.place, verdict.sentence, where)
+        return Fault(kind, repr(entry.got), entry.truth, entry.place, verdict.sentence, where, self.edged)
 
     def reference(self, second: bool, seed: int) -> Reference | None:
         """The full reference of first order, or of H v; None unless it is proved, with finite numbers."""
