@@ -38,7 +38,7 @@ class Finding:
     words      the verdict in one sentence
     where      the source of the expected number: "power series over balls, proved"
     known      the backend's known bug that explains it, as "trap_x_sqrt_x: nan (owner/repository#7)", or ""
-    edge       whether an operation of the program has no derivative at this point (a tie, √0), although the program has;
+    edge       whether an operation has no derivative at this point (a tie, √0), although the program has one;
                libraries differ there by convention
     origin     how to make it again: "adbench fuzz --seed 3, program 1204"
     """
