@@ -14,9 +14,8 @@ import numpy as np
 from adbench.findings.program import Input, Program, Step
 from adbench.model.errors import BadFile
 
-Kind = Literal["wrong", "nan", "raises", "crashes", "hangs", "differs"]
-"""What the library does: a wrong number; NaN or infinity for a finite one; an exception; the process dies; no answer in
-time; eager and compiled variants of a library differ, where the reference decides nothing."""
+Kind = Literal["wrong", "nan", "raises", "crashes", "hangs"]
+"""What the library does: a wrong number; NaN or infinity for a finite one; an exception; its process dies; no answer."""
 
 VERTICAL = frozenset(
     {"sqrt", "asin", "acos", "acosh", "atanh", "log", "log1p", "log2", "log10", "pow", "half_power", "integer_power"}
@@ -75,9 +74,7 @@ class Finding:
     def title(self) -> str:
         """One line."""
         operations = " and ".join(dict.fromkeys(self.program.operations))
-        verb = {"wrong": "is wrong", "nan": f"is {self.got}", "differs": "differs between variants"}.get(
-            self.kind, self.kind
-        )
+        verb = {"wrong": "is wrong", "nan": f"is {self.got}"}.get(self.kind, self.kind)
         return f"{self.library}: the {self.operator} of {operations} {verb}"
 
     def explained(self, known: str) -> Finding:

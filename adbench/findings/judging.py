@@ -2,7 +2,8 @@
 
 The true value f, the derivatives along two directions v and w, and wᵀ H v come from four evaluations on power series
 with at least 50 digits: a few milliseconds. A gradient g with <g, v> and <g, w> within AGREEING of these is right. A
-result that does not agree is compared again with the noise of double precision along these directions. What is left,
+result that does not agree is compared again with the noise of double precision along these directions. Every other
+result,
 and every result at a kink or where the series decide nothing, goes to the oracle of `adbench check`: each entry, with
 its noise. A wrong gradient is judged once more with other random roundings.
 """
@@ -155,7 +156,7 @@ class Trial:
             curve = Curve.mixed(v, move) if operator in OF_SECOND_ORDER else Curve.straight(move)
             place, where = leaf.path, place_of(index, leaf.values.shape)
             which += operator == "value_and_gradient"
-        # With noise: where double precision overflows, nothing is asked. Along v: no other entry is infinite either.
+        # With noise, to exclude points where double precision overflows; along v, to exclude infinite other entries.
         known = self._known([(Curve(()), 1.0), (curve, scale), (Curve.straight(v), 1.0)], FEWEST_DRAWS, SECONDS)
         if known is None or not all(math.isfinite(one.size) and math.isfinite(one.noise) for one in known):
             return None
@@ -244,7 +245,7 @@ class Trial:
             row = hvp_reference(self.subject(), row, effort).scalar
         if not _is_finite(row):
             return None
-        # What is truly zero is often computed as a difference of the numbers around it.
+        # Libraries often compute a true zero as a difference of the numbers around it.
         floor = UNIT_ROUNDOFF * max(one.size for one in (row.value, *row.derivatives))
         row = row.with_derivatives(lambda one: replace(one, noise=max(one.noise, floor)) if one.size == 0 else one)
         return Reference((), ((0, row),))
@@ -313,7 +314,7 @@ class _Truths:
 
 
 def _is_finite(row: Row) -> bool:
-    """Whether all numbers are proved and finite: at a point where a derivative is infinite nothing is asked."""
+    """Whether all numbers are proved and finite: an infinite derivative is not judged."""
     return row.proved and all(math.isfinite(one.size) for one in (row.value, *row.derivatives))
 
 

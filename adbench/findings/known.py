@@ -59,7 +59,7 @@ def trap_outcome(reason: str) -> frozenset[str]:
     """The kinds of findings that a reason in KNOWN allows: "0 or nan: ..." is wrong, or NaN."""
     outcome = parts_of_reason(reason)[0]
     kinds = {"nan"} if "nan" in outcome else set()
-    kinds |= {"raises", "nan"} if outcome.startswith("raises") else set()  # another composition may not notice
+    kinds |= {"raises", "nan"} if outcome.startswith("raises") else set()  # another composition returns NaN
     return frozenset(kinds | ({"wrong"} if not kinds or " or " in outcome else set()))
 
 

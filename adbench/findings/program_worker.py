@@ -1,7 +1,6 @@
 """The parts of fuzzing that run in a worker: a library's derivatives of a program, and their judgement.
 
-A worker with a library judges nothing, and the one that judges has no library: a crash of either is told from the
-other's.
+Libraries and the judge run in separate workers, so that a crash of the judge is not taken for a library's.
 """
 
 from __future__ import annotations

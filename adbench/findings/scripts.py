@@ -90,7 +90,7 @@ def library_of(backend: str) -> Library | None:
 
 
 def script(finding: Finding) -> str:
-    """The script. For a library that has no script of its own, it calls adbench."""
+    """The script. For libraries other than torch and jax it calls adbench."""
     library = library_of(finding.library)
     return _through_adbench(finding) if library is None else _own(finding, library)
 
