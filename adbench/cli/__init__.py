@@ -21,14 +21,14 @@ from .compare import compare
 from .completion import completion
 from .doctor import doctor
 from .explain import explain
-from .fuzz import fuzz
 from .gradbench_tool import gradbench_tool
 from .history import history
 from .list import list_
-from .minimise import minimise
 from .new import new
 from .report import report
 from .run import run
+from .search.fuzz import fuzz
+from .search.minimise import minimise
 
 OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """Errors of a stream that is full or gone; those of a file have its name."""

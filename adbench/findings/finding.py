@@ -11,11 +11,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from adbench.findings.program import Input, Program, Step
+from adbench.findings.programs.random_program import Input, Program, Step
 from adbench.model.errors import BadFile
 
 Kind = Literal["wrong", "nan", "raises", "crashes", "hangs"]
-"""What the library does: a wrong number; NaN or infinity for a finite one; an exception; its process dies; no answer."""
+"""What the library does: a wrong number; NaN or infinity for a finite one; an exception; it dies; no answer."""
 
 VERTICAL = frozenset(
     {"sqrt", "asin", "acos", "acosh", "atanh", "log", "log1p", "log2", "log10", "pow", "half_power", "integer_power"}

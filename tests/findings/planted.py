@@ -7,8 +7,8 @@ from typing import Any
 from adbench import Namespace, tape
 from adbench.catalog.discovery import load
 from adbench.catalog.selection import resolve
-from adbench.findings import program_worker
-from adbench.findings.laboratory import Here, Laboratory
+from adbench.findings.programs import program_worker
+from adbench.findings.programs.laboratory import Here, Laboratory
 from adbench.model.backend import Backend, from_module
 
 

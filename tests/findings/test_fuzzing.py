@@ -8,13 +8,13 @@ import pytest
 from adbench.catalog.selection import resolve
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.supervisor import Supervisor
-from adbench.findings import laboratory as laboratories
-from adbench.findings.campaign import Campaign, minimised
-from adbench.findings.drawing import Coverage, drawn
 from adbench.findings.finding import Finding
-from adbench.findings.known import explanation
-from adbench.findings.laboratory import Laboratory
-from adbench.findings.program import Input, Program, Step
+from adbench.findings.programs import laboratory as laboratories
+from adbench.findings.programs.campaign import Campaign, minimised
+from adbench.findings.programs.generation import Coverage, drawn
+from adbench.findings.programs.known import explanation
+from adbench.findings.programs.laboratory import Laboratory
+from adbench.findings.programs.random_program import Input, Program, Step
 from adbench.model.settings import Settings
 from tests.findings.planted import backend, laboratory, planted
 from tests.support.command import adbench

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adbench.findings.drawing import PLAIN, drawn, programs
 from adbench.findings.finding import Finding
-from adbench.findings.program import Input, Program, Step
+from adbench.findings.programs.generation import PLAIN, drawn, programs
+from adbench.findings.programs.random_program import Input, Program, Step
 
 SIN = Step("sin", "xp.sin({0})", (0,))
 PRODUCT = Step("multiply", "{0} * {1}", (2, 1))

@@ -8,10 +8,10 @@ import pytest
 
 from adbench import check_cell
 from adbench.findings.finding import Finding, read, write
-from adbench.findings.program import Input, Program, Step
-from adbench.findings.reproduction import ran, write_files
-from adbench.findings.scripts import HELPERS, in_library, library_of
-from adbench.findings.vocabulary import EXPRESSIONS
+from adbench.findings.programs.random_program import Input, Program, Step
+from adbench.findings.programs.reproduction import ran, write_files
+from adbench.findings.programs.scripts import HELPERS, in_library, library_of
+from adbench.findings.programs.vocabulary import EXPRESSIONS
 from adbench.model.errors import BadFile
 from tests.support.command import adbench
 
@@ -47,7 +47,7 @@ def test_a_script_of_torch_shows_the_fault_without_adbench(library: str, tmp_pat
 def test_a_script_agrees_where_the_library_is_right(library: str, operator: str, tmp_path: Path) -> None:
     """The expected number is that of a right derivative, so the script exits with 0."""
     program = Program((Input(0.5), Input((1.0, 2.0))), (Step("sum", "xp.sum(xp.sin({0} * {1}))", (0, 1)),))
-    from adbench.findings.judging import Trial
+    from adbench.findings.programs.judging import Trial
     from adbench.oracle.operators import along
 
     trial = Trial(program)

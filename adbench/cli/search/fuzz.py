@@ -48,9 +48,9 @@ def fuzz(
     from adbench.catalog.selection import resolve
     from adbench.execution.workers.context import Context
     from adbench.execution.workers.supervisor import Supervisor, default_limit
-    from adbench.findings.campaign import Campaign
-    from adbench.findings.laboratory import Laboratory, installed
-    from adbench.findings.reproduction import write_files
+    from adbench.findings.programs.campaign import Campaign
+    from adbench.findings.programs.laboratory import Laboratory, installed
+    from adbench.findings.programs.reproduction import write_files
     from adbench.model.settings import Settings
 
     chosen = resolve(backends=backends or ("tape",))

@@ -1,7 +1,7 @@
 """Expressions from which random programs are made: one line each, in array-API names.
 
 What an expression is defined for is not written down: a program is built at its point, and an expression that raises,
-overflows or returns NaN on the operands there is not used (`drawing`).
+overflows or returns NaN on the operands there is not used (`generation`).
 """
 
 from __future__ import annotations

@@ -15,13 +15,13 @@ from adbench.catalog.discovery import Catalog
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, WorkerLost, WorkerProcess
 from adbench.findings.finding import Finding, Kind, plain_program
-from adbench.findings.judging import Fault
-from adbench.findings.program import Program
+from adbench.findings.programs.judging import Fault
+from adbench.findings.programs.random_program import Program
 from adbench.model.backend import Backend
 from adbench.model.errors import UsageError
 
-ANSWER = "adbench.findings.program_worker:answer"
-JUDGE = "adbench.findings.program_worker:judge"
+ANSWER = "adbench.findings.programs.program_worker:answer"
+JUDGE = "adbench.findings.programs.program_worker:judge"
 ANSWER_SECONDS = 60.0
 """A library that does not answer in this time hangs. Compiling a long program may take half of it."""
 JUDGE_SECONDS = 30.0

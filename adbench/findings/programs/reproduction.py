@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from adbench.findings.finding import Finding, write
-from adbench.findings.scripts import script
+from adbench.findings.programs.scripts import script
 from adbench.model.atomic_file import write_whole
 
 SCRIPT_SECONDS = 120.0

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from adbench.findings.program import Input, Program, Step, compiled
-from adbench.findings.vocabulary import DERIVATIVE, EXPRESSIONS, LOOP, TOTAL, Expression, parameters
+from adbench.findings.programs.random_program import Input, Program, Step, compiled
+from adbench.findings.programs.vocabulary import DERIVATIVE, EXPRESSIONS, LOOP, TOTAL, Expression, parameters
 from adbench.model.errors import AdbenchError
 from adbench.model.namespace import Namespace
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from adbench.findings.drawing import values_of
 from adbench.findings.finding import VERTICAL, Finding
-from adbench.findings.judging import AT_ONE
+from adbench.findings.programs.generation import values_of
+from adbench.findings.programs.judging import AT_ONE
 from adbench.model.backend import known_fault
 from adbench.model.case import Case, parts_of_reason
 

@@ -29,10 +29,10 @@ def minimise(finding: Path, seconds: float, output: Path | None, as_json: bool) 
     from adbench.catalog.selection import resolve
     from adbench.execution.workers.context import Context
     from adbench.execution.workers.supervisor import Supervisor, default_limit
-    from adbench.findings.campaign import minimised, still
     from adbench.findings.finding import read
-    from adbench.findings.laboratory import Laboratory, installed
-    from adbench.findings.reproduction import ran, write_files
+    from adbench.findings.programs.campaign import minimised, still
+    from adbench.findings.programs.laboratory import Laboratory, installed
+    from adbench.findings.programs.reproduction import ran, write_files
     from adbench.model.settings import Settings
 
     given = read(finding)

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from adbench.findings.drawing import programs
 from adbench.findings.finding import Finding
-from adbench.findings.judging import OPERATORS
-from adbench.findings.known import explanation
-from adbench.findings.laboratory import Laboratory
-from adbench.findings.program import Program
-from adbench.findings.shrinking import shrunk
+from adbench.findings.programs.generation import programs
+from adbench.findings.programs.judging import OPERATORS
+from adbench.findings.programs.known import explanation
+from adbench.findings.programs.laboratory import Laboratory
+from adbench.findings.programs.random_program import Program
+from adbench.findings.programs.shrinking import shrunk
 from adbench.model.case import Case
 
 SHRINK_SECONDS = 20.0

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adbench.findings.finding import Finding
-from adbench.findings.judging import Trial
+from adbench.findings.programs.judging import Trial
 from adbench.model import tree
 
 SPELLED: Mapping[str, Mapping[str, str]] = {

@@ -2,10 +2,9 @@
 
 The true value f, the derivatives along two directions v and w, and wᵀ H v come from four evaluations on power series
 with at least 50 digits: a few milliseconds. A gradient g with <g, v> and <g, w> within AGREEING of these is right. A
-result that does not agree is compared again with the noise of double precision along these directions. Every other
-result,
-and every result at a kink or where the series decide nothing, goes to the oracle of `adbench check`: each entry, with
-its noise. A wrong gradient is judged once more with other random roundings.
+result that does not agree is compared again with the noise of double precision along these directions. The rest, and
+every result at a kink or where the series decide nothing, goes to the oracle of `adbench check`: each entry, with its
+noise. A wrong gradient is judged once more with other random roundings.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from adbench.execution.operators.source_text_call import function
-from adbench.findings.drawing import PLAIN, values_of
 from adbench.findings.finding import Kind
-from adbench.findings.program import Program
+from adbench.findings.programs.generation import PLAIN, values_of
+from adbench.findings.programs.random_program import Program
 from adbench.model.operator import OF_SECOND_ORDER
 from adbench.oracle.differences import UNIT_ROUNDOFF
 from adbench.oracle.evidence import BARS, SIGMAS, EntryEvidence, compare, place_of

@@ -12,7 +12,7 @@ import numpy as np
 
 from adbench.execution.operators.source_text_call import answers
 from adbench.findings.finding import program_of
-from adbench.findings.judging import Trial, agree
+from adbench.findings.programs.judging import Trial, agree
 from adbench.model.backend import Backend
 
 

@@ -1,0 +1,1 @@
+"""The verbs that search for wrong derivatives with random programs."""
