@@ -100,3 +100,11 @@ def test_minimise_shrinks_a_file_and_runs_its_script(tmp_path: Path) -> None:
     assert done.code == 1, done.err
     assert "exit code 1" in done.out
     assert "exp" not in done.out.partition("wrote")[0]
+
+
+def test_a_script_of_torch_uses_the_mode_of_its_backend(tmp_path: Path) -> None:
+    """torch.autograd takes det · A⁻ᵀ of a singular matrix as 0; torch.func has another formula."""
+    program = Program((Input(((1.0, 1.0), (1.0, 1.0))),), (Step("det", "xp.linalg.det({0})", (0,)),))
+    finding = Finding(program, "gradient", "torch", "wrong", "0.0", "1.0", "x0[0, 0]", "")
+    code, printed = ran(write_files(finding, tmp_path)[1])
+    assert (code, "got 0.0" in printed) == (1, True), printed

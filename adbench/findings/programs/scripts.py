@@ -140,6 +140,10 @@ def _derivative(finding: Finding, trial: Trial, library: Library) -> list[str]:
     along = f"({''.join(f'{one}, ' for one in v).rstrip(' ')})"
     at = f"({x},)"
     place, index = _place(finding, trial)
+    entry = f"[{', '.join(map(str, index))}]" if index else ""
+    if operator in ("gradient", "value_and_gradient") and finding.library == "torch":  # not torch.func: other formulas
+        lines += [f"{name}.requires_grad_()" for name in active]
+        return [*lines, f"got = float(torch.autograd.grad({function}({x}), ({x},))[{place}]{entry})"]
     if operator in ("gradient", "value_and_gradient") or finding.kind in ("crashes", "hangs"):
         call = f"{library.jit(gradient)}({x})"
     elif operator == "jvp":
@@ -167,7 +171,6 @@ def _derivative(finding: Finding, trial: Trial, library: Library) -> list[str]:
         forward = f"lambda *x: {of}.jvp({of}.grad({function}, argnums={numbers}), x, v)[1]"
         call = f"{library.jit(forms.get(operator, forward))}({x})"
     picked = f"[{place}]" if len(active) > 1 else ""
-    entry = f"[{', '.join(map(str, index))}]" if index else ""
     return [*lines, f"got = float({call}{picked}{entry})"]
 
 
