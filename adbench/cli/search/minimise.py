@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -41,7 +42,7 @@ def minimise(finding: Path, seconds: float, output: Path | None, as_json: bool) 
     with Supervisor(default_limit()) as supervisor:
         context = Context(supervisor, chosen.catalog, Settings())
         with Laboratory.of_workers(context, names) as laboratory:
-            now = still(laboratory, given, given.program)
+            now = still(laboratory, replace(given, edge=True), given.program)  # at an edge or not
             if now is None:
                 click.echo(f"{given.library} {laboratory.versions[given.library]} does not have this fault any more")
                 return
