@@ -12,6 +12,9 @@ import pytest
 from click.shell_completion import BashComplete
 
 from adbench.cli import cli
+from adbench.findings.finding import Finding
+from adbench.findings.finding import write as write_finding
+from adbench.findings.programs.random_program import Input, Program, Step
 from tests.support.command import adbench, adbench_in_a_process
 from tests.support.files import CASE, RIGHT, write
 
@@ -132,6 +135,11 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("base", "new", "january", "february", "results/time"):
         shutil.copytree(folder / "out", folder / name)
     shutil.copy(SESSION, folder / "log.jsonl")
+    root = Program((Input(2.0),), (Step("sqrt", "xp.sqrt({0})", (0,)),))
+    (folder / "findings").mkdir()
+    write_finding(
+        Finding(root, "gradient", "torch", "nan", "nan", "0.35", "x0", ""), folder / "findings/torch_nan_sqrt.json"
+    )
     (folder / "messages.jsonl").write_text('{"id": 0, "kind": "start"}\n{"id": 1, "kind": "define", "module": "lse"}\n')
     return folder
 
@@ -151,6 +159,8 @@ def test_the_examples_of_the_help_run(prepared: Path, example: str) -> None:
         answered(prepared, *words)
         return
     plans = words[0] in ("run", "check") and "--resume" not in words
-    done = adbench(prepared, *words, *(["--plan"] if plans else []))
-    fine = {0, 5} if words[0] == "compare" else {0}  # 5: one launch on a shared machine is too little to decide
+    shorter = ["--plan"] if plans else ["--programs", "3"] if words[0] == "fuzz" else []
+    done = adbench(prepared, *words, *shorter)
+    # compare, 5: one launch on a shared machine is too little to decide; fuzz, 1: it found something
+    fine = {"compare": {0, 5}, "fuzz": {0, 1}}.get(words[0], {0})
     assert done.code in fine, f"{example}: {done.err}"
