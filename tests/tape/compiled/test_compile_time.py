@@ -1,5 +1,6 @@
 """Compile time is linear in the length of the tape, with a bounded number of Python steps per node."""
 
+import cProfile
 import time
 
 import numpy as np
@@ -104,3 +105,22 @@ def test_a_million_nodes_compile_and_run():
     assert compiled.nodes() > 1_000_000
     assert "eager" not in compiled.explain()
     assert compiled(7.5) == pytest.approx(tape.gradient(f, 7.5), rel=1e-9)
+
+
+def calls_for_a_hessian(turns):
+    """Python's function calls to record and lower the Hessian of a long program with masked factors."""
+
+    def f(x):
+        s = x * 1.0
+        for _ in range(turns):
+            s = tape.sin(s) * x[0] + s[1] * x + 0.1 * s
+        return tape.sum(s * s)
+
+    profile = cProfile.Profile(builtins=False)
+    profile.runcall(tape.compile, f, np.array([0.3, 0.2, 0.5, 0.7, 0.1]), operator="hessian", level=0)
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+def test_work_for_a_hessian_is_proportional_to_the_program():
+    calls_for_a_hessian(5)
+    assert calls_for_a_hessian(160) < 3.0 * calls_for_a_hessian(80)

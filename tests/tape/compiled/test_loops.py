@@ -4,6 +4,17 @@ import numpy as np
 import pytest
 
 from adbench import tape
+from adbench.tape.compiled.lowering import block, module
+from adbench.tape.compiled.runtime import program
+
+
+@pytest.fixture(autouse=True, params=["written inside", "called"])
+def bodies(request, monkeypatch):
+    """Each test also runs with bodies of loops as short functions of their own, as long bodies are."""
+    if request.param == "called":
+        monkeypatch.setattr(block, "LONG_BODY", 0)
+        monkeypatch.setattr(module, "PIECES", (30,) * 4)
+        monkeypatch.setattr(program, "LONG_PROGRAM", 0)  # then no optimisation
 
 
 def agrees(f, *args, wrt=None, rtol=1e-12, **options):

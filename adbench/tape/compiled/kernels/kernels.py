@@ -144,9 +144,13 @@ def row_of(emission: Emission, array: Location, i: Name) -> Location:
     """array[i] for a counter."""
     if isinstance(array, Uniform):
         return in_registers_if_small(Uniform(array.element, array.shape[1:]))
-    array = emission.in_memory(array)
+    return emission.result(row_in_memory(emission, emission.in_memory(array), i))
+
+
+def row_in_memory(emission: Emission, array: Buffer, i: Name) -> Buffer:
+    """array[i] for a counter, where it is."""
     base = emission.code.element(emission.pointer(array), i, array.strides[0])
-    return emission.result(Buffer(base, 0, array.strides[1:], array.shape[1:], array.boolean))
+    return Buffer(base, 0, array.strides[1:], array.shape[1:], array.boolean)
 
 
 def _take(operation: Operation) -> Location | None:

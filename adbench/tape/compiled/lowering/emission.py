@@ -63,11 +63,19 @@ class Operation:
         return self.target if wanted else self.emission.allocate(self.shape)  # type: ignore[return-value]
 
 
+@dataclass(frozen=True)
+class Piece:
+    """A placeholder, in an environment, for the address of the function of the piece with this number."""
+
+    number: int
+
+
 class Emission:
     """The function being generated, and its workspace.
 
     level          of optimisation
     pieces         modules of the finished functions: a long program is cut
+    sequence       the numbers of the pieces that together are the current function
     lines          their number of instructions
     python_calls   names of rules called in Python, which `explain` reports
     computed       results that several operations share, such as the factors of a matrix
@@ -86,6 +94,7 @@ class Emission:
             self.workspace.unused(1)
             self.held = self._read_held()
         self.pieces: list[Module] = []
+        self.sequence: list[int] = []
         self.lines = 0
         self._anchors: list[tuple[Name, Callable[[Code], Name]]] = []
         self.python_calls: list[str] = []
@@ -136,8 +145,17 @@ class Emission:
         """End the function here and continue in a new one, in a separate module."""
         if self.width > 1:
             self._store_mask(self.held, 0)
+        self._end_piece()
+        self._begin_piece()
+        if self.width > 1:
+            self.held = self._read_held()
+
+    def _end_piece(self) -> None:
         self.end_function("piece")
+        self.sequence.append(len(self.pieces))
         self.pieces.append(self.module)
+
+    def _begin_piece(self) -> None:
         self.exits = set()
         self.computed = {}
         count = self.code._count
@@ -146,8 +164,39 @@ class Emission:
         self.code._count = count
         for name, write in self._anchors:
             self._at_the_beginning(write, name)
-        if self.width > 1:
-            self.held = self._read_held()
+
+    def call_pieces(self, numbers: Sequence[int]) -> None:
+        """Write calls of these pieces in order, until one has no result."""
+        code = self.code
+        for number in numbers:
+            function = self.module.outside(code, number, Piece(number))
+            outcome = code.emit(f"call i32 {function}(ptr %arguments, ptr %results, ptr %work)")
+            bad, good = code.label(), code.label()
+            code.do(f"br i1 {code.emit(f'icmp eq i32 {outcome}, 0')}, label %{good}, label %{bad}")
+            code.begin(bad)
+            code.do(f"ret i32 {outcome}")
+            code.begin(good)
+
+    def call(self, write: Callable[[], None]) -> None:
+        """Call functions that `write` writes, in separate modules. They share memory with this one, not registers."""
+        outside = self.module, self.code, self.exits, self.computed, self.sequence, self.lines
+        anchors = len(self._anchors)
+        self.sequence = []
+        self._begin_piece()
+        write()
+        self._end_piece()
+        inside, count = self.sequence, self.code._count
+        self.module, self.code, self.exits, self.computed, self.sequence, self.lines = outside
+        self.code._count = count
+        for name, anchor in self._anchors[anchors:]:
+            self._at_the_beginning(anchor, name)
+        self.call_pieces(inside)
+
+    def slot(self, value: Name, kind: str) -> Callable[[], Name]:
+        """Store a value for the functions of `call`; the result, called there, is its name."""
+        at = str(self.workspace.unused(1))
+        self.code.store(value, self.code.element("%work", at), kind)
+        return lambda: self.anchor(lambda code: code.load(code.element("%work", at), kind))
 
     # Ways out
 

@@ -2,15 +2,16 @@
 
 A small state is kept in registers, a large one in two alternating buffers. If its history is needed (a reverse sweep
 reads the states from last to first), the history itself is the buffer: iteration k reads row k and writes row k + 1,
-without a copy.
+without a copy. A long body is called: it consists of functions that share only memory with the loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from adbench.tape.compiled.kernels.kernels import row_of
-from adbench.tape.compiled.kernels.simd import Name
+from adbench.tape.compiled.kernels.kernels import row_in_memory, row_of
+from adbench.tape.compiled.kernels.simd import Code, Name
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.expansion import expanded
 from adbench.tape.compiled.lowering.storage import (
@@ -30,10 +31,18 @@ LowerBlock = Callable[..., list[Location]]
 
 
 def lower_loop(
-    emission: Emission, wanted: Sequence[Loop], locations: Sequence[Location], lower_block: LowerBlock
+    emission: Emission,
+    wanted: Sequence[Loop],
+    locations: Sequence[Location],
+    lower_block: LowerBlock,
+    *,
+    is_called: bool = False,
 ) -> list[Location]:
-    """Write a loop once for all its results: its last state, and histories of parts of its states."""
-    return _LoopLowering(emission, wanted, locations, lower_block).run()
+    """Write a loop once for all its results: its last state, and histories of parts of its states.
+
+    is_called   whether the body consists of separate functions; then no location is in registers
+    """
+    return _LoopLowering(emission, wanted, locations, lower_block, is_called).run()
 
 
 def _with_code(body: Body) -> Body:
@@ -50,11 +59,16 @@ class _LoopLowering:
     """One loop."""
 
     def __init__(
-        self, emission: Emission, wanted: Sequence[Loop], locations: Sequence[Location], lower_block: LowerBlock
+        self,
+        emission: Emission,
+        wanted: Sequence[Loop],
+        locations: Sequence[Location],
+        lower_block: LowerBlock,
+        is_called: bool,
     ) -> None:
         self.emission = emission
         self.lower_block = lower_block
-        self.code = emission.code
+        self.is_called = is_called
         self.wanted = wanted
         self.first = wanted[0]
         self.body = _with_code(self.first.body)
@@ -73,10 +87,15 @@ class _LoopLowering:
         if self.full is None and has_buffer:
             self.pair = emission.allocate((self.size,)), emission.allocate((self.size,))
         self.variables = {
-            k: [self.code.variable("double") for _ in range(size)]
+            k: emission.allocate((size,)) if is_called else [self.code.variable("double") for _ in range(size)]
             for k, size in enumerate(sizes)
             if size <= REGISTER_LIMIT
         }
+
+    @property
+    def code(self) -> Code:
+        """The current function."""
+        return self.emission.code
 
     def run(self) -> list[Location]:
         """Write the loop and return the locations of its results."""
@@ -94,18 +113,12 @@ class _LoopLowering:
             counter = code.emit(f"sub i64 {n - 1}, {k}") if self.first.backwards else k
             number = code.emit(f"sitofp i64 {counter} to double")
             now, following = self.memory(k, pointers)
-            given: dict[int, Location] = {id(self.body.counter): Registers((number,), ())}
-            for j, symbol in enumerate(self.body.state):
-                given[id(symbol)] = self.part(j, now)
-            given |= {id(s): row_of(emission, x, counter) for s, x in zip(self.body.rows, rows, strict=True)}
-            given |= {id(s): p for s, p in zip(self.body.captures, self.captures, strict=True)}
-            targets = {}
-            for j, y in enumerate(self.body.outputs):
-                number_of = getattr(y, "number", None)
-                if j not in self.variables and number_of is not None and number_of not in targets:
-                    targets[number_of] = Buffer.packed(following, self.at[j], self.shapes[j])
-            results = self.lower_block(emission, self.body.trace, self.body.outputs, given, targets)
-            self.end_iteration(k, results, following, targets)
+            if self.is_called:
+                self.call(
+                    k, number, now, following, [row_in_memory(emission, emission.in_memory(x), counter) for x in rows]
+                )
+            else:
+                self.iteration(k, number, now, following, [row_of(emission, x, counter) for x in rows])
             if self.pair is not None:
                 code.store(following, pointers[0], "ptr")
                 code.store(now, pointers[1], "ptr")
@@ -113,6 +126,35 @@ class _LoopLowering:
         code.loop(n, body)
         emission.computed = shared
         return [self.result(w) for w in self.wanted]
+
+    def iteration(self, k: Name, number: Name, now: Name, following: Name, rows: Sequence[Location]) -> None:
+        """Write an iteration, from the state at `now` to that at `following`; `number` is the counter as a double."""
+        given: dict[int, Location] = {id(self.body.counter): Registers((number,), ())}
+        for j, symbol in enumerate(self.body.state):
+            given[id(symbol)] = self.part(j, now)
+        given |= {id(s): x for s, x in zip(self.body.rows, rows, strict=True)}
+        given |= {id(s): p for s, p in zip(self.body.captures, self.captures, strict=True)}
+        targets = {}
+        for j, y in enumerate(self.body.outputs):
+            number_of = getattr(y, "number", None)
+            if j not in self.variables and number_of is not None and number_of not in targets:
+                targets[number_of] = Buffer.packed(following, self.at[j], self.shapes[j])
+        results = self.lower_block(self.emission, self.body.trace, self.body.outputs, given, targets)
+        self.end_iteration(k, results, following)
+
+    def call(self, k: Name, number: Name, now: Name, following: Name, rows: Sequence[Buffer]) -> None:
+        """Write an iteration as functions, and call them."""
+        emission = self.emission
+        slots = [emission.slot(k, "i64"), emission.slot(now, "ptr"), emission.slot(following, "ptr")]
+        bases = [emission.slot(x.base, "ptr") for x in rows]
+        numbers = emission.slot(number, "double")
+
+        def write() -> None:
+            k, now, following = (read() for read in slots)
+            found = [replace(x, base=base()) for x, base in zip(rows, bases, strict=True)]
+            self.iteration(k, numbers(), now, following, list(map(emission.result, found)))
+
+        emission.call(write)
 
     def begin(self, k: int, location: Location) -> None:
         """Write the first state."""
@@ -129,12 +171,17 @@ class _LoopLowering:
 
     def set_variables(self, k: int, names: Sequence[Name]) -> None:
         """Store part k of the state in its variables."""
-        for variable, name in zip(self.variables[k], names, strict=True):
+        for variable, name in zip(self.places(k), names, strict=True):
             self.code.store(name, variable)
 
     def get_variables(self, k: int) -> tuple[Name, ...]:
         """Part k of the state, read from its variables."""
-        return tuple(map(self.code.load, self.variables[k]))
+        return tuple(map(self.code.load, self.places(k)))
+
+    def places(self, k: int) -> list[Name]:
+        """The addresses of the variables of part k of the state."""
+        place = self.variables[k]
+        return [place.pointer(self.code, i) for i in range(place.size)] if isinstance(place, Buffer) else place
 
     def within(self, packed: Buffer, k: int) -> Buffer:
         """Part k of a packed state in memory."""
@@ -174,7 +221,7 @@ class _LoopLowering:
             return Registers(self.get_variables(j), shape)
         return Buffer.packed(now, self.at[j], shape)
 
-    def end_iteration(self, k: Name, results: Sequence[Location], following: Name, targets: dict[int, Buffer]) -> None:
+    def end_iteration(self, k: Name, results: Sequence[Location], following: Name) -> None:
         """Store the state of the next iteration."""
         row = self.code.emit(f"add i64 {k}, 1")
         for j, location in enumerate(results):

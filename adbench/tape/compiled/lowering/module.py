@@ -113,9 +113,9 @@ def lower(
             emission.copy(location, out)
     if width == 1:
         _check_nan(emission, locations[len(outputs) :])
-    if emission.pieces:
+    if emission.sequence:
         emission.cut()
-        _run_pieces(emission)
+        emission.call_pieces(emission.sequence)
     emission.end_function("run", emission.lanes_outcome() if width > 1 else "0")
     return Lowered(
         (*emission.pieces, emission.module),
@@ -125,26 +125,6 @@ def lower(
         tuple(emission.python_calls),
         emission.lines,
     )
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A placeholder, in an environment, for the address of the function of the piece with this number."""
-
-    number: int
-
-
-def _run_pieces(emission: Emission) -> None:
-    """Write calls of the pieces in order, until one has no result."""
-    code = emission.code
-    for number in range(len(emission.pieces)):
-        function = emission.module.outside(code, number, Piece(number))
-        outcome = code.emit(f"call i32 {function}(ptr %arguments, ptr %results, ptr %work)")
-        bad, good = code.label(), code.label()
-        code.do(f"br i1 {code.emit(f'icmp eq i32 {outcome}, 0')}, label %{good}, label %{bad}")
-        code.begin(bad)
-        code.do(f"ret i32 {outcome}")
-        code.begin(good)
 
 
 def _slot(emission: Emission, base: str, k: int) -> str:

@@ -13,12 +13,12 @@ from typing import Any
 
 from adbench.sealed_folder import SealedFolder
 from adbench.tape.compiled.kernels.simd import WIDTH
-from adbench.tape.compiled.lowering.emission import NotInLanesError
-from adbench.tape.compiled.lowering.module import Lowered, Piece, lower
+from adbench.tape.compiled.lowering.emission import NotInLanesError, Piece
+from adbench.tape.compiled.lowering.module import Lowered, lower
 from adbench.tape.compiled.runtime.llvm import Loaded
 from adbench.tape.compiled.runtime.thread_pool import helpers_for
 from adbench.tape.compiled.sparse.sparse_results import Template
-from adbench.tape.compiled.trace.loop_rule import SCAN
+from adbench.tape.compiled.trace.loop_rule import SCAN, nodes_with_bodies
 from adbench.tape.compiled.trace.record_function import Recording
 from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.compiled.trace.trace import made_by
@@ -36,8 +36,8 @@ _READ_OR_PUT = frozenset((LEAF, indexing.getitem, indexing.put, indexing.set_at,
 
 
 def default_level(recording: Recording) -> int:
-    """The level of optimisation for the length of a recording."""
-    nodes = len(recording.trace)
+    """The level of optimisation for the length of a recording, with the bodies of its loops."""
+    nodes = nodes_with_bodies(recording.trace)
     if nodes > LONG_PROGRAM:
         return 0
     return 0 if nodes > LONG_SCALAR_PROGRAM and _is_scalar(recording) else 2

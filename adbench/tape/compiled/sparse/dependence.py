@@ -348,29 +348,29 @@ def may_differ_from_zero(x: Value) -> Any:
 
 def _mask_of(symbol: Symbol) -> Any:
     """Where an array of the program may differ from zero: `put`, `tril` and others insert zeros."""
-    masks: dict[int, Any] = {}
-    waiting = [symbol]
+    waiting = [] if symbol.number in symbol.tape.masks else [symbol]
     while waiting:
         x = waiting[-1]
+        masks = x.tape.masks
         made = x.tape.producer(x)
         if made is None or made[0] not in _KEEPS_ZEROS or not x.shape:
-            masks[id(x)] = None
+            masks[x.number] = None
             waiting.pop()
             continue
         rule, inputs, params = made
-        missing = [y for y in inputs if type(y) is Symbol and id(y) not in masks]
+        missing = [y for y in inputs if type(y) is Symbol and y.number not in y.tape.masks]
         if missing:
             waiting += missing
             continue
         waiting.pop()
-        given = [masks[id(y)] if type(y) is Symbol else may_differ_from_zero(y) for y in inputs]
+        given = [y.tape.masks[y.number] if type(y) is Symbol else may_differ_from_zero(y) for y in inputs]
         if all(m is None for m in given) and rule not in (put, shapes._tril, shapes._triu, shapes._zeros):
-            masks[id(x)] = None
+            masks[x.number] = None
             continue
         numbers = [
             (np.ones(shape_of(y)) if m is None else m.astype(float))[()] for y, m in zip(inputs, given, strict=True)
         ]
         numbers = [np.abs(v) for v in numbers]
         mask = np.abs(rule.value(*numbers, **params)) != 0
-        masks[id(x)] = None if mask.all() else mask
-    return masks[id(symbol)]
+        masks[x.number] = None if mask.all() else mask
+    return symbol.tape.masks[symbol.number]

@@ -105,6 +105,18 @@ def live(trace: Trace, outputs: Sequence[Value]) -> list[int]:
     return sorted(needed)
 
 
+def nodes_with_bodies(trace: Trace) -> int:
+    """The length of a trace and of the bodies of its loops, each counted once."""
+    bodies, traces = {id(trace): trace}, [trace]
+    for each in traces:
+        for record in each:
+            made = made_by(record)
+            if made is not None and made[0] is SCAN and id(made[2]["loop"].body.trace) not in bodies:
+                traces.append(made[2]["loop"].body.trace)
+                bodies[id(traces[-1])] = traces[-1]
+    return sum(map(len, traces))
+
+
 def replay(trace: Trace, outputs: Sequence[Value], values: dict[int, Value]) -> list[Value]:
     """The outputs for other inputs: `values` gives them by the id of the symbol, or of an outside value."""
     for number in live(trace, outputs):

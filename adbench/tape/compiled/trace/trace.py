@@ -30,12 +30,24 @@ class Trace(Tape):
     counter   the symbol of a loop's counter, for the trace of a loop's body
     guards    (symbol, its outcome at the example point), in order
     known     operation and operands -> its record
+    masks     number of a record -> where its array may differ from zero; None for everywhere
     foreign   whether an active value of another trace was used
     is_differentiated  whether a sweep will follow the current part of the recording
     """
 
     __slots__ = (
-        *("_alive", "_constants", "careful", "counter", "foreign", "guards", "is_differentiated", "known", "outer"),
+        *(
+            "_alive",
+            "_constants",
+            "careful",
+            "counter",
+            "foreign",
+            "guards",
+            "is_differentiated",
+            "known",
+            "masks",
+            "outer",
+        ),
     )
 
     def __init__(self, *, careful: bool = False, outer: Any = None) -> None:
@@ -47,6 +59,7 @@ class Trace(Tape):
         self.is_differentiated = False
         self.guards: list[tuple[Symbol, bool]] = []
         self.known: dict[Any, int] = {}
+        self.masks: dict[int, Any] = {}
         self._constants: dict[Any, Any] = {}
         self._alive: list[Any] = []  # constants whose identity is a key of `known`
 
