@@ -1,6 +1,7 @@
 """From a request to a list of jobs."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from adbench.catalog import discovery, inventory
 from adbench.catalog.discovery import Catalog, Source, requirement
 from adbench.catalog.installed import pip_command
 from adbench.execution.planning.plan import FIRST_LOOK, check_inputs, plan, positive, sizes_by_case, sizes_of, three_of
-from adbench.execution.planning.request import RELATIONS, Request
+from adbench.execution.planning.request import QUICK_SECONDS, RELATIONS, SUITE_SECONDS, Request
 from adbench.model.errors import UnknownName
 from adbench.model.operator import COMPOSITIONS
 
@@ -84,6 +85,47 @@ def test_a_run_that_names_no_backend_has_the_default_ones_by_what_their_files_sa
     assert {job.backend for job in plan(every, Request(time=False)).jobs} == set(every.backends)
     named = plan(every, Request(quick=True, backends=["left*", "builds"]))
     assert {job.backend for job in named.jobs} == {"left", "left_eager", "left_compiled", "builds"}
+
+
+def test_a_check_that_selects_nothing_samples_relations_and_says_so() -> None:
+    cases = {f"c{k}": case(1) for k in range(60)}
+    known = catalog_of(**cases)
+    built_in = {name: replace(source, builtin=True) for name, source in known.case_sources.items()}
+    backends = {"own": backend("own", builtin=False), "theirs": backend("theirs"), "others": backend("others")}
+    every = replace(known, case_sources=built_in, backends=backends)
+
+    def related(name: str, **asked: Any) -> set[str]:
+        jobs = plan(every, Request(time=False, **asked)).jobs
+        return {job.case for job in jobs if job.operator == RELATIONS and job.backend == name}
+
+    assert related("own") == set(cases)
+    assert 10 <= len(related("theirs")) <= 30
+    assert related("theirs") != related("others"), "the same cases for all"
+    assert set.union(*(related("theirs", seed=seed) for seed in range(3))) == set(cases)
+    assert "on 2 of 3 cases" in plan(every, Request(time=False)).sentences[0]
+    for asked in ({"backends": ["theirs"]}, {"operators": [RELATIONS]}, {"cases": ["c*"]}):
+        assert related("theirs", **asked) == set(cases)
+        assert not plan(every, Request(time=False, **asked)).sentences
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds"),
+    [
+        ({}, None),
+        ({"suites": ["all"], "backends": ["*"]}, SUITE_SECONDS),
+        ({"suites": ["all"], "budget": 60.0}, 60.0),
+        ({"suites": ["all"], "rigorous": True}, None),
+        ({"suites": ["all"], "launches": 3}, None),
+        ({"suites": ["all"], "cases": ["a"]}, None),
+        ({"suites": ["all"], "time": False}, None),
+        ({"quick": True}, QUICK_SECONDS),
+        ({"quick": True, "suites": ["all"]}, None),
+    ],
+)
+def test_only_a_run_of_suites_and_a_first_look_have_a_limit_of_their_own(
+    asked: dict[str, Any], seconds: float | None
+) -> None:
+    assert Request(**asked).seconds == seconds
 
 
 def test_what_is_not_installed_is_left_out_in_one_line_unless_it_is_named() -> None:

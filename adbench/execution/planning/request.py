@@ -9,6 +9,7 @@ from adbench.execution.workers.supervisor import default_limit
 from adbench.model.settings import Settings, cache_folder
 
 QUICK_SECONDS = 150.0  # the budget of a quick run that selects nothing: enough on a machine half as fast as ours
+SUITE_SECONDS = 9_000.0  # that of a run of suites; its memory phase may take 20 % more, so it ends within three hours
 LONGEST_CALL_SECONDS = 1.0  # of a run that names no case and no size; each launch makes four and more of them
 LONGEST_QUICK_SECONDS = 0.1  # of a quick run
 LONGEST_CHECK_SECONDS = 5.0  # to check a cell, if nothing is timed and neither case nor size is named
@@ -74,8 +75,19 @@ class Request:
     @property
     def seconds(self) -> float | None:
         """What the run has to fit into; None if it may take any time."""
+        if self.budget or not self.time:
+            return self.budget
+        chosen = self.cases or self.sizes or self.operators
+        if self.quick:
+            return None if chosen or self.backends or self.suites else QUICK_SECONDS
+        is_long = self.suites and not chosen and not self.rigorous and self.launches is None
+        return SUITE_SECONDS if is_long else None
+
+    @property
+    def samples_relations(self) -> bool:
+        """Whether each backend has its relations checked on a part of the cases: in a check that selects nothing."""
         chosen = self.cases or self.backends or self.sizes or self.operators or self.suites
-        return self.budget or (QUICK_SECONDS if self.time and self.quick and not chosen else None)
+        return not self.time and not chosen
 
     @property
     def settings(self) -> Settings:
