@@ -10,7 +10,9 @@ fits with a relative error of the function below 2⁻⁵⁷. Precision is tested
 
 from __future__ import annotations
 
+import decimal
 import math
+import struct
 
 from adbench.tape.compiled.kernels.mathematics.double_double import fast_two_sum, polynomial, quotient, two_product
 from adbench.tape.compiled.kernels.mathematics.shared_functions import kernel, rarely
@@ -35,6 +37,26 @@ EXP_TERMS = (
     2.49783343053661e-08,
 )
 """(exp(r) - 1 - r) / r² for |r| ≤ ½ log 2."""
+SIXTEENTH_TERMS = (
+    0.5000000000000006,
+    0.1666666666441782,
+    0.041666666659656494,
+    0.008333471924474804,
+    0.0013889128990549162,
+)
+"""The same for |r| ≤ log 2 / 32."""
+
+
+def _sixteenths() -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """For j = 0, …, 15: 2^(j/16) rounded, less j/16 in the bits of the exponent, and the rest as a share of it."""
+    with decimal.localcontext(decimal.Context(prec=40)):
+        exact = [decimal.Decimal(2) ** (decimal.Decimal(j) / 16) for j in range(16)]
+        rests = tuple(float(x / decimal.Decimal(float(x)) - 1) for x in exact)
+    bits = [struct.unpack("<q", struct.pack("<d", float(x)))[0] - (j << 48) for j, x in enumerate(exact)]
+    return tuple(struct.unpack("<d", struct.pack("<q", n))[0] for n in bits), rests
+
+
+SIXTEENTHS, SIXTEENTHS_REST = _sixteenths()
 SINH_TERMS = tuple(1.0 / math.factorial(n) for n in (3, 5, 7, 9, 11, 13))
 COSH_TERMS = tuple(1.0 / math.factorial(n) for n in (2, 4, 6, 8, 10, 12, 14))
 """The Taylor series of (sinh r - r) / r³ and (cosh r - 1) / r² in r²."""
@@ -71,6 +93,26 @@ def unscaled(x: X, low: X | None = None) -> tuple[X, X, X]:
     return high, square.times(polynomial(r, EXP_TERMS), less.times(about, high_low)), shifted
 
 
+def exponential(k: Simd, x: X, low: X | None = None) -> tuple[X, X]:
+    """(s, t): exp(x + low) = s + s t if that is a normal number, and |low| < 10⁻¹².
+
+    s = 2^(n/16) for n / 16 next to x / log 2, from a table. So the polynomial is short: this is the function with the
+    fewest dependent steps.
+    """
+    shifted = x.times(16.0 / math.log(2.0), SHIFT)
+    n = shifted - SHIFT
+    r = n.fma(-LN2 / 16.0, x)  # exact
+    bits = k.bits(shifted.name)
+    first, rest = k.bits(k.lookup(SIXTEENTHS, bits)), k.x(k.lookup(SIXTEENTHS_REST, bits))
+    scale = k.x(k.from_bits(k.integers("add", first, k.integers("shl", bits, k.whole(48)))))
+    less = n * (-LN2_REST / 16.0) if low is None else n.times(-LN2_REST / 16.0, low)
+    c = SIXTEENTH_TERMS
+    square = r * r
+    start = square.times(r.times(c[1], c[0]), r.times(less + 1.0, less))
+    end = square.times(c[4], r.times(c[3], c[2]))
+    return scale, start + (square * square).times(end, rest)
+
+
 def scaled(k: Simd, y: X | float, shifted: X) -> X:
     """y · 2ⁿ for `SHIFT` + n, if y and the result are normal numbers: n is added to the bits of the exponent."""
     y = k.x(y) if isinstance(y, float) else y
@@ -104,9 +146,8 @@ def _exp_far(k: Simd, x: X) -> tuple[X]:
 
 @kernel("exp")
 def _exp(k: Simd, x: X) -> tuple[X, ...]:
-    high, rest, n = unscaled(x)
-    scale = scaled(k, 1.0, n)
-    return rarely(k, abs(x).is_("ugt", 708.0), (scale.times(rest, scale * high),), _exp_far, x)
+    scale, rest = exponential(k, x)
+    return rarely(k, abs(x).is_("ugt", 708.0), (scale.times(rest, scale),), _exp_far, x)
 
 
 @kernel("exp_minus_size")

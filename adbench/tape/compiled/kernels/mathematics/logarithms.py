@@ -19,7 +19,7 @@ from adbench.tape.compiled.kernels.mathematics.exponentials import (
     LN2_LOW,
     bounded,
     exp_minus_size,
-    scaled,
+    exponential,
     scaled_anywhere,
     unscaled,
 )
@@ -172,11 +172,10 @@ def log_double(k: Simd, x: X, e_offset: X | float = 0.0) -> tuple[X, X]:
     product, f_low = two_product(m, c)
     f = product - 1.0
     square, square_low = two_product(f, f)
-    high, low = fast_two_sum(e * LN2_HIGH + log_c, f)
+    high, low = fast_two_sum(e.times(LN2_HIGH, log_c), f)
     high, more = fast_two_sum(high, -0.5 * square)
-    low = (low + more) + e.times(LN2_LOW, rest)
-    low = low + (f_low - f * f_low) - 0.5 * square_low
-    return fast_two_sum(high, low + (square * f) * polynomial(f, POWER_TERMS))
+    rest = square_low.times(-0.5, f_low.times(1.0 - f, e.times(LN2_LOW, rest)))
+    return fast_two_sum(high, (square * f).times(polynomial(f, POWER_TERMS), rest) + (low + more))
 
 
 @kernel("log_double", results=2)
@@ -185,9 +184,21 @@ def _log_size(k: Simd, x: X) -> tuple[X, X]:
     return log_double(k, x)
 
 
+def _sign_of_power(k: Simd, x: X, y: X) -> X:
+    """1, -1 for odd powers of negative numbers, or NaN for powers of negative numbers that are not whole."""
+    whole = y.is_("oeq", k.x(k.intrinsic("floor", y.name)))
+    half = 0.5 * y
+    odd = k.logic("and", whole, half.is_("une", k.x(k.intrinsic("floor", half.name))))
+    negative = k.code.emit(f"icmp slt {k.integer} {k.bits(x.name)}, {k.whole(0)}")
+    sign = k.x(-1.0).where(k.logic("and", negative, odd), 1.0)
+    finite = k.logic("and", x.is_("olt", 0.0), x.is_("ogt", -math.inf))
+    return k.x(math.nan).where(k.logic("and", finite, k.logic("xor", whole, k.truth)), sign)
+
+
 @kernel("pow_far", arguments=2)
 def _pow_far(k: Simd, x: X, y: X) -> tuple[X]:
-    """Results and bases out of the range of normal numbers, and C's special cases, of |x| and y."""
+    """Results and bases out of the range of normal numbers, and C's special cases."""
+    sign, x = _sign_of_power(k, x, y), abs(x)
     small = x.is_("olt", 2.0**-1022)
     high, low = log_double(k, (x * 2.0**54).where(small, x), k.x(54.0).where(small, 0.0))
     # Beyond ±2^64 the result is 0, 1 or infinite anyway.
@@ -200,26 +211,20 @@ def _pow_far(k: Simd, x: X, y: X) -> tuple[X]:
     edge = k.x(math.inf).where(k.logic("xor", y.is_("olt", 0.0), infinite), 0.0)
     value = edge.where(k.logic("or", zero, infinite), value)
     value = (x + y).where(k.logic("or", x.is_("uno", x), y.is_("uno", y)), value)
-    return (k.x(1.0).where(k.logic("or", x.is_("oeq", 1.0), y.is_("oeq", 0.0)), value),)
+    value = k.x(1.0).where(k.logic("or", x.is_("oeq", 1.0), y.is_("oeq", 0.0)), value)
+    return (value * sign,)
 
 
-@kernel("pow", arguments=2)
-def _pow(k: Simd, x: X, y: X) -> tuple[X]:
+@kernel("pow_by_log", arguments=4)
+def _pow_by_log(k: Simd, x: X, y: X, high: X, low: X) -> tuple[X, ...]:
     """exp(y log |x|) with the logarithm and the product as double-double numbers, times 1, -1 or NaN."""
-    size = abs(x)
-    high, low = map(k.x, _log_size(k, x.name))
     p, p_low = two_product(y, high)
-    value, rest, n = unscaled(p, y.times(low, p_low))
-    scale = scaled(k, 1.0, n)
-    far = k.logic("or", is_abnormal(k, size), abs(p).is_("uge", 708.0))
-    (value,) = rarely(k, far, (scale.times(rest, scale * value),), _pow_far, size, y)
-    whole = y.is_("oeq", k.x(k.intrinsic("floor", y.name)))
-    half = 0.5 * y
-    odd = k.logic("and", whole, half.is_("une", k.x(k.intrinsic("floor", half.name))))
-    negative = k.code.emit(f"icmp slt {k.integer} {k.bits(x.name)}, {k.whole(0)}")
-    sign = k.x(-1.0).where(k.logic("and", negative, odd), 1.0)
-    finite = k.logic("and", x.is_("olt", 0.0), x.is_("ogt", -math.inf))
-    return (value * k.x(math.nan).where(k.logic("and", finite, k.logic("xor", whole, k.truth)), sign),)
+    scale, rest = exponential(k, p, y.times(low, p_low))
+    scale = scale * _sign_of_power(k, x, y)
+    far = k.logic("or", is_abnormal(k, abs(x)), abs(p).is_("uge", 708.0))
+    return rarely(k, far, (scale.times(rest, scale),), _pow_far, x, y)
 
 
-power = _pow.part(0)
+def power(k: Simd, x: Name, y: Name) -> Name:
+    """x to the power of y."""
+    return _pow_by_log(k, x, y, *_log_size(k, x))[0]

@@ -24,7 +24,7 @@ _loaded: dict[str, Loaded] = {}
 
 
 class Kernel:
-    """A function of one or two numbers with one or more results, such as sine and cosine.
+    """A function of one or more numbers with one or more results, such as sine and cosine.
 
     write   (k, *arguments) -> the results; it must not depend on the width or on the lane
     """

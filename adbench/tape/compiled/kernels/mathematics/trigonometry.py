@@ -16,7 +16,6 @@ from adbench.tape.compiled.kernels.mathematics.double_double import (
     polynomial,
     quotient,
     two_product,
-    two_sum,
 )
 from adbench.tape.compiled.kernels.mathematics.exponentials import SHIFT
 from adbench.tape.compiled.kernels.mathematics.shared_functions import kernel, rarely
@@ -84,18 +83,17 @@ def _reduced(k: Simd, x: X) -> tuple[X, X, Name]:
     shifted = x.times(2.0 / math.pi, SHIFT)
     n = shifted - SHIFT
     near = n.fma(-HALF_PI[0], x)  # exact
-    p, p_low = two_product(n, k.x(HALF_PI[1]))
-    r, low = two_sum(near, -p)
-    return r, low - n.times(HALF_PI[2], p_low), k.bits(shifted.name)
+    p, p_low = two_product(n, k.x(-HALF_PI[1]))
+    r, low = fast_two_sum(near, p)  # also exact if |near| < |p|, because `near` is a multiple of p's last bit
+    return r, low + n.times(-HALF_PI[2], p_low), k.bits(shifted.name)
 
 
 def _both(r: X, low: X) -> tuple[X, X, X, X]:
     """sin and cos of r + low: high parts and small corrections."""
     z = r * r
-    sine = (r * z).times(polynomial(z, SIN_TERMS), low - 0.5 * z * low)
-    half = 0.5 * z
-    w, w_low = fast_two_sum(1.0, -half)
-    cosine = (z * z).times(polynomial(z, COS_TERMS), w_low - r * low)
+    w, w_low = fast_two_sum(1.0, -0.5 * z)
+    sine = (r * z).times(polynomial(z, SIN_TERMS), low * w)
+    cosine = (z * z).times(polynomial(z, COS_TERMS), r.times(-low, w_low))
     return r, sine, w, cosine
 
 
@@ -114,9 +112,13 @@ def _bit(k: Simd, n: Name, bit: int) -> Name:
     return k.code.emit(f"icmp ne {k.integer} {k.integers('and', n, k.whole(bit))}, {k.whole(0)}")
 
 
-def _signed(k: Simd, x: X, n: Name) -> X:
-    """x, or -x if the second bit of n is set."""
-    sign = k.integers("shl", k.integers("lshr", n, k.whole(1)), k.whole(63))
+def _sign(k: Simd, n: Name) -> Name:
+    """The bit of the sign if the second bit of n is set, else 0."""
+    return k.integers("shl", k.integers("lshr", n, k.whole(1)), k.whole(63))
+
+
+def _signed(k: Simd, x: X, sign: Name) -> X:
+    """x, or -x if the bit of the sign is set."""
     return k.x(k.from_bits(k.integers("xor", k.bits(x.name), sign)))
 
 
@@ -126,9 +128,9 @@ def _sin_cos(k: Simd, x: X) -> tuple[X, ...]:
     s, s_rest, c, c_rest = _both(r, low)
     s, c = s + s_rest, c + c_rest
     odd = _bit(k, n, 1)
-    sine = _signed(k, c.where(odd, s), n)
-    cosine = _signed(k, s.where(odd, c), k.integers("add", n, k.whole(1)))
-    sine = x.where(abs(x).is_("olt", 2.0**-27), sine)  # also for -0
+    of_zero = k.select(x.is_("oeq", 0.0), k.bits(x.name), k.whole(0), k.integer)  # the reduction makes 0 of -0
+    sine = _signed(k, c.where(odd, s), k.integers("xor", _sign(k, n), of_zero))
+    cosine = _signed(k, s.where(odd, c), _sign(k, k.integers("add", n, k.whole(1))))
     return rarely(k, abs(x).is_("ogt", FARTHEST), (sine, cosine), _sin_cos_far, x)
 
 
