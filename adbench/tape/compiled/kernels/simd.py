@@ -327,7 +327,7 @@ class Simd:
 
     def number(self, bit: Name) -> Name:
         """A boolean as 1.0 or 0.0."""
-        return self.code.emit(f"uitofp {self.bit} {bit} to {self.real}")
+        return self.select(bit, self.constant(1.0), self.constant(0.0))
 
     def any(self, condition: Name) -> Name:
         """Whether the condition holds in a lane."""

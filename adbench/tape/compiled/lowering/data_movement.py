@@ -40,6 +40,9 @@ _MOVES = frozenset(
     )
 )
 
+UNROLLED = 8
+"""Elements that one turn of a loop copies."""
+
 
 def is_view(rule: Rule, params: dict[str, Any]) -> bool:
     """Whether numpy would return a view; True also for zeros, which need no memory."""
@@ -99,7 +102,7 @@ def move(operation: Operation, rule: Rule, in_place: bool = False) -> Location:
     numbers = _numbers(rule, [location.shape], params).ravel()
     source = emission.in_memory(location)
     offsets = _offsets(source, numbers - 1)
-    _gather(emission, source, np.where(numbers == 0, np.iinfo(np.int64).min, offsets), out)
+    _gather(emission, source, np.where(numbers == 0, -1, offsets), out)
     return emission.result(out)
 
 
@@ -205,10 +208,17 @@ def _offsets(array: Buffer, numbers: Any) -> Any:
 def _table(emission: Emission, offsets: Any) -> Callable[[str], str]:
     """Write code that reads offset j from a table of constants."""
     emission.one_point_only("positions in large arrays")
-    stored = np.ascontiguousarray(offsets, np.int64)
+    is_short = np.abs(offsets).max(initial=0) < 2**31
+    kind = "i32" if is_short else "i64"
+    stored = np.ascontiguousarray(offsets, np.int32 if is_short else np.int64)
     code = emission.code
     table = emission.module.outside(code, id(stored), stored)
-    return lambda j: code.load(code.emit(f"getelementptr inbounds i64, ptr {table}, i64 {j}"), "i64")
+
+    def at(j: str) -> str:
+        found = code.load(code.emit(f"getelementptr inbounds {kind}, ptr {table}, i64 {j}"), kind)
+        return code.emit(f"sext i32 {found} to i64") if is_short else found
+
+    return at
 
 
 def _gather(emission: Emission, source: Buffer, offsets: Any, target: Buffer) -> None:
@@ -229,7 +239,13 @@ def _gather(emission: Emission, source: Buffer, offsets: Any, target: Buffer) ->
             value = code.load(code.element(source.base, offset))
         code.store(value, code.element(flat.base, code.emit(f"add i64 {j}, {flat.offset}")))
 
-    code.loop(len(offsets), body)
+    def several(j: str) -> None:
+        for k in range(UNROLLED):
+            body(code.emit(f"add nsw i64 {j}, {k}"))
+
+    whole = len(offsets) // UNROLLED * UNROLLED
+    code.loop(whole, several, step=UNROLLED)
+    code.loop(len(offsets), body, start=str(whole))
     if flat is not target:
         emission.copy(flat, target)
 

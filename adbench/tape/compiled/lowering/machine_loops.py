@@ -25,6 +25,10 @@ from adbench.tape.compiled.lowering.storage import (
     store_elements,
 )
 from adbench.tape.compiled.trace.loop_rule import Body, Loop
+from adbench.tape.compiled.trace.symbol import Symbol
+from adbench.tape.compiled.trace.trace import made_by
+from adbench.tape.core.rule import Value
+from adbench.tape.rules import shapes
 
 LowerBlock = Callable[..., list[Location]]
 """The function that lowers a loop's body: (emission, trace, outputs, given, targets) -> locations of the outputs."""
@@ -53,6 +57,16 @@ def _with_code(body: Body) -> Body:
         return body
     a, b = 1 + len(body.state), 1 + len(body.state) + len(body.rows)
     return Body(trace, leaves[0], tuple(leaves[1:a]), tuple(leaves[a:b]), tuple(leaves[b:]), tuple(outputs))
+
+
+def _reshaped(y: Value) -> Symbol | None:
+    """The symbol whose elements these are, in the same order."""
+    while type(y) is Symbol:
+        made = made_by(y.tape[y.number])
+        if made is None or made[0] is not shapes._reshape:
+            return y
+        y = made[1][0]
+    return None
 
 
 class _LoopLowering:
@@ -136,9 +150,9 @@ class _LoopLowering:
         given |= {id(s): p for s, p in zip(self.body.captures, self.captures, strict=True)}
         targets = {}
         for j, y in enumerate(self.body.outputs):
-            number_of = getattr(y, "number", None)
-            if j not in self.variables and number_of is not None and number_of not in targets:
-                targets[number_of] = Buffer.packed(following, self.at[j], self.shapes[j])
+            source = _reshaped(y)
+            if j not in self.variables and source is not None and source.number not in targets:
+                targets[source.number] = Buffer.packed(following, self.at[j], source.shape)
         results = self.lower_block(self.emission, self.body.trace, self.body.outputs, given, targets)
         self.end_iteration(k, results, following)
 

@@ -21,7 +21,9 @@ def csr(pattern: Pattern, data: Any) -> csr_array:
 
     listed = pattern.listed()
     ends = np.cumsum(np.bincount(listed.rows, minlength=listed.shape[0]))
-    matrix = csr_array((data, listed.columns, np.concatenate([[0], ends])), shape=listed.shape)
+    kind = np.int32 if max(listed.rows.size, *listed.shape) < 2**31 else np.int64  # as scipy chooses
+    positions = listed.columns.astype(kind), np.concatenate([[0], ends]).astype(kind)
+    matrix = csr_array((data, *positions), shape=listed.shape)
     matrix.has_canonical_format = True
     return matrix
 
@@ -38,8 +40,9 @@ class Template:
     def __call__(self, data: Any) -> csr_array:
         """The matrix with these entries. It shares no memory with another."""
         matrix = object.__new__(self._type)  # as copy.copy does
-        indices, ends = self._indices.copy(), self._ends.copy()
-        matrix.__dict__ = {**self._attributes, "data": data, "indices": indices, "indptr": ends}
+        attributes = self._attributes.copy()
+        attributes["data"], attributes["indices"], attributes["indptr"] = data, self._indices.copy(), self._ends.copy()
+        matrix.__dict__ = attributes
         return matrix
 
 
