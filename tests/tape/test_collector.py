@@ -239,3 +239,22 @@ def test_a_pause_whose_block_was_cut_off_ends_at_the_next_collection():
     assert gc.get_threshold() == USUAL
     block.__exit__(None, None, None)
     del y
+
+
+def test_compiling_pauses_the_collector_and_restores_it_after_an_error_too():
+    seen = Seen()
+
+    def fails(x):
+        tape.gradient(long, 1.3)  # its end leaves the pause of the compilation
+        seen.append((gc.get_threshold()[0], gc.isenabled()))
+        raise ZeroDivisionError
+
+    tape.compile(seen.at_end_of(lambda x: x * x), 1.3)
+    assert gc.get_threshold() == USUAL
+    with pytest.raises(ZeroDivisionError):
+        tape.compile(fails, 1.3)
+    assert seen[:2] == 2 * [(PATIENCE, True)]  # the eager engine then raises the error again
+    assert gc.get_threshold() == USUAL
+    gc.disable()
+    tape.compile(seen.at_end_of(lambda x: x + x), 1.3)
+    assert seen[-1] == (700, False)

@@ -1,4 +1,4 @@
-"""Pause Python's cyclic garbage collector while a tape grows.
+"""Pause Python's cyclic garbage collector while a tape or a compiled program grows.
 
 The collector visits all young objects after every 700 new ones, and all objects now and then. The objects of a tape are
 in use, so these visits find nothing: they took most of the time of a gradient of a long loop. While a block (`nested`,
@@ -8,14 +8,15 @@ itself still goes, at the latest after that many.
 Small tapes pay nothing. A block gets its pause from the first collection that meets its tape, or when it opens, if the
 last block with a pause had a long tape. The end of the block, also by an exception, gives the pause back. When no block
 of any thread holds one, the thresholds are as before. A collector that is off stays off, and thresholds that a program
-sets meanwhile stay.
+sets meanwhile stay. `paused` is the same for a block without a tape, such as the lowering of a recording.
 """
 
 from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 from adbench.tape.core.recording import Tape
 from adbench.tape.fast.blocks import keep_scalars
@@ -27,7 +28,7 @@ PATIENCE = 2**20
 LONG = 256
 """Records that make a tape long; the collector first meets a tape of scalars after some 350."""
 
-_holders: set[Tape] = set()  # the tapes whose blocks hold a pause
+_holders: set[object] = set()  # what holds a pause: the tape of a block, or a key of `paused`
 _lock = threading.RLock()  # reentrant, because a collection may start where it is held
 
 
@@ -38,34 +39,47 @@ class _State:
     expected = False  # whether the last block with a pause had a long tape
 
 
-def pause(tape: Tape) -> None:
-    """Start a pause, or take part in it, until the tape's block ends."""
+def pause(holder: object) -> None:
+    """Start a pause, or take part in it, until `resume`."""
     with _lock:
-        _holders.add(tape)
+        _holders.add(holder)
         now = gc.get_threshold()
         if now[0] and now[0] != PATIENCE:
             _State.thresholds = now
             gc.set_threshold(PATIENCE, *now[1:])
 
 
-def resume(ended: Sequence[Tape | None], was_long: bool) -> None:
-    """Give back the pauses of blocks that have ended."""
+def resume(ended: Collection[object], was_long: bool | None = None) -> None:
+    """Give back the pauses of blocks that have ended, and note whether their tape was long, if they had one."""
     with _lock:
         before = len(_holders)
         _holders.difference_update(ended)
         if len(_holders) == before:
             return
-        _State.expected = was_long
+        if was_long is not None:
+            _State.expected = was_long
         if not _holders and _State.thresholds is not None:
             if gc.get_threshold()[0] == PATIENCE:
                 gc.set_threshold(*_State.thresholds)
             _State.thresholds = None
 
 
+@contextmanager
+def paused() -> Iterator[None]:
+    """Hold a pause in the block."""
+    holder = object()
+    if gc.isenabled():
+        pause(holder)
+    try:
+        yield
+    finally:
+        resume([holder])
+
+
 def after_collection(phase: str, _info: dict[str, int]) -> None:
     """Python calls this before and after each collection, in the thread that started it."""
     if phase == "stop" and gc.isenabled():
-        resume([tape for tape in tuple(_holders) if not tape], False)  # an interrupt may have left one
+        resume([holder for holder in tuple(_holders) if not holder], False)  # an interrupt may have left one
         for tape in current.tapes[1:]:
             if tape is not None and len(tape) >= LONG:
                 pause(tape)

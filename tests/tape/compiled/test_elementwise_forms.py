@@ -101,7 +101,8 @@ def test_where_and_clip_and_comparisons_agree_on_arrays():
 def test_every_native_form_is_of_a_rule_and_is_tested_here():
     assert all(isinstance(rule, Rule) for rule in NATIVE)
     tested = {f for f in (*ONE.values(), *TWO.values()) if isinstance(f, Rule)}
-    untested = {r.name for r in NATIVE if r not in tested and r.reverse is not None}
+    forms = {f.native for f in tested} - {None}  # also of a strict rule, which a second derivative elsewhere has made
+    untested = {r.name for r in NATIVE if r not in tested and r.native not in forms and r.reverse is not None}
     untested -= {"where", "clip", "log_sum_exp", "sech_square", "gauss", "digamma"}  # the last three are derivatives
     untested = {name for name in untested if not name.startswith("square of")}  # in `test_special_points`
     assert not untested

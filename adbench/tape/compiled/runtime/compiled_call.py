@@ -25,7 +25,7 @@ from adbench.tape.compiled.runtime.arguments import Arguments
 from adbench.tape.compiled.runtime.assembly import assembled, eager, form, with_matrices
 from adbench.tape.compiled.runtime.entry import DispatchTable, Entry
 from adbench.tape.compiled.runtime.object_layouts import layouts_are_known
-from adbench.tape.compiled.runtime.program import Options, Program, without_collection
+from adbench.tape.compiled.runtime.program import Options, Program
 from adbench.tape.compiled.runtime.vectorcall import Native, called_natively, set_address
 from adbench.tape.compiled.sparse.sparse_results import Template
 from adbench.tape.compiled.trace.record_function import (
@@ -36,6 +36,7 @@ from adbench.tape.compiled.trace.record_function import (
     Request,
     record,
 )
+from adbench.tape.fast.collector import paused
 from adbench.tape.trees import tree_flatten
 
 
@@ -273,7 +274,7 @@ class Compiled(Native):  # type: ignore[misc]
 
     def compiled(self, arguments: Arguments, *, careful: bool) -> Program:
         """A new program, recorded at these arguments."""
-        with without_collection():
+        with paused():
             with self.timed("record"):
                 recording = record(self.request(arguments), careful=careful)
             lanes = self.options.batch and not careful

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import math
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -57,20 +56,6 @@ def _is_scalar(recording: Recording) -> bool:
 
 
 _RUN = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-
-
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """Turn the garbage collector off in the block.
-
-    It would scan a growing recording again and again, for a quarter of the time of recording and lowering."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 Watch = Callable[[str], AbstractContextManager[Any]] | None
