@@ -293,3 +293,11 @@ def test_densities_agree():
 def test_empty_arrays_agree():
     agrees(lambda x, b: tape.sum(x * x) + b * b, np.zeros(0), 1.5)
     agrees(lambda a, b: tape.sum(a @ b) + tape.sum(b * b), np.zeros((0, 30)), RNG.normal(size=30))
+
+
+@pytest.mark.parametrize(("m", "n"), [(8, 8), (9, 17), (16, 8), (23, 31), (7, 40), (64, 64), (100, 131)])
+def test_a_transposed_copy_has_every_element_in_its_place(m, n):
+    a = np.arange(1.0 * m * n).reshape(m, n)
+    whole, part = lambda a: tape.concatenate([a.T, a.T]), lambda a: tape.concatenate([a[1:, 2:].T, a.T[2:, 1:]])
+    for f, expected in ((whole, np.concatenate([a.T, a.T])), (part, np.concatenate([a[1:, 2:].T, a.T[2:, 1:]]))):
+        np.testing.assert_array_equal(tape.compile(f, a, operator="value")(a), expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from adbench.tape.compiled.kernels.simd import Code, Module, Name, Simd
 from adbench.tape.compiled.lowering.loop_fusion import FusedLoops
 from adbench.tape.compiled.lowering.loops.fused_steps import Step
 from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
+from adbench.tape.compiled.lowering.loops.transposition import copy_blocks, is_transposed
 from adbench.tape.compiled.lowering.storage import (
     REGISTER_LIMIT,
     Buffer,
@@ -23,6 +25,7 @@ from adbench.tape.compiled.lowering.storage import (
     elements_of,
     size_of,
     store_elements,
+    view_of,
 )
 from adbench.tape.core.rule import TapeError, Value
 
@@ -334,6 +337,10 @@ class Emission:
             store_elements(self.code, location.elements, target, location.boolean)
             return
         self.one_point_only("loops over arrays")
+        if isinstance(location, Buffer) and is_transposed(location, target):
+            for part in copy_blocks(self.code, location, target):
+                self.copy(*(view_of(array, operator.itemgetter(part)) for array in (location, target)))
+            return
         fused = self.fused_loops(target.shape)
         fused.steps.append(Step(0, lambda k, x: x, [location], location.boolean, [target]))
         fused.emit()
