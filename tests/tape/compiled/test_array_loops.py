@@ -186,3 +186,31 @@ def test_a_sum_of_a_negative_product_has_the_other_sign():
     value, slope = tape.compile(f, x)(x)
     assert value == pytest.approx(-21.0 * np.sum(np.sin(x) * np.cos(x)), rel=1e-13)
     np.testing.assert_allclose(slope, tape.gradient(f, x)[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [17, 39, 40, 4097, 4096 * 2 + 13])
+def test_any_and_all_see_every_element(n):
+    def f(x):
+        return tape.where(np.any(x > 0.5), 10.0, 0.0) + tape.where(np.all(x < 0.5), 1.0, 0.0)
+
+    x = np.zeros(n)
+    one, two = tape.compile(f, x, operator="value"), tape.compile(f, x, operator="value", threads=2)
+    assert one(x) == two(x) == 1.0
+    for i in {*range(9), *range(30, 41), *range(4090, 4099), *range(n - 14, n)} & set(range(n)):
+        x[i] = 3.0
+        assert one(x) == two(x) == 10.0, i
+        x[i] = 0.0
+
+
+@pytest.mark.parametrize("n", [17, 40, 4096 + 13])
+def test_a_nan_in_any_element_of_a_gradient_is_found(n):
+    def f(x):
+        return tape.sum(tape.sqrt(x) * 0.0)
+
+    x = np.ones(n)
+    call = tape.compile(f, x)
+    for i in {0, 7, 8, 31, 32, 4095, 4096, n - 1} & set(range(n)):
+        x[i] = 0.0  # 0 · ∞ of the plain program is 0 in the careful one
+        np.testing.assert_array_equal(call(x)[1], tape.gradient(f, x)[1])
+        assert not np.isnan(call(x)[1]).any()
+        x[i] = 1.0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from adbench.tape.compiled.kernels.natives import maximum, minimum
-from adbench.tape.compiled.kernels.simd import WIDTH, Name, Simd
+from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name, Simd
 from adbench.tape.compiled.lowering.storage import Buffer, Location
 
 FARTHEST = WIDTH
@@ -79,3 +79,25 @@ class Fold:
     target: Buffer
     counts: bool | None = None
     length: int = 0
+
+
+def joined(code: Code, how: Reduction, parts: list[Name]) -> Name:
+    """The reduction of vectors of partial sums: neighbours first, then halves of the lanes."""
+    k = Simd(code, WIDTH)
+    while len(parts) > 1:
+        parts = [how.join(k, a, b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    (total,) = parts
+    while k.width > 1:
+        half = k.width // 2
+        low, high = (
+            code.emit(
+                f"shufflevector {k.real} {total}, {k.real} poison, <{half} x i32> "
+                f"<{', '.join(f'i32 {lane}' for lane in lanes)}>"
+            )
+            for lanes in (range(half), range(half, k.width))
+        )
+        if half == 1:
+            low, high = (code.emit(f"extractelement <1 x double> {x}, i64 0") for x in (low, high))
+        k = Simd(code, half)
+        total = how.join(k, low, high)
+    return total

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name, Simd, literal
-from adbench.tape.compiled.lowering.loops.fused_steps import Delay, Delayed, Fold, Operand, Reduction, Step
+from adbench.tape.compiled.lowering.loops.fused_steps import Delay, Delayed, Fold, Operand, Reduction, Step, joined
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Uniform
 
 BLOCK = 4096
@@ -78,12 +78,17 @@ class InnermostAxis:
         if stop:
             is_last = code.emit(f"icmp eq i64 {stop}, {n}")
             whole = code.emit(f"select i1 {is_last}, i64 {end}, i64 {stop}")
-        chains = CHAINS if self.sums and end >= CHAINS * WIDTH else 1
+        flags = {k: code.variable(Simd(code, WIDTH).bit) for k in self.sums if self.folds[k].counts is not None}
+        chains = CHAINS if len(flags) < len(self.sums) and end >= CHAINS * WIDTH else 1
         vector = Simd(code, WIDTH).real
         kind = f"[{chains} x {vector}]"
         unrolled = chains > 1 and self._instructions() <= LONGEST_UNROLLED
+        for flag in flags.values():
+            code.do(f"store {Simd(code, WIDTH).bit} zeroinitializer, ptr {flag}, align 1")
         kept: dict[int, list[Name]] = {
-            k: [code.variable(vector) for _ in range(chains)] if unrolled else [code.variable(kind)] for k in self.sums
+            k: [code.variable(vector) for _ in range(chains)] if unrolled else [code.variable(kind)]
+            for k in self.sums
+            if k not in flags
         }
         for k, variables in kept.items():
             first = Simd(code, WIDTH).constant(self.folds[k].how.start)
@@ -97,7 +102,7 @@ class InnermostAxis:
             def all_chains(i: Name) -> None:
                 for c in range(chains):
                     at = i if c == 0 else code.emit(f"add nuw nsw i64 {i}, {c * WIDTH}")
-                    self._elements(at, {}, {k: kept[k][c] for k in self.sums})
+                    self._elements(at, {}, flags | {k: v[c] for k, v in kept.items()})
 
             code.loop(together, all_chains, start, chains * WIDTH)
             start = code.emit(f"call i64 @llvm.smax.i64(i64 {start}, i64 {together})")
@@ -105,12 +110,12 @@ class InnermostAxis:
 
         def one_vector(i: Name) -> None:
             if chains == 1 or unrolled:
-                self._elements(i, {}, {k: kept[k][0] for k in self.sums})
+                self._elements(i, {}, flags | {k: v[0] for k, v in kept.items()})
                 return
             number = code.emit(f"and i64 {code.emit(f'lshr i64 {i}, {WIDTH.bit_length() - 1}')}, {chains - 1}")
             is_rest = code.emit(f"icmp sge i64 {i}, {together}")
             number = code.emit(f"select i1 {is_rest}, i64 0, i64 {number}")
-            self._elements(i, {}, {k: self._chain(kept[k][0], number) for k in self.sums})
+            self._elements(i, {}, flags | {k: self._chain(v[0], number) for k, v in kept.items()})
 
         code.loop(whole, one_vector, start, WIDTH)
         if n > end:
@@ -120,13 +125,16 @@ class InnermostAxis:
                     lengths = {s.length or n for s in self.steps} | {f.length or n for f in self.folds}
                     active = {m: min(max(m - first, 0), WIDTH) for m in lengths}
                     at = i if number == 0 else code.emit(f"add nuw nsw i64 {i}, {number * WIDTH}")
-                    self._elements(at, active, {k: kept[k][0] for k in self.sums})
+                    self._elements(at, active, flags | {k: v[0] for k, v in kept.items()})
 
             code.loop(stop or n, rest, whole, 2 * WIDTH)  # once, in the last block
         for k, variables in kept.items():
             places = variables if unrolled else [self._chain(variables[0], str(c)) for c in range(chains)]
             parts = [code.emit(f"load {vector}, ptr {place}, align 64") for place in places]
-            self._add_to_target(k, _joined(code, self.folds[k].how, parts))
+            self._add_to_target(k, joined(code, self.folds[k].how, parts))
+        for k, flag in flags.items():
+            one = Simd(code, WIDTH)
+            self._add_to_target(k, Simd(code, 1).number(one.any(code.load(flag, one.bit))))
 
     def _chain(self, variable: Name, number: Name) -> Name:
         return self.code.emit(f"getelementptr inbounds <{WIDTH} x double>, ptr {variable}, i64 {number}")
@@ -250,7 +258,7 @@ class InnermostAxis:
         """Write all operations for the vector of elements at i.
 
         active   length of an operation -> its elements in this vector, if not all; None for single elements
-        sums     number of a fold -> the address of its partial sums
+        sums     number of a fold -> the address of its partial sums, or of the lanes where a condition held
         only     keys of the operations that are needed, without stores and sums; None for all
         """
         code, real = self.code, Simd(self.code, WIDTH).real
@@ -279,7 +287,12 @@ class InnermostAxis:
                 continue
             name = self._operand(k, fold.operand, i, known, early, now)
             if fold.counts is not None:
-                name = k.number(name if fold.counts else k.logic("xor", name, k.truth))
+                name = name if fold.counts else k.logic("xor", name, k.truth)
+                if k.width > 1 and number in self.sums:
+                    if sums:
+                        self._note(k, name, sums[number])
+                    continue
+                name = k.number(name)
             if number not in self.sums:
                 there = self._load(k, fold.target, i)
                 self._store(k, fold.how.join(k, there, name), i, fold.target)
@@ -292,6 +305,12 @@ class InnermostAxis:
             return self.one
         count = active.get(length, WIDTH)
         return Simd(self.code, WIDTH, active=count if count < WIDTH else 0) if count else None
+
+    def _note(self, k: Simd, bits: Name, place: Name) -> None:
+        """Remember in which lanes a condition held."""
+        bits = k.logic("and", bits, k.mask) if k.mask else bits
+        held = k.logic("or", self.code.emit(f"load {k.bit}, ptr {place}, align 1"), bits)
+        self.code.do(f"store {k.bit} {held}, ptr {place}, align 1")
 
     def _accumulate(self, k: Simd, how: Reduction, name: Name, place: Name) -> None:
         code, align = self.code, 64 if k.width > 1 else 8
@@ -361,28 +380,6 @@ class InnermostAxis:
         for lane in range(k.active):
             location = code.emit(f"getelementptr inbounds double, ptr {first}, i64 {lane * stride}")
             code.store(code.emit(f"extractelement {k.real} {number}, i64 {lane}"), location)
-
-
-def _joined(code: Code, how: Reduction, parts: list[Name]) -> Name:
-    """The reduction of vectors of partial sums: neighbours first, then halves of the lanes."""
-    k = Simd(code, WIDTH)
-    while len(parts) > 1:
-        parts = [how.join(k, a, b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
-    (total,) = parts
-    while k.width > 1:
-        half = k.width // 2
-        low, high = (
-            code.emit(
-                f"shufflevector {k.real} {total}, {k.real} poison, <{half} x i32> "
-                f"<{', '.join(f'i32 {lane}' for lane in lanes)}>"
-            )
-            for lanes in (range(half), range(half, k.width))
-        )
-        if half == 1:
-            low, high = (code.emit(f"extractelement <1 x double> {x}, i64 0") for x in (low, high))
-        k = Simd(code, half)
-        total = how.join(k, low, high)
-    return total
 
 
 def _is_power_of_two(name: Name) -> bool:
