@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.kernels.simd import Code, Module, Name, Simd
+from adbench.tape.compiled.kernels.simd import Code, Module, Name, Simd, literal
 from adbench.tape.compiled.lowering.loop_fusion import FusedLoops
 from adbench.tape.compiled.lowering.loops.fused_steps import Step
 from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
@@ -84,11 +85,21 @@ class Emission:
     computed       results that several operations share, such as the factors of a matrix
     reading        the current operation's operands, as symbols
     width          the number of points that run at once, one in each SIMD lane
+    careful        whether this is the careful program, which runs where another gave NaN
     held           with several points, the lanes whose guards have held so far; between pieces it is in `%work`
     """
 
-    def __init__(self, *, fast_math: bool, level: int = 2, helpers: Helpers | None = None, width: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        fast_math: bool,
+        level: int = 2,
+        helpers: Helpers | None = None,
+        width: int = 1,
+        careful: bool = False,
+    ) -> None:
         self.fast_math, self.level, self.helpers, self.width = fast_math, level, helpers, width
+        self.careful = careful
         self.module = Module(fast_math=fast_math, shares_kernels=level == 0)
         self.code = Code(self.module, width)
         self.workspace = Workspace()
@@ -202,6 +213,14 @@ class Emission:
         return lambda: self.anchor(lambda code: code.load(code.element("%work", at), kind))
 
     # Ways out
+
+    def leave_unless_finite(self, numbers: Sequence[Name]) -> None:
+        """Let the careful program run if one of the numbers is infinite or NaN."""
+        self.exits.add("on_nan")
+        one = Simd(self.code, 1)
+        for number in numbers:
+            size = one.intrinsic("fabs", number)
+            self.code.leave_unless(one.compare("olt", size, literal(math.inf)), "on_nan")
 
     def guard(self, condition: Name, outcome: bool) -> None:
         """Leave the function, or mark the lane as failed, unless the condition has this outcome."""

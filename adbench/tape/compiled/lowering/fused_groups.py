@@ -5,8 +5,8 @@ same loops. Three forms make them cheaper:
 
 * The adjoint of x[1:] adds a vector to a longer one, one element later. It joins the loops as an operation on earlier
   results (`Delayed`), so a sum over neighbours and its gradient take one pass without stored intermediates.
-* A sum of -x or c x is -1 or c times the sum of x, and equal sums are one. The number c must be a constant of at least
-  1 without `fast_math`: otherwise a sum of large x could overflow, although that of c x does not.
+* A sum of -x or c x is -1 or c times the sum of x, and equal sums are one. Unless c is a constant of at least 1, a sum
+  of large x could overflow although that of c x does not. Then the careful program runs, which leaves c in the sum.
 * A quotient that is read only by products and sums in the same loops, as z = (y - μ) / σ, is a product with 1/σ.
 """
 
@@ -48,11 +48,15 @@ _PRODUCTS = frozenset((elementwise.multiply, elementwise.negative, elementwise.s
 
 @dataclass
 class _Sum:
-    """A sum as the product of a sign, numbers, and the sum of another operation."""
+    """A sum as the product of a sign, numbers, and the sum of another operation.
+
+    may_overflow   whether it can be infinite although the sum of products is not
+    """
 
     of: Value
     sign: float = 1.0
     factors: list[Value] = field(default_factory=list)
+    may_overflow: bool = False
 
 
 class FusedGroups(ValueLocations):
@@ -219,7 +223,8 @@ class FusedGroups(ValueLocations):
                 operands = [*map(operand, inputs[:-1]), moved(n, v, v.shape[0])]
             else:
                 write, operands = NATIVE[rule], [operand(x) for x in inputs]
-            step = Step(n, write, operands, symbol.boolean, length=length)
+            is_product = rule in (elementwise.multiply, elementwise.square)
+            step = Step(n, write, operands, symbol.boolean, length=length, multiplies=is_product)
             if rule is elementwise.divide:
                 step.divides = "product" if self.enters_only_sums(n, chosen) else "exact"
             if self.is_stored(n, chosen):
@@ -279,17 +284,20 @@ class FusedGroups(ValueLocations):
                 total.sign, total.of = -total.sign, inputs[0]
                 continue
             numbers = [v for v in inputs if shape_of(v) == ()]
-            if rule is elementwise.multiply and len(numbers) == 1 and self.is_safe_outside(numbers[0]):
-                total.factors.append(numbers[0])
-                (total.of,) = (v for v in inputs if shape_of(v) != ())
-                continue
+            if rule is elementwise.multiply and len(numbers) == 1:
+                is_safe = self.is_safe_outside(numbers[0])
+                if is_safe or not self.emission.careful:
+                    total.may_overflow = total.may_overflow or not is_safe
+                    total.factors.append(numbers[0])
+                    (total.of,) = (v for v in inputs if shape_of(v) != ())
+                    continue
             if rule is elementwise.multiply:
                 self.take_signs_out(total, inputs, chosen)
             break
         return total
 
     def is_safe_outside(self, factor: Value) -> bool:
-        """Whether a sum times this number overflows only where a sum of products does."""
+        """Whether a sum times this number overflows only where a sum of products does, or nobody cares."""
         return self.emission.fast_math or (type(factor) is float and abs(factor) >= 1.0)
 
     def take_signs_out(self, total: _Sum, inputs: Sequence[Value], chosen: set[int]) -> None:
@@ -320,9 +328,11 @@ class FusedGroups(ValueLocations):
         if not isinstance(result, Registers):
             return result
         names = list(result.elements)
-        for factor in total.factors:
+        for factor in reversed(total.factors):  # the innermost first, as in the elements
             by = self.emission.elements(self.location(factor))[0]
             names = [self.scalar.binary("fmul", name, by) for name in names]
+        if total.may_overflow:
+            self.emission.leave_unless_finite(names)
         if total.sign < 0:
             names = [(-self.scalar.x(name)).name for name in names]
         return Registers(tuple(names), shape)

@@ -43,7 +43,7 @@ class Outcome(IntEnum):
     GUARD = 1
     """A guard failed: try another recording."""
     NAN = 2
-    """A derivative is NaN: run the careful program."""
+    """A derivative is NaN, or a sum that should be multiplied by a number is not finite: run the careful program."""
     ERROR = 3
     """No result: a matrix is singular, or a call into Python failed."""
 
@@ -78,7 +78,8 @@ def lower(
 
     Raises NotInLanesError if the program cannot run for this number of points at once.
     """
-    emission = Emission(fast_math=fast_math, level=level, helpers=helpers, width=width)
+    careful = recording.trace.careful
+    emission = Emission(fast_math=fast_math, level=level, helpers=helpers, width=width, careful=careful)
     outputs: list[Value] = [*recording.value, *recording.parts]
     has_nan = [ANY(PREDICATES[np.isnan](s)) if s.shape else PREDICATES[np.isnan](s) for s in recording.checked]
     conditions = [c for c, _ in recording.guards]

@@ -51,6 +51,7 @@ class Step:
     divides    "" or, for a quotient x / y, how exact it must be if y is the same in all elements of the axis: "exact",
                or "product" if x · (1/y) will do, within 1.5 units in the last place
     length     of its axis, if other operations in these loops have a longer one
+    multiplies whether it is a product of its operands, or the square of its operand
     """
 
     key: int
@@ -60,6 +61,7 @@ class Step:
     stores: list[Buffer] = field(default_factory=list)
     divides: str = ""
     length: int = 0
+    multiplies: bool = False
 
     def reads(self) -> set[int]:
         """The keys of the operations that it reads."""

@@ -16,8 +16,9 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from adbench.tape.compiled.kernels.mathematics.shared_functions import INLINE
 from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name, Simd, literal
-from adbench.tape.compiled.lowering.loops.fused_steps import Delay, Delayed, Fold, Operand, Reduction, Step, joined
+from adbench.tape.compiled.lowering.loops.fused_steps import SUM, Delay, Delayed, Fold, Operand, Reduction, Step, joined
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Uniform
 
 BLOCK = 4096
@@ -63,6 +64,7 @@ class InnermostAxis:
         self.least = min([n, *(s.length for s in steps if s.length)])
         self.strides = strides
         self.pointers = pointers
+        self.divisors: dict[int, Divisor] = {}
         self.delays = sorted({(x.key, x.fill) for s in steps for x in s.operands if isinstance(x, Delayed)})
 
     def write(self, start: Name = "0", stop: Name = "") -> None:
@@ -73,6 +75,29 @@ class InnermostAxis:
         if n < WIDTH:
             self._one_by_one()
             return
+        conditions = [d.usable for d in self.divisors.values() if d.usable != "true"]
+        if not conditions:
+            self._vectors(start, stop)
+            return
+        fast, slow, after = code.label(), code.label(), code.label()
+        usable = conditions[0]
+        for condition in conditions[1:]:
+            usable = code.emit(f"and i1 {usable}, {condition}")
+        code.do(f"br i1 {usable}, label %{fast}, label %{slow}")
+        code.begin(fast)
+        self._vectors(start, stop)
+        code.do(f"br label %{after}")
+        code.begin(slow)
+        self.divisors = {key: d for key, d in self.divisors.items() if d.usable == "true"}
+        inlined, code.module.inlined = code.module.inlined, INLINE
+        self._vectors(start, stop, may_unroll=False)
+        code.module.inlined = inlined
+        code.do(f"br label %{after}")
+        code.begin(after)
+
+    def _vectors(self, start: Name, stop: Name, *, may_unroll: bool = True) -> None:
+        """Write the loop over vectors, and the rest of the axis."""
+        code, n = self.code, self.n
         end = self.least // WIDTH * WIDTH  # of whole vectors
         whole = str(end)
         if stop:
@@ -82,7 +107,7 @@ class InnermostAxis:
         chains = CHAINS if len(flags) < len(self.sums) and end >= CHAINS * WIDTH else 1
         vector = Simd(code, WIDTH).real
         kind = f"[{chains} x {vector}]"
-        unrolled = chains > 1 and self._instructions() <= LONGEST_UNROLLED
+        unrolled = may_unroll and chains > 1 and self._instructions() <= LONGEST_UNROLLED
         for flag in flags.values():
             code.do(f"store {Simd(code, WIDTH).bit} zeroinitializer, ptr {flag}, align 1")
         kept: dict[int, list[Name]] = {
@@ -173,7 +198,7 @@ class InnermostAxis:
     def _prepare(self) -> None:
         """Read what is the same in all elements, and invert divisors."""
         self.loaded: dict[int, Name] = {}
-        self.divisors: dict[int, Divisor] = {}
+        self.divisors = {}
         operands = [x for step in self.steps for x in step.operands] + [fold.operand for fold in self.folds]
         for x in operands:
             if isinstance(x, Buffer) and self.strides[id(x)] == 0 and id(x) not in self.loaded:
@@ -208,30 +233,17 @@ class InnermostAxis:
 
     def _quotient(self, k: Simd, step: Step, x: Name) -> Name:
         """x / y as a product with 1/y. One correction with the rest x - q y makes it exact, but for rare last bits."""
-        code, by = self.code, self.divisors[step.key]
+        by = self.divisors[step.key]
         y, inverse = k.splat(by.y), k.splat(by.inverse)
-        fast, slow, after = code.label(), code.label(), code.label()
-        is_certain = by.usable == "true"
-        if not is_certain:
-            code.do(f"br i1 {by.usable}, label %{fast}, label %{slow}")
-            code.begin(fast)
         q = k.binary("fmul", x, inverse)
-        if step.divides == "exact" and not _is_power_of_two(by.y):
-            rest = k.intrinsic("fmuladd", (-k.x(q)).name, y, x)
-            corrected = k.intrinsic("fmuladd", rest, inverse, q)
-            kinds = f"{k.bit} {{}}({k.real}, i32)"
-            classify = code.module.declare(f"llvm.is.fpclass.{k.suffix}", kinds)
-            is_usual = code.emit(f"call {k.bit} {classify}({k.real} {q}, i32 {FINITE_NOT_ZERO})")
-            q = k.select(is_usual, corrected, q)
-        if is_certain:
+        if step.divides != "exact" or _is_power_of_two(by.y):
             return q
-        quick = code.block
-        code.do(f"br label %{after}")
-        code.begin(slow)
-        divided = k.binary("fdiv", x, y)
-        code.do(f"br label %{after}")
-        code.begin(after)
-        return code.emit(f"phi {k.real} [ {q}, %{quick} ], [ {divided}, %{slow} ]")
+        rest = k.intrinsic("fmuladd", (-k.x(q)).name, y, x)
+        corrected = k.intrinsic("fmuladd", rest, inverse, q)
+        kinds = f"{k.bit} {{}}({k.real}, i32)"
+        classify = self.code.module.declare(f"llvm.is.fpclass.{k.suffix}", kinds)
+        is_usual = self.code.emit(f"call {k.bit} {classify}({k.real} {q}, i32 {FINITE_NOT_ZERO})")
+        return k.select(is_usual, corrected, q)
 
     # Elements
 
@@ -262,7 +274,9 @@ class InnermostAxis:
         only     keys of the operations that are needed, without stores and sums; None for all
         """
         code, real = self.code, Simd(self.code, WIDTH).real
+        reusable = dict(code.known)
         known: dict[int, Name] = {}
+        factors: dict[Operand, tuple[Name, Name]] = {}
         early = {d: code.emit(f"load {real}, ptr {v}, align 64") for d, v in self.carried.items()}
         now = {d: Simd(code, WIDTH).constant(d[1]) for d in self.carried}
         for step in self.steps:
@@ -272,7 +286,10 @@ class InnermostAxis:
             if step.key in self.divisors:
                 name = self._quotient(k, step, self._operand(k, step.operands[0], i, known, early, now))
             else:
-                name = step.write(k, *(self._operand(k, x, i, known, early, now) for x in step.operands))
+                names = [self._operand(k, x, i, known, early, now) for x in step.operands]
+                name = step.write(k, *names)
+                if step.multiplies:
+                    factors[step.key] = names[0], names[-1]
             known[step.key] = name
             for delay in self.carried:
                 if delay[0] == step.key:
@@ -297,7 +314,9 @@ class InnermostAxis:
                 there = self._load(k, fold.target, i)
                 self._store(k, fold.how.join(k, there, name), i, fold.target)
             elif sums:
-                self._accumulate(k, fold.how, name, sums[number])
+                product = factors.get(fold.operand) if fold.how is SUM else None
+                self._accumulate(k, fold.how, name, sums[number], product)
+        code.known = reusable  # results in this loop do not reach the next
 
     def _width(self, length: int, active: dict[int, int] | None) -> Simd | None:
         """Instructions for the elements of an operation of this length; None if it has none here."""
@@ -312,10 +331,13 @@ class InnermostAxis:
         held = k.logic("or", self.code.emit(f"load {k.bit}, ptr {place}, align 1"), bits)
         self.code.do(f"store {k.bit} {held}, ptr {place}, align 1")
 
-    def _accumulate(self, k: Simd, how: Reduction, name: Name, place: Name) -> None:
+    def _accumulate(
+        self, k: Simd, how: Reduction, name: Name, place: Name, product: tuple[Name, Name] | None = None
+    ) -> None:
+        """Add a number to a partial sum; the product of two without rounding it first, if the processor can."""
         code, align = self.code, 64 if k.width > 1 else 8
         before = code.emit(f"load {k.real}, ptr {place}, align {align}")
-        after = how.join(k, before, name)
+        after = k.intrinsic("fmuladd", *product, before) if product else how.join(k, before, name)
         if k.mask:
             after = code.emit(f"select {k.bit} {k.mask}, {k.real} {after}, {k.real} {before}")
         code.do(f"store {k.real} {after}, ptr {place}, align {align}")
