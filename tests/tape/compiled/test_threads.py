@@ -48,6 +48,39 @@ def test_any_number_of_threads_gives_the_same_bits(f, n):
     np.testing.assert_allclose(results[0][1], expected[1], rtol=1e-9, atol=1e-9)
 
 
+def rows_scaled(x, c):
+    return tape.sum(tape.exp(-x * tape.sum(c * c)) * c[0], axis=1) ** 2
+
+
+def softmax(x, c):
+    z = tape.exp(x * c - tape.max(x, axis=1, keepdims=True))
+    return tape.sum(z / tape.sum(z, axis=1, keepdims=True) * tape.sin(x))
+
+
+def columns(x, c):
+    return tape.sum(tape.sin(x), axis=0) * tape.cos(x * c)
+
+
+@pytest.mark.parametrize("f", [rows_scaled, softmax, columns])
+@pytest.mark.parametrize("shape", [(2000, 101), (20_000, 7), (3, 70_001), (20, 20_000), (50, 40, 100)])
+def test_any_number_of_threads_gives_the_same_bits_with_several_axes(f, shape):
+    rng = np.random.default_rng(1)
+    x, c = rng.uniform(0.5, 1.5, shape), rng.uniform(0.5, 1.5, shape[-1])
+    total = lambda x, c: tape.sum(f(x, c))  # noqa: E731
+    results = []
+    for k in (1, 2, 3):
+        compiled = tape.compile(total, x, c, threads=k)
+        assert is_shared(compiled) == (k > 1)
+        results += [compiled(x, c) for _ in range(2)]
+    expected = tape.gradient(lambda xc: total(*xc), (x, c))
+    for value, slopes in results:
+        assert value == results[0][0]
+        assert value == pytest.approx(expected[0], rel=1e-11)
+        for slope, first, other in zip(slopes, results[0][1], expected[1], strict=True):
+            np.testing.assert_array_equal(slope, first)
+            np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-9)
+
+
 def test_a_sum_on_threads_has_the_documented_order():
     x = np.random.default_rng(0).normal(size=1_000_003)
     compiled = tape.compile(lambda x: (tape.sum(x), tape.sum(tape.exp(x))), x, operator="value", threads=3)

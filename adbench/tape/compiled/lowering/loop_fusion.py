@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from adbench.tape.compiled.kernels.simd import Code, Name, literal
 from adbench.tape.compiled.lowering.loops.fused_steps import MAXIMUM, MINIMUM, PRODUCT, SUM, Fold, Reduction, Step
-from adbench.tape.compiled.lowering.loops.innermost_axis import BLOCK, InnermostAxis
+from adbench.tape.compiled.lowering.loops.loop_nest import Strides, write_nest
 from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers, ParallelLoop
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, last_axis
 from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
@@ -56,17 +56,16 @@ class FusedLoops:
             return
         self._drop_unused()
         arrays = self._arrays()
-        self._lengths, strides = long_axis_last(*collapsed(self.shape, [_aligned(a, self.shape) for a in arrays]))
-        self._strides = dict(zip(map(id, arrays), strides, strict=True))
+        lengths, each = long_axis_last(*collapsed(self.shape, [_aligned(a, self.shape) for a in arrays]))
+        strides: Strides = dict(zip(map(id, arrays), each, strict=True))
         pointers = {id(a): a.pointer(self.code) for a in arrays}
-        if self.helpers is not None and self.scratch is not None and len(self._lengths) == 1:
-            inner = {key: s[0] for key, s in self._strides.items()}
-            args = (self.code, self.steps, self.folds, self._lengths[0], inner, pointers, self.helpers)
-            loop = ParallelLoop(*args)
+        nest = (self.steps, self.folds, lengths, strides, pointers)
+        if self.helpers is not None and self.scratch is not None:
+            loop = ParallelLoop(self.code, *nest, self.helpers)
             if loop.is_worth_it():
-                loop.write(self.scratch(max(len(self.folds) * loop.blocks, 1)))
+                loop.write(self.scratch(max(loop.partial_results, 1)))
                 return
-        self._outer(0, pointers)
+        write_nest(self.code, *nest)
 
     def _drop_unused(self) -> None:
         """Drop operations whose results are neither stored nor read."""
@@ -89,32 +88,6 @@ class FusedLoops:
                 if isinstance(y, Buffer):
                     found[id(y)] = y
         return list(found.values())
-
-    def _outer(self, depth: int, pointers: dict[int, Name]) -> None:
-        code, n = self.code, self._lengths[depth]
-        if depth < len(self._lengths) - 1:
-
-            def body(i: Name) -> None:
-                moved = {}
-                for key, pointer in pointers.items():
-                    stride = self._strides[key][depth]
-                    moved[key] = pointer if stride == 0 else code.element(pointer, i, stride)
-                self._outer(depth + 1, moved)
-
-            code.loop(n, body)
-            return
-        inner = {key: strides[-1] for key, strides in self._strides.items()}
-        axis = InnermostAxis(code, self.steps, self.folds, n, inner, pointers)
-        if axis.least <= BLOCK or not self.folds:
-            axis.write()
-            return
-
-        def block(start: Name) -> None:
-            stop = code.emit(f"add nuw nsw i64 {start}, {BLOCK}")
-            is_full = code.emit(f"icmp slt i64 {stop}, {axis.least}")
-            axis.write(start, code.emit(f"select i1 {is_full}, i64 {stop}, i64 {n}"))
-
-        code.loop(axis.least, block, step=BLOCK)
 
 
 def sum_of(code: Code, write: Callable[..., Name], operands: Sequence[int | Location]) -> Registers:
