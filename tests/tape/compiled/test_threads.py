@@ -81,6 +81,24 @@ def test_any_number_of_threads_gives_the_same_bits_with_several_axes(f, shape):
             np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("count", [40_000, 40_003])
+def test_any_number_of_threads_gives_the_same_bits_in_a_batch(count):
+    def f(x, c):
+        y = tape.sin(x[0] * c) * x[1]
+        return tape.exp(-y * y) if x[2] > 0 else tape.log(2.0 + y)
+
+    x = np.random.default_rng(2).normal(size=(count, 3))
+    one, *others = (tape.compile(f, x, 0.7, batch=True, shared=1, wrt=0, threads=k) for k in (1, 2, 3))
+    expected = one(x, 0.7)
+    pool = _pool().memory
+    for compiled in others:
+        before = pool[0]
+        value, slope = compiled(x, 0.7)
+        assert pool[0] > before  # it opened a loop for helpers
+        np.testing.assert_array_equal(value, expected[0])
+        np.testing.assert_array_equal(slope, expected[1])
+
+
 def test_a_sum_on_threads_has_the_documented_order():
     x = np.random.default_rng(0).normal(size=1_000_003)
     compiled = tape.compile(lambda x: (tape.sum(x), tape.sum(tape.exp(x))), x, operator="value", threads=3)

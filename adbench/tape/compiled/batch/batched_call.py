@@ -23,6 +23,7 @@ from adbench.tape.compiled.runtime.assembly import assembled
 from adbench.tape.compiled.runtime.compiled_call import Compiled, Signature
 from adbench.tape.compiled.runtime.entry import DispatchTable
 from adbench.tape.compiled.runtime.program import Options
+from adbench.tape.compiled.runtime.thread_pool import helpers_for
 from adbench.tape.trees import tree_flatten, tree_unflatten
 
 DOUBLE = np.dtype(np.float64)
@@ -134,7 +135,7 @@ class Batched(Compiled):
         """The parts of the result at `count` points, and the outcome of each."""
         plan = self._plans.get(signature.key)
         if plan is None or plan.recordings != len(signature.programs):
-            plan = self._plans[signature.key] = Plan(signature.programs, is_shared)
+            plan = self._plans[signature.key] = Plan(signature.programs, is_shared, helpers_for(self.options.threads))
         self.workspaces.reserve(plan.doubles)
         memory = self.workspaces.borrow()
         try:

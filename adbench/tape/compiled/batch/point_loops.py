@@ -1,7 +1,8 @@
-"""Two loops over points in machine code, compiled once per process and shared by all compiled functions.
+"""Loops over points in machine code, compiled once per process and shared by all compiled functions.
 
     void lanes(i64 first, i64 stop, ptr plan)     eight points at once, one in each SIMD lane
     void points(i64 first, i64 stop, ptr plan)    one point after the other
+    void shares(ptr plans, i64 first, i64 last)   `lanes` for these shares of the points, which threads can compute
 
 `lanes` copies eight points into a block, element by element as vectors over the points, runs programs of that width
 (`lowering.module`), and copies the block of results back. After the last whole block, the last point fills the free
@@ -9,7 +10,7 @@ lanes. Each program in turn runs for the lanes that have no result yet.
 
 `points` runs ordinary programs on each point's rows, where they lie.
 
-Both run for any range of points, so threads can share them out in multiples of eight, each with its own plan.
+`shares` reads the number of points, that of a share, a multiple of eight, and for each share the address of its plan.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from adbench.tape.compiled.kernels.simd import WIDTH, Code, Module, Name
+from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
 from adbench.tape.compiled.runtime.llvm import Loaded
 
 PLAN = ("inputs", "results", "programs", "arguments", "parts", "work", "status", "next")
@@ -39,12 +41,13 @@ UNDECIDED, NAN, ERROR = 1, 2, 3
 
 
 class _Loops:
-    """Writes both functions."""
+    """Writes the functions."""
 
     def __init__(self) -> None:
         self.module = Module()
         self.one_after_the_other()
         self.in_lanes()
+        self.in_shares()
 
     def begin(self) -> None:
         """Begin a function: read its plan."""
@@ -221,6 +224,22 @@ class _Loops:
         self.note_next("%stop")
         self.end("lanes")
 
+    def in_shares(self) -> None:
+        """Write `shares`."""
+        self.code = code = Code(self.module)
+        count, size = (self.word("%plans", k) for k in range(2))
+
+        def share(k: Name) -> None:
+            start = self.integers("mul", k, size)
+            end = self.integers("add", start, size)
+            stop = code.emit(f"call i64 @llvm.smin.i64(i64 {end}, i64 {count})")
+            plan = self.word("%plans", self.integers("add", k, 2), "ptr")
+            code.do(f"call void @lanes(i64 {start}, i64 {stop}, ptr {plan})")
+
+        code.loop("%last", share, "%first")
+        code.do("ret void")
+        self.module.function("void @shares(ptr %plans, i64 %first, i64 %last)", code)
+
     def transpose(
         self,
         block: str,
@@ -298,12 +317,19 @@ class _Loops:
 LANES = range(WIDTH)
 VECTOR = f"<{WIDTH} x double>"
 _LOOP = ctypes.PYFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+_PARALLEL = ctypes.PYFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 2, ctypes.py_object)
 
 
 @functools.cache
 def point_loop(*, lanes: bool) -> Callable[[int, int, int], None]:
     """The function `lanes`, or `points`."""
     return _LOOP(_loaded().address("lanes" if lanes else "points"))
+
+
+def run_shares(plans: int, count: int, helpers: Helpers) -> None:
+    """Run this many shares of the points on several threads."""
+    parallel = _PARALLEL(helpers.function)
+    parallel(helpers.pool, _loaded().address("shares"), plans, count, helpers.count, helpers.start)
 
 
 @functools.cache
