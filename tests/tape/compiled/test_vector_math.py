@@ -219,6 +219,21 @@ def test_sine_and_cosine_share_their_work():
     assert both.count("llvm.fmuladd") <= one.count("llvm.fmuladd") + 4
 
 
+def test_logaddexp_with_zero_is_softplus_and_shares_its_exponential_with_the_derivative():
+    x = with_anything("log1p_exp")[0]
+    softplus = tape.compile(tape.log1p_exp, x, operator="value")(x)
+    number = tape.compile(lambda x: tape.logaddexp(0.0, x), 0.7, operator="value")
+    assert [same_bits(number(float(a)), b) for a, b in zip(x, softplus, strict=True)] == [True] * len(x)
+    for f in (lambda x: tape.logaddexp(0.0, x), lambda x: tape.logaddexp(x, 0.0)):
+        assert all(map(same_bits, tape.compile(f, x, operator="value")(x), softplus))
+
+    def products(c):
+        found = listing(lambda x: tape.sum(tape.logaddexp(c, x)), np.linspace(0.1, 0.9, 64))
+        return found.llvm.count("llvm.fmuladd")
+
+    assert products(0.0) < 0.7 * products(0.1)
+
+
 def test_many_kernels_become_calls_so_that_compile_time_stays_linear():
     def f(x):
         for _ in range(60):

@@ -110,6 +110,8 @@ _POWERS: dict[float, Callable[[Simd, Name], Name]] = {
 
 def logaddexp(k: Simd, x: Name, y: Name) -> Name:
     """max + log1p(exp(-|x - y|)); if both are the same infinity, that infinity."""
+    if k.constant(0.0) in (x, y):  # it shares its exponential with the derivative
+        return logarithms.softplus(k, y if x == k.constant(0.0) else x)
     a, b = k.x(x), k.x(y)
     rise = a - b
     top = k.x(maximum(k, x, y))
