@@ -1,1 +1,1 @@
-"""Finding wrong derivatives without being told where: programs, their verdicts, and the smallest program that fails."""
+"""Finding wrong derivatives without being told where: every operation of a library, and random programs."""

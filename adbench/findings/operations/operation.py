@@ -1,0 +1,138 @@
+"""An operation: its mathematics once, on any namespace, and the functions of libraries that compute it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+ARGUMENTS = "xyzab"
+"""The names of the arguments in a library's own expression, in order."""
+
+Kind = Literal["any", "increasing", "probabilities", "invertible", "symmetric", "definite", "triangular"]
+"""The structure of an array: no condition; ascending numbers; positive numbers with sum 1; matrices."""
+
+DIMENSIONS = re.compile(r"\(([^()]*)\)")
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The numbers of one argument: lower < x < upper, where the function has all its derivatives, or nearly everywhere.
+
+    kind      the structure of an array
+    special   further points to examine
+    largest   the largest magnitude that is reasonable in a program; `adbench conform` goes beyond it
+    active    whether the derivative with respect to this argument is taken
+    """
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    kind: Kind = "any"
+    special: tuple[float, ...] = ()
+    largest: float = 1e3
+    active: bool = True
+
+    def contains(self, x: float) -> bool:
+        """Whether the number is inside, or on the edge."""
+        return self.lower <= x <= self.upper
+
+
+REAL = Domain()
+POSITIVE = Domain(lower=0.0)
+UNIT = Domain(0.0, 1.0)
+BETWEEN = Domain(-1.0, 1.0)
+CONSTANT = Domain(active=False)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation with its definition in `xp` and its names in libraries.
+
+    definition   definition(xp, x, y, ...): the mathematics, for the oracle and for libraries without their own function
+    signature    shapes as in numpy's generalised ufuncs: "(),()->()" broadcasts, "(n)->()" reduces the last axis,
+                 "(n,n),(n)->(n)" takes a matrix and a vector; "(3)->(2)" needs exactly this length
+    domain       one for each argument
+    own          library -> its own function as an expression in x, y, z, a, b: "torch.nn.functional.gelu(x)"
+    batch        whether further axes in front are allowed
+    family       a heading on the page
+    """
+
+    name: str
+    definition: Callable[..., Any]
+    signature: str
+    domain: tuple[Domain, ...]
+    own: Mapping[str, str] = field(default_factory=dict, hash=False)
+    batch: bool = True
+    family: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.domain) != len(self.inputs):
+            raise ValueError(f"{self.name}: {len(self.domain)} domains for {self.signature}")
+
+    @property
+    def inputs(self) -> tuple[tuple[str, ...], ...]:
+        """The dimensions of each argument: (("n", "n"), ("n",))."""
+        return _dimensions(self.signature.split("->")[0])
+
+    @property
+    def output(self) -> tuple[str, ...]:
+        """The dimensions of the result."""
+        return _dimensions(self.signature.split("->")[1])[0]
+
+    @property
+    def arity(self) -> int:
+        """The number of arguments."""
+        return len(self.inputs)
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether it maps numbers to a number, broadcast over arrays."""
+        return self.signature.replace("()", "").strip(",") == "->"
+
+    def expression(self, library: str) -> str | None:
+        """The library's own expression, or None."""
+        return self.own.get(library)
+
+
+def _dimensions(text: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(filter(None, (part.strip() for part in one.split(",")))) for one in DIMENSIONS.findall(text))
+
+
+@dataclass(frozen=True)
+class Family:
+    """A heading with its operations."""
+
+    title: str
+    rows: list[Operation] = field(default_factory=list)
+
+    def add(
+        self,
+        name: str,
+        definition: Callable[..., Any],
+        signature: str = "()->()",
+        *domain: Domain,
+        batch: bool = True,
+        **own: str,
+    ) -> None:
+        """Add an operation; without domains, every argument may be any real number."""
+        count = len(_dimensions(signature.split("->")[0]))
+        self.rows.append(Operation(name, definition, signature, domain or (REAL,) * count, own, batch, self.title))
+
+    def add_same(self, names: str, signature: str = "()->()", *domain: Domain, own: Mapping[str, str]) -> None:
+        """Add functions that libraries call by this name; ``own`` maps a library to a pattern such as "torch.{}(x)"."""
+        for name in names.split():
+            called = {library: text.format(name) for library, text in own.items()}
+            every = domain or (REAL,) * len(_dimensions(signature.split("->")[0]))
+            self.rows.append(Operation(name, _called(name), signature, every, called, family=self.title))
+
+    def __iter__(self) -> Iterator[Operation]:
+        return iter(self.rows)
+
+
+def _called(name: str) -> Callable[..., Any]:
+    def definition(xp: Any, *arguments: Any) -> Any:
+        return getattr(xp, name)(*arguments)
+
+    return definition
