@@ -49,7 +49,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 OUTSIDE = {"backends", "cases", "reports", "tests", "scripts"}
 SAME_NAME_ON_PURPOSE = {
-    "compare", "doctor", "explain", "history",  # a verb: its command line, its logic, its report
+    "compare", "conform", "doctor", "explain", "history",  # a verb: its command line, its logic, its report
     "inventory",  # the rows of `adbench list`, and their table
     "namespace",  # the oracle's, and that of the library
 }  # fmt: skip

@@ -1,0 +1,262 @@
+"""`adbench conform`: every operation of a library, at special points and over the whole range of exponents.
+
+Each library runs in a worker of its own; this process computes the references meanwhile, and judges.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from adbench.catalog.selection import Selection
+from adbench.execution.workers.context import Context
+from adbench.execution.workers.process import NoAnswer, WorkerLost
+from adbench.execution.workers.resident_worker import ResidentWorker
+from adbench.execution.workers.supervisor import Supervisor, default_limit
+from adbench.findings.conform_judge import Fault, Judged, Truth, judged, truth_at
+from adbench.findings.conform_points import Place, places
+from adbench.findings.conform_worker import ORDERS, packed
+from adbench.findings.operations import OPERATIONS
+from adbench.findings.operations.operation import Operation
+from adbench.model.settings import Settings
+
+TIMEOUT_SECONDS = 120.0
+WORKER = "adbench.findings.conform_worker"
+ORDER = {"value": 0, "gradient": 1, "jvp": 1}
+"""The order of a derivative; the compositions are of second order."""
+
+
+@dataclass
+class Cell:
+    """An operation on a library.
+
+    checked   judged results; silent: results at points where nothing can be judged
+    refused   operator -> why the library has none
+    faults    the worst for each operator and kind
+    digits    (order, exponent of |x|) -> the fewest correct digits at points of this size, for one argument
+    own       the library's expression, "" for the definition on its array functions
+    """
+
+    operation: str
+    library: str
+    family: str
+    own: str = ""
+    checked: int = 0
+    silent: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    digits: dict[tuple[int, int], float] = field(default_factory=dict)
+
+    @property
+    def worst(self) -> float | None:
+        """The fewest correct digits of a wrong number; 17 if all are right, None if nothing was judged."""
+        return min((fault.digits for fault in self.faults), default=17.0 if self.checked else None)
+
+
+@dataclass(frozen=True)
+class Conformance:
+    """The result of a sweep: library -> version, and the cells."""
+
+    libraries: Mapping[str, str]
+    cells: tuple[Cell, ...]
+    seed: int = 0
+
+    @property
+    def faults(self) -> list[Fault]:
+        """All faults."""
+        return [fault for cell in self.cells for fault in cell.faults]
+
+
+def conform(
+    chosen: Selection,
+    backends: Sequence[str],
+    operations: Sequence[str],
+    *,
+    seed: int = 0,
+    most_points: int | None = None,
+    told: Callable[[Operation, Sequence[Cell]], None] = lambda operation, cells: None,
+) -> Conformance:
+    """Examine these operations on these backends.
+
+    most_points   of an operation; None: all
+    told          called after each operation with its cells
+    """
+    with Supervisor(default_limit()) as supervisor:
+        context = Context(supervisor, chosen.catalog, Settings(seed=seed))
+        libraries = [_Library(name, context) for name in backends]
+        cells = []
+        for operation, asked, futures in _answers(
+            libraries, [OPERATIONS[name] for name in operations], seed, most_points
+        ):
+            made = [_cell(operation, library.name) for library in libraries]
+            truths = [truth_at(operation, place) for place in asked]
+            for cell, future in zip(made, futures, strict=True):
+                for truth, of_place in zip(truths, future.result(), strict=True):
+                    _count(cell, truth, judged(truth, cell.library, of_place), of_place)
+            for cell in made:
+                cell.faults = _worst_of_each(cell.faults)
+            told(operation, made)
+            cells += made
+        versions = {name: chosen.catalog.backends[name].version or "" for name in backends}
+        return Conformance(versions, tuple(cells), seed)
+
+
+def _cell(operation: Operation, library: str) -> Cell:
+    return Cell(operation.name, library, operation.family, operation.expression(library.partition("_")[0]) or "")
+
+
+def _count(cell: Cell, truth: Truth, verdicts: Sequence[Judged], answers: Mapping[str, Any]) -> None:
+    """Add the verdicts at one point to a cell."""
+    cell.refused |= {operator: answer["refused"] for operator, answer in answers.items() if "refused" in answer}
+    cell.silent += len(answers) - len(verdicts)
+    exponent = _exponent(truth.place)
+    for one in verdicts:
+        if one.digits is None:
+            cell.silent += 1
+            continue
+        cell.checked += 1
+        if one.fault is not None:
+            cell.faults.append(one.fault)
+        if exponent is not None:
+            key = ORDER.get(one.operator, 2), exponent
+            cell.digits[key] = min(cell.digits.get(key, 17.0), one.digits)
+
+
+def _exponent(place: Place) -> int | None:
+    """The decimal exponent of the only number of a point."""
+    if len(place.arguments) != 1 or np.ndim(place.arguments[0]) or not place.arguments[0]:
+        return None
+    return math.floor(math.log10(abs(place.arguments[0])))
+
+
+def _worst_of_each(faults: Sequence[Fault]) -> list[Fault]:
+    """For each operator and kind the fault with the fewest digits, at the plainest point."""
+    found: dict[Any, Fault] = {}
+    for fault in faults:
+        best = found.get(fault.key)
+        if best is None or _rank(fault) < _rank(best):
+            found[fault.key] = fault
+    return sorted(found.values(), key=_rank)
+
+
+def _rank(fault: Fault) -> tuple[float, float, float]:
+    """Fewest digits first, then a value that is right, then numbers near one."""
+    numbers = [np.asarray(value, dtype=np.float64) for value in fault.point.values()]
+    with np.errstate(all="ignore"):
+        size = sum(float(np.abs(np.log(np.abs(array[array != 0]))).sum()) for array in numbers)
+    return round(fault.digits), fault.value_digits is not None, size
+
+
+Answers = list[dict[str, Any]]
+"""For each point operator -> the library's result, or why there is none."""
+
+
+def _answers(
+    libraries: Sequence[_Library], operations: Sequence[Operation], seed: int, most_points: int | None
+) -> Iterator[tuple[Operation, list[Place], list[Future[Answers]]]]:
+    """For each operation its points and each library's answers, which are computed ahead."""
+    pools = [ThreadPoolExecutor(1) for _ in libraries]
+    try:
+        chosen = [list(places(one, seed))[:most_points] for one in operations]
+        futures = [
+            [pool.submit(library.answers, one, asked) for pool, library in zip(pools, libraries, strict=True)]
+            for one, asked in zip(operations, chosen, strict=True)
+        ]
+        yield from zip(operations, chosen, futures, strict=True)
+    finally:
+        for pool in pools:
+            pool.shutdown(cancel_futures=True)
+        for library in libraries:
+            library.worker.close()
+
+
+class _Library:
+    """A backend's worker; it is started again when it dies."""
+
+    def __init__(self, name: str, context: Context) -> None:
+        self.name, self.worker = name, ResidentWorker(context, name)
+        self._flushes: bool | None = None
+
+    def answers(self, operation: Operation, points: Sequence[Place]) -> Answers:
+        """Of all points."""
+        if self._flushes is None:
+            self._flushes = bool(self.worker.ask({"do": "call", "function": f"{WORKER}:flushes"}, TIMEOUT_SECONDS))
+        found: dict[int, dict[str, Any]] = defaultdict(dict)
+        kept = [k for k, place in enumerate(points) if not (self._flushes and place.is_subnormal)]
+        for _, same in groupby(kept, key=lambda k: points[k].shapes):
+            numbers = list(same)
+            answers = self._asked(operation, [points[k] for k in numbers], ORDERS)
+            found.update(zip(numbers, answers, strict=True))
+        return [found[k] for k in range(len(points))]
+
+    def _asked(self, operation: Operation, points: Sequence[Place], operators: Sequence[str]) -> Answers:
+        """The answers, where a crash or a hang belongs to as few points and operators as possible."""
+        request = {
+            "do": "call",
+            "function": f"{WORKER}:derivatives",
+            "operation": operation.name,
+            "places": [packed(place) for place in points],
+            "operators": list(operators),
+        }
+        try:
+            found: Answers = self.worker.ask(request, TIMEOUT_SECONDS)
+            return found
+        except WorkerLost as lost:
+            kind, reason = {"crashed": "crashes", "timed_out": "hangs"}.get(lost.status, "crashes"), lost.reason
+        except NoAnswer as no:
+            return [{name: {"refused": no.reason} for name in operators} for _ in points]
+        if len(operators) > 1:
+            parts = [self._asked(operation, points, [operator]) for operator in operators]
+            return [{name: answer for part in parts for name, answer in part[k].items()} for k in range(len(points))]
+        if len(points) > 1 and kind == "crashes":
+            half = len(points) // 2
+            return self._asked(operation, points[:half], operators) + self._asked(operation, points[half:], operators)
+        return [{operators[0]: {kind: reason}} for _ in points]
+
+
+def as_plain(found: Conformance) -> dict[str, Any]:
+    """The result for JSON; numbers that are not finite are strings."""
+    return {
+        "adbench conform": 1,
+        "seed": found.seed,
+        "libraries": dict(found.libraries),
+        "cells": [
+            {
+                "operation": cell.operation,
+                "library": cell.library,
+                "family": cell.family,
+                "own": cell.own,
+                "checked": cell.checked,
+                "silent": cell.silent,
+                "worst_digits": cell.worst,
+                "refused": cell.refused,
+                "digits": [[order, k, round(d, 1)] for (order, k), d in sorted(cell.digits.items())],
+                "faults": [_plain_fault(fault) for fault in cell.faults],
+            }
+            for cell in found.cells
+        ],
+    }
+
+
+def _plain_fault(fault: Fault) -> dict[str, Any]:
+    plain = {**vars(fault), "digits": round(fault.digits, 1)}
+    if fault.value_digits is not None:
+        plain["value_digits"] = round(fault.value_digits, 1)
+    return plain
+
+
+def new_faults(found: Conformance, baseline: Mapping[str, Any]) -> list[Fault]:
+    """The faults that the baseline, a result as JSON, does not have."""
+    old = {
+        (fault["library"], fault["operation"], fault["operator"], fault["kind"])
+        for cell in baseline["cells"]
+        for fault in cell["faults"]
+    }
+    return [replace(fault) for fault in found.faults if fault.key not in old]

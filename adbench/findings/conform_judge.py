@@ -1,0 +1,201 @@
+"""Judging an operation's derivatives at a point by the oracle, and staying silent where no library could do better.
+
+Silent are: points where the function is infinite or undefined; derivatives that do not exist, are infinite or unknown;
+results below the normal range (true underflow); and digits that the point itself does not hold, because a neighbouring
+float64 point has another derivative (conditioning).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from adbench.execution.operators.prepared_point import Known, Point, examined, point
+from adbench.findings.conform_points import Place
+from adbench.findings.conform_worker import case_of, rebuilt
+from adbench.findings.operations.operation import Operation
+from adbench.model import tree
+from adbench.oracle.compute import reference
+from adbench.oracle.evidence import DOUBLE, ROUNDINGS, EntryEvidence
+from adbench.oracle.second_order import hvp_reference
+from adbench.oracle.series.namespace import lift_deadlines
+from adbench.oracle.subject import Effort, Subject
+
+Kind = Literal["nan", "wrong", "digits", "raises", "crashes", "hangs"]
+KINDS: Mapping[Kind, str] = {
+    "nan": "NaN or infinite where the truth is finite",
+    "wrong": "no correct digit",
+    "digits": "digits are lost",
+    "raises": "raises an exception",
+    "crashes": "the process dies",
+    "hangs": "no answer in time",
+}
+FAILURES: tuple[Kind, ...] = ("raises", "crashes", "hangs")
+REFERENCE_SECONDS = 2.0
+NEIGHBOURS = 5
+ULPS = 2.0
+"""Neighbouring points differ from the given one by up to this many units in the last place."""
+
+SPREADS = 4.0
+"""An error of up to this many times the change between neighbouring points counts as conditioning."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A wrong derivative of an operation.
+
+    digits    correct ones of the worst number
+    point     the arguments by name; kind_of_point: "special", "random", "range", "shape"
+    entry     which number: "x[2]"
+    value_digits   correct digits of the function's value there; None if it is right
+    """
+
+    operation: str
+    library: str
+    operator: str
+    kind: Kind
+    digits: float
+    point: Mapping[str, Any]
+    kind_of_point: str
+    entry: str
+    got: str
+    expected: str
+    value_digits: float | None = None
+    thread: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What makes it new in comparison with a baseline."""
+        return self.library, self.operation, self.operator, self.kind
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The verdict on one operator at one point: digits correct of its worst number (None: nothing could be judged)."""
+
+    operator: str
+    digits: float | None
+    fault: Fault | None = None
+
+
+@dataclass
+class Truth:
+    """The references of an operation at a place; None if there is none. Those at neighbouring places are made once."""
+
+    operation: Operation
+    place: Place
+    at: Point
+    known: Known | None
+    _near: list[Known] | None = None
+
+    @property
+    def neighbours(self) -> list[Known]:
+        """The references at neighbouring points."""
+        if self._near is None:
+            rng = np.random.default_rng(0)
+            moved = [replace(self.place, arguments=_moved(self.place, rng)) for _ in range(NEIGHBOURS)]
+            found = [truth_at(self.operation, place).known for place in moved]
+            self._near = [known for known in found if known is not None]
+        return self._near
+
+
+def truth_at(operation: Operation, place: Place) -> Truth:
+    """The references, proved; none where the value is infinite or undefined, or the definition cannot be evaluated."""
+    at = point(case_of(operation, place), 1, 0)
+    subject = Subject(lambda *_: math.nan, at.arguments, at.text)
+    effort = Effort(max_seconds=REFERENCE_SECONDS, max_directions=1)
+    try:
+        with np.errstate(all="ignore"):
+            first = reference(subject, effort)
+            if not (first.scalar.proved and math.isfinite(first.scalar.value.size)):
+                return Truth(operation, place, at, None)
+            return Truth(operation, place, at, Known(first, hvp_reference(subject, first.scalar, effort)))
+    except (ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError, IndexError):
+        return Truth(operation, place, at, None)
+    finally:
+        lift_deadlines()
+
+
+def _moved(place: Place, rng: np.random.Generator) -> tuple[Any, ...]:
+    """The arguments, each number changed by at most ULPS units in the last place."""
+    found = []
+    for argument in place.arguments:
+        array = np.asarray(argument, dtype=np.float64)
+        with np.errstate(all="ignore"):
+            new = array * (1.0 + rng.uniform(-ULPS, ULPS, array.shape) * 2.0**-52)
+        found.append(new if array.ndim else float(new))
+    return tuple(found)
+
+
+def judged(truth: Truth, library: str, answers: Mapping[str, Any]) -> list[Judged]:
+    """The verdicts on every operator's answer at a point."""
+    if truth.known is None:
+        return []
+    found = [_judged(truth, truth.known, library, operator, answer) for operator, answer in answers.items()]
+    value = next((one.digits for one in found if one.operator == "value" and one.fault is not None), None)
+    return [one if one.fault is None else replace(one, fault=replace(one.fault, value_digits=value)) for one in found]
+
+
+def _judged(truth: Truth, known: Known, library: str, operator: str, answer: Mapping[str, Any]) -> Judged:
+    def fault(kind: Kind, digits: float, got: str, expected: str, entry: str) -> Judged:
+        inputs = {name: np.asarray(value).tolist() for name, value in truth.place.inputs.items()}
+        more = (library, operator, kind, digits, inputs, truth.place.kind, entry, got, expected)
+        return Judged(operator, digits, Fault(truth.operation.name, *more))
+
+    for failure in FAILURES:
+        if failure in answer:
+            return fault(failure, 0.0, str(answer[failure]), _expected(truth, known, operator), "")
+    if "value" not in answer:
+        return Judged(operator, None)
+    result = rebuilt(answer["value"])
+    verdict, entries = examined(truth.at, operator, result, known, None)
+    if not entries:
+        return fault("wrong", 0.0, verdict.sentence, "", "") if verdict.word == "wrong" else Judged(operator, None)
+    certain = [item for item in entries if math.isfinite(item.expected)]
+    wrong = [item for item in certain if item.word == "wrong" and not _is_out_of_range(truth.at, operator, item)]
+    lost = [item for item in wrong if not math.isfinite(item.got)]
+    if not lost and wrong:
+        spread = _spread(truth, operator, result, entries)
+        wrong = [item for item in wrong if abs(item.got - item.expected) > SPREADS * spread[item.where, item.index]]
+    if worst := min(lost or wrong, key=lambda item: item.digits_correct, default=None):
+        kind: Kind = "nan" if lost else "wrong" if worst.digits_correct < 1 else "digits"
+        return fault(kind, worst.digits_correct, repr(worst.got), worst.truth, _entry(worst, operator))
+    sure = [item.digits_correct for item in certain if item.word == "right"]
+    return Judged(operator, min(sure) if sure else None)
+
+
+def _is_out_of_range(at: Point, operator: str, item: EntryEvidence) -> bool:
+    """Whether a product with v is off only because a derivative itself overflows, or is below the normal range."""
+    v = [np.abs(np.ravel(np.asarray(part, dtype=np.float64))) for part in tree.leaves(at.vector(operator))]
+    sizes = np.concatenate(v) if v else np.zeros(0)
+    sizes = sizes[sizes > 0]
+    if not sizes.size:
+        return False
+    below = DOUBLE.smallest * ROUNDINGS * float(sizes.sum())
+    return (
+        abs(item.got - item.expected) <= below or abs(item.expected) / float(sizes.min()) > DOUBLE.largest / ROUNDINGS
+    )
+
+
+def _entry(item: EntryEvidence, operator: str) -> str:
+    return "" if item.place in ("the value", "J v") else item.place
+
+
+def _expected(truth: Truth, known: Known, operator: str) -> str:
+    row = known.of(operator).scalar
+    return repr(row.value.lower) if operator == "value" else repr([d.lower for d in row.derivatives[:3]])
+
+
+def _spread(truth: Truth, operator: str, result: Any, entries: Sequence[EntryEvidence]) -> dict[Any, float]:
+    """How much the true numbers differ between neighbouring points."""
+    found = dict.fromkeys(((item.where, item.index) for item in entries), 0.0)
+    for known in truth.neighbours:
+        for here, there in zip(entries, examined(truth.at, operator, result, known, None)[1], strict=False):
+            change = abs(here.expected - there.expected)
+            if math.isfinite(change):
+                found[here.where, here.index] = max(found[here.where, here.index], change)
+    return found

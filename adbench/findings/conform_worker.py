@@ -1,0 +1,147 @@
+"""The part of `adbench conform` that runs in a worker: a library's derivatives of one operation at many points.
+
+The worker imports the library and the table of operations, never the oracle; the parent judges.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from adbench.catalog.discovery import first_line
+from adbench.execution.check_function import REFUSAL
+from adbench.execution.operators import fallback
+from adbench.execution.operators.prepared_point import point
+from adbench.findings.conform_points import Place
+from adbench.findings.operations import OPERATIONS
+from adbench.findings.operations.operation import ARGUMENTS, Operation
+from adbench.model.backend import Backend
+from adbench.model.case import Case
+from adbench.model.errors import Unsupported
+from adbench.model.operator import Operator
+
+ORDERS: tuple[Operator, ...] = (
+    "value",
+    "gradient",
+    "jvp",
+    "hvp_forward_over_forward",
+    "hvp_reverse_over_forward",
+    "hvp_forward_over_reverse",
+    "hvp_reverse_over_reverse",
+)
+"""The examined derivatives. With one number as result, vjp is the gradient."""
+
+TINY = 2.0**-1060
+NAME = re.compile(r"(?<![\w.])([a-z]\w*)(?=\.)")
+
+
+def case_of(operation: Operation, place: Place, library: str | None = None) -> Case:
+    """The operation at a point as a case; in a library by its own expression if it has one."""
+    expression = operation.expression(library) if library else None
+    compute = own_function(expression) if expression else None
+
+    def f(xp: Any, w: Any = None, **inputs: Any) -> Any:
+        found = operation.definition(xp, *inputs.values()) if compute is None else compute(**inputs)
+        return found if w is None else xp.sum(w * found)
+
+    active = tuple(name for name, domain in zip(ARGUMENTS, operation.domain, strict=False) if domain.active)
+    return Case(f=f, inputs=lambda _n, _rng: place.inputs, wrt=active, sizes=(1,), name=operation.name)
+
+
+@cache
+def own_function(expression: str) -> Callable[..., Any]:
+    """The expression as a function of its arguments by name; the modules that it names are imported."""
+    modules: dict[str, Any] = {}
+    for name in sorted(set(NAME.findall(expression)) - set(ARGUMENTS)):
+        modules[name] = importlib.import_module({"tape": "adbench.tape"}.get(name, name))
+        for inner in sorted(set(re.findall(rf"\b{name}((?:\.[a-z]\w*)+)\.", expression))):
+            _import_inner(name, inner)
+    code = compile(expression, "<operation>", "eval")
+    return lambda **inputs: eval(code, {**modules, **inputs})  # noqa: S307 - an expression of our own table
+
+
+def _import_inner(name: str, inner: str) -> None:
+    """Import `jax.scipy.special` of jax, so that it is an attribute."""
+    parts = inner.strip(".").split(".")
+    for length in range(1, len(parts) + 1):
+        try:
+            importlib.import_module(".".join([name, *parts[:length]]))
+        except ImportError:
+            return
+
+
+def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """For each point the results of each derivative: numbers, or the reason why there are none.
+
+    request   operation: its name; places: points of the same shapes, as `packed`; operators: the derivatives
+    """
+    operation, places = OPERATIONS[request["operation"]], [unpacked(one) for one in request["places"]]
+    points = [
+        point(case_of(operation, place, family_of(backend.name)), 1, 0, single=backend.single) for place in places
+    ]
+    found: list[dict[str, Any]] = [{} for _ in points]
+    for operator in request["operators"]:
+        call: Callable[..., Any] | None = None
+        for at, answers in zip(points, found, strict=True):
+            try:
+                native = at.native(backend, operator)[1]
+                if call is None:
+                    f = backend.function(at.case, at.names, at.size)
+                    call = fallback.prepare(backend, operator, f, native, at.wrt).call
+                with np.errstate(all="ignore"):
+                    answers[operator] = {"value": _packed(backend.numpy_result(backend.waited(call(*native))))}
+            except (Unsupported, NotImplementedError) as refusal:
+                answers[operator] = {"refused": first_line(refusal)}
+            except Exception as error:  # raised by the library
+                kind = "refused" if REFUSAL.search(str(error)) else "raises"
+                answers[operator] = {kind: f"{type(error).__name__}: {first_line(error)}"}
+    return found
+
+
+def family_of(backend: str) -> str:
+    """The library of a backend: jax for jax_eager."""
+    return backend.partition("_")[0]
+
+
+def flushes(backend: Backend, request: Mapping[str, Any]) -> bool:
+    """Whether the library reads numbers below the normal range as zero."""
+    x = TINY * 2.0**200
+    case = Case(f=lambda xp, x: x * 2.0**200, inputs=lambda _n, _rng: {"x": TINY}, wrt=("x",), sizes=(1,))
+    at = point(case, 1, 0, single=backend.single)
+    native = at.native(backend, "value")[1]
+    call = fallback.prepare(backend, "value", backend.function(case, at.names, 1), native, at.wrt).call
+    return float(backend.numpy_result(backend.waited(call(*native)))) != x
+
+
+def packed(place: Place) -> dict[str, Any]:
+    """A point as lists and numbers, to travel between processes."""
+    weights = None if place.weights is None else _packed(place.weights)
+    return {"arguments": [_packed(one) for one in place.arguments], "weights": weights, "kind": place.kind}
+
+
+def unpacked(plain: Mapping[str, Any]) -> Place:
+    """The inverse of `packed`."""
+    weights = None if plain["weights"] is None else rebuilt(plain["weights"])
+    return Place(tuple(map(rebuilt, plain["arguments"])), weights, plain["kind"])
+
+
+def _packed(result: Any) -> Any:
+    """Tuples, arrays and numbers as lists; a number stays one."""
+    if isinstance(result, tuple | list):
+        return {"tuple": [_packed(part) for part in result]}
+    array = np.asarray(result, dtype=np.float64)
+    return float(array) if isinstance(result, float) else {"shape": array.shape, "numbers": array.ravel().tolist()}
+
+
+def rebuilt(plain: Any) -> Any:
+    """The inverse: tuples of arrays and numbers."""
+    if not isinstance(plain, dict):
+        return plain
+    if "tuple" in plain:
+        return tuple(map(rebuilt, plain["tuple"]))
+    return np.array(plain["numbers"], dtype=np.float64).reshape(plain["shape"])
