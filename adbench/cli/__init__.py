@@ -19,6 +19,7 @@ from adbench.version import __version__
 from .check import check
 from .compare import compare
 from .completion import completion
+from .conform import conform
 from .doctor import doctor
 from .explain import explain
 from .gradbench_tool import gradbench_tool
@@ -104,6 +105,7 @@ def cli() -> None:
 for _verb in (
     run,
     check,
+    conform,
     fuzz,
     minimise,
     list_,

@@ -5,12 +5,14 @@ Each library runs in a worker of its own; this process computes the references m
 
 from __future__ import annotations
 
+import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from adbench.findings.conform_points import Place, places
 from adbench.findings.conform_worker import ORDERS, packed
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Operation
+from adbench.model.errors import BadFile
 from adbench.model.settings import Settings
 
 TIMEOUT_SECONDS = 120.0
@@ -252,6 +255,31 @@ def _plain_fault(fault: Fault) -> dict[str, Any]:
     return plain
 
 
+def as_text(plain: Mapping[str, Any]) -> str:
+    """Valid JSON; arguments that are not finite are strings."""
+    return json.dumps(_finite(plain), indent=1, allow_nan=False) + "\n"
+
+
+def _finite(plain: Any) -> Any:
+    if isinstance(plain, Mapping):
+        return {key: _finite(value) for key, value in plain.items()}
+    if isinstance(plain, list | tuple):
+        return [_finite(part) for part in plain]
+    return str(plain) if isinstance(plain, float) and not math.isfinite(plain) else plain
+
+
+def read_baseline(file: Path) -> dict[str, Any]:
+    """The result in a file of --save. Raises BadFile."""
+    try:
+        plain: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        new_faults(Conformance({}, ()), plain)
+    except OSError as error:
+        raise BadFile(f"{file}: cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadFile(f"{file} is not a result of adbench conform --save ({error!r})") from error
+    return plain
+
+
 def new_faults(found: Conformance, baseline: Mapping[str, Any]) -> list[Fault]:
     """The faults that the baseline, a result as JSON, does not have."""
     old = {
@@ -259,4 +287,4 @@ def new_faults(found: Conformance, baseline: Mapping[str, Any]) -> list[Fault]:
         for cell in baseline["cells"]
         for fault in cell["faults"]
     }
-    return [replace(fault) for fault in found.faults if fault.key not in old]
+    return [fault for fault in found.faults if fault.key not in old]

@@ -35,6 +35,9 @@ KINDS: Mapping[Kind, str] = {
     "hangs": "no answer in time",
 }
 FAILURES: tuple[Kind, ...] = ("raises", "crashes", "hangs")
+ENOUGH_DIGITS = 12.0
+"""A result with more correct digits is no fault: libraries compute special functions to a few units less."""
+
 REFERENCE_SECONDS = 2.0
 NEIGHBOURS = 5
 ULPS = 2.0
@@ -51,6 +54,7 @@ class Fault:
     digits    correct ones of the worst number
     point     the arguments by name; kind_of_point: "special", "random", "range", "shape"
     entry     which number: "x[2]"
+    active    the arguments that are differentiated; vector: v of J v and H v, one for each of these
     value_digits   correct digits of the function's value there; None if it is right
     """
 
@@ -64,6 +68,8 @@ class Fault:
     entry: str
     got: str
     expected: str
+    active: tuple[str, ...] = ()
+    vector: tuple[Any, ...] = ()
     value_digits: float | None = None
     thread: str = ""
 
@@ -143,7 +149,9 @@ def judged(truth: Truth, library: str, answers: Mapping[str, Any]) -> list[Judge
 def _judged(truth: Truth, known: Known, library: str, operator: str, answer: Mapping[str, Any]) -> Judged:
     def fault(kind: Kind, digits: float, got: str, expected: str, entry: str) -> Judged:
         inputs = {name: np.asarray(value).tolist() for name, value in truth.place.inputs.items()}
-        more = (library, operator, kind, digits, inputs, truth.place.kind, entry, got, expected)
+        active = tuple(truth.at.names[k] for k in truth.at.wrt)
+        vector = tuple(np.asarray(part).tolist() for part in tree.leaves(truth.at.vector(operator)))
+        more = (library, operator, kind, digits, inputs, truth.place.kind, entry, got, expected, active, vector)
         return Judged(operator, digits, Fault(truth.operation.name, *more))
 
     for failure in FAILURES:
@@ -161,10 +169,11 @@ def _judged(truth: Truth, known: Known, library: str, operator: str, answer: Map
     if not lost and wrong:
         spread = _spread(truth, operator, result, entries)
         wrong = [item for item in wrong if abs(item.got - item.expected) > SPREADS * spread[item.where, item.index]]
+    wrong = [item for item in wrong if item.digits_correct < ENOUGH_DIGITS]
     if worst := min(lost or wrong, key=lambda item: item.digits_correct, default=None):
         kind: Kind = "nan" if lost else "wrong" if worst.digits_correct < 1 else "digits"
         return fault(kind, worst.digits_correct, repr(worst.got), worst.truth, _entry(worst, operator))
-    sure = [item.digits_correct for item in certain if item.word == "right"]
+    sure = [item.digits_correct for item in certain if item.word in ("right", "wrong")]
     return Judged(operator, min(sure) if sure else None)
 
 

@@ -1,0 +1,90 @@
+"""`adbench conform`: which operations of a library have wrong derivatives?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from adbench.cli.support.console import colour, width
+from adbench.cli.support.options import PATH, completion_of
+
+
+@click.command()
+@click.option(
+    *("-b", "--backend", "backends"),
+    multiple=True,
+    required=True,
+    metavar="NAME",
+    shell_complete=completion_of("backends"),
+    help="Examine this library: a backend's name, a glob or a file. Repeat it for more.",
+)
+@click.option(
+    "--operation",
+    "operations",
+    multiple=True,
+    metavar="NAME",
+    help="Examine this operation: a name or a glob. Repeat it for more; default: all.",
+)
+@click.option(
+    "--points", type=click.IntRange(1), metavar="N", help="Examine the first N points of each operation only."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draw random points with this seed.")
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="Write the page to FILE.")
+@click.option("--save", type=PATH, metavar="FILE", help="Write the result to FILE as JSON, for --against.")
+@click.option("--against", type=PATH, metavar="FILE", help="Report only faults that this result of --save lacks.")
+@click.option("--list", "listed", is_flag=True, help="List the operations and each library's own functions, and stop.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def conform(
+    backends: tuple[str, ...],
+    operations: tuple[str, ...],
+    points: int | None,
+    seed: int,
+    output: Path | None,
+    save: Path | None,
+    against: Path | None,
+    listed: bool,
+    as_json: bool,
+) -> None:
+    """Examine every operation of a library: value, gradient, J v, and H v by each composition of its modes.
+
+    The points are random, special (zeros, ties, singular matrices, edges of the domain) and spread over the whole range
+    of exponents. Results that underflow or overflow count as correct, and so do digits that the point does not hold.
+
+    \b
+    adbench conform -b torch -o torch.html
+    adbench conform -b jax --operation gelu --operation 'log*'
+    adbench conform -b torch --save baseline.json
+    adbench conform -b torch --against baseline.json
+
+    Exit code 0: no fault. 1: at least one fault; with --against, at least one that the baseline lacks.
+    """
+    from adbench.catalog.discovery import report_module, select
+    from adbench.catalog.selection import resolve
+    from adbench.findings import conform as sweep
+    from adbench.findings.operations import OPERATIONS
+    from adbench.model.atomic_file import write_whole
+
+    chosen = resolve(backends=backends)
+    names = select("backend", chosen.catalog.backends, chosen.backends)
+    wanted = select("operation", OPERATIONS, operations)
+    shown = report_module("text.conform")
+    if listed:
+        click.echo(shown.table([OPERATIONS[name] for name in wanted], names), nl=False)
+        return
+    old = None if against is None else sweep.read_baseline(against)
+    show = shown.Progress(len(wanted))
+    found = sweep.conform(chosen, names, wanted, seed=seed, most_points=points, told=show.told)
+    show.end()
+    faults = found.faults if old is None else sweep.new_faults(found, old)
+    plain = sweep.as_plain(found)
+    if save is not None:
+        write_whole(save, sweep.as_text(plain))
+    if output is not None:
+        write_whole(output, report_module("html.conform").render(found))
+    if as_json:
+        click.echo(sweep.as_text(plain), nl=False)
+    else:
+        click.echo(shown.text(found, faults, width=width(), colour=colour(), against=against is not None), nl=False)
+    sys.exit(1 if faults else 0)
