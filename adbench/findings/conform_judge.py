@@ -1,8 +1,8 @@
 """Judging an operation's derivatives at a point by the oracle, and staying silent where no library could do better.
 
 Silent are: points where the function is infinite or undefined; derivatives that do not exist, are infinite or unknown;
-results below the normal range (true underflow); and digits that the point itself does not hold, because a neighbouring
-float64 point has another derivative (conditioning).
+results below the normal range (true underflow); derivatives where the value itself is wrong; and digits that the point
+itself does not hold, because a neighbouring float64 point has another derivative (conditioning).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +22,9 @@ from adbench.findings.operations.operation import Operation
 from adbench.model import tree
 from adbench.oracle.compute import reference
 from adbench.oracle.evidence import DOUBLE, ROUNDINGS, EntryEvidence
+from adbench.oracle.leaves import DIRECTION
+from adbench.oracle.leaves import Point as Arguments
+from adbench.oracle.operators import along
 from adbench.oracle.second_order import hvp_reference
 from adbench.oracle.series.namespace import lift_deadlines
 from adbench.oracle.subject import Effort, Subject
@@ -38,7 +42,10 @@ FAILURES: tuple[Kind, ...] = ("raises", "crashes", "hangs")
 ENOUGH_DIGITS = 12.0
 """A result with more correct digits is no fault: libraries compute special functions to a few units less."""
 
-REFERENCE_SECONDS = 2.0
+EFFORT = Effort(max_seconds=2.0, max_directions=1)
+FAILS = ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError, IndexError
+"""How a definition refuses a point."""
+
 NEIGHBOURS = 5
 ULPS = 2.0
 """Neighbouring points differ from the given one by up to this many units in the last place."""
@@ -55,7 +62,6 @@ class Fault:
     point     the arguments by name; kind_of_point: "special", "random", "range", "shape"
     entry     which number: "x[2]"
     active    the arguments that are differentiated; vector: v of J v and H v, one for each of these
-    value_digits   correct digits of the function's value there; None if it is right
     """
 
     operation: str
@@ -70,7 +76,6 @@ class Fault:
     expected: str
     active: tuple[str, ...] = ()
     vector: tuple[Any, ...] = ()
-    value_digits: float | None = None
     thread: str = ""
 
     @property
@@ -98,6 +103,31 @@ class Truth:
     known: Known | None
     _near: list[Known] | None = None
 
+    @cached_property
+    def is_differentiable(self) -> bool:
+        """Whether the derivative along v is the sum of the partial ones, which a median of ties has without it."""
+        assert self.known is not None
+        v = self.at.direction(DIRECTION)
+
+        def along_v(xp: Any, t: Any) -> Any:
+            args = list(self.at.args)
+            for position, part in zip(self.at.wrt, v, strict=True):
+                args[position] = xp.asarray(args[position]) + t * xp.asarray(part)
+            return self.at.text(xp, *args)
+
+        line = Arguments((0.0,), (0,), ("t",))
+        try:
+            with np.errstate(all="ignore"):
+                found = reference(Subject(lambda *_: math.nan, line, along_v), EFFORT).scalar
+        except FAILS:
+            return True
+        (entry,) = found.leaves[0].entries
+        known, there = along(self.known.first.scalar, DIRECTION), entry.derivative
+        room = 1e-9 * max(known.size, there.size) + known.bar + there.bar
+        return not there.size < math.inf or (
+            abs(known.lower - there.lower) <= room and abs(known.upper - there.upper) <= room
+        )
+
     @property
     def neighbours(self) -> list[Known]:
         """The references at neighbouring points."""
@@ -113,14 +143,13 @@ def truth_at(operation: Operation, place: Place) -> Truth:
     """The references, proved; none where the value is infinite or undefined, or the definition cannot be evaluated."""
     at = point(case_of(operation, place), 1, 0)
     subject = Subject(lambda *_: math.nan, at.arguments, at.text)
-    effort = Effort(max_seconds=REFERENCE_SECONDS, max_directions=1)
     try:
         with np.errstate(all="ignore"):
-            first = reference(subject, effort)
+            first = reference(subject, EFFORT)
             if not (first.scalar.proved and math.isfinite(first.scalar.value.size)):
                 return Truth(operation, place, at, None)
-            return Truth(operation, place, at, Known(first, hvp_reference(subject, first.scalar, effort)))
-    except (ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError, IndexError):
+            return Truth(operation, place, at, Known(first, hvp_reference(subject, first.scalar, EFFORT)))
+    except FAILS:
         return Truth(operation, place, at, None)
     finally:
         lift_deadlines()
@@ -142,8 +171,9 @@ def judged(truth: Truth, library: str, answers: Mapping[str, Any]) -> list[Judge
     if truth.known is None:
         return []
     found = [_judged(truth, truth.known, library, operator, answer) for operator, answer in answers.items()]
-    value = next((one.digits for one in found if one.operator == "value" and one.fault is not None), None)
-    return [one if one.fault is None else replace(one, fault=replace(one.fault, value_digits=value)) for one in found]
+    if any(one.operator == "value" and one.fault is not None for one in found):
+        return [one for one in found if one.operator == "value" or one.fault is None]
+    return found
 
 
 def _judged(truth: Truth, known: Known, library: str, operator: str, answer: Mapping[str, Any]) -> Judged:
@@ -170,6 +200,8 @@ def _judged(truth: Truth, known: Known, library: str, operator: str, answer: Map
         spread = _spread(truth, operator, result, entries)
         wrong = [item for item in wrong if abs(item.got - item.expected) > SPREADS * spread[item.where, item.index]]
     wrong = [item for item in wrong if item.digits_correct < ENOUGH_DIGITS]
+    if (lost or wrong) and not truth.is_differentiable:
+        return Judged(operator, None)
     if worst := min(lost or wrong, key=lambda item: item.digits_correct, default=None):
         kind: Kind = "nan" if lost else "wrong" if worst.digits_correct < 1 else "digits"
         return fault(kind, worst.digits_correct, repr(worst.got), worst.truth, _entry(worst, operator))

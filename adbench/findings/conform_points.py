@@ -25,7 +25,8 @@ NEAR = (3, 6, 9, 12, 15)
 """Negative exponents of the distances to an edge."""
 
 MOST_COMBINATIONS = 120
-SCALES = (1e-300, 1e-160, 1e-100, 1e-20, 1e-8, 1e-3, 10.0, 50.0, 1e3, 1e8, 1e20, 1e100, 1e160, 1e300)
+SCALES = (1e-300, 1e-160, 1e-20, 1e-8, 10.0, 50.0, 1e3, 1e20, 1e160, 1e300)
+MODERATE = 1e8
 FACTOR = 1.3
 
 
@@ -162,7 +163,7 @@ def _of_arrays(operation: Operation, rng: np.random.Generator) -> Iterator[Place
     for arguments, kind in _patterns(operation, shapes, rng):
         yield Place(arguments, one_each, kind)
     if one_each is not None and one_each.size > 1:  # one result alone, which others would cover in a sum
-        for arguments, kind in _patterns(operation, shapes, rng):
+        for arguments, kind in _patterns(operation, shapes, rng, most=MODERATE):
             alone = np.zeros(one_each.shape)
             alone.flat[int(rng.integers(alone.size))] = 1.0
             yield Place(arguments, alone, kind)
@@ -206,23 +207,24 @@ def _at_random(
 
 
 def _patterns(
-    operation: Operation, shapes: Sequence[tuple[int, ...]], rng: np.random.Generator
+    operation: Operation, shapes: Sequence[tuple[int, ...]], rng: np.random.Generator, most: float = math.inf
 ) -> Iterator[tuple[tuple[Any, ...], str]]:
     """Arguments of these shapes: zeros, ties, single zeros, and random numbers times powers of ten.
 
-    A pattern applies to every active argument at once, then to each of several alone.
+    A pattern applies to every active argument at once, then some apply to each of several alone. With ``most``, all
+    numbers are at most this large, so that a result with weight zero does not overflow.
     """
     active = [k for k, domain in enumerate(operation.domain) if domain.active and shapes[k]]
-    groups = [active, *([k] for k in active if len(active) > 1)]
+    groups = [active] if len(active) == 1 or most < math.inf else [active, *([k] for k in active)]
     for group in groups:
-        for number in range(_COUNT):
+        for number in range(_COUNT if len(group) == len(active) else _FIXED):
             arguments = [inside(domain, shape, rng) for domain, shape in zip(operation.domain, shapes, strict=True)]
             kind = "special"
             for k in group:
                 made, kind = _pattern(number, arguments[k], operation.domain[k], rng)
                 arguments[k] = made
             inner = all(
-                bool(((a >= d.lower) & (a <= d.upper)).all())
+                bool(((a >= d.lower) & (a <= d.upper) & (np.abs(a) <= most)).all())
                 for a, d in zip(map(np.asarray, arguments), operation.domain, strict=True)
             )
             if inner:

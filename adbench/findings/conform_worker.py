@@ -58,7 +58,7 @@ def own_function(expression: str) -> Callable[..., Any]:
     """The expression as a function of its arguments by name; the modules that it names are imported."""
     modules: dict[str, Any] = {}
     for name in sorted(set(NAME.findall(expression)) - set(ARGUMENTS)):
-        modules[name] = importlib.import_module({"tape": "adbench.tape"}.get(name, name))
+        modules[name] = importlib.import_module(name)
         for inner in sorted(set(re.findall(rf"\b{name}((?:\.[a-z]\w*)+)\.", expression))):
             _import_inner(name, inner)
     code = compile(expression, "<operation>", "eval")

@@ -79,10 +79,9 @@ def described(fault: Fault) -> str:
     where = ", ".join(f"{name} = {formatting.short(repr(value), 60)}" for name, value in fault.point.items())
     of = f" for {fault.entry}" if fault.entry else ""
     digits = f", {fault.digits:.1f} digits correct" if fault.kind == "digits" else ""
-    value = ", its value is wrong too" if fault.value_digits is not None and fault.operator != "value" else ""
     thread = f" ({fault.thread})" if fault.thread else ""
     got = formatting.short(fault.got, 120)
-    return f"{fault.operator} at {where}: got {got}{of}, expected {fault.expected}{digits}{value}{thread}"
+    return f"{fault.operator} at {where}: got {got}{of}, expected {fault.expected}{digits}{thread}"
 
 
 def table(operations: Sequence[Operation], libraries: Sequence[str]) -> str:

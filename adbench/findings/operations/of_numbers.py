@@ -102,7 +102,7 @@ special.add("i1e", lambda xp, x: xp.exp(-xp.abs(x)) * xp.i1(x), torch="torch.spe
 for order in (1, 2):
     special.add(f"polygamma_{order}", lambda xp, x, n=order: xp.polygamma(n, x), "()->()", POSITIVE,
                 torch=f"torch.special.polygamma({order}, x)",
-                jax=f"jax.scipy.special.polygamma({order}, x)")  # fmt: skip
+                jax=f"jax.scipy.special.polygamma({order}, x)", tape=f"adbench.tape.polygamma(x, {order})")  # fmt: skip
 special.add("multigammaln", lambda xp, x: xp.multigammaln(x, 3), "()->()", Domain(lower=1.0),
             torch="torch.special.multigammaln(x, 3)", jax="jax.scipy.special.multigammaln(x, 3)")  # fmt: skip
 special.add("entr", lambda xp, x: -xp.xlogy(x, x), "()->()", POSITIVE, torch="torch.special.entr(x)",
