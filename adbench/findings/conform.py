@@ -31,6 +31,9 @@ from adbench.model.errors import BadFile
 from adbench.model.settings import Settings
 
 TIMEOUT_SECONDS = 120.0
+OF_SHAPES = ("value", "gradient", "hvp_forward_over_reverse")
+"""The derivatives examined at further shapes, because compiling takes most of the time."""
+
 WORKER = "adbench.findings.conform_worker"
 ORDER = {"value": 0, "gradient": 1, "jvp": 1}
 """The order of a derivative; the compositions are of second order."""
@@ -197,7 +200,8 @@ class _Library:
         kept = [k for k, place in enumerate(points) if not (self._flushes and place.is_subnormal)]
         for _, same in groupby(kept, key=lambda k: points[k].shapes):
             numbers = list(same)
-            answers = self._asked(operation, [points[k] for k in numbers], ORDERS)
+            of_shapes = all(points[k].kind == "shape" for k in numbers)
+            answers = self._asked(operation, [points[k] for k in numbers], OF_SHAPES if of_shapes else ORDERS)
             found.update(zip(numbers, answers, strict=True))
         return [found[k] for k in range(len(points))]
 
