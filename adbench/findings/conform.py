@@ -128,7 +128,7 @@ def _count(cell: Cell, truth: Truth, verdicts: Sequence[Judged], answers: Mappin
             cell.silent += 1
             continue
         cell.checked += 1
-        if one.operator == "value" and one.fault is not None and not cell.own:
+        if one.operator == "value" and one.fault and not cell.own and one.fault.kind not in ("crashes", "hangs"):
             continue  # our formula overflows on the way, and no function of the library is to blame
         if one.fault is not None:
             cell.faults.append(one.fault)

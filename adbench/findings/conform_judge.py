@@ -133,10 +133,20 @@ class Truth:
         """The references at neighbouring points."""
         if self._near is None:
             rng = np.random.default_rng(0)
-            moved = [replace(self.place, arguments=_moved(self.place, rng)) for _ in range(NEIGHBOURS)]
-            found = [truth_at(self.operation, place).known for place in moved]
-            self._near = [known for known in found if known is not None]
+            found: list[Known] = []
+            for _ in range(3 * NEIGHBOURS):
+                if len(found) == NEIGHBOURS:
+                    break
+                near = truth_at(self.operation, replace(self.place, arguments=_moved(self.place, rng)))
+                if near.known is not None and near.scales == self.scales:
+                    found.append(near.known)
+            self._near = found
         return self._near
+
+    @property
+    def scales(self) -> list[float]:
+        """The lengths of v, which jump where a number passes a power of two: there J v differs for another reason."""
+        return [leaf.scale for leaf in self.at.arguments.leaves]
 
 
 def truth_at(operation: Operation, place: Place) -> Truth:

@@ -112,7 +112,7 @@ def along(row: Row, number: int) -> Known:
         # A correct J v is a sum of rounded products, so a rounding error of the largest is allowed.
     rounding = 2.0**-53 * math.fsum(map(abs, upper)) / 8
     noise = math.hypot(math.hypot(*noises), rounding)
-    return Known(math.fsum(lower), math.fsum(upper), math.fsum(bars), noise, "smooth")
+    return Known(total(lower), total(upper), math.fsum(bars), noise, "smooth")
 
 
 def judge_operator(

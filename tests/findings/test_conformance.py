@@ -1,0 +1,271 @@
+"""`adbench conform` finds planted and known faults by itself, and none where there are none."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adbench.catalog.discovery import report_module
+from adbench.catalog.selection import resolve
+from adbench.findings import conform as sweep
+from adbench.findings.conform_judge import Fault, judged, truth_at
+from adbench.findings.conform_points import Place, output_shape, places
+from adbench.findings.conform_scripts import script
+from adbench.findings.conform_worker import own_function
+from adbench.findings.operations import OPERATIONS
+from adbench.findings.operations.operation import Domain, Operation
+from adbench.model.errors import BadFile
+from tests.support.command import adbench
+
+PLANTED = """
+from adbench import Namespace, Unsupported, on_active, tape
+import math, os
+
+def tanh(x):
+    return tape.tanh(x)
+
+def exit(x):
+    os._exit(3)
+
+xp = Namespace(tape, sinh=exit, linalg=vars(tape.linalg))
+
+def jvp(g, x, v):
+    return tape.jvp(g, x, v)[1] * (1 + 1e-6)
+
+OPERATIONS = {
+    "gradient": lambda g, x: tape.gradient(g, x)[1],
+    "jvp": jvp,
+    "vjp": lambda g, x, w: tape.vjp(g, x, w)[1],
+}
+NESTED = {"jvp": lambda g, x, v: tape.jvp(g, x, v)[1], "vjp": OPERATIONS["vjp"]}
+
+def prepare(operator, f, args, wrt):
+    if operator == "value":
+        return f
+    if operator not in OPERATIONS:
+        raise Unsupported("no " + operator)
+    return on_active(OPERATIONS[operator], operator, f, wrt)
+"""
+
+
+def swept(backend: str, *operations: str, **options: Any) -> sweep.Conformance:
+    chosen = resolve(backends=[backend])
+    name = Path(backend).stem if backend.endswith(".py") else backend
+    return sweep.conform(chosen, [name], operations, **options)
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> str:
+    """A backend whose J v is off by a millionth, and whose process dies in sinh."""
+    file = tmp_path / "planted.py"
+    file.write_text(PLANTED)
+    return str(file)
+
+
+# The table ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_two_hundred_operations_are_functions_of_torch_and_of_jax(library: str) -> None:
+    assert sum(library in operation.own for operation in OPERATIONS.values()) >= 200
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_every_expression_of_a_library_is_python_in_the_arguments(library: str) -> None:
+    pytest.importorskip(library)
+    for operation in OPERATIONS.values():
+        if (expression := operation.expression(library)) is not None:
+            assert callable(own_function(expression)), operation.name
+
+
+def test_the_shape_of_a_result_follows_from_the_signature() -> None:
+    product = Operation("product", lambda xp, x, y: x @ y, "(m,n),(n,k)->(m,k)", (Domain(), Domain()))
+    assert output_shape(product, [(2, 3), (3, 4)]) == (2, 4)
+    assert output_shape(product, [(5, 2, 3), (3, 4)]) == (5, 2, 4)
+    assert not product.is_elementwise
+    assert OPERATIONS["hypot"].is_elementwise
+
+
+def test_an_operation_needs_a_domain_for_each_argument() -> None:
+    with pytest.raises(ValueError, match="1 domains"):
+        Operation("two", lambda xp, x, y: x + y, "(),()->()", (Domain(),))
+
+
+# Points ------------------------------------------------------------------------------------------------------------
+
+
+def test_points_are_special_and_random_and_cover_the_whole_range_of_exponents() -> None:
+    numbers = [place.arguments[0] for place in places(OPERATIONS["sin"]) if not np.ndim(place.arguments[0])]
+    assert {0.0, 1.0, -1.0} <= set(numbers)
+    assert any(np.signbit(x) and x == 0 for x in numbers)
+    exponents = np.log10(np.abs([x for x in numbers if x != 0]))
+    assert exponents.min() < -308
+    assert exponents.max() > 308
+    assert {place.kind for place in places(OPERATIONS["sin"])} == {"random", "special", "range", "shape"}
+
+
+@pytest.mark.parametrize("name", list(OPERATIONS))
+def test_points_lie_in_the_domain_and_are_the_same_for_the_same_seed(name: str) -> None:
+    operation = OPERATIONS[name]
+    found, again = list(places(operation, 3)), list(places(operation, 3))
+    assert found
+    for place, same in zip(found, again, strict=True):
+        for domain, x, y in zip(operation.domain, place.arguments, same.arguments, strict=True):
+            np.testing.assert_array_equal(x, y)
+            assert ((np.asarray(x) >= domain.lower) & (np.asarray(x) <= domain.upper)).all()
+        if place.weights is not None:
+            assert place.weights.shape == output_shape(operation, place.shapes)
+
+
+# Silence -----------------------------------------------------------------------------------------------------------
+
+
+def verdicts(name: str, x: Any, **answers: float) -> dict[str, Fault | None]:
+    truth = truth_at(OPERATIONS[name], Place((x,), None, "special"))
+    plain = {operator: {"value": value} for operator, value in answers.items()}
+    return {one.operator: one.fault for one in judged(truth, "test", plain)}
+
+
+def test_a_result_below_the_normal_range_may_be_zero() -> None:
+    assert verdicts("exp", -740.0, value=0.0, jvp=0.0) == {"value": None, "jvp": None}
+    assert verdicts("exp", -700.0, value=0.0)["value"] is not None
+
+
+def test_a_product_with_v_may_be_zero_where_the_derivative_underflows() -> None:
+    assert verdicts("atan", 1.3e160, jvp=0.0) == {"jvp": None}
+    assert verdicts("atan", 1.3e100, jvp=0.0)["jvp"] is not None
+
+
+def test_digits_that_the_point_does_not_hold_are_not_missed() -> None:
+    x = 1e10
+    assert verdicts("sin", x, value=float(np.sin(np.nextafter(x, 2 * x)))) == {"value": None}
+    fault = verdicts("sin", x, value=float(np.sin(x * (1 + 1e-12))))["value"]
+    assert fault is not None
+
+
+def test_conditioning_is_told_from_a_direction_that_jumps_at_a_power_of_two() -> None:
+    assert verdicts("exp", 1.0, jvp=3.0)["jvp"] is not None
+
+
+def test_a_derivative_is_not_judged_where_the_value_is_wrong() -> None:
+    found = verdicts("exp", 1.0, value=3.0, jvp=3.0)
+    assert found["value"] is not None
+    assert "jvp" not in found
+
+
+def test_points_without_a_finite_value_are_not_judged() -> None:
+    assert verdicts("exp", 750.0, value=float("nan"), jvp=float("nan")) == {}
+
+
+def test_a_convention_at_a_tie_is_no_fault() -> None:
+    """Each partial derivative of the median of three equal numbers is zero, but its gradient is not."""
+    truth = truth_at(OPERATIONS["median"], Place((np.zeros(3),), None, "special"))
+    answer = {"gradient": {"value": {"tuple": [{"shape": [3], "numbers": [0.0, 1.0, 0.0]}]}}}
+    assert [one.fault for one in judged(truth, "test", answer)] == [None]
+    assert not truth.is_differentiable
+
+
+# Sweeps ------------------------------------------------------------------------------------------------------------
+
+RIGHT = ("sin", "exp", "logaddexp", "power", "xlogy", "silu", "softmax", "cumprod", "det", "solve", "max", "median")
+
+
+@pytest.mark.slow
+def test_the_tape_has_no_fault_in_operations_that_it_computes_well() -> None:
+    found = swept("tape", *RIGHT)
+    assert not found.faults
+    assert all(cell.checked for cell in found.cells)
+
+
+def test_a_planted_error_is_found_in_its_operator_alone_and_a_crash_does_not_end_the_sweep(planted: str) -> None:
+    found = swept(planted, "tanh", "sinh", "exp", most_points=8)
+    tanh, sinh, exp = found.cells
+    assert {(fault.operator, fault.kind) for fault in tanh.faults} == {("jvp", "digits")}
+    assert 5.5 < tanh.faults[0].digits < 6.5
+    assert {fault.kind for fault in sinh.faults} == {"crashes"}
+    assert {fault.operator for fault in exp.faults} == {"jvp"}
+
+
+def test_a_baseline_excuses_its_own_faults_only(planted: str, tmp_path: Path) -> None:
+    save, page = tmp_path / "baseline.json", tmp_path / "page.html"
+    few = ("--points", "6", "--operation", "tanh")
+    first = adbench(tmp_path, "conform", "-b", planted, *few, "--save", str(save), "-o", str(page))
+    assert first.code == 1
+    assert "6.0 digits correct" in " ".join(first.out.split())
+    assert "planted-tanh" in page.read_text()
+    again = adbench(tmp_path, "conform", "-b", planted, *few, "--against", str(save))
+    assert again.code == 0, again.out
+    plain = json.loads(save.read_text())
+    plain["cells"][0]["faults"] = []
+    save.write_text(json.dumps(plain))
+    new = adbench(tmp_path, "conform", "-b", planted, *few, "--against", str(save))
+    assert new.code == 1
+    assert "1 fault that the baseline lacks" in new.out
+
+
+def test_a_file_that_is_no_baseline_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "other.json"
+    file.write_text("[1]")
+    with pytest.raises(BadFile, match="not a result of adbench conform"):
+        sweep.read_baseline(file)
+
+
+def test_the_operations_are_listed_with_the_functions_of_a_library(tmp_path: Path) -> None:
+    done = adbench(tmp_path, "conform", "-b", "torch", "--operation", "gelu", "--list")
+    assert done.code == 0
+    assert "torch.nn.functional.gelu(x)" in done.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("library", "operation", "operator"),
+    [
+        ("torch", "sinc", "hvp_forward_over_reverse"),  # 0 instead of -π²/3
+        ("torch", "half_square_of_norm", "hvp_forward_over_reverse"),
+        ("torch", "log_abs_det", "hvp_reverse_over_forward"),
+        ("torch", "cumprod", "hvp_reverse_over_forward"),
+        ("jax", "sinc", "gradient"),
+        ("jax", "half_square_of_norm", "gradient"),
+    ],
+)
+def test_known_faults_are_found_unseeded_and_their_program_shows_them(
+    library: str, operation: str, operator: str, tmp_path: Path
+) -> None:
+    pytest.importorskip(library)
+    (cell,) = swept(library, operation).cells
+    fault = next(fault for fault in cell.faults if fault.operator == operator)
+    file = tmp_path / "shown.py"
+    file.write_text(script(fault, cell.own))
+    done = subprocess.run([sys.executable, file], capture_output=True, text=True, check=True)
+    shown = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+    assert shown["got"] == fault.got
+    assert shown["expected"] == fault.expected
+
+
+# The page ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_leads_from_each_faulty_cell_to_its_point_and_program() -> None:
+    fault = Fault("sinc", "torch", "gradient", "digits", 5.0, {"x": 1e-6}, "range", "x", "1.0", "1.1", ("x",))
+    cell = sweep.Cell("sinc", "torch", "elementary functions", "torch.sinc(x)", 3, 0, {}, [fault], {(1, -6): 5.0})
+    right = sweep.Cell("sin", "torch", "elementary functions", "torch.sin(x)", 3)
+    page = report_module("html.conform").render(sweep.Conformance({"torch": "2"}, (cell, right)))
+    assert 'href="#torch-sinc"' in page
+    assert 'id="torch-sinc"' in page
+    assert "x = 1e-06" in page
+    assert "torch.sinc(x)" in page
+    assert "<polyline" in page
+    assert "http" not in page.partition("<body")[2]
+
+
+def test_hostile_names_do_not_act_on_the_page() -> None:
+    cell = sweep.Cell("<q>operation", "<q>library", "<q>family", refused={"value": "<q>reason"})
+    page = report_module("html.conform").render(sweep.Conformance({"<q>library": "<q>version"}, (cell,)))
+    assert "<q>" not in page
+    assert "&lt;q&gt;operation" in page
