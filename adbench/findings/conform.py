@@ -1,6 +1,6 @@
 """`adbench conform`: every operation of a library, at special points and over the whole range of exponents.
 
-Each library runs in a worker of its own; this process computes the references meanwhile, and judges.
+Each library runs in a separate worker; this process computes the references meanwhile, and judges.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from adbench.execution.workers.process import NoAnswer, WorkerLost
 from adbench.execution.workers.resident_worker import ResidentWorker
 from adbench.execution.workers.supervisor import Supervisor, default_limit
 from adbench.findings.conform_judge import Fault, Judged, Truth, judged, truth_at
+from adbench.findings.conform_known import with_thread
 from adbench.findings.conform_points import Place, places
 from adbench.findings.conform_worker import ORDERS, packed
 from adbench.findings.operations import OPERATIONS
@@ -106,8 +107,8 @@ def conform(
             for cell, future in zip(made, futures, strict=True):
                 for truth, of_place in zip(truths, future.result(), strict=True):
                     _count(cell, truth, judged(truth, cell.library, of_place), of_place)
-            for cell in made:
-                cell.faults = _worst_of_each(cell.faults)
+            for cell, library in zip(made, libraries, strict=True):
+                cell.faults = [with_thread(fault, library.worker.known) for fault in _worst_of_each(cell.faults)]
             told(operation, made)
             cells += made
         versions = {name: chosen.catalog.backends[name].version or "" for name in backends}
@@ -163,7 +164,7 @@ def _rank(fault: Fault) -> tuple[float, float]:
 
 
 Answers = list[dict[str, Any]]
-"""For each point operator -> the library's result, or why there is none."""
+"""For each point: operator -> the library's result, or the reason why it is missing."""
 
 
 def _answers(

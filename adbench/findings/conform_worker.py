@@ -76,7 +76,7 @@ def _import_inner(name: str, inner: str) -> None:
 
 
 def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """For each point the results of each derivative: numbers, or the reason why there are none.
+    """For each point the results of each derivative: numbers, or the reason why they are missing.
 
     request   operation: its name; places: points of the same shapes, as `packed`; operators: the derivatives
     """

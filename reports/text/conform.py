@@ -63,7 +63,7 @@ def _summary(found: Conformance, library: str) -> Text:
     version = f" {found.libraries[library]}" if found.libraries[library] else ""
     return Text(
         f"{library}{version}: {formatting.plural(len(faulty), 'operation')} at fault of {len(examined)} examined "
-        f"({sum(bool(cell.own) for cell in examined)} are functions of its own), {results} results"
+        f"({sum(bool(cell.own) for cell in examined)} by the library's function), {results} results"
     )
 
 

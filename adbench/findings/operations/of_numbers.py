@@ -1,6 +1,6 @@
 """Operations on numbers: the array API's elementwise functions, special functions, activations of neural networks.
 
-Definitions are written so that their own rounding is small: what they lose, no library is blamed for losing.
+Definitions are written so that their rounding is small, because a library is allowed to lose as many digits.
 """
 
 from __future__ import annotations
