@@ -122,8 +122,12 @@ class Truth:
         except FAILS:
             return True
         (entry,) = found.leaves[0].entries
-        known, there = along(self.known.first.scalar, DIRECTION), entry.derivative
-        room = 1e-9 * max(known.size, there.size) + known.bar + there.bar
+        row, there = self.known.first.scalar, entry.derivative
+        known, lengths = along(row, DIRECTION), [np.abs(np.ravel(part)) for part in tree.leaves(v)]
+        sizes = [np.array([one.derivative.size for one in leaf.entries]) for leaf in row.leaves]
+        terms = sum(float(np.dot(size, length)) for size, length in zip(sizes, lengths, strict=True))
+        below = DOUBLE.smallest * sum(float(length.sum()) for length in lengths)
+        room = 1e-9 * terms + below + known.bar + there.bar
         return not there.size < math.inf or (
             abs(known.lower - there.lower) <= room and abs(known.upper - there.upper) <= room
         )
