@@ -15,6 +15,7 @@ from adbench.catalog.discovery import report_module
 from adbench.catalog.selection import resolve
 from adbench.findings import conform as sweep
 from adbench.findings.conform_judge import Fault, judged, truth_at
+from adbench.findings.conform_known import TRAPS, with_thread
 from adbench.findings.conform_points import Place, output_shape, places
 from adbench.findings.conform_scripts import script
 from adbench.findings.conform_worker import own_function
@@ -269,3 +270,16 @@ def test_hostile_names_do_not_act_on_the_page() -> None:
     page = report_module("html.conform").render(sweep.Conformance({"<q>library": "<q>version"}, (cell,)))
     assert "<q>" not in page
     assert "&lt;q&gt;operation" in page
+
+
+def test_a_fault_names_the_thread_of_the_same_known_bug() -> None:
+    fault = Fault("sinc", "torch", "gradient", "digits", 5.0, {"x": 1e-6}, "range", "x", "1.0", "1.1", ("x",))
+    known = {"trap_sinc_near_zero": "five digits (pytorch/pytorch#196885)"}
+    assert with_thread(fault, known).thread == "pytorch/pytorch#196885"
+    assert with_thread(fault, {}).thread == ""
+
+
+def test_known_bugs_are_looked_up_under_names_that_exist() -> None:
+    assert TRAPS.keys() <= OPERATIONS.keys()
+    cases = resolve().catalog.case_sources
+    assert {case for every in TRAPS.values() for case in every} <= set(cases)

@@ -129,6 +129,13 @@ def test_summed_and_examined_directional_derivatives_agree() -> None:
     assert np.isnan(along(sampled, 99).lower)
 
 
+def test_a_product_of_opposite_infinities_is_unknown() -> None:
+    v = Subject.of(plain, ARGS, WRT).point.direction(0, 0)[0]
+    infinite = declared(1.0, (np.sign(v) * np.array([np.inf, -np.inf, 1.0]), 1.0), ARGS, WRT, ("x", "b"))
+    assert np.isnan(along(infinite.scalar, 0).lower)
+    assert judge_operator("jvp", 2.0, infinite).word == "blind"
+
+
 def test_a_claim_about_a_cancelling_product_refers_to_its_terms() -> None:
     at = (1.3, 0.7)
     p, q = (float(part) for part in Subject.of(plain, at, (0, 1)).point.direction(0, 0))
