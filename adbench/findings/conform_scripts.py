@@ -39,7 +39,10 @@ def forward(g, x, v):
 
 def reverse(g, x):
     leaves = tuple(leaf.view_as(leaf).requires_grad_() for leaf in x)
-    return torch.autograd.grad(g(*leaves), leaves, create_graph=True, materialize_grads=True)
+    value = g(*leaves)
+    if not value.requires_grad:  # torch refuses to differentiate a constant
+        return tuple(map(torch.zeros_like, leaves))
+    return torch.autograd.grad(value, leaves, create_graph=True, materialize_grads=True)
 """
 TORCH_FUNC = (
     "import torch\nfrom torch.func import jvp, vjp\n\ntorch.set_default_dtype(torch.float64)\narray = torch.tensor\n"

@@ -159,7 +159,7 @@ def test_the_examples_of_the_help_run(prepared: Path, example: str) -> None:
         answered(prepared, *words)
         return
     plans = words[0] in ("run", "check") and "--resume" not in words
-    shorter = ["--plan"] if plans else ["--programs", "3"] if words[0] == "fuzz" else []
+    shorter = {"fuzz": ["--programs", "3"], "conform": ["--list"]}.get(words[0], ["--plan"] if plans else [])
     done = adbench(prepared, *words, *shorter)
     # compare, 5: one launch on a shared machine is too little to decide; fuzz, 1: it found something
     fine = {"compare": {0, 5}, "fuzz": {0, 1}}.get(words[0], {0})
