@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 
@@ -30,6 +31,14 @@ from adbench.cli.support.options import PATH, completion_of
 @click.option(
     "--points", type=click.IntRange(1), metavar="N", help="Examine the first N points of each operation only."
 )
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=math.inf,
+    metavar="S",
+    help="Begin no further operation after S seconds.",
+)
+@click.option("--float32", "single", is_flag=True, help="Compute in float32 (torch and jax), and judge accordingly.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draw random points with this seed.")
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="Write the page to FILE.")
 @click.option("--save", type=PATH, metavar="FILE", help="Write the result to FILE as JSON, for --against.")
@@ -40,6 +49,8 @@ def conform(
     backends: tuple[str, ...],
     operations: tuple[str, ...],
     points: int | None,
+    seconds: float,
+    single: bool,
     seed: int,
     output: Path | None,
     save: Path | None,
@@ -55,16 +66,21 @@ def conform(
     \b
     adbench conform -b torch -o torch.html
     adbench conform -b jax --operation gelu --operation 'log*'
+    adbench conform -b torch --points 20 --seconds 120
     adbench conform -b torch --save baseline.json
     adbench conform -b torch --against baseline.json
 
-    Exit code 0: no fault. 1: at least one fault; with --against, at least one that the baseline lacks.
+    Ctrl-C ends the sweep; the operations that were finished are reported and written.
+
+    Exit code 0: no fault. 1: at least one fault; with --against, at least one that the baseline lacks. 130: Ctrl-C.
     """
     from adbench.catalog.discovery import report_module, select
     from adbench.catalog.selection import resolve
+    from adbench.execution import interrupt
     from adbench.findings import conform as sweep
     from adbench.findings.operations import OPERATIONS
-    from adbench.model.atomic_file import write_whole
+    from adbench.findings.programs.laboratory import installed
+    from adbench.model.atomic_file import refuse_file, write_whole
 
     chosen = resolve(backends=backends)
     names = select("backend", chosen.catalog.backends, chosen.backends)
@@ -73,9 +89,15 @@ def conform(
     if listed:
         click.echo(shown.table([OPERATIONS[name] for name in wanted], names), nl=False)
         return
+    installed(chosen.catalog, names)
+    for file in filter(None, (save, output)):
+        refuse_file(file)
     old = None if against is None else sweep.read_baseline(against)
+    interrupt.listen()
     show = shown.Progress(len(wanted))
-    found = sweep.conform(chosen, names, wanted, seed=seed, most_points=points, told=show.told)
+    found = sweep.conform(
+        chosen, names, wanted, seed=seed, most_points=points, single=single, seconds=seconds, told=show.told
+    )
     show.end()
     faults = found.faults if old is None else sweep.new_faults(found, old)
     plain = sweep.as_plain(found)
@@ -87,4 +109,4 @@ def conform(
         click.echo(sweep.as_text(plain), nl=False)
     else:
         click.echo(shown.text(found, faults, width=width(), colour=colour(), against=against is not None), nl=False)
-    sys.exit(1 if faults else 0)
+    sys.exit(found.interrupted or (1 if faults else 0))

@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from adbench.execution.workers.supervisor import Supervisor, default_limit
 from adbench.findings.conform_judge import Fault, Judged, Truth, judged, truth_at
 from adbench.findings.conform_known import with_thread
 from adbench.findings.conform_points import Place, places
+from adbench.findings.conform_scripts import script
 from adbench.findings.conform_worker import ORDERS, packed
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Operation
@@ -69,11 +72,20 @@ class Cell:
 
 @dataclass(frozen=True)
 class Conformance:
-    """The result of a sweep: library -> version, and the cells."""
+    """The result of a sweep.
+
+    libraries     library -> version
+    precision     the arithmetic of the results
+    missing       operations that were not examined, because of a time limit or an interruption
+    interrupted   the exit code for the signal that ended the sweep; 0: none did
+    """
 
     libraries: Mapping[str, str]
     cells: tuple[Cell, ...]
     seed: int = 0
+    precision: str = "float64"
+    missing: tuple[str, ...] = ()
+    interrupted: int = 0
 
     @property
     def faults(self) -> list[Fault]:
@@ -88,31 +100,54 @@ def conform(
     *,
     seed: int = 0,
     most_points: int | None = None,
+    single: bool = False,
+    seconds: float = math.inf,
     told: Callable[[Operation, Sequence[Cell]], None] = lambda operation, cells: None,
 ) -> Conformance:
-    """Examine these operations on these backends.
+    """Examine these operations on these backends. An interruption ends the sweep, and what was finished is returned.
 
     most_points   of an operation; None: all
+    single        compute in float32
+    seconds       begin no operation after this time
     told          called after each operation with its cells
     """
+    cells: list[Cell] = []
+    interrupted, deadline = 0, monotonic() + seconds
     with Supervisor(default_limit()) as supervisor:
         context = Context(supervisor, chosen.catalog, Settings(seed=seed))
-        libraries = [_Library(name, context) for name in backends]
-        cells = []
-        for operation, asked, futures in _answers(
-            libraries, [OPERATIONS[name] for name in operations], seed, most_points
-        ):
-            made = [_cell(operation, library.name) for library in libraries]
-            truths = [truth_at(operation, place) for place in asked]
-            for cell, future in zip(made, futures, strict=True):
-                for truth, of_place in zip(truths, future.result(), strict=True):
-                    _count(cell, truth, judged(truth, cell.library, of_place), of_place)
-            for cell, library in zip(made, libraries, strict=True):
-                cell.faults = [with_thread(fault, library.worker.known) for fault in _worst_of_each(cell.faults)]
-            told(operation, made)
-            cells += made
-        versions = {name: chosen.catalog.backends[name].version or "" for name in backends}
-        return Conformance(versions, tuple(cells), seed)
+        libraries = [_Library(name, context, single) for name in backends]
+        rows = [OPERATIONS[name] for name in operations]
+        try:
+            with closing(_answers(supervisor, libraries, rows, seed, most_points, single)) as answers:
+                for operation, asked, futures in answers:
+                    made = _examined(operation, asked, libraries, futures, single)
+                    told(operation, made)
+                    cells += made
+                    if monotonic() > deadline:
+                        break
+        except KeyboardInterrupt as signal:
+            interrupted = getattr(signal, "code", 130)
+    versions = {name: chosen.catalog.backends[name].version or "" for name in backends}
+    done = {cell.operation for cell in cells}
+    missing = tuple(name for name in operations if name not in done)
+    return Conformance(versions, tuple(cells), seed, "float32" if single else "float64", missing, interrupted)
+
+
+def _examined(
+    operation: Operation,
+    asked: Sequence[Place],
+    libraries: Sequence[_Library],
+    futures: Sequence[Future[Answers]],
+    single: bool,
+) -> list[Cell]:
+    """The cells of an operation, one for each library."""
+    made = [_cell(operation, library.name) for library in libraries]
+    truths = [truth_at(operation, place, single) for place in asked]
+    for cell, library, future in zip(made, libraries, futures, strict=True):
+        for truth, of_place in zip(truths, future.result(), strict=True):
+            _count(cell, truth, judged(truth, cell.library, of_place), of_place)
+        cell.faults = [with_thread(fault, library.worker.known) for fault in _worst_of_each(cell.faults)]
+    return made
 
 
 def _cell(operation: Operation, library: str) -> Cell:
@@ -168,35 +203,49 @@ Answers = list[dict[str, Any]]
 
 
 def _answers(
-    libraries: Sequence[_Library], operations: Sequence[Operation], seed: int, most_points: int | None
-) -> Iterator[tuple[Operation, list[Place], list[Future[Answers]]]]:
+    supervisor: Supervisor,
+    libraries: Sequence[_Library],
+    operations: Sequence[Operation],
+    seed: int,
+    most_points: int | None,
+    single: bool,
+) -> Generator[tuple[Operation, list[Place], list[Future[Answers]]], None, None]:
     """For each operation its points and each library's answers, which are computed ahead."""
     pools = [ThreadPoolExecutor(1) for _ in libraries]
     try:
-        chosen = [list(places(one, seed))[:most_points] for one in operations]
+        chosen = [_points(one, seed, single)[:most_points] for one in operations]
         futures = [
             [pool.submit(library.answers, one, asked) for pool, library in zip(pools, libraries, strict=True)]
             for one, asked in zip(operations, chosen, strict=True)
         ]
         yield from zip(operations, chosen, futures, strict=True)
     finally:
+        supervisor.close()  # ends a request that is under way, for which the pools would wait
         for pool in pools:
             pool.shutdown(cancel_futures=True)
-        for library in libraries:
-            library.worker.close()
+
+
+def _points(operation: Operation, seed: int, single: bool) -> list[Place]:
+    """The points of an operation, in float32 those that it can hold."""
+    found = places(operation, seed)
+    return [place for one in found if (place := one.in_single) is not None] if single else list(found)
 
 
 class _Library:
     """A backend's worker; it is started again when it dies."""
 
-    def __init__(self, name: str, context: Context) -> None:
-        self.name, self.worker = name, ResidentWorker(context, name)
+    def __init__(self, name: str, context: Context, single: bool) -> None:
+        self.name, self.worker, self._single = name, ResidentWorker(context, name), single
         self._flushes: bool | None = None
 
     def answers(self, operation: Operation, points: Sequence[Place]) -> Answers:
         """Of all points."""
         if self._flushes is None:
-            self._flushes = bool(self.worker.ask({"do": "call", "function": f"{WORKER}:flushes"}, TIMEOUT_SECONDS))
+            request = {"do": "call", "function": f"{WORKER}:flushes"}
+            try:
+                self._flushes = bool(self.worker.ask(request, TIMEOUT_SECONDS))
+            except NoAnswer:  # the answers to the operations have the reason
+                self._flushes = False
         found: dict[int, dict[str, Any]] = defaultdict(dict)
         kept = [k for k, place in enumerate(points) if not (self._flushes and place.is_subnormal)]
         for _, same in groupby(kept, key=lambda k: points[k].shapes):
@@ -214,6 +263,7 @@ class _Library:
             "operation": operation.name,
             "places": [packed(place) for place in points],
             "operators": list(operators),
+            "single": self._single,
         }
         try:
             found: Answers = self.worker.ask(request, TIMEOUT_SECONDS)
@@ -236,7 +286,9 @@ def as_plain(found: Conformance) -> dict[str, Any]:
     return {
         "adbench conform": 1,
         "seed": found.seed,
+        "precision": found.precision,
         "libraries": dict(found.libraries),
+        "missing": list(found.missing),
         "cells": [
             {
                 "operation": cell.operation,
@@ -248,15 +300,15 @@ def as_plain(found: Conformance) -> dict[str, Any]:
                 "worst_digits": cell.worst,
                 "refused": cell.refused,
                 "digits": [[order, k, round(d, 1)] for (order, k), d in sorted(cell.digits.items())],
-                "faults": [_plain_fault(fault) for fault in cell.faults],
+                "faults": [_plain_fault(fault, cell.own) for fault in cell.faults],
             }
             for cell in found.cells
         ],
     }
 
 
-def _plain_fault(fault: Fault) -> dict[str, Any]:
-    return {**vars(fault), "digits": round(fault.digits, 1)}
+def _plain_fault(fault: Fault, own: str) -> dict[str, Any]:
+    return {**vars(fault), "digits": round(fault.digits, 1), "program": script(fault, own)}
 
 
 def as_text(plain: Mapping[str, Any]) -> str:

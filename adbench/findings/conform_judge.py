@@ -16,12 +16,12 @@ from typing import Any, Literal
 import numpy as np
 
 from adbench.execution.operators.prepared_point import Known, Point, examined, point
-from adbench.findings.conform_points import Place
-from adbench.findings.conform_worker import case_of, rebuilt
+from adbench.findings.conform_points import Floats, Place
+from adbench.findings.conform_worker import case_of, narrowed, rebuilt
 from adbench.findings.operations.operation import Operation
 from adbench.model import tree
 from adbench.oracle.compute import reference
-from adbench.oracle.evidence import DOUBLE, ROUNDINGS, EntryEvidence
+from adbench.oracle.evidence import DOUBLE, ROUNDINGS, SINGLE, EntryEvidence, Precision
 from adbench.oracle.leaves import DIRECTION
 from adbench.oracle.leaves import Point as Arguments
 from adbench.oracle.operators import along
@@ -39,7 +39,7 @@ KINDS: Mapping[Kind, str] = {
     "hangs": "no answer in time",
 }
 FAILURES: tuple[Kind, ...] = ("raises", "crashes", "hangs")
-ENOUGH_DIGITS = 12.0
+ENOUGH_DIGITS: Mapping[Precision, float] = {DOUBLE: 12.0, SINGLE: 3.3}
 """A result with more correct digits is no fault: libraries compute special functions to a few units less."""
 
 EFFORT = Effort(max_seconds=2.0, max_directions=1)
@@ -52,6 +52,10 @@ ULPS = 2.0
 
 SPREADS = 4.0
 """An error of up to this many times the change between neighbouring points counts as conditioning."""
+
+
+HELD = 1e-3
+"""Where neighbouring points differ by more than this, relative to the largest number, a matrix is nearly singular."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,7 @@ class Fault:
     active: tuple[str, ...] = ()
     vector: tuple[Any, ...] = ()
     thread: str = ""
+    precision: str = "float64"
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -102,6 +107,11 @@ class Truth:
     at: Point
     known: Known | None
     _near: list[Known] | None = None
+
+    @property
+    def precision(self) -> Precision:
+        """The arithmetic of the results."""
+        return SINGLE if self.at.single else DOUBLE
 
     @cached_property
     def is_differentiable(self) -> bool:
@@ -132,6 +142,19 @@ class Truth:
             abs(known.lower - there.lower) <= room and abs(known.upper - there.upper) <= room
         )
 
+    @cached_property
+    def is_nearly_singular(self) -> bool:
+        """Whether arrays of neighbouring points have very different results: infinity or an exception is then right."""
+        assert self.known is not None
+        if self.operation.is_elementwise:
+            return False
+        here = _groups(self.known)
+        return any(
+            float(np.max(np.abs(one - other), initial=0.0)) > HELD * float(np.max(np.abs(one), initial=0.0))
+            for near in self.neighbours
+            for one, other in zip(here, _groups(near), strict=True)
+        )
+
     @property
     def neighbours(self) -> list[Known]:
         """The references at neighbouring points."""
@@ -141,7 +164,8 @@ class Truth:
             for _ in range(3 * NEIGHBOURS):
                 if len(found) == NEIGHBOURS:
                     break
-                near = truth_at(self.operation, replace(self.place, arguments=_moved(self.place, rng)))
+                moved = _moved(self.place, rng, 2.0 * ULPS * self.precision.unit)
+                near = truth_at(self.operation, replace(self.place, arguments=moved), self.at.single)
                 if near.known is not None and near.scales == self.scales:
                     found.append(near.known)
             self._near = found
@@ -153,9 +177,12 @@ class Truth:
         return [leaf.scale for leaf in self.at.arguments.leaves]
 
 
-def truth_at(operation: Operation, place: Place) -> Truth:
-    """The references, proved; none where the value is infinite or undefined, or the definition cannot be evaluated."""
-    at = point(case_of(operation, place), 1, 0)
+def truth_at(operation: Operation, place: Place, single: bool = False) -> Truth:
+    """The references, proved; none where the value is infinite or undefined, or the definition cannot be evaluated.
+
+    single   whether results are float32
+    """
+    at = point(case_of(operation, place), 1, 0, single=single)
     subject = Subject(lambda *_: math.nan, at.arguments, at.text)
     try:
         with np.errstate(all="ignore"):
@@ -169,13 +196,20 @@ def truth_at(operation: Operation, place: Place) -> Truth:
         lift_deadlines()
 
 
-def _moved(place: Place, rng: np.random.Generator) -> tuple[Any, ...]:
-    """The arguments, each number changed by at most ULPS units in the last place."""
+def _groups(known: Known) -> list[Floats]:
+    """The value, the first derivatives and H v, as far as they are finite."""
+    second = () if known.hvp is None else known.hvp.scalar.derivatives
+    groups = [known.first.scalar.value], known.first.scalar.derivatives, second
+    return [np.nan_to_num([one.lower for one in group], posinf=0.0, neginf=0.0) for group in groups]
+
+
+def _moved(place: Place, rng: np.random.Generator, change: float) -> tuple[Any, ...]:
+    """The arguments, each number changed by at most this, relative to it."""
     found = []
     for argument in place.arguments:
         array = np.asarray(argument, dtype=np.float64)
         with np.errstate(all="ignore"):
-            new = array * (1.0 + rng.uniform(-ULPS, ULPS, array.shape) * 2.0**-52)
+            new = array * (1.0 + rng.uniform(-change, change, array.shape))
         found.append(new if array.ndim else float(new))
     return tuple(found)
 
@@ -185,7 +219,7 @@ def judged(truth: Truth, library: str, answers: Mapping[str, Any]) -> list[Judge
     if truth.known is None:
         return []
     found = [_judged(truth, truth.known, library, operator, answer) for operator, answer in answers.items()]
-    if any(one.operator == "value" and one.fault is not None for one in found):
+    if any(one.operator == "value" and (one.fault is not None or one.digits is None) for one in found):
         return [one for one in found if one.operator == "value" or one.fault is None]
     return found
 
@@ -196,25 +230,30 @@ def _judged(truth: Truth, known: Known, library: str, operator: str, answer: Map
         active = tuple(truth.at.names[k] for k in truth.at.wrt)
         vector = tuple(np.asarray(part).tolist() for part in tree.leaves(truth.at.vector(operator)))
         more = (library, operator, kind, digits, inputs, truth.place.kind, entry, got, expected, active, vector)
-        return Judged(operator, digits, Fault(truth.operation.name, *more))
+        return Judged(operator, digits, Fault(truth.operation.name, *more, precision=truth.precision.name))
 
     for failure in FAILURES:
         if failure in answer:
+            if failure == "raises" and truth.is_nearly_singular:
+                return Judged(operator, None)
             return fault(failure, 0.0, str(answer[failure]), _expected(truth, known, operator), "")
     if "value" not in answer:
         return Judged(operator, None)
     result = rebuilt(answer["value"])
+    if truth.at.single:
+        result = narrowed(result)
     verdict, entries = examined(truth.at, operator, result, known, None)
     if not entries:
         return fault("wrong", 0.0, verdict.sentence, "", "") if verdict.word == "wrong" else Judged(operator, None)
     certain = [item for item in entries if math.isfinite(item.expected)]
-    wrong = [item for item in certain if item.word == "wrong" and not _is_out_of_range(truth.at, operator, item)]
+    wrong = [item for item in certain if item.word == "wrong" and not _is_out_of_range(truth, operator, item)]
     lost = [item for item in wrong if not math.isfinite(item.got)]
-    if not lost and wrong:
+    if wrong:
         spread = _spread(truth, operator, result, entries)
-        wrong = [item for item in wrong if abs(item.got - item.expected) > SPREADS * spread[item.where, item.index]]
-    wrong = [item for item in wrong if item.digits_correct < ENOUGH_DIGITS]
-    if (lost or wrong) and not truth.is_differentiable:
+        finite = [item for item in wrong if math.isfinite(item.got)]
+        wrong = [item for item in finite if abs(item.got - item.expected) > SPREADS * spread[item.where, item.index]]
+    wrong = [item for item in wrong if item.digits_correct < ENOUGH_DIGITS[truth.precision]]
+    if (lost and truth.is_nearly_singular) or ((lost or wrong) and not truth.is_differentiable):
         return Judged(operator, None)
     if worst := min(lost or wrong, key=lambda item: item.digits_correct, default=None):
         kind: Kind = "nan" if lost else "wrong" if worst.digits_correct < 1 else "digits"
@@ -223,17 +262,16 @@ def _judged(truth: Truth, known: Known, library: str, operator: str, answer: Map
     return Judged(operator, min(sure) if sure else None)
 
 
-def _is_out_of_range(at: Point, operator: str, item: EntryEvidence) -> bool:
+def _is_out_of_range(truth: Truth, operator: str, item: EntryEvidence) -> bool:
     """Whether a product with v is off only because a derivative itself overflows, or is below the normal range."""
-    v = [np.abs(np.ravel(np.asarray(part, dtype=np.float64))) for part in tree.leaves(at.vector(operator))]
+    v = [np.abs(np.ravel(np.asarray(part, dtype=np.float64))) for part in tree.leaves(truth.at.vector(operator))]
     sizes = np.concatenate(v) if v else np.zeros(0)
     sizes = sizes[sizes > 0]
     if not sizes.size:
         return False
-    below = DOUBLE.smallest * ROUNDINGS * float(sizes.sum())
-    return (
-        abs(item.got - item.expected) <= below or abs(item.expected) / float(sizes.min()) > DOUBLE.largest / ROUNDINGS
-    )
+    by = truth.precision
+    below = by.smallest * ROUNDINGS * float(sizes.sum())
+    return abs(item.got - item.expected) <= below or abs(item.expected) / float(sizes.min()) > by.largest / ROUNDINGS
 
 
 def _entry(item: EntryEvidence, operator: str) -> str:

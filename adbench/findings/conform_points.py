@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,8 @@ Floats = NDArray[np.float64]
 LENGTHS = {"n": 3, "m": 2, "k": 2}
 """The lengths of named dimensions."""
 
-EXPONENTS = (-309, -300, -200, -160, -150, -100, -50, -20, -16, -12, -8, -5, -3, -1, 1, 2, 3, 4, 5, 8, 12, 16, 20, 50)
-LARGE_EXPONENTS = (100, 150, 160, 200, 300, 308)
+EXPONENTS = (-309, -300, -200, -160, -150, -100, -50, -37, -30, -20, -16, -12, -8, -5, -3, -1)
+LARGE_EXPONENTS = (1, 2, 3, 4, 5, 8, 12, 16, 20, 30, 37, 50, 100, 150, 160, 200, 300, 308)
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, 40.0, -40.0, 750.0, -750.0)
 FEW = (0.0, 1.0, -1.0, 1.3, -0.7, 1.3e-8, 1.3e-20, 1.3e-160, -1.3e-300, 37.0, -45.0, 1.3e3, 1.3e20, 1.3e160, -1.3e300)
 NEAR = (3, 6, 9, 12, 15)
@@ -57,6 +57,17 @@ class Place:
         """Whether an argument has a nonzero number below the normal range."""
         numbers = np.concatenate([np.ravel(np.asarray(a, dtype=np.float64)) for a in self.arguments])
         return bool(((numbers != 0) & (np.abs(numbers) < np.finfo(np.float64).smallest_normal)).any())
+
+    @property
+    def in_single(self) -> Place | None:
+        """The point rounded to float32; None if a number is beyond its normal range."""
+        arrays = [np.asarray(argument, dtype=np.float64) for argument in self.arguments]
+        sizes = np.concatenate([np.abs(array[array != 0]) for array in arrays])
+        limits = np.finfo(np.float32)
+        if sizes.size and (sizes.min() < limits.smallest_normal or sizes.max() > limits.max):
+            return None
+        rounded = [array.astype(np.float32).astype(np.float64) for array in arrays]
+        return replace(self, arguments=tuple(array if array.ndim else float(array) for array in rounded))
 
 
 def places(operation: Operation, seed: int = 0) -> Iterator[Place]:

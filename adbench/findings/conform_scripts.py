@@ -77,6 +77,10 @@ def script(fault: Fault, expression: str) -> str:
     if head is None or not expression:
         return f"adbench conform -b {fault.library} --operation {fault.operation}\n"
     found = ENTRY.match(fault.entry)
+    if fault.precision == "float32":
+        head = head.replace("torch.float64", "torch.float32").replace(
+            '"jax_enable_x64", True', '"jax_enable_x64", False'
+        )
     lines = [head, ""]
     lines += [f"{name} = array({_written(value)})" for name, value in fault.point.items() if name not in fault.active]
     lines[:0] = [f"import {name}" for name in sorted(set(INNER.findall(expression)))]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -78,8 +79,11 @@ def _import_inner(name: str, inner: str) -> None:
 def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, Any]]:
     """For each point the results of each derivative: numbers, or the reason why they are missing.
 
-    request   operation: its name; places: points of the same shapes, as `packed`; operators: the derivatives
+    request   operation: its name; places: points of the same shapes, as `packed`; operators: the derivatives;
+              single: whether to compute in float32
     """
+    if request["single"]:
+        backend = in_single(backend)
     operation, places = OPERATIONS[request["operation"]], [unpacked(one) for one in request["places"]]
     points = [
         point(case_of(operation, place, family_of(backend.name)), 1, 0, single=backend.single) for place in places
@@ -101,6 +105,26 @@ def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, 
                 kind = "refused" if REFUSAL.search(str(error)) else "raises"
                 answers[operator] = {kind: f"{type(error).__name__}: {first_line(error)}"}
     return found
+
+
+def in_single(backend: Backend) -> Backend:
+    """The backend computing in float32, which also its library's new arrays have. Raises Unsupported."""
+    if backend.single:
+        return backend
+    family = family_of(backend.name)
+    if family == "torch":
+        torch = importlib.import_module("torch")
+        torch.set_default_dtype(torch.float32)
+    elif family == "jax":
+        importlib.import_module("jax").config.update("jax_enable_x64", False)
+    else:
+        raise Unsupported(f"{backend.name} computes in float64; of the backends here, torch and jax have float32")
+
+    def to_native(leaf: Any) -> Any:
+        native = backend.to_native(leaf)
+        return native.float() if family == "torch" else native.astype("float32")
+
+    return replace(backend, precision="float32", to_native=to_native)
 
 
 def family_of(backend: str) -> str:
@@ -145,3 +169,11 @@ def rebuilt(plain: Any) -> Any:
     if "tuple" in plain:
         return tuple(map(rebuilt, plain["tuple"]))
     return np.array(plain["numbers"], dtype=np.float64).reshape(plain["shape"])
+
+
+def narrowed(result: Any) -> Any:
+    """A result of float32, which travelled as float64."""
+    if isinstance(result, tuple):
+        return tuple(map(narrowed, result))
+    with np.errstate(all="ignore"):
+        return np.asarray(result, dtype=np.float32)

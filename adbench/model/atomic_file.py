@@ -10,6 +10,15 @@ from pathlib import Path
 from adbench.model.errors import BadOutput
 
 
+def refuse_file(path: Path) -> None:
+    """Raise BadOutput if a file cannot be written here: to be called before the work whose result it is to hold."""
+    if path.is_dir():
+        raise BadOutput(f"{path}: cannot be written: it is a directory")
+    if not os.access(path.parent, os.W_OK):
+        reason = "permission denied" if path.parent.is_dir() else f"{path.parent} is no directory"
+        raise BadOutput(f"{path}: cannot be written: {reason}")
+
+
 def write_whole(path: Path, content: str | bytes, *, kept: str = "") -> None:
     """Write a file atomically: temporary file, fsync, rename.
 

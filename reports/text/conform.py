@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any
 
 from rich.text import Text
@@ -15,33 +16,42 @@ from adbench.findings.operations.operation import Operation
 from ..content import formatting
 from .drawing import printed
 
+LINE_SECONDS = 30.0
 MOST_SHOWN = 60
 """Faults in the terminal; the page and the JSON have all."""
 
 
 class Progress:
-    """One line on stderr, on a terminal only."""
+    """One line on stderr: on a terminal it is rewritten, elsewhere there is another at most every half minute."""
 
     def __init__(self, total: int) -> None:
-        self._total, self._done = total, 0
+        self._total, self._done, self._faulty = total, 0, 0
+        self._started = self._last = monotonic()
+        self._rewritten = sys.stderr.isatty()
 
     def told(self, operation: Operation, cells: Sequence[Cell]) -> None:
         """Count an operation."""
         self._done += 1
-        if sys.stderr.isatty():
-            faulty = sum(bool(cell.faults) for cell in cells)
-            line = f"{self._done} of {self._total} operations, {operation.name}{', at fault' if faulty else ''}"
-            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+        self._faulty += any(cell.faults for cell in cells)
+        now = monotonic()
+        if self._rewritten or now - self._last > LINE_SECONDS:
+            self._last = now
+            left = (now - self._started) / self._done * (self._total - self._done)
+            line = f"{self._done} of {self._total} operations, {self._faulty} at fault, {formatting.seconds(left)} left"
+            begin, end = ("\r\x1b[K", "") if self._rewritten else ("", "\n")
+            print(f"{begin}{line}: {operation.name}", end=end, file=sys.stderr, flush=True)
 
     def end(self) -> None:
         """Clear the line."""
-        if sys.stderr.isatty():
+        if self._rewritten:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def text(found: Conformance, faults: Sequence[Fault], *, width: int, colour: bool, against: bool) -> str:
     """A line for each library, then the faults, the worst of each operation first."""
     parts: list[Any] = [_summary(found, name) for name in found.libraries]
+    if found.missing:
+        parts.append(Text(f"{len(found.missing)} not examined: {formatting.listed(found.missing)}"))
     if against:
         parts.append(Text(f"{formatting.plural(len(faults), 'fault')} that the baseline lacks"))
     for (library, operation), of_operation in _grouped(faults).items():
