@@ -21,7 +21,7 @@ from adbench.findings.conform_worker import case_of, narrowed, rebuilt
 from adbench.findings.operations.operation import Operation
 from adbench.model import tree
 from adbench.oracle.compute import reference
-from adbench.oracle.evidence import DOUBLE, ROUNDINGS, SINGLE, EntryEvidence, Precision
+from adbench.oracle.evidence import DOUBLE, MOST_DIGITS, ROUNDINGS, SINGLE, EntryEvidence, Precision
 from adbench.oracle.leaves import DIRECTION
 from adbench.oracle.leaves import Point as Arguments
 from adbench.oracle.operators import along
@@ -45,6 +45,9 @@ ENOUGH_DIGITS: Mapping[Precision, float] = {DOUBLE: 12.0, SINGLE: 3.3}
 EFFORT = Effort(max_seconds=2.0, max_directions=1)
 FAILS = ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError, IndexError
 """How a definition refuses a point."""
+
+FEW_DIGITS = 6.0
+"""Where the value has fewer correct digits, for whatever reason, its derivatives are no separate faults."""
 
 NEIGHBOURS = 5
 ULPS = 2.0
@@ -91,11 +94,16 @@ class Fault:
 
 @dataclass(frozen=True)
 class Judged:
-    """The verdict on one operator at one point: digits correct of its worst number (None: nothing could be judged)."""
+    """The verdict on one operator at one point.
+
+    digits     correct ones of its worst number; None: nothing could be judged
+    measured   the same, also if conditioning or rounding excuses the error
+    """
 
     operator: str
     digits: float | None
     fault: Fault | None = None
+    measured: float = MOST_DIGITS
 
 
 @dataclass
@@ -219,7 +227,8 @@ def judged(truth: Truth, library: str, answers: Mapping[str, Any]) -> list[Judge
     if truth.known is None:
         return []
     found = [_judged(truth, truth.known, library, operator, answer) for operator, answer in answers.items()]
-    if any(one.operator == "value" and (one.fault is not None or one.digits is None) for one in found):
+    value = next((one for one in found if one.operator == "value"), None)
+    if value is not None and (value.fault is not None or value.measured < FEW_DIGITS or "raises" in answers["value"]):
         return [one for one in found if one.operator == "value" or one.fault is None]
     return found
 
@@ -246,6 +255,7 @@ def _judged(truth: Truth, known: Known, library: str, operator: str, answer: Map
     if not entries:
         return fault("wrong", 0.0, verdict.sentence, "", "") if verdict.word == "wrong" else Judged(operator, None)
     certain = [item for item in entries if math.isfinite(item.expected)]
+    measured = min((item.digits_correct for item in certain), default=MOST_DIGITS)
     wrong = [item for item in certain if item.word == "wrong" and not _is_out_of_range(truth, operator, item)]
     lost = [item for item in wrong if not math.isfinite(item.got)]
     if wrong:
@@ -254,12 +264,12 @@ def _judged(truth: Truth, known: Known, library: str, operator: str, answer: Map
         wrong = [item for item in finite if abs(item.got - item.expected) > SPREADS * spread[item.where, item.index]]
     wrong = [item for item in wrong if item.digits_correct < ENOUGH_DIGITS[truth.precision]]
     if (lost and truth.is_nearly_singular) or ((lost or wrong) and not truth.is_differentiable):
-        return Judged(operator, None)
+        return Judged(operator, None, measured=measured)
     if worst := min(lost or wrong, key=lambda item: item.digits_correct, default=None):
         kind: Kind = "nan" if lost else "wrong" if worst.digits_correct < 1 else "digits"
         return fault(kind, worst.digits_correct, repr(worst.got), worst.truth, _entry(worst, operator))
     sure = [item.digits_correct for item in certain if item.word in ("right", "wrong")]
-    return Judged(operator, min(sure) if sure else None)
+    return Judged(operator, min(sure) if sure else None, measured=measured)
 
 
 def _is_out_of_range(truth: Truth, operator: str, item: EntryEvidence) -> bool:
