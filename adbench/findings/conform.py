@@ -28,7 +28,7 @@ from adbench.findings.conform_judge import Fault, Judged, Truth, judged, truth_a
 from adbench.findings.conform_known import with_thread
 from adbench.findings.conform_points import Place, places
 from adbench.findings.conform_scripts import script
-from adbench.findings.conform_worker import ORDERS, packed
+from adbench.findings.conform_worker import ORDERS, THIRD, packed
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Operation
 from adbench.model.errors import BadFile
@@ -39,7 +39,7 @@ OF_SHAPES = ("value", "gradient", "hvp_forward_over_reverse")
 """The derivatives examined at further shapes, because compiling takes most of the time."""
 
 WORKER = "adbench.findings.conform_worker"
-ORDER = {"value": 0, "gradient": 1, "jvp": 1}
+ORDER = {"value": 0, "gradient": 1, "jvp": 1, THIRD: 3}
 """The order of a derivative; the compositions are of second order."""
 
 
@@ -225,6 +225,13 @@ def _answers(
             pool.shutdown(cancel_futures=True)
 
 
+def _operators(operation: Operation, place: Place) -> tuple[str, ...]:
+    """The derivatives that are examined at points of this kind."""
+    if place.kind == "shape":
+        return OF_SHAPES
+    return (*ORDERS, THIRD) if operation.slope is not None else ORDERS
+
+
 def _points(operation: Operation, seed: int, single: bool) -> list[Place]:
     """The points of an operation, in float32 those that it can hold."""
     found = places(operation, seed)
@@ -250,8 +257,7 @@ class _Library:
         kept = [k for k, place in enumerate(points) if not (self._flushes and place.is_subnormal)]
         for _, same in groupby(kept, key=lambda k: points[k].shapes):
             numbers = list(same)
-            of_shapes = all(points[k].kind == "shape" for k in numbers)
-            answers = self._asked(operation, [points[k] for k in numbers], OF_SHAPES if of_shapes else ORDERS)
+            answers = self._asked(operation, [points[k] for k in numbers], _operators(operation, points[numbers[0]]))
             found.update(zip(numbers, answers, strict=True))
         return [found[k] for k in range(len(points))]
 

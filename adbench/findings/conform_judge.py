@@ -17,7 +17,7 @@ import numpy as np
 
 from adbench.execution.operators.prepared_point import Known, Point, examined, point
 from adbench.findings.conform_points import Floats, Place
-from adbench.findings.conform_worker import case_of, narrowed, rebuilt
+from adbench.findings.conform_worker import OF_SLOPE, THIRD, case_of, narrowed, rebuilt
 from adbench.findings.operations.operation import Operation
 from adbench.model import tree
 from adbench.oracle.compute import reference
@@ -120,6 +120,12 @@ class Truth:
     def precision(self) -> Precision:
         """The arithmetic of the results."""
         return SINGLE if self.at.single else DOUBLE
+
+    @cached_property
+    def of_slope(self) -> Truth | None:
+        """The references of the derivative as a function, for the third order."""
+        slope = self.operation.slope
+        return None if slope is None else truth_at(slope, self.place, self.at.single)
 
     @cached_property
     def is_differentiable(self) -> bool:
@@ -226,11 +232,23 @@ def judged(truth: Truth, library: str, answers: Mapping[str, Any]) -> list[Judge
     """The verdicts on every operator's answer at a point."""
     if truth.known is None:
         return []
-    found = [_judged(truth, truth.known, library, operator, answer) for operator, answer in answers.items()]
+    lower = {operator: answer for operator, answer in answers.items() if operator != THIRD}
+    found = [_judged(truth, truth.known, library, operator, answer) for operator, answer in lower.items()]
+    if THIRD in answers and all(one.fault is None for one in found):
+        found.append(_third(truth, library, answers[THIRD]))
     value = next((one for one in found if one.operator == "value"), None)
     if value is not None and (value.fault is not None or value.measured < FEW_DIGITS or "raises" in answers["value"]):
         return [one for one in found if one.operator == "value" or one.fault is None]
     return found
+
+
+def _third(truth: Truth, library: str, answer: Mapping[str, Any]) -> Judged:
+    """The verdict on the third derivative, where those below it are right."""
+    slope = truth.of_slope
+    if slope is None or slope.known is None:
+        return Judged(THIRD, None)
+    found = _judged(slope, slope.known, library, OF_SLOPE, answer)
+    return replace(found, operator=THIRD, fault=found.fault and replace(found.fault, operator=THIRD))
 
 
 def _judged(truth: Truth, known: Known, library: str, operator: str, answer: Mapping[str, Any]) -> Judged:

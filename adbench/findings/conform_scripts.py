@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from adbench.findings.conform_judge import Fault
+from adbench.findings.conform_worker import THIRD
 
 OF_TRANSFORMS = """
 
@@ -62,6 +63,7 @@ COMPUTED: Mapping[str, str] = {
     "hvp_forward_over_forward": "forward(lambda *p: forward(f, p, v), at, unit)",
     "hvp_reverse_over_forward": "reverse(lambda *p: forward(f, p, v), at)",
     "hvp_forward_over_reverse": "forward(lambda *p: reverse(f, p), at, v)",
+    THIRD: "reverse(lambda *p: sum((g * d).sum() for g, d in zip(reverse(slope, p), v)), at)",
     "hvp_reverse_over_reverse": "reverse(lambda *p: sum((g * d).sum() for g, d in zip(reverse(f, p), v)), at)",
 }
 OF_ONE_NUMBER = ("value", "jvp", "hvp_forward_over_forward")
@@ -86,6 +88,8 @@ def script(fault: Fault, expression: str) -> str:
     lines[:0] = [f"import {name}" for name in sorted(set(INNER.findall(expression)))]
     body = f"(w * ({expression})).sum()" if "w" in fault.point else expression
     lines += ["", f"def f({', '.join(fault.active)}):", f"    return {body}", "", ""]
+    if fault.operator == THIRD:
+        lines.append(f"slope = {'torch.func' if fault.library.startswith('torch') else 'jax'}.grad(f)")
     lines.append(f"at = {_tuple([fault.point[name] for name in fault.active])}")
     if fault.vector:
         lines.append(f"v = {_tuple(fault.vector)}")

@@ -37,6 +37,10 @@ ORDERS: tuple[Operator, ...] = (
 )
 """The examined derivatives. With one number as result, vjp is the gradient."""
 
+THIRD = "third_order"
+OF_SLOPE: Operator = "hvp_reverse_over_reverse"
+"""The third derivative is computed as this second derivative of the slope, which is `xp.derivative`."""
+
 TINY = 2.0**-1060
 NAME = re.compile(r"(?<![\w.])([a-z]\w*)(?=\.)")
 
@@ -46,8 +50,13 @@ def case_of(operation: Operation, place: Place, library: str | None = None) -> C
     expression = operation.expression(library) if library else None
     compute = own_function(expression) if expression else None
 
+    def of_numbers(xp: Any, **inputs: Any) -> Any:
+        return operation.definition(xp, *inputs.values()) if compute is None else compute(**inputs)
+
     def f(xp: Any, w: Any = None, **inputs: Any) -> Any:
-        found = operation.definition(xp, *inputs.values()) if compute is None else compute(**inputs)
+        if operation.is_slope:
+            return xp.derivative(lambda x: of_numbers(xp, x=x), inputs["x"])
+        found = of_numbers(xp, **inputs)
         return found if w is None else xp.sum(w * found)
 
     active = tuple(name for name, domain in zip(ARGUMENTS, operation.domain, strict=False) if domain.active)
@@ -84,19 +93,23 @@ def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, 
     """
     if request["single"]:
         backend = in_single(backend)
-    operation, places = OPERATIONS[request["operation"]], [unpacked(one) for one in request["places"]]
-    points = [
-        point(case_of(operation, place, family_of(backend.name)), 1, 0, single=backend.single) for place in places
-    ]
-    found: list[dict[str, Any]] = [{} for _ in points]
+    places = [unpacked(one) for one in request["places"]]
+    found: list[dict[str, Any]] = [{} for _ in places]
     for operator in request["operators"]:
+        operation = OPERATIONS[request["operation"]]
+        of: Operator = OF_SLOPE if operator == THIRD else operator
+        if operator == THIRD:
+            assert operation.slope is not None
+            operation = operation.slope
+        cases = [case_of(operation, place, family_of(backend.name)) for place in places]
+        points = [point(case, 1, 0, single=backend.single) for case in cases]
         call: Callable[..., Any] | None = None
         for at, answers in zip(points, found, strict=True):
             try:
-                native = at.native(backend, operator)[1]
+                native = at.native(backend, of)[1]
                 if call is None:
                     f = backend.function(at.case, at.names, at.size)
-                    call = fallback.prepare(backend, operator, f, native, at.wrt).call
+                    call = fallback.prepare(backend, of, f, native, at.wrt).call
                 with np.errstate(all="ignore"):
                     answers[operator] = {"value": _packed(backend.numpy_result(backend.waited(call(*native))))}
             except (Unsupported, NotImplementedError) as refusal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 ARGUMENTS = "xyzab"
@@ -57,6 +57,7 @@ class Operation:
     own          library -> its own function as an expression in x, y, z, a, b: "torch.nn.functional.gelu(x)"
     batch        whether further axes in front are allowed
     family       a heading on the page
+    is_slope     whether it is the derivative, of a function of one number
     """
 
     name: str
@@ -66,6 +67,7 @@ class Operation:
     own: Mapping[str, str] = field(default_factory=dict, hash=False)
     batch: bool = True
     family: str = ""
+    is_slope: bool = False
 
     def __post_init__(self) -> None:
         if len(self.domain) != len(self.inputs):
@@ -90,6 +92,11 @@ class Operation:
     def is_elementwise(self) -> bool:
         """Whether it maps numbers to a number, broadcast over arrays."""
         return self.signature.replace("()", "").strip(",") == "->"
+
+    @property
+    def slope(self) -> Operation | None:
+        """The derivative as an operation, if this is a function of one number."""
+        return replace(self, is_slope=True) if self.is_elementwise and self.arity == 1 else None
 
     def expression(self, library: str) -> str | None:
         """The library's own expression, or None."""
