@@ -1,4 +1,4 @@
-"""Where a fault is discussed: the thread in a backend's KNOWN of a trap with the same function."""
+"""Where a fault is discussed: a thread of the library's, or that of a trap with the same function."""
 
 from __future__ import annotations
 
@@ -36,8 +36,46 @@ TRAPS: Mapping[str, tuple[str, ...]] = {
 """Operation -> cases with the same function."""
 
 
+THREADS: Mapping[str, Mapping[str, str]] = {
+    "jax": {
+        "acosh": "jax-ml/jax#40634",
+        "asinh": "jax-ml/jax#40634",
+        "exp2": "jax-ml/jax#40382",
+        "expm1": "jax-ml/jax#39794",
+        "i0": "jax-ml/jax#39797",
+        "log_sigmoid h*": "jax-ml/jax#40383",
+        "log_softmax": "jax-ml/jax#40384",
+        "softmax": "jax-ml/jax#40386",
+        "softplus h*": "jax-ml/jax#40387",
+        "tanh gradient": "jax-ml/jax#40343",
+        "tanh h*": "jax-ml/jax#39801",
+    },
+    "torch": {
+        "cumprod": "pytorch/pytorch#196701",
+        "log_sigmoid h*": "pytorch/pytorch#195530",
+        "log_softmax gradient": "pytorch/pytorch#195680",
+        "log_softmax hvp_reverse_over_forward": "pytorch/pytorch#162350",
+        "logaddexp h*": "pytorch/pytorch#196704",
+        "logaddexp2 h*": "pytorch/pytorch#196704",
+        "logcumsumexp jvp hvp_*_over_forward": "pytorch/pytorch#196705",
+        "logsumexp hvp_reverse_over_forward": "pytorch/pytorch#162350",
+        "ndtr value": "pytorch/pytorch#192295",
+        "prod h*": "pytorch/pytorch#193012",
+        "sigmoid gradient": "pytorch/pytorch#195681",
+        "silu h*": "pytorch/pytorch#195682",
+        "softmax gradient": "pytorch/pytorch#195684",
+        "softmax hvp_reverse_over_forward": "pytorch/pytorch#162350",
+        "softmin hvp_reverse_over_forward": "pytorch/pytorch#162350",
+    },
+}
+"""Library -> operation and operators, as in a backend's KNOWN -> a thread about a fault that no trap covers."""
+
+
 def with_thread(fault: Fault, known: Mapping[str, str]) -> Fault:
-    """The fault with the first thread that the backend's KNOWN names for its function and operator, if any."""
+    """The fault with the thread of its function and operator, from here or from the backend's KNOWN, if any."""
+    own = {key: f"wrong ({thread})" for key, thread in THREADS.get(fault.library.partition("_")[0], {}).items()}
+    if (here := known_fault(own, fault.operation, fault.operator)) is not None:
+        return replace(fault, thread=parts_of_reason(here.reason)[2])
     for trap in TRAPS.get(fault.operation, ()):
         found = known_fault(known, trap, fault.operator)
         if found is not None and (thread := parts_of_reason(found.reason)[2]):

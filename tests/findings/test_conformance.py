@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from adbench.catalog.discovery import report_module
 from adbench.catalog.selection import resolve
 from adbench.findings import conform as sweep
 from adbench.findings.conform_judge import Fault, judged, truth_at
-from adbench.findings.conform_known import TRAPS, with_thread
+from adbench.findings.conform_known import THREADS, TRAPS, with_thread
 from adbench.findings.conform_points import Place, output_shape, places
 from adbench.findings.conform_scripts import script
 from adbench.findings.conform_worker import own_function
@@ -277,9 +278,11 @@ def test_a_fault_names_the_thread_of_the_same_known_bug() -> None:
     known = {"trap_sinc_near_zero": "five digits (pytorch/pytorch#196885)"}
     assert with_thread(fault, known).thread == "pytorch/pytorch#196885"
     assert with_thread(fault, {}).thread == ""
+    assert with_thread(replace(fault, operation="tanh", library="jax_eager"), {}).thread == "jax-ml/jax#40343"
 
 
 def test_known_bugs_are_looked_up_under_names_that_exist() -> None:
     assert TRAPS.keys() <= OPERATIONS.keys()
+    assert {key.split()[0] for of in THREADS.values() for key in of} <= OPERATIONS.keys()
     cases = resolve().catalog.case_sources
     assert {case for every in TRAPS.values() for case in every} <= set(cases)
