@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -19,7 +20,7 @@ from adbench.findings.conform_judge import Fault, judged, truth_at
 from adbench.findings.conform_known import THREADS, TRAPS, with_thread
 from adbench.findings.conform_points import Place, output_shape, places
 from adbench.findings.conform_scripts import script
-from adbench.findings.conform_worker import own_function
+from adbench.findings.conform_worker import OF_SLOPE, THIRD, own_function
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Domain, Operation
 from adbench.model.errors import BadFile
@@ -173,6 +174,55 @@ def test_a_convention_at_a_tie_is_no_fault() -> None:
     assert not truth.is_differentiable
 
 
+def test_infinity_is_right_at_a_nearly_singular_matrix_and_wrong_at_others() -> None:
+    def fault(x: Any) -> Fault | None:
+        truth = truth_at(OPERATIONS["log_abs_det"], Place((x,), None, "special"))
+        return judged(truth, "test", {"value": {"value": float("-inf")}})[0].fault
+
+    row = np.array([3.1, 0.9470, -2.0713])
+    assert fault(np.outer(row, row)) is None  # singular but for the rounding of its entries
+    assert fault(np.eye(3)) is not None
+
+
+def test_a_derivative_is_not_judged_where_the_definition_loses_the_value() -> None:
+    truth = truth_at(OPERATIONS["vector_norm_4"], Place((np.full(3, 1e-160),), None, "range"))
+    gradient = {"tuple": [{"shape": [3], "numbers": [float("nan")] * 3}]}
+    found = judged(truth, "test", {"value": {"value": 0.0}, "gradient": {"value": gradient}})
+    assert [one.fault for one in found] == [None]
+
+
+def test_float32_is_judged_as_such() -> None:
+    def fault(error: float, single: bool) -> Fault | None:
+        truth = truth_at(OPERATIONS["sin"], Place((0.5,), None, "random"), single)
+        return judged(truth, "test", {"value": {"value": math.sin(0.5) * (1 + error)}})[0].fault
+
+    assert fault(1e-6, single=True) is None
+    assert fault(1e-6, single=False) is not None
+    assert fault(1e-2, single=True) is not None
+
+
+def test_a_point_beyond_float32_is_left_out_of_its_sweep() -> None:
+    assert Place((1e39,), None, "range").in_single is None
+    assert Place((1e-39,), None, "range").in_single is None
+    assert Place((0.1, 0.0), None, "range").in_single == Place((float(np.float32(0.1)), 0.0), None, "range")
+
+
+def test_the_third_derivative_is_judged_where_the_lower_ones_are_right() -> None:
+    truth = truth_at(OPERATIONS["exp"], Place((1.0,), None, "special"))
+    assert truth.of_slope is not None
+    third = math.e * truth.of_slope.at.vector(OF_SLOPE)[0][0]
+
+    def fault(value: float, third: float) -> Fault | None:
+        answers = {"value": {"value": value}, THIRD: {"value": {"tuple": [third]}}}
+        return next((one.fault for one in judged(truth, "test", answers) if one.operator == THIRD), None)
+
+    assert fault(math.e, third) is None
+    found = fault(math.e, third * (1 + 1e-4))
+    assert found is not None
+    assert found.operator == THIRD
+    assert fault(3.0, 3.0) is None
+
+
 # Sweeps ------------------------------------------------------------------------------------------------------------
 
 RIGHT = ("sin", "exp", "logaddexp", "xlogy", "silu", "softmax", "cumprod", "solve", "max", "median")
@@ -209,6 +259,25 @@ def test_a_baseline_excuses_its_own_faults_only(planted: str, tmp_path: Path) ->
     new = adbench(tmp_path, "conform", "-b", planted, *few, "--against", str(save))
     assert new.code == 1
     assert "1 fault that the baseline lacks" in new.out
+
+
+def test_an_interruption_keeps_the_operations_that_were_finished(planted: str) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    few = ("exp", "sin", "cos")
+    ended = swept(planted, *few, most_points=2, seconds=1e-3)
+    assert [cell.operation for cell in ended.cells] == ["exp"]
+    assert ended.missing == ("sin", "cos")
+    interrupted = swept(planted, *few, most_points=2, told=interrupt)
+    assert interrupted.interrupted == 130
+    assert len(interrupted.missing) == 3
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_sweep(tmp_path: Path) -> None:
+    done = adbench(tmp_path, "conform", "-b", "tape", "--save", str(tmp_path / "none" / "baseline.json"))
+    assert done.code == 2
+    assert "cannot be written" in done.err
 
 
 def test_a_file_that_is_no_baseline_is_refused(tmp_path: Path) -> None:
