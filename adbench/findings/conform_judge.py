@@ -42,6 +42,9 @@ FAILURES: tuple[Kind, ...] = ("raises", "crashes", "hangs")
 ENOUGH_DIGITS: Mapping[Precision, float] = {DOUBLE: 12.0, SINGLE: 3.3}
 """A result with more correct digits is no fault: libraries compute special functions to a few units less."""
 
+OF_MATRICES_DIGITS = 10.0
+"""The same for matrices, where digits are also counted in the largest entry: algorithms bound errors of the norm."""
+
 EFFORT = Effort(max_seconds=2.0, max_directions=1)
 FAILS = ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError, IndexError
 """How a definition refuses a point."""
@@ -140,7 +143,11 @@ class Truth:
     @property
     def enough_digits(self) -> float:
         """A result with more correct digits is no fault."""
-        return FEW_DIGITS if self.operation.is_slope and not self.at.single else ENOUGH_DIGITS[self.precision]
+        if self.at.single:
+            return ENOUGH_DIGITS[self.precision]
+        if self.operation.is_slope:
+            return FEW_DIGITS
+        return OF_MATRICES_DIGITS if self.operation.is_of_matrices else ENOUGH_DIGITS[self.precision]
 
     @cached_property
     def is_differentiable(self) -> bool:
@@ -301,16 +308,26 @@ def _judged(truth: Truth, known: Known, library: str, operator: str, answer: Map
     lost = [item for item in wrong if not math.isfinite(item.got)]
     if wrong:
         spread = _spread(truth, operator, result, entries)
-        finite = [item for item in wrong if math.isfinite(item.got)]
+        finite = [item for item in wrong if math.isfinite(item.got) and not _is_small(truth, item, certain)]
         wrong = [item for item in finite if abs(item.got - item.expected) > SPREADS * spread[item.where, item.index]]
     wrong = [item for item in wrong if item.digits_correct < truth.enough_digits]
     if (lost and truth.is_nearly_singular) or ((lost or wrong) and not truth.is_differentiable):
         return Judged(operator, None, measured=measured)
+    if lost and operator == "value" and truth.place.weights is not None and not truth.place.weights.all():
+        return Judged(operator, None, measured=0.0)  # another result, with weight zero, may overflow: 0 · inf
     if worst := min(lost or wrong, key=lambda item: item.digits_correct, default=None):
         kind: Kind = "nan" if lost else "wrong" if worst.digits_correct < 1 else "digits"
         return fault(kind, worst.digits_correct, repr(worst.got), worst.truth, _entry(worst, operator))
     sure = [item.digits_correct for item in certain if item.word in ("right", "wrong")]
     return Judged(operator, min(sure) if sure else None, measured=measured)
+
+
+def _is_small(truth: Truth, item: EntryEvidence, every: Sequence[EntryEvidence]) -> bool:
+    """Whether an error is far below the largest entry of the same matrix."""
+    if not truth.operation.is_of_matrices:
+        return False
+    largest = max(abs(other.expected) for other in every if other.where == item.where)
+    return bool(abs(item.got - item.expected) <= 10.0**-truth.enough_digits * largest)
 
 
 def _is_out_of_range(truth: Truth, operator: str, item: EntryEvidence) -> bool:

@@ -27,7 +27,6 @@ TRAPS: Mapping[str, tuple[str, ...]] = {
     "solve_vector": ("trap_solve_unsymmetric",),
     "scipy_solve": ("trap_solve_unsymmetric",),
     "spectral_norm": ("trap_square_of_singular_values", "trap_equal_singular_values"),
-    "squares_of_eigenvectors": ("trap_eigenvector_turns", "trap_simple_eigenvector"),
     "std": ("trap_square_std_of_constant", "trap_std_of_constant"),
     "svdvals": ("trap_equal_singular_values", "trap_large_singular_values", "trap_square_of_singular_values"),
     "svd_values": ("trap_equal_singular_values", "trap_large_singular_values", "trap_square_of_singular_values"),

@@ -94,6 +94,11 @@ class Operation:
         return self.signature.replace("()", "").strip(",") == "->"
 
     @property
+    def is_of_matrices(self) -> bool:
+        """Whether an argument is a matrix."""
+        return any(len(dimensions) == 2 for dimensions in self.inputs)
+
+    @property
     def slope(self) -> Operation | None:
         """The derivative as an operation, if this is a function of one number."""
         return replace(self, is_slope=True) if self.is_elementwise and self.arity == 1 else None
