@@ -10,6 +10,7 @@ from adbench.findings.operations.operation import POSITIVE, REAL, UNIT, Domain, 
 F = "torch.nn.functional."
 SAME = "(n)->(n)"
 LOSS = "(n),(n)->()"
+SIGN = Domain(-1.0, 1.0, special=(-1.0, 1.0), active=False)
 PROBABILITIES = Domain(0.0, 1.0, kind="probabilities")
 
 
@@ -28,8 +29,8 @@ def _log_softmax(xp: Any, x: Any) -> Any:
 
 
 def _huber(xp: Any, error: Any, delta: float) -> Any:
-    small = xp.clip(xp.abs(error), 0.0, delta)
-    return small * (xp.abs(error) - 0.5 * small)
+    size = xp.abs(error)
+    return xp.where(size <= delta, 0.5 * error * error, delta * (size - 0.5 * delta))
 
 
 normal = Family("normalisation")
@@ -85,7 +86,7 @@ losses.add("poisson_nll_loss", lambda xp, x, y: xp.exp(x) - y * x, "(),()->()", 
            torch=F + "poisson_nll_loss(x, y, reduction='none')", jax="jax.numpy.exp(x) - y * x")  # fmt: skip
 losses.add("gaussian_nll_loss", lambda xp, x, y, z: 0.5 * (xp.log(z) + (x - y) ** 2 / z), "(3),(3),(3)->(3)", REAL,
            REAL, Domain(lower=0.01), torch=F + "gaussian_nll_loss(x, y, z, reduction='none')", batch=False)  # fmt: skip
-losses.add("soft_margin_loss", lambda xp, x, y: xp.log1p_exp(-x * y), "(),()->()", torch=F
+losses.add("soft_margin_loss", lambda xp, x, y: xp.log1p_exp(-x * y), "(),()->()", REAL, SIGN, torch=F
            + "soft_margin_loss(x, y, reduction='none')", jax="jax.nn.softplus(-x * y)")  # fmt: skip
 losses.add("hinge_embedding_loss", lambda xp, x: xp.mean(xp.maximum(1.0 - x, 0.0 * x)), "(3)->()", batch=False,
            torch=F + "hinge_embedding_loss(x, -torch.ones(3))",
