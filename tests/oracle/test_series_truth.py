@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
+from flint import arb, arb_series
 
 from adbench.oracle.compute import reference
 from adbench.oracle.leaves import Point
 from adbench.oracle.reference import Known
 from adbench.oracle.second_order import hessian_reference, hvp_reference
+from adbench.oracle.series import ball
+from adbench.oracle.series.ball import Arithmetic, arithmetic
 from adbench.oracle.series.evaluation import Curve, Evaluations, many_entries, one_entry, one_number
 from adbench.oracle.series.namespace import lift_deadlines
 from adbench.oracle.series.truth import Truth
@@ -287,6 +290,27 @@ def test_lost_series_are_reported_as_unknown(name: str) -> None:
     _, first, second = both_orders(text, x)
     assert first == [UNKNOWN], first
     assert second == [[UNKNOWN]], second
+
+
+def test_a_root_of_a_series_with_a_long_gap_does_not_end_the_process() -> None:
+    with arithmetic(Arithmetic(terms=128)):
+        root = ball.sqrt(arb_series([1, *[0] * 63, 3, *[0] * 62, 1], 128))
+        square = root * root
+    assert [square[k].overlaps(arb({0: 1, 64: 3, 127: 1}.get(k, 0))) for k in range(128)] == [True] * 128
+    assert max(float(root[k].rad()) for k in range(128)) < 1e-50
+
+
+def test_a_division_by_what_only_a_guess_says_is_not_zero_is_unknown() -> None:
+    with arithmetic(Arithmetic(guess=1)):
+        undecided = arb_series([arb(0, 1e-60), 1], 3)
+        assert ball.is_lost(ball.div(ball.ONE, undecided))
+
+
+def test_a_number_that_jumps_just_after_the_point_has_no_derivative() -> None:
+    found, _ = truth(lambda xp, x: xp.where((-1.0) ** x > 0, 1.0, 0.0), -0.0)
+    assert told(found.values()[0].known) == 1.0
+    (one,) = found.derivatives(Curve.straight(many_entries([np.array(1.0)])))
+    assert math.isnan(one.known.size)
 
 
 def test_loops_of_inner_derivatives_agree_with_code_by_hand() -> None:

@@ -81,7 +81,7 @@ class Examined:
     """What came of one program.
 
     is_known   whether its true derivatives are known; otherwise only answers that differ were examined
-    refused    library -> why it has no answer, for some operator
+    refused    library -> why it has no answer, for some operator; "the judge" -> why it has none
     lost       whether the judge gave no answer
     """
 
@@ -133,8 +133,8 @@ class Laboratory:
         }
         try:
             judged = self.judge.ask({"do": "call", "function": JUDGE, "answers": answers, **plain}, JUDGE_SECONDS)
-        except NoAnswer:
-            return Examined(tuple(found), False, refused, lost=True)
+        except NoAnswer as lost:
+            return Examined(tuple(found), False, {**refused, "the judge": lost.reason}, lost=True)
         for name, faults in judged["faults"].items():
             for operator, fault in faults.items():
                 found.append(self._finding(program, name, operator, Fault(**fault)))

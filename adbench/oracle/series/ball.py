@@ -75,6 +75,9 @@ def is_lost(a: Ball) -> bool:
     return isinstance(a, Special) and a.moves != CONSTANT and math.isnan(a.value)
 
 
+FLINT_ROOT_TERMS = 32
+"""The most terms of a series whose root FLINT computes."""
+
 INF, NEGATIVE_INF, NAN = Special(math.inf), Special(-math.inf), Special(math.nan)
 NOT_KNOWN = Special(math.nan, LOST)
 ZERO, ONE = arb(0), arb(1)
@@ -351,6 +354,8 @@ def div(a: Ball, b: Ball) -> Ball:
         found = (NAN, INF, NAN, NEGATIVE_INF)[sign(a)]
         return Special(found.value, LOST) if is_series(b) else found
     if lost == 0:
+        if is_series(b) and not b[0] > 0 and not b[0] < 0:  # not zero only by a guess
+            return NOT_KNOWN
         found = a / b if type(a) is type(b) else _quotient(a, b)
         return shortened(found) if _state.how.exact else found
     _state.edged = True
@@ -424,11 +429,31 @@ def sqrt(a: Ball) -> Ball:
     if sign(a) != 1:
         return NAN
     if power == 0:
-        return ball(a).sqrt()
+        return _root(ball(a))
     _state.edged = True
     if power % 2:
         raise NeedsRoot(2)
-    return shifted(ball(shifted(a, -power)).sqrt(), power // 2)
+    root = _root(ball(shifted(a, -power)))
+    return root if isinstance(root, Special) else shifted(root, power // 2)
+
+
+def _root(a: Any) -> Any:
+    """√a of a ball or a series that begins with a positive ball.
+
+    FLINT 3.6 ends the process for a series of 128 terms whose second half alone follows a constant. So further terms
+    come from Newton's iteration y = (y + a / y) / 2.
+    """
+    if type(a) is arb or a.prec <= FLINT_ROOT_TERMS:
+        return a.sqrt()
+    if not a[0] > 0:  # positive only by a guess
+        return NOT_KNOWN
+    terms = FLINT_ROOT_TERMS
+    found = coefficients(arb_series(coefficients(a)[:terms], terms).sqrt())
+    while terms < a.prec:
+        terms = min(2 * terms, a.prec)
+        near = arb_series(found, terms)
+        found = coefficients((near + arb_series(coefficients(a)[:terms], terms) / near) / 2)
+    return arb_series(found, a.prec)
 
 
 def power(a: Ball, b: Ball) -> Ball:

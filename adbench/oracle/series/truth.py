@@ -68,7 +68,7 @@ class Truth:
         except (NeedsBits, NotTold):
             return [Settled(UNKNOWN) for _ in self.starts]
         if len(sides) == 1:
-            return [_settled(value, found, scale) for value, found in sides[0]]
+            return [self._near(which, *one, scale) for which, one in enumerate(sides[0])]
         settle = self._on_a_line if len(curve.moves) == 1 else self._in_a_plane
         return [settle(which, [side[which] for side in sides], scale) for which in range(len(self.starts))]
 
@@ -95,6 +95,16 @@ class Truth:
             best = [old if is_resolved(old[0]) else new for old, new in zip(best, finer, strict=True)]
             self.failures += level + 1 == len(LEVELS) and not all(is_resolved(value) for value, _ in best)
         return best
+
+    def _near(self, which: int, value: Any, found: Found, scale: float) -> Settled:
+        """A derivative on no edge; unknown where the number just after the point is another one than at the point.
+
+        (-1) ** x is 1 at 0 and undefined next to it, and there a branch of `where` may give a number.
+        """
+        here, near = self.starts[which][0], found.starts[which]
+        if _is_ball(here) and _is_ball(near) and not _meets(here, near):
+            return Settled(UNKNOWN)
+        return _settled(value, found, scale)
 
     def _on_a_line(self, which: int, sides: Sequence[tuple[Any, Found]], scale: float) -> Settled:
         """A first-order derivative from both sides."""
